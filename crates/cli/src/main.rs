@@ -1,0 +1,2 @@
+//! The `omnibus` program.
+fn main() {}

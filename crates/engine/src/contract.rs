@@ -1,0 +1,124 @@
+//! What the server asks of a storage engine, and in which order. Prose first.
+//!
+//! 1. `open` (each engine's own constructor) recovers the last checkpoint; `applied` tells its
+//!    commit number. The server replays the log from there with `prepare_ordered` +
+//!    `commit_ordered`, then serves.
+//! 2. For every committed transaction, in CommitNo order, from one thread at a time:
+//!    `prepare_ordered(no, writes)`. Its versions are invisible to snapshots below `no`.
+//! 3. Some time later, when the log is durable up to `no`: `commit_ordered(no)`. Only versions at
+//!    or below the highest such number may be made persistent (ENGINE-1).
+//! 4. Snapshots are taken at published numbers by any thread at any time. `gc_watermark` tells the
+//!    oldest one still in use: older versions hidden by newer ones at or below it may go.
+
+use crate::{CommitNo, SpaceId, WriteSet};
+use bytes::Bytes;
+use std::ops::Bound;
+
+/// Why an engine could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The operating system said no.
+    #[error("storage engine {engine}: {source}")]
+    Io {
+        /// Which engine.
+        engine: &'static str,
+        /// What it said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Stored data contradicts itself.
+    #[error("storage engine {engine}: damaged data: {detail}")]
+    Corrupt {
+        /// Which engine.
+        engine: &'static str,
+        /// What was found.
+        detail: String,
+    },
+    /// The data directory was written by another version.
+    #[error("storage engine {engine}: data format {found} is not supported by this version (supports {supported})")]
+    Format {
+        /// Which engine.
+        engine: &'static str,
+        /// What the directory says.
+        found: String,
+        /// What this program can open.
+        supported: String,
+    },
+}
+
+/// Key-value pairs of a scan, in the direction asked for. An error ends the scan.
+pub type SnapshotIter<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), EngineError>> + Send + 'a>;
+
+/// A frozen view. Cheap to make (no lock, SNAP-1) and to drop.
+pub trait Snapshot: Send + Sync {
+    /// The value of `key`, if it is there. May read from disk.
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError>;
+
+    /// The pairs within the bounds, ascending, or descending if `reverse`.
+    fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a>;
+}
+
+/// Figures for SHOW STATUS. Counters since start unless said otherwise.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EngineStats {
+    /// Bytes in memory not yet in a table file (a gauge).
+    pub memtable_bytes: u64,
+    /// Memtables written out.
+    pub flushes: u64,
+    /// Compactions run.
+    pub compactions: u64,
+    /// Times a writer was slowed or stopped because flushing or compaction lagged.
+    pub write_stalls: u64,
+    /// Bytes on disk (a gauge).
+    pub disk_bytes: u64,
+}
+
+/// A storage engine. All methods may be called from any thread unless stated.
+pub trait Engine: Send + Sync + 'static {
+    /// The name in `ENGINE=` and SHOW ENGINES, upper case.
+    fn name(&self) -> &'static str;
+
+    /// The highest commit number that survived the last stop: replay starts after it.
+    fn applied(&self) -> CommitNo;
+
+    /// Installs a transaction's versions at `no`. In CommitNo order, one thread at a time, fast, no
+    /// I/O; infallible. Not durable on return, invisible to snapshots below `no`.
+    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet);
+
+    /// Everything up to and including `up_to` is durable in the log (ENGINE-1) and may be
+    /// persisted. In order, one thread at a time, fast, no I/O on this thread; infallible.
+    fn commit_ordered(&self, up_to: CommitNo);
+
+    /// A view of everything at or below `at`; `CommitNo::MAX` reads the newest installed versions.
+    fn snapshot(&self, at: CommitNo) -> Box<dyn Snapshot>;
+
+    /// Writes pairs into a space that no committed catalog refers to yet (an index being built).
+    /// They carry the commit number `at`, which must be published. May block on a write stall.
+    fn load(&self, at: CommitNo, pairs: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError>;
+
+    /// The space is gone from the catalog since `at`; its storage may be reclaimed once no
+    /// snapshot below `at` is left. Returns at once. Forgotten at restart: the server names the
+    /// dead spaces again.
+    fn drop_space(&self, space: SpaceId, at: CommitNo);
+
+    /// No snapshot older than this will be used again.
+    fn gc_watermark(&self, oldest: CommitNo);
+
+    /// How long a writer should wait now because flushing or compaction lags; zero nearly always.
+    /// Asked by sessions before they commit, never by the commit path itself.
+    fn write_stall(&self) -> std::time::Duration;
+
+    /// Makes everything up to the last `commit_ordered` persistent and returns its number, so
+    /// that older log files may be purged. Blocks; called from a background or shutdown thread.
+    fn checkpoint(&self) -> Result<CommitNo, EngineError>;
+
+    /// The highest commit number that is persistent now (what `applied` would say after a crash).
+    fn persisted(&self) -> CommitNo;
+
+    /// A background failure (full disk, I/O error) that the server must report and stop for.
+    fn failure(&self) -> Option<String>;
+
+    /// Figures for SHOW STATUS.
+    fn stats(&self) -> EngineStats;
+}

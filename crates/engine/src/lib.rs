@@ -1,0 +1,16 @@
+//! The storage-engine contract, and the conformance suite that every engine passes.
+//!
+//! An engine keeps versions of byte keys. It has no log of its own: after a crash the server
+//! replays the binary log from `Engine::applied` on (RECOVER-2), so an engine may lose anything
+//! newer than its last checkpoint but must never hold anything that the log lost (ENGINE-1).
+//!
+//! Keys start with a 4-byte big-endian *space* id (one per table index, never reused), so an
+//! engine can drop a space as a whole.
+
+mod contract;
+mod number;
+mod write_set;
+
+pub use contract::{Engine, EngineError, EngineStats, Snapshot, SnapshotIter};
+pub use number::{CommitNo, SpaceId};
+pub use write_set::{Mark, Write, WriteSet};

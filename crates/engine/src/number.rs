@@ -1,0 +1,40 @@
+//! Positions that engines know: commit numbers and space ids. Not log positions.
+
+/// A transaction's place in the one total order (COMMIT-1), and its MVCC sequence number.
+///
+/// 0 is before the first transaction; `CommitNo::MAX` as a snapshot reads the latest installed
+/// version, published or not, which only a holder of row locks may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommitNo(pub u64);
+
+impl CommitNo {
+    /// Before the first transaction.
+    pub const ZERO: CommitNo = CommitNo(0);
+    /// Reads the newest installed version.
+    pub const MAX: CommitNo = CommitNo(u64::MAX);
+
+    /// The number after this one.
+    #[must_use]
+    pub fn next(self) -> CommitNo {
+        CommitNo(self.0 + 1)
+    }
+}
+
+impl std::fmt::Display for CommitNo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One index of one table (or one of the catalog's own). The first four bytes, big-endian, of
+/// every key in it. Never reused, so a dropped space can be reclaimed at leisure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpaceId(pub u32);
+
+impl SpaceId {
+    /// The key prefix of this space.
+    #[must_use]
+    pub fn prefix(self) -> [u8; 4] {
+        self.0.to_be_bytes()
+    }
+}

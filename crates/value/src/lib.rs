@@ -1,0 +1,10 @@
+//! MySQL values: what a column can hold, how it compares, converts, prints, and sorts as bytes.
+//!
+//! Pure: no I/O, no clock, no catalog. Everything above speaks in these types, so a value is
+//! converted exactly where MySQL converts it and nowhere else.
+
+pub mod column;
+pub mod value;
+
+pub use column::{ColumnKind, ColumnType};
+pub use value::Value;
