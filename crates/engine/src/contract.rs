@@ -55,6 +55,10 @@ pub trait Snapshot: Send + Sync {
     /// The value of `key`, if it is there. May read from disk.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError>;
 
+    /// The value of `key` and the commit number that wrote it. A locking read at `CommitNo::MAX`
+    /// uses it to know what must be durable before its reply may leave (COMMIT-2).
+    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError>;
+
     /// The pairs within the bounds, ascending, or descending if `reverse`.
     fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a>;
 }
