@@ -1,0 +1,34 @@
+//! The statement tree: what the parser produces and everything above consumes.
+//!
+//! Not a lossless tree: comments, white space and the case of keywords are gone. What the server
+//! needs from the source text is kept as [`bytes::Bytes`] slices of it (result column names, string literals), so
+//! a tree owns what it refers to and may be cached. String literals are raw bytes in the client's
+//! character set, after escapes; identifiers are UTF-8.
+//!
+//! Names are MySQL's grammar words, so most fields need no sentence of their own.
+#![allow(missing_docs, reason = "fields and variants are named by the grammar's own words")]
+
+mod admin;
+mod alter;
+mod ddl;
+mod dml;
+mod expr;
+mod kind;
+mod name;
+mod select;
+mod set;
+mod show;
+mod statement;
+mod user;
+
+pub use admin::*;
+pub use alter::*;
+pub use ddl::*;
+pub use dml::*;
+pub use expr::*;
+pub use name::*;
+pub use select::*;
+pub use set::*;
+pub use show::*;
+pub use statement::*;
+pub use user::*;

@@ -1,0 +1,247 @@
+//! Queries: SELECT, VALUES, TABLE, set operations, FROM clauses.
+
+use bytes::Bytes;
+
+use super::{Expr, Ident, ObjectName, WindowSpec};
+
+/// A whole query expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    pub with: Option<Box<With>>,
+    pub body: QueryBody,
+    pub order_by: Vec<OrderItem>,
+    pub limit: Option<Limit>,
+    pub locking: Vec<Locking>,
+    pub into: Option<Box<Into>>,
+}
+
+/// What a query combines.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueryBody {
+    Select(Box<Select>),
+    /// `VALUES ROW(..), ..`
+    Values(Vec<Vec<Expr>>),
+    /// `TABLE t`
+    Table(ObjectName),
+    /// A query in parentheses with clauses of its own.
+    Nested(Box<Query>),
+    SetOperation {
+        op: SetOp,
+        all: bool,
+        left: Box<QueryBody>,
+        right: Box<QueryBody>,
+    },
+}
+
+/// UNION, INTERSECT (binds tighter), EXCEPT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOp {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// WITH.
+#[derive(Clone, Debug, PartialEq)]
+pub struct With {
+    pub recursive: bool,
+    pub tables: Vec<CommonTable>,
+}
+
+/// One common table expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommonTable {
+    pub name: Ident,
+    pub columns: Vec<Ident>,
+    pub query: Query,
+}
+
+/// Modifiers after SELECT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SelectOptions {
+    pub distinct: bool,
+    pub high_priority: bool,
+    pub straight_join: bool,
+    pub small_result: bool,
+    pub big_result: bool,
+    pub buffer_result: bool,
+    pub no_cache: bool,
+    pub calc_found_rows: bool,
+}
+
+/// One SELECT block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    pub options: SelectOptions,
+    pub items: Vec<SelectItem>,
+    /// Comma-separated members; empty without FROM (and for FROM DUAL).
+    pub from: Vec<TableRef>,
+    pub filter: Option<Expr>,
+    pub group_by: Vec<OrderItem>,
+    pub with_rollup: bool,
+    pub having: Option<Expr>,
+    pub windows: Vec<(Ident, WindowSpec)>,
+}
+
+/// One select-list member.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SelectItem {
+    /// `*`
+    Wildcard,
+    /// `[schema.]table.*`
+    TableWildcard(ObjectName),
+    Expr {
+        expr: Expr,
+        alias: Option<Ident>,
+        /// The expression's source text: the column's name when there is no alias (for a column
+        /// reference MySQL uses its last part instead).
+        text: Bytes,
+    },
+}
+
+/// ORDER BY and GROUP BY member.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderItem {
+    pub expr: Expr,
+    pub descending: bool,
+}
+
+/// LIMIT; members are literals, `?`, or variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    pub count: Expr,
+    pub offset: Option<Expr>,
+}
+
+/// FOR UPDATE / FOR SHARE / LOCK IN SHARE MODE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Locking {
+    pub strength: LockStrength,
+    /// OF t, ...; empty is all.
+    pub tables: Vec<ObjectName>,
+    pub wait: LockWait,
+}
+
+/// Row lock kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockStrength {
+    Update,
+    Share,
+}
+
+/// What to do when a row is locked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LockWait {
+    #[default]
+    Wait,
+    NoWait,
+    SkipLocked,
+    /// MariaDB `WAIT n`, seconds.
+    Seconds(u64),
+}
+
+/// SELECT .. INTO.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Into {
+    /// User variables (without `@`).
+    Variables(Vec<Ident>),
+    Outfile {
+        file: Bytes,
+        charset: Option<Ident>,
+        format: FileFormat,
+    },
+    Dumpfile(Bytes),
+}
+
+/// FIELDS and LINES of OUTFILE and LOAD DATA; `None` is MySQL's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileFormat {
+    pub fields_terminated: Option<Bytes>,
+    pub fields_enclosed: Option<Bytes>,
+    pub fields_optionally: bool,
+    pub fields_escaped: Option<Bytes>,
+    pub lines_starting: Option<Bytes>,
+    pub lines_terminated: Option<Bytes>,
+}
+
+/// A member of FROM.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableRef {
+    Table(Box<TableFactor>),
+    Derived(Box<Derived>),
+    Join(Box<Join>),
+    /// `(a, b)`: cross join of its members.
+    Group(Vec<TableRef>),
+}
+
+/// A named table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableFactor {
+    pub name: ObjectName,
+    pub alias: Option<Ident>,
+    pub partitions: Vec<Ident>,
+    pub hints: Vec<IndexHint>,
+}
+
+/// A subquery in FROM.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Derived {
+    pub lateral: bool,
+    pub query: Query,
+    pub alias: Option<Ident>,
+    pub columns: Vec<Ident>,
+}
+
+/// Two table references joined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Join {
+    pub kind: JoinKind,
+    pub natural: bool,
+    pub left: TableRef,
+    pub right: TableRef,
+    pub condition: JoinCondition,
+}
+
+/// How they are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// JOIN, INNER JOIN, CROSS JOIN
+    Inner,
+    Left,
+    Right,
+    Straight,
+}
+
+/// ON, USING or neither.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JoinCondition {
+    None,
+    On(Expr),
+    Using(Vec<Ident>),
+}
+
+/// USE/FORCE/IGNORE INDEX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexHint {
+    pub kind: IndexHintKind,
+    pub scope: IndexHintScope,
+    pub indexes: Vec<Ident>,
+}
+
+/// Which hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexHintKind {
+    Use,
+    Force,
+    Ignore,
+}
+
+/// FOR JOIN, ORDER BY, GROUP BY.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexHintScope {
+    #[default]
+    All,
+    Join,
+    OrderBy,
+    GroupBy,
+}

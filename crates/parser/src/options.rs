@@ -1,0 +1,31 @@
+//! What the session tells the parser.
+
+/// The parts of `sql_mode` that change the grammar, and the version for `/*!NNNNN */` comments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ParseOptions {
+    /// `"x"` is an identifier.
+    pub ansi_quotes: bool,
+    /// `||` concatenates.
+    pub pipes_as_concat: bool,
+    /// A backslash in a string is an ordinary character.
+    pub no_backslash_escapes: bool,
+    /// NOT binds like `!`.
+    pub high_not_precedence: bool,
+    /// White space is allowed between a built-in function's name and its parenthesis.
+    pub ignore_space: bool,
+    /// `/*!NNNNN text */` is text when NNNNN is at most this: 80400 for 8.4.0.
+    pub version: u32,
+}
+
+impl Default for ParseOptions {
+    fn default() -> Self {
+        Self {
+            ansi_quotes: false,
+            pipes_as_concat: false,
+            no_backslash_escapes: false,
+            high_not_precedence: false,
+            ignore_space: false,
+            version: 80400,
+        }
+    }
+}
