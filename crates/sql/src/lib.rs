@@ -1,1 +1,22 @@
-//! Placeholder.
+//! From a statement's syntax tree to engine reads, writes and binlog events.
+//!
+//! Not the parser, not the wire protocol, not the commit pipeline. Execution is synchronous and is
+//! called inside an async task; it never blocks in [`Mode::Inline`] but returns an [`Interrupt`]
+//! that says what to wait for. See ARCHITECTURE.md, "SQL layer".
+
+pub mod api;
+pub mod catalog;
+pub mod codec;
+pub mod error;
+pub mod expr;
+pub mod functions;
+pub mod select;
+pub mod session;
+pub mod store;
+
+pub use api::{
+    AccessCheck, AllowAll, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, ResultColumn, RowImage, RowSink,
+    SessionHost, SessionSettings, VariableScope,
+};
+pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
+pub use session::SessionState;

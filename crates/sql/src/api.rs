@@ -1,0 +1,427 @@
+//! What the server and the SQL layer say to each other: settings, result sinks, outcomes,
+//! access checks. Types only; behaviour is in [`crate::session`].
+
+use crate::error::{SqlError, SqlResult};
+use omnibus_value::{ColumnType, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How long a statement may hold its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// On an async worker: never block; return an [`crate::Interrupt`] instead.
+    Inline,
+    /// On a thread that may block: wait for locks here.
+    Blocking,
+}
+
+/// One column of a result set, as the protocol's column definition needs it.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    /// Schema of the base table, empty if none.
+    pub schema: Arc<str>,
+    /// Alias of the table.
+    pub table: Arc<str>,
+    /// Base table.
+    pub org_table: Arc<str>,
+    /// Alias of the column.
+    pub name: Arc<str>,
+    /// Base column.
+    pub org_name: Arc<str>,
+    /// Its type.
+    pub ty: ColumnType,
+    /// Protocol flags (`flag` constants).
+    pub flags: u16,
+}
+
+/// Column definition flags of the protocol.
+pub mod flag {
+    /// NOT NULL.
+    pub const NOT_NULL: u16 = 1;
+    /// Part of the primary key.
+    pub const PRI_KEY: u16 = 2;
+    /// A unique key.
+    pub const UNIQUE_KEY: u16 = 4;
+    /// Part of a non-unique key.
+    pub const MULTIPLE_KEY: u16 = 8;
+    /// BLOB or TEXT.
+    pub const BLOB: u16 = 16;
+    /// UNSIGNED.
+    pub const UNSIGNED: u16 = 32;
+    /// ZEROFILL.
+    pub const ZEROFILL: u16 = 64;
+    /// Binary collation.
+    pub const BINARY: u16 = 128;
+    /// ENUM.
+    pub const ENUM: u16 = 256;
+    /// AUTO_INCREMENT.
+    pub const AUTO_INCREMENT: u16 = 512;
+    /// TIMESTAMP.
+    pub const TIMESTAMP: u16 = 1024;
+    /// SET.
+    pub const SET: u16 = 2048;
+    /// No default value.
+    pub const NO_DEFAULT_VALUE: u16 = 4096;
+    /// Changes on update.
+    pub const ON_UPDATE_NOW: u16 = 8192;
+    /// A number.
+    pub const NUM: u16 = 32768;
+}
+
+/// Where result rows go. `columns` comes once, before any row.
+pub trait RowSink {
+    /// The result set's columns.
+    fn columns(&mut self, columns: &[ResultColumn]) -> SqlResult<()>;
+    /// One row, one value a column.
+    fn row(&mut self, values: &[Value]) -> SqlResult<()>;
+}
+
+/// A statement's end.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Whether a result set was sent to the sink (then the reply ends with EOF, not OK).
+    pub result_set: bool,
+    /// Rows changed (or found, under CLIENT_FOUND_ROWS).
+    pub affected: u64,
+    /// LAST_INSERT_ID of this statement, 0 if none.
+    pub last_insert_id: u64,
+    /// The OK packet's text, for example "Rows matched: 1  Changed: 1  Warnings: 0".
+    pub info: String,
+    /// What must be durable before the reply may leave (COMMIT-2).
+    pub wait: Option<omnibus_commit::Ticket>,
+}
+
+impl Outcome {
+    /// An OK without rows.
+    #[must_use]
+    pub fn ok() -> Outcome {
+        Outcome { result_set: false, affected: 0, last_insert_id: 0, info: String::new(), wait: None }
+    }
+
+    /// The end of a result set.
+    #[must_use]
+    pub fn rows() -> Outcome {
+        Outcome { result_set: true, ..Outcome::ok() }
+    }
+}
+
+/// Transaction isolation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Isolation {
+    /// Treated as READ COMMITTED.
+    ReadUncommitted,
+    /// A snapshot a statement, no range locks.
+    ReadCommitted,
+    /// A snapshot a transaction; locking reads lock ranges.
+    #[default]
+    RepeatableRead,
+    /// Plain reads are locking reads.
+    Serializable,
+}
+
+/// `binlog_row_image`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowImage {
+    /// All columns.
+    #[default]
+    Full,
+    /// Key columns before, changed columns after.
+    Minimal,
+    /// All but unchanged blobs.
+    NoBlob,
+}
+
+/// Bits of `sql_mode`, at MySQL's own positions (they go into QUERY events).
+pub mod sql_mode {
+    /// `||` is concatenation.
+    pub const PIPES_AS_CONCAT: u64 = 1 << 1;
+    /// `"` quotes identifiers.
+    pub const ANSI_QUOTES: u64 = 1 << 2;
+    /// Blanks between a function's name and its parenthesis.
+    pub const IGNORE_SPACE: u64 = 1 << 3;
+    /// GROUP BY must determine the select list.
+    pub const ONLY_FULL_GROUP_BY: u64 = 1 << 5;
+    /// Unsigned minus unsigned may be negative.
+    pub const NO_UNSIGNED_SUBTRACTION: u64 = 1 << 6;
+    /// Backslash is an ordinary character.
+    pub const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
+    /// 0 inserted into an AUTO_INCREMENT column stays 0.
+    pub const NO_AUTO_VALUE_ON_ZERO: u64 = 1 << 19;
+    /// Bad values are errors for transactional tables.
+    pub const STRICT_TRANS_TABLES: u64 = 1 << 21;
+    /// Bad values are errors.
+    pub const STRICT_ALL_TABLES: u64 = 1 << 22;
+    /// No zero month or day.
+    pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
+    /// No '0000-00-00'.
+    pub const NO_ZERO_DATE: u64 = 1 << 24;
+    /// Only month and day ranges are checked.
+    pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
+    /// Division by zero is an error (when strict) or a warning.
+    pub const ERROR_FOR_DIVISION_BY_ZERO: u64 = 1 << 26;
+    /// An unknown engine is an error.
+    pub const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
+    /// CHAR values keep their padding.
+    pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
+    /// MySQL 8's default.
+    pub const DEFAULT: u64 = ONLY_FULL_GROUP_BY
+        | STRICT_TRANS_TABLES
+        | NO_ZERO_IN_DATE
+        | NO_ZERO_DATE
+        | ERROR_FOR_DIVISION_BY_ZERO
+        | NO_ENGINE_SUBSTITUTION;
+}
+
+/// The session variables that execution reads. The server parses and sets them.
+#[derive(Clone, Debug)]
+pub struct SessionSettings {
+    /// `sql_mode` bits.
+    pub sql_mode: u64,
+    /// `time_zone` as an offset from UTC in seconds.
+    pub time_zone_offset: i32,
+    /// `time_zone` as the client wrote it.
+    pub time_zone: String,
+    /// `autocommit`.
+    pub autocommit: bool,
+    /// `transaction_isolation` of the session.
+    pub isolation: Isolation,
+    /// `transaction_read_only` of the session.
+    pub read_only: bool,
+    /// Collation id of `collation_connection`.
+    pub collation_connection: u16,
+    /// Collation id of the `character_set_client`'s default.
+    pub collation_client: u16,
+    /// Collation id of the `character_set_results`' default; 0 = no conversion.
+    pub collation_results: u16,
+    /// Collation id of `collation_server`.
+    pub collation_server: u16,
+    /// `binlog_row_image`.
+    pub binlog_row_image: RowImage,
+    /// `binlog_rows_query_log_events`.
+    pub binlog_rows_query_log_events: bool,
+    /// `binlog_row_metadata=FULL`.
+    pub binlog_row_metadata_full: bool,
+    /// `sql_log_bin`.
+    pub sql_log_bin: bool,
+    /// `foreign_key_checks`.
+    pub foreign_key_checks: bool,
+    /// `unique_checks`.
+    pub unique_checks: bool,
+    /// `auto_increment_increment`.
+    pub auto_increment_increment: u64,
+    /// `auto_increment_offset`.
+    pub auto_increment_offset: u64,
+    /// `max_allowed_packet`.
+    pub max_allowed_packet: u64,
+    /// `innodb_lock_wait_timeout`, milliseconds.
+    pub lock_wait_timeout_ms: u64,
+    /// `lock_wait_timeout` (metadata locks), milliseconds.
+    pub metadata_lock_wait_timeout_ms: u64,
+    /// `group_concat_max_len`.
+    pub group_concat_max_len: u64,
+    /// `sql_select_limit`; `u64::MAX` = none.
+    pub sql_select_limit: u64,
+    /// SET TIMESTAMP, in microseconds since the epoch.
+    pub timestamp_us: Option<i64>,
+    /// SET INSERT_ID, used by the next statement.
+    pub insert_id: Option<u64>,
+    /// `sql_safe_updates`.
+    pub sql_safe_updates: bool,
+    /// `div_precision_increment`.
+    pub div_precision_increment: u8,
+    /// `read_only`/`super_read_only` of the server: statements of this session may not write.
+    pub server_read_only: bool,
+    /// `server_id`, for events.
+    pub server_id: u32,
+    /// CLIENT_FOUND_ROWS was negotiated.
+    pub found_rows: bool,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        SessionSettings {
+            sql_mode: sql_mode::DEFAULT,
+            time_zone_offset: 0,
+            time_zone: "SYSTEM".into(),
+            autocommit: true,
+            isolation: Isolation::RepeatableRead,
+            read_only: false,
+            collation_connection: 255,
+            collation_client: 255,
+            collation_results: 255,
+            collation_server: 255,
+            binlog_row_image: RowImage::Full,
+            binlog_rows_query_log_events: false,
+            binlog_row_metadata_full: false,
+            sql_log_bin: true,
+            foreign_key_checks: true,
+            unique_checks: true,
+            auto_increment_increment: 1,
+            auto_increment_offset: 1,
+            max_allowed_packet: 64 << 20,
+            lock_wait_timeout_ms: 50_000,
+            metadata_lock_wait_timeout_ms: 31_536_000_000,
+            group_concat_max_len: 1024,
+            sql_select_limit: u64::MAX,
+            timestamp_us: None,
+            insert_id: None,
+            sql_safe_updates: false,
+            div_precision_increment: 4,
+            server_read_only: false,
+            server_id: 1,
+            found_rows: false,
+        }
+    }
+}
+
+impl SessionSettings {
+    /// Whether bad values are errors.
+    #[must_use]
+    pub fn strict(&self) -> bool {
+        self.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0
+    }
+}
+
+/// A privilege that a statement needs on a table or database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Priv {
+    /// SELECT.
+    Select,
+    /// INSERT.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// CREATE.
+    Create,
+    /// DROP.
+    Drop,
+    /// ALTER.
+    Alter,
+    /// INDEX.
+    Index,
+    /// LOCK TABLES.
+    LockTables,
+    /// Any privilege at all (SHOW, USE).
+    Any,
+}
+
+impl Priv {
+    /// As error 1142 names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Priv::Select | Priv::Any => "SELECT",
+            Priv::Insert => "INSERT",
+            Priv::Update => "UPDATE",
+            Priv::Delete => "DELETE",
+            Priv::Create => "CREATE",
+            Priv::Drop => "DROP",
+            Priv::Alter => "ALTER",
+            Priv::Index => "INDEX",
+            Priv::LockTables => "LOCK TABLES",
+        }
+    }
+}
+
+/// Says whether the session's account may do something. Called before a statement runs.
+pub trait AccessCheck: Send + Sync {
+    /// Fails with 1044 or 1142 if not.
+    fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()>;
+}
+
+/// Lets everything through: recovery, bootstrap, tests.
+#[derive(Debug, Default)]
+pub struct AllowAll;
+
+impl AccessCheck for AllowAll {
+    fn check(&self, _: &str, _: Option<&str>, _: Priv) -> SqlResult<()> {
+        Ok(())
+    }
+}
+
+/// Which values `@@name` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableScope {
+    /// `@@name`: session if there is one, else global.
+    Either,
+    /// `@@session.name`.
+    Session,
+    /// `@@global.name`.
+    Global,
+}
+
+/// What expressions ask of the server. Implemented by the server; [`NoHost`] for tests.
+pub trait SessionHost: Send + Sync {
+    /// The value and type of a system variable, or error 1193.
+    fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)>;
+    /// All variables (SHOW VARIABLES), name and value as text.
+    fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// All status counters (SHOW STATUS).
+    fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// Rows of PROCESSLIST: id, user, host, db, command, seconds, state, info.
+    fn processlist(&self) -> Vec<[Value; 8]>;
+}
+
+/// A host that knows nothing.
+#[derive(Debug, Default)]
+pub struct NoHost;
+
+impl SessionHost for NoHost {
+    fn variable(&self, _: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
+        Err(SqlError::unknown_system_variable(name))
+    }
+    fn variables(&self, _: VariableScope) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn status(&self, _: VariableScope) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn processlist(&self) -> Vec<[Value; 8]> {
+        Vec::new()
+    }
+}
+
+/// Set by KILL from another session, read by the running statement now and then.
+#[derive(Debug, Default)]
+pub struct KillFlag(AtomicU8);
+
+impl KillFlag {
+    /// KILL QUERY: the statement ends with error 1317.
+    pub fn kill_query(&self) {
+        self.0.fetch_max(1, Ordering::Relaxed);
+    }
+
+    /// KILL CONNECTION: as above, and the session ends.
+    pub fn kill_connection(&self) {
+        self.0.store(2, Ordering::Relaxed);
+    }
+
+    /// MAX_EXECUTION_TIME ran out: the statement ends with error 3024.
+    pub fn time_out(&self) {
+        let _ = self.0.compare_exchange(0, 3, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether the connection itself must end.
+    #[must_use]
+    pub fn connection_killed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 2
+    }
+
+    /// Forgets KILL QUERY and timeouts; called when a statement begins.
+    pub fn reset(&self) {
+        if self.0.load(Ordering::Relaxed) != 2 {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Fails if the statement must stop.
+    pub fn check(&self) -> SqlResult<()> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            3 => Err(SqlError::query_timeout()),
+            _ => Err(SqlError::query_interrupted()),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A column: its name, type, default and attributes.
+
+use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::sync::Arc;
+
+/// What a column gets when INSERT does not name it.
+#[derive(Clone, Debug, Default)]
+pub enum ColumnDefault {
+    /// No DEFAULT clause on a NOT NULL column: error 1364 when strict.
+    #[default]
+    None,
+    /// A constant, already cast to the column's type. NULL for nullable columns without a clause.
+    Value(Value),
+    /// CURRENT_TIMESTAMP with the column's own precision.
+    CurrentTimestamp,
+    /// `DEFAULT (expression)`: the text inside the parentheses.
+    Expression(Arc<str>),
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name as created; compared without case.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: ColumnType,
+    /// Whether NULL is allowed.
+    pub nullable: bool,
+    /// The default.
+    pub default: ColumnDefault,
+    /// ON UPDATE CURRENT_TIMESTAMP.
+    pub on_update_now: bool,
+    /// AUTO_INCREMENT.
+    pub auto_increment: bool,
+    /// INVISIBLE: not part of `*`.
+    pub invisible: bool,
+    /// COMMENT.
+    pub comment: Arc<str>,
+    /// Whether CHARACTER SET or COLLATE was written for it, for SHOW CREATE TABLE.
+    pub explicit_collation: bool,
+}
+
+impl Column {
+    /// Whether values are byte or character strings of any kind.
+    #[must_use]
+    pub fn is_string(&self) -> bool {
+        use ColumnKind as K;
+        matches!(
+            self.ty.kind,
+            K::Char | K::VarChar | K::Binary | K::VarBinary | K::TinyText | K::Text | K::MediumText | K::LongText
+                | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob
+        )
+    }
+
+    /// Whether it is BLOB or TEXT of any length, JSON or GEOMETRY: stored with a length of more
+    /// than two bytes, usable as a key only with a prefix length.
+    #[must_use]
+    pub fn is_blob(&self) -> bool {
+        use ColumnKind as K;
+        matches!(
+            self.ty.kind,
+            K::TinyText | K::Text | K::MediumText | K::LongText | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob
+                | K::Json | K::Geometry
+        )
+    }
+}

@@ -1,0 +1,53 @@
+//! An index: its parts, its space, and how its keys are made.
+
+use omnibus_engine::SpaceId;
+use std::sync::Arc;
+
+/// What an index promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// PRIMARY KEY; always first and clustered.
+    Primary,
+    /// UNIQUE.
+    Unique,
+    /// Neither.
+    Plain,
+}
+
+/// One column of an index.
+#[derive(Clone, Debug)]
+pub struct IndexPart {
+    /// Which column of the table.
+    pub column: usize,
+    /// Prefix length in characters (bytes for binary strings), if not the whole column.
+    pub prefix: Option<u32>,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// An index of a table.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// "PRIMARY" for the primary key; compared without case.
+    pub name: Arc<str>,
+    /// What it promises.
+    pub kind: IndexKind,
+    /// Its columns, in key order.
+    pub parts: Vec<IndexPart>,
+    /// Where its entries are.
+    pub space: SpaceId,
+    /// Whether this index holds the rows themselves.
+    pub clustered: bool,
+    /// INVISIBLE: not used by the planner.
+    pub invisible: bool,
+    /// COMMENT.
+    pub comment: Arc<str>,
+}
+
+impl Index {
+    /// Whether equal keys are refused (NULL parts excepted).
+    #[must_use]
+    pub fn unique(&self) -> bool {
+        self.kind != IndexKind::Plain
+    }
+}

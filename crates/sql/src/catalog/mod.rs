@@ -1,0 +1,17 @@
+//! Schemas, tables, columns and indexes: what exists now.
+//!
+//! A [`Catalog`] never changes. DDL makes a new one and [`CatalogCell`] swaps it in when the DDL's
+//! commit is ordered, so a statement that took its `Arc` sees one catalog from start to end and
+//! pays no lock per name. Persisted as rows of space 1 (see `persist`), written through the DDL
+//! transaction's own write set.
+
+mod column;
+mod index;
+pub mod persist;
+mod schema;
+mod table;
+
+pub use column::{Column, ColumnDefault};
+pub use index::{Index, IndexKind, IndexPart};
+pub use schema::{Catalog, CatalogCell, Schema};
+pub use table::{Table, TableDef, TableState};

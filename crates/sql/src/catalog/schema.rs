@@ -1,0 +1,97 @@
+//! Schemas and the catalog as a whole.
+
+use super::Table;
+use crate::error::{SqlError, SqlResult};
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A database: a name, a default collation, its tables by name.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Default collation id of new tables.
+    pub collation: u16,
+    /// Tables by name; names are case-sensitive.
+    pub tables: BTreeMap<Arc<str>, Arc<Table>>,
+}
+
+/// Everything that exists, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Grows with every change; plans are keyed by it.
+    pub version: u64,
+    /// Schemas by name.
+    pub schemas: BTreeMap<Arc<str>, Arc<Schema>>,
+    /// The next table id.
+    pub next_table_id: u64,
+    /// The next space id.
+    pub next_space_id: u32,
+}
+
+impl Catalog {
+    /// A schema.
+    ///
+    /// # Errors
+    /// 1049.
+    pub fn schema(&self, db: &str) -> SqlResult<&Arc<Schema>> {
+        self.schemas.get(db).ok_or_else(|| SqlError::bad_db(db))
+    }
+
+    /// A table, if there is one.
+    #[must_use]
+    pub fn find_table(&self, db: &str, name: &str) -> Option<&Arc<Table>> {
+        self.schemas.get(db)?.tables.get(name)
+    }
+
+    /// A table.
+    ///
+    /// # Errors
+    /// 1049 or 1146.
+    pub fn table(&self, db: &str, name: &str) -> SqlResult<&Arc<Table>> {
+        self.schema(db)?.tables.get(name).ok_or_else(|| SqlError::no_such_table(db, name))
+    }
+
+    /// Adds or replaces a table. The schema must exist.
+    pub fn put_table(&mut self, table: Arc<Table>) {
+        if let Some(schema) = self.schemas.get_mut(&table.def.db) {
+            Arc::make_mut(schema).tables.insert(table.def.name.clone(), table);
+        }
+    }
+
+    /// Removes a table.
+    pub fn remove_table(&mut self, db: &str, name: &str) -> Option<Arc<Table>> {
+        Arc::make_mut(self.schemas.get_mut(db)?).tables.remove(name)
+    }
+
+    /// All tables of all schemas.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.schemas.values().flat_map(|schema| schema.tables.values())
+    }
+}
+
+/// The current catalog. Readers clone an `Arc`; DDL, one at a time, stores a new one.
+#[derive(Debug, Default)]
+pub struct CatalogCell {
+    current: RwLock<Arc<Catalog>>,
+}
+
+impl CatalogCell {
+    /// Starts with `catalog`.
+    #[must_use]
+    pub fn new(catalog: Catalog) -> CatalogCell {
+        CatalogCell { current: RwLock::new(Arc::new(catalog)) }
+    }
+
+    /// The catalog now.
+    #[must_use]
+    pub fn load(&self) -> Arc<Catalog> {
+        self.current.read().clone()
+    }
+
+    /// Makes `catalog` the current one.
+    pub fn store(&self, catalog: Arc<Catalog>) {
+        *self.current.write() = catalog;
+    }
+}

@@ -1,0 +1,202 @@
+//! A table: its definition, and everything the hot path would otherwise compute per row.
+//!
+//! `TableDef` is what DDL builds and what is persisted. [`Table`] wraps it with derived data and
+//! with [`TableState`], the counters that survive an ALTER.
+
+use super::{Column, Index, IndexKind};
+use crate::codec::{KeyCodec, RowCodec};
+use crate::error::SqlResult;
+use bytes::Bytes;
+use omnibus_engine::CommitNo;
+use omnibus_value::Value;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What a CREATE TABLE statement says, with the ids the catalog gave it.
+#[derive(Clone, Debug)]
+pub struct TableDef {
+    /// Never reused; also the table id of TABLE_MAP events.
+    pub id: u64,
+    /// Schema name.
+    pub db: Arc<str>,
+    /// Table name.
+    pub name: Arc<str>,
+    /// In order.
+    pub columns: Vec<Column>,
+    /// The clustered index first (always there; see `hidden_key`), then UNIQUE ones, then others.
+    pub indexes: Vec<Index>,
+    /// No PRIMARY KEY and no UNIQUE key of NOT NULL columns: index 0 is clustered on a hidden
+    /// 8-byte row id, has no parts and no name.
+    pub hidden_key: bool,
+    /// The default collation id.
+    pub collation: u16,
+    /// COMMENT.
+    pub comment: Arc<str>,
+    /// ENGINE, as stored.
+    pub engine: Arc<str>,
+    /// ROW_FORMAT and the like, remembered for SHOW CREATE TABLE only: "NAME=value" in order.
+    pub options: Vec<Arc<str>>,
+    /// Seconds since the epoch.
+    pub created: u64,
+}
+
+/// Counters that outlive one definition of a table.
+#[derive(Debug, Default)]
+pub struct TableState {
+    /// The next AUTO_INCREMENT value; 0 = not read from the table yet.
+    pub(crate) auto_increment: Mutex<Option<u64>>,
+    /// The AUTO_INCREMENT value that a committed counter row covers: lower ones may be deleted
+    /// without writing a new one.
+    pub(crate) auto_covered: AtomicU64,
+    /// The next hidden row id; 0 = not read from the table yet.
+    pub(crate) row_id: AtomicU64,
+    /// Rows, as estimated for the planner and SHOW TABLE STATUS.
+    pub(crate) rows_estimate: AtomicU64,
+}
+
+/// A table that statements can use.
+#[derive(Debug)]
+pub struct Table {
+    /// The definition.
+    pub def: TableDef,
+    /// Position of the AUTO_INCREMENT column.
+    pub auto_column: Option<usize>,
+    /// Stored rows <-> values.
+    pub rows: RowCodec,
+    /// Keys of each index, as `def.indexes`.
+    pub keys: Vec<KeyCodec>,
+    /// Columns that the clustered key reads.
+    pub key_columns: Vec<usize>,
+    /// Whether any column has ON UPDATE CURRENT_TIMESTAMP.
+    pub has_on_update: bool,
+    /// Shared with earlier and later definitions of the same table.
+    pub state: Arc<TableState>,
+    /// The table as it is here exists since this commit; older snapshots must not read it
+    /// (error 1412). Zero after a restart.
+    pub(crate) valid_from: AtomicU64,
+    /// Dropped or replaced by a newer definition.
+    pub(crate) stale: AtomicBool,
+}
+
+impl Table {
+    /// Derives everything from the definition.
+    #[must_use]
+    pub fn new(def: TableDef, state: Arc<TableState>) -> Table {
+        let rows = RowCodec::new(&def.columns);
+        let keys = (0..def.indexes.len()).map(|at| KeyCodec::new(&def, at)).collect();
+        let key_columns = def.indexes[0].parts.iter().map(|part| part.column).collect();
+        Table {
+            auto_column: def.columns.iter().position(|column| column.auto_increment),
+            has_on_update: def.columns.iter().any(|column| column.on_update_now),
+            rows,
+            keys,
+            key_columns,
+            state,
+            valid_from: AtomicU64::new(0),
+            stale: AtomicBool::new(false),
+            def,
+        }
+    }
+
+    /// Its columns, in order.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.def.columns
+    }
+
+    /// Its indexes; the first is clustered.
+    #[must_use]
+    pub fn indexes(&self) -> &[Index] {
+        &self.def.indexes
+    }
+
+    /// The PRIMARY KEY, if one was declared.
+    #[must_use]
+    pub fn primary(&self) -> Option<&Index> {
+        self.def.indexes.first().filter(|index| index.kind == IndexKind::Primary)
+    }
+
+    /// The position of a column, by name.
+    #[must_use]
+    pub fn column_index(&self, name: &str) -> Option<usize> {
+        self.def.columns.iter().position(|column| same_name(&column.name, name))
+    }
+
+    /// The position of an index, by name.
+    #[must_use]
+    pub fn index_named(&self, name: &str) -> Option<usize> {
+        self.def.indexes.iter().position(|index| !index.name.is_empty() && same_name(&index.name, name))
+    }
+
+    /// All values of a stored row.
+    ///
+    /// # Errors
+    /// The stored bytes are damaged.
+    pub fn decode(&self, row: &[u8]) -> SqlResult<Vec<Value>> {
+        self.rows.decode(row)
+    }
+
+    /// As `decode`, into a reused vector.
+    ///
+    /// # Errors
+    /// The stored bytes are damaged.
+    pub fn decode_into(&self, row: &[u8], values: &mut Vec<Value>) -> SqlResult<()> {
+        self.rows.decode_into(row, values)
+    }
+
+    /// One value of a stored row.
+    ///
+    /// # Errors
+    /// The stored bytes are damaged.
+    pub fn decode_column(&self, row: &[u8], column: usize) -> SqlResult<Value> {
+        self.rows.decode_column(row, column)
+    }
+
+    /// A key prefix in index `index`: its space, then the given leading values, which must already
+    /// be of the columns' own types (`omnibus_value` casts). For the clustered index with all parts
+    /// given, this is the row's key.
+    #[must_use]
+    pub fn key_prefix(&self, index: usize, values: &[Value]) -> Vec<u8> {
+        self.keys[index].prefix(values)
+    }
+
+    /// Rows, roughly, for choosing plans.
+    #[must_use]
+    pub fn rows_estimate(&self) -> u64 {
+        self.state.rows_estimate.load(Ordering::Relaxed)
+    }
+
+    /// Whether this definition is no longer the current one.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Acquire)
+    }
+
+    /// The commit that made this definition; zero if before the last start.
+    #[must_use]
+    pub fn valid_from(&self) -> CommitNo {
+        CommitNo(self.valid_from.load(Ordering::Acquire))
+    }
+
+    /// "db.table", as some messages want it.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        format!("{}.{}", self.def.db, self.def.name)
+    }
+
+    /// The key of the row in the clustered index, made from its stored bytes. Not for tables with
+    /// a hidden key.
+    ///
+    /// # Errors
+    /// The stored bytes are damaged.
+    pub fn clustered_key(&self, row: &[u8]) -> SqlResult<Bytes> {
+        self.keys[0].clustered(&self.rows, row)
+    }
+}
+
+/// Column and index names are compared without case.
+#[must_use]
+pub fn same_name(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}

@@ -1,0 +1,276 @@
+//! The errors a client can see: MySQL's code, SQLSTATE and message.
+//!
+//! Not an internal error type: an engine or log failure is mapped to its MySQL code here and
+//! logged where it happened. Constructors are named after MySQL's symbolic names, so that a
+//! reader can look them up. [`Interrupt`] is what a running statement stops with: an error, or
+//! the wish to be run again later.
+
+use std::fmt::Display;
+
+/// Result of anything that can fail with a client-visible error.
+pub type SqlResult<T> = Result<T, SqlError>;
+
+/// A MySQL error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ERROR {code} ({}): {message}", String::from_utf8_lossy(.state))]
+pub struct SqlError {
+    /// MySQL's error number.
+    pub code: u16,
+    /// SQLSTATE.
+    pub state: [u8; 5],
+    /// The text after "ERROR code (state): ".
+    pub message: String,
+}
+
+/// Declares constructors: `name(args) = code, state, format`.
+macro_rules! errors {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident),*) = $code:literal, $state:literal, $text:literal;)*) => {
+        impl SqlError { $(
+            $(#[$doc])*
+            #[doc = concat!("Error ", stringify!($code), ".")]
+            #[must_use]
+            pub fn $name($($arg: impl Display),*) -> SqlError {
+                SqlError { code: $code, state: *$state, message: format!($text) }
+            }
+        )* }
+    };
+}
+
+errors! {
+    db_create_exists(db) = 1007, b"HY000", "Can't create database '{db}'; database exists";
+    db_drop_exists(db) = 1008, b"HY000", "Can't drop database '{db}'; database doesn't exist";
+    key_not_found(table) = 1032, b"HY000", "Can't find record in '{table}'";
+    dbaccess_denied(user, host, db) = 1044, b"42000", "Access denied for user '{user}'@'{host}' to database '{db}'";
+    no_db() = 1046, b"3D000", "No database selected";
+    bad_null(column) = 1048, b"23000", "Column '{column}' cannot be null";
+    bad_db(db) = 1049, b"42000", "Unknown database '{db}'";
+    table_exists(table) = 1050, b"42S01", "Table '{table}' already exists";
+    bad_table(tables) = 1051, b"42S02", "Unknown table '{tables}'";
+    non_uniq(column, clause) = 1052, b"23000", "Column '{column}' in {clause} is ambiguous";
+    bad_field(column, clause) = 1054, b"42S22", "Unknown column '{column}' in '{clause}'";
+    wrong_field_with_group(number, column) = 1055, b"42000", "Expression #{number} of SELECT list is not in GROUP BY clause and contains nonaggregated column '{column}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
+    wrong_group_field(column) = 1056, b"42000", "Can't group on '{column}'";
+    too_long_ident(ident) = 1059, b"42000", "Identifier name '{ident}' is too long";
+    dup_fieldname(column) = 1060, b"42S21", "Duplicate column name '{column}'";
+    dup_keyname(key) = 1061, b"42000", "Duplicate key name '{key}'";
+    dup_entry(entry, key) = 1062, b"23000", "Duplicate entry '{entry}' for key '{key}'";
+    wrong_field_spec(column) = 1063, b"42000", "Incorrect column specifier for column '{column}'";
+    parse_error(text) = 1064, b"42000", "{text}";
+    empty_query() = 1065, b"42000", "Query was empty";
+    nonuniq_table(table) = 1066, b"42000", "Not unique table/alias: '{table}'";
+    invalid_default(column) = 1067, b"42000", "Invalid default value for '{column}'";
+    multiple_pri_key() = 1068, b"42000", "Multiple primary key defined";
+    too_many_keys(max) = 1069, b"42000", "Too many keys specified; max {max} keys allowed";
+    too_many_key_parts(max) = 1070, b"42000", "Too many key parts specified; max {max} parts allowed";
+    too_long_key(max) = 1071, b"42000", "Specified key was too long; max key length is {max} bytes";
+    key_column_does_not_exist(column) = 1072, b"42000", "Key column '{column}' doesn't exist in table";
+    blob_used_as_key(column) = 1073, b"42000", "BLOB column '{column}' can't be used in key specification with the used table type";
+    too_big_fieldlength(column, max) = 1074, b"42000", "Column length too big for column '{column}' (max = {max}); use BLOB or TEXT instead";
+    wrong_auto_key() = 1075, b"42000", "Incorrect table definition; there can be only one auto column and it must be defined as a key";
+    wrong_sub_key() = 1089, b"HY000", "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys";
+    cant_remove_all_fields() = 1090, b"42000", "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+    cant_drop_field_or_key(name) = 1091, b"42000", "Can't DROP '{name}'; check that column/key exists";
+    update_table_used(table) = 1093, b"HY000", "You can't specify target table '{table}' for update in FROM clause";
+    no_such_thread(id) = 1094, b"HY000", "Unknown thread id: {id}";
+    no_tables_used() = 1096, b"HY000", "No tables used";
+    blob_cant_have_default(column) = 1101, b"42000", "BLOB, TEXT, GEOMETRY or JSON column '{column}' can't have a default value";
+    wrong_db_name(db) = 1102, b"42000", "Incorrect database name '{db}'";
+    wrong_table_name(table) = 1103, b"42000", "Incorrect table name '{table}'";
+    unknown_error() = 1105, b"HY000", "Unknown error";
+    unknown_table(table, clause) = 1109, b"42S02", "Unknown table '{table}' in {clause}";
+    field_specified_twice(column) = 1110, b"42000", "Column '{column}' specified twice";
+    invalid_group_func_use() = 1111, b"HY000", "Invalid use of group function";
+    table_must_have_columns() = 1113, b"42000", "A table must have at least 1 column";
+    unknown_character_set(name) = 1115, b"42000", "Unknown character set: '{name}'";
+    too_many_fields() = 1117, b"42000", "Too many columns";
+    too_big_rowsize(max) = 1118, b"42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {max}. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
+    wrong_value_count_on_row(row) = 1136, b"21S01", "Column count doesn't match value count at row {row}";
+    invalid_use_of_null() = 1138, b"22004", "Invalid use of NULL value";
+    mix_of_group_func_and_fields() = 1140, b"42000", "In aggregated query without GROUP BY, the select list contains nonaggregated columns; this is incompatible with sql_mode=only_full_group_by";
+    tableaccess_denied(command, user, host, table) = 1142, b"42000", "{command} command denied to user '{user}'@'{host}' for table '{table}'";
+    no_such_table(db, table) = 1146, b"42S02", "Table '{db}.{table}' doesn't exist";
+    too_big_row_for_packet(max) = 1162, b"42000", "Result string is longer than 'max_allowed_packet' bytes ({max})";
+    primary_cant_have_null() = 1171, b"42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    too_many_rows() = 1172, b"42000", "Result consisted of more than one row";
+    key_does_not_exist(key, table) = 1176, b"42000", "Key '{key}' doesn't exist in table '{table}'";
+    error_during_commit(detail) = 1180, b"HY000", "Got error {detail} during COMMIT";
+    unknown_system_variable(name) = 1193, b"HY000", "Unknown system variable '{name}'";
+    lock_wait_timeout() = 1205, b"HY000", "Lock wait timeout exceeded; try restarting transaction";
+    wrong_arguments(name) = 1210, b"HY000", "Incorrect arguments to {name}";
+    lock_deadlock() = 1213, b"40001", "Deadlock found when trying to get lock; try restarting transaction";
+    cannot_add_foreign() = 1215, b"HY000", "Cannot add foreign key constraint";
+    wrong_number_of_columns_in_select() = 1222, b"21000", "The used SELECT statements have a different number of columns";
+    wrong_value_for_var(name, value) = 1231, b"42000", "Variable '{name}' can't be set to the value of '{value}'";
+    not_supported_yet(what) = 1235, b"42000", "This version of Omnibus doesn't yet support '{what}'";
+    operand_columns(columns) = 1241, b"21000", "Operand should contain {columns} column(s)";
+    subquery_no_1_row() = 1242, b"21000", "Subquery returns more than 1 row";
+    derived_must_have_alias() = 1248, b"42000", "Every derived table must have its own alias";
+    warn_too_few_records(row) = 1261, b"01000", "Row {row} doesn't contain data for all columns";
+    warn_null_to_notnull(column, row) = 1263, b"22004", "Column set to default value; NULL supplied to NOT NULL column '{column}' at row {row}";
+    warn_data_out_of_range(column, row) = 1264, b"22003", "Out of range value for column '{column}' at row {row}";
+    warn_data_truncated(column, row) = 1265, b"01000", "Data truncated for column '{column}' at row {row}";
+    warn_using_other_handler(engine, table) = 1266, b"HY000", "Using storage engine {engine} for table '{table}'";
+    cant_aggregate_2collations(a, b, op) = 1267, b"HY000", "Illegal mix of collations ({a}) and ({b}) for operation '{op}'";
+    unknown_collation(name) = 1273, b"HY000", "Unknown collation: '{name}'";
+    wrong_name_for_index(name) = 1280, b"42000", "Incorrect index name '{name}'";
+    unknown_storage_engine(name) = 1286, b"42000", "Unknown storage engine '{name}'";
+    option_prevents_statement(option) = 1290, b"HY000", "The MySQL server is running with the {option} option so it cannot execute this statement";
+    duplicated_value_in_type(column, value, kind) = 1291, b"HY000", "Column '{column}' has duplicated value '{value}' in {kind}";
+    truncated_wrong_value(kind, value) = 1292, b"22007", "Truncated incorrect {kind} value: '{value}'";
+    incorrect_value(kind, value, column, row) = 1292, b"22007", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
+    sp_does_not_exist(kind, name) = 1305, b"42000", "{kind} {name} does not exist";
+    query_interrupted() = 1317, b"70100", "Query execution was interrupted";
+    no_default_for_field(column) = 1364, b"HY000", "Field '{column}' doesn't have a default value";
+    division_by_zero() = 1365, b"22012", "Division by 0";
+    truncated_wrong_value_for_field(kind, value, column, row) = 1366, b"HY000", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
+    illegal_value_for_type(kind, value) = 1367, b"22007", "Illegal {kind} '{value}' value found during parsing";
+    data_too_long(column, row) = 1406, b"22001", "Data too long for column '{column}' at row {row}";
+    column_does_not_exist_in_alter(column, table) = 1054, b"42S22", "Unknown column '{column}' in '{table}'";
+    too_big_scale(scale, column, max) = 1425, b"42000", "Too big scale {scale} specified for column '{column}'. Maximum is {max}.";
+    too_big_precision(precision, column, max) = 1426, b"42000", "Too-big precision {precision} specified for '{column}'. Maximum is {max}.";
+    m_bigger_than_d(column) = 1427, b"42000", "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}').";
+    too_big_displaywidth(column, max) = 1439, b"42000", "Display width out of range for column '{column}' (max = {max})";
+    autoinc_read_failed() = 1467, b"HY000", "Failed to read auto-increment value from storage engine";
+    cant_change_tx_characteristics() = 1568, b"25001", "Transaction characteristics can't be changed while a transaction is in progress";
+    wrong_parameter_count_to_native_fct(name) = 1582, b"42000", "Incorrect parameter count in the call to native function '{name}'";
+    dup_entry_autoincrement_case(entry, key) = 1569, b"23000", "ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry '{entry}' for key '{key}'";
+    data_out_of_range(kind, expression) = 1690, b"22003", "{kind} value is out of range in '{expression}'";
+    cant_execute_in_read_only_transaction() = 1792, b"25006", "Cannot execute statement in a READ ONLY transaction.";
+    read_only_mode() = 1836, b"HY000", "Running in read-only mode";
+    query_timeout() = 3024, b"HY000", "Query execution was interrupted, maximum statement execution time exceeded";
+    lock_nowait() = 3572, b"HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    invalid_json_text(detail, position) = 3140, b"22032", "Invalid JSON text: \"{detail}\" at position {position}.";
+    check_constraint_violated(name) = 3819, b"HY000", "Check constraint '{name}' is violated.";
+    /// A failure below SQL that the client can do nothing about; details go to the log.
+    internal(detail) = 1815, b"HY000", "Internal error: {detail}";
+    /// The storage engine failed.
+    get_errno(detail) = 1030, b"HY000", "Got error {detail} from storage engine";
+    /// The log is poisoned or the server is stopping.
+    server_shutdown() = 1053, b"08S01", "Server shutdown in progress";
+}
+
+impl SqlError {
+    /// An error with a message of the caller's own.
+    #[must_use]
+    pub fn new(code: u16, state: &[u8; 5], message: impl Into<String>) -> SqlError {
+        SqlError { code, state: *state, message: message.into() }
+    }
+}
+
+impl From<omnibus_engine::EngineError> for SqlError {
+    fn from(error: omnibus_engine::EngineError) -> SqlError {
+        tracing::error!(%error, "storage engine failed under a statement");
+        SqlError::get_errno(error)
+    }
+}
+
+/// Why a statement stopped before its end. Everything but `Error` means "run it again".
+#[derive(Debug)]
+pub enum Interrupt {
+    /// It failed; its effects are undone.
+    Error(SqlError),
+    /// Inline mode met a row lock or metadata lock that is taken. Await it, then execute again
+    /// from the start; the statement's effects are undone, its locks are kept.
+    LockWait(omnibus_locks::LockTicket),
+    /// Too much work or too many waits for inline mode: run it again in `Mode::Blocking`.
+    NeedBlocking,
+}
+
+impl From<SqlError> for Interrupt {
+    fn from(error: SqlError) -> Interrupt {
+        Interrupt::Error(error)
+    }
+}
+
+impl From<omnibus_engine::EngineError> for Interrupt {
+    fn from(error: omnibus_engine::EngineError) -> Interrupt {
+        Interrupt::Error(error.into())
+    }
+}
+
+/// Result of executing anything that may meet a lock.
+pub type ExecResult<T> = Result<T, Interrupt>;
+
+/// Level of an entry in SHOW WARNINGS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Information only.
+    Note,
+    /// Something was adjusted.
+    Warning,
+    /// The statement failed.
+    Error,
+}
+
+impl Level {
+    /// As SHOW WARNINGS prints it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Note => "Note",
+            Level::Warning => "Warning",
+            Level::Error => "Error",
+        }
+    }
+}
+
+/// The diagnostics area of a session: what SHOW WARNINGS lists.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    conditions: Vec<(Level, SqlError)>,
+    /// All conditions, also those past the limit.
+    total: u64,
+}
+
+/// How many conditions are kept (`max_error_count`'s default).
+const KEPT: usize = 1024;
+
+impl Diagnostics {
+    /// Forgets everything, as the start of a statement does.
+    pub fn clear(&mut self) {
+        self.conditions.clear();
+        self.total = 0;
+    }
+
+    /// Adds a condition.
+    pub fn push(&mut self, level: Level, condition: SqlError) {
+        self.total += 1;
+        if self.conditions.len() < KEPT {
+            self.conditions.push((level, condition));
+        }
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, condition: SqlError) {
+        self.push(Level::Warning, condition);
+    }
+
+    /// Adds a note.
+    pub fn note(&mut self, condition: SqlError) {
+        self.push(Level::Note, condition);
+    }
+
+    /// What is kept, in order.
+    #[must_use]
+    pub fn conditions(&self) -> &[(Level, SqlError)] {
+        &self.conditions
+    }
+
+    /// `@@warning_count`: every condition, kept or not, capped as in the OK packet.
+    #[must_use]
+    pub fn count(&self) -> u16 {
+        u16::try_from(self.total).unwrap_or(u16::MAX)
+    }
+
+    /// `@@error_count`.
+    #[must_use]
+    pub fn error_count(&self) -> u64 {
+        self.conditions.iter().filter(|(level, _)| *level == Level::Error).count() as u64
+    }
+
+    /// Drops conditions added after there were `count` (a statement that will run again).
+    pub fn truncate(&mut self, count: usize) {
+        self.conditions.truncate(count);
+        self.total = self.conditions.len() as u64;
+    }
+}

@@ -1,0 +1,5 @@
+//! Sessions: transaction state and statement dispatch.
+
+mod state;
+
+pub use state::SessionState;

@@ -1,0 +1,67 @@
+//! What a session remembers between statements, as far as expressions and statements read it.
+//! The open transaction is not here ([`crate::store::Trx`]).
+
+use crate::api::{NoHost, SessionHost, SessionSettings};
+use crate::error::Diagnostics;
+use omnibus_value::{ColumnType, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Session state, minus the transaction.
+pub struct SessionState {
+    /// The variables execution reads; the server keeps them up to date.
+    pub settings: SessionSettings,
+    /// The current database.
+    pub database: Option<Arc<str>>,
+    /// @variables, by lower-case name, with the type they were last given.
+    pub user_variables: HashMap<String, (Value, ColumnType)>,
+    /// SHOW WARNINGS of the last statement, and what the running one adds.
+    pub diagnostics: Diagnostics,
+    /// LAST_INSERT_ID().
+    pub last_insert_id: u64,
+    /// LAST_INSERT_ID(expr) in the running statement.
+    pub last_insert_id_set: Option<u64>,
+    /// ROW_COUNT() of the last statement; -1 after a result set or an error.
+    pub row_count: i64,
+    /// FOUND_ROWS() of the last SELECT.
+    pub found_rows: u64,
+    /// CONNECTION_ID().
+    pub connection_id: u32,
+    /// USER(): the name the client gave.
+    pub user: String,
+    /// The host it came from.
+    pub host_name: String,
+    /// CURRENT_USER(): the account it was matched to, "name@host".
+    pub account: String,
+    /// The running statement's start, microseconds since the epoch (SET TIMESTAMP respected).
+    pub now_us: i64,
+    /// State of RAND() without a seed.
+    pub rand: (u64, u64),
+    /// The text of the running statement.
+    pub statement: bytes::Bytes,
+    /// System variables, status and processes.
+    pub host: Arc<dyn SessionHost>,
+}
+
+impl Default for SessionState {
+    fn default() -> Self {
+        SessionState {
+            settings: SessionSettings::default(),
+            database: None,
+            user_variables: HashMap::new(),
+            diagnostics: Diagnostics::default(),
+            last_insert_id: 0,
+            last_insert_id_set: None,
+            row_count: 0,
+            found_rows: 0,
+            connection_id: 0,
+            user: String::new(),
+            host_name: "localhost".into(),
+            account: String::new(),
+            now_us: 0,
+            rand: (0x1234_5678, 0x9abc_def0),
+            statement: bytes::Bytes::new(),
+            host: Arc::new(NoHost),
+        }
+    }
+}
