@@ -4,6 +4,8 @@
 //! converted exactly where MySQL converts it and nowhere else.
 
 pub mod column;
+pub mod decimal;
+pub mod temporal;
 pub mod value;
 
 pub use column::{ColumnKind, ColumnType};
