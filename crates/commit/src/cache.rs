@@ -1,0 +1,272 @@
+//! The trx cache: a session's events of its open transaction. Memory first, then a spill file.
+//!
+//! Events are whole binlog events without checksum and with `log_pos` 0; both are finished when the
+//! flush stage copies them into the log (they depend on the position). The cache belongs to one
+//! session and is used by one thread at a time; its limits are shared and may change at any time.
+
+use omnibus_format::{EVENT_HEADER_LEN, EventHeader};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Limits and counters that all caches of a server share.
+#[derive(Debug)]
+pub struct CacheSettings {
+    /// `binlog_cache_size`: bytes kept in memory before the cache spills.
+    pub cache_size: AtomicU64,
+    /// `max_binlog_cache_size`: bytes past which a transaction fails with error 1197.
+    pub max_cache_size: AtomicU64,
+    /// `tmpdir`: where spill files go. They are unlinked at once, so a crash leaves none.
+    pub spill_dir: PathBuf,
+    /// `Binlog_cache_use`: transactions that used a cache.
+    pub uses: AtomicU64,
+    /// `Binlog_cache_disk_use`: transactions that spilled.
+    pub disk_uses: AtomicU64,
+}
+
+impl CacheSettings {
+    /// MySQL's defaults: 32 KiB in memory, no limit in all.
+    #[must_use]
+    pub fn new(spill_dir: PathBuf) -> CacheSettings {
+        CacheSettings {
+            cache_size: AtomicU64::new(32 * 1024),
+            max_cache_size: AtomicU64::new(u64::MAX),
+            spill_dir,
+            uses: AtomicU64::new(0),
+            disk_uses: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Why an event could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// The transaction is larger than `max_binlog_cache_size` (MySQL error 1197).
+    #[error(
+        "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this mysqld variable and try again"
+    )]
+    TooLarge,
+    /// The spill file could not be written or read back.
+    #[error("the transaction's spill file in {dir} failed: {source}")]
+    Spill {
+        /// The directory of spill files.
+        dir: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// One event is longer than the format can say (4 GiB).
+    #[error("a binlog event of {0} bytes is longer than the log format allows")]
+    EventTooLong(u64),
+}
+
+/// A point in the cache to roll back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CacheMark {
+    len: u64,
+    events: u64,
+}
+
+/// A transaction's events, in order.
+#[derive(Debug)]
+pub struct TrxCache {
+    memory: Vec<u8>,
+    spill: Option<Spill>,
+    events: u64,
+    timestamp: u32,
+    server_id: u32,
+    settings: Arc<CacheSettings>,
+}
+
+#[derive(Debug)]
+struct Spill {
+    file: File,
+    len: u64,
+}
+
+impl TrxCache {
+    /// An empty cache.
+    #[must_use]
+    pub fn new(settings: Arc<CacheSettings>) -> TrxCache {
+        TrxCache { memory: Vec::new(), spill: None, events: 0, timestamp: 0, server_id: 0, settings }
+    }
+
+    /// What the headers of the following events say: seconds since 1970 at the statement's start,
+    /// and the id of the server that ran it.
+    pub fn set_context(&mut self, timestamp: u32, server_id: u32) {
+        self.timestamp = timestamp;
+        self.server_id = server_id;
+    }
+
+    /// Adds one event.
+    ///
+    /// # Errors
+    /// [`CacheError::TooLarge`] past `max_binlog_cache_size`; the cache is as before.
+    pub fn append_event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
+        let size = (EVENT_HEADER_LEN + body.len()) as u64;
+        // The checksum's four bytes come later and must fit as well.
+        let Ok(event_size) = u32::try_from(size + 4) else {
+            return Err(CacheError::EventTooLong(size));
+        };
+        if self.len() + size > self.settings.max_cache_size.load(Ordering::Relaxed) {
+            return Err(CacheError::TooLarge);
+        }
+        let cache_size = self.settings.cache_size.load(Ordering::Relaxed);
+        if self.memory.len() as u64 + size > cache_size && !self.memory.is_empty() {
+            self.spill_memory()?;
+        }
+        let header = EventHeader {
+            timestamp: self.timestamp,
+            event_type,
+            server_id: self.server_id,
+            event_size: event_size - 4,
+            log_pos: 0,
+            flags,
+        };
+        header.write(&mut self.memory);
+        self.memory.extend_from_slice(body);
+        self.events += 1;
+        Ok(())
+    }
+
+    /// Bytes kept, without checksums.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.spilled() + self.memory.len() as u64
+    }
+
+    /// Whether there is no event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Bytes in the spill file.
+    #[must_use]
+    pub fn spilled(&self) -> u64 {
+        self.spill.as_ref().map_or(0, |spill| spill.len)
+    }
+
+    /// The present end.
+    #[must_use]
+    pub fn mark(&self) -> CacheMark {
+        CacheMark { len: self.len(), events: self.events }
+    }
+
+    /// Forgets every event after `mark`.
+    ///
+    /// # Errors
+    /// The spill file could not be cut; the transaction must then be rolled back as a whole.
+    pub fn rollback_to(&mut self, mark: CacheMark) -> Result<(), CacheError> {
+        let spilled = self.spilled();
+        if mark.len >= spilled {
+            self.memory.truncate((mark.len - spilled) as usize);
+        } else {
+            self.memory.clear();
+            let dir = self.settings.spill_dir.clone();
+            if let Some(spill) = &mut self.spill {
+                let cut = spill.file.set_len(mark.len).and_then(|()| spill.file.seek(SeekFrom::End(0)));
+                cut.map_err(|source| CacheError::Spill { dir, source })?;
+                spill.len = mark.len;
+            }
+        }
+        self.events = mark.events;
+        Ok(())
+    }
+
+    /// Empties the cache for the next transaction; gives back memory and disk beyond the usual.
+    pub fn clear(&mut self) {
+        self.spill = None;
+        self.memory.clear();
+        if self.memory.capacity() > 64 * 1024 {
+            self.memory = Vec::new();
+        }
+        self.events = 0;
+    }
+
+    /// Calls `each` with every run of whole events, in order, reading spilled ones back in pieces of
+    /// about `piece` bytes (one event may be longer).
+    ///
+    /// # Errors
+    /// The spill file could not be read, or `each` failed.
+    pub fn read_events<E: From<CacheError>>(
+        &mut self,
+        piece: usize,
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if let Some(spill) = &mut self.spill {
+            let dir = &self.settings.spill_dir;
+            spill.read_events(piece, dir, &mut each)?;
+        }
+        if self.memory.is_empty() { Ok(()) } else { each(&self.memory) }
+    }
+
+    fn spill_memory(&mut self) -> Result<(), CacheError> {
+        let dir = &self.settings.spill_dir;
+        let failed = |source| CacheError::Spill { dir: dir.clone(), source };
+        if self.spill.is_none() {
+            self.settings.disk_uses.fetch_add(1, Ordering::Relaxed);
+            self.spill = Some(Spill { file: tempfile::tempfile_in(dir).map_err(failed)?, len: 0 });
+        }
+        let Some(spill) = &mut self.spill else { return Ok(()) };
+        if let Err(source) = spill.file.write_all(&self.memory) {
+            // A short write must not stay between whole events.
+            let _ = spill.file.set_len(spill.len);
+            let _ = spill.file.seek(SeekFrom::Start(spill.len));
+            return Err(failed(source));
+        }
+        spill.len += self.memory.len() as u64;
+        self.memory.clear();
+        Ok(())
+    }
+}
+
+impl Spill {
+    fn read_events<E: From<CacheError>>(
+        &mut self,
+        piece: usize,
+        dir: &std::path::Path,
+        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let failed = |source| E::from(CacheError::Spill { dir: dir.to_path_buf(), source });
+        self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut buffer = Vec::new();
+        let mut left = self.len;
+        while left > 0 {
+            let held = buffer.len();
+            let take = (piece.max(1) as u64).min(left) as usize;
+            buffer.resize(held + take, 0);
+            self.file.read_exact(&mut buffer[held..]).map_err(failed)?;
+            left -= take as u64;
+            let whole = whole_events(&buffer);
+            if whole > 0 {
+                each(&buffer[..whole])?;
+                buffer.drain(..whole);
+            }
+        }
+        self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(())
+    }
+}
+
+/// Length of the whole events at the start of `bytes`.
+fn whole_events(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(header) = EventHeader::read(&bytes[at..]) {
+        let size = header.event_size as usize;
+        if size < EVENT_HEADER_LEN || bytes.len() - at < size {
+            break;
+        }
+        at += size;
+    }
+    at
+}

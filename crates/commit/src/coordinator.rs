@@ -1,0 +1,163 @@
+//! The coordinator: one log, one engine, one order. What the SQL layer commits through and reads at.
+
+use crate::cache::{CacheSettings, TrxCache};
+use crate::deletes::DeletedFloor;
+use crate::log_env::LogEnv;
+use crate::pipeline::Pipeline;
+use crate::published::{Published, SnapshotReader};
+use crate::{CommitError, CommitRequest, CommitSettings, CommitStats, LogPosition, Ticket};
+use omnibus_engine::{CommitNo, Engine, Snapshot};
+use std::sync::Arc;
+
+/// Shared by all sessions. See the methods for what may be called on which thread.
+pub struct Coordinator {
+    pipeline: Pipeline<LogEnv>,
+    engine: Arc<dyn Engine>,
+    deletes: Arc<DeletedFloor>,
+    settings: Arc<CommitSettings>,
+    cache_settings: Arc<CacheSettings>,
+}
+
+impl Coordinator {
+    /// Starts committing behind `last`, the newest transaction in the recovered log, which the engine
+    /// already holds.
+    ///
+    /// # Errors
+    /// A log thread could not be started.
+    pub fn start(
+        engine: Arc<dyn Engine>,
+        env: LogEnv,
+        writer: crate::log_env::Appender,
+        last: CommitNo,
+        settings: Arc<CommitSettings>,
+        cache_settings: Arc<CacheSettings>,
+    ) -> std::io::Result<Coordinator> {
+        let deletes = env.deletes().clone();
+        let pipeline = Pipeline::start(env, writer, last, settings.clone())?;
+        Ok(Coordinator { pipeline, engine, deletes, settings, cache_settings })
+    }
+
+    /// An empty trx cache for a session.
+    #[must_use]
+    pub fn new_cache(&self) -> TrxCache {
+        TrxCache::new(self.cache_settings.clone())
+    }
+
+    /// A session's way to take snapshots.
+    #[must_use]
+    pub fn reader(&self) -> SnapshotReader {
+        self.pipeline.published().reader()
+    }
+
+    /// The engine's view at `no`, which a [`SnapshotReader`] of the caller must hold.
+    #[must_use]
+    pub fn read_at(&self, no: CommitNo) -> Box<dyn Snapshot> {
+        self.engine.snapshot(no)
+    }
+
+    /// The newest installed versions, for readers that hold the row locks.
+    #[must_use]
+    pub fn latest(&self) -> Box<dyn Snapshot> {
+        self.engine.snapshot(CommitNo::MAX)
+    }
+
+    /// Hands a finished transaction over; see [`Pipeline::commit`]. Callable from any thread.
+    pub fn commit(&self, request: CommitRequest) -> Ticket {
+        self.pipeline.commit(request)
+    }
+
+    /// As `commit`, possibly doing the work of the group on this thread; see
+    /// [`Pipeline::commit_inline`].
+    pub fn commit_inline(&self, request: CommitRequest) -> Ticket {
+        self.pipeline.commit_inline(request)
+    }
+
+    /// A ticket for `no` being durable.
+    pub fn wait_durable(&self, no: CommitNo) -> Ticket {
+        self.pipeline.wait_durable(no)
+    }
+
+    /// Everything up to here is durable.
+    #[must_use]
+    pub fn durable(&self) -> CommitNo {
+        self.pipeline.durable()
+    }
+
+    /// The newest number assigned; a locking range scan may have seen effects up to it.
+    #[must_use]
+    pub fn numbered(&self) -> CommitNo {
+        self.pipeline.numbered()
+    }
+
+    /// Published state.
+    #[must_use]
+    pub fn published(&self) -> &Arc<Published> {
+        self.pipeline.published()
+    }
+
+    /// No deletion of `key` is newer than this: what a reply that says "absent" must wait for.
+    #[must_use]
+    pub fn deleted_floor(&self, key: &[u8]) -> CommitNo {
+        self.deletes.floor(key)
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// Dynamic settings of the pipeline.
+    #[must_use]
+    pub fn settings(&self) -> &Arc<CommitSettings> {
+        &self.settings
+    }
+
+    /// Dynamic limits of trx caches.
+    #[must_use]
+    pub fn cache_settings(&self) -> &Arc<CacheSettings> {
+        &self.cache_settings
+    }
+
+    /// Counters and histograms.
+    #[must_use]
+    pub fn stats(&self) -> &Arc<CommitStats> {
+        self.pipeline.stats()
+    }
+
+    /// The log's own view: GTIDs, files.
+    #[must_use]
+    pub fn log(&self) -> &LogEnv {
+        self.pipeline.env()
+    }
+
+    /// Where the next group goes.
+    #[must_use]
+    pub fn position(&self) -> LogPosition {
+        self.pipeline.position()
+    }
+
+    /// Runs `work` with the log quiet; see [`Pipeline::with_quiet_log`]. Blocks.
+    ///
+    /// # Errors
+    /// The log has failed.
+    pub fn with_quiet_log<R>(
+        &self,
+        work: impl FnOnce(&LogEnv, &mut crate::log_env::Appender) -> R,
+    ) -> Result<R, CommitError> {
+        self.pipeline.with_quiet_log(work)
+    }
+
+    /// Commits what is queued and ends: afterwards the log is closed with a STOP event and the engine
+    /// has everything persistent, so that the next start replays nothing. Blocks.
+    ///
+    /// # Errors
+    /// What could not be written; the data is safe in the log all the same.
+    pub fn close(&self) -> Result<(), CommitError> {
+        let Some(mut appender) = self.pipeline.close() else { return Ok(()) };
+        let failed = |error: &dyn std::fmt::Display| CommitError::LogFailed(error.to_string().into());
+        self.pipeline.env().close(&mut appender).map_err(CommitError::LogFailed)?;
+        self.engine.checkpoint().map_err(|error| failed(&error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! What the pipeline needs of the world: a log to append to and write, an engine to install in.
+//!
+//! Small on purpose, so that a test can push thousands of concurrent commits through the pipeline
+//! with no file and no database behind it. The real one is `crate::log_env`.
+
+use crate::CommitRequest;
+use omnibus_engine::{CommitNo, WriteSet};
+use omnibus_log::LogPosition;
+use std::sync::Arc;
+
+/// Why a transaction's events did not get into the log buffer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// Its own cache could not be read. The buffer is as before; the number is not used up.
+    Cache(Arc<str>),
+    /// The log itself failed; it takes nothing more.
+    Log(Arc<str>),
+}
+
+/// The world behind a pipeline. `Writer` methods run under the flush lock, one thread at a time.
+pub trait Env: Send + Sync + 'static {
+    /// The log's append side.
+    type Writer: Send;
+    /// Sealed bytes on their way to the device.
+    type Job: Send;
+
+    /// Copies the finished events of `request` behind what the writer holds. `last_seen` is the
+    /// newest number assigned when the session committed: what it may depend on.
+    fn append(
+        &self,
+        writer: &mut Self::Writer,
+        no: CommitNo,
+        last_seen: CommitNo,
+        request: &mut CommitRequest,
+    ) -> Result<(), AppendError>;
+
+    /// Where the next byte goes.
+    fn position(&self, writer: &Self::Writer) -> LogPosition;
+
+    /// Takes what was appended since the last seal. With `pad`, the job ends at a block boundary, so
+    /// that the next job may be in flight at the same time.
+    fn seal(&self, writer: &mut Self::Writer, pad: bool) -> Result<Self::Job, Arc<str>>;
+
+    /// Whether a job sealed now would touch a block of the one sealed before.
+    fn overlaps(&self, writer: &Self::Writer) -> bool;
+
+    /// Writes a job; with `sync`, it and everything before it in the file is durable on return.
+    fn write(&self, job: Self::Job, sync: bool) -> Result<(), Arc<str>>;
+
+    /// Whether the file is past its size.
+    fn wants_rotation(&self, writer: &Self::Writer) -> bool;
+
+    /// Moves on to the next file. Nothing is in flight.
+    fn rotate(&self, writer: &mut Self::Writer) -> Result<(), Arc<str>>;
+
+    /// Installs a transaction's versions (engine `prepare_ordered`), in order, under the flush lock.
+    fn install(&self, no: CommitNo, writes: &WriteSet);
+
+    /// The log is durable up to `no` (engine `commit_ordered`), in order.
+    fn durable(&self, no: CommitNo, position: LogPosition);
+
+    /// No snapshot older than this is in use.
+    fn watermark(&self, oldest: CommitNo);
+
+    /// The log failed: nothing that is not durable now will ever be.
+    fn failed(&self, reason: &str);
+}

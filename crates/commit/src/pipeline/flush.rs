@@ -1,0 +1,236 @@
+//! The flush stage: under the flush lock, take the queue, number each transaction, append its
+//! events, install its versions, release its locks; then seal a group for the sync stage.
+//!
+//! COMMIT-1: append, install and numbering happen here, in one order, and nowhere else.
+
+use super::Shared;
+use super::queue::Enrolled;
+use crate::env::{AppendError, Env};
+use crate::stats::CommitStats;
+use crate::ticket::Completer;
+use crate::{CommitError, CommitResult};
+use omnibus_engine::CommitNo;
+use omnibus_log::LogPosition;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What the flush lock guards.
+pub(super) struct Flush<E: Env> {
+    /// Gone after `close`.
+    pub writer: Option<E::Writer>,
+    last: CommitNo,
+    /// Appended, not sealed.
+    pending: Vec<Member>,
+    /// Groups written since the last that was synced.
+    groups_since_sync: u64,
+    failed: Option<Arc<str>>,
+}
+
+/// A numbered transaction that waits for its group.
+pub(super) struct Member {
+    pub no: CommitNo,
+    pub completer: Completer,
+}
+
+/// A sealed group: the leader of the sync stage holds exactly one.
+pub(super) struct Group<J> {
+    pub job: J,
+    pub sync: bool,
+    pub landing: Landing,
+}
+
+/// What is left to do for a group once its bytes are where they should be.
+pub(super) struct Landing {
+    /// Place among the groups in flight.
+    pub turn: u64,
+    pub members: Vec<Member>,
+    pub last: CommitNo,
+    pub end: LogPosition,
+    pub synced: bool,
+}
+
+impl<E: Env> Flush<E> {
+    pub(super) fn new(writer: E::Writer, last: CommitNo) -> Flush<E> {
+        Flush { writer: Some(writer), last, pending: Vec::new(), groups_since_sync: 0, failed: None }
+    }
+
+    pub(super) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    pub(super) fn close(&mut self) -> Option<E::Writer> {
+        self.failed.get_or_insert_with(|| Arc::from("the server is shutting down"));
+        self.writer.take()
+    }
+}
+
+impl<E: Env> Shared<E> {
+    /// Takes the whole queue through the flush stage. Results of those that cannot go on are sent.
+    pub(super) fn drain(&self, flush: &mut Flush<E>) {
+        let limit = self.settings.max_flush_queue_time_us.load(Ordering::Relaxed);
+        let started = Instant::now();
+        let before = flush.last;
+        loop {
+            while let Some(enrolled) = self.queue.pop() {
+                self.flush_one(flush, enrolled);
+            }
+            // Skimming: with a time set, go on taking arrivals until it is over.
+            if limit == 0 || flush.pending.is_empty() || started.elapsed() >= Duration::from_micros(limit) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        if flush.last != before {
+            self.stats.flush_us.record_us(started.elapsed());
+        }
+    }
+
+    fn flush_one(&self, flush: &mut Flush<E>, enrolled: Enrolled) {
+        let Enrolled { mut request, completer, last_seen, at } = enrolled;
+        self.learn_failure(flush);
+        if let Some(reason) = &flush.failed {
+            return completer.complete(Err(CommitError::LogFailed(reason.clone())));
+        }
+        let Some(writer) = flush.writer.as_mut() else {
+            return completer.complete(Err(CommitError::ShuttingDown));
+        };
+        let no = flush.last.next();
+        if let Err(error) = self.append(writer, no, last_seen, &mut request) {
+            if let CommitError::LogFailed(reason) = &error {
+                flush.failed = Some(reason.clone());
+                self.fail(reason);
+            }
+            return completer.complete(Err(error));
+        }
+        flush.last = no;
+        self.numbered.store(no.0, Ordering::Release);
+        self.stats.queue_us.record_us(at.elapsed());
+        self.env.install(no, &request.writes);
+        if let Some(on_ordered) = request.on_ordered.take() {
+            on_ordered(no);
+        }
+        flush.pending.push(Member { no, completer });
+        self.pending.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A failed write shows here: nothing is appended behind it.
+    fn learn_failure(&self, flush: &mut Flush<E>) {
+        if flush.failed.is_none() && self.poisoned.load(Ordering::Acquire) {
+            flush.failed = self.order.lock().failed.clone();
+        }
+    }
+
+    fn append(
+        &self,
+        writer: &mut E::Writer,
+        no: CommitNo,
+        last_seen: CommitNo,
+        request: &mut crate::CommitRequest,
+    ) -> CommitResult {
+        let before = self.env.position(writer);
+        match self.env.append(writer, no, last_seen, request) {
+            Ok(()) => {
+                let after = self.env.position(writer);
+                CommitStats::add(&self.stats.bytes, after.offset.0.saturating_sub(before.offset.0));
+                Ok(no)
+            }
+            Err(AppendError::Cache(reason)) => Err(CommitError::Cache(reason)),
+            Err(AppendError::Log(reason)) => Err(CommitError::LogFailed(reason)),
+        }
+    }
+
+    /// Makes what is pending a group in flight, if there is something and a place for it.
+    pub(super) fn seal(&self, flush: &mut Flush<E>) -> Option<Group<E::Job>> {
+        self.learn_failure(flush);
+        if flush.pending.is_empty() || flush.failed.is_some() {
+            self.drop_pending(flush);
+            return None;
+        }
+        let limit = self.in_flight_limit();
+        let in_flight = self.order.lock().in_flight();
+        let writer = flush.writer.as_mut()?;
+        if in_flight >= limit || (in_flight > 0 && self.env.overlaps(writer)) {
+            return None;
+        }
+        match self.env.seal(writer, limit > 1) {
+            Ok(job) => Some(self.board(flush, job)),
+            Err(reason) => {
+                flush.failed = Some(reason.clone());
+                self.fail(&reason);
+                self.drop_pending(flush);
+                None
+            }
+        }
+    }
+
+    fn board(&self, flush: &mut Flush<E>, job: E::Job) -> Group<E::Job> {
+        let every = self.settings.sync_binlog.load(Ordering::Relaxed);
+        flush.groups_since_sync += 1;
+        let sync = every > 0 && flush.groups_since_sync >= every;
+        if sync {
+            flush.groups_since_sync = 0;
+        }
+        let members = std::mem::take(&mut flush.pending);
+        self.pending.store(0, Ordering::SeqCst);
+        if !members.is_empty() {
+            self.stats.group_size.record(members.len() as u64);
+        }
+        let end = flush.writer.as_ref().map_or_else(|| self.published.place().1, |w| self.env.position(w));
+        let turn = self.order.lock().board();
+        Group { job, sync, landing: Landing { turn, members, last: flush.last, end, synced: sync } }
+    }
+
+    fn drop_pending(&self, flush: &mut Flush<E>) {
+        let Some(reason) = &flush.failed else { return };
+        self.pending.store(0, Ordering::SeqCst);
+        for member in flush.pending.drain(..) {
+            member.completer.complete(Err(CommitError::LogFailed(reason.clone())));
+        }
+    }
+
+    /// With the flush lock held: everything queued is appended, written, synced and acknowledged,
+    /// and nothing is in flight.
+    pub(super) fn settle(&self, flush: &mut Flush<E>) -> Result<(), CommitError> {
+        self.drain(flush);
+        self.wait_landed();
+        self.learn_failure(flush);
+        if flush.failed.is_none()
+            && let Some(writer) = flush.writer.as_mut()
+        {
+            match self.env.seal(writer, false) {
+                Ok(job) => {
+                    let mut group = self.board(flush, job);
+                    group.sync = true;
+                    group.landing.synced = true;
+                    flush.groups_since_sync = 0;
+                    self.run(group);
+                }
+                Err(reason) => {
+                    flush.failed = Some(reason.clone());
+                    self.fail(&reason);
+                }
+            }
+        }
+        self.drop_pending(flush);
+        let failed = self.order.lock().failed.clone();
+        match failed.or_else(|| flush.failed.clone()) {
+            Some(reason) => Err(CommitError::LogFailed(reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Rotates if the file is full. With the flush lock held.
+    pub(super) fn rotate_if_full(&self, flush: &mut Flush<E>) {
+        let full = flush.writer.as_ref().is_some_and(|writer| self.env.wants_rotation(writer));
+        if !full || self.settle(flush).is_err() {
+            return;
+        }
+        if let Some(writer) = flush.writer.as_mut()
+            && let Err(reason) = self.env.rotate(writer)
+        {
+            flush.failed = Some(reason.clone());
+            self.fail(&reason);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The commit pipeline: queue, flush, sync and commit stages over an [`Env`].
+//!
+//! See the crate's own page for the whole picture. Who is who:
+//! - `queue`   lock-free entry; the first into an empty queue calls for a leader
+//! - `flush`   under the flush lock: number, append, install; seal a group
+//! - `order`   what is in flight, acknowledged strictly in order; the commit stage
+//! - `threads` the log threads, and the committing thread as leader when the device is fast
+
+mod flush;
+mod order;
+mod queue;
+mod threads;
+
+#[cfg(test)]
+mod tests;
+
+use crate::env::Env;
+use crate::published::Published;
+use crate::{CommitError, CommitRequest, CommitSettings, CommitStats, Ticket};
+use flush::Flush;
+use omnibus_engine::CommitNo;
+use omnibus_log::LogPosition;
+use order::Order;
+use parking_lot::{Condvar, Mutex};
+use queue::FlushQueue;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+/// The pipeline. Cheap to share; `close` ends its threads.
+pub struct Pipeline<E: Env> {
+    shared: Arc<Shared<E>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared<E: Env> {
+    env: E,
+    settings: Arc<CommitSettings>,
+    stats: Arc<CommitStats>,
+    published: Arc<Published>,
+    queue: FlushQueue,
+    /// Lock order: flush, then order.
+    flush: Mutex<Flush<E>>,
+    order: Mutex<Order>,
+    /// Signalled when a write in flight has been acknowledged.
+    landed: Condvar,
+    idle: threads::Idle,
+    /// The newest number assigned; at most a group ahead of published.
+    numbered: AtomicU64,
+    /// Everything up to here is durable (COMMIT-2).
+    durable: AtomicU64,
+    /// Smoothed sync time, microseconds.
+    sync_us: AtomicU64,
+    /// Appended and not sealed.
+    pending: AtomicUsize,
+    /// The log failed: nothing more is appended.
+    poisoned: AtomicBool,
+}
+
+impl<E: Env> Pipeline<E> {
+    /// Starts a pipeline whose last durable transaction is `last`.
+    ///
+    /// # Errors
+    /// A thread could not be started.
+    pub fn start(
+        env: E,
+        writer: E::Writer,
+        last: CommitNo,
+        settings: Arc<CommitSettings>,
+    ) -> std::io::Result<Pipeline<E>> {
+        let position = env.position(&writer);
+        let shared = Arc::new(Shared {
+            env,
+            settings,
+            stats: Arc::new(CommitStats::default()),
+            published: Arc::new(Published::new(last, position)),
+            queue: FlushQueue::default(),
+            flush: Mutex::new(Flush::new(writer, last)),
+            order: Mutex::new(Order::default()),
+            landed: Condvar::new(),
+            idle: threads::Idle::default(),
+            numbered: AtomicU64::new(last.0),
+            durable: AtomicU64::new(last.0),
+            sync_us: AtomicU64::new(0),
+            pending: AtomicUsize::new(0),
+            poisoned: AtomicBool::new(false),
+        });
+        let threads = Mutex::new(threads::start(&shared)?);
+        Ok(Pipeline { shared, threads })
+    }
+
+    /// Hands a transaction over. It has been committed when the ticket says so.
+    pub fn commit(&self, request: CommitRequest) -> Ticket {
+        self.shared.enrol(request, false)
+    }
+
+    /// As [`Pipeline::commit`], but when nobody else is committing and the device is fast, this thread
+    /// itself does the work of the group, which saves two thread switches. It then blocks for about
+    /// one device sync.
+    pub fn commit_inline(&self, request: CommitRequest) -> Ticket {
+        self.shared.enrol(request, true)
+    }
+
+    /// A ticket for `no` being durable. Done at once if it is, or if `sync_binlog` does not promise it.
+    pub fn wait_durable(&self, no: CommitNo) -> Ticket {
+        if no <= self.durable() || self.shared.settings.sync_binlog.load(Ordering::Relaxed) != 1 {
+            return Ticket::done(Ok(no));
+        }
+        let mut order = self.shared.order.lock();
+        if no <= self.durable() {
+            return Ticket::done(Ok(no));
+        }
+        if let Some(reason) = &order.failed {
+            return Ticket::done(Err(CommitError::LogFailed(reason.clone())));
+        }
+        order.wait_durable(no)
+    }
+
+    /// Everything up to here is durable.
+    #[must_use]
+    pub fn durable(&self) -> CommitNo {
+        CommitNo(self.shared.durable.load(Ordering::Acquire))
+    }
+
+    /// The newest number assigned, published or not.
+    #[must_use]
+    pub fn numbered(&self) -> CommitNo {
+        CommitNo(self.shared.numbered.load(Ordering::Acquire))
+    }
+
+    /// Published state, for snapshots.
+    #[must_use]
+    pub fn published(&self) -> &Arc<Published> {
+        &self.shared.published
+    }
+
+    /// Counters and histograms.
+    #[must_use]
+    pub fn stats(&self) -> &Arc<CommitStats> {
+        &self.shared.stats
+    }
+
+    /// The environment.
+    #[must_use]
+    pub fn env(&self) -> &E {
+        &self.shared.env
+    }
+
+    /// Where the next group goes.
+    #[must_use]
+    pub fn position(&self) -> LogPosition {
+        self.shared.flush.lock().writer.as_ref().map_or_else(|| self.shared.published.place().1, |w| self.shared.env.position(w))
+    }
+
+    /// Runs `work` on the log's append side with nothing in flight and everything before it durable:
+    /// FLUSH LOGS, RESET, and the like. Commits wait meanwhile.
+    ///
+    /// # Errors
+    /// The log has failed.
+    pub fn with_quiet_log<R>(&self, work: impl FnOnce(&E, &mut E::Writer) -> R) -> Result<R, CommitError> {
+        let mut flush = self.shared.flush.lock();
+        self.shared.settle(&mut flush)?;
+        let Some(writer) = flush.writer.as_mut() else { return Err(CommitError::ShuttingDown) };
+        Ok(work(&self.shared.env, writer))
+    }
+
+    /// Makes everything appended so far durable, whatever `sync_binlog` says.
+    ///
+    /// # Errors
+    /// The log has failed.
+    pub fn sync_all(&self) -> Result<CommitNo, CommitError> {
+        self.with_quiet_log(|_, _| ())?;
+        Ok(self.durable())
+    }
+
+    /// Commits what is queued, stops the threads and gives back the log's append side. Later
+    /// commits fail with [`CommitError::ShuttingDown`]. `None` at a second call.
+    pub fn close(&self) -> Option<E::Writer> {
+        self.shared.idle.shut_down();
+        for thread in self.threads.lock().drain(..) {
+            // A log thread that panicked has poisoned nothing that is read below.
+            let _ = thread.join();
+        }
+        let mut flush = self.shared.flush.lock();
+        let _ = self.shared.settle(&mut flush);
+        flush.close()
+    }
+}

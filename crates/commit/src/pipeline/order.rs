@@ -1,0 +1,177 @@
+//! What is in flight, and the commit stage: groups are acknowledged strictly in the order in which
+//! they were sealed, however their writes end. A hole left by a crash is a torn tail.
+//!
+//! COMMIT-2: publishing and waking happen here, after the write and sync.
+
+use super::Shared;
+use super::flush::{Group, Landing};
+use crate::env::Env;
+use crate::stats::CommitStats;
+use crate::ticket::{Completer, ticket};
+use crate::{CommitError, Ticket};
+use omnibus_engine::CommitNo;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// What the order lock guards.
+#[derive(Default)]
+pub(super) struct Order {
+    /// The next turn to give out, and the next to acknowledge.
+    next_turn: u64,
+    next_landing: u64,
+    /// Written, waiting for an earlier one.
+    landed: BTreeMap<u64, Landing>,
+    /// Waiters for durability alone.
+    waiters: BTreeMap<CommitNo, Vec<Completer>>,
+    watermark_at: Option<Instant>,
+    pub failed: Option<Arc<str>>,
+}
+
+impl Order {
+    pub(super) fn in_flight(&self) -> u64 {
+        self.next_turn - self.next_landing
+    }
+
+    pub(super) fn board(&mut self) -> u64 {
+        self.next_turn += 1;
+        self.next_turn - 1
+    }
+
+    pub(super) fn wait_durable(&mut self, no: CommitNo) -> Ticket {
+        let (completer, ticket) = ticket();
+        self.waiters.entry(no).or_default().push(completer);
+        ticket
+    }
+
+    fn durable_waiters(&mut self, durable: CommitNo) -> Vec<(CommitNo, Completer)> {
+        let mut ready = Vec::new();
+        while let Some(entry) = self.waiters.first_entry()
+            && *entry.key() <= durable
+        {
+            let (no, completers) = entry.remove_entry();
+            ready.extend(completers.into_iter().map(|completer| (no, completer)));
+        }
+        ready
+    }
+}
+
+impl<E: Env> Shared<E> {
+    /// The sync stage of a group, and its landing.
+    pub(super) fn run(&self, group: Group<E::Job>) {
+        let Group { job, sync, landing } = group;
+        let started = Instant::now();
+        let result = self.env.write(job, sync);
+        let took = started.elapsed();
+        self.stats.sync_us.record_us(took);
+        if sync {
+            CommitStats::add(&self.stats.syncs, 1);
+            let old = self.sync_us.load(Ordering::Relaxed);
+            let new = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            // A quarter of the new value: follows a changed device within a few groups.
+            let smooth = if old == 0 { new } else { old - old / 4 + new / 4 };
+            self.sync_us.store(smooth.max(1), Ordering::Relaxed);
+        }
+        match result {
+            Ok(()) => self.land(landing),
+            Err(reason) => self.crash_landing(landing, &reason),
+        }
+    }
+
+    fn land(&self, landing: Landing) {
+        let started = Instant::now();
+        let mut order = self.order.lock();
+        order.landed.insert(landing.turn, landing);
+        let mut ready = Vec::new();
+        loop {
+            let turn = order.next_landing;
+            let Some(landing) = order.landed.remove(&turn) else { break };
+            order.next_landing += 1;
+            if order.failed.is_none() {
+                self.commit_stage(&landing);
+            }
+            ready.push(landing);
+        }
+        let failed = order.failed.clone();
+        let waiters = order.durable_waiters(CommitNo(self.durable.load(Ordering::Relaxed)));
+        self.push_watermark(&mut order, started);
+        drop(order);
+        self.landed.notify_all();
+        for (no, completer) in waiters {
+            completer.complete(Ok(no));
+        }
+        for landing in ready {
+            self.wake(landing, failed.as_ref());
+        }
+        self.stats.commit_us.record_us(started.elapsed());
+    }
+
+    /// In order, under the order lock: engines learn what is durable, then everyone may see it.
+    fn commit_stage(&self, landing: &Landing) {
+        if landing.synced {
+            self.env.durable(landing.last, landing.end);
+            self.durable.store(landing.last.0, Ordering::Release);
+        }
+        self.published.publish(landing.last, landing.end);
+        if !landing.members.is_empty() {
+            CommitStats::add(&self.stats.commits, landing.members.len() as u64);
+            CommitStats::add(&self.stats.groups, 1);
+        }
+    }
+
+    fn wake(&self, landing: Landing, failed: Option<&Arc<str>>) {
+        for member in landing.members {
+            member.completer.complete(match failed {
+                None => Ok(member.no),
+                Some(reason) => Err(CommitError::LogFailed(reason.clone())),
+            });
+        }
+    }
+
+    fn push_watermark(&self, order: &mut Order, now: Instant) {
+        let due = order.watermark_at.is_none_or(|at| (now - at).as_millis() >= 10);
+        if due && let Some(oldest) = self.published.oldest() {
+            order.watermark_at = Some(now);
+            self.env.watermark(oldest);
+        }
+    }
+
+    /// The write failed: this group and every later one get the error (nothing is retried).
+    fn crash_landing(&self, landing: Landing, reason: &Arc<str>) {
+        self.fail(reason);
+        self.land(landing);
+    }
+
+    /// Poisons the pipeline. Idempotent.
+    pub(super) fn fail(&self, reason: &Arc<str>) {
+        let mut order = self.order.lock();
+        if order.failed.is_some() {
+            return;
+        }
+        order.failed = Some(reason.clone());
+        self.poisoned.store(true, Ordering::Release);
+        let waiters = std::mem::take(&mut order.waiters);
+        drop(order);
+        self.env.failed(reason);
+        for completer in waiters.into_values().flatten() {
+            completer.complete(Err(CommitError::LogFailed(reason.clone())));
+        }
+    }
+
+    /// Waits until nothing is in flight. With the flush lock held, so nothing new takes off.
+    pub(super) fn wait_landed(&self) {
+        let mut order = self.order.lock();
+        while order.in_flight() > 0 {
+            self.landed.wait(&mut order);
+        }
+    }
+
+    pub(super) fn in_flight_limit(&self) -> u64 {
+        let fast = self.settings.fast_sync_us.load(Ordering::Relaxed);
+        if self.sync_us.load(Ordering::Relaxed) <= fast {
+            return 1;
+        }
+        self.settings.max_in_flight.load(Ordering::Relaxed).max(1)
+    }
+}

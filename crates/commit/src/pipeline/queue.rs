@@ -1,0 +1,44 @@
+//! The flush queue: sessions enter without a lock, the flush stage takes them out in order.
+
+use crate::CommitRequest;
+use crate::ticket::Completer;
+use crossbeam_queue::SegQueue;
+use omnibus_engine::CommitNo;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// A transaction on its way to the flush stage.
+pub(super) struct Enrolled {
+    pub request: CommitRequest,
+    pub completer: Completer,
+    /// The newest number assigned when it enrolled: all it can depend on.
+    pub last_seen: CommitNo,
+    pub at: Instant,
+}
+
+#[derive(Default)]
+pub(super) struct FlushQueue {
+    queue: SegQueue<Enrolled>,
+    /// Counted before the push, so that it is never less than what `pop` can find.
+    len: AtomicUsize,
+}
+
+impl FlushQueue {
+    /// Enters; returns how many were there before. Whoever finds 0 must see to it that the flush
+    /// stage runs.
+    pub(super) fn push(&self, enrolled: Enrolled) -> usize {
+        let before = self.len.fetch_add(1, Ordering::SeqCst);
+        self.queue.push(enrolled);
+        before
+    }
+
+    pub(super) fn pop(&self) -> Option<Enrolled> {
+        let enrolled = self.queue.pop()?;
+        self.len.fetch_sub(1, Ordering::SeqCst);
+        Some(enrolled)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len.load(Ordering::SeqCst)
+    }
+}

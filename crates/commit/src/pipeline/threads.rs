@@ -1,0 +1,203 @@
+//! The log threads, and when the committing thread leads its own group.
+//!
+//! One thread per write that may be in flight. Each takes the flush stage, seals a group, writes it
+//! and lands it; whoever finds the places in flight taken leaves what it appended to the next
+//! leader, as a follower. So a slow sync blocks no session's thread.
+
+use super::Shared;
+use super::queue::Enrolled;
+use crate::env::Env;
+use crate::stats::CommitStats;
+use crate::ticket::ticket;
+use crate::{CommitError, CommitRequest, Ticket};
+use omnibus_engine::CommitNo;
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Log threads at most; `max_in_flight` beyond it has no effect.
+const THREADS: usize = 8;
+
+/// While a write is in flight and no other may start, a sleeping thread is worth waking for the
+/// flush stage once this many wait: below, the switch costs more than the overlap gains.
+const FLUSH_AHEAD: usize = 16;
+
+/// How often a thread with nothing to do looks around: bounds the data loss of `sync_binlog=0`.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Sleeping log threads.
+#[derive(Default)]
+pub(super) struct Idle {
+    sleeping: AtomicUsize,
+    calls: Mutex<usize>,
+    bell: Condvar,
+    shutdown: AtomicBool,
+}
+
+impl Idle {
+    /// Wakes one sleeping thread, if any.
+    pub(super) fn call(&self) {
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            let mut calls = self.calls.lock();
+            *calls = (*calls + 1).min(THREADS);
+            drop(calls);
+            self.bell.notify_one();
+        }
+    }
+
+    pub(super) fn shut_down(&self) {
+        self.shutdown.store(true, Ordering::SeqCst);
+        let mut calls = self.calls.lock();
+        *calls = THREADS;
+        drop(calls);
+        self.bell.notify_all();
+    }
+
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.shutdown.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps until called, unless `busy` after the intention to sleep is announced: whoever adds
+    /// work after that sees a sleeper and calls.
+    fn sleep(&self, busy: impl Fn() -> bool) {
+        let mut calls = self.calls.lock();
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        if *calls == 0 && !busy() && !self.is_shut_down() {
+            self.bell.wait_for(&mut calls, TICK);
+        }
+        *calls = calls.saturating_sub(1);
+        self.sleeping.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+pub(super) fn start<E: Env>(shared: &Arc<Shared<E>>) -> std::io::Result<Vec<JoinHandle<()>>> {
+    (0..THREADS)
+        .map(|n| {
+            let shared = shared.clone();
+            std::thread::Builder::new().name(format!("binlog-{n}")).spawn(move || shared.log_thread())
+        })
+        .collect()
+}
+
+impl<E: Env> Shared<E> {
+    pub(super) fn enrol(&self, request: CommitRequest, inline: bool) -> Ticket {
+        if self.idle.is_shut_down() {
+            return Ticket::done(Err(CommitError::ShuttingDown));
+        }
+        let (completer, ticket) = ticket();
+        let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));
+        let enrolled = Enrolled { request, completer, last_seen, at: Instant::now() };
+        let before = self.queue.push(enrolled);
+        if inline && before == 0 && self.lead_inline() {
+            return ticket;
+        }
+        if before == 0 && self.may_take_off() || before == FLUSH_AHEAD {
+            self.idle.call();
+        }
+        ticket
+    }
+
+    /// Whether a group sealed now could start at once. A stale answer costs a needless or a missing
+    /// call; the missing one is made good by the thread whose write is in flight, which looks at
+    /// the queue after landing.
+    fn may_take_off(&self) -> bool {
+        self.order.lock().in_flight() < self.in_flight_limit()
+    }
+
+    /// Transactions that no group in flight carries.
+    fn waiting(&self) -> usize {
+        self.queue.len() + self.pending.load(Ordering::SeqCst)
+    }
+
+    /// Does the whole commit on this thread if nobody else is at it and the device is fast.
+    fn lead_inline(&self) -> bool {
+        let sync_us = self.sync_us.load(Ordering::Relaxed);
+        if sync_us == 0 || sync_us > self.settings.fast_sync_us.load(Ordering::Relaxed) {
+            return false;
+        }
+        if self.settings.sync_delay_us.load(Ordering::Relaxed) > 0 {
+            return false;
+        }
+        let Some(mut flush) = self.flush.try_lock() else { return false };
+        if self.order.lock().in_flight() > 0 {
+            return false;
+        }
+        self.drain(&mut flush);
+        let group = self.seal(&mut flush);
+        drop(flush);
+        let Some(group) = group else { return false };
+        CommitStats::add(&self.stats.inline_groups, 1);
+        self.run(group);
+        if self.waiting() > 0 {
+            self.idle.call();
+        }
+        true
+    }
+
+    fn log_thread(&self) {
+        loop {
+            let led = self.lead();
+            if led || self.waiting() > 0 && self.may_take_off() {
+                continue;
+            }
+            if self.idle.is_shut_down() && self.waiting() == 0 {
+                return;
+            }
+            self.idle.sleep(|| self.waiting() > 0 && self.may_take_off());
+            self.sync_stragglers();
+        }
+    }
+
+    /// One round of leadership. False if there was nothing to lead.
+    fn lead(&self) -> bool {
+        let mut flush = self.flush.lock();
+        self.drain(&mut flush);
+        if flush.has_pending() && self.delay_wanted() {
+            drop(flush);
+            self.wait_for_company();
+            flush = self.flush.lock();
+            self.drain(&mut flush);
+        }
+        self.rotate_if_full(&mut flush);
+        let group = self.seal(&mut flush);
+        drop(flush);
+        let Some(group) = group else { return false };
+        // Another write may start while this one is in flight.
+        if self.queue.len() > 0 && self.may_take_off() {
+            self.idle.call();
+        }
+        self.run(group);
+        true
+    }
+
+    fn delay_wanted(&self) -> bool {
+        self.settings.sync_delay_us.load(Ordering::Relaxed) > 0
+    }
+
+    /// `binlog_group_commit_sync_delay`: wait for more transactions, at most so many, at most so long.
+    fn wait_for_company(&self) {
+        let delay = Duration::from_micros(self.settings.sync_delay_us.load(Ordering::Relaxed));
+        let enough = self.settings.sync_no_delay_count.load(Ordering::Relaxed);
+        let started = Instant::now();
+        while started.elapsed() < delay && !self.idle.is_shut_down() {
+            if enough > 0 && self.waiting() as u64 >= enough {
+                return;
+            }
+            std::thread::sleep((delay - started.elapsed().min(delay)).min(Duration::from_micros(50)));
+        }
+    }
+
+    /// With `sync_binlog` other than 1, what was written but not synced becomes durable when there is
+    /// a quiet moment: engines persist only what is durable (ENGINE-1).
+    fn sync_stragglers(&self) {
+        let unsynced = self.durable.load(Ordering::Acquire) < self.published.number().0;
+        if !unsynced || self.order.lock().in_flight() > 0 {
+            return;
+        }
+        if let Some(mut flush) = self.flush.try_lock() {
+            let _ = self.settle(&mut flush);
+        }
+    }
+}

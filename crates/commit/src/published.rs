@@ -1,0 +1,115 @@
+//! Published state: up to which commit number everyone may see, and who still looks at older ones.
+//!
+//! Reading is lock-free (SNAP-1: a snapshot is one number, the same in every engine). A reader
+//! announces the number it uses in a slot of its own, so that engines keep what it may still read.
+
+use crate::LogPosition;
+use omnibus_engine::CommitNo;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// No snapshot held.
+const IDLE: u64 = u64::MAX;
+/// A reader is choosing its number: nothing may be collected meanwhile.
+const CHOOSING: u64 = 0;
+
+/// The published state of a server.
+#[derive(Debug)]
+pub struct Published {
+    number: AtomicU64,
+    /// Number and log position, which must be read together.
+    place: Mutex<(CommitNo, LogPosition)>,
+    slots: Mutex<Vec<Arc<AtomicU64>>>,
+}
+
+/// A session's way to take snapshots, one at a time.
+#[derive(Debug)]
+pub struct SnapshotReader {
+    published: Arc<Published>,
+    slot: Arc<AtomicU64>,
+}
+
+impl Published {
+    /// Everything up to `number`, whose last event ends at `position`, is visible.
+    #[must_use]
+    pub fn new(number: CommitNo, position: LogPosition) -> Published {
+        Published {
+            number: AtomicU64::new(number.0),
+            place: Mutex::new((number, position)),
+            slots: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The newest published commit number.
+    #[must_use]
+    pub fn number(&self) -> CommitNo {
+        CommitNo(self.number.load(Ordering::SeqCst))
+    }
+
+    /// The newest published number with the log position right after it.
+    #[must_use]
+    pub fn place(&self) -> (CommitNo, LogPosition) {
+        *self.place.lock()
+    }
+
+    /// Publishes up to `number`. Called by the commit stage, in order.
+    pub(crate) fn publish(&self, number: CommitNo, position: LogPosition) {
+        let mut place = self.place.lock();
+        debug_assert!(number >= place.0, "COMMIT-1: publishing goes forward");
+        *place = (number, position);
+        self.number.store(number.0, Ordering::SeqCst);
+    }
+
+    /// A way to take snapshots; one per session.
+    #[must_use]
+    pub fn reader(self: &Arc<Self>) -> SnapshotReader {
+        let slot = Arc::new(AtomicU64::new(IDLE));
+        self.slots.lock().push(slot.clone());
+        SnapshotReader { published: self.clone(), slot }
+    }
+
+    /// The oldest number that a snapshot may still read. `None` while a reader is choosing.
+    #[must_use]
+    pub fn oldest(&self) -> Option<CommitNo> {
+        // Published first: a reader that chooses after this load gets this number or a later one.
+        let mut oldest = self.number.load(Ordering::SeqCst);
+        for slot in self.slots.lock().iter() {
+            match slot.load(Ordering::SeqCst) {
+                CHOOSING => return None,
+                number => oldest = oldest.min(number),
+            }
+        }
+        Some(CommitNo(oldest))
+    }
+}
+
+impl SnapshotReader {
+    /// Takes a snapshot, replacing the one held; its number stays readable until `release`.
+    pub fn take(&mut self) -> CommitNo {
+        self.slot.store(CHOOSING, Ordering::SeqCst);
+        let number = self.published.number();
+        self.slot.store(number.0.max(1), Ordering::SeqCst);
+        number
+    }
+
+    /// As `take`, with the log position of exactly this snapshot.
+    pub fn take_with_position(&mut self) -> (CommitNo, LogPosition) {
+        self.slot.store(CHOOSING, Ordering::SeqCst);
+        let (number, position) = self.published.place();
+        self.slot.store(number.0.max(1), Ordering::SeqCst);
+        (number, position)
+    }
+
+    /// Lets go of the snapshot held, if any.
+    pub fn release(&mut self) {
+        self.slot.store(IDLE, Ordering::SeqCst);
+    }
+}
+
+impl Drop for SnapshotReader {
+    fn drop(&mut self) {
+        let mut slots = self.published.slots.lock();
+        slots.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
+    }
+}

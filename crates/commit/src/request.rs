@@ -1,0 +1,50 @@
+//! What a session hands over to be committed, and what can go wrong with it.
+
+use crate::TrxCache;
+use omnibus_engine::{CommitNo, WriteSet};
+use std::sync::Arc;
+
+/// Called in the flush stage, in commit order, right after the transaction's versions are
+/// installed: the place for early lock release and for publishing a catalog. Fast, infallible, no I/O.
+pub type OnOrdered = Box<dyn FnOnce(CommitNo) + Send>;
+
+/// One finished transaction: its events, its writes, and what to do when it has its place.
+pub struct CommitRequest {
+    /// Its events: BEGIN ... XID, or a DDL's private event and QUERY. Not the GTID event, which the
+    /// flush stage makes. May hold only private events (see `logged`).
+    pub cache: TrxCache,
+    /// Its writes, installed in the engine at its commit number.
+    pub writes: WriteSet,
+    /// Whether it gets a GTID event in front (true), or is a private group that only recovery reads
+    /// (`sql_log_bin=0`, housekeeping): its cache then holds exactly one private event.
+    pub logged: bool,
+    /// Microseconds since 1970 at which the session committed.
+    pub commit_timestamp_us: u64,
+    /// See [`OnOrdered`].
+    pub on_ordered: Option<OnOrdered>,
+}
+
+impl std::fmt::Debug for CommitRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CommitRequest")
+            .field("bytes", &self.cache.len())
+            .field("keys", &self.writes.len())
+            .field("logged", &self.logged)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a transaction was not committed. The whole group gets it; nothing is retried.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// A write or sync of the log failed: the log takes nothing more until the server restarts.
+    #[error("the binary log failed: {0}; restart the server after mending the cause")]
+    LogFailed(Arc<str>),
+    /// This transaction's own events could not be read back; the log is unharmed.
+    #[error("the transaction's events could not be copied into the binary log: {0}")]
+    Cache(Arc<str>),
+    /// The pipeline is shutting down.
+    #[error("the server is shutting down")]
+    ShuttingDown,
+}

@@ -1,0 +1,39 @@
+//! The pipeline's dynamic settings, by the names of the system variables they come from.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// All may change at any time; a group uses what it reads when it starts.
+#[derive(Debug)]
+pub struct CommitSettings {
+    /// `sync_binlog`: sync every n-th group; 0 leaves it to the operating system.
+    pub sync_binlog: AtomicU64,
+    /// `binlog_order_commits`. Publishing is by number, so engines of the one-sync protocol are in
+    /// commit order whatever this says; it is kept for two-phase engines.
+    pub order_commits: AtomicBool,
+    /// `binlog_max_flush_queue_time`, microseconds: how long the flush stage goes on taking new
+    /// arrivals one by one. 0 takes what is there.
+    pub max_flush_queue_time_us: AtomicU64,
+    /// `binlog_group_commit_sync_delay`, microseconds to wait for company before a sync.
+    pub sync_delay_us: AtomicU64,
+    /// `binlog_group_commit_sync_no_delay_count`: stop waiting at this many transactions.
+    pub sync_no_delay_count: AtomicU64,
+    /// How many writes may be in flight when the device is slow.
+    pub max_in_flight: AtomicU64,
+    /// A device that syncs faster than this, in microseconds, gets one write at a time and may be
+    /// driven by the committing thread itself.
+    pub fast_sync_us: AtomicU64,
+}
+
+impl Default for CommitSettings {
+    fn default() -> CommitSettings {
+        CommitSettings {
+            sync_binlog: AtomicU64::new(1),
+            order_commits: AtomicBool::new(true),
+            max_flush_queue_time_us: AtomicU64::new(0),
+            sync_delay_us: AtomicU64::new(0),
+            sync_no_delay_count: AtomicU64::new(0),
+            max_in_flight: AtomicU64::new(4),
+            fast_sync_us: AtomicU64::new(300),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/* Makes every device sync of a program slower: LD_PRELOAD this, set SLOW_SYNC_US.
+ *
+ * A sync is fsync, fdatasync, or a positioned write through a descriptor opened with O_SYNC or
+ * O_DSYNC. The delay comes after the real call, as a device's would. Built by the benchmark and the
+ * tests themselves: cc -O2 -shared -fPIC -o slow_sync.so slow_sync.c -ldl
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <errno.h>
+
+static long delay_us(void) {
+    static long us = -1;
+    if (us < 0) {
+        const char *text = getenv("SLOW_SYNC_US");
+        us = text ? atol(text) : 1000;
+    }
+    return us;
+}
+
+static void slow(void) {
+    int saved = errno;
+    long us = delay_us();
+    struct timespec left = { us / 1000000, (us % 1000000) * 1000 };
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+    errno = saved;
+}
+
+static int syncs_on_write(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & (O_DSYNC | O_SYNC)) != 0;
+}
+
+#define REAL(name) ({ static __typeof__(&name) real; if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name); real; })
+
+int fsync(int fd) {
+    int result = REAL(fsync)(fd);
+    slow();
+    return result;
+}
+
+int fdatasync(int fd) {
+    int result = REAL(fdatasync)(fd);
+    slow();
+    return result;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
+    ssize_t result = REAL(pwrite)(fd, data, size, offset);
+    if (syncs_on_write(fd)) slow();
+    return result;
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
+    ssize_t result = REAL(pwrite64)(fd, data, size, offset);
+    if (syncs_on_write(fd)) slow();
+    return result;
+}
+
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset) {
+    ssize_t result = REAL(pwritev)(fd, parts, count, offset);
+    if (syncs_on_write(fd)) slow();
+    return result;
+}
