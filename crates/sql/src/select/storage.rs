@@ -1,0 +1,110 @@
+//! What SELECT, and every expression with a subquery, asks of storage. Not storage itself: `store`
+//! implements it over a transaction, the tests over vectors in memory.
+//!
+//! The shape is "batches into a caller's vector", because an engine's iterator borrows its
+//! snapshot while a row's evaluation may itself need storage (a subquery, an inner table): a scan
+//! is therefore a plain position that the caller owns, and each batch resumes behind the last key.
+//! Called on the session's thread only. Every method may return an `Interrupt`; the caller passes
+//! it up untouched with `?`. The kill flag and the row budget are checked in here, once a batch.
+
+use crate::catalog::Table;
+use crate::error::Interrupt;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// How rows are locked as they are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LockMode {
+    /// A consistent read of the snapshot.
+    #[default]
+    None,
+    /// FOR SHARE, LOCK IN SHARE MODE, and plain reads at SERIALIZABLE.
+    Share,
+    /// FOR UPDATE, UPDATE, DELETE.
+    Exclusive,
+}
+
+/// What to do about a row that somebody else has locked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WaitPolicy {
+    /// Wait (an interrupt in inline mode).
+    #[default]
+    Wait,
+    /// Error 3572 at once.
+    NoWait,
+    /// Leave the row out.
+    SkipLocked,
+}
+
+/// A range of one index, in encoded keys (`Table::key_prefix`, with the space prefix), and how far a
+/// scan of it has come. The caller owns it; `Storage::fetch` moves it.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// Position of the index in `Table::indexes()`.
+    pub index: usize,
+    /// First key wanted, inclusive. The space prefix alone: from the beginning.
+    pub from: Bytes,
+    /// First key not wanted any more.
+    pub to: Bytes,
+    /// From the end to the beginning.
+    pub reverse: bool,
+    /// Row locks to take.
+    pub lock: LockMode,
+    /// For rows locked by others.
+    pub wait: WaitPolicy,
+    /// Storage's own note: the last key delivered; `None` before the first batch.
+    pub last: Option<Bytes>,
+    /// Set once nothing is left.
+    pub done: bool,
+}
+
+impl Scan {
+    /// A scan that has not begun.
+    #[must_use]
+    pub fn new(index: usize, from: Bytes, to: Bytes) -> Scan {
+        Scan {
+            index,
+            from,
+            to,
+            reverse: false,
+            lock: LockMode::None,
+            wait: WaitPolicy::Wait,
+            last: None,
+            done: false,
+        }
+    }
+}
+
+/// Rows by key and by range. Rows are full row images (null bitmap + binlog field encoding).
+pub trait Storage {
+    /// The row whose complete key in unique index `index` (0: the primary key) is `key`.
+    /// A missing row is locked as a gap when `lock` asks for locks and the isolation level wants it.
+    fn get(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        key: &[u8],
+        lock: LockMode,
+        wait: WaitPolicy,
+    ) -> Result<Option<Bytes>, Interrupt>;
+
+    /// Appends up to about `want` further rows of the scan to `rows` and moves the scan behind
+    /// them; sets `scan.done` when there is nothing left. Through a secondary index it looks the
+    /// rows up by primary key.
+    fn fetch(
+        &mut self,
+        table: &Arc<Table>,
+        scan: &mut Scan,
+        rows: &mut Vec<Bytes>,
+        want: usize,
+    ) -> Result<(), Interrupt>;
+
+    /// Asks to go on on a thread that may block (SLEEP, GET_LOCK): `NeedBlocking` if this one may not.
+    fn need_blocking(&mut self) -> Result<(), Interrupt>;
+
+    /// Fails with 1317 or 3024 when the statement has been killed.
+    fn check_killed(&mut self) -> Result<(), Interrupt>;
+
+    /// About how many rows the table has, for join order and EXPLAIN. Cheap; may be stale.
+    fn estimate_rows(&mut self, table: &Arc<Table>) -> u64;
+}
