@@ -1,0 +1,249 @@
+//! Packet framing: 3-byte length, sequence number, splitting at 16 MB - 1. Not the payloads.
+//!
+//! `InBuf` collects bytes from a socket and hands out whole payloads in place; `OutBuf` collects a
+//! whole reply, so that it leaves in one write. Both are owned by one connection task. An idle
+//! connection gives its memory back with `shrink`.
+
+use std::ops::Range;
+
+/// Longest payload of one frame; a frame of exactly this length is continued by the next one.
+pub const MAX_FRAME: usize = 0xFF_FFFF;
+const HEADER: usize = 4;
+/// Buffers above this are given back between commands.
+const KEEP: usize = 16 * 1024;
+
+/// A peer broke the framing. The connection cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// More bytes than `max_allowed_packet` (error 1153).
+    #[error("packet bigger than 'max_allowed_packet' bytes")]
+    TooBig,
+    /// A sequence number that is not the next one (error 1156).
+    #[error("packets out of order")]
+    OutOfOrder,
+}
+
+/// Bytes received and not yet consumed.
+#[derive(Debug, Default)]
+pub struct InBuf {
+    buf: Vec<u8>,
+    start: usize,
+}
+
+impl InBuf {
+    /// An empty buffer without memory.
+    #[must_use]
+    pub fn new() -> Self {
+        InBuf::default()
+    }
+
+    /// Where a socket read appends. At least `room` bytes of spare capacity are there.
+    pub fn writable(&mut self, room: usize) -> &mut Vec<u8> {
+        if self.start == self.buf.len() {
+            self.buf.clear();
+            self.start = 0;
+        } else if self.start > 0 && self.buf.capacity() - self.buf.len() < room {
+            self.buf.drain(..self.start);
+            self.start = 0;
+        }
+        self.buf.reserve(room);
+        &mut self.buf
+    }
+
+    /// Bytes held and not consumed.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.buf.len() - self.start
+    }
+
+    /// How many more bytes the packet at the front needs, as far as is known: a hint for the size
+    /// of the next read, never above 1 MB, so a peer's claim does not allocate (WIRE-1).
+    #[must_use]
+    pub fn wanted(&self) -> usize {
+        let have = &self.buf[self.start..];
+        match have.first_chunk::<HEADER>() {
+            Some(h) => (frame_len(h) + HEADER).saturating_sub(have.len()).clamp(4096, 1 << 20),
+            None => 4096,
+        }
+    }
+
+    /// Consumes the packet at the front if it is whole, and tells where its payload is: read it
+    /// with [`InBuf::payload`] before the next call to `writable`. `seq` is the sequence number
+    /// expected and is advanced past the packet's frames. Length is checked against `max` as
+    /// soon as a header is seen, before the payload arrives.
+    pub fn next_packet(&mut self, seq: &mut u8, max: usize) -> Result<Option<Range<usize>>, FrameError> {
+        let mut at = self.start;
+        let mut total = 0usize;
+        let mut frames = 0u8;
+        loop {
+            let Some(header) = self.buf.get(at..).and_then(|b| b.first_chunk::<HEADER>()) else {
+                return Ok(None);
+            };
+            let len = frame_len(header);
+            total += len;
+            if total > max {
+                return Err(FrameError::TooBig);
+            }
+            if header[3] != seq.wrapping_add(frames) {
+                return Err(FrameError::OutOfOrder);
+            }
+            frames = frames.wrapping_add(1);
+            at += HEADER + len;
+            if at > self.buf.len() {
+                return Ok(None);
+            }
+            if len < MAX_FRAME {
+                break;
+            }
+        }
+        let begin = self.start + HEADER;
+        self.join_frames(begin, total);
+        *seq = seq.wrapping_add(frames);
+        self.start = at;
+        Ok(Some(begin..begin + total))
+    }
+
+    /// Moves the payloads of continued frames together, in place, from `begin` on.
+    fn join_frames(&mut self, begin: usize, total: usize) {
+        let mut filled = MAX_FRAME;
+        let mut from = begin + MAX_FRAME + HEADER;
+        while filled < total {
+            let n = (total - filled).min(MAX_FRAME);
+            self.buf.copy_within(from..from + n, begin + filled);
+            filled += n;
+            from += n + HEADER;
+        }
+    }
+
+    /// The payload that `next_packet` found.
+    #[must_use]
+    pub fn payload(&self, range: Range<usize>) -> &[u8] {
+        self.buf.get(range).unwrap_or(&[])
+    }
+
+    /// Takes every unconsumed byte out, as needed when TLS starts in mid-stream.
+    pub fn take_pending(&mut self) -> Vec<u8> {
+        let rest = self.buf.split_off(self.start);
+        self.buf.clear();
+        self.start = 0;
+        rest
+    }
+
+    /// Gives a large buffer back when nothing is pending; call before waiting for a command.
+    pub fn shrink(&mut self) {
+        if self.pending() == 0 && self.buf.capacity() > KEEP {
+            *self = InBuf::default();
+        }
+    }
+}
+
+fn frame_len(header: &[u8; HEADER]) -> usize {
+    u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize
+}
+
+/// A reply being built, frame headers included.
+#[derive(Debug, Default)]
+pub struct OutBuf {
+    buf: Vec<u8>,
+    seq: u8,
+}
+
+/// A point in a reply to roll back to (WIRE-2).
+#[derive(Clone, Copy, Debug)]
+pub struct OutMark {
+    len: usize,
+    seq: u8,
+}
+
+impl OutBuf {
+    /// An empty buffer without memory.
+    #[must_use]
+    pub fn new() -> Self {
+        OutBuf::default()
+    }
+
+    /// The sequence number of the next frame. A reply continues its command's numbering.
+    pub fn set_seq(&mut self, seq: u8) {
+        self.seq = seq;
+    }
+
+    /// The sequence number of the next frame.
+    #[must_use]
+    pub fn seq(&self) -> u8 {
+        self.seq
+    }
+
+    /// Appends one packet whose payload `f` writes, split into frames where it is too long.
+    pub fn packet(&mut self, f: impl FnOnce(&mut Vec<u8>)) {
+        let at = self.buf.len();
+        self.buf.extend_from_slice(&[0; HEADER]);
+        f(&mut self.buf);
+        let len = self.buf.len() - at - HEADER;
+        if len < MAX_FRAME {
+            let b = (len as u32).to_le_bytes();
+            self.buf[at..at + HEADER].copy_from_slice(&[b[0], b[1], b[2], self.seq]);
+            self.seq = self.seq.wrapping_add(1);
+        } else {
+            self.split(at, len);
+        }
+    }
+
+    /// Rewrites the long payload after the header at `at` as several frames. A payload that is a
+    /// multiple of the frame length ends with an empty frame.
+    fn split(&mut self, at: usize, len: usize) {
+        let payload = self.buf.split_off(at + HEADER);
+        self.buf.truncate(at);
+        self.buf.reserve(len + (len / MAX_FRAME + 1) * HEADER);
+        let mut chunks = payload.chunks(MAX_FRAME).peekable();
+        while let Some(chunk) = chunks.next() {
+            self.frame(chunk);
+            if chunks.peek().is_none() && chunk.len() == MAX_FRAME {
+                self.frame(&[]);
+            }
+        }
+    }
+
+    fn frame(&mut self, payload: &[u8]) {
+        let b = (payload.len() as u32).to_le_bytes();
+        self.buf.extend_from_slice(&[b[0], b[1], b[2], self.seq]);
+        self.buf.extend_from_slice(payload);
+        self.seq = self.seq.wrapping_add(1);
+    }
+
+    /// What is to be sent.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buf
+    }
+
+    /// Whether nothing is to be sent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buf.is_empty()
+    }
+
+    /// Forgets what was sent; the sequence number goes on.
+    pub fn sent(&mut self) {
+        self.buf.clear();
+    }
+
+    /// Gives a large buffer back.
+    pub fn shrink(&mut self) {
+        if self.buf.capacity() > KEEP {
+            self.buf = Vec::new();
+        }
+    }
+
+    /// The present point.
+    #[must_use]
+    pub fn mark(&self) -> OutMark {
+        OutMark { len: self.buf.len(), seq: self.seq }
+    }
+
+    /// Undoes everything since `mark`, unless it was already sent (WIRE-2).
+    pub fn rollback(&mut self, mark: OutMark) {
+        self.buf.truncate(mark.len);
+        self.seq = mark.seq;
+    }
+}
