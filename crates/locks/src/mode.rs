@@ -1,0 +1,110 @@
+//! Lock modes: who goes with whom, and what two of them held together amount to.
+//!
+//! Inside, a mode is one bit, so that "conflicts with any of these" is one AND.
+
+/// How a record is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowMode {
+    /// `FOR SHARE`, SERIALIZABLE reads, duplicate checks.
+    Shared,
+    /// `FOR UPDATE`, UPDATE, DELETE.
+    Exclusive,
+}
+
+/// How a table is locked. Statements take an intention mode for the length of their transaction
+/// (which is what a metadata lock is), DDL takes `Exclusive`, `LOCK TABLES ... READ` takes `Shared`,
+/// `LOCK TABLES ... WRITE` takes `Exclusive`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableMode {
+    /// Reads of the table.
+    IntentShared,
+    /// Writes to the table.
+    IntentExclusive,
+    /// Nobody else may write.
+    Shared,
+    /// Nobody else may use it at all.
+    Exclusive,
+}
+
+/// One bit of a mode set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mode(pub(crate) u8);
+
+impl Mode {
+    pub(crate) const S: Mode = Mode(1);
+    pub(crate) const X: Mode = Mode(2);
+    /// Exclusive, on a key that is not in the engine yet.
+    pub(crate) const INSERT: Mode = Mode(4);
+    const IS: Mode = Mode(8);
+    const IX: Mode = Mode(16);
+    const TABLE_S: Mode = Mode(32);
+    /// Shared and intention exclusive: a `Shared` holder that writes.
+    const SIX: Mode = Mode(64);
+    const TABLE_X: Mode = Mode(128);
+
+    const ROWS: u8 = 0b0000_0111;
+    const TABLES: u8 = 0b1111_1000;
+
+    /// The modes that another transaction must not hold beside this one.
+    pub(crate) fn conflicts(self) -> u8 {
+        match self {
+            Mode::S => Mode::X.0 | Mode::INSERT.0,
+            Mode::IS => Mode::TABLE_X.0,
+            Mode::IX => Mode::TABLE_S.0 | Mode::SIX.0 | Mode::TABLE_X.0,
+            Mode::TABLE_S => Mode::IX.0 | Mode::SIX.0 | Mode::TABLE_X.0,
+            Mode::SIX => Mode::TABLES & !Mode::IS.0,
+            Mode::TABLE_X => Mode::TABLES,
+            _ => Mode::ROWS,
+        }
+    }
+
+    /// Whether two transactions may not hold these together.
+    pub(crate) fn conflicts_with(self, other: Mode) -> bool {
+        self.conflicts() & other.0 != 0
+    }
+
+    /// Whether nothing at all goes with this mode.
+    pub(crate) fn excludes_all(self) -> bool {
+        matches!(self.conflicts(), Mode::ROWS | Mode::TABLES)
+    }
+
+    /// The weakest mode that grants both.
+    pub(crate) fn join(self, other: Mode) -> Mode {
+        if self.0 | other.0 == Mode::IX.0 | Mode::TABLE_S.0 {
+            return Mode::SIX;
+        }
+        Mode(self.0.max(other.0))
+    }
+
+    /// The name that SHOW and logs use.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mode::S | Mode::TABLE_S => "S",
+            Mode::X | Mode::TABLE_X => "X",
+            Mode::INSERT => "X,INSERT_INTENTION",
+            Mode::IS => "IS",
+            Mode::IX => "IX",
+            _ => "SIX",
+        }
+    }
+}
+
+impl From<RowMode> for Mode {
+    fn from(mode: RowMode) -> Mode {
+        match mode {
+            RowMode::Shared => Mode::S,
+            RowMode::Exclusive => Mode::X,
+        }
+    }
+}
+
+impl From<TableMode> for Mode {
+    fn from(mode: TableMode) -> Mode {
+        match mode {
+            TableMode::IntentShared => Mode::IS,
+            TableMode::IntentExclusive => Mode::IX,
+            TableMode::Shared => Mode::TABLE_S,
+            TableMode::Exclusive => Mode::TABLE_X,
+        }
+    }
+}

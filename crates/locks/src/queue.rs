@@ -1,0 +1,164 @@
+//! Who holds one key or table, and who waits for it, in order (LOCK-1).
+//!
+//! Nearly every queue has one holder and nobody waiting, so that case needs no allocation.
+
+use crate::mode::Mode;
+use crate::trx::{Trx, Wakes};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub(crate) struct Hold {
+    pub(crate) trx: Arc<Trx>,
+    pub(crate) mode: Mode,
+}
+
+pub(crate) struct Waiter {
+    pub(crate) trx: Arc<Trx>,
+    /// What it will hold: already joined with what it holds now.
+    pub(crate) mode: Mode,
+    pub(crate) upgrade: bool,
+    /// Order of arrival in the space, to compare with waiting range requests.
+    pub(crate) seq: u64,
+}
+
+#[derive(Default)]
+struct More {
+    holders: Vec<Hold>,
+    waiters: VecDeque<Waiter>,
+}
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    first: Option<Hold>,
+    more: Option<Box<More>>,
+}
+
+impl Queue {
+    pub(crate) fn held(trx: &Arc<Trx>, mode: Mode) -> Queue {
+        Queue { first: Some(Hold { trx: Arc::clone(trx), mode }), more: None }
+    }
+
+    pub(crate) fn holders(&self) -> impl Iterator<Item = &Hold> {
+        self.first.iter().chain(self.more.iter().flat_map(|more| &more.holders))
+    }
+
+    pub(crate) fn waiters(&self) -> impl DoubleEndedIterator<Item = &Waiter> {
+        self.more.iter().flat_map(|more| &more.waiters)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.as_ref().is_none_or(|m| m.holders.is_empty() && m.waiters.is_empty())
+    }
+
+    pub(crate) fn mode_of(&self, trx: &Arc<Trx>) -> Option<Mode> {
+        self.holders().find(|hold| Arc::ptr_eq(&hold.trx, trx)).map(|hold| hold.mode)
+    }
+
+    /// Whether another holder stands in the way of `mode`.
+    pub(crate) fn held_against(&self, trx: &Arc<Trx>, mode: Mode) -> bool {
+        self.holders().any(|hold| mode.conflicts_with(hold.mode) && !Arc::ptr_eq(&hold.trx, trx))
+    }
+
+    /// Whether somebody who already waits would be overtaken unfairly.
+    pub(crate) fn awaited_against(&self, mode: Mode) -> bool {
+        self.waiters().any(|waiter| mode.conflicts_with(waiter.mode))
+    }
+
+    /// Grants `mode`, replacing what the transaction held here.
+    pub(crate) fn add_hold(&mut self, trx: &Arc<Trx>, mode: Mode) {
+        if let Some(hold) = self.hold_mut(trx) {
+            hold.mode = mode;
+            return;
+        }
+        let hold = Hold { trx: Arc::clone(trx), mode };
+        if self.first.is_none() {
+            self.first = Some(hold);
+        } else {
+            self.more.get_or_insert_default().holders.push(hold);
+        }
+    }
+
+    fn hold_mut(&mut self, trx: &Arc<Trx>) -> Option<&mut Hold> {
+        let rest = self.more.iter_mut().flat_map(|more| &mut more.holders);
+        self.first.iter_mut().chain(rest).find(|hold| Arc::ptr_eq(&hold.trx, trx))
+    }
+
+    pub(crate) fn remove_hold(&mut self, trx: &Arc<Trx>) -> Option<Mode> {
+        if self.first.as_ref().is_some_and(|hold| Arc::ptr_eq(&hold.trx, trx)) {
+            return self.first.take().map(|hold| hold.mode);
+        }
+        let holders = &mut self.more.as_mut()?.holders;
+        let at = holders.iter().position(|hold| Arc::ptr_eq(&hold.trx, trx))?;
+        Some(holders.swap_remove(at).mode)
+    }
+
+    /// Upgrades go before everybody who holds nothing here, behind earlier upgrades.
+    pub(crate) fn push_waiter(&mut self, waiter: Waiter) {
+        let waiters = &mut self.more.get_or_insert_default().waiters;
+        if waiter.upgrade {
+            let at = waiters.iter().take_while(|other| other.upgrade).count();
+            waiters.insert(at, waiter);
+        } else {
+            waiters.push_back(waiter);
+        }
+    }
+
+    pub(crate) fn remove_waiter(&mut self, trx: &Arc<Trx>) -> Option<Waiter> {
+        let waiters = &mut self.more.as_mut()?.waiters;
+        let at = waiters.iter().position(|waiter| Arc::ptr_eq(&waiter.trx, trx))?;
+        waiters.remove(at)
+    }
+
+    /// Grants whoever can now be granted, in order. `blocked` is asked for further reasons to wait.
+    /// Tells how many of the grants were inserts.
+    pub(crate) fn promote(&mut self, wakes: &mut Wakes, mut blocked: impl FnMut(&Waiter) -> bool) -> usize {
+        let (mut at, mut ahead, mut inserts) = (0, 0u8, 0);
+        while let Some(waiter) = self.more.as_ref().and_then(|more| more.waiters.get(at)) {
+            let overtakes = !waiter.upgrade && waiter.mode.conflicts() & ahead != 0;
+            if overtakes || self.held_against(&waiter.trx, waiter.mode) || blocked(waiter) {
+                ahead |= waiter.mode.0;
+                if waiter.mode.excludes_all() && !waiter.upgrade {
+                    break;
+                }
+                at += 1;
+                continue;
+            }
+            let granted = self.more.as_mut().and_then(|more| more.waiters.remove(at));
+            let Some(waiter) = granted else { break };
+            inserts += usize::from(waiter.mode == Mode::INSERT);
+            self.add_hold(&waiter.trx, waiter.mode);
+            waiter.trx.resolve(crate::WaitOutcome::Granted, wakes);
+        }
+        inserts
+    }
+
+    /// Those that `trx`, waiting here, waits for: directly, or through somebody ahead in this queue.
+    ///
+    /// One pass gives the closure within the queue, so that a search through a queue of n waiters
+    /// costs n and not n squared. `passed` are waiters ahead whose own reasons to wait here are
+    /// included; `blockers` are to be looked at further.
+    pub(crate) fn blockers(&self, trx: &Arc<Trx>, passed: &mut Vec<Arc<Trx>>, blockers: &mut Vec<Arc<Trx>>) {
+        let mut behind = self.waiters().rev().skip_while(|waiter| !Arc::ptr_eq(&waiter.trx, trx));
+        let Some(own) = behind.next() else { return };
+        // An upgrade waits for other holders only, but all upgrades ahead are such holders.
+        let mut modes = own.mode.0;
+        let mut through_others = false;
+        for waiter in behind {
+            if waiter.mode.conflicts() & modes == 0 {
+                continue;
+            }
+            through_others = true;
+            modes |= waiter.mode.0;
+            // An insert may have reasons beyond this queue.
+            let list = if waiter.mode == Mode::INSERT { &mut *blockers } else { &mut *passed };
+            list.push(Arc::clone(&waiter.trx));
+        }
+        for hold in self.holders() {
+            // Its own hold blocks those ahead of it, which is how two upgrades deadlock.
+            let counts = through_others || !Arc::ptr_eq(&hold.trx, trx);
+            if counts && hold.mode.conflicts() & modes != 0 {
+                blockers.push(Arc::clone(&hold.trx));
+            }
+        }
+    }
+}
