@@ -1,5 +1,6 @@
 /* Makes every device sync of a program slower: LD_PRELOAD this, set SLOW_SYNC_US.
  *
+ * Counts them too: SYNC_COUNT_FILE names a file of 8 bytes whose first is a little-endian counter.
  * A sync is fsync, fdatasync, or a positioned write through a descriptor opened with O_SYNC or
  * O_DSYNC. The delay comes after the real call, as a device's would. Built by the benchmark and the
  * tests themselves: cc -O2 -shared -fPIC -o slow_sync.so slow_sync.c -ldl
@@ -12,6 +13,9 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static long delay_us(void) {
     static long us = -1;
@@ -22,9 +26,30 @@ static long delay_us(void) {
     return us;
 }
 
+static void count(void) {
+    static uint64_t *counter = NULL;
+    static int tried = 0;
+    if (!tried) {
+        tried = 1;
+        const char *path = getenv("SYNC_COUNT_FILE");
+        int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+        if (fd >= 0) {
+            void *mapped = mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            if (mapped != MAP_FAILED) counter = mapped;
+            close(fd);
+        }
+    }
+    if (counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
 static void slow(void) {
     int saved = errno;
     long us = delay_us();
+    count();
+    if (us <= 0) {
+        errno = saved;
+        return;
+    }
     struct timespec left = { us / 1000000, (us % 1000000) * 1000 };
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
