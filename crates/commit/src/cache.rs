@@ -4,7 +4,8 @@
 //! flush stage copies them into the log (they depend on the position). The cache belongs to one
 //! session and is used by one thread at a time; its limits are shared and may change at any time.
 
-use omnibus_format::{EVENT_HEADER_LEN, EventHeader};
+use omnibus_format::writer::{self, EventContext};
+use omnibus_format::{EventHeader, EventType, HEADER_LEN};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -76,8 +77,7 @@ pub struct TrxCache {
     memory: Vec<u8>,
     spill: Option<Spill>,
     events: u64,
-    timestamp: u32,
-    server_id: u32,
+    context: EventContext,
     settings: Arc<CacheSettings>,
 }
 
@@ -91,14 +91,13 @@ impl TrxCache {
     /// An empty cache.
     #[must_use]
     pub fn new(settings: Arc<CacheSettings>) -> TrxCache {
-        TrxCache { memory: Vec::new(), spill: None, events: 0, timestamp: 0, server_id: 0, settings }
+        TrxCache { memory: Vec::new(), spill: None, events: 0, context: EventContext { timestamp: 0, server_id: 0 }, settings }
     }
 
     /// What the headers of the following events say: seconds since 1970 at the statement's start,
     /// and the id of the server that ran it.
     pub fn set_context(&mut self, timestamp: u32, server_id: u32) {
-        self.timestamp = timestamp;
-        self.server_id = server_id;
+        self.context = EventContext { timestamp, server_id };
     }
 
     /// Adds one event.
@@ -106,11 +105,11 @@ impl TrxCache {
     /// # Errors
     /// [`CacheError::TooLarge`] past `max_binlog_cache_size`; the cache is as before.
     pub fn append_event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
-        let size = (EVENT_HEADER_LEN + body.len()) as u64;
+        let size = (HEADER_LEN + body.len()) as u64;
         // The checksum's four bytes come later and must fit as well.
-        let Ok(event_size) = u32::try_from(size + 4) else {
+        if u32::try_from(size + 4).is_err() {
             return Err(CacheError::EventTooLong(size));
-        };
+        }
         if self.len() + size > self.settings.max_cache_size.load(Ordering::Relaxed) {
             return Err(CacheError::TooLarge);
         }
@@ -118,16 +117,7 @@ impl TrxCache {
         if self.memory.len() as u64 + size > cache_size && !self.memory.is_empty() {
             self.spill_memory()?;
         }
-        let header = EventHeader {
-            timestamp: self.timestamp,
-            event_type,
-            server_id: self.server_id,
-            event_size: event_size - 4,
-            log_pos: 0,
-            flags,
-        };
-        header.write(&mut self.memory);
-        self.memory.extend_from_slice(body);
+        writer::append_event(&mut self.memory, self.context, EventType(event_type), flags, body);
         self.events += 1;
         Ok(())
     }
@@ -261,12 +251,16 @@ impl Spill {
 /// Length of the whole events at the start of `bytes`.
 fn whole_events(bytes: &[u8]) -> usize {
     let mut at = 0;
-    while let Some(header) = EventHeader::read(&bytes[at..]) {
-        let size = header.event_size as usize;
-        if size < EVENT_HEADER_LEN || bytes.len() - at < size {
+    while let Ok(header) = EventHeader::decode(&bytes[at..]) {
+        let size = header.size as usize;
+        if size < HEADER_LEN || bytes.len() - at < size {
             break;
         }
         at += size;
     }
     at
 }
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

@@ -61,14 +61,17 @@ impl Idle {
 
     /// Sleeps until called, unless `busy` after the intention to sleep is announced: whoever adds
     /// work after that sees a sleeper and calls.
-    fn sleep(&self, busy: impl Fn() -> bool) {
+    /// False if a tick passed without a call.
+    fn sleep(&self, busy: impl Fn() -> bool) -> bool {
         let mut calls = self.calls.lock();
         self.sleeping.fetch_add(1, Ordering::SeqCst);
+        let mut called = true;
         if *calls == 0 && !busy() && !self.is_shut_down() {
-            self.bell.wait_for(&mut calls, TICK);
+            called = !self.bell.wait_for(&mut calls, TICK).timed_out();
         }
         *calls = calls.saturating_sub(1);
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
+        called
     }
 }
 
@@ -145,8 +148,9 @@ impl<E: Env> Shared<E> {
             if self.idle.is_shut_down() && self.waiting() == 0 {
                 return;
             }
-            self.idle.sleep(|| self.waiting() > 0 && self.may_take_off());
-            self.sync_stragglers();
+            if !self.idle.sleep(|| self.waiting() > 0 && self.may_take_off()) {
+                self.sync_stragglers();
+            }
         }
     }
 

@@ -1,0 +1,287 @@
+//! The pipeline with no file and no database behind it: order, durability, failure, many committers.
+#![allow(clippy::unwrap_used)]
+
+use super::Pipeline;
+use crate::env::{AppendError, Env};
+use crate::{CacheSettings, CommitError, CommitRequest, CommitSettings, LogPosition, TrxCache};
+use omnibus_engine::{CommitNo, WriteSet};
+use omnibus_log::FileSeq;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What happened in the world, in the order in which it happened.
+#[derive(Default)]
+struct World {
+    appended: Mutex<Vec<u64>>,
+    installed: Mutex<Vec<u64>>,
+    /// Highest number whose bytes are on the "device" without a hole.
+    written: Mutex<Vec<(u64, u64)>>,
+    durable: AtomicU64,
+    /// Fail the n-th write (1-based); 0 never.
+    fail_write: AtomicU64,
+    writes: AtomicU64,
+    rotations: AtomicU64,
+    rotate_at: AtomicU64,
+    slow_us: AtomicU64,
+}
+
+struct Test(Arc<World>);
+
+#[derive(Default)]
+struct Writer {
+    end: u64,
+    sealed: u64,
+    last: u64,
+    first_unsealed: u64,
+}
+
+struct Job {
+    first: u64,
+    last: u64,
+}
+
+impl Env for Test {
+    type Writer = Writer;
+    type Job = Job;
+
+    fn append(
+        &self,
+        writer: &mut Writer,
+        no: CommitNo,
+        last_seen: CommitNo,
+        request: &mut CommitRequest,
+    ) -> Result<(), AppendError> {
+        assert!(last_seen < no, "nothing depends on a later transaction");
+        if request.commit_timestamp_us == u64::MAX {
+            return Err(AppendError::Cache("unreadable".into()));
+        }
+        self.0.appended.lock().push(no.0);
+        writer.end += 10;
+        writer.last = no.0;
+        Ok(())
+    }
+
+    fn position(&self, writer: &Writer) -> LogPosition {
+        LogPosition::new(FileSeq(1), writer.end)
+    }
+
+    fn seal(&self, writer: &mut Writer, _pad: bool) -> Result<Job, Arc<str>> {
+        let job = Job { first: writer.first_unsealed + 1, last: writer.last };
+        writer.first_unsealed = writer.last;
+        writer.sealed = writer.end;
+        Ok(job)
+    }
+
+    fn overlaps(&self, _writer: &Writer) -> bool {
+        false
+    }
+
+    fn write(&self, job: Job, _sync: bool) -> Result<(), Arc<str>> {
+        let n = self.0.writes.fetch_add(1, Ordering::SeqCst) + 1;
+        let slow = self.0.slow_us.load(Ordering::Relaxed);
+        if slow > 0 {
+            std::thread::sleep(std::time::Duration::from_micros(slow));
+        }
+        if n == self.0.fail_write.load(Ordering::SeqCst) {
+            return Err("no space left on device".into());
+        }
+        if job.first <= job.last {
+            self.0.written.lock().push((job.first, job.last));
+        }
+        Ok(())
+    }
+
+    fn wants_rotation(&self, writer: &Writer) -> bool {
+        let at = self.0.rotate_at.load(Ordering::Relaxed);
+        at > 0 && writer.end >= at * (self.0.rotations.load(Ordering::Relaxed) + 1)
+    }
+
+    fn rotate(&self, writer: &mut Writer) -> Result<(), Arc<str>> {
+        assert_eq!(writer.sealed, writer.end, "everything is sealed before a rotation");
+        assert_eq!(self.0.durable.load(Ordering::SeqCst), writer.last, "and durable");
+        self.0.rotations.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn install(&self, no: CommitNo, _writes: &WriteSet) {
+        self.0.installed.lock().push(no.0);
+    }
+
+    fn durable(&self, no: CommitNo, _position: LogPosition) {
+        // ENGINE-1: only what the device has without a hole.
+        let mut ranges = self.0.written.lock().clone();
+        ranges.sort_unstable();
+        let mut whole = 0;
+        for (first, last) in ranges {
+            if first == whole + 1 {
+                whole = last;
+            }
+        }
+        assert!(no.0 <= whole, "durable says {no} but the device has {whole}");
+        let before = self.0.durable.swap(no.0, Ordering::SeqCst);
+        assert!(before <= no.0);
+    }
+
+    fn watermark(&self, _oldest: CommitNo) {}
+
+    fn failed(&self, _reason: &str) {}
+}
+
+fn start(world: &Arc<World>, settings: CommitSettings) -> Pipeline<Test> {
+    Pipeline::start(Test(world.clone()), Writer::default(), CommitNo::ZERO, Arc::new(settings)).unwrap()
+}
+
+fn request() -> CommitRequest {
+    let settings = Arc::new(CacheSettings::new(std::env::temp_dir()));
+    CommitRequest {
+        cache: TrxCache::new(settings),
+        writes: WriteSet::default(),
+        logged: true,
+        commit_timestamp_us: 0,
+        on_ordered: None,
+    }
+}
+
+/// Pushes `threads * each` commits through and checks COMMIT-1 and COMMIT-2 on the way.
+fn storm(pipeline: &Arc<Pipeline<Test>>, world: &Arc<World>, threads: u64, each: u64, inline: bool) {
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut last = CommitNo::ZERO;
+                for _ in 0..each {
+                    let ticket =
+                        if inline { pipeline.commit_inline(request()) } else { pipeline.commit(request()) };
+                    let no = ticket.wait().unwrap();
+                    assert!(no > last, "a session's commits are in its order");
+                    assert!(world.durable.load(Ordering::SeqCst) >= no.0, "COMMIT-2");
+                    assert!(pipeline.published().number() >= no, "a session sees its own commit");
+                    last = no;
+                }
+            });
+        }
+    });
+    let total: Vec<u64> = (1..=threads * each).collect();
+    assert_eq!(*world.appended.lock(), total, "COMMIT-1: log order is number order, no gap");
+    assert_eq!(*world.installed.lock(), total, "COMMIT-1: engine order is number order");
+}
+
+#[test]
+fn ten_thousand_commits_keep_one_order() {
+    let world = Arc::new(World::default());
+    let pipeline = Arc::new(start(&world, CommitSettings::default()));
+    storm(&pipeline, &world, 100, 100, false);
+    let stats = pipeline.stats();
+    assert_eq!(stats.commits.load(Ordering::Relaxed), 10_000);
+    assert!(stats.groups.load(Ordering::Relaxed) <= 10_000);
+    assert!(pipeline.close().is_some());
+    assert!(pipeline.close().is_none());
+}
+
+#[test]
+fn committing_threads_may_lead() {
+    let world = Arc::new(World::default());
+    let pipeline = Arc::new(start(&world, CommitSettings::default()));
+    // The first group tells that the device is fast.
+    pipeline.commit(request()).wait().unwrap();
+    world.appended.lock().clear();
+    world.installed.lock().clear();
+    for _ in 0..100 {
+        pipeline.commit_inline(request()).wait().unwrap();
+    }
+    assert!(pipeline.stats().inline_groups.load(Ordering::Relaxed) > 0);
+    world.appended.lock().clear();
+    let (a, b) = (Arc::clone(&pipeline), Arc::clone(&world));
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let (pipeline, world) = (&a, &b);
+            scope.spawn(move || {
+                for _ in 0..2000 {
+                    let ticket =
+                        if n % 2 == 0 { pipeline.commit_inline(request()) } else { pipeline.commit(request()) };
+                    let no = ticket.wait().unwrap();
+                    assert!(world.durable.load(Ordering::SeqCst) >= no.0, "COMMIT-2");
+                }
+            });
+        }
+    });
+    assert_eq!(world.appended.lock().len(), 16_000);
+}
+
+#[test]
+fn writes_in_flight_are_acknowledged_in_order() {
+    let world = Arc::new(World::default());
+    world.slow_us.store(500, Ordering::Relaxed);
+    let settings = CommitSettings { fast_sync_us: AtomicU64::new(10), ..CommitSettings::default() };
+    let pipeline = Arc::new(start(&world, settings));
+    storm(&pipeline, &world, 32, 40, false);
+}
+
+#[test]
+fn rotation_finds_the_log_quiet() {
+    let world = Arc::new(World::default());
+    world.rotate_at.store(1000, Ordering::Relaxed);
+    let pipeline = Arc::new(start(&world, CommitSettings::default()));
+    storm(&pipeline, &world, 16, 250, false);
+    assert!(world.rotations.load(Ordering::Relaxed) >= 30);
+}
+
+#[test]
+fn a_failed_write_fails_its_group_and_all_after_it() {
+    let world = Arc::new(World::default());
+    world.fail_write.store(50, Ordering::SeqCst);
+    let pipeline = Arc::new(start(&world, CommitSettings::default()));
+    let acknowledged = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    match pipeline.commit(request()).wait() {
+                        Ok(no) => acknowledged.lock().push(no.0),
+                        Err(CommitError::LogFailed(reason)) => {
+                            assert!(reason.contains("no space left"));
+                            assert!(pipeline.commit(request()).wait().is_err(), "nothing is retried");
+                            return;
+                        }
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            });
+        }
+    });
+    let durable = world.durable.load(Ordering::SeqCst);
+    assert!(acknowledged.lock().iter().all(|no| *no <= durable), "COMMIT-2");
+    assert!(pipeline.published().number().0 <= durable, "nothing that failed is visible");
+    assert!(pipeline.wait_durable(CommitNo(durable + 1)).wait().is_err());
+}
+
+#[test]
+fn an_unreadable_cache_harms_nobody_else() {
+    let world = Arc::new(World::default());
+    let pipeline = start(&world, CommitSettings::default());
+    assert_eq!(pipeline.commit(request()).wait().unwrap(), CommitNo(1));
+    let bad = CommitRequest { commit_timestamp_us: u64::MAX, ..request() };
+    assert!(matches!(pipeline.commit(bad).wait(), Err(CommitError::Cache(_))));
+    assert_eq!(pipeline.commit(request()).wait().unwrap(), CommitNo(2), "its number is not used up");
+}
+
+#[test]
+fn without_sync_commits_are_published_and_later_synced() {
+    let world = Arc::new(World::default());
+    let settings = CommitSettings { sync_binlog: AtomicU64::new(0), ..CommitSettings::default() };
+    let pipeline = start(&world, settings);
+    let no = pipeline.commit(request()).wait().unwrap();
+    assert_eq!(pipeline.published().number(), no);
+    assert_eq!(pipeline.durable(), CommitNo::ZERO);
+    assert_eq!(pipeline.sync_all().unwrap(), no);
+    assert_eq!(pipeline.durable(), no);
+}
+
+#[test]
+fn a_closed_pipeline_refuses() {
+    let world = Arc::new(World::default());
+    let pipeline = start(&world, CommitSettings::default());
+    pipeline.commit(request()).wait().unwrap();
+    pipeline.close();
+    assert!(matches!(pipeline.commit(request()).wait(), Err(CommitError::ShuttingDown)));
+}
