@@ -1,4 +1,0 @@
-//! stub
-/// DECIMAL.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Decimal(i64);
