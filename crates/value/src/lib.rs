@@ -5,7 +5,9 @@
 
 pub mod column;
 pub mod decimal;
+pub mod json;
 pub mod temporal;
+pub mod text;
 pub mod value;
 
 pub use column::{ColumnKind, ColumnType};

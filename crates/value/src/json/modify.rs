@@ -1,0 +1,185 @@
+//! Changing documents: JSON_SET, JSON_INSERT, JSON_REPLACE, JSON_REMOVE, merges, containment.
+
+use super::path::Index;
+use super::{Json, Leg, Path, key_order};
+
+/// Which of the three: existing values, missing values, or both are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetMode {
+    /// JSON_SET
+    Set,
+    /// JSON_INSERT
+    Insert,
+    /// JSON_REPLACE
+    Replace,
+}
+
+fn child<'a>(json: &'a mut Json, leg: &Leg) -> Option<&'a mut Json> {
+    match (leg, json) {
+        (Leg::Member(key), Json::Object(members)) => {
+            let at = members.binary_search_by(|(k, _)| key_order(k, key)).ok()?;
+            Some(&mut members[at].1)
+        }
+        (Leg::Cell(index), Json::Array(items)) => {
+            let at = position(*index, items.len())?;
+            items.get_mut(at)
+        }
+        (Leg::Cell(index), other) if !matches!(other, Json::Array(_)) => {
+            (position(*index, 1) == Some(0)).then_some(other)
+        }
+        _ => None,
+    }
+}
+
+fn position(index: Index, len: usize) -> Option<usize> {
+    match index {
+        Index::Front(n) => Some(n),
+        Index::Back(n) => len.checked_sub(n + 1),
+    }
+}
+
+impl Json {
+    /// Writes `value` at a path without wildcards. A missing last step is created; missing earlier
+    /// steps leave the document as it is.
+    pub fn set(&mut self, path: &Path, value: Json, mode: SetMode) {
+        let Some((last, parents)) = path.legs.split_last() else {
+            if mode != SetMode::Insert {
+                *self = value;
+            }
+            return;
+        };
+        let mut at = self;
+        for leg in parents {
+            match child(at, leg) {
+                Some(next) => at = next,
+                None => return,
+            }
+        }
+        if let Some(existing) = child(at, last) {
+            if mode != SetMode::Insert {
+                *existing = value;
+            }
+            return;
+        }
+        if mode != SetMode::Replace {
+            at.insert_child(last, value);
+        }
+    }
+
+    fn insert_child(&mut self, leg: &Leg, value: Json) {
+        match (leg, &mut *self) {
+            (Leg::Member(key), Json::Object(members)) => {
+                if let Err(at) = members.binary_search_by(|(k, _)| key_order(k, key)) {
+                    members.insert(at, (key.clone(), value));
+                }
+            }
+            (Leg::Cell(Index::Front(_)), Json::Array(items)) => items.push(value),
+            (Leg::Cell(Index::Back(_)), Json::Array(items)) => items.insert(0, value),
+            (Leg::Cell(index), _) => {
+                // A scalar becomes an array of itself and the new value.
+                let old = std::mem::replace(self, Json::Null);
+                *self = Json::Array(match index {
+                    Index::Front(_) => vec![old, value],
+                    Index::Back(_) => vec![value, old],
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes what a path without wildcards names; whether there was anything.
+    pub fn remove(&mut self, path: &Path) -> bool {
+        let Some((last, parents)) = path.legs.split_last() else { return false };
+        let mut at = self;
+        for leg in parents {
+            match child(at, leg) {
+                Some(next) => at = next,
+                None => return false,
+            }
+        }
+        match (last, at) {
+            (Leg::Member(key), Json::Object(members)) => {
+                let found = members.binary_search_by(|(k, _)| key_order(k, key));
+                found.map(|at| members.remove(at)).is_ok()
+            }
+            (Leg::Cell(index), Json::Array(items)) => {
+                match position(*index, items.len()).filter(|&n| n < items.len()) {
+                    Some(n) => {
+                        items.remove(n);
+                        true
+                    }
+                    None => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// JSON_MERGE_PRESERVE.
+    pub fn merge_preserve(self, other: Json) -> Json {
+        match (self, other) {
+            (Json::Object(mut a), Json::Object(b)) => {
+                for (key, value) in b {
+                    match a.binary_search_by(|(k, _)| key_order(k, &key)) {
+                        Ok(at) => {
+                            let old = std::mem::replace(&mut a[at].1, Json::Null);
+                            a[at].1 = old.merge_preserve(value);
+                        }
+                        Err(at) => a.insert(at, (key, value)),
+                    }
+                }
+                Json::Object(a)
+            }
+            (a, b) => {
+                let mut items = a.into_items();
+                items.extend(b.into_items());
+                Json::Array(items)
+            }
+        }
+    }
+
+    /// JSON_MERGE_PATCH (RFC 7396).
+    pub fn merge_patch(self, patch: Json) -> Json {
+        let Json::Object(changes) = patch else { return patch };
+        let mut members = if let Json::Object(members) = self { members } else { Vec::new() };
+        for (key, change) in changes {
+            let found = members.binary_search_by(|(k, _)| key_order(k, &key));
+            match (found, change) {
+                (Ok(at), Json::Null) => {
+                    members.remove(at);
+                }
+                (Err(_), Json::Null) => {}
+                (Ok(at), change) => {
+                    let old = std::mem::replace(&mut members[at].1, Json::Null);
+                    members[at].1 = old.merge_patch(change);
+                }
+                (Err(at), change) => members.insert(at, (key, Json::Null.merge_patch(change))),
+            }
+        }
+        Json::Object(members)
+    }
+
+    /// JSON_CONTAINS: every part of `candidate` is in `self`.
+    pub fn contains(&self, candidate: &Json) -> bool {
+        match (self, candidate) {
+            (Json::Array(_), Json::Array(parts)) => parts.iter().all(|part| self.contains_element(part)),
+            (Json::Array(_), part) => self.contains_element(part),
+            (Json::Object(_), Json::Object(parts)) => {
+                parts.iter().all(|(k, part)| self.get(k).is_some_and(|v| v.contains(part)))
+            }
+            _ => self.compare(candidate).is_eq(),
+        }
+    }
+
+    fn contains_element(&self, part: &Json) -> bool {
+        let Json::Array(items) = self else { return false };
+        items.iter().any(|item| {
+            let comparable = matches!(part, Json::Array(_)) == matches!(item, Json::Array(_));
+            comparable && item.contains(part)
+        })
+    }
+
+    fn into_items(self) -> Vec<Json> {
+        if let Json::Array(items) = self { items } else { vec![self] }
+    }
+}
