@@ -11,18 +11,47 @@ use crate::stats::{LockTarget, WaitInfo};
 use crate::trx::{Target, Trx};
 use crate::wait::WaitOutcome;
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Serialises searches, and knows who waits.
 #[derive(Default)]
-pub(crate) struct Detector(Mutex<HashMap<u64, Arc<Trx>>>);
+pub(crate) struct Detector {
+    waiting: Mutex<HashMap<u64, Arc<Trx>>>,
+    searches: AtomicU64,
+}
+
+/// What one search has found so far. Seen transactions are marked with the search's number.
+pub(crate) struct Reach<'a> {
+    search: u64,
+    start: &'a Arc<Trx>,
+    /// Somebody reached waits for `start`.
+    closed: bool,
+    /// Reached, and to be looked at further.
+    next: Vec<Arc<Trx>>,
+}
+
+impl Reach<'_> {
+    /// Somebody ahead in the same queue, whose own reasons to wait there are reported as well.
+    pub(crate) fn pass(&mut self, trx: &Arc<Trx>) {
+        self.closed |= Arc::ptr_eq(trx, self.start);
+        trx.mark.store(self.search, Ordering::Relaxed);
+    }
+
+    /// Somebody who may wait for somebody else in turn.
+    pub(crate) fn block(&mut self, trx: &Arc<Trx>) {
+        self.closed |= Arc::ptr_eq(trx, self.start);
+        if trx.mark.swap(self.search, Ordering::Relaxed) != self.search {
+            self.next.push(Arc::clone(trx));
+        }
+    }
+}
 
 impl Detector {
     /// Takes a transaction off the list, unless it waits again.
     pub(crate) fn forget(&self, trx: &Arc<Trx>, ticket: u64) {
-        let mut waiting = self.0.lock();
+        let mut waiting = self.waiting.lock();
         if trx.slot.lock().ticket == ticket {
             waiting.remove(&trx.serial);
         }
@@ -31,11 +60,10 @@ impl Detector {
 
 impl LockManager {
     /// Called when `requester` has been queued. Ends somebody's wait for each cycle found.
-    pub(crate) fn break_deadlocks(&self, requester: &Arc<Trx>) {
-        let mut waiting = self.detector.0.lock();
+    pub(crate) fn break_deadlocks(&self, requester: &Arc<Trx>, upgrade: bool) {
+        let mut waiting = self.detector.waiting.lock();
         waiting.insert(requester.serial, Arc::clone(requester));
-        // Nobody else waits, so nobody waits for the requester.
-        if waiting.len() == 1 {
+        if waiting.len() == 1 || self.blocks_nobody(requester, upgrade) {
             return;
         }
         while let Some(cycle) = self.find_cycle(requester) {
@@ -48,39 +76,53 @@ impl LockManager {
         }
     }
 
+    /// Whether nobody can wait for a transaction that has just been queued, because what it holds
+    /// besides that request is at most table locks that nobody waits for. That is every
+    /// one-row transaction, so a hot row costs its queue no searches.
+    fn blocks_nobody(&self, requester: &Arc<Trx>, upgrade: bool) -> bool {
+        let held = requester.held.lock();
+        let besides = held.records.len() + held.ranges.len();
+        // Pairs with the fence in `request_table`: either this sees that waiter, or its search,
+        // which begins later, sees that `requester` waits.
+        fence(Ordering::SeqCst);
+        let tables_free = held.tables.is_empty() || self.table_waits.load(Ordering::SeqCst) == 0;
+        !upgrade && besides <= 1 && tables_free
+    }
+
     /// The transactions of a cycle through `start`, if there is one.
     fn find_cycle(&self, start: &Arc<Trx>) -> Option<Vec<Arc<Trx>>> {
+        let mut reach = self.reach(start);
         let mut nodes: Vec<(Arc<Trx>, usize)> = vec![(Arc::clone(start), 0)];
-        let mut seen = HashSet::from([start.serial]);
-        let (mut passed, mut blockers) = (Vec::new(), Vec::new());
         let mut at = 0;
         while at < nodes.len() {
             let node = Arc::clone(&nodes[at].0);
-            self.blockers(&node, &mut passed, &mut blockers);
-            if passed.iter().chain(&blockers).any(|next| Arc::ptr_eq(next, start)) {
+            self.blockers(&node, &mut reach);
+            if reach.closed {
                 return Some(path(&nodes, at));
             }
-            seen.extend(passed.drain(..).map(|trx| trx.serial));
-            let fresh = blockers.drain(..).filter(|trx| seen.insert(trx.serial));
-            nodes.extend(fresh.map(|trx| (trx, at)));
+            nodes.extend(reach.next.drain(..).map(|trx| (trx, at)));
             at += 1;
         }
         None
     }
 
+    fn reach<'a>(&self, start: &'a Arc<Trx>) -> Reach<'a> {
+        let search = self.detector.searches.fetch_add(1, Ordering::Relaxed) + 1;
+        start.mark.store(search, Ordering::Relaxed);
+        Reach { search, start, closed: false, next: Vec::new() }
+    }
+
     /// Everybody who waits now, for SHOW ENGINE STATUS and `sys.innodb_lock_waits`.
     #[must_use]
     pub fn waits(&self) -> Vec<WaitInfo> {
-        let waiting: Vec<Arc<Trx>> = self.detector.0.lock().values().cloned().collect();
-        waiting.iter().filter_map(|trx| self.wait_info(trx)).collect()
+        let waiting = self.detector.waiting.lock();
+        waiting.values().filter_map(|trx| self.wait_info(trx)).collect()
     }
 
     fn wait_info(&self, trx: &Arc<Trx>) -> Option<WaitInfo> {
-        let (mut passed, mut blockers) = (Vec::new(), Vec::new());
-        self.blockers(trx, &mut passed, &mut blockers);
-        let mut ids: Vec<u64> = passed.iter().chain(&blockers).map(|trx| trx.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
+        let mut reach = self.reach(trx);
+        self.blockers(trx, &mut reach);
+        let blockers = reach.next.iter().map(|trx| trx.id).collect();
         let slot = trx.slot.lock();
         let target = match slot.target.clone()? {
             Target::Record(space, key) => LockTarget::Record { space, key },
@@ -88,7 +130,7 @@ impl LockManager {
             Target::Table(table) => LockTarget::Table { table },
         };
         let waited = slot.since.map_or_else(Default::default, |since| since.elapsed());
-        Some(WaitInfo { waiter: trx.id, blockers: ids, target, mode: slot.mode, waited })
+        Some(WaitInfo { waiter: trx.id, blockers, target, mode: slot.mode, waited })
     }
 }
 

@@ -3,7 +3,7 @@
 //! A request looks under one shard. If it must wait it is queued there, and then, outside, the
 //! waits-for graph is searched from it (`detect`).
 
-use crate::detect::Detector;
+use crate::detect::{Detector, Reach};
 use crate::interval::Interval;
 use crate::mode::Mode;
 use crate::queue::{Queue, Waiter};
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
 const SHARDS: usize = 64;
@@ -32,6 +32,8 @@ pub struct LockManager {
     tables: Box<[Shard<HashMap<u64, Queue>>]>,
     pub(crate) detector: Detector,
     pub(crate) counters: Counters,
+    /// Requests queued on tables: nearly always none.
+    pub(crate) table_waits: AtomicUsize,
     serial: AtomicU64,
 }
 
@@ -50,6 +52,7 @@ impl LockManager {
             tables: (0..SHARDS).map(|_| Shard::default()).collect(),
             detector: Detector::default(),
             counters: Counters::default(),
+            table_waits: AtomicUsize::new(0),
             serial: AtomicU64::new(0),
         })
     }
@@ -76,7 +79,13 @@ impl LockManager {
         &self.tables[(table % SHARDS as u64) as usize].0
     }
 
-    pub(crate) fn request_record(self: &Arc<Self>, trx: &Arc<Trx>, space: u32, key: &Bytes, mode: Mode) -> Request {
+    pub(crate) fn request_record(
+        self: &Arc<Self>,
+        trx: &Arc<Trx>,
+        space: u32,
+        key: &Bytes,
+        mode: Mode,
+    ) -> Request {
         let asked = self.with_space(space, |s| {
             let asked = s.request_record(trx, key, mode);
             let Asked::Blocked { mode, upgrade } = asked else { return Ok(asked) };
@@ -103,6 +112,8 @@ impl LockManager {
     }
 
     pub(crate) fn request_range(self: &Arc<Self>, trx: &Arc<Trx>, space: u32, interval: Interval) -> Request {
+        // With a range in this space already, somebody may be waiting for it.
+        let upgrade = trx.held.lock().ranges.contains(&space);
         let asked = self.with_space(space, |s| {
             let asked = s.request_range(trx, &interval);
             let Asked::Blocked { mode, .. } = asked else { return Ok(asked) };
@@ -110,13 +121,10 @@ impl LockManager {
             if queue {
                 s.queue_range(trx, interval);
             }
-            Err((ticket, false))
+            Err((ticket, upgrade))
         });
-        if !matches!(asked, Ok(Asked::Granted { fresh: false })) {
-            let mut held = trx.held.lock();
-            if !held.ranges.contains(&space) {
-                held.ranges.push(space);
-            }
+        if !upgrade && !matches!(asked, Ok(Asked::Granted { fresh: false })) {
+            trx.held.lock().ranges.push(space);
         }
         self.answer(trx, asked)
     }
@@ -134,6 +142,8 @@ impl LockManager {
             let (ticket, waits) = trx.begin_wait(Target::Table(table), mode);
             if waits {
                 queue.push_waiter(Waiter { trx: Arc::clone(trx), mode, upgrade, seq: 0 });
+                self.table_waits.fetch_add(1, Ordering::SeqCst);
+                fence(Ordering::SeqCst);
             }
             Err((ticket, upgrade))
         } else {
@@ -149,11 +159,11 @@ impl LockManager {
 
     fn answer(self: &Arc<Self>, trx: &Arc<Trx>, asked: Result<Asked, (u64, bool)>) -> Request {
         match asked {
-            Err((ticket, _)) => {
+            Err((ticket, upgrade)) => {
                 self.counters.waits.fetch_add(1, Ordering::Relaxed);
                 self.counters.current.fetch_add(1, Ordering::Relaxed);
                 let wait = LockWait::new(Arc::clone(self), Arc::clone(trx), ticket);
-                self.break_deadlocks(trx);
+                self.break_deadlocks(trx, upgrade);
                 Request::Wait(wait)
             }
             Ok(Asked::Granted { fresh }) => Request::Granted { fresh },
@@ -199,7 +209,8 @@ impl LockManager {
             return false;
         }
         trx.resolve(outcome, wakes);
-        queue.promote(wakes, |_| false);
+        self.table_waits.fetch_sub(1, Ordering::SeqCst);
+        self.promote_table(queue, wakes);
         true
     }
 
@@ -267,26 +278,32 @@ impl LockManager {
         let mut shard = self.table_shard(table).lock();
         if let Some(queue) = shard.get_mut(&table) {
             queue.remove_hold(trx);
-            queue.promote(&mut wakes, |_| false);
+            self.promote_table(queue, &mut wakes);
             // Empty queues of tables stay: tables are few, and used again at once.
         }
         drop(shard);
         wakes.wake();
     }
 
+    fn promote_table(&self, queue: &mut Queue, wakes: &mut Wakes) {
+        let before = queue.waiters().count();
+        queue.promote(wakes, |_| false);
+        self.table_waits.fetch_sub(before - queue.waiters().count(), Ordering::SeqCst);
+    }
+
     /// Whom a waiting transaction waits for; nobody if it does not wait.
-    pub(crate) fn blockers(&self, trx: &Arc<Trx>, passed: &mut Vec<Arc<Trx>>, blockers: &mut Vec<Arc<Trx>>) {
+    pub(crate) fn blockers(&self, trx: &Arc<Trx>, reach: &mut Reach<'_>) {
         match trx.waiting_for() {
             None => {}
             Some((_, Target::Record(space, key))) => {
-                self.with_space(space, |s| s.record_blockers(trx, &key, passed, blockers));
+                self.with_space(space, |s| s.record_blockers(trx, &key, reach));
             }
             Some((_, Target::Range(space, interval))) => {
-                self.with_space(space, |s| s.range_blockers(trx, &interval, blockers));
+                self.with_space(space, |s| s.range_blockers(trx, &interval, reach));
             }
             Some((_, Target::Table(table))) => {
                 if let Some(queue) = self.table_shard(table).lock().get(&table) {
-                    queue.blockers(trx, passed, blockers);
+                    queue.blockers(trx, reach);
                 }
             }
         }

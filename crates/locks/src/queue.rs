@@ -2,6 +2,7 @@
 //!
 //! Nearly every queue has one holder and nobody waiting, so that case needs no allocation.
 
+use crate::detect::Reach;
 use crate::mode::Mode;
 use crate::trx::{Trx, Wakes};
 use std::collections::VecDeque;
@@ -47,7 +48,8 @@ impl Queue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_none() && self.more.as_ref().is_none_or(|m| m.holders.is_empty() && m.waiters.is_empty())
+        self.first.is_none()
+            && self.more.as_ref().is_none_or(|m| m.holders.is_empty() && m.waiters.is_empty())
     }
 
     pub(crate) fn mode_of(&self, trx: &Arc<Trx>) -> Option<Mode> {
@@ -135,9 +137,9 @@ impl Queue {
     /// Those that `trx`, waiting here, waits for: directly, or through somebody ahead in this queue.
     ///
     /// One pass gives the closure within the queue, so that a search through a queue of n waiters
-    /// costs n and not n squared. `passed` are waiters ahead whose own reasons to wait here are
-    /// included; `blockers` are to be looked at further.
-    pub(crate) fn blockers(&self, trx: &Arc<Trx>, passed: &mut Vec<Arc<Trx>>, blockers: &mut Vec<Arc<Trx>>) {
+    /// costs n and not n squared. Waiters ahead are *passed* when their own reasons to
+    /// wait are all here and so included.
+    pub(crate) fn blockers(&self, trx: &Arc<Trx>, reach: &mut Reach<'_>) {
         let mut behind = self.waiters().rev().skip_while(|waiter| !Arc::ptr_eq(&waiter.trx, trx));
         let Some(own) = behind.next() else { return };
         // An upgrade waits for other holders only, but all upgrades ahead are such holders.
@@ -150,14 +152,16 @@ impl Queue {
             through_others = true;
             modes |= waiter.mode.0;
             // An insert may have reasons beyond this queue.
-            let list = if waiter.mode == Mode::INSERT { &mut *blockers } else { &mut *passed };
-            list.push(Arc::clone(&waiter.trx));
+            match waiter.mode {
+                Mode::INSERT => reach.block(&waiter.trx),
+                _ => reach.pass(&waiter.trx),
+            }
         }
         for hold in self.holders() {
             // Its own hold blocks those ahead of it, which is how two upgrades deadlock.
             let counts = through_others || !Arc::ptr_eq(&hold.trx, trx);
             if counts && hold.mode.conflicts() & modes != 0 {
-                blockers.push(Arc::clone(&hold.trx));
+                reach.block(&hold.trx);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The locks of one space: records by key, granted ranges, and what waits. Called under its shard.
 
+use crate::detect::Reach;
 use crate::interval::{Interval, IntervalSet};
 use crate::mode::Mode;
 use crate::queue::{Queue, Waiter};
@@ -17,9 +18,14 @@ struct RangeWait {
 
 /// What a request came to.
 pub(crate) enum Asked {
-    Granted { fresh: bool },
+    Granted {
+        fresh: bool,
+    },
     /// It must wait, and with which mode if granted. Nothing was queued.
-    Blocked { mode: Mode, upgrade: bool },
+    Blocked {
+        mode: Mode,
+        upgrade: bool,
+    },
 }
 
 #[derive(Default)]
@@ -65,7 +71,8 @@ impl Space {
     /// waits since before `seq`, unless it waits for this very transaction.
     fn fenced(&self, trx: &Arc<Trx>, key: &[u8], seq: u64) -> bool {
         let held = |(owner, set): &(Arc<Trx>, IntervalSet)| !Arc::ptr_eq(owner, trx) && set.contains(key);
-        self.ranges.iter().any(held) || self.range_waits.iter().any(|wait| self.queues_behind(trx, key, seq, wait))
+        self.ranges.iter().any(held)
+            || self.range_waits.iter().any(|wait| self.queues_behind(trx, key, seq, wait))
     }
 
     fn queues_behind(&self, trx: &Arc<Trx>, key: &[u8], seq: u64, wait: &RangeWait) -> bool {
@@ -212,30 +219,19 @@ impl Space {
     }
 
     /// Whom a queued record request waits for (see `Queue::blockers`).
-    pub(crate) fn record_blockers(
-        &self,
-        trx: &Arc<Trx>,
-        key: &Bytes,
-        passed: &mut Vec<Arc<Trx>>,
-        blockers: &mut Vec<Arc<Trx>>,
-    ) {
+    pub(crate) fn record_blockers(&self, trx: &Arc<Trx>, key: &Bytes, reach: &mut Reach<'_>) {
         let Some(queue) = self.records.get(key) else { return };
-        queue.blockers(trx, passed, blockers);
+        queue.blockers(trx, reach);
         let own = queue.waiters().find(|waiter| Arc::ptr_eq(&waiter.trx, trx));
         let Some(own) = own.filter(|own| own.mode == Mode::INSERT) else { return };
         let held = self.ranges.iter().filter(|(owner, set)| !Arc::ptr_eq(owner, trx) && set.contains(key));
-        blockers.extend(held.map(|(owner, _)| Arc::clone(owner)));
+        held.for_each(|(owner, _)| reach.block(owner));
         let ahead = self.range_waits.iter().filter(|wait| self.queues_behind(trx, key, own.seq, wait));
-        blockers.extend(ahead.map(|wait| Arc::clone(&wait.trx)));
+        ahead.for_each(|wait| reach.block(&wait.trx));
     }
 
-    pub(crate) fn range_blockers(&self, trx: &Arc<Trx>, interval: &Interval, blockers: &mut Vec<Arc<Trx>>) {
+    pub(crate) fn range_blockers(&self, trx: &Arc<Trx>, interval: &Interval, reach: &mut Reach<'_>) {
         let others = self.inserters(interval).filter(|owner| !Arc::ptr_eq(owner, trx));
-        for owner in others {
-            // A bulk insert owns most of what is found here; one mention is enough.
-            if !blockers.last().is_some_and(|last| Arc::ptr_eq(last, owner)) {
-                blockers.push(Arc::clone(owner));
-            }
-        }
+        others.for_each(|owner| reach.block(owner));
     }
 }

@@ -63,13 +63,22 @@ pub(crate) struct Trx {
     /// Distinguishes transactions of one id.
     pub(crate) serial: u64,
     pub(crate) weight: AtomicU64,
+    /// The last deadlock search that came by. Only meaningful under the detector.
+    pub(crate) mark: AtomicU64,
     pub(crate) slot: Mutex<Slot>,
     pub(crate) held: Mutex<Held>,
 }
 
 impl Trx {
     pub(crate) fn new(id: u64, serial: u64) -> Trx {
-        Trx { id, serial, weight: AtomicU64::new(0), slot: Mutex::default(), held: Mutex::default() }
+        Trx {
+            id,
+            serial,
+            weight: AtomicU64::new(0),
+            mark: AtomicU64::new(0),
+            slot: Mutex::default(),
+            held: Mutex::default(),
+        }
     }
 
     /// Opens the slot for a new wait; called under the shard that the request is queued in. A killed
