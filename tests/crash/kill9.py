@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Kills the server with SIGKILL again and again under load; nothing acknowledged may be lost (COMMIT-3).
 
 Load: sysbench oltp_write_only, and ledger clients that move money between accounts and write down every commit that

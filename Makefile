@@ -1,0 +1,43 @@
+# The one door. `make run` serves, `make test` tests, `make check` is all that must be true, `make bench` measures.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+OMNIBUS := target/release/omnibus
+
+.PHONY: run build test check static bench fuzz tools
+
+# Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
+run: build
+	mkdir -p .run
+	exec $(OMNIBUS) serve --datadir .run/data --socket .run/omnibus.sock --bind-address 127.0.0.1 --port $${PORT:-3306}
+
+build: target
+	cargo build --release --locked --bin omnibus
+
+# Build output is shared between clones, so that a second clone builds fast. `mkdir target` first to opt out.
+target:
+	@shared="$${CARGO_TARGET_DIR:-$${XDG_CACHE_HOME:-$$HOME/.cache}/omnibus-target}"; mkdir -p "$$shared"; ln -sfn "$$shared" target
+
+tools:
+	scripts/install-test-tools
+
+# Installs what the tests need (Debian packages) and runs them all.
+test: tools build
+	cargo test --workspace --locked
+	tests/run
+
+# Format, lints, documentation, structure.
+static: target
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	scripts/tidy
+
+check: static test
+
+# The comparison with Debian's MariaDB; about an hour. ARGS="--seconds 2 --rounds 1" for a quick look.
+bench: tools build
+	bench/compare.py $(ARGS)
+
+# Random input against the decoders, for as long as FUZZ_SECONDS says (default 60 each).
+fuzz: target
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} cargo test --release --workspace --locked fuzz -- --nocapture
