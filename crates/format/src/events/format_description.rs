@@ -1,0 +1,143 @@
+//! FORMAT_DESCRIPTION: the first event of every file; says who wrote it and how.
+
+use crate::checksum::{CHECKSUM_LEN, Checksum};
+use crate::cursor::Reader;
+use crate::error::DecodeError;
+use crate::event_type::EventType;
+use crate::header::HEADER_LEN;
+
+const VERSION_LEN: usize = 50;
+const FIXED_LEN: usize = 2 + VERSION_LEN + 4 + 1;
+
+/// Post-header lengths of MySQL 8.4 for event types 1 to 42; types nobody writes any more are 0.
+const POST_HEADER_LENGTHS: [u8; 42] = {
+    let mut lengths = [0; 42];
+    lengths[2 - 1] = 13; // QUERY
+    lengths[4 - 1] = 8; // ROTATE
+    lengths[9 - 1] = 4; // APPEND_BLOCK
+    lengths[11 - 1] = 4; // DELETE_FILE
+    lengths[15 - 1] = (FIXED_LEN + 42) as u8; // FORMAT_DESCRIPTION
+    lengths[17 - 1] = 4; // BEGIN_LOAD_QUERY
+    lengths[18 - 1] = 26; // EXECUTE_LOAD_QUERY
+    lengths[19 - 1] = 8; // TABLE_MAP
+    lengths[23 - 1] = 8; // rows version 1
+    lengths[24 - 1] = 8;
+    lengths[25 - 1] = 8;
+    lengths[26 - 1] = 2; // INCIDENT
+    lengths[30 - 1] = 10; // rows version 2
+    lengths[31 - 1] = 10;
+    lengths[32 - 1] = 10;
+    lengths[33 - 1] = 42; // GTID
+    lengths[34 - 1] = 42; // ANONYMOUS_GTID
+    lengths[36 - 1] = 18; // TRANSACTION_CONTEXT
+    lengths[37 - 1] = 52; // VIEW_CHANGE
+    lengths[39 - 1] = 10; // PARTIAL_UPDATE_ROWS
+    lengths[40 - 1] = 40; // TRANSACTION_PAYLOAD
+    lengths
+};
+
+/// The decoded event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormatDescription {
+    /// Binlog version; always 4 here.
+    pub binlog_version: u16,
+    /// Version string of the writing server.
+    pub server_version: String,
+    /// Seconds since 1970 when the file was begun after a server start; 0 after a rotation.
+    pub create_timestamp: u32,
+    /// Post-header length of event type `i + 1`.
+    pub post_header_lengths: Vec<u8>,
+    /// Algorithm of the events that follow; `None` from a server that knew no checksums.
+    pub checksum: Option<Checksum>,
+}
+
+impl FormatDescription {
+    /// Our own, MySQL 8.4-like.
+    pub fn new(server_version: &str, create_timestamp: u32, checksum: Checksum) -> Self {
+        Self {
+            binlog_version: 4,
+            server_version: server_version.to_owned(),
+            create_timestamp,
+            post_header_lengths: POST_HEADER_LENGTHS.to_vec(),
+            checksum: Some(checksum),
+        }
+    }
+
+    /// Appends the body, up to and including the algorithm byte.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.binlog_version.to_le_bytes());
+        let mut version = [0; VERSION_LEN];
+        let bytes = self.server_version.as_bytes();
+        // One byte stays NUL: readers take it for a C string.
+        let len = bytes.len().min(VERSION_LEN - 1);
+        version[..len].copy_from_slice(&bytes[..len]);
+        out.extend_from_slice(&version);
+        out.extend_from_slice(&self.create_timestamp.to_le_bytes());
+        out.push(HEADER_LEN as u8);
+        out.extend_from_slice(&self.post_header_lengths);
+        if let Some(checksum) = self.checksum {
+            out.push(checksum.code());
+        }
+    }
+
+    /// Decodes a body whose trailing checksum, if any, was cut off (`scan` does that).
+    pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(body);
+        let binlog_version = r.u16("binlog version")?;
+        if binlog_version != 4 {
+            return Err(DecodeError::new(0, "binlog version other than 4"));
+        }
+        let version = r.take(VERSION_LEN, "server version")?;
+        let len = version.iter().position(|&b| b == 0).unwrap_or(VERSION_LEN);
+        let server_version = String::from_utf8_lossy(&version[..len]).into_owned();
+        let create_timestamp = r.u32("creation time")?;
+        if usize::from(r.u8("header length")?) != HEADER_LEN {
+            return Err(DecodeError::new(FIXED_LEN - 1, "header length other than 19"));
+        }
+        let mut lengths = r.rest();
+        let checksum = match body.len().checked_sub(own_length(body)?) {
+            Some(0) => None,
+            Some(1) => {
+                let (&code, rest) = lengths.split_last().ok_or_else(|| r.error("checksum algorithm"))?;
+                lengths = rest;
+                Some(Checksum::from_code(code)?)
+            }
+            _ => return Err(DecodeError::new(FIXED_LEN, "post-header lengths")),
+        };
+        Ok(Self {
+            binlog_version,
+            server_version,
+            create_timestamp,
+            post_header_lengths: lengths.to_vec(),
+            checksum,
+        })
+    }
+
+    /// Algorithm announced by a whole FORMAT_DESCRIPTION event (header and checksum included).
+    /// `Ok(None)`: written by a server that knew no checksums, so the event has none itself.
+    pub fn checksum_of_event(event: &[u8]) -> Result<Option<Checksum>, DecodeError> {
+        let body = event.get(HEADER_LEN..).ok_or(DecodeError::new(0, "event header"))?;
+        let own = own_length(body)?;
+        if body.len() == own {
+            return Ok(None);
+        }
+        if body.len() != own + 1 + CHECKSUM_LEN {
+            return Err(DecodeError::new(FIXED_LEN, "post-header lengths"));
+        }
+        Checksum::from_code(body[own]).map(Some)
+    }
+
+    /// Whether the writer is a MariaDB server (its GTID events and flags differ).
+    pub fn is_mariadb(&self) -> bool {
+        self.server_version.contains("MariaDB")
+    }
+}
+
+/// Body bytes up to the checksum algorithm, as the event says in its own entry of the lengths.
+/// That tells writers with checksums from older ones better than the version string does: a
+/// damaged version would make a reader skip the very checksum that shows the damage.
+fn own_length(body: &[u8]) -> Result<usize, DecodeError> {
+    let at = FIXED_LEN + usize::from(EventType::FORMAT_DESCRIPTION.0) - 1;
+    let own = body.get(at).ok_or(DecodeError::new(at, "post-header lengths"))?;
+    Ok(usize::from(*own))
+}

@@ -1,0 +1,57 @@
+//! LOAD DATA in statement format: BEGIN_LOAD_QUERY / APPEND_BLOCK carry the file's bytes,
+//! EXECUTE_LOAD_QUERY the statement. We decode them; our own LOAD DATA writes row events.
+
+use super::query::Query;
+use crate::cursor::Reader;
+use crate::error::DecodeError;
+
+/// A block of the file. APPEND_BLOCK has the same body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BeginLoadQuery<'a> {
+    /// Names the file among those being transferred.
+    pub file_id: u32,
+    /// Its next bytes.
+    pub data: &'a [u8],
+}
+
+impl<'a> BeginLoadQuery<'a> {
+    /// Decodes the body.
+    pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(body);
+        Ok(Self { file_id: r.u32("file id")?, data: r.rest() })
+    }
+}
+
+/// The statement, with the place of the file name in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExecuteLoadQuery<'a> {
+    /// As QUERY.
+    pub query: Query<'a>,
+    /// The file.
+    pub file_id: u32,
+    /// Where in `query.sql` the file name clause starts and ends.
+    pub file_name_span: (u32, u32),
+    /// 0 error, 1 IGNORE, 2 REPLACE.
+    pub duplicate_handling: u8,
+}
+
+impl<'a> ExecuteLoadQuery<'a> {
+    /// Decodes the body.
+    pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut r = Reader::new(body);
+        let thread_id = r.u32("thread id")?;
+        let exec_time = r.u32("execution time")?;
+        let database_len = usize::from(r.u8("database length")?);
+        let error_code = r.u16("error code")?;
+        let status_len = usize::from(r.u16("status length")?);
+        let file_id = r.u32("file id")?;
+        let file_name_span = (r.u32("file name start")?, r.u32("file name end")?);
+        let duplicate_handling = r.u8("duplicate handling")?;
+        let status = r.take(status_len, "status variables")?;
+        let database = r.take(database_len, "database")?;
+        r.u8("database end")?;
+        let sql = r.rest();
+        let query = Query { thread_id, exec_time, error_code, status, database, sql };
+        Ok(Self { query, file_id, file_name_span, duplicate_handling })
+    }
+}

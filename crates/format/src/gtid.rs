@@ -1,0 +1,220 @@
+//! MySQL GTIDs: server UUIDs, single GTIDs, and sets of them as intervals.
+//!
+//! Text form: `uuid:1-5:7,uuid2:3`. Tags (8.3 and later) are refused with an error, not misread.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// A server's UUID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerUuid(pub [u8; 16]);
+
+/// Text is not a UUID, GTID or GTID set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed GTID set near '{0}'")]
+pub struct GtidParseError(pub String);
+
+fn malformed(text: &str) -> GtidParseError {
+    GtidParseError(text.to_owned())
+}
+
+impl fmt::Display for ServerUuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            if matches!(i, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for ServerUuid {
+    type Err = GtidParseError;
+
+    /// 32 hex digits, with dashes in the usual places or without any, optionally in braces.
+    fn from_str(text: &str) -> Result<Self, GtidParseError> {
+        let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
+        let dashed = inner.len() == 36
+            && inner.bytes().enumerate().all(|(i, b)| (b == b'-') == matches!(i, 8 | 13 | 18 | 23));
+        if !dashed && (inner.len() != 32 || inner.contains('-')) {
+            return Err(malformed(text));
+        }
+        let mut digits = inner.chars().filter(|&c| c != '-').map(|c| c.to_digit(16));
+        let mut uuid = [0; 16];
+        for byte in &mut uuid {
+            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
+                return Err(malformed(text));
+            };
+            *byte = (high << 4 | low) as u8;
+        }
+        Ok(Self(uuid))
+    }
+}
+
+/// Transaction numbers `start..end`, `end` not included; both at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// First number.
+    pub start: u64,
+    /// Number behind the last.
+    pub end: u64,
+}
+
+/// Largest transaction number (2^63 - 2), as in MySQL.
+pub const GNO_MAX: u64 = i64::MAX as u64 - 1;
+
+/// A set of GTIDs: per UUID, sorted disjoint intervals that do not touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GtidSet {
+    sets: BTreeMap<ServerUuid, Vec<Interval>>,
+}
+
+impl GtidSet {
+    /// The empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `uuid:1-last`; empty when `last` is 0.
+    pub fn up_to(uuid: ServerUuid, last: u64) -> Self {
+        let mut set = Self::new();
+        set.add_interval(uuid, Interval { start: 1, end: last + 1 });
+        set
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// UUIDs and their intervals, ordered by UUID.
+    pub fn iter(&self) -> impl Iterator<Item = (ServerUuid, &[Interval])> {
+        self.sets.iter().map(|(uuid, intervals)| (*uuid, intervals.as_slice()))
+    }
+
+    /// Number of UUIDs.
+    pub fn uuid_count(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Adds one GTID.
+    pub fn add(&mut self, uuid: ServerUuid, gno: u64) {
+        self.add_interval(uuid, Interval { start: gno, end: gno + 1 });
+    }
+
+    /// Adds an interval, merging with what it touches. Empty intervals are ignored.
+    pub fn add_interval(&mut self, uuid: ServerUuid, new: Interval) {
+        if new.start >= new.end {
+            return;
+        }
+        let intervals = self.sets.entry(uuid).or_default();
+        let first = intervals.partition_point(|i| i.end < new.start);
+        let last = intervals.partition_point(|i| i.start <= new.end);
+        let merged = intervals[first..last]
+            .iter()
+            .fold(new, |acc, i| Interval { start: acc.start.min(i.start), end: acc.end.max(i.end) });
+        intervals.splice(first..last, [merged]);
+    }
+
+    /// Adds everything in `other`.
+    pub fn union(&mut self, other: &GtidSet) {
+        for (uuid, intervals) in &other.sets {
+            for &interval in intervals {
+                self.add_interval(*uuid, interval);
+            }
+        }
+    }
+
+    /// Removes everything in `other`.
+    pub fn subtract(&mut self, other: &GtidSet) {
+        for (uuid, holes) in &other.sets {
+            let Some(intervals) = self.sets.get_mut(uuid) else { continue };
+            for hole in holes {
+                let mut left = Vec::with_capacity(intervals.len() + 1);
+                for i in intervals.iter() {
+                    let before = Interval { start: i.start, end: i.end.min(hole.start) };
+                    let after = Interval { start: i.start.max(hole.end), end: i.end };
+                    left.extend([before, after].into_iter().filter(|i| i.start < i.end));
+                }
+                *intervals = left;
+            }
+            if intervals.is_empty() {
+                self.sets.remove(uuid);
+            }
+        }
+    }
+
+    /// Whether the GTID is in the set.
+    pub fn contains(&self, uuid: ServerUuid, gno: u64) -> bool {
+        self.sets.get(&uuid).is_some_and(|intervals| {
+            let at = intervals.partition_point(|i| i.end <= gno);
+            intervals.get(at).is_some_and(|i| i.start <= gno)
+        })
+    }
+
+    /// Whether everything in `other` is here.
+    pub fn contains_set(&self, other: &GtidSet) -> bool {
+        let mut rest = other.clone();
+        rest.subtract(self);
+        rest.is_empty()
+    }
+
+    /// How many GTIDs are in it.
+    pub fn count(&self) -> u64 {
+        self.sets.values().flatten().map(|i| i.end - i.start).sum()
+    }
+
+    /// The largest number of `uuid`, or 0.
+    pub fn last(&self, uuid: ServerUuid) -> u64 {
+        self.sets.get(&uuid).and_then(|i| i.last()).map_or(0, |i| i.end - 1)
+    }
+}
+
+impl fmt::Display for GtidSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (uuid, intervals)) in self.sets.iter().enumerate() {
+            if n > 0 {
+                // MySQL puts a newline behind the comma in result sets; readers accept both.
+                f.write_str(",")?;
+            }
+            write!(f, "{uuid}")?;
+            for i in intervals {
+                write!(f, ":{}", i.start)?;
+                if i.end - i.start > 1 {
+                    write!(f, "-{}", i.end - 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for GtidSet {
+    type Err = GtidParseError;
+
+    fn from_str(text: &str) -> Result<Self, GtidParseError> {
+        let mut set = Self::new();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let mut pieces = part.split(':').map(str::trim);
+            let uuid: ServerUuid = pieces.next().unwrap_or_default().parse()?;
+            let mut any = false;
+            for piece in pieces {
+                let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+                let number = |n: &str| n.trim().parse::<u64>().map_err(|_| malformed(piece));
+                let (first, last) = (number(first)?, number(last)?);
+                if first == 0 || last > GNO_MAX {
+                    return Err(malformed(piece));
+                }
+                set.add_interval(uuid, Interval { start: first, end: last + 1 });
+                any = true;
+            }
+            if !any {
+                return Err(malformed(part));
+            }
+        }
+        Ok(set)
+    }
+}

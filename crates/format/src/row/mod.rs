@@ -1,0 +1,14 @@
+//! Row images: a table's shape, whole rows, single columns, projections, and walking row events.
+//!
+//! An image is a null bitmap with one bit per column present, then the field bytes of each
+//! present column that is not NULL. A FULL image (all columns) is also the engine's row format.
+
+mod bitmap;
+mod image;
+mod images;
+mod shape;
+
+pub use bitmap::{Bitmap, count_bits, is_set};
+pub use image::project;
+pub use images::{Images, RowChange, RowImage};
+pub use shape::{ColumnShape, RowShape};

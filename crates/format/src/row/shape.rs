@@ -1,0 +1,228 @@
+//! `RowShape`: a table's column types, precomputed for encoding and decoding full rows.
+
+use bytes::Bytes;
+use omnibus_value::{ColumnType, Value};
+
+use super::bitmap::is_set;
+use crate::cursor::le_uint;
+use crate::error::{DecodeError, EncodeError};
+use crate::events::TableMap;
+use crate::field::{FieldType, decode_field, encode_field};
+
+/// One column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnShape {
+    /// Type and metadata.
+    pub field: FieldType,
+    /// UNSIGNED.
+    pub unsigned: bool,
+    /// Cached: bytes of a fixed-length field, or `VARIABLE`.
+    fixed: u16,
+    /// Cached: bytes of the length prefix.
+    prefix: u8,
+}
+
+const VARIABLE: u16 = u16::MAX;
+
+impl ColumnShape {
+    /// A column of that type.
+    pub fn new(field: FieldType, unsigned: bool) -> Self {
+        let fixed = field.fixed_len().map_or(VARIABLE, |len| len as u16);
+        Self { field, unsigned, fixed, prefix: field.prefix_len() as u8 }
+    }
+
+    /// Bytes of the field at the start of `bytes`; `None` when it runs past the end.
+    #[inline]
+    pub fn len(&self, bytes: &[u8]) -> Option<usize> {
+        let len = match self.fixed {
+            VARIABLE if self.prefix == 0 => return None,
+            VARIABLE => {
+                let prefix = usize::from(self.prefix);
+                prefix + le_uint(bytes.get(..prefix)?) as usize
+            }
+            fixed => usize::from(fixed),
+        };
+        (len <= bytes.len()).then_some(len)
+    }
+}
+
+/// A table's columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowShape {
+    columns: Vec<ColumnShape>,
+}
+
+impl RowShape {
+    /// From column types of ours.
+    pub fn new<'a>(columns: impl IntoIterator<Item = &'a ColumnType>) -> Self {
+        let shape = |c: &ColumnType| ColumnShape::new(FieldType::of_column(c), c.unsigned);
+        Self { columns: columns.into_iter().map(shape).collect() }
+    }
+
+    /// From fields, for tools and tests.
+    pub fn of_fields(fields: impl IntoIterator<Item = (FieldType, bool)>) -> Self {
+        Self { columns: fields.into_iter().map(|(f, u)| ColumnShape::new(f, u)).collect() }
+    }
+
+    /// From a TABLE_MAP; columns without signedness metadata count as signed.
+    pub fn of_table_map(map: &TableMap) -> Self {
+        let unsigned = |i: usize| map.metadata.get(i).and_then(|m| m.unsigned).unwrap_or(false);
+        let columns = map.columns.iter().enumerate();
+        Self { columns: columns.map(|(i, &f)| ColumnShape::new(f, unsigned(i))).collect() }
+    }
+
+    /// Number of columns.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are no columns.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The columns.
+    #[inline]
+    pub fn columns(&self) -> &[ColumnShape] {
+        &self.columns
+    }
+
+    /// Bytes of a full row's null bitmap.
+    #[inline]
+    pub fn null_bytes(&self) -> usize {
+        self.columns.len().div_ceil(8)
+    }
+
+    /// Appends a full row image. On error `out` is unchanged.
+    pub fn encode_row_into(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        if values.len() != self.columns.len() {
+            return Err(EncodeError { column: values.len(), what: "wrong number of columns" });
+        }
+        out.resize(start + self.null_bytes(), 0);
+        for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
+            if matches!(value, Value::Null) {
+                out[start + i / 8] |= 1 << (i % 8);
+            } else if let Err(what) = encode_field(column.field, column.unsigned, value, out) {
+                out.truncate(start);
+                return Err(EncodeError { column: i, what });
+            }
+        }
+        Ok(())
+    }
+
+    /// A full row image.
+    pub fn encode_row(&self, values: &[Value]) -> Result<Vec<u8>, EncodeError> {
+        let mut out = Vec::with_capacity(self.null_bytes() + 8 * values.len());
+        self.encode_row_into(values, &mut out)?;
+        Ok(out)
+    }
+
+    /// Decodes a full row; strings are slices of `row`. Bytes behind the last column are an
+    /// error.
+    pub fn decode_row(&self, row: &Bytes) -> Result<Vec<Value>, DecodeError> {
+        let mut values = Vec::with_capacity(self.columns.len());
+        self.decode_row_into(row, &mut values)?;
+        Ok(values)
+    }
+
+    /// `decode_row` appending to a reused vector.
+    pub fn decode_row_into(&self, row: &Bytes, values: &mut Vec<Value>) -> Result<(), DecodeError> {
+        let mut at = self.null_bytes();
+        if row.len() < at {
+            return Err(DecodeError::new(row.len(), "null bitmap"));
+        }
+        for (i, column) in self.columns.iter().enumerate() {
+            if is_set(row, i) {
+                values.push(Value::Null);
+                continue;
+            }
+            let len = column.len(&row[at..]).ok_or(DecodeError::new(at, "field"))?;
+            values.push(decode_at(column, row, at, len)?);
+            at += len;
+        }
+        if at != row.len() {
+            return Err(DecodeError::new(at, "end of row"));
+        }
+        Ok(())
+    }
+
+    /// Column `i` of a full row, walking over the columns before it. Strings are slices.
+    pub fn column(&self, row: &Bytes, i: usize) -> Result<Value, DecodeError> {
+        let column = self.columns.get(i).ok_or(DecodeError::new(0, "column number"))?;
+        match self.column_span(row, i)? {
+            None => Ok(Value::Null),
+            Some((at, end)) => decode_at(column, row, at, end - at),
+        }
+    }
+
+    /// Several columns of a full row in one walk; `wanted` must be rising. Appends to `values`.
+    pub fn columns_into(
+        &self,
+        row: &Bytes,
+        wanted: &[usize],
+        values: &mut Vec<Value>,
+    ) -> Result<(), DecodeError> {
+        let mut at = self.null_bytes();
+        if row.len() < at {
+            return Err(DecodeError::new(row.len(), "null bitmap"));
+        }
+        let mut next = 0;
+        for &target in wanted {
+            if target < next {
+                return Err(DecodeError::new(0, "column numbers not rising"));
+            }
+            for i in next..target {
+                at += self.skip(row, i, at)?;
+            }
+            let column = self.columns.get(target).ok_or(DecodeError::new(0, "column number"))?;
+            let len = self.skip(row, target, at)?;
+            values.push(match is_set(row, target) {
+                true => Value::Null,
+                false => decode_at(column, row, at, len)?,
+            });
+            at += len;
+            next = target + 1;
+        }
+        Ok(())
+    }
+
+    /// Start and end of column `i`'s field bytes in a full row; `None` when it is NULL.
+    pub fn column_span(&self, row: &[u8], i: usize) -> Result<Option<(usize, usize)>, DecodeError> {
+        let mut at = self.null_bytes();
+        if row.len() < at || i >= self.columns.len() {
+            return Err(DecodeError::new(row.len(), "null bitmap"));
+        }
+        for before in 0..i {
+            at += self.skip(row, before, at)?;
+        }
+        if is_set(row, i) {
+            return Ok(None);
+        }
+        Ok(Some((at, at + self.skip(row, i, at)?)))
+    }
+
+    /// Bytes of column `i` at `at`; 0 when it is NULL.
+    #[inline]
+    pub(super) fn skip(&self, row: &[u8], i: usize, at: usize) -> Result<usize, DecodeError> {
+        if is_set(row, i) {
+            return Ok(0);
+        }
+        let rest = row.get(at..).unwrap_or_default();
+        let column = self.columns.get(i).ok_or(DecodeError::new(at, "column number"))?;
+        column.len(rest).ok_or(DecodeError::new(at, "field"))
+    }
+}
+
+#[inline]
+pub(super) fn decode_at(
+    column: &ColumnShape,
+    row: &Bytes,
+    at: usize,
+    len: usize,
+) -> Result<Value, DecodeError> {
+    let bytes = &row[at..at + len];
+    decode_field(column.field, column.unsigned, bytes, |part| row.slice_ref(part))
+        .map_err(|e| DecodeError::new(at + e.offset, e.what))
+}

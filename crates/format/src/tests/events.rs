@@ -1,0 +1,185 @@
+//! Event bodies: round trips, and golden bytes known from other servers.
+
+use crate::checksum::Checksum;
+use crate::events::*;
+use crate::field::{FieldType, code};
+use crate::gtid::{GtidSet, Interval, ServerUuid};
+
+fn uuid(n: u8) -> ServerUuid {
+    ServerUuid([n; 16])
+}
+
+#[test]
+fn format_description_has_the_shape_of_mysql_8_4() {
+    let mut body = Vec::new();
+    FormatDescription::new("8.4.0-omnibus", 7, Checksum::Crc32).encode(&mut body);
+    assert_eq!(body.len(), 57 + 42 + 1);
+    assert_eq!(&body[..6], &[4, 0, b'8', b'.', b'4', b'.']);
+    // As 8.x servers write it: QUERY 13, STOP 0, ROTATE 8, ..., its own length 99 at type 15.
+    assert_eq!(&body[57..57 + 16], &[0, 13, 0, 8, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 99, 0]);
+    assert_eq!(&body[57 + 32..], &[42, 42, 0, 18, 52, 0, 10, 40, 0, 0, 1]);
+    let decoded = FormatDescription::decode(&body).unwrap();
+    assert_eq!(decoded, FormatDescription::new("8.4.0-omnibus", 7, Checksum::Crc32));
+}
+
+#[test]
+fn gtid_round_trips_with_and_without_original_fields() {
+    for (original_us, original_version) in [(77, 80400), (5, 80400), (5, 50744)] {
+        let mut gtid = Gtid {
+            uuid: uuid(3),
+            gno: 9,
+            row_format_only: true,
+            last_committed: 4,
+            sequence_number: 5,
+            times: Some(GtidTimes {
+                immediate_commit_us: 77,
+                original_commit_us: original_us,
+                immediate_version: 80400,
+                original_version,
+            }),
+            transaction_length: 0,
+        };
+        gtid.set_transaction_length(300, 23);
+        let mut body = Vec::new();
+        gtid.encode(&mut body);
+        assert_eq!(body.len(), gtid.encoded_len());
+        assert_eq!(gtid.transaction_length, 300 + 23 + body.len() as u64);
+        assert_eq!(Gtid::decode(&body).unwrap(), gtid);
+    }
+}
+
+#[test]
+fn transaction_length_counts_its_own_width_at_each_border() {
+    for others in (0..400).chain(65_300..65_700).chain(16_777_000..16_777_300) {
+        let mut gtid = Gtid { times: Some(GtidTimes::default()), ..Gtid::default() };
+        gtid.set_transaction_length(others, 23);
+        let total = others + 23 + gtid.encoded_len() as u64;
+        assert_eq!(gtid.transaction_length, total, "others {others}");
+    }
+}
+
+#[test]
+fn gtid_sets_merge_subtract_and_print() {
+    let mut set = GtidSet::new();
+    for gno in [1, 2, 5, 3, 9, 8] {
+        set.add(uuid(0x11), gno);
+    }
+    set.add_interval(uuid(0x22), Interval { start: 4, end: 5 });
+    let text = "11111111-1111-1111-1111-111111111111:1-3:5:8-9,\
+                22222222-2222-2222-2222-222222222222:4";
+    assert_eq!(set.to_string(), text);
+    assert_eq!(text.parse::<GtidSet>().unwrap(), set);
+    assert!(set.contains(uuid(0x11), 8) && !set.contains(uuid(0x11), 4));
+    assert_eq!((set.count(), set.last(uuid(0x11))), (7, 9));
+    let mut body = Vec::new();
+    PreviousGtids { set: set.clone() }.encode(&mut body);
+    assert_eq!(PreviousGtids::decode(&body).unwrap().set, set);
+    let mut rest = set.clone();
+    rest.subtract(&"11111111-1111-1111-1111-111111111111:2-8".parse().unwrap());
+    assert_eq!(rest.to_string().split(',').next().unwrap(), "11111111-1111-1111-1111-111111111111:1:9");
+    assert!(set.contains_set(&rest) && !rest.contains_set(&set));
+    for bad in ["x", "11111111-1111-1111-1111-111111111111", "11111111-1111-1111-1111-111111111111:0"] {
+        assert!(bad.parse::<GtidSet>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn status_vars_round_trip_and_keep_unknown_codes() {
+    let vars = StatusVars {
+        flags2: Some(flags2::AUTO_IS_NULL),
+        sql_mode: Some(1 << 22),
+        catalog: Some(b"std".to_vec()),
+        auto_increment: Some((2, 1)),
+        charset: Some([45, 45, 255]),
+        time_zone: Some(b"SYSTEM".to_vec()),
+        lc_time_names: Some(3),
+        charset_database: Some(255),
+        table_map_for_update: Some(6),
+        invoker: Some((b"root".to_vec(), b"localhost".to_vec())),
+        updated_databases: Some(Some(vec![b"a".to_vec(), b"b".to_vec()])),
+        microseconds: Some(999_999),
+        explicit_defaults_for_timestamp: Some(true),
+        ddl_xid: Some(12),
+        default_collation_for_utf8mb4: Some(255),
+        sql_require_primary_key: Some(0),
+        default_table_encryption: Some(0),
+        mariadb_hrnow: Some(5),
+        mariadb_xid: Some(6),
+        unknown: vec![0xee, 1, 2],
+    };
+    let mut block = Vec::new();
+    vars.encode(&mut block);
+    assert_eq!(StatusVars::decode(&block).unwrap(), vars);
+    assert!(StatusVars::decode(&block[..3]).is_err());
+}
+
+#[test]
+fn table_map_round_trips_with_full_metadata() {
+    let fields = [
+        (code::LONGLONG, 0),
+        (code::NEWDECIMAL, 10 << 8 | 2),
+        (code::STRING, 1020),
+        (code::VARCHAR, 400),
+        (code::ENUM, 1),
+        (code::SET, 8),
+        (code::BIT, 13),
+        (code::BLOB, 4),
+        (code::GEOMETRY, 4),
+        (code::JSON, 4),
+        (code::DATETIME2, 6),
+    ];
+    let metadata = fields.iter().enumerate().map(|(i, &(c, m))| {
+        let field = FieldType { code: c, meta: m };
+        let labelled = matches!(c, code::ENUM | code::SET);
+        ColumnMetadata {
+            unsigned: field.is_numeric().then_some(i == 0),
+            collation: (field.is_character() || labelled).then_some(if c == code::BLOB { 63 } else { 255 }),
+            name: Some(format!("c{i}").into_bytes()),
+            labels: if labelled { vec![b"x".to_vec(), b"yy".to_vec()] } else { vec![] },
+            geometry_type: (c == code::GEOMETRY).then_some(1),
+            visible: Some(i != 10),
+        }
+    });
+    let map = TableMap {
+        table_id: 0x1234_5678_9abc,
+        flags: 1,
+        database: b"db".to_vec(),
+        table: b"t".to_vec(),
+        columns: fields.iter().map(|&(code, meta)| FieldType { code, meta }).collect(),
+        nullable: (0..fields.len()).map(|i| i % 2 == 1).collect(),
+        metadata: metadata.collect(),
+        primary_key: vec![PrimaryKeyPart { column: 0, prefix: 0 }, PrimaryKeyPart { column: 3, prefix: 5 }],
+    };
+    let mut body = Vec::new();
+    map.encode(OptionalMetadata::Full, &mut body);
+    assert_eq!(TableMap::decode(&body).unwrap(), map);
+    for len in 0..body.len() {
+        let _ = TableMap::decode(&body[..len]);
+    }
+}
+
+#[test]
+fn small_events_round_trip() {
+    let mut out = Vec::new();
+    let xa = XaPrepare { one_phase: false, format_id: 1, gtrid: b"g", bqual: b"b" };
+    xa.encode(&mut out);
+    assert_eq!(XaPrepare::decode(&out).unwrap(), xa);
+    out.clear();
+    let value = UserVarValue::Int { bits: u64::MAX, unsigned: true };
+    let var = UserVar { name: b"v", value, collation: 63 };
+    var.encode(&mut out);
+    assert_eq!(UserVar::decode(&out).unwrap(), var);
+    out.clear();
+    let heartbeat = Heartbeat { file: b"binlog.000001", position: Some(5 << 32) };
+    heartbeat.encode_v2(&mut out);
+    assert_eq!(Heartbeat::decode_v2(&out).unwrap(), heartbeat);
+    out.clear();
+    let event = MariadbGtidEvent { domain: 1, sequence: 2, flags: 2, commit_id: Some(3) };
+    event.encode(&mut out);
+    assert_eq!((out.len(), MariadbGtidEvent::decode(&out).unwrap()), (21, event));
+    out.clear();
+    let query =
+        Query { thread_id: 1, exec_time: 2, error_code: 3, status: b"", database: b"d", sql: b"BEGIN" };
+    query.encode(&mut out);
+    assert_eq!(Query::decode(&out).unwrap(), query);
+}

@@ -1,0 +1,6 @@
+//! Tests of the whole crate, one file per subject.
+#![allow(clippy::unwrap_used)]
+
+mod events;
+mod rows;
+mod scan;
