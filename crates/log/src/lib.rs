@@ -1,1 +1,65 @@
-//! Placeholder.
+//! The binary log as files: `binlog.000001`, `binlog.000002`, … and `binlog.index`.
+//!
+//! This crate writes finished event bytes to the active file and makes them durable, switches files, finds the valid
+//! end after a crash, reads events back, prepares empty files ahead of time and removes old ones. It does not know
+//! what an event means beyond its frame (length, end position, checksum) and the few types that open and close a
+//! transaction; it assigns no commit numbers and takes no decision of recovery.
+//!
+//! | who | calls what | on which thread |
+//! |---|---|---|
+//! | start-up, recovery | [`LogDir::open`], [`LogDir::recovery_scan`], [`LogDir::truncate_tail`], [`LogDir::start`] | the main thread |
+//! | flush stage | [`LogWriter`] (one owner, `&mut self`) | the flush leader |
+//! | sync stage | [`WriteJob::run`] and its siblings | any thread |
+//! | sessions | [`LogHandle::list`], [`LogHandle::purge_to`], [`TailReader`] | any thread |
+//!
+//! Invariants: LOG-1 (the file parses up to the durable end), LOG-2 (bytes behind it never parse as an event),
+//! PURGE-1 (no file goes that recovery or a connected replica needs), INDEX-1 (every file that the index names exists
+//! and starts with a whole header), INDEX-2 (no file holds a transaction without being named by the index).
+
+mod buffer;
+mod config;
+mod dir;
+mod durable;
+mod error;
+mod fault;
+mod file;
+mod handle;
+mod index;
+mod io;
+mod job;
+mod lock;
+mod position;
+mod prealloc;
+mod prepare;
+mod priority;
+mod purge;
+mod recover;
+mod scan;
+mod tail;
+mod transaction;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use buffer::{AlignedBuf, BLOCK};
+pub use config::{FlushMethod, LogConfig};
+pub use dir::LogDir;
+pub use durable::DurableEnd;
+pub use error::{
+    IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, RotateError, WriteError,
+};
+#[cfg(any(test, feature = "faults"))]
+pub use fault::Action;
+pub use fault::{Faults, Point};
+pub use handle::{FileEntry, LogHandle};
+pub use job::{WriteJob, jobs_overlap};
+pub use lock::DirLock;
+pub use position::{FileNames, FileSeq, LogOffset, LogPosition};
+pub use prepare::{Preparation, PreparedReport, Progress, prepare_file};
+pub use purge::{PurgeLimit, Purged};
+pub use recover::{LogTail, RecoveryItem, RecoveryScan};
+pub use scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};
+pub use tail::{TailNext, TailReader};
+pub use transaction::{Place, TransactionTracker};
+pub use writer::LogWriter;

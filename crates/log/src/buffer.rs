@@ -1,0 +1,165 @@
+//! Page-aligned byte buffers, and the pool that recycles them.
+//!
+//! A buffer grows at its end only; what was appended is never moved by its user. Direct I/O wants an aligned address,
+//! which an ordinary vector gives when it is allocated one block larger and used from its first aligned byte on: no
+//! `unsafe` needed. An encoder may be handed the vector itself; when its growth moves the bytes to another address, they
+//! are aligned again by one copy before they are written. In steady state the pool hands out what it got back, and no group allocates.
+
+use parking_lot::Mutex;
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+/// The unit of direct I/O: address, offset and length are multiples of it.
+pub const BLOCK: usize = 4096;
+
+/// Smallest capacity of a buffer; most groups fit.
+const INITIAL: usize = 64 << 10;
+/// A buffer that has grown past this is given back to the allocator: one huge transaction must not pin its size.
+const KEEP_MAX: usize = 16 << 20;
+/// Two writes under way, one buffer being filled, one spare.
+const POOL_MAX: usize = 4;
+
+/// Rounds up to a whole number of blocks.
+pub(crate) fn round_up(len: u64) -> u64 {
+    len.next_multiple_of(BLOCK as u64)
+}
+
+/// Rounds down to a whole number of blocks.
+pub(crate) fn round_down(len: u64) -> u64 {
+    len - len % BLOCK as u64
+}
+
+/// A byte buffer whose first byte is page-aligned when it is written. Append with [`AlignedBuf::extend_from_slice`] or,
+/// for an encoder, through [`AlignedBuf::vec`]; what is there can be changed in place through the slice it dereferences
+/// to.
+#[derive(Debug)]
+pub struct AlignedBuf {
+    raw: Vec<u8>,
+    start: usize,
+}
+
+impl AlignedBuf {
+    /// An empty buffer with room for `capacity` bytes.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> AlignedBuf {
+        let capacity = capacity.max(BLOCK).next_multiple_of(BLOCK);
+        let mut raw: Vec<u8> = Vec::with_capacity(capacity + BLOCK);
+        let address = raw.as_ptr().addr();
+        let start = address.next_multiple_of(BLOCK) - address;
+        raw.resize(start, 0);
+        AlignedBuf { raw, start }
+    }
+
+    /// A buffer with no memory behind it; what a job leaves in its place when it gives its buffer back.
+    pub(crate) fn none() -> AlignedBuf {
+        AlignedBuf { raw: Vec::new(), start: 0 }
+    }
+
+    /// How many bytes fit without growing.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.raw.capacity() - self.start
+    }
+
+    /// Makes room for `additional` more bytes.
+    #[inline]
+    pub fn reserve(&mut self, additional: usize) {
+        if self.raw.capacity() - self.raw.len() < additional {
+            self.grow(additional);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, additional: usize) {
+        let wanted = self.len().saturating_add(additional).max(self.capacity().saturating_mul(2));
+        let mut larger = AlignedBuf::with_capacity(wanted);
+        larger.raw.extend_from_slice(self);
+        *self = larger;
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
+        self.reserve(bytes.len());
+        self.raw.extend_from_slice(bytes);
+    }
+
+    /// The vector behind the buffer, for encoders that append to one. Append only: bytes in front of its present end
+    /// belong to the log, and an encoder that gives up truncates to the length it found.
+    #[inline]
+    pub fn vec(&mut self) -> &mut Vec<u8> {
+        &mut self.raw
+    }
+
+    /// Moves the bytes to an aligned address if an encoder's growth has moved them away from one.
+    pub(crate) fn align(&mut self) {
+        if !(self.raw.as_ptr().addr() + self.start).is_multiple_of(BLOCK) {
+            let mut aligned = AlignedBuf::with_capacity(self.len());
+            aligned.raw.extend_from_slice(self);
+            *self = aligned;
+        }
+    }
+
+    /// Appends zeros up to the next block boundary.
+    pub(crate) fn pad_to_block(&mut self) {
+        let padding = self.len().next_multiple_of(BLOCK) - self.len();
+        self.reserve(padding);
+        self.raw.resize(self.raw.len() + padding, 0);
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.raw.truncate(self.start + len);
+    }
+}
+
+impl Deref for AlignedBuf {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.raw[self.start..]
+    }
+}
+
+impl DerefMut for AlignedBuf {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.raw[self.start..]
+    }
+}
+
+impl io::Write for AlignedBuf {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Buffers waiting to be used again.
+#[derive(Debug, Default)]
+pub(crate) struct BufferPool {
+    free: Mutex<Vec<AlignedBuf>>,
+}
+
+impl BufferPool {
+    /// An empty buffer, recycled if there is one.
+    pub(crate) fn take(&self) -> AlignedBuf {
+        self.free.lock().pop().unwrap_or_else(|| AlignedBuf::with_capacity(INITIAL))
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn give(&self, mut buffer: AlignedBuf) {
+        if buffer.capacity() == 0 || buffer.capacity() > KEEP_MAX {
+            return;
+        }
+        buffer.truncate(0);
+        let mut free = self.free.lock();
+        if free.len() < POOL_MAX {
+            free.push(buffer);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! A log directory before the server writes to it: which files there are, reading them, cutting the torn tail, and then
+//! starting the writer with a file of its own.
+//!
+//! Order at start-up: [`LogDir::open`] (index, leftovers of an interrupted rotation), [`LogDir::recovery_scan`],
+//! [`LogDir::truncate_tail`] if the tail needs it, [`LogDir::start`]. A start always begins a new file, as the peers do:
+//! nothing is ever appended behind a place where a crash happened, so stale bytes can not follow new ones (LOG-2).
+//! The directory belongs to one process; see [`crate::DirLock`]. Main thread only.
+
+use crate::config::LogConfig;
+use crate::error::{IndexError, OpenError, ReadError, failed};
+use crate::fault::Point;
+use crate::file;
+use crate::handle::Catalog;
+use crate::index::Index;
+use crate::io;
+use crate::position::{FileNames, FileSeq, LogOffset};
+use crate::recover::RecoveryScan;
+use crate::scan::{Next, ReadFile};
+use crate::writer::LogWriter;
+use omnibus_format::EventType;
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug)]
+pub struct LogDir {
+    pub(crate) path: PathBuf,
+    pub(crate) names: FileNames,
+    pub(crate) config: LogConfig,
+    pub(crate) index: Index,
+    pub(crate) files: Vec<FileSeq>,
+    /// Files whose purge was interrupted.
+    pub(crate) leftovers: Vec<FileSeq>,
+}
+
+impl LogDir {
+    /// Reads the index of the log in `path` and brings directory and index to agreement after an interrupted rotation.
+    /// Creates the directory if there is none. Changes no log file that the index names.
+    ///
+    /// # Errors
+    /// The index is unreadable or contradicts the directory, or the operating system refuses.
+    pub fn open(path: impl Into<PathBuf>, config: LogConfig) -> Result<LogDir, OpenError> {
+        let path = path.into();
+        fs::create_dir_all(&path).map_err(failed("create", &path))?;
+        let names = FileNames::new(config.basename.clone());
+        let index = Index { dir: path.clone(), names: names.clone(), faults: config.faults.clone() };
+        let mut dir = LogDir { path, names, config, index, files: Vec::new(), leftovers: Vec::new() };
+        let there = dir.directory_listing()?;
+        dir.leftovers = dir.index.read_purge_list()?;
+        match dir.index.read()? {
+            Some(files) => dir.files = files,
+            None => dir.rebuild_index(&there)?,
+        }
+        dir.leftovers.retain(|seq| !dir.files.contains(seq));
+        if let Some(&missing) = dir.files.iter().find(|seq| !there.contains(seq)) {
+            return Err(IndexError::Missing(dir.path_of(missing)).into());
+        }
+        dir.clear_unlisted(&there)?;
+        Ok(dir)
+    }
+
+    /// The files of the log, oldest first.
+    #[must_use]
+    pub fn files(&self) -> &[FileSeq] {
+        &self.files
+    }
+
+    /// The names that files have here.
+    #[must_use]
+    pub fn names(&self) -> &FileNames {
+        &self.names
+    }
+
+    /// Where a file is.
+    #[must_use]
+    pub fn path_of(&self, seq: FileSeq) -> PathBuf {
+        self.path.join(self.names.log(seq))
+    }
+
+    /// Opens one file for reading.
+    ///
+    /// # Errors
+    /// It can not be opened.
+    pub fn read(&self, seq: FileSeq) -> Result<ReadFile, ReadError> {
+        ReadFile::open(seq, &self.path_of(seq))
+    }
+
+    /// Reads all events from the start of `from` on. `None` if the log has no such file or no file at all.
+    ///
+    /// # Errors
+    /// The first file can not be opened.
+    pub fn recovery_scan(&self, from: FileSeq) -> Result<Option<RecoveryScan<'_>>, ReadError> {
+        let at = self.files.iter().position(|&seq| seq == from).unwrap_or(self.files.len());
+        RecoveryScan::new(self, &self.files[at..])
+    }
+
+    /// Cuts the last file at `offset`, marks it closed and makes that durable. Gives the number of bytes dropped.
+    /// Says in the log what was dropped; space that was never written is not worth a warning.
+    ///
+    /// # Errors
+    /// `file` is not the last one, or the operating system refuses.
+    pub fn truncate_tail(&self, file: FileSeq, offset: LogOffset) -> Result<u64, OpenError> {
+        if self.files.last() != Some(&file) || offset <= LogOffset::FIRST_EVENT {
+            return Err(ReadError::NoSuchFile(file).into());
+        }
+        let path = self.path_of(file);
+        let open = OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open", &path))?;
+        let len = open.metadata().map_err(failed("read the size of", &path))?.len();
+        let dropped = len.saturating_sub(offset.0);
+        file::finish(&self.config.faults, &open, &path, offset.0.min(len))?;
+        tracing::info!(file = %self.names.log(file), %offset, dropped, "cut the tail of the last log file");
+        Ok(dropped)
+    }
+
+    /// Creates the next file, beginning with the events in `head` (FORMAT_DESCRIPTION, PREVIOUS_GTIDS; final bytes for
+    /// offset 4), and hands the log over to the flush stage.
+    ///
+    /// # Errors
+    /// The file or the index can not be written.
+    pub fn start(self, head: &[u8]) -> Result<LogWriter, OpenError> {
+        let seq = self.next_file().ok_or(OpenError::NumbersUsedUp)?;
+        let method = file::probe(&self.path, self.config.flush_method)?;
+        let catalog = Arc::new(Catalog::new(self, method, seq)?);
+        catalog.resume_removals();
+        let writer = LogWriter::begin(Arc::clone(&catalog), seq, head)?;
+        catalog.start_background(writer.current());
+        Ok(writer)
+    }
+
+    /// The file that [`LogDir::start`] will create; `None` once the numbers are used up.
+    #[must_use]
+    pub fn next_file(&self) -> Option<FileSeq> {
+        self.files.last().map_or(Some(FileSeq::FIRST), |last| last.next())
+    }
+
+    fn directory_listing(&self) -> Result<Vec<FileSeq>, OpenError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(failed("list", &self.path))? {
+            let entry = entry.map_err(failed("list", &self.path))?;
+            found.extend(entry.file_name().to_str().and_then(|name| self.names.parse(name)));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Without an index the directory itself is the list; a purge that was interrupted is still respected.
+    fn rebuild_index(&mut self, there: &[FileSeq]) -> Result<(), OpenError> {
+        let mut files: Vec<FileSeq> = there.to_vec();
+        files.retain(|seq| !self.leftovers.contains(seq));
+        // The last file may be one whose rotation never completed.
+        if let Some(&last) = files.last() {
+            if !self.holds_more_than_head(last)? {
+                files.pop();
+            }
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(files = files.len(), dir = %self.path.display(), "no index file; made one from the directory");
+        self.index.replace(&files)?;
+        self.files = self.index.read()?.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Files that the index does not name: the one behind the last is left by an interrupted rotation and goes if no
+    /// transaction is in it. Older ones were put there by somebody and are left alone.
+    fn clear_unlisted(&self, there: &[FileSeq]) -> Result<(), OpenError> {
+        let next = self.next_file();
+        for &seq in there.iter().filter(|seq| !self.files.contains(seq) && !self.leftovers.contains(seq)) {
+            let path = self.path_of(seq);
+            if Some(seq) < next {
+                tracing::warn!(file = %path.display(), "is not named by the index; left alone");
+            } else if Some(seq) == next && !self.holds_more_than_head(seq)? {
+                tracing::info!(file = %path.display(), "removed a file whose rotation did not complete");
+                io::remove(&self.config.faults, Point::OrphanRemove, &path)
+                    .map_err(failed("remove", &path))?;
+            } else {
+                return Err(IndexError::Unlisted(path).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn holds_more_than_head(&self, seq: FileSeq) -> Result<bool, ReadError> {
+        let mut file = self.read(seq)?;
+        loop {
+            match file.next()? {
+                Next::End(_) => return Ok(false),
+                Next::Event(event) => match event.header.event_type {
+                    EventType::FORMAT_DESCRIPTION
+                    | EventType::PREVIOUS_GTIDS
+                    | EventType::MARIADB_GTID_LIST
+                    | EventType::MARIADB_BINLOG_CHECKPOINT => {}
+                    _ => return Ok(true),
+                },
+            }
+        }
+    }
+}
+
+/// The directory of prepared files below a log directory.
+pub(crate) fn prepared_dir(path: &Path) -> PathBuf {
+    path.join("pre-allocated-binlog")
+}

@@ -1,0 +1,194 @@
+//! Errors, one type per operation. Nothing is logged here: an error is logged where it is consumed.
+
+use crate::position::LogPosition;
+use crate::scan::TornReason;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One failed call to the operating system: what was tried, on which file, and what came back. Can be cloned, so that
+/// a whole group of transactions can be told the same thing.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("can not {operation} {}: {message}", path.display())]
+pub struct IoFailure {
+    /// What was tried, as a verb: "write", "sync", "rename".
+    pub operation: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// The class of the error.
+    pub kind: io::ErrorKind,
+    /// The number that the operating system gave.
+    pub errno: Option<i32>,
+    /// Its text.
+    pub message: String,
+}
+
+impl IoFailure {
+    pub(crate) fn new(operation: &'static str, path: &Path, error: &io::Error) -> IoFailure {
+        IoFailure {
+            operation,
+            path: path.to_owned(),
+            kind: error.kind(),
+            errno: error.raw_os_error(),
+            message: error.to_string(),
+        }
+    }
+}
+
+/// Shorthand for `map_err`.
+pub(crate) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> IoFailure {
+    move |error| IoFailure::new(operation, path, &error)
+}
+
+/// A write or sync of the log failed, now or earlier. The log takes no more writes until it is opened again, and every
+/// later call gives the same error: what the device holds is unknown, so nothing is retried.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the binary log is closed for writing: {0}")]
+pub struct WriteError(pub Arc<IoFailure>);
+
+/// Reading the log failed in a way that says nothing about its contents.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+    /// The file is not (or no longer) part of the log.
+    #[error("log file {0} does not exist")]
+    NoSuchFile(crate::position::FileSeq),
+    /// A file that should be whole is damaged. Only the last file of a log may have a torn tail.
+    #[error("log file damaged at {position}: {reason}")]
+    Damaged {
+        /// Where the first unreadable event starts.
+        position: LogPosition,
+        /// What is wrong with it.
+        reason: TornReason,
+    },
+    /// The position asked for is behind the end of the log.
+    #[error("position {position} is behind the end of the log at {end}")]
+    BehindEnd {
+        /// What was asked for.
+        position: LogPosition,
+        /// Where the log ends.
+        end: LogPosition,
+    },
+}
+
+/// The index file does not agree with itself or with the directory.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+    /// A line is not the name of one of this log's files.
+    #[error("line {line} of {} is not a log file of this server: {text:?}", path.display())]
+    BadLine {
+        /// The index file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+    /// Two neighbouring lines are not neighbouring files.
+    #[error("{} names {second} right after {first}", path.display())]
+    Gap {
+        /// The index file.
+        path: PathBuf,
+        /// The name before the gap.
+        first: String,
+        /// The name after it.
+        second: String,
+    },
+    /// A file is named and not there.
+    #[error("the index names {}, which does not exist", .0.display())]
+    Missing(PathBuf),
+    /// A file with transactions is there and not named.
+    #[error("{} holds transactions and is not named by the index; add it or move it away", .0.display())]
+    Unlisted(PathBuf),
+}
+
+/// Opening a log directory failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+    /// See [`IndexError`].
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// See [`ReadError`].
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// See [`WriteError`].
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// There is no file number left.
+    #[error("all log file numbers are used up")]
+    NumbersUsedUp,
+}
+
+/// Switching to the next file, or closing the log, failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RotateError {
+    /// The log is closed for writing.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A write that was sealed earlier has not come back yet. Nothing was done; wait and call again.
+    #[error("{0} write(s) of the current file are still under way")]
+    JobsOutstanding(usize),
+    /// There is no file number left.
+    #[error("all log file numbers are used up")]
+    NumbersUsedUp,
+}
+
+/// Removing old files failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PurgeError {
+    /// The operating system refused; files that the index still names are untouched.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+    /// There is no such file in the index.
+    #[error("log file {0} is not in the index")]
+    NoSuchFile(crate::position::FileSeq),
+}
+
+/// Preparing an empty file failed. Nothing is left behind.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// The operating system refused, for example because the disk is full.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+    /// The name is taken; a file is never overwritten.
+    #[error("{} exists already", .0.display())]
+    Exists(PathBuf),
+    /// The caller asked to stop.
+    #[error("preparing {} was stopped", .0.display())]
+    Stopped(PathBuf),
+}
+
+/// The data directory could not be taken.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+    /// Another process owns it.
+    #[error("{} is in use by {}", path.display(), owner(*pid))]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process that wrote its number into the lock file, if it could be read.
+        pid: Option<u32>,
+    },
+}
+
+fn owner(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+}

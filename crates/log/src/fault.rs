@@ -1,0 +1,174 @@
+//! Fault points: places where a test can make a file operation fail, stop half way, or end the process's world.
+//!
+//! A release build has no faults: [`Faults`] is empty there and every check compiles to nothing. In tests each log
+//! directory has its own plan, so tests can run in parallel. [`Point::ALL`] is the list that the crash tables walk.
+
+use std::io;
+
+macro_rules! points {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// A step of a file operation at which a fault can be planted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Point { $($(#[$doc])* $name,)* }
+
+        impl Point {
+            /// Every point there is.
+            pub const ALL: &'static [Point] = &[$(Point::$name,)*];
+
+            /// The point's name, `module::step::fault`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Point::$name => $text,)* }
+            }
+        }
+    };
+}
+
+points! {
+    /// Writing a group's bytes.
+    JobWrite = "job::write::fault",
+    /// Syncing after a group's bytes.
+    JobSync = "job::sync::fault",
+    /// Zero-filling the next part of a growing file.
+    FileExtend = "file::extend::fault",
+    /// Creating a log file that was not prepared.
+    FileCreate = "file::create::fault",
+    /// Renaming a prepared file to its log name.
+    PreparedTake = "prealloc::take::fault",
+    /// Syncing the directory after a log file got its name.
+    FileNameSync = "file::name_sync::fault",
+    /// Cutting the spare tail off a finished file.
+    FinishTruncate = "finish::truncate::fault",
+    /// Clearing the in-use flag of a finished file.
+    FinishClearFlag = "finish::clear_flag::fault",
+    /// Syncing a finished file.
+    FinishSync = "finish::sync::fault",
+    /// Writing the temporary index file.
+    IndexWrite = "index::write::fault",
+    /// Syncing the temporary index file.
+    IndexSync = "index::sync::fault",
+    /// Renaming it over the index.
+    IndexRename = "index::rename::fault",
+    /// Syncing the directory after the rename.
+    IndexDirSync = "index::dir_sync::fault",
+    /// Writing the list of files to delete.
+    PurgeListWrite = "purge::list_write::fault",
+    /// Deleting a purged file.
+    PurgeRemove = "purge::remove::fault",
+    /// Removing the list of files to delete.
+    PurgeListRemove = "purge::list_remove::fault",
+    /// Removing a file whose rotation never completed.
+    OrphanRemove = "dir::orphan_remove::fault",
+}
+
+/// What happens at a fault point.
+#[cfg(any(test, feature = "faults"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The operation is not done and gives this error number.
+    Fail(i32),
+    /// A write stops after this many bytes and gives an I/O error.
+    Short(usize),
+    /// The operation and everything after it is not done, as if the process had been killed right before.
+    CrashBefore,
+    /// The operation is done and nothing after it, as if the process had been killed right after.
+    CrashAfter,
+}
+
+#[cfg(any(test, feature = "faults"))]
+mod plan {
+    use super::{Action, Point};
+    use std::collections::HashMap;
+
+    #[derive(Debug, Default)]
+    pub(super) struct Plan {
+        pub(super) actions: HashMap<Point, Action>,
+        pub(super) dead: bool,
+        pub(super) passed: Vec<Point>,
+    }
+}
+
+/// The fault plan of one log directory. Clones share the plan.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    #[cfg(any(test, feature = "faults"))]
+    plan: std::sync::Arc<parking_lot::Mutex<plan::Plan>>,
+}
+
+/// What a caller of a fault point does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Go,
+    #[cfg(any(test, feature = "faults"))]
+    Short(usize),
+}
+
+impl Faults {
+    /// Runs `operation` unless a fault is planted at `point`.
+    #[inline]
+    pub(crate) fn around<T>(&self, point: Point, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.before(point)?;
+        let result = operation();
+        self.after(point);
+        result
+    }
+
+    #[cfg(not(any(test, feature = "faults")))]
+    #[inline]
+    pub(crate) fn before(&self, _point: Point) -> io::Result<Verdict> {
+        Ok(Verdict::Go)
+    }
+
+    #[cfg(not(any(test, feature = "faults")))]
+    #[inline]
+    pub(crate) fn after(&self, _point: Point) {}
+}
+
+#[cfg(any(test, feature = "faults"))]
+impl Faults {
+    /// Plants a fault; it stays until [`Faults::clear`].
+    pub fn plant(&self, point: Point, action: Action) {
+        self.plan.lock().actions.insert(point, action);
+    }
+
+    /// Takes every fault away and brings the world back to life.
+    pub fn clear(&self) {
+        *self.plan.lock() = plan::Plan::default();
+    }
+
+    /// The points passed since the last [`Faults::clear`], in order.
+    #[must_use]
+    pub fn passed(&self) -> Vec<Point> {
+        self.plan.lock().passed.clone()
+    }
+
+    /// Whether a planted crash has happened.
+    #[must_use]
+    pub fn crashed(&self) -> bool {
+        self.plan.lock().dead
+    }
+
+    pub(crate) fn before(&self, point: Point) -> io::Result<Verdict> {
+        let mut plan = self.plan.lock();
+        if plan.dead {
+            return Err(io::Error::other("the process was killed (planted fault)"));
+        }
+        plan.passed.push(point);
+        match plan.actions.get(&point) {
+            None | Some(Action::CrashAfter) => Ok(Verdict::Go),
+            Some(Action::Short(bytes)) => Ok(Verdict::Short(*bytes)),
+            Some(Action::Fail(errno)) => Err(io::Error::from_raw_os_error(*errno)),
+            Some(Action::CrashBefore) => {
+                plan.dead = true;
+                Err(io::Error::other("the process was killed (planted fault)"))
+            }
+        }
+    }
+
+    pub(crate) fn after(&self, point: Point) {
+        let mut plan = self.plan.lock();
+        if plan.actions.get(&point) == Some(&Action::CrashAfter) {
+            plan.dead = true;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One log file that is open for writing: its descriptors, how far it is zero-filled, and how bytes become durable.
+//!
+//! Writes of one file may run on several threads at once as long as they touch different blocks; who guarantees that
+//! is the caller (see `job.rs`). Not here: which bytes, in which order, and who is told.
+//!
+//! `allocated` only grows, and only under the extend lock. Zero-filling covers `[allocated, new)`, and no write goes
+//! there before `allocated` has been moved past it; so zero-filling can never destroy an event (LOG-2 holds because the
+//! part is zeros or a hole, never stale).
+//!
+//! A torn rewrite of the last partial block is harmless: its old and new content agree in all bytes that were durable
+//! before, so each sector holds them either way.
+
+use crate::buffer::{AlignedBuf, BLOCK, round_up};
+use crate::config::FlushMethod;
+use crate::error::{IoFailure, failed};
+use crate::fault::{Faults, Point};
+use crate::io::{open_write_through, sync_all, sync_data, write_all_at};
+use crate::position::FileSeq;
+use parking_lot::Mutex;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Where the flags of the format description event are, and the flag that says "not closed properly".
+const HEAD_FLAGS_AT: usize = 4 + 17;
+const IN_USE: u8 = 1;
+/// The largest single write of zeros; longer ones would hold up the writes of groups.
+pub(crate) const ZERO_PIECE: usize = 1 << 20;
+
+/// A file open for writing.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    pub(crate) seq: FileSeq,
+    pub(crate) path: PathBuf,
+    pub(crate) method: FlushMethod,
+    plain: File,
+    through: Option<File>,
+    allocated: AtomicU64,
+    extend: Mutex<()>,
+    extend_chunk: u64,
+    unsynced: AtomicBool,
+    /// Jobs sealed and not yet dropped.
+    pub(crate) outstanding: AtomicUsize,
+    faults: Faults,
+}
+
+impl LogFile {
+    /// Opens a file that exists and holds nothing but zeros up to its length.
+    pub(crate) fn open(
+        seq: FileSeq,
+        path: PathBuf,
+        method: FlushMethod,
+        extend_chunk: u64,
+        faults: Faults,
+    ) -> Result<LogFile, IoFailure> {
+        let plain = OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open", &path))?;
+        let through = open_write_through(&path, method).map_err(failed("open", &path))?;
+        let len = plain.metadata().map_err(failed("read the size of", &path))?.len();
+        Ok(LogFile {
+            seq,
+            path,
+            method,
+            plain,
+            through,
+            allocated: AtomicU64::new(len),
+            extend: Mutex::new(()),
+            extend_chunk,
+            unsynced: AtomicBool::new(false),
+            outstanding: AtomicUsize::new(0),
+            faults,
+        })
+    }
+
+    /// Whether writes go in whole blocks.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.method == FlushMethod::ODirectDsync
+    }
+
+    /// Up to where the file is known to be allocated.
+    pub(crate) fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Acquire)
+    }
+
+    /// Writes `bytes[..len]` at `offset` and returns when they are durable. With direct I/O `offset` and the length of
+    /// `bytes` are whole blocks.
+    pub(crate) fn write_durable(&self, bytes: &[u8], len: usize, offset: u64) -> Result<(), IoFailure> {
+        self.ensure_allocated(offset, bytes.len() as u64)?;
+        let (file, bytes) = match &self.through {
+            Some(file) if self.is_direct() => (file, bytes),
+            Some(file) => (file, &bytes[..len]),
+            None => (&self.plain, &bytes[..len]),
+        };
+        write_all_at(&self.faults, Point::JobWrite, file, bytes, offset)
+            .map_err(failed("write", &self.path))?;
+        // A write-through write makes only its own bytes durable, so earlier unsynced ones need the sync all the same.
+        if self.through.is_none() { self.sync() } else { self.sync_if_unsynced() }
+    }
+
+    /// Writes `bytes` at `offset` into the page cache.
+    pub(crate) fn write_unsynced(&self, bytes: &[u8], offset: u64) -> Result<(), IoFailure> {
+        self.unsynced.store(true, Ordering::Release);
+        self.claim(offset + bytes.len() as u64);
+        write_all_at(&self.faults, Point::JobWrite, &self.plain, bytes, offset)
+            .map_err(failed("write", &self.path))
+    }
+
+    /// Syncs only if something was written without.
+    pub(crate) fn sync_if_unsynced(&self) -> Result<(), IoFailure> {
+        if self.unsynced.load(Ordering::Acquire) { self.sync() } else { Ok(()) }
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) fn sync(&self) -> Result<(), IoFailure> {
+        self.unsynced.store(false, Ordering::Release);
+        sync_data(&self.faults, Point::JobSync, &self.plain).map_err(failed("sync", &self.path))
+    }
+
+    fn ensure_allocated(&self, offset: u64, len: u64) -> Result<(), IoFailure> {
+        let end = offset + len;
+        if end <= self.allocated() {
+            return Ok(());
+        }
+        // Zero-filling first would write a large group twice; it extends the file by itself.
+        if self.extend_chunk == 0 || len > self.extend_chunk {
+            self.claim(end);
+            return Ok(());
+        }
+        self.extend_to(end + self.extend_chunk, end)
+    }
+
+    /// Keeps zero-filling away from everything before `end`. Whole blocks: a buffered zero in the same block as a
+    /// direct write could bring the block's old content back.
+    fn claim(&self, end: u64) {
+        if end > self.allocated() {
+            let _extending = self.extend.lock();
+            self.allocated.fetch_max(round_up(end), Ordering::AcqRel);
+        }
+    }
+
+    /// Zero-fills up to `target`, rounded up, in pieces; the lock is free between two pieces. A full disk is no error:
+    /// the space is only wanted, and the write that needs it will say so itself.
+    pub(crate) fn extend_to(&self, target: u64, needed: u64) -> Result<(), IoFailure> {
+        let target = round_up(target);
+        while self.allocated() < target {
+            let _extending = self.extend.lock();
+            let from = self.allocated();
+            let to = target.min((from + ZERO_PIECE as u64) / ZERO_PIECE as u64 * ZERO_PIECE as u64);
+            if from >= to {
+                continue;
+            }
+            match self.zero(from, to) {
+                Ok(()) => self.allocated.fetch_max(to, Ordering::AcqRel),
+                Err(error) if is_full(&error) => {
+                    self.allocated.fetch_max(round_up(needed), Ordering::AcqRel);
+                    return Ok(());
+                }
+                Err(error) => return Err(IoFailure::new("extend", &self.path, &error)),
+            };
+        }
+        Ok(())
+    }
+
+    /// The write-through descriptor makes the new length durable too, so that a later write changes no metadata.
+    fn zero(&self, from: u64, to: u64) -> io::Result<()> {
+        let zeros = &zeros()[..usize::try_from(to - from).unwrap_or(ZERO_PIECE).min(ZERO_PIECE)];
+        let aligned = from.is_multiple_of(BLOCK as u64) && to.is_multiple_of(BLOCK as u64);
+        match &self.through {
+            Some(file) if aligned || !self.is_direct() => {
+                write_all_at(&self.faults, Point::FileExtend, file, zeros, from)
+            }
+            _ => {
+                write_all_at(&self.faults, Point::FileExtend, &self.plain, zeros, from)?;
+                self.plain.sync_data()
+            }
+        }
+    }
+
+    /// Ends the file at `end`: cuts the spare tail, clears the in-use flag and syncs. No write may be under way.
+    pub(crate) fn finish(&self, end: u64) -> Result<(), IoFailure> {
+        finish(&self.faults, &self.plain, &self.path, end)
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+/// One shared block of zeros; it is only read.
+pub(crate) fn zeros() -> &'static [u8] {
+    static ZEROS: OnceLock<AlignedBuf> = OnceLock::new();
+    ZEROS.get_or_init(|| {
+        let mut zeros = AlignedBuf::with_capacity(ZERO_PIECE);
+        zeros.extend_from_slice(&vec![0; ZERO_PIECE]);
+        zeros
+    })
+}
+
+/// See [`LogFile::finish`]; also ends a file that a crash has left.
+pub(crate) fn finish(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
+    faults.around(Point::FinishTruncate, || file.set_len(end)).map_err(failed("truncate", path))?;
+    let mut head = [0; HEAD_FLAGS_AT + 1];
+    let mut reader = file;
+    io::Seek::rewind(&mut reader).map_err(failed("read", path))?;
+    if end > HEAD_FLAGS_AT as u64 {
+        reader.read_exact(&mut head).map_err(failed("read", path))?;
+        let flags = head[HEAD_FLAGS_AT];
+        if flags & IN_USE != 0 {
+            let cleared = [flags & !IN_USE];
+            write_all_at(faults, Point::FinishClearFlag, file, &cleared, HEAD_FLAGS_AT as u64)
+                .map_err(failed("write", path))?;
+        }
+    }
+    sync_all(faults, Point::FinishSync, file).map_err(failed("sync", path))
+}
+
+/// Finds the first method, from `wanted` downwards, that works in `dir`. Says why when it is not the wanted one.
+pub(crate) fn probe(dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFailure> {
+    let mut method = wanted;
+    loop {
+        let path = dir.join(format!(".omnibus-probe-{}", std::process::id()));
+        let tried = try_method(&path, method);
+        let _ = std::fs::remove_file(&path);
+        match (tried, method.fallback()) {
+            (Ok(()), _) => return Ok(method),
+            (Err(error), Some(next)) => {
+                tracing::warn!(%method, instead = %next, %error, dir = %dir.display(),
+                    "the file system does not take this binlog_flush_method");
+                method = next;
+            }
+            (Err(error), None) => return Err(IoFailure::new("write a probe file", &path, &error)),
+        }
+    }
+}
+
+fn try_method(path: &Path, method: FlushMethod) -> io::Result<()> {
+    let plain = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+    plain.set_len(BLOCK as u64)?;
+    let through = open_write_through(path, method)?;
+    let mut block = AlignedBuf::with_capacity(BLOCK);
+    block.extend_from_slice(&[0x5a; BLOCK]);
+    std::os::unix::fs::FileExt::write_all_at(through.as_ref().unwrap_or(&plain), &block, 0)?;
+    plain.sync_data()?;
+    let mut back = vec![0; BLOCK];
+    std::os::unix::fs::FileExt::read_exact_at(&plain, &mut back, 0)?;
+    if back == *block {
+        return Ok(());
+    }
+    Err(io::Error::other("what was written did not come back"))
+}

@@ -1,0 +1,210 @@
+//! The list of the log's files while the server runs, shared by the writer (which adds), purge (which removes) and
+//! everyone who lists or reads.
+//!
+//! Two locks, taken in this order: `index` is held while the index file is replaced, by rotation and purge; `files` is
+//! held for memory operations only, so that listing never waits for a disk.
+
+use crate::config::{FlushMethod, LogConfig};
+use crate::dir::{LogDir, prepared_dir};
+use crate::durable::{DurableEnd, Shared};
+use crate::error::{IoFailure, OpenError, ReadError, WriteError, failed};
+use crate::file::LogFile;
+use crate::index::Index;
+use crate::position::{FileNames, FileSeq, LogOffset, LogPosition};
+use crate::prealloc::{PreparedFiles, Preparer};
+use crate::scan::ReadFile;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+/// One line of SHOW BINARY LOGS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Its number.
+    pub file: FileSeq,
+    /// Its name.
+    pub name: String,
+    /// Its length; for the active file its durable part, not the space prepared behind it.
+    pub size: u64,
+    /// When it was finished; for the active file, now.
+    pub modified: SystemTime,
+    /// Whether it is being written.
+    pub active: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileState {
+    pub(crate) seq: FileSeq,
+    /// `None` for the active file.
+    pub(crate) finished: Option<(u64, SystemTime)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct FileList {
+    pub(crate) files: Vec<FileState>,
+    /// Files that a reader is in, with the number of readers.
+    pub(crate) pins: BTreeMap<FileSeq, usize>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    pub(crate) path: PathBuf,
+    pub(crate) names: FileNames,
+    pub(crate) config: LogConfig,
+    pub(crate) method: FlushMethod,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) prepared: PreparedFiles,
+    pub(crate) max_size: AtomicU64,
+    pub(crate) files: Mutex<FileList>,
+    /// The files that left the index and are not deleted yet; its lock serialises changes of the index.
+    pub(crate) index: Mutex<(Index, Vec<FileSeq>)>,
+    pub(crate) removals: Mutex<Vec<JoinHandle<()>>>,
+    preparer: OnceLock<Preparer>,
+}
+
+impl Catalog {
+    pub(crate) fn new(dir: LogDir, method: FlushMethod, first: FileSeq) -> Result<Catalog, OpenError> {
+        let mut files = Vec::with_capacity(dir.files.len() + 1);
+        for &seq in &dir.files {
+            let path = dir.path_of(seq);
+            let about = fs::metadata(&path).map_err(failed("read the size of", &path))?;
+            let modified = about.modified().unwrap_or_else(|_| SystemTime::now());
+            files.push(FileState { seq, finished: Some((about.len(), modified)) });
+        }
+        let durable = DurableEnd::new(LogPosition::new(first, 0));
+        Ok(Catalog {
+            prepared: PreparedFiles { dir: prepared_dir(&dir.path), faults: dir.config.faults.clone() },
+            path: dir.path,
+            names: dir.names,
+            method,
+            shared: Arc::new(Shared::new(durable)),
+            max_size: AtomicU64::new(dir.config.max_size),
+            files: Mutex::new(FileList { files, pins: BTreeMap::new() }),
+            index: Mutex::new((dir.index, dir.leftovers)),
+            config: dir.config,
+            removals: Mutex::new(Vec::new()),
+            preparer: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn path_of(&self, seq: FileSeq) -> PathBuf {
+        self.path.join(self.names.log(seq))
+    }
+
+    /// Names a new file in the index, durably, and makes it the active one.
+    pub(crate) fn add(&self, seq: FileSeq) -> Result<(), IoFailure> {
+        let index = self.index.lock();
+        let mut named: Vec<FileSeq> = self.files.lock().files.iter().map(|file| file.seq).collect();
+        named.push(seq);
+        index.0.replace(&named)?;
+        self.files.lock().files.push(FileState { seq, finished: None });
+        Ok(())
+    }
+
+    /// Notes that a file got its final size.
+    pub(crate) fn finished(&self, seq: FileSeq, size: u64) {
+        let mut list = self.files.lock();
+        if let Some(file) = list.files.iter_mut().find(|file| file.seq == seq) {
+            file.finished = Some((size, SystemTime::now()));
+        }
+    }
+
+    /// The final size of a file; `None` while it is active.
+    pub(crate) fn finished_size(&self, seq: FileSeq) -> Result<Option<u64>, ReadError> {
+        let list = self.files.lock();
+        let file = list.files.iter().find(|file| file.seq == seq).ok_or(ReadError::NoSuchFile(seq))?;
+        Ok(file.finished.map(|(size, _)| size))
+    }
+
+    pub(crate) fn start_background(self: &Arc<Self>, active: Arc<LogFile>) {
+        if self.config.preallocate {
+            let size = self.config.max_size;
+            let preparer = Preparer::start(self.prepared.clone(), self.config.clone(), size, active);
+            let _ = self.preparer.set(preparer);
+        }
+    }
+
+    pub(crate) fn preparer(&self) -> Option<&Preparer> {
+        self.preparer.get()
+    }
+}
+
+/// The log as sessions and readers see it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LogHandle {
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+impl LogHandle {
+    /// All files, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<FileEntry> {
+        let durable = self.durable_end().get();
+        let list = self.catalog.files.lock();
+        let entry = |file: &FileState| {
+            let live = if file.seq == durable.file { durable.offset.0 } else { 0 };
+            let (size, modified) = file.finished.unwrap_or_else(|| (live, SystemTime::now()));
+            let active = file.finished.is_none();
+            FileEntry { file: file.seq, name: self.catalog.names.log(file.seq), size, modified, active }
+        };
+        list.files.iter().map(entry).collect()
+    }
+
+    /// The position that readers may read up to. The commit pipeline advances it.
+    #[must_use]
+    pub fn durable_end(&self) -> &DurableEnd {
+        &self.catalog.shared.durable
+    }
+
+    /// The names that files have here.
+    #[must_use]
+    pub fn names(&self) -> &FileNames {
+        &self.catalog.names
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.catalog.path
+    }
+
+    /// The method that is really in use.
+    #[must_use]
+    pub fn flush_method(&self) -> FlushMethod {
+        self.catalog.method
+    }
+
+    /// Changes the size at which a file is followed by a new one; files prepared from now on get it too.
+    pub fn set_max_size(&self, max_size: u64) {
+        self.catalog.max_size.store(max_size, Ordering::Relaxed);
+        if let Some(preparer) = self.catalog.preparer() {
+            preparer.set_size(max_size);
+        }
+    }
+
+    /// The first failure of a write or sync, if there was one.
+    ///
+    /// # Errors
+    /// That failure.
+    pub fn check(&self) -> Result<(), WriteError> {
+        self.catalog.shared.poison.check()
+    }
+
+    /// Opens one file for reading up to its end, or up to the durable end if it is active.
+    ///
+    /// # Errors
+    /// There is no such file, or it can not be opened.
+    pub fn read(&self, seq: FileSeq) -> Result<ReadFile, ReadError> {
+        let durable = self.durable_end().get();
+        let size = self.catalog.finished_size(seq)?;
+        let mut file = ReadFile::open(seq, &self.catalog.path_of(seq))?;
+        file.set_limit(size.unwrap_or(if durable.file == seq { durable.offset.0 } else { LogOffset(0).0 }));
+        Ok(file)
+    }
+}

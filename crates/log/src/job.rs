@@ -1,0 +1,121 @@
+//! One sealed piece of the log on its way to the device. Owned and `Send`: the sync stage runs it on any thread.
+//!
+//! Rules for whoever runs jobs:
+//! - Jobs for which [`jobs_overlap`] is true run one after the other, in the order they were sealed: the later one
+//!   rewrites the last block of the earlier one. Others may run at the same time, in any order.
+//! - A job that is made durable after earlier ones were written with [`WriteJob::run_without_sync`] runs after those
+//!   have returned.
+//! - Acknowledge strictly in the order of [`WriteJob::end`]. A crash may leave a later job on the device and not an
+//!   earlier one; that hole is a torn tail and recovery cuts there.
+//!
+//! A failure poisons the log: this job, every later one and the writer give the same error until the log is reopened.
+
+use crate::buffer::{AlignedBuf, BLOCK, round_up};
+use crate::durable::Shared;
+use crate::error::{IoFailure, WriteError};
+use crate::file::LogFile;
+use crate::position::LogPosition;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Bytes of one file, to be written at one place.
+#[derive(Debug)]
+pub struct WriteJob {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) file: Arc<LogFile>,
+    /// Where the first byte of `buffer` goes; a block boundary with direct I/O.
+    pub(crate) base: u64,
+    pub(crate) buffer: AlignedBuf,
+    /// The first byte that no earlier job holds.
+    pub(crate) start: LogPosition,
+    pub(crate) end: LogPosition,
+}
+
+impl WriteJob {
+    /// The first new byte of this job.
+    #[must_use]
+    pub fn start(&self) -> LogPosition {
+        self.start
+    }
+
+    /// The position behind the last byte of this job: the durable end once this and all earlier jobs have run.
+    #[must_use]
+    pub fn end(&self) -> LogPosition {
+        self.end
+    }
+
+    /// Whether nothing was appended since the job before.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Writes the bytes and returns when they are durable.
+    ///
+    /// # Errors
+    /// The write or the sync failed, or one did earlier.
+    pub fn run(self) -> Result<(), WriteError> {
+        let len = self.len();
+        self.guarded(|job| {
+            if job.is_empty() {
+                return job.file.sync_if_unsynced();
+            }
+            job.file.write_durable(&job.buffer, len, job.base)
+        })
+    }
+
+    /// Writes the bytes into the page cache: `sync_binlog=0`, or a group between two syncs.
+    ///
+    /// # Errors
+    /// As [`WriteJob::run`].
+    pub fn run_without_sync(self) -> Result<(), WriteError> {
+        let len = self.len();
+        self.guarded(|job| job.file.write_unsynced(&job.buffer[..len], job.base))
+    }
+
+    /// Makes durable what earlier jobs of the same file have written, and writes nothing itself. For a job that has
+    /// bytes of its own use [`WriteJob::run`], which does both.
+    ///
+    /// # Errors
+    /// As [`WriteJob::run`].
+    pub fn sync_only(self) -> Result<(), WriteError> {
+        self.guarded(|job| job.file.sync())
+    }
+
+    fn len(&self) -> usize {
+        usize::try_from(self.end.offset.0 - self.base).unwrap_or(usize::MAX).min(self.buffer.len())
+    }
+
+    fn guarded(self, operation: impl FnOnce(&WriteJob) -> Result<(), IoFailure>) -> Result<(), WriteError> {
+        self.shared.poison.check()?;
+        operation(&self).map_err(|failure| self.shared.poison.set(failure))
+    }
+
+    fn blocks(&self) -> (u64, u64) {
+        if self.file.is_direct() {
+            (self.base / BLOCK as u64, round_up(self.end.offset.0) / BLOCK as u64)
+        } else {
+            // The page cache merges neighbours; only the bytes themselves must not be shared, and they never are.
+            (self.start.offset.0, self.end.offset.0)
+        }
+    }
+}
+
+impl Drop for WriteJob {
+    fn drop(&mut self) {
+        let buffer = std::mem::replace(&mut self.buffer, AlignedBuf::none());
+        self.shared.pool.give(buffer);
+        self.file.outstanding.fetch_sub(1, Ordering::SeqCst);
+        self.shared.job_done();
+    }
+}
+
+/// Whether two jobs touch a block in common and must therefore run in order, one at a time.
+#[must_use]
+pub fn jobs_overlap(a: &WriteJob, b: &WriteJob) -> bool {
+    if a.file.seq != b.file.seq {
+        return false;
+    }
+    let ((a_from, a_to), (b_from, b_to)) = (a.blocks(), b.blocks());
+    a_from < b_to && b_from < a_to
+}

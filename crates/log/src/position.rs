@@ -1,0 +1,110 @@
+//! Where a byte of the log is: file number and offset, as types that can not be mixed up, and the names of files.
+//!
+//! Positions are ordered by file, then by offset; that is the order in which bytes were written. No I/O here.
+
+use std::fmt;
+
+/// The number in a log file's name; `binlog.000042` is 42. Files are numbered from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileSeq(pub u32);
+
+impl FileSeq {
+    /// The first file of a new log.
+    pub const FIRST: FileSeq = FileSeq(1);
+    /// The last number that the peers accept in a name.
+    pub const MAX: FileSeq = FileSeq(0x7FFF_FFFF);
+
+    /// The number of the file after this one; `None` once the numbers are used up.
+    #[must_use]
+    pub fn next(self) -> Option<FileSeq> {
+        (self < FileSeq::MAX).then(|| FileSeq(self.0 + 1))
+    }
+}
+
+impl fmt::Display for FileSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06}", self.0)
+    }
+}
+
+/// Distance in bytes from the start of a log file. The first event of a file is at 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogOffset(pub u64);
+
+impl LogOffset {
+    /// Behind the magic number: where the first event starts.
+    pub const FIRST_EVENT: LogOffset = LogOffset(4);
+}
+
+impl fmt::Display for LogOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A place in the whole log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPosition {
+    /// Which file.
+    pub file: FileSeq,
+    /// Where in it.
+    pub offset: LogOffset,
+}
+
+impl LogPosition {
+    /// Puts a position together.
+    #[must_use]
+    pub fn new(file: FileSeq, offset: u64) -> LogPosition {
+        LogPosition { file, offset: LogOffset(offset) }
+    }
+}
+
+impl fmt::Display for LogPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.offset)
+    }
+}
+
+/// How the files of one log are called. The one place that makes and reads such names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileNames {
+    basename: String,
+}
+
+impl FileNames {
+    /// Names that start with `basename`, for example `binlog`.
+    pub fn new(basename: impl Into<String>) -> FileNames {
+        FileNames { basename: basename.into() }
+    }
+
+    /// `binlog.000007`
+    #[must_use]
+    pub fn log(&self, seq: FileSeq) -> String {
+        format!("{}.{seq}", self.basename)
+    }
+
+    /// `binlog.index`
+    #[must_use]
+    pub fn index(&self) -> String {
+        format!("{}.index", self.basename)
+    }
+
+    /// `binlog.purge`: the files that an unfinished purge still has to delete.
+    #[must_use]
+    pub fn purge_list(&self) -> String {
+        format!("{}.purge", self.basename)
+    }
+
+    /// The number in a log file's name, with or without a directory before it; `None` for any other name, and for a
+    /// number that is not written the way [`FileNames::log`] writes it.
+    #[must_use]
+    pub fn parse(&self, name: &str) -> Option<FileSeq> {
+        let name = name.rsplit('/').next()?;
+        let digits = name.strip_prefix(self.basename.as_str())?.strip_prefix('.')?;
+        if digits.len() < 6 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let seq = FileSeq(digits.parse().ok()?);
+        (seq >= FileSeq::FIRST && seq <= FileSeq::MAX && self.log(seq) == name).then_some(seq)
+    }
+}

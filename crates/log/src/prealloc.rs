@@ -1,0 +1,258 @@
+//! Files prepared ahead of time in `pre-allocated-binlog/`, and the background thread that prepares more.
+//!
+//! A prepared file is called `empty.NNNNNN` and holds zeros only. Rotation and start-up take the one with the lowest
+//! number by renaming it; without one they create an empty file, which then grows by zero-filled pieces. Nobody ever
+//! waits for a file to be prepared. With `binlog_preallocate=1` one low-priority thread keeps the wanted number of files
+//! ready, and keeps a growing active file (the first one after a start) zero-filled some way ahead of the writes.
+
+use crate::config::LogConfig;
+use crate::error::{IoFailure, PrepareError, failed};
+use crate::fault::{Faults, Point};
+use crate::file::{LogFile, ZERO_PIECE};
+use crate::prepare::{Preparation, Progress, prepare_file, remove_stale_temporaries};
+use crate::priority;
+use crate::{buffer::BLOCK, buffer::round_up, io};
+use parking_lot::{Condvar, Mutex};
+use std::fs::{self, File};
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The directory of prepared files.
+#[derive(Clone, Debug)]
+pub(crate) struct PreparedFiles {
+    pub(crate) dir: PathBuf,
+    pub(crate) faults: Faults,
+}
+
+impl PreparedFiles {
+    /// The prepared files with their numbers, lowest first. A missing directory has none.
+    pub(crate) fn list(&self) -> Result<Vec<(u64, PathBuf)>, IoFailure> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(failed("list", &self.dir))?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(failed("list", &self.dir))?;
+            let name = entry.file_name();
+            let digits = name.to_str().and_then(|name| name.strip_prefix("empty."));
+            let number =
+                digits.filter(|d| d.bytes().all(|b| b.is_ascii_digit())).and_then(|d| d.parse().ok());
+            found.extend(number.map(|number: u64| (number, entry.path())));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Gives the first usable prepared file the name `to`. False if there is none.
+    pub(crate) fn take(&self, to: &Path) -> Result<bool, IoFailure> {
+        for (_, path) in self.list()? {
+            match self.is_blank(&path) {
+                Ok(true) => {}
+                Ok(false) => {
+                    tracing::warn!(file = %path.display(), "is no prepared log file: it is not all zeros; left alone");
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(file = %path.display(), %error, "can not use this prepared log file");
+                    continue;
+                }
+            }
+            if to.try_exists().map_err(failed("look at", to))? {
+                return Err(IoFailure::new("create", to, &std::io::ErrorKind::AlreadyExists.into()));
+            }
+            io::rename(&self.faults, Point::PreparedTake, &path, to).map_err(failed("rename", &path))?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Looks at the first and the last block; reading all of a gigabyte would make a rotation wait. The first block
+    /// alone tells a log file that was renamed by mistake, whose stale events could parse (LOG-2).
+    fn is_blank(&self, path: &Path) -> std::io::Result<bool> {
+        let file = File::open(path)?;
+        let about = file.metadata()?;
+        let len = about.len();
+        if !about.is_file() || len == 0 {
+            return Ok(false);
+        }
+        let mut block = vec![0; BLOCK.min(usize::try_from(len).unwrap_or(BLOCK))];
+        for offset in [0, len - block.len() as u64] {
+            file.read_exact_at(&mut block, offset)?;
+            if block.iter().any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Debug)]
+struct Wanted {
+    stop: bool,
+    wake: bool,
+    active: Arc<LogFile>,
+    /// Where the last sealed job of the active file ends.
+    written: u64,
+    size: u64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    wanted: Mutex<Wanted>,
+    changed: Condvar,
+    files: PreparedFiles,
+    config: LogConfig,
+}
+
+/// The background thread. Dropping it stops and joins it.
+#[derive(Debug)]
+pub(crate) struct Preparer {
+    inner: Arc<Inner>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Preparer {
+    pub(crate) fn start(
+        files: PreparedFiles,
+        config: LogConfig,
+        size: u64,
+        active: Arc<LogFile>,
+    ) -> Preparer {
+        let wanted = Wanted { stop: false, wake: true, active, written: 0, size };
+        let inner = Arc::new(Inner { wanted: Mutex::new(wanted), changed: Condvar::new(), files, config });
+        let shared = Arc::clone(&inner);
+        let thread = std::thread::Builder::new().name("log-prepare".to_owned()).spawn(move || shared.run());
+        if let Err(error) = &thread {
+            tracing::warn!(%error, "no thread for preparing log files");
+        }
+        Preparer { inner, thread: thread.ok() }
+    }
+
+    /// Called by the flush stage for every sealed job: one comparison as long as the file is far enough ahead.
+    #[inline]
+    pub(crate) fn wrote(&self, file: &LogFile, end: u64) {
+        if file.allocated() < end + self.inner.config.extend_ahead / 2 {
+            self.wake(|wanted| {
+                let wake = wanted.written < wanted.size;
+                wanted.written = end;
+                wake
+            });
+        }
+    }
+
+    pub(crate) fn rotated(&self, file: &Arc<LogFile>) {
+        self.wake(|wanted| {
+            (wanted.active, wanted.written) = (Arc::clone(file), 0);
+            true
+        });
+    }
+
+    pub(crate) fn set_size(&self, size: u64) {
+        self.wake(|wanted| {
+            wanted.size = size;
+            true
+        });
+    }
+
+    fn wake(&self, change: impl FnOnce(&mut Wanted) -> bool) {
+        let mut wanted = self.inner.wanted.lock();
+        if change(&mut wanted) && !std::mem::replace(&mut wanted.wake, true) {
+            self.inner.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Preparer {
+    fn drop(&mut self) {
+        self.inner.wanted.lock().stop = true;
+        self.inner.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Inner {
+    fn run(&self) {
+        priority::lower_this_thread();
+        if let Err(error) = fs::create_dir_all(&self.files.dir) {
+            tracing::warn!(dir = %self.files.dir.display(), %error, "can not prepare log files");
+        }
+        remove_stale_temporaries(&self.files.dir);
+        while self.wait() {
+            self.extend_active();
+            if let Err(error) = self.prepare_missing() {
+                if !matches!(error, PrepareError::Stopped(_)) {
+                    tracing::warn!(%error, "could not prepare a log file; the active file grows instead");
+                }
+            }
+        }
+    }
+
+    /// Sleeps until there is something to do; false to end.
+    fn wait(&self) -> bool {
+        let mut wanted = self.wanted.lock();
+        while !wanted.stop && !wanted.wake {
+            self.changed.wait(&mut wanted);
+        }
+        wanted.wake = false;
+        !wanted.stop
+    }
+
+    /// Zero-fills the active file ahead of the writes, up to the size where rotation comes anyway.
+    fn extend_active(&self) {
+        loop {
+            let (active, target) = {
+                let wanted = self.wanted.lock();
+                let target = (wanted.written + self.config.extend_ahead).min(wanted.size);
+                (Arc::clone(&wanted.active), if wanted.stop { 0 } else { round_up(target) })
+            };
+            let from = active.allocated();
+            if from >= target {
+                return;
+            }
+            let started = Instant::now();
+            let piece = target.min(from + ZERO_PIECE as u64);
+            if let Err(error) = active.extend_to(piece, from) {
+                tracing::warn!(%error, "could not extend the active log file ahead of time");
+                return;
+            }
+            if active.allocated() == from {
+                return;
+            }
+            std::thread::sleep(started.elapsed().min(Duration::from_millis(20)));
+        }
+    }
+
+    fn prepare_missing(&self) -> Result<(), PrepareError> {
+        loop {
+            let there = self.files.list()?;
+            if there.len() >= self.config.preallocate_files {
+                return Ok(());
+            }
+            let number = there.last().map_or(1, |(number, _)| number + 1);
+            let path = self.files.dir.join(format!("empty.{number:06}"));
+            let size = self.wanted.lock().size;
+            let mut last = Instant::now();
+            let report = prepare_file(&path, round_up(size), Preparation::ZeroFill, &mut |_: Progress| {
+                self.extend_active();
+                // Half of the disk's time at most: a group's write must find it free.
+                std::thread::sleep(last.elapsed().min(Duration::from_millis(50)));
+                last = Instant::now();
+                if self.wanted.lock().stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            match report {
+                Err(PrepareError::Exists(_)) => {}
+                other => {
+                    let report = other?;
+                    tracing::debug!(file = %path.display(), size = report.size, elapsed = ?report.elapsed, "prepared");
+                }
+            }
+        }
+    }
+}

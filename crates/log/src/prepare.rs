@@ -1,0 +1,205 @@
+//! Making one empty log file: reserved, zero-filled, synced, and under its name only when all of that is done.
+//!
+//! The work happens under a temporary name, which is locked while its process lives; a crash leaves a file that the
+//! next one recognises by the free lock and removes. An existing file is never replaced. Used by the background thread
+//! and by `omnibus alloc`.
+
+use crate::buffer::{AlignedBuf, BLOCK};
+use crate::config::FlushMethod;
+use crate::error::{IoFailure, PrepareError, failed};
+use crate::file::{ZERO_PIECE, zeros};
+use crate::io::{open_write_through, remove_plain, rename_new};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const TEMPORARY: &str = ".tmp";
+
+/// What is done to the space of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// Zeros are written. Overwriting them later changes no metadata, which is what makes the sync short.
+    ZeroFill,
+    /// The space is reserved and reads as zeros, but each first write to a part of it changes metadata. Quick to make.
+    Reserve,
+}
+
+/// How far a preparation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes done.
+    pub done: u64,
+    /// Bytes in all.
+    pub total: u64,
+}
+
+/// What was done.
+#[derive(Clone, Debug)]
+pub struct PreparedReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size.
+    pub size: u64,
+    /// Whether the file system reserved the space in one step beforehand.
+    pub reserved: bool,
+    /// Bytes of zeros written.
+    pub zero_filled: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// Creates `path` with `size` zero bytes. `progress` is called about once per MiB and can stop the work.
+///
+/// # Errors
+/// The name is taken, the disk is full, or anything else the operating system says; no file is left behind.
+pub fn prepare_file(
+    path: &Path,
+    size: u64,
+    how: Preparation,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<PreparedReport, PrepareError> {
+    let started = Instant::now();
+    let taken = || PrepareError::Exists(path.to_owned());
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(taken());
+    }
+    let temporary = temporary_name(path);
+    let file = create_temporary(&temporary)?;
+    let made = fill(&file, &temporary, size, how, progress).and_then(|(reserved, zero_filled)| {
+        rename_new(&temporary, path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => taken(),
+            _ => failed("rename", &temporary)(error).into(),
+        })?;
+        Ok((reserved, zero_filled))
+    });
+    let (reserved, zero_filled) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            let _ = remove_plain(&temporary);
+            return Err(error);
+        }
+    };
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed("sync", dir))?;
+    Ok(PreparedReport { path: path.to_owned(), size, reserved, zero_filled, elapsed: started.elapsed() })
+}
+
+fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!("-{}{TEMPORARY}", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn create_temporary(path: &Path) -> Result<File, PrepareError> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(failed("create", path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => return Err(PrepareError::Exists(path.to_owned())),
+        Err(fs::TryLockError::Error(error)) => return Err(failed("lock", path)(error).into()),
+    }
+    file.set_len(0).map_err(failed("truncate", path))?;
+    Ok(file)
+}
+
+fn fill(
+    file: &File,
+    path: &Path,
+    size: u64,
+    how: Preparation,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<(bool, u64), PrepareError> {
+    // Reserving first finds a full disk at once and keeps the file in one piece.
+    let reserved = reserve(file, size).map_err(failed("reserve space for", path))?;
+    let zero = how == Preparation::ZeroFill || !reserved;
+    let zero_filled = if zero { zero_fill(file, path, size, progress)? } else { 0 };
+    file.sync_all().map_err(failed("sync", path))?;
+    Ok((reserved, zero_filled))
+}
+
+/// Direct writes where they work: a gigabyte of zeros has no business in the page cache.
+fn zero_fill(
+    file: &File,
+    path: &Path,
+    size: u64,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<u64, PrepareError> {
+    let direct = open_direct(path);
+    let mut done = 0;
+    while done < size {
+        let piece = (size - done).min(ZERO_PIECE as u64);
+        let bytes = &zeros()[..usize::try_from(piece).unwrap_or(ZERO_PIECE)];
+        let through = direct.as_ref().filter(|_| bytes.len().is_multiple_of(BLOCK));
+        through.unwrap_or(file).write_all_at(bytes, done).map_err(failed("write", path))?;
+        if through.is_none() {
+            // A little at a time, so that the sync at the end does not flood the device.
+            file.sync_data().map_err(failed("sync", path))?;
+        }
+        done += piece;
+        if progress(Progress { done, total: size }).is_break() {
+            return Err(PrepareError::Stopped(path.to_owned()));
+        }
+    }
+    Ok(size)
+}
+
+fn open_direct(path: &Path) -> Option<File> {
+    let direct = open_write_through(path, FlushMethod::ODirectDsync).ok()??;
+    let mut block = AlignedBuf::with_capacity(BLOCK);
+    block.extend_from_slice(&zeros()[..BLOCK]);
+    // Some file systems take the flag and refuse the write.
+    let len = direct.metadata().ok()?.len();
+    if len >= BLOCK as u64 {
+        direct.write_all_at(&block, 0).ok()?;
+    }
+    Some(direct)
+}
+
+/// Reserves the space; false where the file system can not.
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, size: u64) -> io::Result<bool> {
+    match crate::priority::fallocate(file, size) {
+        Ok(()) => Ok(true),
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL)) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_file: &File, _size: u64) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Removes temporary files in `dir` whose process is gone.
+pub(crate) fn remove_stale_temporaries(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with('.') && name.ends_with(TEMPORARY) {
+            let stale = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+            if stale {
+                let _ = remove_plain(&path);
+            }
+        }
+    }
+}
+
+impl From<IoFailure> for io::Error {
+    fn from(failure: IoFailure) -> io::Error {
+        io::Error::new(failure.kind, failure)
+    }
+}

@@ -1,0 +1,165 @@
+//! Removing old files: PURGE BINARY LOGS, by name, time and size.
+//!
+//! First the files to go are noted in a list of their own, then the index is replaced without them, then a thread
+//! deletes them, then the list goes. A crash in between leaves either files that the index still names, or files that
+//! the list names; the next start deletes the latter. Deleting a large file takes long in the file system, so nobody
+//! waits for it. PURGE-1: the caller says what recovery needs, readers pin the file they are in.
+
+use crate::error::PurgeError;
+use crate::fault::Point;
+use crate::handle::{Catalog, LogHandle};
+use crate::io;
+use crate::position::FileSeq;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What kept a purge from going as far as it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeLimit {
+    /// An engine would need this file to recover.
+    Recovery(FileSeq),
+    /// A reader, such as a connected replica, is in this file.
+    Reader(FileSeq),
+    /// This file is being written.
+    Active(FileSeq),
+}
+
+/// What a purge did.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Purged {
+    /// The files that are no longer part of the log.
+    pub files: Vec<FileSeq>,
+    /// What stopped it early, if anything did.
+    pub limit: Option<PurgeLimit>,
+}
+
+impl LogHandle {
+    /// Removes all files before `to`, but none from `keep_from` on, which is the first file that recovery needs.
+    ///
+    /// # Errors
+    /// `to` is not in the index, or the index can not be replaced.
+    pub fn purge_to(&self, to: FileSeq, keep_from: FileSeq) -> Result<Purged, PurgeError> {
+        self.catalog.purge(Some(to), keep_from, |_, seq, _| seq < to)
+    }
+
+    /// Removes the files that were finished before `time`, oldest first, up to the first that was not.
+    ///
+    /// # Errors
+    /// The index can not be replaced.
+    pub fn purge_before(&self, time: SystemTime, keep_from: FileSeq) -> Result<Purged, PurgeError> {
+        self.catalog.purge(None, keep_from, |_, _, (_, modified)| modified < time)
+    }
+
+    /// Removes files, oldest first, until all together have at most `total` bytes.
+    ///
+    /// # Errors
+    /// The index can not be replaced.
+    pub fn purge_to_total(&self, total: u64, keep_from: FileSeq) -> Result<Purged, PurgeError> {
+        let mut sum: u64 = self.list().iter().map(|file| file.size).sum();
+        self.catalog.purge(None, keep_from, |_, _, (size, _)| {
+            let over = sum > total;
+            sum = sum.saturating_sub(if over { size } else { 0 });
+            over
+        })
+    }
+
+    /// Waits until the files of earlier purges are really deleted. For shutdown and tests; nothing needs it.
+    pub fn wait_for_removals(&self) {
+        let threads: Vec<_> = std::mem::take(&mut *self.catalog.removals.lock());
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Catalog {
+    fn purge(
+        self: &Arc<Self>,
+        to: Option<FileSeq>,
+        keep_from: FileSeq,
+        mut goes: impl FnMut(&Catalog, FileSeq, (u64, SystemTime)) -> bool,
+    ) -> Result<Purged, PurgeError> {
+        let mut index = self.index.lock();
+        let mut purged = Purged::default();
+        let kept: Vec<FileSeq> = {
+            let list = self.files.lock();
+            if let Some(to) = to.filter(|to| !list.files.iter().any(|file| file.seq == *to)) {
+                return Err(PurgeError::NoSuchFile(to));
+            }
+            let pinned = list.pins.keys().next().copied();
+            for file in &list.files {
+                let size = file.finished.unwrap_or((0, SystemTime::now()));
+                if !goes(self, file.seq, size) {
+                    break;
+                }
+                purged.limit = limit(file.seq, file.finished.is_none(), keep_from, pinned);
+                if purged.limit.is_some() {
+                    break;
+                }
+                purged.files.push(file.seq);
+            }
+            list.files.iter().map(|file| file.seq).skip(purged.files.len()).collect()
+        };
+        if purged.files.is_empty() {
+            return Ok(purged);
+        }
+        let (file, leaving) = &mut *index;
+        let mut all_leaving = leaving.clone();
+        all_leaving.extend(&purged.files);
+        file.write_purge_list(&all_leaving)?;
+        file.replace(&kept)?;
+        *leaving = all_leaving;
+        self.files.lock().files.drain(..purged.files.len());
+        drop(index);
+        self.remove_in_background(purged.files.clone());
+        Ok(purged)
+    }
+
+    /// Finishes what an interrupted purge left.
+    pub(crate) fn resume_removals(self: &Arc<Self>) {
+        let leftovers = self.index.lock().1.clone();
+        if !leftovers.is_empty() {
+            self.remove_in_background(leftovers);
+        }
+    }
+
+    fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
+        let catalog = Arc::clone(self);
+        let spawned = std::thread::Builder::new().name("log-remove".to_owned()).spawn(move || {
+            crate::priority::lower_this_thread();
+            catalog.remove_files(&files);
+        });
+        match spawned {
+            Ok(thread) => self.removals.lock().push(thread),
+            Err(error) => tracing::warn!(%error, "no thread for deleting log files; the next start does it"),
+        }
+    }
+
+    fn remove_files(&self, files: &[FileSeq]) {
+        for &seq in files {
+            let path = self.path_of(seq);
+            if let Err(error) = io::remove(&self.config.faults, Point::PurgeRemove, &path) {
+                tracing::warn!(file = %path.display(), %error, "could not delete a purged log file; the next start will");
+                return;
+            }
+        }
+        let mut index = self.index.lock();
+        let (file, leaving) = &mut *index;
+        leaving.retain(|seq| !files.contains(seq));
+        if leaving.is_empty() {
+            if let Err(error) = file.remove_purge_list() {
+                tracing::warn!(%error, "could not remove the list of purged log files");
+            }
+        }
+    }
+}
+
+fn limit(seq: FileSeq, active: bool, keep_from: FileSeq, pinned: Option<FileSeq>) -> Option<PurgeLimit> {
+    if active {
+        Some(PurgeLimit::Active(seq))
+    } else if seq >= keep_from {
+        Some(PurgeLimit::Recovery(seq))
+    } else {
+        pinned.filter(|&pinned| seq >= pinned).map(PurgeLimit::Reader)
+    }
+}

@@ -1,0 +1,216 @@
+//! The end of the log, owned by the flush stage: finished event bytes go into its buffer, and [`LogWriter::seal`] hands
+//! them over to the sync stage. Also the switch to the next file.
+//!
+//! The writer itself does no I/O except in [`LogWriter::rotate`] and [`LogWriter::close`]. With direct I/O the buffer's
+//! first byte is at a block boundary: each seal keeps a copy of the last partial block as the head of the next buffer,
+//! because that block is written again with what follows.
+//!
+//! Rotation, and what a crash at each step leaves:
+//! 1. the ROTATE event is durable at the end of the old file; 2. the old file's spare tail is cut, its in-use flag
+//!    cleared, and it is synced — a crash up to here: the old file is the last one and ends well;
+//! 3. the new file gets its name (a prepared file by rename, else created) and its header, synced, then the directory
+//!    is synced — a crash up to here: a file that the index does not name and that holds no transaction; opening
+//!    removes it;
+//! 4. the index is replaced — from here on the new file is the last one. INDEX-1 and INDEX-2 hold at every instant.
+
+use crate::buffer::{AlignedBuf, BLOCK, round_down};
+use crate::durable::Shared;
+use crate::error::{IoFailure, OpenError, RotateError, WriteError, failed};
+use crate::fault::Point;
+use crate::file::LogFile;
+use crate::handle::{Catalog, LogHandle};
+use crate::io;
+use crate::job::WriteJob;
+use crate::position::{FileSeq, LogPosition};
+use omnibus_format::header::MAGIC;
+use std::fs::OpenOptions;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// See the module. One owner; nothing here is meant to be called from two threads.
+#[derive(Debug)]
+pub struct LogWriter {
+    catalog: Arc<Catalog>,
+    shared: Arc<Shared>,
+    file: Arc<LogFile>,
+    buffer: AlignedBuf,
+    /// File offset of the buffer's first byte.
+    base: u64,
+    /// File offset of the first byte that was not sealed yet.
+    sealed: u64,
+}
+
+impl LogWriter {
+    /// Creates file `seq` with its header and names it in the index.
+    pub(crate) fn begin(catalog: Arc<Catalog>, seq: FileSeq, head: &[u8]) -> Result<LogWriter, OpenError> {
+        let shared = Arc::clone(&catalog.shared);
+        let file = open_next(&catalog, seq)?;
+        let buffer = shared.pool.take();
+        let mut writer = LogWriter { catalog, shared, file, buffer, base: 0, sealed: 0 };
+        writer.write_head(head)?;
+        Ok(writer)
+    }
+
+    /// Where the next appended byte goes.
+    #[inline]
+    #[must_use]
+    pub fn position(&self) -> LogPosition {
+        LogPosition::new(self.file.seq, self.base + self.buffer.len() as u64)
+    }
+
+    /// The buffer to append finished event bytes to. Append whole events only.
+    #[inline]
+    pub fn buffer(&mut self) -> &mut AlignedBuf {
+        &mut self.buffer
+    }
+
+    /// Drops what was appended since `position`, which must not be sealed yet. For an encoder that fails half way.
+    pub fn rewind(&mut self, position: LogPosition) {
+        let offset = position.offset.0;
+        if position.file == self.file.seq && offset >= self.sealed && position <= self.position() {
+            self.buffer.truncate(usize::try_from(offset - self.base).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Hands over everything appended since the last seal. Never blocks, and allocates nothing in steady state.
+    pub fn seal(&mut self) -> WriteJob {
+        let end = self.position();
+        let start = LogPosition::new(self.file.seq, self.sealed);
+        let next_base = if self.file.is_direct() { round_down(end.offset.0) } else { end.offset.0 };
+        let mut next = self.shared.pool.take();
+        next.extend_from_slice(&self.buffer[usize::try_from(next_base - self.base).unwrap_or(usize::MAX)..]);
+        let mut buffer = std::mem::replace(&mut self.buffer, next);
+        if self.file.is_direct() {
+            buffer.pad_to_block();
+            buffer.align();
+        }
+        let base = std::mem::replace(&mut self.base, next_base);
+        self.sealed = end.offset.0;
+        self.file.outstanding.fetch_add(1, Ordering::SeqCst);
+        if let Some(preparer) = self.catalog.preparer() {
+            preparer.wrote(&self.file, end.offset.0);
+        }
+        WriteJob { shared: Arc::clone(&self.shared), file: Arc::clone(&self.file), base, buffer, start, end }
+    }
+
+    /// Whether the next job would share a block with the one sealed now, so that the two could not be under way at
+    /// once. Always false without direct I/O.
+    #[must_use]
+    pub fn needs_padding(&self) -> bool {
+        self.file.is_direct() && !self.position().offset.0.is_multiple_of(BLOCK as u64)
+    }
+
+    /// How many bytes a filler event must have, at least `min_filler`, so that the log ends at a block boundary; 0 if
+    /// it does already, or if blocks do not matter.
+    #[must_use]
+    pub fn pad_len(&self, min_filler: usize) -> usize {
+        if !self.needs_padding() {
+            return 0;
+        }
+        let end = self.position().offset.0 as usize + min_filler;
+        min_filler + (end.next_multiple_of(BLOCK) - end)
+    }
+
+    /// Whether the file has reached `max_binlog_size`.
+    #[inline]
+    #[must_use]
+    pub fn needs_rotation(&self) -> bool {
+        self.position().offset.0 >= self.catalog.max_size.load(Ordering::Relaxed)
+    }
+
+    /// The name of the file after this one, for the ROTATE event; `None` once the numbers are used up.
+    #[must_use]
+    pub fn next_file_name(&self) -> Option<String> {
+        self.file.seq.next().map(|seq| self.catalog.names.log(seq))
+    }
+
+    /// The name of the active file.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        self.catalog.names.log(self.file.seq)
+    }
+
+    /// The log as others see it.
+    #[must_use]
+    pub fn handle(&self) -> LogHandle {
+        LogHandle { catalog: Arc::clone(&self.catalog) }
+    }
+
+    /// Blocks until every sealed job of the active file has run or was dropped. They must be on other threads.
+    pub fn wait_idle(&self) {
+        self.shared.wait_idle(&self.file.outstanding);
+    }
+
+    /// Switches to the next file. The caller has appended the ROTATE event (its name: [`LogWriter::next_file_name`]),
+    /// and all jobs sealed before have run; what is still in the buffer is written here. `head` is as in
+    /// [`crate::LogDir::start`]. Gives the position in the new file; the durable end is there then.
+    ///
+    /// # Errors
+    /// A job is still under way (nothing happened; call again), or the operating system refused (the log is poisoned).
+    pub fn rotate(&mut self, head: &[u8]) -> Result<LogPosition, RotateError> {
+        let next = self.file.seq.next().ok_or(RotateError::NumbersUsedUp)?;
+        self.finish_file()?;
+        let file = open_next(&self.catalog, next).map_err(|failure| self.shared.poison.set(failure))?;
+        self.file = file;
+        self.buffer.truncate(0);
+        (self.base, self.sealed) = (0, 0);
+        self.write_head(head)?;
+        if let Some(preparer) = self.catalog.preparer() {
+            preparer.rotated(&self.file);
+        }
+        Ok(self.position())
+    }
+
+    /// Ends the log. The caller has appended the STOP event, and all jobs have run.
+    ///
+    /// # Errors
+    /// As [`LogWriter::rotate`].
+    pub fn close(&mut self) -> Result<(), RotateError> {
+        self.finish_file()
+    }
+
+    /// Steps 1 and 2.
+    fn finish_file(&mut self) -> Result<(), RotateError> {
+        self.shared.poison.check()?;
+        let outstanding = self.file.outstanding.load(Ordering::SeqCst);
+        if outstanding > 0 {
+            return Err(RotateError::JobsOutstanding(outstanding));
+        }
+        self.seal().run()?;
+        let end = self.position();
+        self.file.finish(end.offset.0).map_err(|failure| self.shared.poison.set(failure))?;
+        self.catalog.finished(self.file.seq, end.offset.0);
+        self.shared.durable.advance(end);
+        Ok(())
+    }
+
+    /// The second half of step 3, and step 4.
+    fn write_head(&mut self, head: &[u8]) -> Result<(), WriteError> {
+        self.buffer.extend_from_slice(&MAGIC);
+        self.buffer.extend_from_slice(head);
+        self.seal().run()?;
+        let poison = |failure: IoFailure| self.shared.poison.set(failure);
+        io::sync_dir(&self.catalog.config.faults, Point::FileNameSync, &self.catalog.path)
+            .map_err(failed("sync", &self.catalog.path))
+            .map_err(poison)?;
+        self.catalog.add(self.file.seq).map_err(poison)?;
+        self.shared.durable.advance(self.position());
+        Ok(())
+    }
+
+    pub(crate) fn current(&self) -> Arc<LogFile> {
+        Arc::clone(&self.file)
+    }
+}
+
+/// The first half of step 3: a file of zeros, or an empty one, under its final name.
+fn open_next(catalog: &Catalog, seq: FileSeq) -> Result<Arc<LogFile>, IoFailure> {
+    let path = catalog.path_of(seq);
+    let faults = catalog.config.faults.clone();
+    if !catalog.prepared.take(&path)? {
+        faults
+            .around(Point::FileCreate, || OpenOptions::new().write(true).create_new(true).open(&path))
+            .map_err(failed("create", &path))?;
+    }
+    LogFile::open(seq, path, catalog.method, catalog.config.extend_chunk, faults).map(Arc::new)
+}
