@@ -13,17 +13,20 @@ pub mod events;
 pub mod field;
 pub mod gtid;
 pub mod header;
+pub mod private;
 pub mod row;
 pub mod scan;
 pub mod writer;
 
-pub use checksum::Checksum;
+pub use checksum::{CHECKSUM_LEN, Checksum};
 pub use error::{DecodeError, EncodeError};
 pub use event_type::EventType;
+pub use events::FormatDescription;
 pub use gtid::{GtidSet, ServerUuid};
-pub use header::EventHeader;
+pub use header::{EventHeader, HEADER_LEN, MAGIC};
+pub use private::Private;
 pub use row::RowShape;
-pub use scan::{EventIter, RawEvent, ScanError, ScanErrorKind, ScanRules};
+pub use scan::{EventIter, MAX_EVENT_SIZE, RawEvent, ScanError, ScanErrorKind, ScanRules, parse_event};
 pub use writer::EventContext;
 
 #[cfg(test)]

@@ -1,0 +1,247 @@
+//! Private payloads: what recovery needs and MySQL's events cannot say.
+//!
+//! They travel in IGNORABLE events (type 28) with the ignorable flag, so that every other tool
+//! skips them, and they are never sent to a replica. Body: `OMNI`, a kind byte, a version byte,
+//! then the kind's own fields. A reader that meets a newer version or an unknown kind gets
+//! `Unknown`: recovery must refuse it, tools may skip it.
+
+use crate::cursor::{Reader, put_lenenc, put_lenenc_bytes};
+use crate::error::DecodeError;
+
+/// First bytes of every private body.
+pub const PRIVATE_MAGIC: [u8; 4] = *b"OMNI";
+/// Version that this code writes.
+const VERSION: u8 = 1;
+const WRITE_SET: u8 = 1;
+const ROW_IDS: u8 = 2;
+const BUILD_INDEX: u8 = 3;
+const DROP_SPACES: u8 = 4;
+const FILLER: u8 = 5;
+
+/// A decoded private payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Private<'a> {
+    /// Raw engine writes, in order: DDL, catalog changes, `sql_log_bin=0`.
+    WriteSet(PrivateWriteSet<'a>),
+    /// Hidden row ids of the rows in the rows event that follows, in its order.
+    RowIds(RowIds<'a>),
+    /// From here on the index exists and is filled from the table's rows as of this commit.
+    BuildIndex {
+        /// The table.
+        table_id: u64,
+        /// Space of the new index.
+        index_id: u64,
+    },
+    /// These spaces are gone as of this commit.
+    DropSpaces(Vec<u32>),
+    /// Padding; this many bytes.
+    Filler(usize),
+    /// Of a later version of this server.
+    Unknown {
+        /// Its kind byte.
+        kind: u8,
+        /// Its version byte.
+        version: u8,
+    },
+}
+
+impl<'a> Private<'a> {
+    /// Decodes an IGNORABLE event's body; `Ok(None)` when it is not ours.
+    pub fn decode(body: &'a [u8]) -> Result<Option<Self>, DecodeError> {
+        if !body.starts_with(&PRIVATE_MAGIC) {
+            return Ok(None);
+        }
+        let mut r = Reader::new(body);
+        r.take(PRIVATE_MAGIC.len(), "private magic")?;
+        let (kind, version) = (r.u8("private kind")?, r.u8("private version")?);
+        if version != VERSION {
+            return Ok(Some(Private::Unknown { kind, version }));
+        }
+        Ok(Some(match kind {
+            WRITE_SET => Private::WriteSet(PrivateWriteSet::open(r)?),
+            ROW_IDS => Private::RowIds(RowIds::open(r)?),
+            BUILD_INDEX => Private::BuildIndex { table_id: r.u64("table id")?, index_id: r.u64("index id")? },
+            DROP_SPACES => Private::DropSpaces(decode_spaces(&mut r)?),
+            FILLER => Private::Filler(r.remaining()),
+            _ => Private::Unknown { kind, version },
+        }))
+    }
+}
+
+fn begin(out: &mut Vec<u8>, kind: u8) {
+    out.extend_from_slice(&PRIVATE_MAGIC);
+    out.extend_from_slice(&[kind, VERSION]);
+}
+
+/// Appends the body of a write set. `writes` yields key and new value, `None` for a deletion.
+pub fn encode_write_set<'k>(
+    out: &mut Vec<u8>,
+    writes: impl IntoIterator<Item = (&'k [u8], Option<&'k [u8]>)>,
+) {
+    begin(out, WRITE_SET);
+    for (key, value) in writes {
+        match value {
+            Some(value) => {
+                out.push(1);
+                put_lenenc_bytes(out, key);
+                put_lenenc_bytes(out, value);
+            }
+            None => {
+                out.push(0);
+                put_lenenc_bytes(out, key);
+            }
+        }
+    }
+}
+
+/// Appends the body that gives the next rows event its hidden row ids.
+pub fn encode_row_ids(out: &mut Vec<u8>, ids: &[u64]) {
+    begin(out, ROW_IDS);
+    put_lenenc(out, ids.len() as u64);
+    let mut last = 0u64;
+    for &id in ids {
+        // Ids of one statement mostly rise by one: one byte each.
+        put_lenenc(out, zigzag(id.wrapping_sub(last) as i64));
+        last = id;
+    }
+}
+
+/// Appends the body that says an index was built.
+pub fn encode_build_index(out: &mut Vec<u8>, table_id: u64, index_id: u64) {
+    begin(out, BUILD_INDEX);
+    out.extend_from_slice(&table_id.to_le_bytes());
+    out.extend_from_slice(&index_id.to_le_bytes());
+}
+
+/// Appends the body that says spaces were dropped.
+pub fn encode_drop_spaces(out: &mut Vec<u8>, spaces: &[u32]) {
+    begin(out, DROP_SPACES);
+    put_lenenc(out, spaces.len() as u64);
+    for space in spaces {
+        out.extend_from_slice(&space.to_le_bytes());
+    }
+}
+
+/// Appends a filler body of `len` bytes in all (at least the six of its own head).
+pub fn encode_filler(out: &mut Vec<u8>, len: usize) {
+    let start = out.len();
+    begin(out, FILLER);
+    let end = (start + len).max(out.len());
+    out.resize(end, 0);
+}
+
+fn decode_spaces(r: &mut Reader<'_>) -> Result<Vec<u32>, DecodeError> {
+    let count = r.lenenc_len("space count")?;
+    if count > r.remaining() / 4 {
+        return Err(r.error("space count"));
+    }
+    (0..count).map(|_| r.u32("space")).collect()
+}
+
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// The writes of a write set, checked to be whole when opened.
+#[derive(Clone, Debug)]
+pub struct PrivateWriteSet<'a> {
+    reader: Reader<'a>,
+    len: usize,
+}
+
+impl PartialEq for PrivateWriteSet<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for PrivateWriteSet<'_> {}
+
+impl<'a> PrivateWriteSet<'a> {
+    fn open(reader: Reader<'a>) -> Result<Self, DecodeError> {
+        let mut check = reader.clone();
+        let mut len = 0;
+        while !check.is_empty() {
+            next_write(&mut check)?;
+            len += 1;
+        }
+        Ok(Self { reader, len })
+    }
+
+    /// Number of writes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Key and new value (`None`: deleted), in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> {
+        let mut reader = self.reader.clone();
+        (0..self.len).map_while(move |_| next_write(&mut reader).ok())
+    }
+}
+
+fn next_write<'a>(r: &mut Reader<'a>) -> Result<(&'a [u8], Option<&'a [u8]>), DecodeError> {
+    match r.u8("write kind")? {
+        0 => Ok((r.lenenc_bytes("write key")?, None)),
+        1 => Ok((r.lenenc_bytes("write key")?, Some(r.lenenc_bytes("write value")?))),
+        _ => Err(r.error("write kind")),
+    }
+}
+
+/// Hidden row ids, checked to be whole when opened.
+#[derive(Clone, Debug)]
+pub struct RowIds<'a> {
+    reader: Reader<'a>,
+    len: usize,
+}
+
+impl PartialEq for RowIds<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for RowIds<'_> {}
+
+impl<'a> RowIds<'a> {
+    fn open(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
+        let len = reader.lenenc_len("row id count")?;
+        if len > reader.remaining() {
+            return Err(reader.error("row id count"));
+        }
+        let mut check = reader.clone();
+        for _ in 0..len {
+            check.lenenc("row id")?;
+        }
+        Ok(Self { reader, len })
+    }
+
+    /// Number of ids.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The ids, in the order of the rows.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        let mut reader = self.reader.clone();
+        let mut last = 0u64;
+        (0..self.len).map_while(move |_| {
+            last = last.wrapping_add(unzigzag(reader.lenenc("row id").ok()?) as u64);
+            Some(last)
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! Where generated events go: a transaction's event cache, or a vector in tests.
+
+use omnibus_format::{EventContext, EventType, writer::append_event};
+
+/// Takes events in order. Called by the session that runs the transaction; never concurrently.
+pub trait EventSink {
+    /// Why an event could not be kept (the cache's limit, or its spill file).
+    type Error;
+
+    /// Keeps one event. `body` is neither header nor checksum; the sink adds timestamp and
+    /// server id. After an error the statement must be rolled back.
+    ///
+    /// # Errors
+    /// As the sink defines; nothing of the event was kept.
+    fn event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), Self::Error>;
+}
+
+/// A sink that keeps cached events in memory; it never fails.
+#[derive(Clone, Debug)]
+pub struct VecSink {
+    /// What the headers say.
+    pub context: EventContext,
+    /// Cached events: headers without position and checksum.
+    pub bytes: Vec<u8>,
+}
+
+impl VecSink {
+    /// An empty one.
+    pub fn new(timestamp: u32, server_id: u32) -> Self {
+        Self { context: EventContext { timestamp, server_id }, bytes: Vec::new() }
+    }
+}
+
+impl EventSink for VecSink {
+    type Error = std::convert::Infallible;
+
+    fn event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), Self::Error> {
+        append_event(&mut self.bytes, self.context, EventType(event_type), flags, body);
+        Ok(())
+    }
+}
