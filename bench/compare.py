@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Compares Omnibus with Debian's MariaDB: commits per second, the same clients, the same durability, in alternation.
 
 Both servers sync every commit (MariaDB: sync_binlog=1, innodb_flush_log_at_trx_commit=1; Omnibus: sync_binlog=1), log

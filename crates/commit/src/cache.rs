@@ -5,7 +5,8 @@
 //! session and is used by one thread at a time; its limits are shared and may change at any time.
 
 use omnibus_format::writer::{self, EventContext};
-use omnibus_format::{EventHeader, EventType, HEADER_LEN};
+use omnibus_format::header::HEADER_LEN;
+use omnibus_format::{EventHeader, EventType};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;

@@ -1,0 +1,343 @@
+//! The real world behind the pipeline: log files and the engine.
+
+use crate::deletes::DeletedFloor;
+use crate::env::{AppendError, Env};
+use crate::private::{MIN_FILLER, Private};
+use crate::{CacheError, CommitRequest};
+use omnibus_engine::{CommitNo, Engine, WriteSet};
+use omnibus_format::events::{FormatDescription, Gtid, GtidTimes, PreviousGtids, Rotate, SERVER_VERSION_NUMBER};
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE, HEADER_LEN};
+use omnibus_format::writer::{finish_cached, write_final};
+use omnibus_format::{Checksum, DecodeError, EventContext, EventType, GtidSet, ServerUuid};
+use omnibus_log::{LogHandle, LogPosition, LogWriter, WriteJob};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A transaction that is larger than this goes to the file piece by piece, so that the log buffer
+/// stays small. Its pieces count only once its last event is there (COMMIT-3).
+const PIECE: usize = 1 << 20;
+
+/// Who this server is, in the log.
+#[derive(Clone, Debug)]
+pub struct LogIdentity {
+    /// `server_id`.
+    pub server_id: u32,
+    /// `server_uuid`, the source part of every GTID made here.
+    pub uuid: ServerUuid,
+    /// The version string in FORMAT_DESCRIPTION.
+    pub version: String,
+}
+
+/// Called once, with the reason, when the log fails for good.
+pub type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Log and engine as the pipeline sees them.
+pub struct LogEnv {
+    identity: LogIdentity,
+    server_id: AtomicU32,
+    checksums: AtomicBool,
+    engine: Arc<dyn Engine>,
+    deletes: Arc<DeletedFloor>,
+    handle: LogHandle,
+    executed: Arc<Mutex<GtidSet>>,
+    on_failure: OnFailure,
+}
+
+/// The log's append side and what numbering needs. Guarded by the flush lock.
+pub struct Appender {
+    writer: LogWriter,
+    scratch: Vec<u8>,
+    checksum: Checksum,
+    /// The last commit number before the active file: GTID events count from it.
+    base: CommitNo,
+    last: CommitNo,
+    executed: Arc<Mutex<GtidSet>>,
+}
+
+impl LogEnv {
+    /// Starts the next log file behind what recovery found.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn start(
+        dir: omnibus_log::LogDir,
+        recovered: &crate::Recovered,
+        identity: LogIdentity,
+        checksum: Checksum,
+        engine: Arc<dyn Engine>,
+        on_failure: OnFailure,
+    ) -> Result<(LogEnv, Appender), omnibus_log::OpenError> {
+        let head = head(&identity, checksum, recovered.last, &recovered.executed);
+        let writer = dir.start(&head)?;
+        let executed = Arc::new(Mutex::new(recovered.executed.clone()));
+        let env = LogEnv {
+            server_id: AtomicU32::new(identity.server_id),
+            identity,
+            checksums: AtomicBool::new(checksum == Checksum::Crc32),
+            engine,
+            deletes: Arc::new(DeletedFloor::default()),
+            handle: writer.handle(),
+            executed: executed.clone(),
+            on_failure,
+        };
+        let appender = Appender {
+            writer,
+            scratch: Vec::new(),
+            checksum,
+            base: recovered.last,
+            last: recovered.last,
+            executed,
+        };
+        Ok((env, appender))
+    }
+
+    /// `gtid_executed`: every transaction in the log, the newest perhaps not durable yet.
+    #[must_use]
+    pub fn executed(&self) -> GtidSet {
+        self.executed.lock().clone()
+    }
+
+    /// Listing, purging and reading of log files.
+    #[must_use]
+    pub fn files(&self) -> &LogHandle {
+        &self.handle
+    }
+
+    /// `binlog_checksum`, from the next file on.
+    pub fn set_checksum(&self, checksum: Checksum) {
+        self.checksums.store(checksum == Checksum::Crc32, Ordering::Relaxed);
+    }
+
+    /// `server_id`, for events that the log itself makes from now on.
+    pub fn set_server_id(&self, id: u32) {
+        self.server_id.store(id, Ordering::Relaxed);
+    }
+
+    pub(crate) fn deletes(&self) -> &Arc<DeletedFloor> {
+        &self.deletes
+    }
+
+    fn context(&self) -> EventContext {
+        EventContext { timestamp: now_us_to_s(now_us()), server_id: self.server_id.load(Ordering::Relaxed) }
+    }
+
+    /// Ends the log with a STOP event.
+    pub(crate) fn close(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
+        appender.add(self.context(), EventType::STOP, 0, |_| {});
+        appender.writer.close().map_err(|error| reason(&error))
+    }
+}
+
+impl Appender {
+    /// Appends one final event.
+    fn add(&mut self, context: EventContext, kind: EventType, flags: u16, body: impl FnOnce(&mut Vec<u8>)) {
+        self.scratch.clear();
+        let position = self.writer.position().offset.0;
+        write_final(&mut self.scratch, context, kind, flags, position, self.checksum, body);
+        self.writer.buffer().extend_from_slice(&self.scratch);
+    }
+
+    /// Copies cached events, finished, behind the rest. Large ones go to the file on the way.
+    fn add_cached(&mut self, cached: &[u8]) -> Result<(), CopyError> {
+        self.scratch.clear();
+        let position = self.writer.position().offset.0;
+        finish_cached(&mut self.scratch, cached, position, self.checksum)?;
+        self.writer.buffer().extend_from_slice(&self.scratch);
+        if self.writer.buffer().len() >= PIECE {
+            // Groups in flight may share a block with this piece: wait for them.
+            self.writer.wait_idle();
+            self.writer.seal().run_without_sync().map_err(|error| CopyError::Log(reason(&error)))?;
+            self.scratch.shrink_to(PIECE);
+        }
+        Ok(())
+    }
+
+    fn gtid(&self, env: &LogEnv, no: CommitNo, last_seen: CommitNo, request: &CommitRequest) -> Gtid {
+        let others = request.cache.len() + request.cache.events() * self.checksum.len() as u64;
+        let mut gtid = Gtid {
+            uuid: env.identity.uuid,
+            gno: no.0,
+            row_format_only: true,
+            last_committed: last_seen.0.saturating_sub(self.base.0),
+            sequence_number: no.0 - self.base.0,
+            times: Some(GtidTimes {
+                immediate_commit_us: request.commit_timestamp_us,
+                original_commit_us: request.commit_timestamp_us,
+                immediate_version: SERVER_VERSION_NUMBER,
+                original_version: SERVER_VERSION_NUMBER,
+            }),
+            transaction_length: 0,
+        };
+        gtid.set_transaction_length(others, (HEADER_LEN + self.checksum.len()) as u64);
+        gtid
+    }
+}
+
+/// Why a cache was not copied.
+enum CopyError {
+    Cache(Arc<str>),
+    Log(Arc<str>),
+}
+
+impl From<CacheError> for CopyError {
+    fn from(error: CacheError) -> CopyError {
+        CopyError::Cache(reason(&error))
+    }
+}
+
+impl From<DecodeError> for CopyError {
+    fn from(error: DecodeError) -> CopyError {
+        CopyError::Cache(reason(&error))
+    }
+}
+
+impl Env for LogEnv {
+    type Writer = Appender;
+    type Job = WriteJob;
+
+    fn append(
+        &self,
+        appender: &mut Appender,
+        no: CommitNo,
+        last_seen: CommitNo,
+        request: &mut CommitRequest,
+    ) -> Result<(), AppendError> {
+        let start = appender.writer.position();
+        let server_id = self.server_id.load(Ordering::Relaxed);
+        let context = EventContext { timestamp: now_us_to_s(request.commit_timestamp_us), server_id };
+        if request.logged {
+            let gtid = appender.gtid(self, no, last_seen, request);
+            appender.add(context, EventType::GTID, 0, |body| gtid.encode(body));
+        } else {
+            let mark = Private::CommitMark(no.0);
+            appender.add(context, EventType::IGNORABLE, FLAG_IGNORABLE, |body| mark.encode(body));
+        }
+        match request.cache.read_events(PIECE, |cached| appender.add_cached(cached)) {
+            Ok(()) => {}
+            Err(CopyError::Log(reason)) => return Err(AppendError::Log(reason)),
+            Err(CopyError::Cache(reason)) => {
+                appender.writer.rewind(start);
+                // Part of it is in the file already if it was large: then the log ends in a torn
+                // transaction and must not go on.
+                let undone = appender.writer.position() == start;
+                return Err(if undone { AppendError::Cache(reason) } else { AppendError::Log(reason) });
+            }
+        }
+        appender.last = no;
+        if request.logged {
+            appender.executed.lock().add(self.identity.uuid, no.0);
+        }
+        Ok(())
+    }
+
+    fn position(&self, appender: &Appender) -> LogPosition {
+        appender.writer.position()
+    }
+
+    fn seal(&self, appender: &mut Appender, pad: bool) -> Result<WriteJob, Arc<str>> {
+        if pad {
+            let length = appender.writer.pad_len(MIN_FILLER);
+            if length > 0 {
+                let spare = length - MIN_FILLER + (4 - appender.checksum.len());
+                appender.add(self.context(), EventType::IGNORABLE, FLAG_IGNORABLE, |body| {
+                    Private::Filler.encode(body);
+                    body.resize(body.len() + spare, 0);
+                });
+            }
+        }
+        Ok(appender.writer.seal())
+    }
+
+    fn overlaps(&self, appender: &Appender) -> bool {
+        appender.writer.shares_sealed_block()
+    }
+
+    fn write(&self, job: WriteJob, sync: bool) -> Result<(), Arc<str>> {
+        let result = if sync { job.run() } else { job.run_without_sync() };
+        result.map_err(|error| reason(&error))
+    }
+
+    fn wants_rotation(&self, appender: &Appender) -> bool {
+        appender.writer.needs_rotation()
+    }
+
+    fn rotate(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
+        let name = appender.writer.next_file_name().ok_or_else(|| Arc::from("the log file numbers are used up"))?;
+        let rotate = Rotate { position: 4, file: name.as_bytes() };
+        appender.add(self.context(), EventType::ROTATE, 0, |body| rotate.encode(body));
+        let checksum =
+            if self.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None };
+        let head = head(&self.identity, checksum, appender.last, &appender.executed.lock());
+        appender.writer.rotate(&head).map_err(|error| reason(&error))?;
+        appender.checksum = checksum;
+        appender.base = appender.last;
+        Ok(())
+    }
+
+    fn install(&self, no: CommitNo, writes: &WriteSet) {
+        self.engine.prepare_ordered(no, writes);
+        for (key, write) in writes.iter() {
+            if write.is_none() {
+                self.deletes.note(key, no);
+            }
+        }
+    }
+
+    fn durable(&self, no: CommitNo, position: LogPosition) {
+        self.handle.durable_end().advance(position);
+        self.engine.commit_ordered(no);
+    }
+
+    fn watermark(&self, oldest: CommitNo) {
+        self.engine.gc_watermark(oldest);
+    }
+
+    fn failed(&self, reason: &str) {
+        tracing::error!("the binary log failed: {reason}");
+        (self.on_failure)(reason);
+    }
+}
+
+/// The head of a log file whose first transaction comes after `last`: final bytes for offset 4.
+fn head(identity: &LogIdentity, checksum: Checksum, last: CommitNo, executed: &GtidSet) -> Vec<u8> {
+    let timestamp = now_us_to_s(now_us());
+    let context = EventContext { timestamp, server_id: identity.server_id };
+    let mut out = Vec::with_capacity(256);
+    let description = FormatDescription::new(&identity.version, timestamp, checksum);
+    let mut at = 4;
+    at = write_final(&mut out, context, EventType::FORMAT_DESCRIPTION, FLAG_IN_USE, at, checksum, |body| {
+        description.encode(body);
+    });
+    let previous = PreviousGtids { set: executed.clone() };
+    at = write_final(&mut out, context, EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE, at, checksum, |body| {
+        previous.encode(body);
+    });
+    let start = Private::FileStart(last.0 + 1);
+    write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| start.encode(body));
+    out
+}
+
+fn reason(error: &dyn std::error::Error) -> Arc<str> {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        source = inner.source();
+    }
+    text.into()
+}
+
+fn now_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn now_us_to_s(us: u64) -> u32 {
+    u32::try_from(us / 1_000_000).unwrap_or(u32::MAX)
+}

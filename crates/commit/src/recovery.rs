@@ -1,0 +1,316 @@
+//! Bringing the engine to the end of the log after a stop of any kind (RECOVER-2).
+//!
+//! One pass over the files from the one that holds the engine's next commit number. Whole transactions
+//! newer than what the engine has are handed to the SQL layer, which turns events into writes
+//! through its catalog; no SQL is executed. The torn tail of the last file is cut. A crash during
+//! recovery is just another crash: nothing here is needed a second time.
+//!
+//! On the main thread, before the server listens.
+
+use crate::private::Private;
+use omnibus_engine::{CommitNo, Engine, WriteSet};
+use omnibus_format::events::{Gtid, PreviousGtids};
+use omnibus_format::{EventType, GtidSet, RawEvent};
+use omnibus_log::{FileSeq, LogDir, LogPosition, OpenError, Place, ReadError, RecoveryItem};
+use std::time::{Duration, Instant};
+
+/// An event of a transaction that is being replayed.
+#[derive(Clone, Debug)]
+pub struct ReplayEvent {
+    /// Its type.
+    pub event_type: EventType,
+    /// Seconds since 1970 of its statement.
+    pub timestamp: u32,
+    /// Its body, without header and checksum.
+    pub body: bytes::Bytes,
+}
+
+/// What turns a logged transaction into writes. Implemented by the SQL layer.
+pub trait Replay {
+    /// The writes of one whole transaction, given the engine's state right before it. Events run
+    /// from behind the GTID event to the last one.
+    ///
+    /// # Errors
+    /// The events contradict the engine's contents; recovery stops.
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String>;
+}
+
+/// What recovery found and did.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    /// The newest transaction in the log.
+    pub last: CommitNo,
+    /// `gtid_executed`.
+    pub executed: GtidSet,
+    /// Transactions replayed into the engine.
+    pub replayed: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Bytes of torn tail that were cut off.
+    pub truncated: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Why a data directory could not be recovered. Nothing was changed that a later try would need.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecoverError {
+    /// A log file could not be read, or is damaged where a crash cannot have damaged it.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The torn tail could not be cut.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The engine is ahead of the log, or behind its first file.
+    #[error(
+        "the storage engine holds transaction {applied} but the binary log {log}; restore the missing log files, or the whole data directory from one backup"
+    )]
+    Gap {
+        /// What the engine has.
+        applied: CommitNo,
+        /// What the log has, in words.
+        log: String,
+    },
+    /// A transaction could not be replayed.
+    #[error("transaction {no} at {position} can not be replayed: {reason}")]
+    Replay {
+        /// Its number.
+        no: CommitNo,
+        /// Where its last event begins.
+        position: LogPosition,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Replays what the engine lacks, cuts the torn tail, and says where the log ends.
+///
+/// # Errors
+/// See [`RecoverError`].
+pub fn recover(
+    dir: &LogDir,
+    engine: &dyn Engine,
+    replay: &mut dyn Replay,
+) -> Result<Recovered, RecoverError> {
+    let started = Instant::now();
+    let applied = engine.applied();
+    let Some(first) = start_file(dir, applied)? else {
+        if applied > CommitNo::ZERO {
+            return Err(RecoverError::Gap { applied, log: "is empty".into() });
+        }
+        return Ok(Recovered::default());
+    };
+    sync_last(dir)?;
+    let mut walk = Walk::new(engine, replay, applied, total_bytes(dir, first), started);
+    let Some(mut scan) = dir.recovery_scan(first)? else { return Ok(Recovered::default()) };
+    let tail = loop {
+        match scan.next()? {
+            RecoveryItem::Event { file, event, place } => walk.event(file, &event, place)?,
+            RecoveryItem::FileEnd(_) => walk.end_private()?,
+            RecoveryItem::Tail(tail) => break tail,
+        }
+    };
+    walk.end_private()?;
+    let mut recovered = walk.recovered;
+    if recovered.last < applied {
+        let log = format!("ends at transaction {}", recovered.last);
+        return Err(RecoverError::Gap { applied, log });
+    }
+    if tail.needs_truncation() {
+        recovered.truncated = dir.truncate_tail(tail.end.file, tail.end.offset)?;
+    }
+    recovered.took = started.elapsed();
+    Ok(recovered)
+}
+
+/// The newest file that begins at or before the engine's next transaction. `None` without files.
+fn start_file(dir: &LogDir, applied: CommitNo) -> Result<Option<FileSeq>, RecoverError> {
+    let mut oldest = None;
+    for &file in dir.files().iter().rev() {
+        let start = first_number(dir, file)?;
+        if start <= applied.next() {
+            return Ok(Some(file));
+        }
+        oldest = Some(start);
+    }
+    match oldest {
+        None => Ok(None),
+        Some(start) => Err(RecoverError::Gap { applied, log: format!("begins at transaction {start}") }),
+    }
+}
+
+/// The first commit number that a file may hold, from its head.
+fn first_number(dir: &LogDir, file: FileSeq) -> Result<CommitNo, RecoverError> {
+    let mut reader = dir.read(file)?;
+    for _ in 0..3 {
+        match reader.next()? {
+            omnibus_log::Next::Event(event) => {
+                if let Some(Private::FileStart(no)) = Private::decode(&event) {
+                    return Ok(CommitNo(no));
+                }
+            }
+            omnibus_log::Next::End(_) => break,
+        }
+    }
+    // A file that another server wrote, or one from before this event existed: read it from its start.
+    Ok(CommitNo::ZERO)
+}
+
+/// What is replayed must be durable in the log first (ENGINE-1), also after `sync_binlog=0`.
+fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
+    let Some(&last) = dir.files().last() else { return Ok(()) };
+    let path = dir.path_of(last);
+    let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
+    synced.map_err(|source| RecoverError::Read(ReadError::from(omnibus_log::IoFailure::new("sync", &path, &source))))
+}
+
+fn total_bytes(dir: &LogDir, first: FileSeq) -> u64 {
+    let wanted = dir.files().iter().filter(|file| **file >= first);
+    wanted.filter_map(|file| std::fs::metadata(dir.path_of(*file)).ok()).map(|meta| meta.len()).sum()
+}
+
+/// The state of one pass.
+struct Walk<'a> {
+    engine: &'a dyn Engine,
+    replay: &'a mut dyn Replay,
+    applied: CommitNo,
+    recovered: Recovered,
+    /// The transaction being read, and its events if the engine lacks it.
+    open: Option<CommitNo>,
+    /// As `open`, for a group of private events without a GTID.
+    private: Option<CommitNo>,
+    events: Vec<ReplayEvent>,
+    at: LogPosition,
+    total: u64,
+    /// Bytes of the files before the present one.
+    before: (FileSeq, u64, u64),
+    said: Instant,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        engine: &'a dyn Engine,
+        replay: &'a mut dyn Replay,
+        applied: CommitNo,
+        total: u64,
+        now: Instant,
+    ) -> Walk<'a> {
+        Walk {
+            engine,
+            replay,
+            applied,
+            recovered: Recovered::default(),
+            open: None,
+            private: None,
+            events: Vec::new(),
+            at: LogPosition::new(FileSeq(0), 0),
+            total,
+            before: (FileSeq(0), 0, 0),
+            said: now,
+        }
+    }
+
+    fn event(&mut self, file: FileSeq, event: &RawEvent<'_>, place: Place) -> Result<(), RecoverError> {
+        self.count(file, event);
+        match place {
+            Place::First => {
+                self.end_private()?;
+                self.begin(event);
+            }
+            Place::Inside => self.keep(event),
+            Place::Last => {
+                self.keep(event);
+                if let Some(no) = self.open.take() {
+                    self.finish(no)?;
+                }
+            }
+            Place::Outside => self.outside(event)?,
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, event: &RawEvent<'_>) {
+        self.events.clear();
+        // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
+        self.open = Gtid::decode(event.body).ok().filter(|_| event.header.event_type == EventType::GTID).map(
+            |gtid| {
+                self.recovered.executed.add(gtid.uuid, gtid.gno);
+                CommitNo(gtid.gno)
+            },
+        );
+    }
+
+    fn keep(&mut self, event: &RawEvent<'_>) {
+        if self.open.or(self.private).is_some_and(|no| no > self.applied) {
+            self.events.push(ReplayEvent {
+                event_type: event.header.event_type,
+                timestamp: event.header.timestamp,
+                body: bytes::Bytes::copy_from_slice(event.body),
+            });
+        }
+    }
+
+    fn outside(&mut self, event: &RawEvent<'_>) -> Result<(), RecoverError> {
+        if event.header.event_type == EventType::PREVIOUS_GTIDS {
+            if let Ok(previous) = PreviousGtids::decode(event.body) {
+                self.recovered.executed.union(&previous.set);
+            }
+            return Ok(());
+        }
+        match Private::decode(event) {
+            Some(Private::CommitMark(no)) => {
+                self.end_private()?;
+                self.events.clear();
+                self.private = Some(CommitNo(no));
+            }
+            Some(Private::FileStart(no)) => {
+                self.recovered.last = self.recovered.last.max(CommitNo(no.saturating_sub(1)));
+            }
+            Some(Private::Filler) => {}
+            None if event.header.event_type == EventType::IGNORABLE => self.keep(event),
+            None => self.end_private()?,
+        }
+        Ok(())
+    }
+
+    fn end_private(&mut self) -> Result<(), RecoverError> {
+        match self.private.take() {
+            Some(no) => self.finish(no),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, no: CommitNo) -> Result<(), RecoverError> {
+        self.recovered.last = self.recovered.last.max(no);
+        if no <= self.applied {
+            return Ok(());
+        }
+        let failed = |reason| RecoverError::Replay { no, position: self.at, reason };
+        let writes = self.replay.transaction(no, &self.events).map_err(failed)?;
+        self.engine.prepare_ordered(no, &writes);
+        self.engine.commit_ordered(no);
+        self.recovered.replayed += 1;
+        self.events.clear();
+        let stall = self.engine.write_stall();
+        if !stall.is_zero() {
+            std::thread::sleep(stall);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, file: FileSeq, event: &RawEvent<'_>) {
+        if self.before.0 != file {
+            self.before = (file, self.before.1 + self.before.2, 0);
+        }
+        self.before.2 = event.end();
+        self.at = LogPosition::new(file, event.offset);
+        self.recovered.bytes = self.before.1 + self.before.2;
+        if self.said.elapsed() >= Duration::from_secs(5) {
+            self.said = Instant::now();
+            let percent = self.recovered.bytes * 100 / self.total.max(1);
+            let (replayed, position) = (self.recovered.replayed, self.at);
+            tracing::info!("recovery: {percent}% of the log read, {replayed} transactions replayed, at {position}");
+        }
+    }
+}
