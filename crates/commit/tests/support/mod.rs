@@ -1,0 +1,151 @@
+//! A coordinator on real files over an engine that is a plain map. The replayed "transaction" is the
+//! ROWS_QUERY text `key=value`.
+#![allow(clippy::unwrap_used, missing_docs, dead_code)]
+
+use bytes::Bytes;
+use omnibus_commit::*;
+use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, WriteSet};
+use omnibus_format::events::{Query, RowsQuery, Xid};
+use omnibus_format::{Checksum, EventType, ServerUuid};
+use omnibus_log::{LogConfig, LogDir};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+#[derive(Default)]
+pub struct MapEngine {
+    pub rows: Mutex<BTreeMap<Bytes, Bytes>>,
+    installed: AtomicU64,
+    committed: AtomicU64,
+    applied: u64,
+}
+
+impl Engine for MapEngine {
+    fn name(&self) -> &'static str {
+        "MAP"
+    }
+    fn applied(&self) -> CommitNo {
+        CommitNo(self.applied)
+    }
+    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+        let before = self.installed.swap(no.0, Ordering::SeqCst);
+        assert!(before < no.0, "COMMIT-1: installed in order");
+        let mut rows = self.rows.lock().unwrap();
+        for (key, write) in writes.iter() {
+            match write {
+                Some(value) => rows.insert(key.clone(), value.clone()),
+                None => rows.remove(key),
+            };
+        }
+    }
+    fn commit_ordered(&self, up_to: CommitNo) {
+        assert!(self.committed.swap(up_to.0, Ordering::SeqCst) <= up_to.0);
+    }
+    fn snapshot(&self, _at: CommitNo) -> Box<dyn Snapshot> {
+        Box::new(Frozen(self.rows.lock().unwrap().clone()))
+    }
+    fn load(&self, _: CommitNo, _: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn drop_space(&self, _: SpaceId, _: CommitNo) {}
+    fn gc_watermark(&self, _: CommitNo) {}
+    fn write_stall(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
+    }
+    fn checkpoint(&self) -> Result<CommitNo, EngineError> {
+        Ok(self.persisted())
+    }
+    fn persisted(&self) -> CommitNo {
+        CommitNo(self.committed.load(Ordering::SeqCst))
+    }
+    fn failure(&self) -> Option<String> {
+        None
+    }
+    fn stats(&self) -> EngineStats {
+        EngineStats::default()
+    }
+}
+
+struct Frozen(BTreeMap<Bytes, Bytes>);
+
+impl Snapshot for Frozen {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        Ok(self.0.get(key).cloned())
+    }
+    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        Ok(self.0.get(key).map(|value| (CommitNo::ZERO, value.clone())))
+    }
+    fn scan<'a>(&'a self, _: Bound<&[u8]>, _: Bound<&[u8]>, _: bool) -> SnapshotIter<'a> {
+        Box::new(self.0.iter().map(|(k, v)| Ok((k.clone(), v.clone()))))
+    }
+}
+
+/// Turns `key=value` back into a write.
+#[derive(Default)]
+pub struct Texts {
+    seen: Vec<u64>,
+}
+
+impl Replay for Texts {
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
+        self.seen.push(no.0);
+        let mut writes = WriteSet::default();
+        for event in events.iter().filter(|event| event.event_type == EventType::ROWS_QUERY) {
+            let text = RowsQuery::decode(&event.body).map_err(|error| error.to_string())?.0;
+            let at = text.iter().position(|byte| *byte == b'=').ok_or("no =")?;
+            writes.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
+        }
+        Ok(writes)
+    }
+}
+
+pub struct Server {
+    pub coordinator: Coordinator,
+    pub recovered: Recovered,
+    pub replayed: Vec<u64>,
+    pub engine: Arc<MapEngine>,
+}
+
+pub fn open(path: &Path, max_size: u64) -> Server {
+    let config = LogConfig { max_size, ..LogConfig::default() };
+    let engine = Arc::new(MapEngine::default());
+    let dir = LogDir::open(path, config).unwrap();
+    let mut texts = Texts::default();
+    let recovered = recover(&dir, engine.as_ref(), &mut texts).unwrap();
+    let identity =
+        LogIdentity { server_id: 7, uuid: ServerUuid([9; 16]), version: "8.4.0-omnibus".to_owned() };
+    let shared: Arc<dyn Engine> = engine.clone();
+    let (env, appender) =
+        LogEnv::start(dir, &recovered, identity, Checksum::Crc32, shared.clone(), Box::new(|_| {})).unwrap();
+    let coordinator = Coordinator::start(
+        shared,
+        env,
+        appender,
+        recovered.last,
+        Arc::new(CommitSettings::default()),
+        Arc::new(CacheSettings::new(path.to_path_buf())),
+    )
+    .unwrap();
+    Server { coordinator, recovered, replayed: texts.seen, engine }
+}
+
+pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitRequest {
+    let mut cache = coordinator.new_cache();
+    cache.set_context(1_700_000_000, 7);
+    let mut body = Vec::new();
+    let begin = Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql: b"BEGIN" };
+    begin.encode(&mut body);
+    cache.append_event(EventType::QUERY.0, 0, &body).unwrap();
+    body.clear();
+    RowsQuery(format!("{key}={value}").as_bytes()).encode(&mut body);
+    cache.append_event(EventType::ROWS_QUERY.0, 0x80, &body).unwrap();
+    body.clear();
+    Xid(1).encode(&mut body);
+    cache.append_event(EventType::XID.0, 0, &body).unwrap();
+    let mut writes = WriteSet::default();
+    writes.put(Bytes::copy_from_slice(key.as_bytes()), Bytes::copy_from_slice(value.as_bytes()));
+    CommitRequest { cache, writes, logged: true, commit_timestamp_us: 1_700_000_000_000_000, on_ordered: None }
+}
+
