@@ -52,7 +52,13 @@ impl LogDir {
             Some(files) => dir.files = files,
             None => dir.rebuild_index(&there)?,
         }
-        dir.leftovers.retain(|seq| !dir.files.contains(seq));
+        if !dir.leftovers.is_empty() {
+            dir.leftovers.retain(|seq| !dir.files.contains(seq));
+            // The purge was interrupted before the index was replaced, so it did not happen.
+            if dir.leftovers.is_empty() {
+                dir.index.remove_purge_list()?;
+            }
+        }
         if let Some(&missing) = dir.files.iter().find(|seq| !there.contains(seq)) {
             return Err(IndexError::Missing(dir.path_of(missing)).into());
         }

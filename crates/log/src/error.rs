@@ -24,7 +24,9 @@ pub struct IoFailure {
 }
 
 impl IoFailure {
-    pub(crate) fn new(operation: &'static str, path: &Path, error: &io::Error) -> IoFailure {
+    /// What the operating system said about `operation` on `path`.
+    #[must_use]
+    pub fn new(operation: &'static str, path: &Path, error: &io::Error) -> IoFailure {
         IoFailure {
             operation,
             path: path.to_owned(),

@@ -85,6 +85,7 @@ mod plan {
         pub(super) actions: HashMap<Point, Action>,
         pub(super) dead: bool,
         pub(super) passed: Vec<Point>,
+        pub(super) crash_at_step: Option<usize>,
     }
 }
 
@@ -131,6 +132,11 @@ impl Faults {
         self.plan.lock().actions.insert(point, action);
     }
 
+    /// Plants a kill before the operation that is number `step` of all that pass a fault point, counted from 0.
+    pub fn crash_at_step(&self, step: usize) {
+        self.plan.lock().crash_at_step = Some(step);
+    }
+
     /// Takes every fault away and brings the world back to life.
     pub fn clear(&self) {
         *self.plan.lock() = plan::Plan::default();
@@ -151,6 +157,10 @@ impl Faults {
     pub(crate) fn before(&self, point: Point) -> io::Result<Verdict> {
         let mut plan = self.plan.lock();
         if plan.dead {
+            return Err(io::Error::other("the process was killed (planted fault)"));
+        }
+        if plan.crash_at_step == Some(plan.passed.len()) {
+            plan.dead = true;
             return Err(io::Error::other("the process was killed (planted fault)"));
         }
         plan.passed.push(point);

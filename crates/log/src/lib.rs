@@ -56,7 +56,7 @@ pub use handle::{FileEntry, LogHandle};
 pub use job::{WriteJob, jobs_overlap};
 pub use lock::DirLock;
 pub use position::{FileNames, FileSeq, LogOffset, LogPosition};
-pub use prepare::{Preparation, PreparedReport, Progress, prepare_file};
+pub use prepare::{Preparation, PreparedReport, Progress, prepare_file, remove_stale_temporaries};
 pub use purge::{PurgeLimit, Purged};
 pub use recover::{LogTail, RecoveryItem, RecoveryScan};
 pub use scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};

@@ -18,6 +18,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -98,12 +99,13 @@ struct Wanted {
     active: Arc<LogFile>,
     /// Where the last sealed job of the active file ends.
     written: u64,
-    size: u64,
 }
 
 #[derive(Debug)]
 struct Inner {
     wanted: Mutex<Wanted>,
+    /// Size of the files to prepare, and how far the active file is extended at most.
+    size: AtomicU64,
     changed: Condvar,
     files: PreparedFiles,
     config: LogConfig,
@@ -123,8 +125,14 @@ impl Preparer {
         size: u64,
         active: Arc<LogFile>,
     ) -> Preparer {
-        let wanted = Wanted { stop: false, wake: true, active, written: 0, size };
-        let inner = Arc::new(Inner { wanted: Mutex::new(wanted), changed: Condvar::new(), files, config });
+        let wanted = Wanted { stop: false, wake: true, active, written: 0 };
+        let inner = Arc::new(Inner {
+            wanted: Mutex::new(wanted),
+            size: AtomicU64::new(size),
+            changed: Condvar::new(),
+            files,
+            config,
+        });
         let shared = Arc::clone(&inner);
         let thread = std::thread::Builder::new().name("log-prepare".to_owned()).spawn(move || shared.run());
         if let Err(error) = &thread {
@@ -136,32 +144,27 @@ impl Preparer {
     /// Called by the flush stage for every sealed job: one comparison as long as the file is far enough ahead.
     #[inline]
     pub(crate) fn wrote(&self, file: &LogFile, end: u64) {
-        if file.allocated() < end + self.inner.config.extend_ahead / 2 {
-            self.wake(|wanted| {
-                let wake = wanted.written < wanted.size;
-                wanted.written = end;
-                wake
-            });
+        let ahead = self.inner.config.extend_ahead;
+        if file.allocated() < (end + ahead / 2).min(self.inner.size.load(Ordering::Relaxed)) {
+            self.wake(|wanted| wanted.written = end);
         }
     }
 
     pub(crate) fn rotated(&self, file: &Arc<LogFile>) {
         self.wake(|wanted| {
             (wanted.active, wanted.written) = (Arc::clone(file), 0);
-            true
         });
     }
 
     pub(crate) fn set_size(&self, size: u64) {
-        self.wake(|wanted| {
-            wanted.size = size;
-            true
-        });
+        self.inner.size.store(size, Ordering::Relaxed);
+        self.wake(|_| {});
     }
 
-    fn wake(&self, change: impl FnOnce(&mut Wanted) -> bool) {
+    fn wake(&self, change: impl FnOnce(&mut Wanted)) {
         let mut wanted = self.inner.wanted.lock();
-        if change(&mut wanted) && !std::mem::replace(&mut wanted.wake, true) {
+        change(&mut wanted);
+        if !std::mem::replace(&mut wanted.wake, true) {
             self.inner.changed.notify_one();
         }
     }
@@ -209,7 +212,8 @@ impl Inner {
         loop {
             let (active, target) = {
                 let wanted = self.wanted.lock();
-                let target = (wanted.written + self.config.extend_ahead).min(wanted.size);
+                let target =
+                    (wanted.written + self.config.extend_ahead).min(self.size.load(Ordering::Relaxed));
                 (Arc::clone(&wanted.active), if wanted.stop { 0 } else { round_up(target) })
             };
             let from = active.allocated();
@@ -237,7 +241,7 @@ impl Inner {
             }
             let number = there.last().map_or(1, |(number, _)| number + 1);
             let path = self.files.dir.join(format!("empty.{number:06}"));
-            let size = self.wanted.lock().size;
+            let size = self.size.load(Ordering::Relaxed);
             let mut last = Instant::now();
             let report = prepare_file(&path, round_up(size), Preparation::ZeroFill, &mut |_: Progress| {
                 self.extend_active();

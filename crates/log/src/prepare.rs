@@ -185,7 +185,7 @@ fn reserve(_file: &File, _size: u64) -> io::Result<bool> {
 }
 
 /// Removes temporary files in `dir` whose process is gone.
-pub(crate) fn remove_stale_temporaries(dir: &Path) {
+pub fn remove_stale_temporaries(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

@@ -100,6 +100,13 @@ impl LogWriter {
         self.file.is_direct() && !self.position().offset.0.is_multiple_of(BLOCK as u64)
     }
 
+    /// Whether a job sealed now would write a block that the job sealed before it writes too, so that the two must not
+    /// be under way at once. Always false without direct I/O.
+    #[must_use]
+    pub fn shares_sealed_block(&self) -> bool {
+        self.file.is_direct() && !self.sealed.is_multiple_of(BLOCK as u64)
+    }
+
     /// How many bytes a filler event must have, at least `min_filler`, so that the log ends at a block boundary; 0 if
     /// it does already, or if blocks do not matter.
     #[must_use]

@@ -3,6 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod basic;
+mod faults;
+mod files;
+mod model;
+mod prealloc;
+mod purge;
+mod tail;
+mod torn;
+mod transactions;
 
 use crate::*;
 use omnibus_format::events::{FormatDescription, Gtid, IntVar, PreviousGtids, Query, Rotate, Xid};

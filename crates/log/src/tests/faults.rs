@@ -1,0 +1,214 @@
+//! A failure at each step, and a kill before and after each step, of a rotation, a purge and a start.
+
+use super::*;
+
+/// Starts, commits, rotates twice, purges, closes; stops at the first error. Gives the number acknowledged last.
+fn life(path: &Path, faults: &Faults, prepared: bool) -> u64 {
+    if prepared {
+        let pool = path.join("pre-allocated-binlog");
+        fs::create_dir_all(&pool).unwrap();
+        fs::write(pool.join("empty.000001"), vec![0; 1 << 20]).unwrap();
+        fs::write(pool.join("empty.000002"), vec![0; 1 << 20]).unwrap();
+    }
+    let config = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
+    let mut acknowledged = 0;
+    let mut run = || -> Result<(), Box<dyn std::error::Error>> {
+        let mut writer = LogDir::open(path, config)?.start(&head())?;
+        for gno in 1..=9 {
+            commit(&mut writer, gno, 500)?;
+            acknowledged = gno;
+            if gno % 3 == 0 && gno < 9 {
+                rotate(&mut writer)?;
+            }
+        }
+        let log = writer.handle();
+        log.purge_to(FileSeq(2), FileSeq(2))?;
+        log.wait_for_removals();
+        close(&mut writer)?;
+        Ok(())
+    };
+    let _ = run();
+    acknowledged
+}
+
+/// What must hold after any crash: a purge of the first file (1 to 3) may have happened, everything acknowledged
+/// otherwise is there, at most one unacknowledged transaction too, and the directory has no stray files.
+fn check(path: &Path, acknowledged: u64, what: &str) {
+    let (found, _) = recover(path);
+    let last = found.last().copied().unwrap_or(0);
+    assert!(last == acknowledged || last == acknowledged + 1, "{what}: {found:?} after {acknowledged}");
+    let first = found.first().copied().unwrap_or(1);
+    assert!(first == 1 || (first == 4 && acknowledged == 9), "{what}: {found:?}");
+    assert_eq!(found, (first..=last).collect::<Vec<_>>(), "{what}: no gap");
+    // A second life continues, and leaves index and directory in agreement.
+    let mut writer = start(path, config(FlushMethod::ODirectDsync));
+    commit(&mut writer, last + 1, 10).unwrap();
+    writer.handle().wait_for_removals();
+    close(&mut writer).unwrap();
+    drop(writer);
+    let (again, tail) = recover(path);
+    assert_eq!(again, (first..=last + 1).collect::<Vec<_>>(), "{what}: second life");
+    assert!(!tail.unwrap().needs_truncation(), "{what}");
+    let mut names: Vec<String> = fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "pre-allocated-binlog" && !name.ends_with(".tmp"))
+        .collect();
+    names.sort();
+    let index = fs::read_to_string(path.join("binlog.index")).unwrap();
+    let mut expected: Vec<String> =
+        index.lines().map(|line| line.trim_start_matches("./").to_owned()).collect();
+    expected.push("binlog.index".to_owned());
+    assert_eq!(names, expected, "{what}: index and directory agree");
+}
+
+#[test]
+fn a_kill_before_or_after_any_step_loses_nothing_and_leaves_no_orphan() {
+    let mut reached = std::collections::BTreeSet::new();
+    for &point in Point::ALL {
+        for action in [Action::CrashBefore, Action::CrashAfter] {
+            for prepared in [false, true] {
+                let dir = tempfile::tempdir().unwrap();
+                let faults = Faults::default();
+                faults.plant(point, action);
+                let acknowledged = life(dir.path(), &faults, prepared);
+                reached.extend(faults.passed());
+                check(
+                    dir.path(),
+                    acknowledged,
+                    &format!("{action:?} at {} prepared {prepared}", point.name()),
+                );
+            }
+        }
+    }
+    // Removing an orphan is a step of the next start; it has its own test below. A write-through method never syncs.
+    let missing: Vec<_> = Point::ALL.iter().filter(|point| !reached.contains(point)).collect();
+    assert_eq!(missing, [&Point::JobSync, &Point::OrphanRemove]);
+}
+
+/// The same, but the n-th time that a point is passed: the first passes of a point are those of the start.
+#[test]
+fn a_kill_at_any_step_of_the_second_rotation_is_safe() {
+    let steps = {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        life(dir.path(), &faults, false);
+        faults.passed().len()
+    };
+    assert!(steps > 40);
+    for step in 0..steps {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        faults.crash_at_step(step);
+        let acknowledged = life(dir.path(), &faults, false);
+        check(dir.path(), acknowledged, &format!("step {step}"));
+    }
+}
+
+#[test]
+fn a_kill_while_an_orphan_is_removed_is_safe() {
+    for action in [Action::CrashBefore, Action::CrashAfter] {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        faults.plant(Point::FileNameSync, Action::CrashBefore);
+        life(dir.path(), &faults, false);
+        assert!(dir.path().join("binlog.000001").exists());
+        faults.clear();
+        faults.plant(Point::OrphanRemove, action);
+        life(dir.path(), &faults, false);
+        check(dir.path(), 0, "orphan");
+    }
+}
+
+#[test]
+fn a_failed_write_or_sync_poisons_the_log_for_good() {
+    let cases = [
+        (FlushMethod::ODirectDsync, Point::JobWrite, Action::Fail(libc::EIO)),
+        (FlushMethod::ODsync, Point::JobWrite, Action::Fail(libc::ENOSPC)),
+        (FlushMethod::Fdatasync, Point::JobSync, Action::Fail(libc::EIO)),
+        (FlushMethod::Fdatasync, Point::JobWrite, Action::Short(10)),
+    ];
+    for (method, point, action) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let mut writer = start(dir.path(), LogConfig { faults: faults.clone(), ..config(method) });
+        commit(&mut writer, 1, 10).unwrap();
+        faults.plant(point, action);
+        let first = commit(&mut writer, 2, 10).unwrap_err();
+        assert!(first.to_string().contains("binlog.000001"), "{first}");
+        faults.clear();
+        // The device is fine again; the log is not.
+        append(&mut writer, 3, 10);
+        for error in [
+            writer.seal().run().unwrap_err(),
+            writer.seal().run_without_sync().unwrap_err(),
+            writer.seal().sync_only().unwrap_err(),
+            writer.handle().check().unwrap_err(),
+        ] {
+            assert_eq!(error.to_string(), first.to_string());
+        }
+        assert!(matches!(rotate(&mut writer), Err(RotateError::Write(_))));
+        assert!(matches!(close(&mut writer), Err(RotateError::Write(_))));
+        drop(writer);
+        assert_eq!(recover(dir.path()).0[0], 1);
+    }
+}
+
+#[test]
+fn a_disk_too_full_to_extend_still_takes_what_fits() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    faults.plant(Point::FileExtend, Action::Short(4096));
+    let mut writer = start(dir.path(), LogConfig { faults, ..config(FlushMethod::ODirectDsync) });
+    for gno in 1..=20 {
+        commit(&mut writer, gno, 1000).unwrap();
+    }
+    drop(writer);
+    assert_eq!(recover(dir.path()).0, (1..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn rotation_with_a_job_under_way_is_refused_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = start(dir.path(), config(FlushMethod::ODirectDsync));
+    append(&mut writer, 1, 10);
+    let job = writer.seal();
+    let event = rotate_event(writer.position().offset.0, "binlog.000002");
+    writer.buffer().extend_from_slice(&event);
+    assert!(matches!(writer.rotate(&head()), Err(RotateError::JobsOutstanding(1))));
+    let running = std::thread::spawn(move || job.run());
+    writer.wait_idle();
+    running.join().unwrap().unwrap();
+    let position = writer.rotate(&head()).unwrap();
+    assert_eq!(position.file, FileSeq(2));
+    assert_eq!(writer.handle().durable_end().get(), position);
+    commit(&mut writer, 2, 10).unwrap();
+    drop(writer);
+    assert_eq!(recover(dir.path()).0, [1, 2]);
+}
+
+#[test]
+fn unsynced_groups_become_durable_with_the_next_synced_one() {
+    for method in METHODS {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let mut writer = start(dir.path(), LogConfig { faults: faults.clone(), ..config(method) });
+        append(&mut writer, 1, 10);
+        writer.seal().run_without_sync().unwrap();
+        let syncs = || faults.passed().iter().filter(|&&point| point == Point::JobSync).count();
+        let before = syncs();
+        append(&mut writer, 2, 10);
+        writer.seal().run().unwrap();
+        assert_eq!(
+            syncs(),
+            before + 1,
+            "{method}: a write-through write alone leaves the first in the cache"
+        );
+        append(&mut writer, 3, 10);
+        writer.seal().run_without_sync().unwrap();
+        writer.seal().sync_only().unwrap();
+        assert_eq!(syncs(), before + 2);
+        drop(writer);
+        assert_eq!(recover(dir.path()).0, [1, 2, 3]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Purge, its limits, and listing.
+
+use super::*;
+use std::time::{Duration, SystemTime};
+
+fn five_files(path: &Path) -> LogWriter {
+    let mut writer = start(path, config(FlushMethod::ODirectDsync));
+    for gno in 1..=4 {
+        commit(&mut writer, gno, 1000).unwrap();
+        rotate(&mut writer).unwrap();
+    }
+    commit(&mut writer, 5, 1000).unwrap();
+    writer
+}
+
+fn seqs(log: &LogHandle) -> Vec<u32> {
+    log.list().iter().map(|file| file.file.0).collect()
+}
+
+#[test]
+fn the_list_shows_sizes_without_the_space_prepared_behind_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = five_files(dir.path());
+    let list = writer.handle().list();
+    assert_eq!(list.len(), 5);
+    for file in &list[..4] {
+        assert_eq!(file.size, file_len(dir.path(), &file.name));
+        assert!(!file.active);
+    }
+    assert!(list[4].active);
+    assert_eq!(list[4].size, writer.position().offset.0);
+    assert!(file_len(dir.path(), "binlog.000005") > list[4].size);
+}
+
+#[test]
+fn purge_stops_at_what_recovery_a_reader_or_the_writer_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = five_files(dir.path());
+    let log = writer.handle();
+    let none = log.purge_to(FileSeq(1), FileSeq(5)).unwrap();
+    assert_eq!(none, Purged::default());
+    let purged = log.purge_to(FileSeq(4), FileSeq(2)).unwrap();
+    assert_eq!(purged, Purged { files: vec![FileSeq(1)], limit: Some(PurgeLimit::Recovery(FileSeq(2))) });
+    let reader = TailReader::open(&log, LogPosition::new(FileSeq(3), 4)).unwrap();
+    let purged = log.purge_to(FileSeq(5), FileSeq(5)).unwrap();
+    assert_eq!(purged, Purged { files: vec![FileSeq(2)], limit: Some(PurgeLimit::Reader(FileSeq(3))) });
+    drop(reader);
+    let future = SystemTime::now() + Duration::from_secs(60);
+    let purged = log.purge_before(future, FileSeq(99)).unwrap();
+    assert_eq!(purged.files, [FileSeq(3), FileSeq(4)]);
+    assert!(seqs(&log) == [5]);
+    assert!(matches!(log.purge_to(FileSeq(3), FileSeq(5)), Err(PurgeError::NoSuchFile(FileSeq(3)))));
+    log.wait_for_removals();
+    for gone in 1..=4 {
+        assert!(!dir.path().join(format!("binlog.00000{gone}")).exists());
+    }
+    assert!(!dir.path().join("binlog.purge").exists());
+    assert_eq!(fs::read_to_string(dir.path().join("binlog.index")).unwrap(), "./binlog.000005\n");
+}
+
+#[test]
+fn purge_by_size_takes_the_oldest_until_the_rest_fits() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = five_files(dir.path());
+    let log = writer.handle();
+    let keep: u64 = log.list()[3..].iter().map(|file| file.size).sum();
+    assert_eq!(log.purge_to_total(keep, FileSeq(5)).unwrap().files.len(), 3);
+    assert_eq!(seqs(&log), [4, 5]);
+    assert!(log.purge_to_total(keep, FileSeq(5)).unwrap().files.is_empty());
+}
+
+#[test]
+fn numbers_go_on_after_a_purge_and_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = five_files(dir.path());
+    writer.handle().purge_to(FileSeq(5), FileSeq(5)).unwrap();
+    writer.handle().wait_for_removals();
+    close(&mut writer).unwrap();
+    drop(writer);
+    let writer = start(dir.path(), config(FlushMethod::ODirectDsync));
+    assert_eq!(seqs(&writer.handle()), [5, 6]);
+}
