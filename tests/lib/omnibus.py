@@ -106,3 +106,49 @@ class MariaDB:
             return
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout)
+
+
+def expect(condition, message):
+    """Ends the test with a message unless the condition holds."""
+    if not condition:
+        raise SystemExit(f"FAIL: {message}")
+
+
+def client(server, sql, *options, user="root", check=True, stdin=None):
+    """Runs the mariadb command-line client; returns its standard output, tab-separated."""
+    command = ["mariadb", "--no-defaults", f"--socket={server.socket}", f"-u{user}", "--default-character-set=utf8mb4",
+               "--batch", "--skip-column-names", *options]
+    if sql is not None:
+        command += ["-e", sql]
+    run = subprocess.run(command, capture_output=True, stdin=stdin)
+    if check:
+        expect(run.returncode == 0, f"{sql}: {run.stderr.decode(errors='replace')}")
+        return run.stdout.decode("utf-8", errors="surrogateescape")
+    return run
+
+
+def connect(server, **more):
+    """A PyMySQL connection over the unix socket."""
+    import pymysql
+    more.setdefault("user", "root")
+    return pymysql.connect(unix_socket=server.socket, **more)
+
+
+def error_code(function):
+    """The MySQL error code that `function` fails with, or 0."""
+    import pymysql
+    try:
+        function()
+    except pymysql.err.MySQLError as error:
+        return error.args[0]
+    return 0
+
+
+def replay(server, peer, *options):
+    """Pipes the server's whole log through mariadb-binlog into another server."""
+    reader = subprocess.Popen(["mariadb-binlog", "--no-defaults", "--verify-binlog-checksum", *options,
+                               *server.binlogs()], stdout=subprocess.PIPE)
+    applied = subprocess.run(["mariadb", "--no-defaults", f"--socket={peer.socket}", "-uroot", "--binary-mode"],
+                             stdin=reader.stdout, stderr=subprocess.PIPE, text=True)
+    expect(reader.wait() == 0, "mariadb-binlog failed on the log")
+    expect(applied.returncode == 0, f"the replay was refused: {applied.stderr[-3000:]}")
