@@ -1,15 +1,15 @@
 //! A document as MySQL prints it: `{"a": 1, "b": [1.5, "x"]}`.
 
 use super::Json;
-use crate::text::write_f64;
+use crate::text::{write_f64, write_i64, write_u64};
 
 pub(super) fn write(json: &Json, out: &mut Vec<u8>) {
     match json {
         Json::Null => out.extend_from_slice(b"null"),
         Json::Bool(true) => out.extend_from_slice(b"true"),
         Json::Bool(false) => out.extend_from_slice(b"false"),
-        Json::Int(n) => out.extend_from_slice(n.to_string().as_bytes()),
-        Json::UInt(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Json::Int(n) => write_i64(*n, out),
+        Json::UInt(n) => write_u64(*n, out),
         Json::Double(n) => write_double(*n, out),
         Json::Decimal(n) => n.write_text(out),
         Json::String(s) => write_string(s, out),

@@ -1,0 +1,143 @@
+//! LIKE: `%` any characters, `_` one character, an escape character before a literal.
+//!
+//! Matching goes character by character and equality is the collation's, without PAD SPACE: MySQL
+//! documents that LIKE sees trailing spaces. Backtracking is to the last `%` only, so time is at
+//! most text length times pattern length.
+
+use super::{Collation, Kind, tables};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    /// A literal, already as its weight.
+    Literal(u32),
+    One,
+    Many,
+}
+
+/// A pattern made ready, for a statement that matches many rows.
+#[derive(Clone, Debug)]
+pub struct LikePattern {
+    collation: &'static Collation,
+    tokens: Vec<Token>,
+    prefix: Vec<u8>,
+    exact: bool,
+}
+
+fn weight(collation: &Collation, code: u32) -> u32 {
+    match collation.kind {
+        Kind::Bytes => code,
+        Kind::General => u32::from(tables::general_weight(code)),
+        // Single-byte characters are read as bytes: see `next_unit`.
+        Kind::Table(table) => u32::from(table[(code & 255) as usize]),
+    }
+}
+
+/// The next character, or the next byte in single-byte sets and where the text is not valid.
+fn next_unit(collation: &Collation, text: &[u8]) -> Option<(u32, usize)> {
+    let &first = text.first()?;
+    if first < 0x80 || collation.charset.max_len() == 1 {
+        return Some((u32::from(first), 1));
+    }
+    // Invalid bytes get numbers that no character has.
+    Some(collation.charset.decode(text).unwrap_or((0x11_0000 + u32::from(first), 1)))
+}
+
+impl LikePattern {
+    /// `escape` is the escape character's code (a byte in single-byte sets), by default `\`.
+    pub fn new(collation: &'static Collation, pattern: &[u8], escape: Option<u32>) -> LikePattern {
+        let mut made = LikePattern { collation, tokens: Vec::new(), prefix: Vec::new(), exact: true };
+        let mut rest = pattern;
+        while let Some((code, len)) = next_unit(collation, rest) {
+            let (unit, tail) = rest.split_at(len);
+            rest = tail;
+            let escaped = (Some(code) == escape).then(|| next_unit(collation, rest)).flatten();
+            if let Some((code, len)) = escaped {
+                let (unit, tail) = rest.split_at(len);
+                rest = tail;
+                made.literal(code, unit);
+                continue;
+            }
+            match code {
+                0x25 => made.wild(Token::Many),
+                0x5f => made.wild(Token::One),
+                _ => made.literal(code, unit),
+            }
+        }
+        made
+    }
+
+    fn literal(&mut self, code: u32, unit: &[u8]) {
+        self.tokens.push(Token::Literal(weight(self.collation, code)));
+        if self.exact {
+            self.prefix.extend_from_slice(unit);
+        }
+    }
+
+    fn wild(&mut self, token: Token) {
+        self.exact = false;
+        if token == Token::Many && self.tokens.last() == Some(&Token::Many) {
+            return;
+        }
+        self.tokens.push(token);
+    }
+
+    /// Literal text before the first wildcard, for an index range.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// The pattern has no wildcard.
+    pub fn is_exact(&self) -> bool {
+        self.exact
+    }
+
+    /// The pattern is `prefix%`, so that a range on the prefix is the whole condition for `_bin`.
+    pub fn is_prefix(&self) -> bool {
+        let wild = self.tokens.iter().filter(|t| !matches!(t, Token::Literal(_))).count();
+        wild == 1 && self.tokens.last() == Some(&Token::Many)
+    }
+
+    /// Whether all of `text` matches.
+    pub fn matches(&self, text: &[u8]) -> bool {
+        let (mut at, mut token) = (0, 0);
+        // Where to go on after the last `%`: (text offset it may swallow up to, token behind it).
+        let mut retry: Option<(usize, usize)> = None;
+        loop {
+            let unit = next_unit(self.collation, &text[at..]);
+            let fits = match (self.tokens.get(token), unit) {
+                (Some(Token::Many), _) => {
+                    token += 1;
+                    if token == self.tokens.len() {
+                        return true;
+                    }
+                    retry = Some((at, token));
+                    continue;
+                }
+                (None, None) => return true,
+                (_, None) => return false,
+                (None, Some(_)) => None,
+                (Some(Token::One), Some((_, len))) => Some(len),
+                (Some(Token::Literal(want)), Some((code, len))) => {
+                    (weight(self.collation, code) == *want).then_some(len)
+                }
+            };
+            if let Some(len) = fits {
+                at += len;
+                token += 1;
+                continue;
+            }
+            let Some((from, behind)) = retry else { return false };
+            let Some((_, len)) = next_unit(self.collation, &text[from..]) else { return false };
+            at = from + len;
+            token = behind;
+            retry = Some((at, behind));
+        }
+    }
+}
+
+impl Collation {
+    /// `text LIKE pattern ESCAPE escape`, for a single match.
+    pub fn like(&'static self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+        LikePattern::new(self, pattern, escape).matches(text)
+    }
+}

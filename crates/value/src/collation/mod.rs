@@ -1,0 +1,118 @@
+//! Character sets and collations: how strings are read, compared, hashed, matched and turned into
+//! bytes that sort.
+//!
+//! Ids and names are MySQL's. Anything not listed here is unknown to the server and is refused
+//! with an error by whoever looked it up. Everything is static: a `&'static Collation` is the
+//! handle that types and expressions carry.
+
+mod charset;
+mod compare;
+mod like;
+mod sort_key;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+pub use charset::Charset;
+pub use like::LikePattern;
+pub use sort_key::skip_sort_key;
+
+/// How a collation derives weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The bytes themselves (which for UTF-8 is code point order).
+    Bytes,
+    /// One weight a byte.
+    Table(&'static [u8; 256]),
+    /// One weight a character.
+    General,
+}
+
+/// A collation.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Collation {
+    /// MySQL's id.
+    pub id: u16,
+    /// MySQL's name.
+    pub name: &'static str,
+    /// Its character set.
+    pub charset: Charset,
+    /// The default of its character set.
+    pub is_default: bool,
+    /// Trailing spaces do not count in comparisons.
+    pub pad_space: bool,
+    pub(crate) kind: Kind,
+}
+
+/// The id of `binary`.
+pub const BINARY_ID: u16 = 63;
+
+const fn make(
+    id: u16,
+    name: &'static str,
+    charset: Charset,
+    is_default: bool,
+    pad_space: bool,
+    kind: Kind,
+) -> Collation {
+    Collation { id, name, charset, is_default, pad_space, kind }
+}
+
+use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
+
+static COLLATIONS: [Collation; 11] = [
+    make(8, "latin1_swedish_ci", Latin1, true, true, Kind::Table(&tables::LATIN1_SWEDISH)),
+    make(11, "ascii_general_ci", Ascii, true, true, Kind::Table(&tables::ASCII_CI)),
+    make(33, "utf8mb3_general_ci", Utf8mb3, true, true, Kind::General),
+    make(45, "utf8mb4_general_ci", Utf8mb4, true, true, Kind::General),
+    make(46, "utf8mb4_bin", Utf8mb4, false, true, Kind::Bytes),
+    make(47, "latin1_bin", Latin1, false, true, Kind::Bytes),
+    make(48, "latin1_general_ci", Latin1, false, true, Kind::Table(&tables::LATIN1_GENERAL)),
+    make(63, "binary", Binary, true, false, Kind::Bytes),
+    make(65, "ascii_bin", Ascii, false, true, Kind::Bytes),
+    make(83, "utf8mb3_bin", Utf8mb3, false, true, Kind::Bytes),
+    make(309, "utf8mb4_0900_bin", Utf8mb4, false, false, Kind::Bytes),
+];
+
+/// Every collation, by id.
+pub fn all() -> impl Iterator<Item = &'static Collation> {
+    COLLATIONS.iter()
+}
+
+/// By MySQL's id.
+pub fn by_id(id: u16) -> Option<&'static Collation> {
+    // The three that nearly every column has come first.
+    match id {
+        45 => return Some(&COLLATIONS[3]),
+        63 => return Some(&COLLATIONS[7]),
+        _ => {}
+    }
+    COLLATIONS.iter().find(|c| c.id == id)
+}
+
+/// By MySQL's id; an unknown id behaves like `binary`, as bytes of it are all that is known.
+pub fn by_id_or_binary(id: u16) -> &'static Collation {
+    by_id(id).unwrap_or(&COLLATIONS[7])
+}
+
+/// By name, any case; `utf8_` is `utf8mb3_`.
+pub fn by_name(name: &str) -> Option<&'static Collation> {
+    let lower = name.to_ascii_lowercase();
+    let full = match lower.strip_prefix("utf8_") {
+        Some(rest) => format!("utf8mb3_{rest}"),
+        None => lower,
+    };
+    COLLATIONS.iter().find(|c| c.name == full)
+}
+
+impl Collation {
+    /// `binary`.
+    pub fn binary() -> &'static Collation {
+        &COLLATIONS[7]
+    }
+    /// Compares by bytes alone (`_bin` and `binary`), so case and accents count.
+    pub fn is_binary_order(&self) -> bool {
+        self.kind == Kind::Bytes
+    }
+}

@@ -1,0 +1,97 @@
+//! Collation order, keys and matching.
+#![allow(clippy::unwrap_used)]
+use super::*;
+use proptest::prelude::*;
+use std::cmp::Ordering;
+
+fn key(c: &Collation, s: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    c.write_sort_key(s, &mut out);
+    out
+}
+
+#[test]
+fn general_ci_folds_case_and_accents() {
+    let c = by_name("utf8mb4_general_ci").unwrap();
+    for (a, b, want) in [
+        ("a", "A", Ordering::Equal),
+        ("ß", "s", Ordering::Equal),
+        ("Ä", "a", Ordering::Equal),
+        ("ß", "ss", Ordering::Less),
+        ("😀", "😃", Ordering::Equal),
+        ("a", "a  ", Ordering::Equal),
+        ("a", "a\t", Ordering::Greater),
+        ("a", "a !", Ordering::Less),
+        ("й", "И", Ordering::Greater),
+    ] {
+        assert_eq!(c.compare(a.as_bytes(), b.as_bytes()), want, "{a} {b}");
+    }
+}
+
+#[test]
+fn like_matches_by_collation() {
+    let ci = by_id(45).unwrap();
+    let bin = by_id(46).unwrap();
+    let esc = Some(u32::from('\\'));
+    for (text, pattern, want_ci, want_bin) in [
+        ("abc", "A%", true, false),
+        ("abc", "a_c", true, true),
+        ("aéc", "a_c", true, true),
+        ("a%c", "a\\%c", true, true),
+        ("axc", "a\\%c", false, false),
+        ("mississippi", "%iss%ip%", true, true),
+        ("mississippi", "%iss%ipx%", false, false),
+        ("", "%", true, true),
+        ("", "", true, true),
+        ("a ", "a", false, false),
+        ("ab", "%b_", false, false),
+        ("ab", "\\a\\b", true, true),
+    ] {
+        assert_eq!(ci.like(text.as_bytes(), pattern.as_bytes(), esc), want_ci, "{text} {pattern}");
+        assert_eq!(bin.like(text.as_bytes(), pattern.as_bytes(), esc), want_bin, "{text} {pattern}");
+    }
+}
+
+fn text() -> impl Strategy<Value = String> {
+    proptest::collection::vec(
+        prop_oneof![
+            Just(' '),
+            Just('\t'),
+            Just('\0'),
+            Just('a'),
+            Just('A'),
+            Just('é'),
+            Just('😀'),
+            any::<char>()
+        ],
+        0..6,
+    )
+    .prop_map(|v| v.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn keys_order_and_hash_like_compare(a in text(), b in text(), tail in any::<u8>()) {
+        for c in all() {
+            let encode = |s: &str| {
+                let mut out = Vec::new();
+                Charset::Utf8mb4.convert(c.charset, s.as_bytes(), &mut out);
+                out
+            };
+            let (a, b) = (encode(&a), encode(&b));
+            let order = c.compare(&a, &b);
+            let (ka, kb) = (key(c, &a), key(c, &b));
+            prop_assert_eq!(ka.cmp(&kb), order, "{} {:?} {:?}", c.name, &a, &b);
+            let hash = |s: &[u8]| {
+                use std::hash::Hasher;
+                let mut h = std::collections::hash_map::DefaultHasher::new();
+                c.hash(s, &mut h);
+                h.finish()
+            };
+            prop_assert!(order != Ordering::Equal || hash(&a) == hash(&b));
+            let mut longer = ka.clone();
+            longer.push(tail);
+            prop_assert_eq!(skip_sort_key(c, &longer), Some(ka.len()));
+        }
+    }
+}
