@@ -155,10 +155,10 @@ impl LogDir {
         let mut files: Vec<FileSeq> = there.to_vec();
         files.retain(|seq| !self.leftovers.contains(seq));
         // The last file may be one whose rotation never completed.
-        if let Some(&last) = files.last() {
-            if !self.holds_more_than_head(last)? {
-                files.pop();
-            }
+        if let Some(&last) = files.last()
+            && !self.holds_more_than_head(last)?
+        {
+            files.pop();
         }
         if files.is_empty() {
             return Ok(());

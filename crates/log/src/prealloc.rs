@@ -189,10 +189,10 @@ impl Inner {
         remove_stale_temporaries(&self.files.dir);
         while self.wait() {
             self.extend_active();
-            if let Err(error) = self.prepare_missing() {
-                if !matches!(error, PrepareError::Stopped(_)) {
-                    tracing::warn!(%error, "could not prepare a log file; the active file grows instead");
-                }
+            if let Err(error) = self.prepare_missing()
+                && !matches!(error, PrepareError::Stopped(_))
+            {
+                tracing::warn!(%error, "could not prepare a log file; the active file grows instead");
             }
         }
     }

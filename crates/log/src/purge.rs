@@ -146,10 +146,10 @@ impl Catalog {
         let mut index = self.index.lock();
         let (file, leaving) = &mut *index;
         leaving.retain(|seq| !files.contains(seq));
-        if leaving.is_empty() {
-            if let Err(error) = file.remove_purge_list() {
-                tracing::warn!(%error, "could not remove the list of purged log files");
-            }
+        if leaving.is_empty()
+            && let Err(error) = file.remove_purge_list()
+        {
+            tracing::warn!(%error, "could not remove the list of purged log files");
         }
     }
 }

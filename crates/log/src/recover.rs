@@ -95,12 +95,12 @@ impl<'d> RecoveryScan<'d> {
     // Not an iterator: the event borrows the buffer.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<RecoveryItem<'_>, ReadError> {
-        if std::mem::take(&mut self.ended) {
-            if let Some((&seq, rest)) = self.rest.split_first() {
-                self.file = self.dir.read(seq)?;
-                (self.seq, self.rest, self.whole_end) = (seq, rest, LogOffset(0));
-                self.tracker = TransactionTracker::new();
-            }
+        if std::mem::take(&mut self.ended)
+            && let Some((&seq, rest)) = self.rest.split_first()
+        {
+            self.file = self.dir.read(seq)?;
+            (self.seq, self.rest, self.whole_end) = (seq, rest, LogOffset(0));
+            self.tracker = TransactionTracker::new();
         }
         let file_len = self.file.limit();
         match self.file.next()? {

@@ -12,7 +12,7 @@ fn life(path: &Path, faults: &Faults, prepared: bool) -> u64 {
     }
     let config = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
     let mut acknowledged = 0;
-    let mut run = || -> Result<(), Box<dyn std::error::Error>> {
+    let run = || -> Result<(), Box<dyn std::error::Error>> {
         let mut writer = LogDir::open(path, config)?.start(&head())?;
         for gno in 1..=9 {
             commit(&mut writer, gno, 500)?;
