@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""Accounts, privileges, authentication and TLS, with the clients that people use."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import pymysql  # noqa: E402
+
+from omnibus import Omnibus, client, connect, error_code, expect  # noqa: E402
+
+PASSWORD = "correct horse 'battery' \"staple\""
+
+
+def tcp(server, user, password, **more):
+    return pymysql.connect(host="127.0.0.1", port=server.port, user=user, password=password, **more)
+
+
+def quoted(text):
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def logins(server):
+    client(server, f"CREATE USER sha@'127.0.0.1' IDENTIFIED BY {quoted(PASSWORD)}")
+    client(server, f"CREATE USER native@'%' IDENTIFIED WITH mysql_native_password BY {quoted(PASSWORD)}")
+    client(server, f"CREATE USER secure@'%' IDENTIFIED BY {quoted(PASSWORD)} REQUIRE SSL")
+    context = {"ssl": {"ca": None, "check_hostname": False, "verify_mode": "none"}}
+    for user in ("sha", "native"):
+        for options in ({}, context):
+            db = tcp(server, user, PASSWORD, **options)
+            with db.cursor() as cursor:
+                cursor.execute("SELECT CURRENT_USER()")
+                expect(cursor.fetchone()[0].startswith(user + "@"), f"{user} is who it says")
+            db.close()
+        expect(error_code(lambda: tcp(server, user, "wrong")) == 1045, f"{user}: wrong password")
+        expect(error_code(lambda: tcp(server, user, "")) == 1045, f"{user}: empty password")
+    expect(error_code(lambda: tcp(server, "nobody", "x")) == 1045, "unknown users get the same error")
+    expect(error_code(lambda: tcp(server, "secure", PASSWORD)) == 1045, "REQUIRE SSL without TLS")
+    db = tcp(server, "secure", PASSWORD, **context)
+    with db.cursor() as cursor:
+        cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+        expect(cursor.fetchone()[1] != "", "the connection is encrypted")
+    db.close()
+
+
+def privileges(server):
+    root = connect(server, autocommit=True)
+
+    def admin(sql):
+        with root.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    admin("CREATE DATABASE app")
+    admin("CREATE DATABASE other")
+    admin("CREATE TABLE app.t (id INT PRIMARY KEY)")
+    admin("CREATE TABLE other.t (id INT PRIMARY KEY)")
+    admin("CREATE USER worker@'%' IDENTIFIED BY 'w'")
+    user = tcp(server, "worker", "w", autocommit=True)
+
+    def code(sql):
+        def go():
+            with user.cursor() as cursor:
+                cursor.execute(sql)
+        return error_code(go)
+
+    denied = {"SELECT * FROM app.t": 1142, "INSERT INTO app.t VALUES (1)": 1142, "UPDATE app.t SET id = 2": 1142,
+              "DELETE FROM app.t": 1142, "CREATE TABLE app.x (a INT)": 1142, "DROP TABLE app.t": 1142,
+              "TRUNCATE TABLE app.t": 1142, "CREATE INDEX i ON app.t (id)": 1142, "CREATE DATABASE mine": 1044,
+              "DROP DATABASE app": 1044, "USE app": 1044, "CREATE USER x": 1227, "SET GLOBAL sync_binlog = 0": 1227,
+              "FLUSH LOGS": 1227, "SHUTDOWN": 1227, "SHOW BINARY LOGS": 1227, "SELECT * FROM mysql.user": 1142,
+              "GRANT SELECT ON app.* TO worker@'%'": 1044}
+    for sql, expected in denied.items():
+        expect(code(sql) == expected, f"{sql}: {code(sql)} instead of {expected}")
+    admin("GRANT SELECT, INSERT ON app.* TO worker@'%'")
+    expect(code("SELECT * FROM app.t") == 0 and code("INSERT INTO app.t VALUES (1)") == 0, "granted at once")
+    expect(code("DELETE FROM app.t WHERE id = 1") == 1142 and code("SELECT * FROM other.t") == 1142, "and no more")
+    expect(code("INSERT INTO app.t SELECT id + 1 FROM other.t") == 1142, "both tables are checked")
+    grants = "\n".join(row[0] for row in admin("SHOW GRANTS FOR worker@'%'"))
+    expect("SELECT, INSERT ON `app`.*" in grants and "USAGE ON *.*" in grants, f"SHOW GRANTS: {grants}")
+    admin("REVOKE INSERT ON app.* FROM worker@'%'")
+    expect(code("INSERT INTO app.t VALUES (9)") == 1142, "revoked at once")
+    admin("ALTER USER worker@'%' IDENTIFIED BY 'new'")
+    expect(error_code(lambda: tcp(server, "worker", "w")) == 1045, "the old password is gone")
+    tcp(server, "worker", "new").close()
+    admin("SET PASSWORD FOR worker@'%' = 'newer'")
+    tcp(server, "worker", "newer").close()
+    admin("DROP USER worker@'%'")
+    expect(error_code(lambda: tcp(server, "worker", "newer")) == 1045, "dropped")
+    expect(error_code(lambda: admin("DROP USER worker@'%'")) == 1396, "dropping it again is 1396")
+
+
+def survives_a_crash(server):
+    server.kill()
+    server.start()
+    tcp(server, "sha", PASSWORD).close()
+    tcp(server, "native", PASSWORD).close()
+
+
+def no_password_in_any_log(server):
+    client(server, f"SET PASSWORD FOR native@'%' = {quoted(PASSWORD)}")
+    client(server, "FLUSH LOGS")
+    for path in [*server.datadir.rglob("*"), pathlib.Path(server.directory) / "server.log"]:
+        if path.is_file():
+            expect(b"battery" not in path.read_bytes(), f"the password is in {path.name}")
+
+
+def root_only_from_here(server):
+    run = subprocess.run(["ip", "-4", "-o", "addr", "show", "scope", "global"], capture_output=True, text=True)
+    addresses = [line.split()[3].split("/")[0] for line in run.stdout.splitlines()]
+    for address in addresses[:1]:
+        code = error_code(lambda: pymysql.connect(host=address, port=server.port, user="root", connect_timeout=5))
+        expect(code in (2003, 1130, 1045), f"root from {address} got {code}")
+
+
+def main():
+    tests = [logins, privileges, survives_a_crash, no_password_in_any_log, root_only_from_here]
+    with tempfile.TemporaryDirectory(prefix="omnibus-accounts-") as directory:
+        server = Omnibus(directory)
+        server.start()
+        try:
+            for test in tests:
+                test(server)
+                print(f"accounts: {test.__name__} ok", flush=True)
+        finally:
+            server.stop()
+    print(f"{len(tests)} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()

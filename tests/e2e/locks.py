@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+"""Row locks as a client sees them: waits, timeouts, deadlocks, ranges, KILL, and who is waiting."""
+
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import Omnibus, connect, error_code, expect  # noqa: E402
+
+
+def until(condition, what, seconds=20):
+    """Polls a state of the server that only it knows; the bound only ends a broken run."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < deadline, f"timed out: {what}")
+        time.sleep(0.005)
+
+
+def run(db, sql):
+    with db.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+
+class Later(threading.Thread):
+    """A statement in the background."""
+
+    def __init__(self, db, sql):
+        super().__init__()
+        self.db, self.sql, self.rows, self.code = db, sql, None, None
+        self.start()
+
+    def run(self):
+        def go():
+            self.rows = run(self.db, self.sql)
+        self.code = error_code(go)
+
+    def done(self):
+        self.join(30)
+        expect(not self.is_alive(), f"still waiting: {self.sql}")
+        return self.code
+
+
+class Sessions:
+    def __init__(self, server):
+        self.server = server
+        self.admin = connect(server, autocommit=True)
+
+    def open(self, isolation="REPEATABLE READ"):
+        db = connect(self.server, database="l", autocommit=False)
+        run(db, f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+        return db
+
+    def waiting(self, db):
+        """Whether the processlist shows this session's statement waiting for a lock."""
+        rows = run(self.admin, "SHOW FULL PROCESSLIST")
+        return any(row[0] == db.thread_id() and "lock" in str(row[6]).lower() for row in rows)
+
+    def reset(self):
+        run(self.admin, "DROP TABLE IF EXISTS l.t")
+        run(self.admin, "CREATE TABLE l.t (id INT PRIMARY KEY, k INT, u INT UNIQUE, KEY (k))")
+        run(self.admin, "INSERT INTO l.t VALUES (10,1,10),(20,2,20),(30,3,30),(40,4,40)")
+
+
+def blocked_then_sees_the_new_value(s):
+    a, b = s.open(), s.open()
+    run(b, "SELECT * FROM t")  # b's snapshot is older than a's update
+    run(a, "UPDATE t SET k = k + 10 WHERE id = 10")
+    later = Later(b, "UPDATE t SET k = k + 100 WHERE id = 10")
+    until(lambda: s.waiting(b), "the second update waits")
+    run(a, "COMMIT")
+    expect(later.done() == 0, "the second update goes on")
+    expect(run(b, "SELECT k FROM t WHERE id = 10") == ((111,),), "it updated the latest version")
+    run(b, "COMMIT")
+
+
+def snapshot_is_stable(s):
+    a, b = s.open(), s.open()
+    before = run(a, "SELECT COUNT(*), SUM(k) FROM t")
+    run(b, "INSERT INTO t VALUES (50, 5, 50)")
+    run(b, "COMMIT")
+    expect(run(a, "SELECT COUNT(*), SUM(k) FROM t") == before, "REPEATABLE READ repeats")
+    expect(run(a, "SELECT COUNT(*) FROM t FOR UPDATE") == ((5,),), "a locking read sees the latest")
+    run(a, "COMMIT")
+    c = s.open("READ COMMITTED")
+    first = run(c, "SELECT COUNT(*) FROM t")
+    run(b, "INSERT INTO t VALUES (60, 6, 60)")
+    run(b, "COMMIT")
+    expect(run(c, "SELECT COUNT(*) FROM t")[0][0] == first[0][0] + 1, "READ COMMITTED sees commits")
+
+
+def times_out(s):
+    a, b = s.open(), s.open()
+    run(a, "UPDATE t SET k = 0 WHERE id = 10")
+    run(b, "SET innodb_lock_wait_timeout = 1")
+    run(b, "UPDATE t SET k = 7 WHERE id = 40")
+    expect(error_code(lambda: run(b, "UPDATE t SET k = 1 WHERE id = 10")) == 1205, "1205 after a second")
+    expect(run(b, "SELECT k FROM t WHERE id = 40") == ((7,),), "only the statement is rolled back")
+    run(a, "ROLLBACK")
+    run(b, "ROLLBACK")
+
+
+def deadlock_has_a_victim_at_once(s):
+    a, b = s.open(), s.open()
+    run(a, "UPDATE t SET k = 0 WHERE id = 10")
+    run(b, "UPDATE t SET k = 0 WHERE id = 20")
+    later = Later(a, "UPDATE t SET k = 0 WHERE id = 20")
+    until(lambda: s.waiting(a), "a waits")
+    started = time.monotonic()
+    code = error_code(lambda: run(b, "UPDATE t SET k = 0 WHERE id = 10"))
+    if code == 0:
+        expect(later.done() == 1213, "one of the two is the victim")
+    else:
+        expect(code == 1213 and later.done() == 0, f"1213 for one, success for the other: {code} {later.code}")
+    expect(time.monotonic() - started < 5, "found at once, not by timeout")
+    run(a, "ROLLBACK")
+    run(b, "ROLLBACK")
+
+
+def range_locks_keep_phantoms_out(s):
+    a, b = s.open(), s.open()
+    run(a, "SELECT * FROM t WHERE id BETWEEN 15 AND 35 FOR UPDATE")
+    later = Later(b, "INSERT INTO t VALUES (25, 9, 25)")
+    until(lambda: s.waiting(b), "the insert into the range waits")
+    run(a, "ROLLBACK")
+    expect(later.done() == 0, "and goes on")
+    run(b, "ROLLBACK")
+    run(a, "SELECT * FROM t WHERE k >= 3 FOR UPDATE")
+    later = Later(b, "INSERT INTO t VALUES (26, 9, 26)")
+    until(lambda: s.waiting(b), "also through a secondary index")
+    run(a, "ROLLBACK")
+    expect(later.done() == 0, "and goes on")
+    run(b, "ROLLBACK")
+    c, d = s.open("READ COMMITTED"), s.open("READ COMMITTED")
+    run(c, "SELECT * FROM t WHERE id BETWEEN 15 AND 35 FOR UPDATE")
+    run(d, "INSERT INTO t VALUES (27, 9, 27)")
+    run(d, "ROLLBACK")
+    run(c, "ROLLBACK")
+
+
+def unique_keys_wait_for_the_other_insert(s):
+    a, b = s.open(), s.open()
+    run(a, "INSERT INTO t VALUES (70, 1, 77)")
+    later = Later(b, "INSERT INTO t VALUES (71, 1, 77)")
+    until(lambda: s.waiting(b), "the duplicate waits for the first")
+    run(a, "COMMIT")
+    expect(later.done() == 1062, "and is a duplicate when it commits")
+    run(b, "ROLLBACK")
+    run(a, "INSERT INTO t VALUES (72, 1, 78)")
+    later = Later(b, "INSERT INTO t VALUES (73, 1, 78)")
+    until(lambda: s.waiting(b), "the duplicate waits again")
+    run(a, "ROLLBACK")
+    expect(later.done() == 0, "and goes in when the first rolls back")
+    run(b, "ROLLBACK")
+
+
+def kill_ends_a_wait(s):
+    a, b = s.open(), s.open()
+    run(a, "UPDATE t SET k = 0 WHERE id = 10")
+    later = Later(b, "UPDATE t SET k = 1 WHERE id = 10")
+    until(lambda: s.waiting(b), "b waits")
+    run(s.admin, f"KILL QUERY {b.thread_id()}")
+    expect(later.done() == 1317, f"KILL QUERY interrupts the wait: {later.code}")
+    expect(run(b, "SELECT 1") == ((1,),), "the connection lives")
+    later = Later(b, "UPDATE t SET k = 1 WHERE id = 10")
+    until(lambda: s.waiting(b), "b waits again")
+    run(s.admin, f"KILL {b.thread_id()}")
+    expect(later.done() in (1317, 2013, 2006), f"KILL ends the connection: {later.code}")
+    run(a, "ROLLBACK")
+    run(s.admin, "UPDATE l.t SET k = 1 WHERE id = 10")
+
+
+def ddl_waits_for_open_transactions(s):
+    a, b = s.open(), s.open()
+    run(a, "SELECT * FROM t WHERE id = 10")
+    later = Later(b, "DROP TABLE t")
+    until(lambda: s.waiting(b), "DROP TABLE waits for the reader's metadata lock")
+    run(a, "COMMIT")
+    expect(later.done() == 0, "and goes on")
+
+
+def hot_row_keeps_every_update(s):
+    def work():
+        db = s.open()
+        for _ in range(50):
+            while error_code(lambda: (run(db, "UPDATE t SET k = k + 1 WHERE id = 30"), run(db, "COMMIT"))) != 0:
+                run(db, "ROLLBACK")
+    before = run(s.admin, "SELECT k FROM l.t WHERE id = 30")[0][0]
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    after = run(s.admin, "SELECT k FROM l.t WHERE id = 30")[0][0]
+    expect(after == before + 16 * 50, f"lost updates: {before} + 800 became {after}")
+
+
+TESTS = [blocked_then_sees_the_new_value, snapshot_is_stable, times_out, deadlock_has_a_victim_at_once,
+         range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
+         hot_row_keeps_every_update, ddl_waits_for_open_transactions]
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="omnibus-locks-") as directory:
+        server = Omnibus(directory)
+        server.start()
+        try:
+            sessions = Sessions(server)
+            run(sessions.admin, "CREATE DATABASE l")
+            for test in TESTS:
+                sessions.reset()
+                test(sessions)
+                print(f"locks: {test.__name__} ok", flush=True)
+        finally:
+            server.stop()
+    print(f"{len(TESTS)} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
