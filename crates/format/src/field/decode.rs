@@ -12,7 +12,7 @@ use crate::error::DecodeError;
 /// a part of `bytes`: a zero-copy slice when the caller holds the row as `Bytes`.
 ///
 /// DATETIME and TIMESTAMP become `Value::DateTime`; TIMESTAMP in UTC. BINARY and VARBINARY become
-/// `Value::Bytes` as stored; BINARY is not padded back (the length is in the column type).
+/// `Value::Bytes` as stored; `RowShape` pads BINARY back to its length.
 pub fn decode_field(
     field: FieldType,
     unsigned: bool,

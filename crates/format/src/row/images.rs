@@ -7,7 +7,6 @@ use super::bitmap::{count_bits, is_set};
 use super::shape::RowShape;
 use crate::error::DecodeError;
 use crate::events::{Rows, RowsKind};
-use crate::field::decode_field;
 
 /// One image inside a rows event: which columns it has and its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +41,8 @@ impl RowImage<'_> {
             }
             let rest = self.bytes.get(at..).unwrap_or_default();
             let len = column.len(rest).ok_or(DecodeError::new(at, "field"))?;
-            let value = decode_field(column.field, column.unsigned, &rest[..len], Bytes::copy_from_slice)
+            let value = column
+                .decode(&rest[..len], Bytes::copy_from_slice)
                 .map_err(|e| DecodeError::new(at + e.offset, e.what))?;
             values.push(Some(value));
             at += len;

@@ -7,7 +7,7 @@ use super::bitmap::is_set;
 use crate::cursor::le_uint;
 use crate::error::{DecodeError, EncodeError};
 use crate::events::TableMap;
-use crate::field::{FieldType, decode_field, encode_field};
+use crate::field::{FieldType, code, decode_field, encode_field};
 
 /// One column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,19 +16,54 @@ pub struct ColumnShape {
     pub field: FieldType,
     /// UNSIGNED.
     pub unsigned: bool,
+    /// BINARY(n): its trailing zeros are not stored, and come back when decoding.
+    padded: bool,
     /// Cached: bytes of a fixed-length field, or `VARIABLE`.
     fixed: u16,
     /// Cached: bytes of the length prefix.
     prefix: u8,
 }
 
+const BINARY_COLLATION: u16 = 63;
 const VARIABLE: u16 = u16::MAX;
 
 impl ColumnShape {
     /// A column of that type.
     pub fn new(field: FieldType, unsigned: bool) -> Self {
         let fixed = field.fixed_len().map_or(VARIABLE, |len| len as u16);
-        Self { field, unsigned, fixed, prefix: field.prefix_len() as u8 }
+        Self { field, unsigned, padded: false, fixed, prefix: field.prefix_len() as u8 }
+    }
+
+    /// The same column with a collation: the binary one makes CHAR bytes BINARY.
+    pub fn with_collation(mut self, collation: u16) -> Self {
+        self.padded = self.field.code == code::STRING && collation == BINARY_COLLATION;
+        self
+    }
+
+    /// Decodes the column's field bytes; strings are slices made by `slice`.
+    #[inline]
+    pub fn decode(&self, bytes: &[u8], slice: impl FnOnce(&[u8]) -> Bytes) -> Result<Value, DecodeError> {
+        let value = decode_field(self.field, self.unsigned, bytes, slice)?;
+        match value {
+            Value::Bytes(text) if self.padded && text.len() < usize::from(self.field.meta) => {
+                let mut padded = text.to_vec();
+                padded.resize(usize::from(self.field.meta), 0);
+                Ok(Value::Bytes(padded.into()))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// Appends the field bytes of a value that is not NULL.
+    #[inline]
+    pub fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        match value {
+            Value::Bytes(text) if self.padded => {
+                let len = text.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+                encode_field(self.field, self.unsigned, &Value::Bytes(text.slice(..len)), out)
+            }
+            value => encode_field(self.field, self.unsigned, value, out),
+        }
     }
 
     /// Bytes of the field at the start of `bytes`; `None` when it runs past the end.
@@ -55,7 +90,9 @@ pub struct RowShape {
 impl RowShape {
     /// From column types of ours.
     pub fn new<'a>(columns: impl IntoIterator<Item = &'a ColumnType>) -> Self {
-        let shape = |c: &ColumnType| ColumnShape::new(FieldType::of_column(c), c.unsigned);
+        let shape = |c: &ColumnType| {
+            ColumnShape::new(FieldType::of_column(c), c.unsigned).with_collation(c.collation)
+        };
         Self { columns: columns.into_iter().map(shape).collect() }
     }
 
@@ -67,8 +104,10 @@ impl RowShape {
     /// From a TABLE_MAP; columns without signedness metadata count as signed.
     pub fn of_table_map(map: &TableMap) -> Self {
         let unsigned = |i: usize| map.metadata.get(i).and_then(|m| m.unsigned).unwrap_or(false);
-        let columns = map.columns.iter().enumerate();
-        Self { columns: columns.map(|(i, &f)| ColumnShape::new(f, unsigned(i))).collect() }
+        // Without metadata (0) nobody knows, and CHAR is the better guess.
+        let collation = |i: usize| map.metadata.get(i).and_then(|m| m.collation).unwrap_or(0);
+        let shape = |(i, &f)| ColumnShape::new(f, unsigned(i)).with_collation(collation(i));
+        Self { columns: map.columns.iter().enumerate().map(shape).collect() }
     }
 
     /// Number of columns.
@@ -104,7 +143,7 @@ impl RowShape {
         for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
             if matches!(value, Value::Null) {
                 out[start + i / 8] |= 1 << (i % 8);
-            } else if let Err(what) = encode_field(column.field, column.unsigned, value, out) {
+            } else if let Err(what) = column.encode(value, out) {
                 out.truncate(start);
                 return Err(EncodeError { column: i, what });
             }
@@ -223,6 +262,5 @@ pub(super) fn decode_at(
     len: usize,
 ) -> Result<Value, DecodeError> {
     let bytes = &row[at..at + len];
-    decode_field(column.field, column.unsigned, bytes, |part| row.slice_ref(part))
-        .map_err(|e| DecodeError::new(at + e.offset, e.what))
+    column.decode(bytes, |part| row.slice_ref(part)).map_err(|e| DecodeError::new(at + e.offset, e.what))
 }

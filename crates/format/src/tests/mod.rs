@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod events;
+mod private;
 mod rows;
 mod scan;

@@ -1,0 +1,40 @@
+//! Private payloads.
+
+use crate::private::*;
+
+#[test]
+fn every_kind_round_trips() {
+    let mut out = Vec::new();
+    let writes: [(&[u8], Option<&[u8]>); 3] = [(b"k1", Some(b"v")), (b"k2", None), (b"", Some(b""))];
+    encode_write_set(&mut out, writes);
+    let Some(Private::WriteSet(set)) = Private::decode(&out).unwrap() else { panic!() };
+    assert_eq!(set.iter().collect::<Vec<_>>(), writes);
+    for cut in 7..out.len() {
+        let whole = Private::decode(&out[..cut]).ok().flatten();
+        assert!(!matches!(whole, Some(Private::WriteSet(s)) if s.len() == 3), "cut {cut}");
+    }
+
+    out.clear();
+    let ids = [5, 6, 7, u64::MAX, 0, 1 << 40];
+    encode_row_ids(&mut out, &ids);
+    let Some(Private::RowIds(found)) = Private::decode(&out).unwrap() else { panic!() };
+    assert_eq!(found.iter().collect::<Vec<_>>(), ids);
+
+    out.clear();
+    encode_build_index(&mut out, 3, 4);
+    assert_eq!(Private::decode(&out).unwrap(), Some(Private::BuildIndex { table_id: 3, index_id: 4 }));
+    out.clear();
+    encode_drop_spaces(&mut out, &[1, u32::MAX]);
+    assert_eq!(Private::decode(&out).unwrap(), Some(Private::DropSpaces(vec![1, u32::MAX])));
+    out.clear();
+    encode_filler(&mut out, 100);
+    assert_eq!((out.len(), Private::decode(&out).unwrap()), (100, Some(Private::Filler(94))));
+}
+
+#[test]
+fn foreign_and_future_payloads_are_told_apart() {
+    assert_eq!(Private::decode(b"other").unwrap(), None);
+    let future = Private::Unknown { kind: 1, version: 2 };
+    assert_eq!(Private::decode(b"OMNI\x01\x02....").unwrap(), Some(future));
+    assert!(Private::decode(b"OMNI\x01\x01\x07").is_err());
+}
