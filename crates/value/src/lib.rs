@@ -5,6 +5,7 @@
 
 pub mod collation;
 pub mod column;
+pub mod convert;
 pub mod decimal;
 pub mod json;
 pub mod temporal;

@@ -1,0 +1,37 @@
+//! Converting values: to Rust numbers and dates, to text, and into a column's type.
+//!
+//! Nothing here fails silently: every conversion that loses something says so with a [`Problem`],
+//! and the caller decides whether that is an error (strict mode) or a warning.
+
+mod number;
+mod problem;
+mod store;
+mod store_string;
+mod store_temporal;
+mod temporal;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use number::{parse_f64_prefix, parse_i64_prefix, round_half_even};
+pub use problem::Problem;
+pub use store::{ConvertError, StoreContext, Stored};
+
+/// A value and what was lost on the way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Converted<T> {
+    /// The value, clipped or cut where something was lost.
+    pub value: T,
+    /// What was lost.
+    pub problem: Option<Problem>,
+}
+
+impl<T> Converted<T> {
+    pub(crate) fn exact(value: T) -> Converted<T> {
+        Converted { value, problem: None }
+    }
+    pub(crate) fn lossy(value: T, problem: Problem) -> Converted<T> {
+        Converted { value, problem: Some(problem) }
+    }
+}

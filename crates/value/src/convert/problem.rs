@@ -1,0 +1,138 @@
+//! What can go wrong in a conversion, with MySQL's error codes and words.
+
+/// A conversion's loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// 1264: a number beyond the column's range; the nearest value was taken.
+    #[error("out of range")]
+    OutOfRange,
+    /// 1265: something behind the value, or an unknown ENUM or SET member, was dropped.
+    #[error("data truncated")]
+    Truncated,
+    /// 1265 as a note even in strict mode: a fraction was rounded, a time part was dropped.
+    #[error("data rounded")]
+    Rounded,
+    /// 1292 for a column: no such date or time. Carries `date`, `datetime` or `time`.
+    #[error("incorrect {0} value")]
+    IncorrectTemporal(&'static str),
+    /// 1366: no number. Carries `integer`, `decimal` or `double`.
+    #[error("incorrect {0} value")]
+    IncorrectNumber(&'static str),
+    /// 1366: bytes that are no text of the column's character set, or have no counterpart in it.
+    #[error("incorrect string value")]
+    IncorrectString,
+    /// 1406: too many characters, bytes or bits.
+    #[error("data too long")]
+    TooLong,
+    /// 1292 in an expression: carries `INTEGER`, `DOUBLE`, `DECIMAL`, `datetime` or `time`.
+    #[error("truncated incorrect {0} value")]
+    TruncatedWrong(&'static str),
+    /// 3140: no JSON text.
+    #[error("invalid JSON text")]
+    InvalidJson,
+    /// 3144: a string of character set `binary` where JSON is wanted.
+    #[error("cannot create a JSON value from a string with CHARACTER SET 'binary'")]
+    BinaryJson,
+    /// 1416: bytes that are no geometry.
+    #[error("cannot get geometry object")]
+    InvalidGeometry,
+}
+
+impl Problem {
+    /// MySQL's error number.
+    pub fn code(self) -> u16 {
+        match self {
+            Problem::OutOfRange => 1264,
+            Problem::Truncated | Problem::Rounded => 1265,
+            Problem::IncorrectTemporal(_) | Problem::TruncatedWrong(_) => 1292,
+            Problem::IncorrectNumber(_) | Problem::IncorrectString => 1366,
+            Problem::TooLong => 1406,
+            Problem::InvalidJson => 3140,
+            Problem::BinaryJson => 3144,
+            Problem::InvalidGeometry => 1416,
+        }
+    }
+
+    /// Its SQLSTATE as an error.
+    pub fn sqlstate(self) -> &'static str {
+        match self {
+            Problem::OutOfRange | Problem::InvalidGeometry => "22003",
+            Problem::Truncated | Problem::Rounded => "01000",
+            Problem::IncorrectTemporal(_) | Problem::TruncatedWrong(_) => "22007",
+            Problem::IncorrectNumber(_) | Problem::IncorrectString => "HY000",
+            Problem::TooLong => "22001",
+            Problem::InvalidJson => "22032",
+            Problem::BinaryJson => "22032",
+        }
+    }
+
+    /// Never an error, only a note.
+    pub fn is_note(self) -> bool {
+        self == Problem::Rounded
+    }
+
+    /// MySQL's message. `value` is the text that was converted, `row` counts from 1.
+    pub fn message(self, column: &str, row: u64, value: &[u8]) -> String {
+        let shown = printable(value);
+        match self {
+            Problem::OutOfRange => format!("Out of range value for column '{column}' at row {row}"),
+            Problem::Truncated | Problem::Rounded => {
+                format!("Data truncated for column '{column}' at row {row}")
+            }
+            Problem::IncorrectTemporal(what) | Problem::IncorrectNumber(what) => {
+                format!("Incorrect {what} value: '{shown}' for column '{column}' at row {row}")
+            }
+            Problem::IncorrectString => {
+                let bad = bad_bytes(value);
+                format!("Incorrect string value: '{bad}' for column '{column}' at row {row}")
+            }
+            Problem::TooLong => format!("Data too long for column '{column}' at row {row}"),
+            Problem::TruncatedWrong(what) => format!("Truncated incorrect {what} value: '{shown}'"),
+            Problem::InvalidJson => {
+                let error = crate::json::Json::parse(value).err();
+                let (why, at) = match error {
+                    Some(crate::json::JsonError::Syntax { message, offset }) => (message, offset),
+                    _ => ("Invalid value.", 0),
+                };
+                format!("Invalid JSON text: \"{why}\" at position {at} in value for column '{column}'.")
+            }
+            Problem::BinaryJson => {
+                "Cannot create a JSON value from a string with CHARACTER SET 'binary'.".to_owned()
+            }
+            Problem::InvalidGeometry => {
+                "Cannot get geometry object from data you send to the GEOMETRY field".to_owned()
+            }
+        }
+    }
+}
+
+/// At most 128 characters, invalid bytes as \xHH.
+fn printable(value: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in value[..value.len().min(512)].utf8_chunks() {
+        out.extend(chunk.valid().chars());
+        chunk.invalid().iter().for_each(|b| out.push_str(&format!("\\x{b:02X}")));
+    }
+    match out.char_indices().nth(128) {
+        Some((at, _)) => out[..at].to_owned(),
+        None => out,
+    }
+}
+
+/// From the first byte that is not ASCII: six bytes, as MySQL shows them.
+fn bad_bytes(value: &[u8]) -> String {
+    let valid = std::str::from_utf8(value)
+        .map_or_else(|e| e.valid_up_to(), |_| value.iter().position(|b| !b.is_ascii()).unwrap_or(0));
+    let rest = &value[valid..];
+    let mut out = String::new();
+    for &b in rest.iter().take(6) {
+        match b {
+            0x20..0x7f => out.push(char::from(b)),
+            _ => out.push_str(&format!("\\x{b:02X}")),
+        }
+    }
+    if rest.len() > 6 {
+        out.push_str("...");
+    }
+    out
+}

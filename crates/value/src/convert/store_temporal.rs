@@ -1,0 +1,141 @@
+//! Storing into DATE, TIME, DATETIME, TIMESTAMP and YEAR.
+
+use super::store::Raw;
+use super::temporal::{number_datetime, number_time};
+use super::{Problem, StoreContext};
+use crate::Value;
+use crate::column::{ColumnKind, ColumnType};
+use crate::temporal::{
+    Date, DateTime, FixedOffset, TemporalError, Time, TimeZone, parse_datetime, parse_time, parse_year,
+    year_from_number,
+};
+
+pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> Raw {
+    match ty.kind {
+        ColumnKind::Time => time(value, ty.fsp()),
+        ColumnKind::Date => date(value, ctx),
+        ColumnKind::Timestamp => timestamp(value, ty.fsp(), ctx),
+        _ => datetime(value, ty.fsp(), ctx, Value::DateTime(DateTime::ZERO)),
+    }
+}
+
+/// Fields in the session's zone, and a problem that does not prevent storing.
+fn read(
+    value: &Value,
+    fsp: u8,
+    ctx: &StoreContext<'_>,
+    what: &'static str,
+) -> Result<(DateTime, Option<Problem>), Problem> {
+    let wrong = Problem::IncorrectTemporal(what);
+    let checked = |dt: DateTime| dt.check(ctx.dates).map_err(|_| wrong);
+    match value {
+        Value::DateTime(dt) => {
+            let dt = checked(*dt)?;
+            dt.round(fsp).map(|dt| (dt, None)).ok_or(wrong)
+        }
+        Value::Date(d) => checked(DateTime::from(*d)).map(|dt| (dt, None)),
+        Value::Time(t) => {
+            let dt = DateTime::from(ctx.today).add_time(t.round(fsp)).ok_or(wrong)?;
+            Ok((dt, None))
+        }
+        Value::Bytes(text) => {
+            let p = parse_datetime(text, fsp, ctx.dates).map_err(|_| wrong)?;
+            let value = match p.offset {
+                Some(seconds) => shift(p.value, seconds, ctx).ok_or(wrong)?,
+                None => p.value,
+            };
+            Ok((value, p.truncated.then_some(wrong)))
+        }
+        Value::Json(_) => Err(wrong),
+        other => {
+            let dt = number_datetime(other, ctx.dates).and_then(|dt| dt.round(fsp));
+            dt.map(|dt| (dt, None)).ok_or(wrong)
+        }
+    }
+}
+
+/// Fields given with a displacement, in the session's zone.
+fn shift(dt: DateTime, seconds: i32, ctx: &StoreContext<'_>) -> Option<DateTime> {
+    let unix = FixedOffset { seconds }.local_to_unix(dt.to_unix()?);
+    DateTime::from_unix(unix, dt.micros())?.utc_to_local(ctx.zone)
+}
+
+fn datetime(value: &Value, fsp: u8, ctx: &StoreContext<'_>, zero: Value) -> Raw {
+    match read(value, fsp, ctx, "datetime") {
+        Ok((dt, problem)) => (Value::DateTime(dt), problem),
+        Err(problem) => (zero, Some(problem)),
+    }
+}
+
+fn date(value: &Value, ctx: &StoreContext<'_>) -> Raw {
+    // Not rounded: the fraction of the dropped time part must not reach the date.
+    let exact = match value {
+        Value::DateTime(dt) => Value::DateTime(dt.truncate(0)),
+        other => other.clone(),
+    };
+    match read(&exact, 6, ctx, "date") {
+        Ok((dt, problem)) => {
+            let dropped = dt.time() != Time::ZERO;
+            (Value::Date(dt.date()), problem.or(dropped.then_some(Problem::Rounded)))
+        }
+        Err(problem) => (Value::Date(Date::ZERO), Some(problem)),
+    }
+}
+
+fn timestamp(value: &Value, fsp: u8, ctx: &StoreContext<'_>) -> Raw {
+    let (local, problem) = datetime(value, fsp, ctx, Value::DateTime(DateTime::ZERO));
+    let Value::DateTime(local) = local else { return (local, problem) };
+    match local.local_to_timestamp(ctx.zone) {
+        Some(utc) => (Value::DateTime(utc), problem),
+        None => {
+            let wrong = Problem::IncorrectTemporal("datetime");
+            (Value::DateTime(DateTime::ZERO), Some(wrong))
+        }
+    }
+}
+
+fn time(value: &Value, fsp: u8) -> Raw {
+    let wrong = Problem::IncorrectTemporal("time");
+    let made = match value {
+        Value::Bytes(text) => match parse_time(text, fsp) {
+            Ok(p) if p.truncated => return (Value::Time(p.value), Some(wrong)),
+            other => other.map(|p| p.value),
+        },
+        Value::Time(t) => Ok(t.round(fsp)),
+        Value::Date(_) => Ok(Time::ZERO),
+        Value::DateTime(dt) => {
+            let t = dt.round(fsp).unwrap_or_else(|| dt.truncate(fsp)).time();
+            return (Value::Time(t), (!dt.date().is_zero()).then_some(Problem::Rounded));
+        }
+        Value::Json(_) => Err(TemporalError::Malformed),
+        other => number_time(other).map(|t| t.round(fsp)),
+    };
+    match made {
+        Ok(t) => (Value::Time(t), None),
+        Err(TemporalError::OutOfRange { negative }) => {
+            (Value::Time(if negative { Time::MIN } else { Time::MAX }), Some(Problem::OutOfRange))
+        }
+        Err(_) => (Value::Time(Time::ZERO), Some(wrong)),
+    }
+}
+
+pub(super) fn year(value: &Value) -> Raw {
+    match value {
+        Value::Year(_) => (value.clone(), None),
+        Value::Bytes(text) => match parse_year(text) {
+            Ok(p) => (Value::Year(p.value), p.truncated.then_some(Problem::Truncated)),
+            Err(TemporalError::Malformed) => (Value::Year(0), Some(Problem::IncorrectNumber("integer"))),
+            Err(_) => (Value::Year(0), Some(Problem::OutOfRange)),
+        },
+        Value::Date(d) => stored_year(i64::from(d.year())),
+        Value::DateTime(dt) => stored_year(i64::from(dt.date().year())),
+        other => stored_year(other.to_i64().value),
+    }
+}
+
+fn stored_year(n: i64) -> Raw {
+    match year_from_number(n) {
+        Ok(year) => (Value::Year(year), None),
+        Err(_) => (Value::Year(0), Some(Problem::OutOfRange)),
+    }
+}

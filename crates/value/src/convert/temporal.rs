@@ -1,0 +1,94 @@
+//! Values as dates and times.
+
+use super::{Converted, Problem};
+use crate::Value;
+use crate::temporal::{
+    Date, DateMode, DateTime, TemporalError, Time, datetime_from_number, parse_datetime, parse_time,
+    time_from_number,
+};
+
+impl Value {
+    /// As a DATETIME rounded to `fsp` digits; `None` if it is none. A TIME needs `today`.
+    pub fn to_datetime(&self, fsp: u8, mode: DateMode, today: Date) -> Converted<Option<DateTime>> {
+        let wrong = Problem::TruncatedWrong("datetime");
+        let made = match self {
+            Value::Null => return Converted::exact(None),
+            Value::DateTime(dt) => dt.check(mode).ok().and_then(|dt| dt.round(fsp)),
+            Value::Date(d) => d.check(mode).ok().map(DateTime::from),
+            Value::Time(t) => DateTime::from(today).add_time(t.round(fsp)),
+            Value::Bytes(text) => match parse_datetime(text, fsp, mode) {
+                Ok(p) if p.truncated => return Converted::lossy(Some(p.value), wrong),
+                Ok(p) => Some(p.value),
+                Err(_) => None,
+            },
+            other => number_datetime(other, mode).and_then(|dt| dt.round(fsp)),
+        };
+        match made {
+            Some(dt) => Converted::exact(Some(dt)),
+            None => Converted::lossy(None, wrong),
+        }
+    }
+
+    /// As a DATE.
+    pub fn to_date(&self, mode: DateMode, today: Date) -> Converted<Option<Date>> {
+        let Converted { value, problem } = match self {
+            // The fraction is dropped, not rounded into the next day.
+            Value::DateTime(dt) => Converted::exact(dt.check(mode).ok()),
+            other => other.to_datetime(6, mode, today),
+        };
+        Converted { value: value.map(DateTime::date), problem }
+    }
+
+    /// As a TIME rounded to `fsp` digits; out of range is clipped.
+    pub fn to_time(&self, fsp: u8) -> Converted<Option<Time>> {
+        let wrong = Problem::TruncatedWrong("time");
+        let made = match self {
+            Value::Null => return Converted::exact(None),
+            Value::Time(t) => Ok(t.round(fsp)),
+            Value::DateTime(dt) => match dt.round(fsp) {
+                Some(dt) => Ok(dt.time()),
+                None => Ok(dt.time().truncate(fsp)),
+            },
+            Value::Date(_) => Ok(Time::ZERO),
+            Value::Bytes(text) => match parse_time(text, fsp) {
+                Ok(p) if p.truncated => return Converted::lossy(Some(p.value), wrong),
+                other => other.map(|p| p.value),
+            },
+            other => number_time(other).map(|t| t.round(fsp)),
+        };
+        match made {
+            Ok(t) => Converted::exact(Some(t)),
+            Err(TemporalError::OutOfRange { negative }) => {
+                Converted::lossy(Some(if negative { Time::MIN } else { Time::MAX }), wrong)
+            }
+            Err(_) => Converted::lossy(None, wrong),
+        }
+    }
+}
+
+/// A number's integer part and microseconds.
+fn split(value: &Value) -> Option<(i64, u32, bool)> {
+    let n = value.to_decimal().value.round(6);
+    let whole = n.truncate(0);
+    let fraction = n.sub(&whole).ok()?.abs().rescale(6);
+    let micros = fraction.mul(&crate::decimal::Decimal::from(1_000_000i64)).ok()?;
+    let micros = u32::try_from(micros.to_i64().ok()?).ok()?;
+    Some((whole.to_i64().ok()?, micros, n.is_negative()))
+}
+
+pub(super) fn number_datetime(value: &Value, mode: DateMode) -> Option<DateTime> {
+    let (whole, micros, _) = split(value)?;
+    let (dt, has_time) = datetime_from_number(whole, mode).ok()?;
+    let micros = if has_time { micros } else { 0 };
+    DateTime::new(dt.date(), dt.hour(), dt.minute(), dt.second(), micros)
+}
+
+pub(super) fn number_time(value: &Value) -> Result<Time, TemporalError> {
+    let (whole, micros, negative) = split(value).ok_or(TemporalError::Malformed)?;
+    let time = time_from_number(whole, micros)?;
+    // '-0.5' has no sign left in its integer part.
+    if negative && whole == 0 {
+        return Time::from_micros(-i64::from(micros)).ok_or(TemporalError::Malformed);
+    }
+    Ok(time)
+}

@@ -1,0 +1,1 @@
+//! Conversions against tables made with a real server.
