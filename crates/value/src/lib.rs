@@ -3,11 +3,15 @@
 //! Pure: no I/O, no clock, no catalog. Everything above speaks in these types, so a value is
 //! converted exactly where MySQL converts it and nowhere else.
 
+pub mod arith;
 pub mod collation;
 pub mod column;
+pub mod compare;
 pub mod convert;
 pub mod decimal;
 pub mod json;
+pub mod key;
+pub mod literal;
 pub mod temporal;
 pub mod text;
 pub mod value;

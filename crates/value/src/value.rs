@@ -7,7 +7,10 @@ use bytes::Bytes;
 /// `Bytes` holds CHAR, VARCHAR, TEXT, BINARY, VARBINARY, BLOB and GEOMETRY in the column's own
 /// character set; the collation is in the type, not here. Temporal values are MySQL's packed
 /// form with microseconds (`crate::temporal`): fields may be zero, as MySQL allows.
-#[derive(Clone, Debug, Default)]
+///
+/// `==` is equality of the representation, for tests and caches; SQL's `=` is
+/// [`crate::compare::compare`].
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// SQL NULL.
     #[default]

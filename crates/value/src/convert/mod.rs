@@ -16,6 +16,7 @@ mod tests;
 
 pub use number::{parse_f64_prefix, parse_i64_prefix, round_half_even};
 pub use problem::Problem;
+pub(crate) use store::scalar_json;
 pub use store::{ConvertError, StoreContext, Stored};
 
 /// A value and what was lost on the way.
