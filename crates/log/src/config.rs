@@ -87,6 +87,8 @@ pub struct LogConfig {
     pub extend_chunk: u64,
     /// How far ahead of the last write the background thread keeps such a file zero-filled.
     pub extend_ahead: u64,
+    /// A spare tail longer than this is cut by a background thread after a rotation, which would otherwise wait for it.
+    pub cut_later: u64,
     /// Fault points; empty outside of tests.
     pub faults: Faults,
 }
@@ -101,6 +103,7 @@ impl Default for LogConfig {
             preallocate_files: 1,
             extend_chunk: 1 << 20,
             extend_ahead: 16 << 20,
+            cut_later: 4 << 20,
             faults: Faults::default(),
         }
     }

@@ -10,6 +10,7 @@ use crate::config::LogConfig;
 use crate::error::{IndexError, OpenError, ReadError, failed};
 use crate::fault::Point;
 use crate::file;
+use crate::finish::finish;
 use crate::handle::Catalog;
 use crate::index::Index;
 use crate::io;
@@ -36,7 +37,7 @@ pub struct LogDir {
 
 impl LogDir {
     /// Reads the index of the log in `path` and brings directory and index to agreement after an interrupted rotation.
-    /// Creates the directory if there is none. Changes no log file that the index names.
+    /// Creates the directory if there is none. Changes no event of a file that the index names.
     ///
     /// # Errors
     /// The index is unreadable or contradicts the directory, or the operating system refuses.
@@ -63,6 +64,7 @@ impl LogDir {
             return Err(IndexError::Missing(dir.path_of(missing)).into());
         }
         dir.clear_unlisted(&there)?;
+        dir.resume_cuts()?;
         Ok(dir)
     }
 
@@ -114,7 +116,7 @@ impl LogDir {
         let open = OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open", &path))?;
         let len = open.metadata().map_err(failed("read the size of", &path))?.len();
         let dropped = len.saturating_sub(offset.0);
-        file::finish(&self.config.faults, &open, &path, offset.0.min(len))?;
+        finish(&self.config.faults, &open, &path, offset.0.min(len))?;
         tracing::info!(file = %self.names.log(file), %offset, dropped, "cut the tail of the last log file");
         Ok(dropped)
     }

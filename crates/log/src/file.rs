@@ -14,18 +14,15 @@ use crate::buffer::{AlignedBuf, BLOCK, round_up};
 use crate::config::FlushMethod;
 use crate::error::{IoFailure, failed};
 use crate::fault::{Faults, Point};
-use crate::io::{open_write_through, sync_all, sync_data, write_all_at};
+use crate::io::{open_write_through, sync_data, write_all_at};
 use crate::position::FileSeq;
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// Where the flags of the format description event are, and the flag that says "not closed properly".
-const HEAD_FLAGS_AT: usize = 4 + 17;
-const IN_USE: u8 = 1;
 /// The largest single write of zeros; longer ones would hold up the writes of groups.
 pub(crate) const ZERO_PIECE: usize = 1 << 20;
 
@@ -177,9 +174,9 @@ impl LogFile {
         }
     }
 
-    /// Ends the file at `end`: cuts the spare tail, clears the in-use flag and syncs. No write may be under way.
-    pub(crate) fn finish(&self, end: u64) -> Result<(), IoFailure> {
-        finish(&self.faults, &self.plain, &self.path, end)
+    /// The descriptor without flags, for ending the file.
+    pub(crate) fn plain(&self) -> &File {
+        &self.plain
     }
 }
 
@@ -198,24 +195,6 @@ pub(crate) fn zeros() -> &'static [u8] {
         zeros.extend_from_slice(&vec![0; ZERO_PIECE]);
         zeros
     })
-}
-
-/// See [`LogFile::finish`]; also ends a file that a crash has left.
-pub(crate) fn finish(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
-    faults.around(Point::FinishTruncate, || file.set_len(end)).map_err(failed("truncate", path))?;
-    let mut head = [0; HEAD_FLAGS_AT + 1];
-    let mut reader = file;
-    io::Seek::rewind(&mut reader).map_err(failed("read", path))?;
-    if end > HEAD_FLAGS_AT as u64 {
-        reader.read_exact(&mut head).map_err(failed("read", path))?;
-        let flags = head[HEAD_FLAGS_AT];
-        if flags & IN_USE != 0 {
-            let cleared = [flags & !IN_USE];
-            write_all_at(faults, Point::FinishClearFlag, file, &cleared, HEAD_FLAGS_AT as u64)
-                .map_err(failed("write", path))?;
-        }
-    }
-    sync_all(faults, Point::FinishSync, file).map_err(failed("sync", path))
 }
 
 /// Finds the first method, from `wanted` downwards, that works in `dir`. Says why when it is not the wanted one.

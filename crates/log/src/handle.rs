@@ -12,6 +12,7 @@ use crate::file::LogFile;
 use crate::index::Index;
 use crate::position::{FileNames, FileSeq, LogOffset, LogPosition};
 use crate::prealloc::{PreparedFiles, Preparer};
+use crate::priority;
 use crate::scan::ReadFile;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ pub(crate) struct Catalog {
     pub(crate) files: Mutex<FileList>,
     /// The files that left the index and are not deleted yet; its lock serialises changes of the index.
     pub(crate) index: Mutex<(Index, Vec<FileSeq>)>,
-    pub(crate) removals: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) background: Mutex<Vec<JoinHandle<()>>>,
     preparer: OnceLock<Preparer>,
 }
 
@@ -88,7 +89,7 @@ impl Catalog {
             files: Mutex::new(FileList { files, pins: BTreeMap::new() }),
             index: Mutex::new((dir.index, dir.leftovers)),
             config: dir.config,
-            removals: Mutex::new(Vec::new()),
+            background: Mutex::new(Vec::new()),
             preparer: OnceLock::new(),
         })
     }
@@ -127,6 +128,23 @@ impl Catalog {
             let size = self.config.max_size;
             let preparer = Preparer::start(self.prepared.clone(), self.config.clone(), size, active);
             let _ = self.preparer.set(preparer);
+        }
+    }
+
+    /// Runs `work` on a low-priority thread of its own. If there is no thread to be had, it is left to the next start,
+    /// which every such work allows.
+    pub(crate) fn in_background(&self, name: &'static str, work: impl FnOnce() + Send + 'static) {
+        let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            priority::lower_this_thread();
+            work();
+        });
+        match spawned {
+            Ok(thread) => {
+                let mut threads = self.background.lock();
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(thread);
+            }
+            Err(error) => tracing::warn!(%error, name, "no background thread; the next start does its work"),
         }
     }
 
@@ -194,6 +212,15 @@ impl LogHandle {
     /// That failure.
     pub fn check(&self) -> Result<(), WriteError> {
         self.catalog.shared.poison.check()
+    }
+
+    /// Waits for the work that earlier calls left to background threads: deleting purged files, cutting spare tails.
+    /// For shutdown and tests; nothing depends on it.
+    pub fn wait_for_background(&self) {
+        let threads: Vec<_> = std::mem::take(&mut *self.catalog.background.lock());
+        for thread in threads {
+            let _ = thread.join();
+        }
     }
 
     /// Opens one file for reading up to its end, or up to the durable end if it is active.

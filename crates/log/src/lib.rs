@@ -23,6 +23,7 @@ mod durable;
 mod error;
 mod fault;
 mod file;
+mod finish;
 mod handle;
 mod index;
 mod io;

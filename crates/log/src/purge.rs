@@ -62,14 +62,6 @@ impl LogHandle {
             over
         })
     }
-
-    /// Waits until the files of earlier purges are really deleted. For shutdown and tests; nothing needs it.
-    pub fn wait_for_removals(&self) {
-        let threads: Vec<_> = std::mem::take(&mut *self.catalog.removals.lock());
-        for thread in threads {
-            let _ = thread.join();
-        }
-    }
 }
 
 impl Catalog {
@@ -125,14 +117,7 @@ impl Catalog {
 
     fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
         let catalog = Arc::clone(self);
-        let spawned = std::thread::Builder::new().name("log-remove".to_owned()).spawn(move || {
-            crate::priority::lower_this_thread();
-            catalog.remove_files(&files);
-        });
-        match spawned {
-            Ok(thread) => self.removals.lock().push(thread),
-            Err(error) => tracing::warn!(%error, "no thread for deleting log files; the next start does it"),
-        }
+        self.in_background("log-remove", move || catalog.remove_files(&files));
     }
 
     fn remove_files(&self, files: &[FileSeq]) {

@@ -7,7 +7,7 @@
 //!
 //! Rotation, and what a crash at each step leaves:
 //! 1. the ROTATE event is durable at the end of the old file; 2. the old file's spare tail is cut, its in-use flag
-//!    cleared, and it is synced — a crash up to here: the old file is the last one and ends well;
+//!    cleared, and it is synced (a long tail is cut later, see `finish.rs`) — a crash up to here: the old file is the last one and ends well;
 //! 3. the new file gets its name (a prepared file by rename, else created) and its header, synced, then the directory
 //!    is synced — a crash up to here: a file that the index does not name and that holds no transaction; opening
 //!    removes it;
@@ -18,6 +18,7 @@ use crate::durable::Shared;
 use crate::error::{IoFailure, OpenError, RotateError, WriteError, failed};
 use crate::fault::Point;
 use crate::file::LogFile;
+use crate::finish::{finish, mark_closed};
 use crate::handle::{Catalog, LogHandle};
 use crate::io;
 use crate::job::WriteJob;
@@ -156,12 +157,16 @@ impl LogWriter {
     /// A job is still under way (nothing happened; call again), or the operating system refused (the log is poisoned).
     pub fn rotate(&mut self, head: &[u8]) -> Result<LogPosition, RotateError> {
         let next = self.file.seq.next().ok_or(RotateError::NumbersUsedUp)?;
-        self.finish_file()?;
+        let old = self.position();
+        let uncut = self.finish_file(true)?;
         let file = open_next(&self.catalog, next).map_err(|failure| self.shared.poison.set(failure))?;
         self.file = file;
         self.buffer.truncate(0);
         (self.base, self.sealed) = (0, 0);
         self.write_head(head)?;
+        if uncut {
+            self.catalog.cut_in_background(old.file, old.offset.0);
+        }
         if let Some(preparer) = self.catalog.preparer() {
             preparer.rotated(&self.file);
         }
@@ -173,11 +178,11 @@ impl LogWriter {
     /// # Errors
     /// As [`LogWriter::rotate`].
     pub fn close(&mut self) -> Result<(), RotateError> {
-        self.finish_file()
+        self.finish_file(false).map(|_| ())
     }
 
-    /// Steps 1 and 2.
-    fn finish_file(&mut self) -> Result<(), RotateError> {
+    /// Steps 1 and 2. Gives whether the spare tail is still to be cut.
+    fn finish_file(&mut self, may_cut_later: bool) -> Result<bool, RotateError> {
         self.shared.poison.check()?;
         let outstanding = self.file.outstanding.load(Ordering::SeqCst);
         if outstanding > 0 {
@@ -185,10 +190,18 @@ impl LogWriter {
         }
         self.seal().run()?;
         let end = self.position();
-        self.file.finish(end.offset.0).map_err(|failure| self.shared.poison.set(failure))?;
+        let (faults, file, path) = (&self.catalog.config.faults, self.file.plain(), &self.file.path);
+        let spare = self.file.allocated().saturating_sub(end.offset.0);
+        let later = may_cut_later && spare > self.catalog.config.cut_later;
+        let finished = if later {
+            mark_closed(faults, file, path, end.offset.0)
+        } else {
+            finish(faults, file, path, end.offset.0)
+        };
+        finished.map_err(|failure| self.shared.poison.set(failure))?;
         self.catalog.finished(self.file.seq, end.offset.0);
         self.shared.durable.advance(end);
-        Ok(())
+        Ok(later)
     }
 
     /// The second half of step 3, and step 4.

@@ -10,10 +10,14 @@ fn life(path: &Path, faults: &Faults, prepared: bool) -> u64 {
         fs::write(pool.join("empty.000001"), vec![0; 1 << 20]).unwrap();
         fs::write(pool.join("empty.000002"), vec![0; 1 << 20]).unwrap();
     }
-    let config = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
+    // With prepared files the spare tails are long enough to be cut in the background.
+    let cut_later = if prepared { 1 << 18 } else { 4 << 20 };
+    let config = LogConfig { faults: faults.clone(), cut_later, ..config(FlushMethod::ODirectDsync) };
     let mut acknowledged = 0;
+    let mut log = None;
     let run = || -> Result<(), Box<dyn std::error::Error>> {
         let mut writer = LogDir::open(path, config)?.start(&head())?;
+        log = Some(writer.handle());
         for gno in 1..=9 {
             commit(&mut writer, gno, 500)?;
             acknowledged = gno;
@@ -23,11 +27,14 @@ fn life(path: &Path, faults: &Faults, prepared: bool) -> u64 {
         }
         let log = writer.handle();
         log.purge_to(FileSeq(2), FileSeq(2))?;
-        log.wait_for_removals();
+        log.wait_for_background();
         close(&mut writer)?;
         Ok(())
     };
     let _ = run();
+    if let Some(log) = log {
+        log.wait_for_background();
+    }
     acknowledged
 }
 
@@ -43,7 +50,7 @@ fn check(path: &Path, acknowledged: u64, what: &str) {
     // A second life continues, and leaves index and directory in agreement.
     let mut writer = start(path, config(FlushMethod::ODirectDsync));
     commit(&mut writer, last + 1, 10).unwrap();
-    writer.handle().wait_for_removals();
+    writer.handle().wait_for_background();
     close(&mut writer).unwrap();
     drop(writer);
     let (again, tail) = recover(path);
@@ -89,20 +96,56 @@ fn a_kill_before_or_after_any_step_loses_nothing_and_leaves_no_orphan() {
 /// The same, but the n-th time that a point is passed: the first passes of a point are those of the start.
 #[test]
 fn a_kill_at_any_step_of_the_second_rotation_is_safe() {
-    let steps = {
-        let dir = tempfile::tempdir().unwrap();
-        let faults = Faults::default();
-        life(dir.path(), &faults, false);
-        faults.passed().len()
-    };
-    assert!(steps > 40);
-    for step in 0..steps {
-        let dir = tempfile::tempdir().unwrap();
-        let faults = Faults::default();
-        faults.crash_at_step(step);
-        let acknowledged = life(dir.path(), &faults, false);
-        check(dir.path(), acknowledged, &format!("step {step}"));
+    for prepared in [false, true] {
+        let steps = {
+            let dir = tempfile::tempdir().unwrap();
+            let faults = Faults::default();
+            life(dir.path(), &faults, prepared);
+            faults.passed().len()
+        };
+        assert!(steps > 40);
+        for step in 0..steps {
+            let dir = tempfile::tempdir().unwrap();
+            let faults = Faults::default();
+            faults.crash_at_step(step);
+            let acknowledged = life(dir.path(), &faults, prepared);
+            check(dir.path(), acknowledged, &format!("step {step} prepared {prepared}"));
+        }
     }
+}
+
+#[test]
+fn a_long_spare_tail_is_cut_after_the_rotation_or_by_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let pool = dir.path().join("pre-allocated-binlog");
+    fs::create_dir_all(&pool).unwrap();
+    for number in 1..=2 {
+        fs::write(pool.join(format!("empty.00000{number}")), vec![0; 1 << 20]).unwrap();
+    }
+    let settings =
+        LogConfig { faults: faults.clone(), cut_later: 1 << 18, ..config(FlushMethod::ODirectDsync) };
+    let mut writer = start(dir.path(), settings);
+    let log = writer.handle();
+    commit(&mut writer, 1, 10).unwrap();
+    rotate(&mut writer).unwrap();
+    log.wait_for_background();
+    assert_eq!(file_len(dir.path(), "binlog.000001"), log.list()[0].size);
+    faults.plant(Point::FinishTruncate, Action::Fail(libc::EIO));
+    commit(&mut writer, 2, 10).unwrap();
+    let before = TailReader::open(&log, LogPosition::new(FileSeq(2), 4)).unwrap();
+    rotate(&mut writer).unwrap();
+    commit(&mut writer, 3, 10).unwrap();
+    log.wait_for_background();
+    assert_eq!(file_len(dir.path(), "binlog.000002"), 1 << 20, "the cut failed; nothing else did");
+    // A reader goes by the recorded end of the file.
+    let mut reader = before;
+    while !matches!(reader.next().unwrap(), TailNext::CaughtUp) {}
+    assert_eq!(reader.position(), writer.position());
+    let size = log.list()[1].size;
+    drop(writer);
+    assert_eq!(recover(dir.path()).0, [1, 2, 3]);
+    assert_eq!(file_len(dir.path(), "binlog.000002"), size);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn purge_stops_at_what_recovery_a_reader_or_the_writer_needs() {
     assert_eq!(purged.files, [FileSeq(3), FileSeq(4)]);
     assert!(seqs(&log) == [5]);
     assert!(matches!(log.purge_to(FileSeq(3), FileSeq(5)), Err(PurgeError::NoSuchFile(FileSeq(3)))));
-    log.wait_for_removals();
+    log.wait_for_background();
     for gone in 1..=4 {
         assert!(!dir.path().join(format!("binlog.00000{gone}")).exists());
     }
@@ -74,7 +74,7 @@ fn numbers_go_on_after_a_purge_and_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = five_files(dir.path());
     writer.handle().purge_to(FileSeq(5), FileSeq(5)).unwrap();
-    writer.handle().wait_for_removals();
+    writer.handle().wait_for_background();
     close(&mut writer).unwrap();
     drop(writer);
     let writer = start(dir.path(), config(FlushMethod::ODirectDsync));
