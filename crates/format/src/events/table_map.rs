@@ -93,8 +93,14 @@ impl TableMap {
         metadata::encode(self, level, out);
     }
 
-    /// Decodes the body.
+    /// Decodes the body as MySQL and we write it.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        Self::decode_dialect(body, false)
+    }
+
+    /// Decodes the body; `mariadb` when a MariaDB server wrote the file
+    /// (`FormatDescription::is_mariadb`): it counts GEOMETRY among the character columns.
+    pub fn decode_dialect(body: &[u8], mariadb: bool) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let table_id = r.uint(6, "table id")?;
         let flags = r.u16("table map flags")?;
@@ -121,7 +127,7 @@ impl TableMap {
             nullable,
             primary_key: Vec::new(),
         };
-        metadata::decode(&mut map, &mut r)?;
+        metadata::decode(&mut map, mariadb, &mut r)?;
         Ok(map)
     }
 }

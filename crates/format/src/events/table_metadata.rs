@@ -127,18 +127,26 @@ fn put_charsets(map: &TableMap, columns: &[usize], default_kind: u8, kind: u8, o
 }
 
 /// Reads everything up to the event's end into `map`.
-pub(super) fn decode(map: &mut TableMap, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+pub(super) fn decode(map: &mut TableMap, mariadb: bool, r: &mut Reader<'_>) -> Result<(), DecodeError> {
     while !r.is_empty() {
         let kind = r.u8("optional metadata")?;
         let at = r.position();
         let value = r.lenenc_bytes("optional metadata")?;
         let mut v = Reader::new(value);
-        decode_field(map, kind, value, &mut v).map_err(|e| DecodeError::new(at + e.offset, e.what))?;
+        decode_field(map, mariadb, kind, value, &mut v)
+            .map_err(|e| DecodeError::new(at + e.offset, e.what))?;
     }
     Ok(())
 }
 
-fn decode_field(map: &mut TableMap, kind: u8, value: &[u8], v: &mut Reader<'_>) -> Result<(), DecodeError> {
+fn decode_field(
+    map: &mut TableMap,
+    mariadb: bool,
+    kind: u8,
+    value: &[u8],
+    v: &mut Reader<'_>,
+) -> Result<(), DecodeError> {
+    let is_character = |f: FieldType| f.is_character() || mariadb && f.code == code::GEOMETRY;
     match kind {
         SIGNEDNESS => {
             let numeric = select(map, FieldType::is_numeric);
@@ -147,7 +155,7 @@ fn decode_field(map: &mut TableMap, kind: u8, value: &[u8], v: &mut Reader<'_>) 
             }
         }
         DEFAULT_CHARSET => {
-            let columns = select(map, FieldType::is_character);
+            let columns = select(map, is_character);
             decode_default_charset(map, &columns, v)?;
         }
         ENUM_AND_SET_DEFAULT_CHARSET => {
@@ -156,7 +164,7 @@ fn decode_field(map: &mut TableMap, kind: u8, value: &[u8], v: &mut Reader<'_>) 
         }
         COLUMN_CHARSET | ENUM_AND_SET_COLUMN_CHARSET => {
             let columns = match kind {
-                COLUMN_CHARSET => select(map, FieldType::is_character),
+                COLUMN_CHARSET => select(map, is_character),
                 _ => select(map, is_enum_or_set),
             };
             for i in columns {

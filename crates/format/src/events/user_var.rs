@@ -45,15 +45,15 @@ impl<'a> UserVar<'a> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.name.len() as u32).to_le_bytes());
         out.extend_from_slice(self.name);
-        let (code, flags) = match self.value {
+        let code = match self.value {
             UserVarValue::Null => {
                 out.push(1);
                 return;
             }
-            UserVarValue::String(_) => (TYPE_STRING, 0),
-            UserVarValue::Real(_) => (TYPE_REAL, 0),
-            UserVarValue::Int { unsigned, .. } => (TYPE_INT, u8::from(unsigned)),
-            UserVarValue::Decimal(_) => (TYPE_DECIMAL, 0),
+            UserVarValue::String(_) => TYPE_STRING,
+            UserVarValue::Real(_) => TYPE_REAL,
+            UserVarValue::Int { .. } => TYPE_INT,
+            UserVarValue::Decimal(_) => TYPE_DECIMAL,
         };
         out.push(0);
         out.push(code);
@@ -73,7 +73,9 @@ impl<'a> UserVar<'a> {
         };
         out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         out.extend_from_slice(bytes);
-        out.push(flags);
+        if let UserVarValue::Int { unsigned, .. } = self.value {
+            out.push(u8::from(unsigned));
+        }
     }
 
     /// Decodes the body.
@@ -88,7 +90,7 @@ impl<'a> UserVar<'a> {
         let collation = r.u32("collation")?;
         let len = r.u32("value length")? as usize;
         let bytes = r.take(len, "variable value")?;
-        // Servers before 5.6 wrote no flags.
+        // Flags follow integers only, and servers before 5.6 wrote none.
         let flags = if r.is_empty() { 0 } else { r.u8("variable flags")? };
         let mut number = Reader::new(bytes);
         let value = match code {

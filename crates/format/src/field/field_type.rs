@@ -204,6 +204,7 @@ impl FieldType {
     }
 
     /// Whether optional metadata counts the column among the numeric ones (signedness bitmap).
+    /// Both servers count YEAR, although neither one's reader does.
     pub fn is_numeric(self) -> bool {
         matches!(
             self.code,
@@ -216,6 +217,7 @@ impl FieldType {
                 | code::DOUBLE
                 | code::NEWDECIMAL
                 | code::DECIMAL
+                | code::YEAR
         )
     }
 
