@@ -39,6 +39,11 @@ pub enum ParseError {
 }
 
 impl ParseError {
+    /// The syntax error at a byte of a text: where a second statement starts that may not be there.
+    pub fn at(sql: &[u8], offset: usize) -> Self {
+        crate::grammar::syntax_error(sql, offset)
+    }
+
     /// The MySQL error number.
     pub fn code(&self) -> u16 {
         match self {

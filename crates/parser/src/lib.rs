@@ -6,19 +6,35 @@
 
 pub mod ast;
 mod error;
+mod grammar;
+mod lexer;
 mod options;
 
 pub use error::ParseError;
 pub use options::ParseOptions;
 
 use ast::{Spanned, Statement};
+use grammar::Parser;
 
 /// Parses every statement of a text, separated by `;`.
 ///
 /// Fails with [`ParseError::Empty`] when there is none, and with the first error otherwise.
 pub fn parse(sql: &[u8], options: &ParseOptions) -> Result<Vec<Spanned<Statement>>, ParseError> {
-    let _ = (sql, options);
-    Err(ParseError::Empty)
+    let mut parser = parser(sql, 0, options)?;
+    let mut statements = Vec::with_capacity(1);
+    while let Some(statement) = parser.next_statement()? {
+        statements.push(statement);
+    }
+    if statements.is_empty() { Err(ParseError::Empty) } else { Ok(statements) }
+}
+
+fn parser<'a>(sql: &'a [u8], at: usize, options: &ParseOptions) -> Result<Parser<'a>, ParseError> {
+    // Token positions are 32 bits; a packet cannot be this long.
+    if sql.len() > u32::MAX as usize - 1 {
+        Err(ParseError::TooDeep)
+    } else {
+        Ok(Parser::new(sql, at, options))
+    }
 }
 
 /// Parses the first statement of a text and says where the next one starts, if there is one.
@@ -30,8 +46,9 @@ pub fn parse_first(
     sql: &[u8],
     options: &ParseOptions,
 ) -> Result<(Spanned<Statement>, Option<usize>), ParseError> {
-    let _ = (sql, options);
-    Err(ParseError::Empty)
+    let mut parser = parser(sql, 0, options)?;
+    let Some(statement) = parser.next_statement()? else { return Err(ParseError::Empty) };
+    Ok((statement, parser.rest()))
 }
 
 /// Replaces the passwords of account and replication statements by `<secret>`, for logs. Works on
@@ -42,6 +59,5 @@ pub fn redact(sql: &[u8]) -> std::borrow::Cow<'_, [u8]> {
 
 /// Parses one expression: stored DEFAULT, generated column and CHECK texts.
 pub fn parse_expr(sql: &[u8], options: &ParseOptions) -> Result<ast::Expr, ParseError> {
-    let _ = (sql, options);
-    Err(ParseError::Empty)
+    parser(sql, 0, options)?.whole_expr()
 }

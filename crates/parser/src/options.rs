@@ -15,6 +15,8 @@ pub struct ParseOptions {
     pub ignore_space: bool,
     /// `/*!NNNNN text */` is text when NNNNN is at most this: 80400 for 8.4.0.
     pub version: u32,
+    /// MariaDB's comment rules: `/*M!NNNNNN */` runs, and `/*!50700` to `/*!99999` do not.
+    pub mariadb: bool,
 }
 
 impl Default for ParseOptions {
@@ -26,6 +28,7 @@ impl Default for ParseOptions {
             high_not_precedence: false,
             ignore_space: false,
             version: 80400,
+            mariadb: false,
         }
     }
 }

@@ -20,6 +20,7 @@ mod set;
 mod show;
 mod statement;
 mod user;
+mod words;
 
 pub use admin::*;
 pub use alter::*;

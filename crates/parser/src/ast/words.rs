@@ -1,0 +1,109 @@
+//! The words of enumerations: units, aggregates, operators, to and from text.
+
+use super::{AggregateKind, BinaryOp, IntervalUnit};
+
+/// (unit, its word)
+const UNITS: &[(IntervalUnit, &str)] = &[
+    (IntervalUnit::Microsecond, "MICROSECOND"),
+    (IntervalUnit::Second, "SECOND"),
+    (IntervalUnit::Minute, "MINUTE"),
+    (IntervalUnit::Hour, "HOUR"),
+    (IntervalUnit::Day, "DAY"),
+    (IntervalUnit::Week, "WEEK"),
+    (IntervalUnit::Month, "MONTH"),
+    (IntervalUnit::Quarter, "QUARTER"),
+    (IntervalUnit::Year, "YEAR"),
+    (IntervalUnit::SecondMicrosecond, "SECOND_MICROSECOND"),
+    (IntervalUnit::MinuteMicrosecond, "MINUTE_MICROSECOND"),
+    (IntervalUnit::MinuteSecond, "MINUTE_SECOND"),
+    (IntervalUnit::HourMicrosecond, "HOUR_MICROSECOND"),
+    (IntervalUnit::HourSecond, "HOUR_SECOND"),
+    (IntervalUnit::HourMinute, "HOUR_MINUTE"),
+    (IntervalUnit::DayMicrosecond, "DAY_MICROSECOND"),
+    (IntervalUnit::DaySecond, "DAY_SECOND"),
+    (IntervalUnit::DayMinute, "DAY_MINUTE"),
+    (IntervalUnit::DayHour, "DAY_HOUR"),
+    (IntervalUnit::YearMonth, "YEAR_MONTH"),
+];
+
+impl IntervalUnit {
+    /// From its word in any case, also `SQL_TSI_DAY`.
+    pub fn from_word(word: &[u8]) -> Option<Self> {
+        let word = match word.get(..8) {
+            Some(prefix) if prefix.eq_ignore_ascii_case(b"SQL_TSI_") => &word[8..],
+            _ => word,
+        };
+        UNITS.iter().find(|(_, w)| w.as_bytes().eq_ignore_ascii_case(word)).map(|(u, _)| *u)
+    }
+
+    /// Its word, upper case.
+    pub fn word(self) -> &'static str {
+        UNITS.iter().find(|(u, _)| *u == self).map_or("", |(_, w)| w)
+    }
+}
+
+/// (kind, its name as printed, other names)
+const AGGREGATES: &[(AggregateKind, &str, &[&str])] = &[
+    (AggregateKind::Count, "count", &[]),
+    (AggregateKind::Sum, "sum", &[]),
+    (AggregateKind::Avg, "avg", &[]),
+    (AggregateKind::Min, "min", &[]),
+    (AggregateKind::Max, "max", &[]),
+    (AggregateKind::BitAnd, "bit_and", &[]),
+    (AggregateKind::BitOr, "bit_or", &[]),
+    (AggregateKind::BitXor, "bit_xor", &[]),
+    (AggregateKind::StdDevPop, "std", &["stddev", "stddev_pop"]),
+    (AggregateKind::StdDevSamp, "stddev_samp", &[]),
+    (AggregateKind::VarPop, "variance", &["var_pop"]),
+    (AggregateKind::VarSamp, "var_samp", &[]),
+    (AggregateKind::GroupConcat, "group_concat", &[]),
+    (AggregateKind::JsonArrayAgg, "json_arrayagg", &[]),
+    (AggregateKind::JsonObjectAgg, "json_objectagg", &[]),
+    (AggregateKind::AnyValue, "any_value", &[]),
+];
+
+impl AggregateKind {
+    /// From its lower-case name.
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        let same = |n: &str| n.as_bytes() == name;
+        AGGREGATES.iter().find(|(_, n, more)| same(n) || more.iter().any(|n| same(n))).map(|(k, ..)| *k)
+    }
+
+    /// Its name, lower case.
+    pub fn name(self) -> &'static str {
+        AGGREGATES.iter().find(|(k, ..)| *k == self).map_or("", |(_, n, _)| n)
+    }
+}
+
+impl BinaryOp {
+    /// As written in SQL, without spaces.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::And => "and",
+            Self::Eq => "=",
+            Self::NullSafeEq => "<=>",
+            Self::Ne => "<>",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::BitOr => "|",
+            Self::BitAnd => "&",
+            Self::ShiftLeft => "<<",
+            Self::ShiftRight => ">>",
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Mul => "*",
+            Self::Div => "/",
+            Self::IntDiv => "DIV",
+            Self::Mod => "%",
+            Self::BitXor => "^",
+            Self::Concat => "||",
+            Self::JsonExtract => "->",
+            Self::JsonUnquote => "->>",
+            Self::SoundsLike => "sounds like",
+        }
+    }
+}

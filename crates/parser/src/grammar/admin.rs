@@ -1,0 +1,154 @@
+//! KILL, FLUSH, BACKUP, and table maintenance.
+
+use super::{Parser, Rule};
+use crate::ast::{Backup, Flush, FlushTarget, Kill, KillTarget, Maintenance, MaintenanceKind, Statement};
+use crate::lexer::Tok;
+use crate::lexer::keyword::Kw;
+
+impl Parser<'_> {
+    /// At KILL.
+    pub(super) fn kill(&mut self) -> Rule<Statement> {
+        self.advance();
+        let soft = self.eat_word("SOFT");
+        if !soft {
+            self.eat_word("HARD");
+        }
+        let query = self.eat_word("QUERY");
+        if !query {
+            self.eat_word("CONNECTION");
+        }
+        let target = if query && self.is_word("ID") {
+            self.advance();
+            KillTarget::QueryId(self.expr()?)
+        } else if self.is_word("USER") && self.peek().kind != Tok::LParen {
+            self.advance();
+            KillTarget::User(self.user_name()?)
+        } else {
+            KillTarget::Connection(self.expr()?)
+        };
+        Ok(Statement::Kill(Kill { query, soft, target }))
+    }
+
+    /// NO_WRITE_TO_BINLOG or LOCAL.
+    fn local(&mut self) -> bool {
+        self.eat_kw(Kw::NO_WRITE_TO_BINLOG) || self.eat_word("LOCAL")
+    }
+
+    /// At FLUSH.
+    pub(super) fn flush(&mut self) -> Rule<Statement> {
+        self.advance();
+        let local = self.local();
+        if self.eat_kw(Kw::TABLE) || self.eat_word("TABLES") {
+            let target = self.flush_tables()?;
+            return Ok(Statement::Flush(Box::new(Flush { local, targets: vec![target] })));
+        }
+        let targets = self.comma_list(Self::flush_target)?;
+        Ok(Statement::Flush(Box::new(Flush { local, targets })))
+    }
+
+    fn flush_tables(&mut self) -> Rule<FlushTarget> {
+        let at_name = self.is_ident();
+        let tables = if at_name { self.comma_list(Self::object_name)? } else { Vec::new() };
+        let read_lock = self.eat_words(&["WITH", "READ", "LOCK"]);
+        if read_lock {
+            // MariaDB: AND DISABLE CHECKPOINT
+            self.eat_words(&["AND", "DISABLE", "CHECKPOINT"]);
+        }
+        let for_export = !read_lock && self.eat_words(&["FOR", "EXPORT"]);
+        Ok(FlushTarget::Tables { tables, read_lock, for_export })
+    }
+
+    fn flush_target(&mut self) -> Rule<FlushTarget> {
+        let word = self.upper_word()?;
+        Ok(match word.as_str() {
+            "BINARY" | "ENGINE" | "ERROR" | "GENERAL" | "SLOW" => {
+                self.expect_word("LOGS")?;
+                match word.as_str() {
+                    "BINARY" => FlushTarget::BinaryLogs,
+                    "ENGINE" => FlushTarget::EngineLogs,
+                    "ERROR" => FlushTarget::ErrorLogs,
+                    "GENERAL" => FlushTarget::GeneralLogs,
+                    _ => FlushTarget::SlowLogs,
+                }
+            }
+            "RELAY" => {
+                self.expect_word("LOGS")?;
+                FlushTarget::RelayLogs { channel: self.channel()? }
+            }
+            "LOGS" => FlushTarget::Logs,
+            "PRIVILEGES" => FlushTarget::Privileges,
+            "STATUS" => FlushTarget::Status,
+            "GLOBAL" | "SESSION" if self.eat_word("STATUS") => FlushTarget::Status,
+            "HOSTS" => FlushTarget::Hosts,
+            "USER_RESOURCES" => FlushTarget::UserResources,
+            "OPTIMIZER_COSTS" => FlushTarget::OptimizerCosts,
+            "QUERY" => {
+                self.expect_word("CACHE")?;
+                FlushTarget::QueryCache
+            }
+            "DES_KEY_FILE" => FlushTarget::DesKeyFile,
+            "MASTER" => FlushTarget::Master,
+            "SLAVE" | "REPLICA" => FlushTarget::Replica,
+            "SSL" => FlushTarget::Ssl,
+            "TABLE" | "TABLES" => self.flush_tables()?,
+            _ => FlushTarget::Other(word),
+        })
+    }
+
+    /// At BACKUP.
+    pub(super) fn backup(&mut self) -> Rule<Statement> {
+        self.advance();
+        let backup = if self.eat_kw(Kw::TO) {
+            Backup::To(self.string()?)
+        } else if self.eat_word("STAGE") {
+            Backup::Stage(self.upper_word()?)
+        } else if self.eat_kw(Kw::LOCK) {
+            Backup::Lock(self.object_name()?)
+        } else {
+            self.expect_kw(Kw::UNLOCK)?;
+            Backup::Unlock
+        };
+        Ok(Statement::Backup(backup))
+    }
+
+    /// At ANALYZE, CHECK, CHECKSUM, OPTIMIZE or REPAIR.
+    pub(super) fn maintenance(&mut self) -> Rule<Statement> {
+        let word = self.upper_word()?;
+        let kind = match word.as_str() {
+            "ANALYZE" => MaintenanceKind::Analyze,
+            "CHECK" => MaintenanceKind::Check,
+            "CHECKSUM" => MaintenanceKind::Checksum,
+            "OPTIMIZE" => MaintenanceKind::Optimize,
+            _ => MaintenanceKind::Repair,
+        };
+        let local = self.local();
+        if self.is_word("VIEW") {
+            return Ok(self.unsupported("CHECK VIEW", "check"));
+        }
+        if !self.eat_kw(Kw::TABLE) {
+            self.expect_word("TABLES")?;
+        }
+        let tables = self.comma_list(Self::object_name)?;
+        let mut options = Vec::new();
+        while self.is(Tok::Word) {
+            if self.is_kw(Kw::UPDATE) || self.is_word("PERSISTENT") || self.is_kw(Kw::DROP) {
+                // Histograms and engine-independent statistics: the rest of the text says which.
+                while !matches!(self.token.kind, Tok::Eof | Tok::Semicolon | Tok::Invalid) {
+                    self.advance();
+                }
+                options.push("HISTOGRAM".into());
+                break;
+            }
+            if self.eat_words(&["FOR", "UPGRADE"]) {
+                options.push("FOR UPGRADE".into());
+            } else if let Some(option) =
+                self.eat_any(&["QUICK", "FAST", "MEDIUM", "EXTENDED", "CHANGED", "USE_FRM", "FORCE"])
+            {
+                options.push(option.into());
+            } else {
+                return Err(self.error());
+            }
+        }
+        Ok(Statement::Maintenance(Maintenance { kind, local, tables, options }))
+    }
+}

@@ -1,0 +1,319 @@
+//! Recursive descent over tokens: one method per grammar rule, all on [`Parser`].
+//!
+//! This file is the machinery: advancing, expecting, errors, nesting bounds. Rules of each statement family are
+//! in the files beside it. A rule is entered with its first token current and leaves the token after it
+//! current. The stack is bounded by `MAX_NESTING` levels of recursion, and the height of trees that loops
+//! build by `MAX_HEIGHT`, so that those who walk or drop a tree are bounded too.
+
+mod admin;
+mod alter;
+mod column;
+mod create;
+mod dml;
+mod expr;
+mod from;
+mod function;
+mod index;
+mod load;
+mod names;
+mod options;
+mod primary;
+mod query;
+mod replication;
+mod set;
+mod show;
+mod statement;
+mod transaction;
+mod user;
+
+use bytes::Bytes;
+
+use crate::ast::{Span, Spanned, Statement};
+use crate::lexer::keyword::Kw;
+use crate::lexer::{Lexer, Tok, Token};
+use crate::{ParseError, ParseOptions};
+
+/// Levels of parentheses, subqueries and prefix operators.
+pub(crate) const MAX_NESTING: u32 = 150;
+/// Height of an expression or table tree.
+pub(crate) const MAX_HEIGHT: u32 = 1000;
+/// Characters of `near '..'` in an error.
+const NEAR_CHARS: usize = 80;
+
+/// What every rule returns.
+pub(crate) type Rule<T> = Result<T, ParseError>;
+
+/// The parser's state: a lexer and one token.
+pub(crate) struct Parser<'a> {
+    src: &'a [u8],
+    lexer: Lexer<'a>,
+    token: Token,
+    /// Where the last consumed token ended.
+    last_end: u32,
+    params: u32,
+    depth: u32,
+    /// Height of the tree being built, see `nest`.
+    height: u32,
+    /// A shared copy of the text, made when a literal first needs a slice of it.
+    shared: Option<Bytes>,
+    scratch: Vec<u8>,
+    options: ParseOptions,
+}
+
+/// A place to come back to.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark<'a> {
+    lexer: Lexer<'a>,
+    token: Token,
+    last_end: u32,
+    params: u32,
+}
+
+impl<'a> Parser<'a> {
+    /// Over `src`, from byte `at`.
+    pub(crate) fn new(src: &'a [u8], at: usize, options: &ParseOptions) -> Self {
+        let mut lexer = Lexer::new(src, at, options);
+        let token = lexer.next();
+        Self {
+            src,
+            lexer,
+            token,
+            last_end: at as u32,
+            params: 0,
+            depth: 0,
+            height: 0,
+            shared: None,
+            scratch: Vec::new(),
+            options: *options,
+        }
+    }
+
+    /// The statement that starts here, up to its `;` or the end; `None` when only `;` and blanks are left.
+    pub(crate) fn next_statement(&mut self) -> Rule<Option<Spanned<Statement>>> {
+        let mut from = self.last_end as usize;
+        while self.token.kind == Tok::Semicolon {
+            from = self.token.end as usize;
+            self.advance();
+        }
+        if self.token.kind == Tok::Eof {
+            return Ok(None);
+        }
+        self.params = 0;
+        let node = self.statement()?;
+        if !matches!(self.token.kind, Tok::Semicolon | Tok::Eof) {
+            return Err(self.error());
+        }
+        let end = self.token.start as usize;
+        let text = &self.src[from.min(end)..end];
+        let start = from + (text.len() - text.trim_ascii_start().len());
+        let span = Span { start: start as u32, end: (start + text.trim_ascii().len()) as u32 };
+        self.last_end = self.token.start;
+        Ok(Some(Spanned { node, span, params: self.params }))
+    }
+
+    /// After a statement: where the next one's text starts, if any token follows the `;`.
+    pub(crate) fn rest(&mut self) -> Option<usize> {
+        let mut at = self.token.start as usize;
+        while self.token.kind == Tok::Semicolon {
+            at = self.token.end as usize;
+            self.advance();
+        }
+        let blank = self.src.get(at..).unwrap_or(&[]);
+        at += blank.len() - blank.trim_ascii_start().len();
+        (self.token.kind != Tok::Eof).then_some(at)
+    }
+
+    /// Nothing may be left.
+    pub(crate) fn expect_end(&mut self) -> Rule<()> {
+        if self.token.kind == Tok::Eof { Ok(()) } else { Err(self.error()) }
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Token {
+        let token = self.token;
+        self.last_end = token.end;
+        self.token = self.lexer.next();
+        token
+    }
+
+    /// The token after the current one.
+    fn peek(&self) -> Token {
+        let mut lexer = self.lexer;
+        lexer.next()
+    }
+
+    fn mark(&self) -> Mark<'a> {
+        Mark { lexer: self.lexer, token: self.token, last_end: self.last_end, params: self.params }
+    }
+
+    fn reset(&mut self, mark: Mark<'a>) {
+        self.lexer = mark.lexer;
+        self.token = mark.token;
+        self.last_end = mark.last_end;
+        self.params = mark.params;
+    }
+
+    #[inline]
+    fn text(&self, token: &Token) -> &'a [u8] {
+        &self.src[token.start as usize..token.end as usize]
+    }
+
+    #[inline]
+    fn is(&self, kind: Tok) -> bool {
+        self.token.kind == kind
+    }
+
+    #[inline]
+    fn is_kw(&self, kw: Kw) -> bool {
+        self.token.kw == kw
+    }
+
+    #[inline]
+    fn eat(&mut self, kind: Tok) -> bool {
+        let found = self.token.kind == kind;
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    #[inline]
+    fn eat_kw(&mut self, kw: Kw) -> bool {
+        let found = self.token.kw == kw;
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn expect(&mut self, kind: Tok) -> Rule<Token> {
+        if self.token.kind == kind { Ok(self.advance()) } else { Err(self.error()) }
+    }
+
+    fn expect_kw(&mut self, kw: Kw) -> Rule<()> {
+        if self.eat_kw(kw) { Ok(()) } else { Err(self.error()) }
+    }
+
+    fn token_is_word(&self, token: &Token, word: &str) -> bool {
+        token.kind == Tok::Word && self.text(token).eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// Whether the current token is this unquoted word.
+    fn is_word(&self, word: &str) -> bool {
+        self.token_is_word(&self.token, word)
+    }
+
+    fn peek_is_word(&self, word: &str) -> bool {
+        self.token_is_word(&self.peek(), word)
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    /// Consumes one of several words and says which.
+    fn eat_any(&mut self, words: &[&'static str]) -> Option<&'static str> {
+        let found = words.iter().copied().find(|w| self.is_word(w))?;
+        self.advance();
+        Some(found)
+    }
+
+    fn expect_word(&mut self, word: &str) -> Rule<()> {
+        if self.eat_word(word) { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// Consumes all of these words, or none.
+    fn eat_words(&mut self, words: &[&str]) -> bool {
+        let mark = self.mark();
+        for word in words {
+            if !self.eat_word(word) {
+                self.reset(mark);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn expect_words(&mut self, words: &[&str]) -> Rule<()> {
+        words.iter().try_for_each(|w| self.expect_word(w))
+    }
+
+    fn if_exists(&mut self) -> bool {
+        self.eat_words(&["IF", "EXISTS"])
+    }
+
+    fn if_not_exists(&mut self) -> bool {
+        self.eat_words(&["IF", "NOT", "EXISTS"])
+    }
+
+    /// `item, item, ...`
+    fn comma_list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Rule<T>) -> Rule<Vec<T>> {
+        let mut list = vec![item(self)?];
+        while self.eat(Tok::Comma) {
+            list.push(item(self)?);
+        }
+        Ok(list)
+    }
+
+    /// `(item, item, ...)`
+    fn paren_list<T>(&mut self, item: impl FnMut(&mut Self) -> Rule<T>) -> Rule<Vec<T>> {
+        self.expect(Tok::LParen)?;
+        let list = self.comma_list(item)?;
+        self.expect(Tok::RParen)?;
+        Ok(list)
+    }
+
+    /// Runs a rule one level deeper. The height afterwards is the greater of what it was and the rule's own
+    /// plus one.
+    fn nest<T>(&mut self, rule: impl FnOnce(&mut Self) -> Rule<T>) -> Rule<T> {
+        self.depth += 1;
+        if self.depth > MAX_NESTING {
+            return Err(ParseError::TooDeep);
+        }
+        let outer = std::mem::take(&mut self.height);
+        let result = rule(self);
+        self.depth -= 1;
+        self.height = outer.max(self.height + 1);
+        if self.height > MAX_HEIGHT { Err(ParseError::TooDeep) } else { result }
+    }
+
+    /// A loop put one more node on top of the tree.
+    fn grow(&mut self) -> Rule<()> {
+        self.height += 1;
+        if self.height > MAX_HEIGHT { Err(ParseError::TooDeep) } else { Ok(()) }
+    }
+
+    /// A slice of the text that outlives it.
+    fn slice(&mut self, start: usize, end: usize) -> Bytes {
+        if start >= end {
+            return Bytes::new();
+        }
+        let src = self.src;
+        self.shared.get_or_insert_with(|| Bytes::copy_from_slice(src)).slice(start..end)
+    }
+
+    /// The text from a token's start to the last consumed token's end.
+    fn text_since(&mut self, start: u32) -> Bytes {
+        self.slice(start as usize, self.last_end as usize)
+    }
+
+    /// A syntax error at the current token.
+    #[cold]
+    fn error(&self) -> ParseError {
+        syntax_error(self.src, self.token.start as usize)
+    }
+}
+
+/// A syntax error at a byte of a text.
+#[cold]
+pub(crate) fn syntax_error(src: &[u8], at: usize) -> ParseError {
+    let at = at.min(src.len());
+    let line = 1 + src[..at].iter().filter(|&&b| b == b'\n').count() as u32;
+    let end = src.len().min(at + NEAR_CHARS * 4);
+    let near = String::from_utf8_lossy(&src[at..end]).chars().take(NEAR_CHARS).collect();
+    ParseError::Syntax { near, line }
+}

@@ -1,0 +1,259 @@
+//! Identifiers, qualified names, strings, numbers and accounts.
+
+use bytes::Bytes;
+
+use super::{Parser, Rule};
+use crate::ParseError;
+use crate::ast::{ColumnRef, Ident, ObjectName, Qualifier, UserName};
+use crate::lexer::keyword::Kw;
+use crate::lexer::{Tok, Token, literal};
+
+/// Characters of an identifier.
+const MAX_IDENT: usize = 64;
+/// Characters of an alias.
+const MAX_ALIAS: usize = 256;
+
+impl Parser<'_> {
+    /// Whether a token can be an identifier without quotes around it being missed.
+    pub(super) fn token_is_ident(token: &Token) -> bool {
+        match token.kind {
+            Tok::Quoted => true,
+            Tok::Word => token.kw == Kw::NONE,
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_ident(&self) -> bool {
+        Self::token_is_ident(&self.token)
+    }
+
+    /// The identifier a token spells; any word is accepted.
+    pub(super) fn ident_of(&mut self, token: &Token) -> Rule<Ident> {
+        let text = self.text(token);
+        if token.kind == Tok::Word {
+            return checked(text, MAX_IDENT);
+        }
+        let raw = literal::raw(token, text);
+        let quote = text.iter().copied().find(|b| matches!(b, b'`' | b'"' | b'\'')).unwrap_or(b'`');
+        if !token.escaped {
+            return checked(raw, MAX_ALIAS);
+        }
+        let backslash =
+            !matches!(token.kind, Tok::Quoted) && quote != b'`' && !self.options.no_backslash_escapes;
+        self.scratch.clear();
+        literal::unescape(raw, quote, backslash, &mut self.scratch);
+        checked(&self.scratch, MAX_ALIAS)
+    }
+
+    /// An identifier: quoted, or not reserved.
+    pub(super) fn ident(&mut self) -> Rule<Ident> {
+        if !self.is_ident() {
+            return Err(self.error());
+        }
+        let ident = self.any_ident()?;
+        if ident.len() > MAX_IDENT && ident.chars().count() > MAX_IDENT {
+            return Err(ParseError::IdentifierTooLong(ident.into_string()));
+        }
+        if ident.is_empty() {
+            return Err(self.error());
+        }
+        Ok(ident)
+    }
+
+    /// The current word or quoted name, whatever it is.
+    fn any_ident(&mut self) -> Rule<Ident> {
+        let token = self.token;
+        let ident = self.ident_of(&token)?;
+        self.advance();
+        Ok(ident)
+    }
+
+    /// A name after a dot: reserved words are allowed.
+    pub(super) fn ident_after_dot(&mut self) -> Rule<Ident> {
+        if matches!(self.token.kind, Tok::Word | Tok::Quoted) { self.any_ident() } else { Err(self.error()) }
+    }
+
+    /// An alias or a name that may be a string: `AS 'x'`.
+    pub(super) fn ident_or_text(&mut self) -> Rule<Ident> {
+        match self.token.kind {
+            Tok::Str => {
+                let text = self.string()?;
+                checked(&text, MAX_ALIAS)
+            }
+            _ if self.is_ident() => self.any_ident(),
+            _ => Err(self.error()),
+        }
+    }
+
+    /// Any word, also a reserved one, upper case.
+    pub(super) fn upper_word(&mut self) -> Rule<Ident> {
+        let token = self.expect(Tok::Word)?;
+        Ok(checked(self.text(&token), MAX_ALIAS)?.to_ascii_uppercase().into())
+    }
+
+    /// A character set or engine name: a word, a quoted name or a string, also `binary` and `default`.
+    pub(super) fn charset_name(&mut self) -> Rule<Ident> {
+        match self.token.kind {
+            Tok::Word => self.any_ident(),
+            _ => self.ident_or_text(),
+        }
+    }
+
+    /// `[schema.]name`
+    pub(super) fn object_name(&mut self) -> Rule<ObjectName> {
+        // A leading dot means the current database.
+        if self.is(Tok::Dot) {
+            self.advance();
+            return Ok(ObjectName { schema: None, name: self.ident_after_dot()? });
+        }
+        let first = self.ident()?;
+        if self.eat(Tok::Dot) {
+            let name = self.ident_after_dot()?;
+            return Ok(ObjectName { schema: Some(first), name });
+        }
+        Ok(ObjectName { schema: None, name: first })
+    }
+
+    /// `[[schema.]table.]column`
+    pub(super) fn column_ref(&mut self) -> Rule<ColumnRef> {
+        let first = self.ident()?;
+        self.column_ref_after(first)
+    }
+
+    /// The same, with its first name consumed.
+    pub(super) fn column_ref_after(&mut self, first: Ident) -> Rule<ColumnRef> {
+        if !self.eat(Tok::Dot) {
+            return Ok(ColumnRef { qualifier: None, name: first });
+        }
+        let second = self.ident_after_dot()?;
+        if !self.eat(Tok::Dot) {
+            let qualifier = Qualifier { schema: None, table: first };
+            return Ok(ColumnRef { qualifier: Some(Box::new(qualifier)), name: second });
+        }
+        let name = self.ident_after_dot()?;
+        let qualifier = Qualifier { schema: Some(first), table: second };
+        Ok(ColumnRef { qualifier: Some(Box::new(qualifier)), name })
+    }
+
+    /// `(a, b, ...)` of plain names.
+    pub(super) fn ident_list(&mut self) -> Rule<Vec<Ident>> {
+        self.paren_list(Self::ident)
+    }
+
+    /// A string's bytes: escapes resolved, adjacent strings joined.
+    pub(super) fn string(&mut self) -> Rule<Bytes> {
+        if !self.is(Tok::Str) {
+            return Err(self.error());
+        }
+        self.string_value()
+    }
+
+    /// The value of the current string-like token (`Str`, `NStr`) and the strings that follow it.
+    pub(super) fn string_value(&mut self) -> Rule<Bytes> {
+        let token = self.advance();
+        if !token.escaped && !self.is(Tok::Str) {
+            let open = 1 + u32::from(token.kind == Tok::NStr);
+            return Ok(self.slice((token.start + open) as usize, token.end as usize - 1));
+        }
+        let mut out = Vec::new();
+        self.unescape_into(&token, &mut out);
+        while self.is(Tok::Str) {
+            let next = self.advance();
+            self.unescape_into(&next, &mut out);
+        }
+        Ok(Bytes::from(out))
+    }
+
+    fn unescape_into(&self, token: &Token, out: &mut Vec<u8>) {
+        let text = self.text(token);
+        let raw = literal::raw(token, text);
+        if token.escaped {
+            let quote = text.last().copied().unwrap_or(b'\'');
+            literal::unescape(raw, quote, !self.options.no_backslash_escapes, out);
+        } else {
+            out.extend_from_slice(raw);
+        }
+    }
+
+    /// An unsigned number; `0x` forms too.
+    pub(super) fn number(&mut self) -> Rule<u64> {
+        let text = self.text(&self.token);
+        let value = match self.token.kind {
+            Tok::Int => parse_u64(text),
+            Tok::HexNum if text.len() <= 18 => {
+                Some(literal::hex(&text[2..]).iter().fold(0, |n, &b| n << 8 | u64::from(b)))
+            }
+            _ => None,
+        };
+        match value {
+            Some(n) => {
+                self.advance();
+                Ok(n)
+            }
+            None => Err(self.error()),
+        }
+    }
+
+    /// A number that must fit 32 bits: lengths and widths.
+    pub(super) fn number_u32(&mut self) -> Rule<u32> {
+        let mark = self.mark();
+        let n = self.number()?;
+        u32::try_from(n).map_err(|_| {
+            self.reset(mark);
+            self.error()
+        })
+    }
+
+    /// `=` or nothing.
+    pub(super) fn optional_eq(&mut self) {
+        self.eat(Tok::Eq);
+    }
+
+    /// `'user'@'host'`, `user`, CURRENT_USER[()].
+    pub(super) fn user_name(&mut self) -> Rule<UserName> {
+        if self.eat_kw(Kw::CURRENT_USER) {
+            if self.eat(Tok::LParen) {
+                self.expect(Tok::RParen)?;
+            }
+            return Ok(UserName::CurrentUser);
+        }
+        let user = self.ident_or_text()?;
+        let host = match self.token.kind {
+            Tok::UserVar => self.user_var()?,
+            Tok::At => {
+                self.advance();
+                self.ident_or_text()?
+            }
+            _ => Ident::from("%"),
+        };
+        Ok(UserName::Named { user, host: host.to_ascii_lowercase().into() })
+    }
+
+    /// The name in a `@name` token.
+    pub(super) fn user_var(&mut self) -> Rule<Ident> {
+        let token = self.expect(Tok::UserVar)?;
+        let text = self.text(&token);
+        match text.get(1) {
+            Some(b'`' | b'\'' | b'"') => self.ident_of(&token),
+            _ => checked(&text[1..], MAX_ALIAS),
+        }
+    }
+}
+
+/// Decimal digits that fit 64 bits.
+pub(super) fn parse_u64(digits: &[u8]) -> Option<u64> {
+    if digits.len() > 20 {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |n, &b| n.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0'))))
+}
+
+fn checked(text: &[u8], max: usize) -> Rule<Ident> {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return Err(ParseError::InvalidIdentifier(String::from_utf8_lossy(text).into_owned()));
+    };
+    if text.len() > max && text.chars().count() > max {
+        return Err(ParseError::IdentifierTooLong(text.to_owned()));
+    }
+    Ok(Ident::from(text))
+}

@@ -1,0 +1,193 @@
+//! SET.
+
+use super::{Parser, Rule};
+use crate::ast::{Expr, Ident, Isolation, PasswordValue, SetItem, SetValue, Statement, VarScope};
+use crate::lexer::Tok;
+use crate::lexer::keyword::Kw;
+
+impl Parser<'_> {
+    /// At SET.
+    pub(super) fn set(&mut self) -> Rule<Statement> {
+        self.advance();
+        if self.is_word("STATEMENT") && self.peek().kind == Tok::Word {
+            return Ok(self.unsupported("SET STATEMENT", "set_option"));
+        }
+        if self.eat_words(&["RESOURCE", "GROUP"]) {
+            return Ok(self.unsupported("SET RESOURCE GROUP", "set_resource_group"));
+        }
+        if self.is_word("ROLE") || (self.is_kw(Kw::DEFAULT) && self.peek_is_word("ROLE")) {
+            let start = self.token.start;
+            while !matches!(self.token.kind, Tok::Eof | Tok::Semicolon | Tok::Invalid) {
+                self.advance();
+            }
+            return Ok(Statement::SetRole(self.text_since(start)));
+        }
+        let mut items = Vec::new();
+        let mut scope = None;
+        loop {
+            let item = self.set_item(&mut scope)?;
+            items.push(item);
+            if !self.eat(Tok::Comma) {
+                return Ok(Statement::Set(items));
+            }
+        }
+    }
+
+    /// One member. A scope word holds for the members after it too, until the next one.
+    fn set_item(&mut self, sticky: &mut Option<VarScope>) -> Rule<SetItem> {
+        match self.token.kind {
+            Tok::UserVar => {
+                let name = self.user_var()?;
+                self.assign()?;
+                return Ok(SetItem::User { name, value: self.expr()? });
+            }
+            Tok::AtAt => {
+                let (scope, name) = self.system_variable_name()?;
+                self.assign()?;
+                return Ok(SetItem::System { scope, name, value: self.set_value()? });
+            }
+            _ => {}
+        }
+        let token = self.token;
+        let next = self.peek();
+        if !matches!(next.kind, Tok::Eq | Tok::Assign | Tok::Dot) {
+            if let Some(item) = self.special_item()? {
+                return Ok(item);
+            }
+            if let Some(scope) = self.scope_word(&token) {
+                self.advance();
+                *sticky = Some(scope);
+                if self.is_word("TRANSACTION") && !matches!(self.peek().kind, Tok::Eq | Tok::Assign) {
+                    return self.set_transaction(Some(scope));
+                }
+            } else if self.is_word("TRANSACTION") {
+                return self.set_transaction(None);
+            }
+        } else if self.is_word("PASSWORD") && next.kind != Tok::Dot {
+            return self.set_password();
+        }
+        let mut name: Ident = self.ident_after_dot()?;
+        while self.eat(Tok::Dot) {
+            let part = self.ident_after_dot()?;
+            name = Ident::from(format!("{name}.{part}"));
+        }
+        self.assign()?;
+        Ok(SetItem::System { scope: *sticky, name, value: self.set_value()? })
+    }
+
+    fn assign(&mut self) -> Rule<()> {
+        if self.eat(Tok::Assign) {
+            return Ok(());
+        }
+        self.expect(Tok::Eq).map(|_| ())
+    }
+
+    /// NAMES, CHARACTER SET, PASSWORD FOR.
+    fn special_item(&mut self) -> Rule<Option<SetItem>> {
+        if self.eat_word("NAMES") {
+            let charset = self.charset_or_default()?;
+            let collation = if self.eat_kw(Kw::COLLATE) { self.charset_or_default()? } else { None };
+            return Ok(Some(SetItem::Names { charset, collation }));
+        }
+        if self.eat_words(&["CHARACTER", "SET"])
+            || self.eat_words(&["CHAR", "SET"])
+            || self.eat_word("CHARSET")
+        {
+            return Ok(Some(SetItem::CharacterSet(self.charset_or_default()?)));
+        }
+        if self.is_word("PASSWORD") {
+            return self.set_password().map(Some);
+        }
+        Ok(None)
+    }
+
+    fn charset_or_default(&mut self) -> Rule<Option<Ident>> {
+        if self.eat_kw(Kw::DEFAULT) { Ok(None) } else { self.charset_name().map(Some) }
+    }
+
+    /// At PASSWORD.
+    fn set_password(&mut self) -> Rule<SetItem> {
+        self.advance();
+        let user = if self.eat_kw(Kw::FOR) { Some(self.user_name()?) } else { None };
+        if self.eat_kw(Kw::TO) {
+            self.expect_word("RANDOM")?;
+            return Ok(SetItem::Password { user, value: PasswordValue::Random });
+        }
+        self.assign()?;
+        let value = if self.is_word("PASSWORD") || self.is_word("OLD_PASSWORD") {
+            self.advance();
+            self.expect(Tok::LParen)?;
+            let text = self.string()?;
+            self.expect(Tok::RParen)?;
+            PasswordValue::Clear(text)
+        } else {
+            PasswordValue::Text(self.string()?)
+        };
+        if self.eat_kw(Kw::REPLACE) {
+            self.string()?;
+        }
+        self.eat_words(&["RETAIN", "CURRENT", "PASSWORD"]);
+        Ok(SetItem::Password { user, value })
+    }
+
+    /// At TRANSACTION.
+    fn set_transaction(&mut self, scope: Option<VarScope>) -> Rule<SetItem> {
+        self.advance();
+        let (mut isolation, mut read_only) = (None, None);
+        loop {
+            if isolation.is_none() && self.eat_words(&["ISOLATION", "LEVEL"]) {
+                isolation = Some(self.isolation()?);
+            } else if read_only.is_none() && self.eat_words(&["READ", "ONLY"]) {
+                read_only = Some(true);
+            } else if read_only.is_none() && self.eat_words(&["READ", "WRITE"]) {
+                read_only = Some(false);
+            } else {
+                return Err(self.error());
+            }
+            if !self.eat(Tok::Comma) {
+                return Ok(SetItem::Transaction { scope, isolation, read_only });
+            }
+        }
+    }
+
+    fn isolation(&mut self) -> Rule<Isolation> {
+        if self.eat_words(&["READ", "UNCOMMITTED"]) {
+            Ok(Isolation::ReadUncommitted)
+        } else if self.eat_words(&["READ", "COMMITTED"]) {
+            Ok(Isolation::ReadCommitted)
+        } else if self.eat_words(&["REPEATABLE", "READ"]) {
+            Ok(Isolation::RepeatableRead)
+        } else if self.eat_word("SERIALIZABLE") {
+            Ok(Isolation::Serializable)
+        } else {
+            Err(self.error())
+        }
+    }
+
+    /// The right side of a system variable's assignment.
+    fn set_value(&mut self) -> Rule<SetValue> {
+        let token = self.token;
+        if token.kind == Tok::Word && self.value_ends_after() {
+            match token.kw {
+                Kw::DEFAULT => {
+                    self.advance();
+                    return Ok(SetValue::Default);
+                }
+                Kw::ON | Kw::ALL | Kw::BINARY | Kw::ROW | Kw::SYSTEM | Kw::FORCE => {
+                    let word = self.ident_of(&token)?;
+                    self.advance();
+                    return Ok(SetValue::Word(word));
+                }
+                _ => {}
+            }
+        }
+        Ok(match self.expr()? {
+            Expr::Column(column) if column.qualifier.is_none() => SetValue::Word(column.name),
+            expr => SetValue::Expr(expr),
+        })
+    }
+
+    fn value_ends_after(&self) -> bool {
+        matches!(self.peek().kind, Tok::Comma | Tok::Semicolon | Tok::Eof)
+    }
+}
