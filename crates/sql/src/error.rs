@@ -171,7 +171,7 @@ pub enum Interrupt {
     Error(SqlError),
     /// Inline mode met a row lock or metadata lock that is taken. Await it, then execute again
     /// from the start; the statement's effects are undone, its locks are kept.
-    LockWait(omnibus_locks::LockTicket),
+    LockWait(omnibus_locks::LockWait),
     /// Too much work or too many waits for inline mode: run it again in `Mode::Blocking`.
     NeedBlocking,
 }

@@ -7,6 +7,8 @@
 pub mod api;
 pub mod catalog;
 pub mod codec;
+mod ddl;
+mod dml;
 pub mod error;
 pub mod expr;
 pub mod functions;
@@ -18,5 +20,6 @@ pub use api::{
     AccessCheck, AllowAll, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, ResultColumn, RowImage, RowSink,
     SessionHost, SessionSettings, VariableScope,
 };
+pub use ddl::{default_text, quote_ident, quote_string, show_create_table, type_text};
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
 pub use session::SessionState;

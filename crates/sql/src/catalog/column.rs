@@ -47,8 +47,18 @@ impl Column {
         use ColumnKind as K;
         matches!(
             self.ty.kind,
-            K::Char | K::VarChar | K::Binary | K::VarBinary | K::TinyText | K::Text | K::MediumText | K::LongText
-                | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob
+            K::Char
+                | K::VarChar
+                | K::Binary
+                | K::VarBinary
+                | K::TinyText
+                | K::Text
+                | K::MediumText
+                | K::LongText
+                | K::TinyBlob
+                | K::Blob
+                | K::MediumBlob
+                | K::LongBlob
         )
     }
 
@@ -59,8 +69,16 @@ impl Column {
         use ColumnKind as K;
         matches!(
             self.ty.kind,
-            K::TinyText | K::Text | K::MediumText | K::LongText | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob
-                | K::Json | K::Geometry
+            K::TinyText
+                | K::Text
+                | K::MediumText
+                | K::LongText
+                | K::TinyBlob
+                | K::Blob
+                | K::MediumBlob
+                | K::LongBlob
+                | K::Json
+                | K::Geometry
         )
     }
 }

@@ -5,6 +5,7 @@
 //! pays no lock per name. Persisted as rows of space 1 (see `persist`), written through the DDL
 //! transaction's own write set.
 
+pub mod charset;
 mod column;
 mod index;
 pub mod persist;
@@ -14,4 +15,4 @@ mod table;
 pub use column::{Column, ColumnDefault};
 pub use index::{Index, IndexKind, IndexPart};
 pub use schema::{Catalog, CatalogCell, Schema};
-pub use table::{Table, TableDef, TableState};
+pub use table::{Table, TableDef, TableState, same_name};

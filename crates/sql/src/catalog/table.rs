@@ -9,7 +9,6 @@ use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
 use omnibus_value::Value;
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -45,7 +44,7 @@ pub struct TableDef {
 #[derive(Debug, Default)]
 pub struct TableState {
     /// The next AUTO_INCREMENT value; 0 = not read from the table yet.
-    pub(crate) auto_increment: Mutex<Option<u64>>,
+    pub(crate) auto_increment: AtomicU64,
     /// The AUTO_INCREMENT value that a committed counter row covers: lower ones may be deleted
     /// without writing a new one.
     pub(crate) auto_covered: AtomicU64,
@@ -64,6 +63,8 @@ pub struct Table {
     pub auto_column: Option<usize>,
     /// Stored rows <-> values.
     pub rows: RowCodec,
+    /// The table as row events describe it.
+    pub binlog: Arc<omnibus_replication::generate::TableDef>,
     /// Keys of each index, as `def.indexes`.
     pub keys: Vec<KeyCodec>,
     /// Columns that the clustered key reads.
@@ -89,6 +90,7 @@ impl Table {
         Table {
             auto_column: def.columns.iter().position(|column| column.auto_increment),
             has_on_update: def.columns.iter().any(|column| column.on_update_now),
+            binlog: Arc::new(binlog_def(&def)),
             rows,
             keys,
             key_columns,
@@ -133,7 +135,7 @@ impl Table {
     ///
     /// # Errors
     /// The stored bytes are damaged.
-    pub fn decode(&self, row: &[u8]) -> SqlResult<Vec<Value>> {
+    pub fn decode(&self, row: &Bytes) -> SqlResult<Vec<Value>> {
         self.rows.decode(row)
     }
 
@@ -141,7 +143,7 @@ impl Table {
     ///
     /// # Errors
     /// The stored bytes are damaged.
-    pub fn decode_into(&self, row: &[u8], values: &mut Vec<Value>) -> SqlResult<()> {
+    pub fn decode_into(&self, row: &Bytes, values: &mut Vec<Value>) -> SqlResult<()> {
         self.rows.decode_into(row, values)
     }
 
@@ -149,7 +151,7 @@ impl Table {
     ///
     /// # Errors
     /// The stored bytes are damaged.
-    pub fn decode_column(&self, row: &[u8], column: usize) -> SqlResult<Value> {
+    pub fn decode_column(&self, row: &Bytes, column: usize) -> SqlResult<Value> {
         self.rows.decode_column(row, column)
     }
 
@@ -185,14 +187,32 @@ impl Table {
         format!("{}.{}", self.def.db, self.def.name)
     }
 
+    /// The clustered key that an entry of index `index` leads to.
+    ///
+    /// # Errors
+    /// The entry is damaged.
+    pub fn clustered_of_entry(&self, index: usize, key: &[u8], value: &[u8]) -> SqlResult<Bytes> {
+        self.keys[index].clustered_of_entry(self.def.indexes[0].space.prefix(), key, value)
+    }
+
     /// The key of the row in the clustered index, made from its stored bytes. Not for tables with
     /// a hidden key.
     ///
     /// # Errors
     /// The stored bytes are damaged.
-    pub fn clustered_key(&self, row: &[u8]) -> SqlResult<Bytes> {
+    pub fn clustered_key(&self, row: &Bytes) -> SqlResult<Bytes> {
         self.keys[0].clustered(&self.rows, row)
     }
+}
+
+fn binlog_def(def: &TableDef) -> omnibus_replication::generate::TableDef {
+    let mut builder =
+        omnibus_replication::generate::TableDef::builder(def.id, def.db.as_bytes(), def.name.as_bytes());
+    for column in &def.columns {
+        builder = builder.column_with(column.name.as_bytes(), &column.ty, column.nullable, !column.invisible);
+    }
+    let parts = def.indexes[0].parts.iter().map(|part| (part.column, part.prefix.unwrap_or(0)));
+    builder.primary_key(parts).build()
 }
 
 /// Column and index names are compared without case.

@@ -3,3 +3,11 @@
 mod state;
 
 pub use state::SessionState;
+
+/// Microseconds since 1970 now. The only clock of the SQL layer.
+#[must_use]
+pub(crate) fn wall_clock_us() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}

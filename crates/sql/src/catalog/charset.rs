@@ -1,0 +1,91 @@
+//! Character sets and collations by id and name, as definitions need them. Thin over
+//! `omnibus_value::collation`.
+
+use bytes::Bytes;
+use omnibus_value::collation::{self, Charset};
+use omnibus_value::{ColumnKind, ColumnType, Value};
+
+/// `collation_server` as compiled in: MySQL 8's utf8mb4_0900_ai_ci where it is known.
+#[must_use]
+pub fn server_default() -> u16 {
+    if collation::by_id(255).is_some() { 255 } else { 45 }
+}
+
+/// The id of a collation's name.
+#[must_use]
+pub fn collation_id(name: &str) -> Option<u16> {
+    collation::by_name(name).map(|found| found.id)
+}
+
+/// The default collation of a character set's name.
+#[must_use]
+pub fn default_collation(charset: &str) -> Option<u16> {
+    let charset = Charset::by_name(charset)?;
+    if charset == Charset::Utf8mb4 { Some(server_default()) } else { Some(charset.default_collation().id) }
+}
+
+/// The binary collation of a collation's character set.
+#[must_use]
+pub fn bin_collation(id: u16) -> u16 {
+    collation::by_id_or_binary(id).charset.bin_collation().id
+}
+
+/// The name of a collation's character set.
+#[must_use]
+pub fn charset_name(id: u16) -> &'static str {
+    collation::by_id_or_binary(id).charset.name()
+}
+
+/// A collation's name.
+#[must_use]
+pub fn collation_name(id: u16) -> &'static str {
+    collation::by_id_or_binary(id).name
+}
+
+/// The most bytes a character takes.
+#[must_use]
+pub fn max_len(id: u16) -> u32 {
+    match collation::by_id_or_binary(id).charset {
+        Charset::Utf8mb4 => 4,
+        Charset::Utf8mb3 => 3,
+        Charset::Binary | Charset::Ascii | Charset::Latin1 => 1,
+    }
+}
+
+/// Whether a column type has a character set that SHOW CREATE TABLE tells.
+#[must_use]
+pub fn is_character(ty: &ColumnType) -> bool {
+    use ColumnKind as K;
+    matches!(
+        ty.kind,
+        K::Char | K::VarChar | K::TinyText | K::Text | K::MediumText | K::LongText | K::Enum | K::Set
+    )
+}
+
+/// Text of a statement in a column's character set.
+#[must_use]
+pub fn from_utf8mb4(text: &Bytes, id: u16) -> Bytes {
+    convert(text, Charset::Utf8mb4, collation::by_id_or_binary(id).charset)
+}
+
+/// Column text as UTF-8.
+#[must_use]
+pub fn to_utf8(text: &Bytes, id: u16) -> String {
+    let text = convert(text, collation::by_id_or_binary(id).charset, Charset::Utf8mb4);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn convert(text: &Bytes, from: Charset, to: Charset) -> Bytes {
+    if from == to || from == Charset::Binary || to == Charset::Binary || text.is_ascii() {
+        return text.clone();
+    }
+    let mut out = Vec::with_capacity(text.len());
+    from.convert(to, text, &mut out);
+    out.into()
+}
+
+/// A value as text, in UTF-8.
+#[must_use]
+pub fn text(value: &Value, ty: &ColumnType) -> String {
+    to_utf8(&value.to_bytes(ty), ty.collation)
+}

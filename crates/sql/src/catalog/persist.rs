@@ -1,0 +1,226 @@
+//! The catalog as rows of space 1.
+//!
+//! | key (after the space) | value |
+//! |---|---|
+//! | `M` | next table id u64, next space id u32 |
+//! | `D` db | default collation u16 |
+//! | `T` table id u64 | see `encode_table` |
+//! | `A` table id u64, counter u64 | empty: the table's AUTO_INCREMENT is at least `counter` |
+//!
+//! Integers in keys are big-endian, in values little-endian. A table's columns and indexes are kept
+//! as the text of SHOW CREATE TABLE: what parses back equal needs no second format. Values begin
+//! with a format version. Written only through a transaction's write set, so a crash loses or
+//! keeps a definition with the transaction that made it.
+
+use super::{Catalog, Schema, Table, TableDef, TableState};
+use crate::ddl;
+use crate::error::{Diagnostics, SqlError, SqlResult};
+use bytes::{Buf, Bytes};
+use omnibus_engine::{Snapshot, SpaceId, Write, WriteSet};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The catalog's space.
+pub const CATALOG_SPACE: SpaceId = SpaceId(1);
+/// The first space of user tables; the ones below are reserved.
+pub const FIRST_SPACE: u32 = 100;
+/// The first table id of user tables.
+pub const FIRST_TABLE: u64 = 100;
+const VERSION: u8 = 1;
+
+fn key(kind: u8, rest: &[u8]) -> Bytes {
+    let mut key = Vec::with_capacity(5 + rest.len());
+    key.extend_from_slice(&CATALOG_SPACE.prefix());
+    key.push(kind);
+    key.extend_from_slice(rest);
+    key.into()
+}
+
+/// The key of a table's counter row.
+#[must_use]
+pub fn counter_key(table: u64, counter: u64) -> Bytes {
+    let mut rest = [0; 16];
+    rest[..8].copy_from_slice(&table.to_be_bytes());
+    rest[8..].copy_from_slice(&counter.to_be_bytes());
+    key(b'A', &rest)
+}
+
+/// All counter rows of a table: the greatest counts.
+#[must_use]
+pub fn counter_range(table: u64) -> (Bytes, Bytes) {
+    (key(b'A', &table.to_be_bytes()), key(b'A', &(table + 1).to_be_bytes()))
+}
+
+/// The counter in a counter row's key.
+#[must_use]
+pub fn counter_value(key: &[u8]) -> u64 {
+    key.get(13..21).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes)
+}
+
+/// Whether a key is the catalog's (and a definition, not a counter).
+#[must_use]
+pub fn is_definition(key: &[u8]) -> bool {
+    key.starts_with(&CATALOG_SPACE.prefix()) && key.get(4) != Some(&b'A')
+}
+
+/// Writes the id counters.
+pub fn put_ids(writes: &mut WriteSet, catalog: &Catalog) {
+    let mut value = vec![VERSION];
+    value.extend_from_slice(&catalog.next_table_id.to_le_bytes());
+    value.extend_from_slice(&catalog.next_space_id.to_le_bytes());
+    writes.put(key(b'M', &[]), value.into());
+}
+
+/// Writes a schema.
+pub fn put_schema(writes: &mut WriteSet, schema: &Schema) {
+    let mut value = vec![VERSION];
+    value.extend_from_slice(&schema.collation.to_le_bytes());
+    writes.put(key(b'D', schema.name.as_bytes()), value.into());
+}
+
+/// Removes a schema.
+pub fn delete_schema(writes: &mut WriteSet, name: &str) {
+    writes.delete(key(b'D', name.as_bytes()));
+}
+
+/// Writes a table.
+pub fn put_table(writes: &mut WriteSet, def: &TableDef) {
+    writes.put(key(b'T', &def.id.to_be_bytes()), encode_table(def).into());
+}
+
+/// Removes a table.
+pub fn delete_table(writes: &mut WriteSet, id: u64) {
+    writes.delete(key(b'T', &id.to_be_bytes()));
+}
+
+/// Version, creation time u64, schema name and statement text (u32 length each), then the spaces of
+/// the indexes in order (u16 count, u32 each).
+fn encode_table(def: &TableDef) -> Vec<u8> {
+    let text = ddl::show_create_table(def, 0);
+    let mut out = vec![VERSION];
+    out.extend_from_slice(&def.created.to_le_bytes());
+    for part in [def.db.as_bytes(), text.as_bytes()] {
+        out.extend_from_slice(&(part.len() as u32).to_le_bytes());
+        out.extend_from_slice(part);
+    }
+    out.extend_from_slice(&(def.indexes.len() as u16).to_le_bytes());
+    for index in &def.indexes {
+        out.extend_from_slice(&index.space.0.to_le_bytes());
+    }
+    out
+}
+
+fn damaged(what: &str) -> SqlError {
+    tracing::error!(what, "the stored catalog is damaged");
+    SqlError::internal(format!("the stored catalog is damaged: {what}"))
+}
+
+fn decode_table(id: u64, mut value: &[u8]) -> SqlResult<TableDef> {
+    let bad = || damaged("table row");
+    if value.try_get_u8().map_err(|_| bad())? != VERSION {
+        return Err(damaged("table row of an unknown version"));
+    }
+    let created = value.try_get_u64_le().map_err(|_| bad())?;
+    let db = take_text(&mut value)?;
+    let text = take_text(&mut value)?;
+    let mut def = ddl::parse_definition(&db, &text, created)?;
+    def.id = id;
+    let count = usize::from(value.try_get_u16_le().map_err(|_| bad())?);
+    if count != def.indexes.len() {
+        return Err(damaged("number of indexes"));
+    }
+    for index in &mut def.indexes {
+        index.space = SpaceId(value.try_get_u32_le().map_err(|_| bad())?);
+    }
+    Ok(def)
+}
+
+fn take_text(value: &mut &[u8]) -> SqlResult<String> {
+    let length = value.try_get_u32_le().map_err(|_| damaged("text length"))? as usize;
+    if value.len() < length {
+        return Err(damaged("text length"));
+    }
+    let (text, rest) = value.split_at(length);
+    *value = rest;
+    String::from_utf8(text.to_vec()).map_err(|_| damaged("text"))
+}
+
+/// Reads the whole catalog.
+///
+/// # Errors
+/// The engine, or damage.
+pub fn load(snapshot: &dyn Snapshot) -> SqlResult<Catalog> {
+    let mut catalog =
+        Catalog { version: 1, next_table_id: FIRST_TABLE, next_space_id: FIRST_SPACE, ..Catalog::default() };
+    let from = key(0, &[]);
+    let to = SpaceId(CATALOG_SPACE.0 + 1).prefix();
+    // `D` sorts before `T`, so schemas are there when their tables come.
+    for pair in snapshot.scan(Bound::Included(&from), Bound::Excluded(&to), false) {
+        let (key, value) = pair?;
+        apply(&mut catalog, &key, &Some(value))?;
+    }
+    Ok(catalog)
+}
+
+/// Applies one catalog row to the catalog in memory. Counter rows mean nothing here.
+///
+/// # Errors
+/// Damage.
+pub fn apply(catalog: &mut Catalog, key: &[u8], write: &Write) -> SqlResult<()> {
+    let (Some(kind), Some(rest)) = (key.get(4), key.get(5..)) else { return Err(damaged("short key")) };
+    match (kind, write) {
+        (b'M', Some(value)) => {
+            let mut value = &value[..];
+            let bad = |_| damaged("id row");
+            if value.try_get_u8().map_err(bad)? != VERSION {
+                return Err(damaged("id row of an unknown version"));
+            }
+            catalog.next_table_id = value.try_get_u64_le().map_err(bad)?;
+            catalog.next_space_id = value.try_get_u32_le().map_err(bad)?;
+        }
+        (b'D', write) => apply_schema(catalog, rest, write)?,
+        (b'T', write) => {
+            let id = u64::from_be_bytes(rest.try_into().map_err(|_| damaged("table key"))?);
+            apply_table(catalog, id, write)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn apply_schema(catalog: &mut Catalog, name: &[u8], write: &Write) -> SqlResult<()> {
+    let name: Arc<str> = Arc::from(std::str::from_utf8(name).map_err(|_| damaged("schema name"))?);
+    let Some(value) = write else {
+        catalog.schemas.remove(&name);
+        return Ok(());
+    };
+    let collation = value.get(1..3).and_then(|bytes| bytes.try_into().ok()).map(u16::from_le_bytes);
+    let collation = collation.ok_or_else(|| damaged("schema row"))?;
+    match catalog.schemas.get_mut(&name) {
+        Some(schema) => Arc::make_mut(schema).collation = collation,
+        None => {
+            let schema = Schema { name: name.clone(), collation, tables: BTreeMap::new() };
+            catalog.schemas.insert(name, Arc::new(schema));
+        }
+    }
+    Ok(())
+}
+
+fn apply_table(catalog: &mut Catalog, id: u64, write: &Write) -> SqlResult<()> {
+    let old = catalog.tables().find(|table| table.def.id == id).cloned();
+    if let Some(old) = &old {
+        catalog.remove_table(&old.def.db, &old.def.name);
+    }
+    if let Some(value) = write {
+        let def = decode_table(id, value)?;
+        let state = old.map_or_else(|| Arc::new(TableState::default()), |old| old.state.clone());
+        catalog.put_table(Arc::new(Table::new(def, state)));
+    }
+    Ok(())
+}
+
+/// A definition's text is parsed as if by a session without quirks.
+pub(crate) fn quiet() -> Diagnostics {
+    Diagnostics::default()
+}

@@ -1,0 +1,176 @@
+//! Index keys.
+//!
+//! Column encodings (`omnibus_value::key`) are prefix-free and compare as the column's collation
+//! does, so keys can be joined and cut apart without knowing the columns behind.
+
+use super::RowCodec;
+use crate::catalog::{IndexKind, TableDef};
+use crate::error::{SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_value::{ColumnType, Value};
+
+/// An index entry of one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Full key.
+    pub key: Bytes,
+    /// Stored value.
+    pub value: Bytes,
+    /// Whether a second row must not have this key.
+    pub unique: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    column: usize,
+    ty: ColumnType,
+    descending: bool,
+    prefix: Option<u32>,
+}
+
+/// How keys of one index are made.
+#[derive(Clone, Debug)]
+pub struct KeyCodec {
+    space: [u8; 4],
+    parts: Vec<Part>,
+    clustered: bool,
+    unique: bool,
+    /// Bit n % 64 is set if column n is a part.
+    columns: u64,
+}
+
+/// The clustered key follows in the value.
+const IN_VALUE: u8 = 1;
+/// The clustered key is the end of the key; its length follows, 2 bytes little-endian.
+const IN_KEY: u8 = 0;
+
+impl KeyCodec {
+    /// For index `at` of a definition.
+    #[must_use]
+    pub fn new(def: &TableDef, at: usize) -> KeyCodec {
+        let index = &def.indexes[at];
+        let parts: Vec<Part> = index
+            .parts
+            .iter()
+            .map(|part| Part {
+                column: part.column,
+                ty: def.columns[part.column].ty.clone(),
+                descending: part.descending,
+                prefix: part.prefix,
+            })
+            .collect();
+        KeyCodec {
+            space: index.space.prefix(),
+            columns: parts.iter().fold(0, |bits, part| bits | 1 << (part.column % 64)),
+            parts,
+            clustered: index.clustered,
+            unique: index.kind != IndexKind::Plain,
+        }
+    }
+
+    /// Whether a change of these columns (bit n % 64) may change keys.
+    #[must_use]
+    pub fn reads(&self, changed: u64) -> bool {
+        self.columns & changed != 0
+    }
+
+    /// The space and the encoding of the leading values.
+    #[must_use]
+    pub fn prefix(&self, values: &[Value]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(4 + 12 * values.len());
+        out.extend_from_slice(&self.space);
+        for (part, value) in self.parts.iter().zip(values) {
+            part.encode(value, &mut out);
+        }
+        out
+    }
+
+    /// A clustered key with a hidden row id.
+    #[must_use]
+    pub fn hidden(&self, id: u64) -> Bytes {
+        let mut out = Vec::with_capacity(12);
+        out.extend_from_slice(&self.space);
+        out.extend_from_slice(&id.to_be_bytes());
+        out.into()
+    }
+
+    /// The entry of a row, given all its values and its full clustered key (unused for the
+    /// clustered index itself).
+    #[must_use]
+    pub fn entry(&self, values: &[Value], clustered: &[u8]) -> Entry {
+        let suffix = clustered.get(4..).unwrap_or_default();
+        let mut out = Vec::with_capacity(4 + 12 * self.parts.len() + suffix.len());
+        out.extend_from_slice(&self.space);
+        let mut null = false;
+        for part in &self.parts {
+            let value = &values[part.column];
+            null |= matches!(value, Value::Null);
+            part.encode(value, &mut out);
+        }
+        if self.clustered {
+            return Entry { key: out.into(), value: Bytes::new(), unique: true };
+        }
+        if self.unique && !null {
+            let mut value = Vec::with_capacity(1 + suffix.len());
+            value.push(IN_VALUE);
+            value.extend_from_slice(suffix);
+            return Entry { key: out.into(), value: value.into(), unique: true };
+        }
+        out.extend_from_slice(suffix);
+        let length = (suffix.len() as u16).to_le_bytes();
+        // Most clustered keys are a BIGINT, an INT or the hidden id: no allocation for those.
+        let value = match suffix.len() {
+            5 => Bytes::from_static(&[IN_KEY, 5, 0]),
+            8 => Bytes::from_static(&[IN_KEY, 8, 0]),
+            9 => Bytes::from_static(&[IN_KEY, 9, 0]),
+            _ => Bytes::copy_from_slice(&[IN_KEY, length[0], length[1]]),
+        };
+        Entry { key: out.into(), value, unique: false }
+    }
+
+    /// The key of a stored row in this, the clustered index.
+    ///
+    /// # Errors
+    /// The row is damaged.
+    pub fn clustered(&self, rows: &RowCodec, row: &Bytes) -> SqlResult<Bytes> {
+        let mut out = Vec::with_capacity(4 + 12 * self.parts.len());
+        out.extend_from_slice(&self.space);
+        for part in &self.parts {
+            part.encode(&rows.decode_column(row, part.column)?, &mut out);
+        }
+        Ok(out.into())
+    }
+}
+
+impl KeyCodec {
+    /// The clustered key without its space that an entry of this index leads to.
+    fn suffix<'a>(key: &'a [u8], value: &'a [u8]) -> Option<&'a [u8]> {
+        match value {
+            [IN_VALUE, suffix @ ..] => Some(suffix),
+            [IN_KEY, low, high] => {
+                let length = usize::from(u16::from_le_bytes([*low, *high]));
+                key.get(key.len().checked_sub(length)?..)
+            }
+            _ => None,
+        }
+    }
+
+    /// The full clustered key that an entry of this index leads to; `space` is the clustered one's.
+    ///
+    /// # Errors
+    /// The entry is damaged.
+    pub fn clustered_of_entry(&self, space: [u8; 4], key: &[u8], value: &[u8]) -> SqlResult<Bytes> {
+        let suffix = KeyCodec::suffix(key, value)
+            .ok_or_else(|| SqlError::new(1034, b"HY000", "Incorrect index entry: no row key"))?;
+        let mut out = Vec::with_capacity(4 + suffix.len());
+        out.extend_from_slice(&space);
+        out.extend_from_slice(suffix);
+        Ok(out.into())
+    }
+}
+
+impl Part {
+    fn encode(&self, value: &Value, out: &mut Vec<u8>) {
+        omnibus_value::key::encode(value, &self.ty, self.prefix, self.descending, out);
+    }
+}

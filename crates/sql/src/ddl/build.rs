@@ -1,0 +1,265 @@
+//! From a CREATE TABLE tree to a table definition. Pure but for the id source.
+//!
+//! ALTER TABLE uses it too: it edits the tree of the stored definition and builds it again. The
+//! catalog does so at start for every stored table.
+
+use super::defaults;
+use super::keys;
+use super::types::{column_type, pick_collation};
+use crate::catalog::{Column, ColumnDefault, TableDef, same_name};
+use crate::error::{Diagnostics, SqlError, SqlResult};
+use omnibus_engine::SpaceId;
+use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, TableOption, TypeName};
+use omnibus_value::{ColumnKind, Value};
+use std::sync::Arc;
+
+/// The engine's name as SHOW CREATE TABLE tells it.
+pub(crate) const DEFAULT_ENGINE: &str = "InnoDB";
+const MAX_COLUMNS: usize = 1017;
+const MAX_IDENT: usize = 64;
+
+/// Hands out ids that are never reused.
+pub(crate) struct Ids<'a> {
+    /// The next table id.
+    pub table: &'a mut u64,
+    /// The next space id.
+    pub space: &'a mut u32,
+}
+
+impl Ids<'_> {
+    pub(crate) fn table(&mut self) -> u64 {
+        *self.table += 1;
+        *self.table - 1
+    }
+
+    pub(crate) fn space(&mut self) -> SpaceId {
+        *self.space += 1;
+        SpaceId(*self.space - 1)
+    }
+}
+
+/// What a statement asks for, besides the tree.
+pub(crate) struct BuildContext<'a> {
+    pub db: &'a str,
+    pub default_collation: u16,
+    pub strict: bool,
+    pub no_engine_substitution: bool,
+    pub created: u64,
+    pub diagnostics: &'a mut Diagnostics,
+}
+
+/// A built table and the AUTO_INCREMENT option, if there was one.
+pub(crate) struct Built {
+    pub def: TableDef,
+    pub auto_increment: Option<u64>,
+}
+
+/// Builds a definition; every index gets a new space.
+pub(crate) fn build_table(
+    tree: &CreateTable,
+    context: &mut BuildContext<'_>,
+    ids: &mut Ids<'_>,
+) -> SqlResult<Built> {
+    refuse_unsupported(tree)?;
+    check_name(&tree.name.name)?;
+    let options = table_options(tree, context)?;
+    let mut columns = Vec::with_capacity(tree.columns.len());
+    for column in &tree.columns {
+        if columns.iter().any(|other: &Column| same_name(&other.name, &column.name)) {
+            return Err(SqlError::dup_fieldname(&column.name));
+        }
+        columns.push(build_column(column, options.collation, context)?);
+    }
+    if columns.is_empty() {
+        return Err(SqlError::table_must_have_columns());
+    }
+    if columns.len() > MAX_COLUMNS {
+        return Err(SqlError::too_many_fields());
+    }
+    let indexes = keys::build_indexes(tree, &mut columns, ids)?;
+    for (column, tree) in columns.iter_mut().zip(&tree.columns) {
+        finish_default(column, tree)?;
+    }
+    check_auto_column(&columns, &indexes)?;
+    check_row_size(&columns)?;
+    let hidden_key = indexes[0].parts.is_empty();
+    let def = TableDef {
+        id: ids.table(),
+        db: Arc::from(context.db),
+        name: Arc::from(tree.name.name.as_str()),
+        columns,
+        indexes,
+        hidden_key,
+        collation: options.collation,
+        comment: options.comment,
+        engine: Arc::from(DEFAULT_ENGINE),
+        options: options.rest,
+        created: context.created,
+    };
+    Ok(Built { def, auto_increment: options.auto_increment })
+}
+
+fn refuse_unsupported(tree: &CreateTable) -> SqlResult<()> {
+    let what = if tree.temporary {
+        "CREATE TEMPORARY TABLE"
+    } else if !tree.foreign_keys.is_empty() {
+        "FOREIGN KEY"
+    } else if tree.partition.is_some() {
+        "PARTITION BY"
+    } else if !tree.checks.is_empty() || tree.columns.iter().any(|column| !column.checks.is_empty()) {
+        "CHECK constraints"
+    } else if tree.columns.iter().any(|column| column.generated.is_some()) {
+        "generated columns"
+    } else {
+        return Ok(());
+    };
+    Err(SqlError::not_supported_yet(what))
+}
+
+/// Identifiers have at most 64 characters.
+pub(crate) fn check_name(name: &str) -> SqlResult<()> {
+    if name.chars().count() > MAX_IDENT {
+        return Err(SqlError::too_long_ident(name));
+    }
+    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+        return Err(SqlError::wrong_table_name(name));
+    }
+    Ok(())
+}
+
+struct Options {
+    collation: u16,
+    comment: Arc<str>,
+    auto_increment: Option<u64>,
+    rest: Vec<Arc<str>>,
+}
+
+fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResult<Options> {
+    let mut options = Options {
+        collation: context.default_collation,
+        comment: Arc::from(""),
+        auto_increment: None,
+        rest: Vec::new(),
+    };
+    let (mut charset, mut collation): (Option<&Ident>, Option<&Ident>) = (None, None);
+    for option in &tree.options {
+        match option {
+            TableOption::Engine(name) => check_engine(name, &tree.name.name, context)?,
+            TableOption::Charset(name) => charset = Some(name).filter(|name| !name.is("default")),
+            TableOption::Collate(name) => collation = Some(name).filter(|name| !name.is("default")),
+            TableOption::Comment(text) => options.comment = Arc::from(&*String::from_utf8_lossy(text)),
+            TableOption::AutoIncrement(value) => options.auto_increment = Some(*value),
+            TableOption::RowFormat(name) if name.is("default") => {}
+            TableOption::RowFormat(name) => {
+                options.rest.push(format!("ROW_FORMAT={}", name.to_uppercase()).into())
+            }
+            TableOption::KeyBlockSize(size) => options.rest.push(format!("KEY_BLOCK_SIZE={size}").into()),
+            TableOption::Other { .. } => {}
+        }
+    }
+    if let Some(id) = pick_collation(charset, collation)? {
+        options.collation = id;
+    }
+    if options.comment.chars().count() > 2048 {
+        return Err(SqlError::new(
+            1628,
+            b"HY000",
+            format!("Comment for table '{}' is too long (max = 2048)", tree.name.name),
+        ));
+    }
+    Ok(options)
+}
+
+/// ENGINE= : everything is the default engine, with a note where that is not what was asked for.
+pub(crate) fn check_engine(name: &Ident, table: &str, context: &mut BuildContext<'_>) -> SqlResult<()> {
+    const SILENT: [&str; 3] = ["innodb", "omnibus", "lsm"];
+    const KNOWN: [&str; 10] =
+        ["myisam", "aria", "memory", "heap", "rocksdb", "tokudb", "csv", "archive", "blackhole", "merge"];
+    if SILENT.iter().any(|engine| name.is(engine)) {
+        return Ok(());
+    }
+    if !KNOWN.iter().any(|engine| name.is(engine)) {
+        if context.no_engine_substitution {
+            return Err(SqlError::unknown_storage_engine(name));
+        }
+        context.diagnostics.warn(SqlError::unknown_storage_engine(name));
+    }
+    context.diagnostics.note(SqlError::warn_using_other_handler(DEFAULT_ENGINE, table));
+    Ok(())
+}
+
+fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>) -> SqlResult<Column> {
+    if tree.name.chars().count() > MAX_IDENT {
+        return Err(SqlError::too_long_ident(&tree.name));
+    }
+    if tree.name.is_empty() || tree.name.ends_with(' ') {
+        return Err(SqlError::new(1166, b"42000", format!("Incorrect column name '{}'", tree.name)));
+    }
+    let (ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation)?;
+    let serial = tree.ty.name == TypeName::Serial;
+    let mut column = Column {
+        name: Arc::from(tree.name.as_str()),
+        ty,
+        nullable: tree.nullable.unwrap_or(true) && !serial && !tree.primary_key,
+        default: ColumnDefault::None,
+        on_update_now: tree.on_update.is_some(),
+        auto_increment: tree.auto_increment || serial,
+        invisible: tree.invisible.unwrap_or(false),
+        comment: Arc::from(&*String::from_utf8_lossy(tree.comment.as_deref().unwrap_or_default())),
+        explicit_collation,
+    };
+    if tree.primary_key && tree.nullable == Some(true) {
+        return Err(SqlError::primary_cant_have_null());
+    }
+    if let Some(digits) = tree.on_update
+        && (!matches!(column.ty.kind, ColumnKind::DateTime | ColumnKind::Timestamp)
+            || digits != column.ty.decimals)
+    {
+        return Err(SqlError::new(
+            1294,
+            b"HY000",
+            format!("Invalid ON UPDATE clause for '{}' column", column.name),
+        ));
+    }
+    if let Some(default) = &tree.default {
+        if column.auto_increment {
+            return Err(SqlError::invalid_default(&column.name));
+        }
+        column.default = defaults::build(&column, default, context.strict)?;
+    }
+    Ok(column)
+}
+
+/// Nullable columns without a clause default to NULL; NOT NULL ones must not have DEFAULT NULL.
+/// Runs after the keys, because PRIMARY KEY makes its columns NOT NULL.
+fn finish_default(column: &mut Column, tree: &ColumnDef) -> SqlResult<()> {
+    match (&column.default, column.nullable) {
+        (ColumnDefault::None, true) => column.default = ColumnDefault::Value(Value::Null),
+        (ColumnDefault::Value(Value::Null), false) if tree.default.is_some() => {
+            return Err(SqlError::invalid_default(&column.name));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn check_auto_column(columns: &[Column], indexes: &[crate::catalog::Index]) -> SqlResult<()> {
+    use ColumnKind as K;
+    let mut autos = columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
+    let Some((at, column)) = autos.next() else { return Ok(()) };
+    let keyed = indexes.iter().any(|index| index.parts.first().is_some_and(|part| part.column == at));
+    if autos.next().is_some() || !keyed {
+        return Err(SqlError::wrong_auto_key());
+    }
+    let numeric = matches!(
+        column.ty.kind,
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Float | K::Double
+    );
+    if numeric { Ok(()) } else { Err(SqlError::wrong_field_spec(&column.name)) }
+}
+
+/// MySQL's limit on what a row may take outside of blobs.
+fn check_row_size(columns: &[Column]) -> SqlResult<()> {
+    let size: u64 = columns.iter().map(|column| u64::from(keys::stored_len(&column.ty))).sum();
+    if size > 65_535 { Err(SqlError::too_big_rowsize(65_535)) } else { Ok(()) }
+}

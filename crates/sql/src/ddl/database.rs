@@ -1,0 +1,96 @@
+//! CREATE, ALTER and DROP DATABASE.
+
+use super::build::check_name;
+use super::exec::{Ddl, spaces};
+use super::types::pick_collation;
+use crate::api::{Outcome, Priv};
+use crate::catalog::{Schema, persist};
+use crate::error::{ExecResult, SqlError};
+use omnibus_parser::ast::{AlterDatabase, CreateDatabase};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Schemas that only the server itself may make or drop.
+fn is_system(name: &str) -> bool {
+    ["information_schema", "performance_schema", "sys"].iter().any(|system| name.eq_ignore_ascii_case(system))
+}
+
+impl Ddl<'_> {
+    /// CREATE DATABASE.
+    pub(crate) fn create_database(&mut self, tree: &CreateDatabase) -> ExecResult<Outcome> {
+        let name = tree.name.as_str();
+        check_name(name).map_err(|_| SqlError::wrong_db_name(name))?;
+        self.check(name, None, Priv::Create)?;
+        if is_system(name) {
+            return Err(SqlError::dbaccess_denied(&self.state.user, &self.state.host_name, name).into());
+        }
+        let mut change = self.begin()?;
+        if change.next.schemas.contains_key(name) {
+            if tree.if_not_exists {
+                self.state.diagnostics.note(SqlError::db_create_exists(name));
+                self.trx.rollback();
+                return Ok(Outcome { affected: 1, ..Outcome::ok() });
+            }
+            return Err(SqlError::db_create_exists(name).into());
+        }
+        let picked = pick_collation(tree.options.charset.as_ref(), tree.options.collation.as_ref())?;
+        let schema = Schema {
+            name: Arc::from(name),
+            collation: picked.unwrap_or_else(|| self.server_collation()),
+            tables: BTreeMap::new(),
+        };
+        persist::put_schema(self.trx.writes_mut(), &schema);
+        change.next.schemas.insert(schema.name.clone(), Arc::new(schema));
+        change.affected = 1;
+        self.commit(change)
+    }
+
+    /// ALTER DATABASE.
+    pub(crate) fn alter_database(&mut self, tree: &AlterDatabase) -> ExecResult<Outcome> {
+        let current = self.state.database.clone();
+        let name =
+            tree.name.as_ref().map(|name| name.to_string()).or_else(|| current.map(|name| name.to_string()));
+        let name = name.ok_or_else(SqlError::no_db)?;
+        self.check(&name, None, Priv::Alter)?;
+        let mut change = self.begin()?;
+        change.next.schema(&name)?;
+        let picked = pick_collation(tree.options.charset.as_ref(), tree.options.collation.as_ref())?;
+        if let (Some(collation), Some(schema)) = (picked, change.next.schemas.get_mut(&*name)) {
+            let schema = Arc::make_mut(schema);
+            schema.collation = collation;
+            persist::put_schema(self.trx.writes_mut(), schema);
+        }
+        change.affected = 1;
+        self.commit(change)
+    }
+
+    /// DROP DATABASE: its tables go with it.
+    pub(crate) fn drop_database(&mut self, name: &str, if_exists: bool) -> ExecResult<Outcome> {
+        self.check(name, None, Priv::Drop)?;
+        if is_system(name) || name == "mysql" {
+            return Err(SqlError::dbaccess_denied(&self.state.user, &self.state.host_name, name).into());
+        }
+        let mut change = self.begin()?;
+        let Some(schema) = change.next.schemas.remove(name) else {
+            if if_exists {
+                self.state.diagnostics.note(SqlError::db_drop_exists(name));
+                self.trx.rollback();
+                return Ok(Outcome::ok());
+            }
+            return Err(SqlError::db_drop_exists(name).into());
+        };
+        for table in schema.tables.values() {
+            self.lock(table)?;
+            self.forget_table(table);
+            change.dropped.extend(spaces(table));
+            change.stale.push(table.clone());
+        }
+        persist::delete_schema(self.trx.writes_mut(), name);
+        change.affected = schema.tables.len() as u64;
+        let outcome = self.commit(change)?;
+        if self.state.database.as_deref() == Some(name) {
+            self.state.database = None;
+        }
+        Ok(outcome)
+    }
+}

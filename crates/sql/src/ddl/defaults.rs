@@ -1,0 +1,91 @@
+//! DEFAULT clauses: constants are cast to the column's type once, here.
+
+use crate::catalog::{Column, ColumnDefault};
+use crate::error::{SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_parser::ast::{DefaultValue, Expr, Literal, UnaryOp};
+use omnibus_value::decimal::Decimal;
+use omnibus_value::{ColumnKind, Value};
+
+/// The default that a clause gives a column.
+pub(crate) fn build(column: &Column, default: &DefaultValue, strict: bool) -> SqlResult<ColumnDefault> {
+    let bad = || SqlError::invalid_default(&column.name);
+    let expr = match default {
+        DefaultValue::Value(expr) => expr,
+        DefaultValue::Expression(expr) if constant(expr).is_some() && !column.is_blob() => expr,
+        DefaultValue::Expression(_) => return Err(SqlError::not_supported_yet("DEFAULT (expression)")),
+    };
+    if let Expr::Function(call) = expr {
+        let temporal = matches!(column.ty.kind, ColumnKind::DateTime | ColumnKind::Timestamp);
+        let digits = match call.args.as_slice() {
+            [] => 0,
+            [Expr::Literal(Literal::Int(digits))] => *digits,
+            _ => return Err(bad()),
+        };
+        if !call.name.is("now") || !temporal || digits != u64::from(column.ty.decimals) {
+            return Err(bad());
+        }
+        return Ok(ColumnDefault::CurrentTimestamp);
+    }
+    let value = constant(expr).ok_or_else(bad)?;
+    if matches!(value, Value::Null) {
+        return Ok(ColumnDefault::Value(Value::Null));
+    }
+    if column.is_blob() {
+        return Err(SqlError::blob_cant_have_default(&column.name));
+    }
+    let value = match (&value, column.ty.kind) {
+        // Bits of a BIT column are a number, however they were written.
+        (Value::Bytes(bytes), ColumnKind::Bit) if is_bits(expr) => Value::UInt(bytes_number(bytes)),
+        _ => value,
+    };
+    let cast = crate::dml::cast::store(value, column, strict).map_err(|_| bad())?;
+    Ok(ColumnDefault::Value(cast))
+}
+
+fn is_bits(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(Literal::Bit(_) | Literal::Hex(_)))
+}
+
+fn bytes_number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// The value of a literal, signed or not; `None` for anything else.
+pub(crate) fn constant(expr: &Expr) -> Option<Value> {
+    match expr {
+        Expr::Literal(literal) => literal_value(literal),
+        Expr::Unary { op: UnaryOp::Plus, expr } => constant(expr),
+        Expr::Unary { op: UnaryOp::Minus, expr } => match constant(expr)? {
+            Value::Int(value) => Some(Value::Int(value.checked_neg()?)),
+            Value::UInt(value) if value == 1 << 63 => Some(Value::Int(i64::MIN)),
+            Value::Double(value) => Some(Value::Double(-value)),
+            Value::Decimal(_) => match &**expr {
+                Expr::Literal(Literal::Decimal(text)) => {
+                    let text = [b"-", &text[..]].concat();
+                    Some(Value::Decimal(Decimal::parse(&text).value))
+                }
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn literal_value(literal: &Literal) -> Option<Value> {
+    Some(match literal {
+        Literal::Null => Value::Null,
+        Literal::True => Value::Int(1),
+        Literal::False => Value::Int(0),
+        Literal::Int(value) => i64::try_from(*value).map_or(Value::UInt(*value), Value::Int),
+        Literal::Decimal(text) => Value::Decimal(Decimal::parse(text).value),
+        Literal::Float(value) => Value::Double(*value),
+        Literal::Str(text) | Literal::National(text) | Literal::Hex(text) | Literal::Bit(text) => {
+            Value::Bytes(text.clone())
+        }
+        Literal::Date(text) | Literal::Time(text) | Literal::Timestamp(text) => {
+            Value::Bytes(Bytes::clone(text))
+        }
+    })
+}

@@ -1,0 +1,241 @@
+//! Running a definition statement: one transaction of its own, one at a time in the whole server.
+//!
+//! Order: the global DDL lock, exclusive table locks, the new catalog built beside the current one,
+//! private events (what recovery needs) and the QUERY event in the trx cache, commit. The new
+//! catalog is published when the commit has its place in the order, before the locks go, so nobody
+//! can use a table by a definition that is not current. Runs in blocking mode only.
+
+use super::build::{BuildContext, Ids};
+use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
+use crate::catalog::{Catalog, Schema, Table, charset, persist};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::session::SessionState;
+use crate::store::{StatementInfo, Trx, private_event, write_set_event};
+use omnibus_engine::{CommitNo, SpaceId};
+use omnibus_format::private;
+use omnibus_locks::TableMode;
+use omnibus_parser::ast::ObjectName;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The lock that makes DDL statements wait for each other; no table has this id.
+const DDL_LOCK: u64 = 0;
+/// Bytes of pairs that one private write-set event may hold.
+const WRITE_SET_EVENT: usize = 1 << 20;
+
+/// Something to run when the commit has its place.
+pub(super) type Hook = Box<dyn FnOnce(CommitNo) + Send>;
+
+/// A running definition statement.
+pub(crate) struct Ddl<'a> {
+    pub trx: &'a mut Trx,
+    pub state: &'a mut SessionState,
+    pub access: &'a dyn AccessCheck,
+    pub sql: &'a [u8],
+}
+
+/// What a statement makes of the catalog.
+#[derive(Default)]
+pub(super) struct Change {
+    /// The catalog to be.
+    pub next: Catalog,
+    /// Definitions that end.
+    pub stale: Vec<Arc<Table>>,
+    /// Definitions whose contents no older snapshot can read.
+    pub fresh: Vec<Arc<Table>>,
+    /// Spaces that end.
+    pub dropped: Vec<SpaceId>,
+    /// Indexes that recovery builds from the table: table id, space.
+    pub built: Vec<(u64, SpaceId)>,
+    /// Anything else.
+    pub hooks: Vec<Hook>,
+    /// Rows affected, for the reply.
+    pub affected: u64,
+}
+
+impl Ddl<'_> {
+    /// Waits for other definition statements and gives the catalog to change.
+    pub(super) fn begin(&mut self) -> ExecResult<Change> {
+        let locks = self.trx.lock_handle_owner();
+        let request = locks.lock_table(DDL_LOCK, TableMode::Exclusive);
+        self.trx.await_table_lock(request)?;
+        let mut next = Catalog::clone(&self.trx.shared().catalog.load());
+        next.version += 1;
+        Ok(Change { next, ..Change::default() })
+    }
+
+    /// Locks a table that exists against everybody.
+    pub(super) fn lock(&mut self, table: &Arc<Table>) -> ExecResult<()> {
+        let request = self.trx.lock_handle_owner().lock_table(table.def.id, TableMode::Exclusive);
+        self.trx.await_table_lock(request)?;
+        Ok(())
+    }
+
+    /// The schema that a name means.
+    pub(super) fn schema_of(&self, name: &ObjectName) -> SqlResult<String> {
+        match (&name.schema, &self.state.database) {
+            (Some(schema), _) => Ok(schema.to_string()),
+            (None, Some(current)) => Ok(current.to_string()),
+            (None, None) => Err(SqlError::no_db()),
+        }
+    }
+
+    pub(super) fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()> {
+        self.access.check(db, table, privilege)
+    }
+
+    /// What table definitions are built in.
+    pub(super) fn build_context<'c>(&'c mut self, db: &'c str, schema: &Schema) -> BuildContext<'c> {
+        BuildContext {
+            db,
+            default_collation: schema.collation,
+            strict: self.state.settings.strict(),
+            no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
+            created: (self.state.now_us / 1_000_000) as u64,
+            diagnostics: &mut self.state.diagnostics,
+        }
+    }
+
+    /// The default collation where nothing else says.
+    pub(super) fn server_collation(&self) -> u16 {
+        match self.state.settings.collation_server {
+            id if charset::collation_name(id) != "binary" || id == 63 => id,
+            _ => charset::server_default(),
+        }
+    }
+
+    /// Makes the ids handed out so far durable, so that a crash while an index is being loaded into
+    /// a space cannot lead to the space being used again.
+    pub(super) fn reserve_ids(&mut self, change: &mut Change) -> ExecResult<()> {
+        let mut current = Catalog::clone(&self.trx.shared().catalog.load());
+        current.next_table_id = change.next.next_table_id;
+        current.next_space_id = change.next.next_space_id;
+        let current = Arc::new(current);
+        self.trx.reserve_ids(&current).map_err(Into::into)
+    }
+
+    /// Commits. The reply must wait for the ticket in the outcome.
+    pub(super) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
+        persist::put_ids(self.trx.writes_mut(), &change.next);
+        self.log(&change)?;
+        let logged = self.state.settings.sql_log_bin;
+        let shared = self.trx.shared().clone();
+        let next = Arc::new(std::mem::take(&mut change.next));
+        let affected = change.affected;
+        let now_us = crate::session::wall_clock_us();
+        let ticket = self.trx.commit_ddl(logged, now_us, move |no| {
+            for table in &change.fresh {
+                table.valid_from.store(no.0, Ordering::Release);
+            }
+            for hook in change.hooks {
+                hook(no);
+            }
+            shared.catalog.store(next);
+            for table in &change.stale {
+                table.stale.store(true, Ordering::Release);
+            }
+            for space in change.dropped {
+                shared.port.engine().drop_space(space, no);
+            }
+        });
+        Ok(Outcome { affected, wait: Some(ticket), ..Outcome::ok() })
+    }
+
+    /// Private events first: a DDL's QUERY event is the end of its transaction.
+    fn log(&mut self, change: &Change) -> SqlResult<()> {
+        let state = &mut *self.state;
+        let database = state.database.clone().unwrap_or_else(|| Arc::from(""));
+        let info = StatementInfo {
+            settings: &state.settings,
+            database: &database,
+            sql: self.sql,
+            timestamp: (state.now_us / 1_000_000) as u32,
+            connection_id: state.connection_id,
+        };
+        let mut bodies = Vec::new();
+        for (table, space) in &change.built {
+            let mut body = Vec::new();
+            private::encode_build_index(&mut body, *table, u64::from(space.0));
+            bodies.push(body);
+        }
+        if !change.dropped.is_empty() {
+            let mut body = Vec::new();
+            let spaces: Vec<u32> = change.dropped.iter().map(|space| space.0).collect();
+            private::encode_drop_spaces(&mut body, &spaces);
+            bodies.push(body);
+        }
+        self.trx.log_ddl(&info, &bodies)
+    }
+}
+
+impl Trx {
+    /// Writes the events of a definition statement.
+    fn log_ddl(&mut self, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
+        let xid = self.shared().xid.fetch_add(1, Ordering::Relaxed);
+        let (cache, writes, events) = self.logging_parts();
+        cache.set_context(info.timestamp, info.settings.server_id);
+        if writes.memory() < WRITE_SET_EVENT {
+            write_set_event(cache, writes)?;
+        } else {
+            write_sets_in_pieces(cache, writes)?;
+        }
+        for body in bodies {
+            private_event(cache, body)?;
+        }
+        if info.settings.sql_log_bin {
+            events.ddl(cache, info, xid)?;
+        }
+        Ok(())
+    }
+
+    /// Commits the id counters by themselves and waits until that is durable.
+    fn reserve_ids(&mut self, current: &Arc<Catalog>) -> SqlResult<()> {
+        let mut writes = omnibus_engine::WriteSet::default();
+        persist::put_ids(&mut writes, current);
+        let mut cache = self.shared().port.new_cache();
+        write_set_event(&mut cache, &writes)?;
+        let shared = self.shared().clone();
+        let current = current.clone();
+        let ticket = shared.clone().port.commit(omnibus_commit::CommitRequest {
+            cache,
+            writes,
+            logged: false,
+            commit_timestamp_us: crate::session::wall_clock_us(),
+            on_ordered: Some(Box::new(move |_| shared.catalog.store(current))),
+        });
+        ticket.wait().map(|_| ()).map_err(|error| SqlError::error_during_commit(error))
+    }
+}
+
+/// A big write set as several events.
+fn write_sets_in_pieces(
+    cache: &mut omnibus_commit::TrxCache,
+    writes: &omnibus_engine::WriteSet,
+) -> SqlResult<()> {
+    let mut piece: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
+    let mut bytes = 0;
+    let flush = |piece: &mut Vec<(&[u8], Option<&[u8]>)>, cache: &mut omnibus_commit::TrxCache| {
+        let mut body = Vec::new();
+        private::encode_write_set(&mut body, piece.drain(..));
+        private_event(cache, &body)
+    };
+    for (key, write) in writes.iter() {
+        bytes += key.len() + write.as_ref().map_or(0, bytes::Bytes::len);
+        piece.push((key, write.as_deref()));
+        if bytes >= WRITE_SET_EVENT {
+            flush(&mut piece, cache)?;
+            bytes = 0;
+        }
+    }
+    flush(&mut piece, cache)
+}
+
+/// The ids of a catalog being built.
+pub(super) fn ids(catalog: &mut Catalog) -> Ids<'_> {
+    Ids { table: &mut catalog.next_table_id, space: &mut catalog.next_space_id }
+}
+
+/// All spaces of a table.
+pub(super) fn spaces(table: &Table) -> impl Iterator<Item = SpaceId> + '_ {
+    table.def.indexes.iter().map(|index| index.space)
+}

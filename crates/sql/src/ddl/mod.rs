@@ -1,0 +1,15 @@
+//! Definitions: from statements to catalog changes, each one transaction of its own.
+
+mod build;
+mod database;
+mod defaults;
+mod exec;
+mod keys;
+mod show_create;
+mod stored;
+mod table;
+mod types;
+
+pub(crate) use exec::Ddl;
+pub use show_create::{default_text, quote_ident, quote_string, show_create_table, type_text};
+pub(crate) use stored::{parse_create, parse_definition};

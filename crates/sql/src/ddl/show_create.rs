@@ -1,0 +1,217 @@
+//! SHOW CREATE TABLE: a definition as MySQL writes it. Also the form in which definitions are
+//! persisted, so everything that matters must be in it and must parse back to the same definition.
+
+use crate::catalog::{Column, ColumnDefault, Index, IndexKind, TableDef, charset};
+use crate::codec::text;
+use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::fmt::Write as _;
+
+/// An identifier in backticks.
+#[must_use]
+pub fn quote_ident(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A string literal that parses back under any sql_mode without NO_BACKSLASH_ESCAPES.
+#[must_use]
+pub fn quote_string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// The whole statement. `auto_increment` above 1 is shown.
+#[must_use]
+pub fn show_create_table(def: &TableDef, auto_increment: u64) -> String {
+    let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
+    let mut lines: Vec<String> =
+        def.columns.iter().map(|column| column_line(column, def.collation)).collect();
+    lines.extend(
+        def.indexes.iter().filter(|index| !index.parts.is_empty()).map(|index| index_line(index, def)),
+    );
+    for (at, line) in lines.iter().enumerate() {
+        let comma = if at + 1 < lines.len() { "," } else { "" };
+        let _ = writeln!(out, "  {line}{comma}");
+    }
+    let _ = write!(out, ") ENGINE={}", def.engine);
+    if auto_increment > 1 {
+        let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
+    }
+    let _ = write!(
+        out,
+        " DEFAULT CHARSET={} COLLATE={}",
+        charset::charset_name(def.collation),
+        charset::collation_name(def.collation)
+    );
+    for option in &def.options {
+        let _ = write!(out, " {option}");
+    }
+    if !def.comment.is_empty() {
+        let _ = write!(out, " COMMENT={}", quote_string(&def.comment));
+    }
+    out
+}
+
+fn column_line(column: &Column, table_collation: u16) -> String {
+    let mut out = format!("{} {}", quote_ident(&column.name), type_text(&column.ty));
+    if charset::is_character(&column.ty) && column.ty.collation != table_collation {
+        let id = column.ty.collation;
+        let _ = write!(
+            out,
+            " CHARACTER SET {} COLLATE {}",
+            charset::charset_name(id),
+            charset::collation_name(id)
+        );
+    }
+    let timestamp = column.ty.kind == ColumnKind::Timestamp;
+    if !column.nullable {
+        out.push_str(" NOT NULL");
+    } else if timestamp {
+        out.push_str(" NULL");
+    }
+    if column.auto_increment {
+        out.push_str(" AUTO_INCREMENT");
+    }
+    if let Some(default) = default_text(column) {
+        let _ = write!(out, " DEFAULT {default}");
+    }
+    if column.on_update_now {
+        let _ = write!(out, " ON UPDATE {}", now_text(column.ty.decimals));
+    }
+    if column.invisible {
+        out.push_str(" /*!80023 INVISIBLE */");
+    }
+    if !column.comment.is_empty() {
+        let _ = write!(out, " COMMENT {}", quote_string(&column.comment));
+    }
+    out
+}
+
+fn now_text(digits: u8) -> String {
+    if digits == 0 { "CURRENT_TIMESTAMP".into() } else { format!("CURRENT_TIMESTAMP({digits})") }
+}
+
+/// What follows DEFAULT, if the column shows one.
+#[must_use]
+pub fn default_text(column: &Column) -> Option<String> {
+    match &column.default {
+        ColumnDefault::None => None,
+        ColumnDefault::CurrentTimestamp => Some(now_text(column.ty.decimals)),
+        ColumnDefault::Expression(text) => Some(format!("({text})")),
+        ColumnDefault::Value(Value::Null) if column.is_blob() => None,
+        ColumnDefault::Value(Value::Null) => Some("NULL".into()),
+        ColumnDefault::Value(Value::Bit(bits)) => Some(format!("b'{bits:b}'")),
+        ColumnDefault::Value(Value::Bytes(bytes))
+            if column.ty.collation == 63 && std::str::from_utf8(bytes).is_err() =>
+        {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+            Some(format!("0x{hex}"))
+        }
+        ColumnDefault::Value(value) => Some(quote_string(&text(value, &column.ty))),
+    }
+}
+
+fn index_line(index: &Index, def: &TableDef) -> String {
+    let mut out = match index.kind {
+        IndexKind::Primary => "PRIMARY KEY".to_owned(),
+        IndexKind::Unique => format!("UNIQUE KEY {}", quote_ident(&index.name)),
+        IndexKind::Plain => format!("KEY {}", quote_ident(&index.name)),
+    };
+    let parts: Vec<String> = index
+        .parts
+        .iter()
+        .map(|part| {
+            let prefix = part.prefix.map_or(String::new(), |length| format!("({length})"));
+            let order = if part.descending { " DESC" } else { "" };
+            format!("{}{prefix}{order}", quote_ident(&def.columns[part.column].name))
+        })
+        .collect();
+    let _ = write!(out, " ({})", parts.join(","));
+    if !index.comment.is_empty() {
+        let _ = write!(out, " COMMENT {}", quote_string(&index.comment));
+    }
+    if index.invisible {
+        out.push_str(" /*!80000 INVISIBLE */");
+    }
+    out
+}
+
+/// A column type as SHOW COLUMNS and SHOW CREATE TABLE write it.
+#[must_use]
+pub fn type_text(ty: &ColumnType) -> String {
+    use ColumnKind as K;
+    let mut out = match ty.kind {
+        K::TinyInt if ty.length == 1 && !ty.unsigned => "tinyint(1)".into(),
+        K::TinyInt => integer("tinyint", ty),
+        K::SmallInt => integer("smallint", ty),
+        K::MediumInt => integer("mediumint", ty),
+        K::Int => integer("int", ty),
+        K::BigInt => integer("bigint", ty),
+        K::Float => floating("float", ty),
+        K::Double => floating("double", ty),
+        K::Decimal => format!("decimal({},{})", ty.length, ty.decimals),
+        K::Bit => format!("bit({})", ty.length),
+        K::Year => "year".into(),
+        K::Date => "date".into(),
+        K::Time => temporal("time", ty),
+        K::DateTime => temporal("datetime", ty),
+        K::Timestamp => temporal("timestamp", ty),
+        K::Char => format!("char({})", ty.length),
+        K::VarChar => format!("varchar({})", ty.length),
+        K::Binary => format!("binary({})", ty.length),
+        K::VarBinary => format!("varbinary({})", ty.length),
+        K::TinyText => "tinytext".into(),
+        K::Text => "text".into(),
+        K::MediumText => "mediumtext".into(),
+        K::LongText => "longtext".into(),
+        K::TinyBlob => "tinyblob".into(),
+        K::Blob => "blob".into(),
+        K::MediumBlob => "mediumblob".into(),
+        K::LongBlob => "longblob".into(),
+        K::Enum => labels("enum", ty),
+        K::Set => labels("set", ty),
+        K::Json => "json".into(),
+        K::Geometry => "geometry".into(),
+    };
+    if ty.unsigned && !matches!(ty.kind, K::Bit | K::Year) {
+        out.push_str(" unsigned");
+    }
+    if ty.zerofill {
+        out.push_str(" zerofill");
+    }
+    out
+}
+
+/// Display widths are shown only where they still mean something.
+fn integer(name: &str, ty: &ColumnType) -> String {
+    if ty.zerofill { format!("{name}({})", ty.length) } else { name.into() }
+}
+
+fn floating(name: &str, ty: &ColumnType) -> String {
+    if ty.decimals < super::types::NOT_FIXED {
+        format!("{name}({},{})", ty.length, ty.decimals)
+    } else {
+        name.into()
+    }
+}
+
+fn temporal(name: &str, ty: &ColumnType) -> String {
+    if ty.decimals == 0 { name.into() } else { format!("{name}({})", ty.decimals) }
+}
+
+fn labels(name: &str, ty: &ColumnType) -> String {
+    let labels: Vec<String> =
+        ty.labels.iter().map(|label| quote_string(&charset::to_utf8(label, ty.collation))).collect();
+    format!("{name}({})", labels.join(","))
+}

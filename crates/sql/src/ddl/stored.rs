@@ -1,0 +1,36 @@
+//! Definitions from their stored text.
+
+use super::build::{BuildContext, Ids, build_table};
+use crate::catalog::{TableDef, persist};
+use crate::error::{SqlError, SqlResult};
+use omnibus_parser::ParseOptions;
+use omnibus_parser::ast::{CreateTable, Statement};
+
+/// The tree of a CREATE TABLE text.
+pub(crate) fn parse_create(text: &str) -> SqlResult<CreateTable> {
+    let statements = omnibus_parser::parse(text.as_bytes(), &ParseOptions::default()).map_err(|error| {
+        tracing::error!(%error, text, "a stored definition does not parse");
+        SqlError::internal(format!("a stored definition does not parse: {error}"))
+    })?;
+    match statements.into_iter().next().map(|statement| statement.node) {
+        Some(Statement::CreateTable(tree)) => Ok(*tree),
+        _ => Err(SqlError::internal("a stored definition is not CREATE TABLE")),
+    }
+}
+
+/// The definition that a stored text describes; ids and spaces are the caller's to fill in.
+pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<TableDef> {
+    let tree = parse_create(text)?;
+    let mut diagnostics = persist::quiet();
+    let mut context = BuildContext {
+        db,
+        default_collation: crate::catalog::charset::server_default(),
+        strict: false,
+        no_engine_substitution: false,
+        created,
+        diagnostics: &mut diagnostics,
+    };
+    let (mut table, mut space) = (0, 0);
+    let mut ids = Ids { table: &mut table, space: &mut space };
+    Ok(build_table(&tree, &mut context, &mut ids)?.def)
+}

@@ -1,0 +1,196 @@
+//! CREATE, DROP, TRUNCATE and RENAME TABLE.
+
+use super::build::{Built, build_table};
+use super::exec::{Change, Ddl, ids, spaces};
+use crate::api::{Outcome, Priv};
+use crate::catalog::{Table, TableDef, TableState, persist};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_parser::ast::{CreateTable, DropTable, ObjectName};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Ddl<'_> {
+    /// CREATE TABLE, without AS SELECT's rows.
+    pub(crate) fn create_table(&mut self, tree: &CreateTable) -> ExecResult<Outcome> {
+        let db = self.schema_of(&tree.name)?;
+        let name = tree.name.name.as_str();
+        self.check(&db, Some(name), Priv::Create)?;
+        let mut change = self.begin()?;
+        let schema = change.next.schema(&db)?.clone();
+        if let Some(existing) = schema.tables.get(name).cloned() {
+            if tree.or_replace {
+                self.drop_one(&mut change, &existing)?;
+            } else if tree.if_not_exists {
+                self.state.diagnostics.note(SqlError::table_exists(name));
+                self.trx.rollback();
+                return Ok(Outcome::ok());
+            } else {
+                return Err(SqlError::table_exists(name).into());
+            }
+        }
+        let built = match &tree.like {
+            Some(source) => self.like(&mut change, source, &db, name)?,
+            None => {
+                let mut context = self.build_context(&db, &schema);
+                build_table(tree, &mut context, &mut ids(&mut change.next))?
+            }
+        };
+        self.add_table(&mut change, built);
+        self.commit(change)
+    }
+
+    /// Puts a new table into the catalog to be.
+    pub(super) fn add_table(&mut self, change: &mut Change, built: Built) {
+        let writes = self.trx.writes_mut();
+        persist::put_table(writes, &built.def);
+        if let Some(counter) = built.auto_increment.filter(|counter| *counter > 1) {
+            writes.put(persist::counter_key(built.def.id, counter), Bytes::new());
+        }
+        let table = Arc::new(Table::new(built.def, Arc::new(TableState::default())));
+        change.fresh.push(table.clone());
+        change.next.put_table(table);
+    }
+
+    fn like(&mut self, change: &mut Change, source: &ObjectName, db: &str, name: &str) -> SqlResult<Built> {
+        let source_db = self.schema_of(source)?;
+        self.check(&source_db, Some(&source.name), Priv::Select)?;
+        let source = change.next.table(&source_db, &source.name)?.clone();
+        let mut def = source.def.clone();
+        let mut ids = ids(&mut change.next);
+        def.id = ids.table();
+        for index in &mut def.indexes {
+            index.space = ids.space();
+        }
+        def.db = Arc::from(db);
+        def.name = Arc::from(name);
+        def.created = (self.state.now_us / 1_000_000) as u64;
+        Ok(Built { def, auto_increment: None })
+    }
+
+    /// Removes a table's rows of the catalog space.
+    pub(super) fn forget_table(&mut self, table: &Table) {
+        let covered = table.state.auto_covered.load(Ordering::Acquire);
+        let writes = self.trx.writes_mut();
+        persist::delete_table(writes, table.def.id);
+        if covered != 0 {
+            writes.delete(persist::counter_key(table.def.id, covered));
+        }
+    }
+
+    fn drop_one(&mut self, change: &mut Change, table: &Arc<Table>) -> ExecResult<()> {
+        self.lock(table)?;
+        self.forget_table(table);
+        change.next.remove_table(&table.def.db, &table.def.name);
+        change.dropped.extend(spaces(table));
+        change.stale.push(table.clone());
+        Ok(())
+    }
+
+    /// DROP TABLE: all of them or none.
+    pub(crate) fn drop_tables(&mut self, tree: &DropTable) -> ExecResult<Outcome> {
+        if tree.temporary {
+            return Err(SqlError::not_supported_yet("DROP TEMPORARY TABLE").into());
+        }
+        let mut names = Vec::with_capacity(tree.tables.len());
+        for name in &tree.tables {
+            let db = self.schema_of(name)?;
+            self.check(&db, Some(&name.name), Priv::Drop)?;
+            names.push((db, name.name.to_string()));
+        }
+        let mut change = self.begin()?;
+        let mut missing = Vec::new();
+        for (db, name) in &names {
+            match change.next.find_table(db, name).cloned() {
+                Some(table) => self.drop_one(&mut change, &table)?,
+                None if change.next.schemas.contains_key(&**db) || tree.if_exists => {
+                    missing.push(format!("{db}.{name}"));
+                }
+                None => return Err(SqlError::bad_db(db).into()),
+            }
+        }
+        if !missing.is_empty() && !tree.if_exists {
+            return Err(SqlError::bad_table(missing.join(",")).into());
+        }
+        for name in missing {
+            self.state.diagnostics.note(SqlError::bad_table(name));
+        }
+        if change.stale.is_empty() {
+            self.trx.rollback();
+            return Ok(Outcome::ok());
+        }
+        self.commit(change)
+    }
+
+    /// TRUNCATE TABLE: the same definition over new spaces.
+    pub(crate) fn truncate(&mut self, name: &ObjectName) -> ExecResult<Outcome> {
+        let db = self.schema_of(name)?;
+        self.check(&db, Some(&name.name), Priv::Drop)?;
+        let mut change = self.begin()?;
+        let table = change.next.table(&db, &name.name)?.clone();
+        self.drop_one(&mut change, &table)?;
+        let mut def = table.def.clone();
+        let mut ids = ids(&mut change.next);
+        def.id = ids.table();
+        for index in &mut def.indexes {
+            index.space = ids.space();
+        }
+        self.add_table(&mut change, Built { def, auto_increment: None });
+        self.commit(change)
+    }
+
+    /// RENAME TABLE: from left to right, all or none.
+    pub(crate) fn rename_tables(&mut self, pairs: &[(ObjectName, ObjectName)]) -> ExecResult<Outcome> {
+        let mut names = Vec::with_capacity(pairs.len());
+        for (from, to) in pairs {
+            let from_db = self.schema_of(from)?;
+            let to_db = self.schema_of(to)?;
+            self.check(&from_db, Some(&from.name), Priv::Alter)?;
+            self.check(&from_db, Some(&from.name), Priv::Drop)?;
+            self.check(&to_db, Some(&to.name), Priv::Create)?;
+            self.check(&to_db, Some(&to.name), Priv::Insert)?;
+            names.push((from_db, from.name.to_string(), to_db, to.name.to_string()));
+        }
+        let mut change = self.begin()?;
+        for (from_db, from, to_db, to) in names {
+            let table = change.next.table(&from_db, &from)?.clone();
+            self.lock(&table)?;
+            self.rename(&mut change, &table, &to_db, &to)?;
+        }
+        self.commit(change)
+    }
+
+    /// Moves a table to another name; its contents stay.
+    pub(super) fn rename(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        db: &str,
+        name: &str,
+    ) -> SqlResult<()> {
+        super::build::check_name(name)?;
+        change.next.schema(db)?;
+        if change.next.find_table(db, name).is_some() {
+            return Err(SqlError::table_exists(name));
+        }
+        let def = TableDef { db: Arc::from(db), name: Arc::from(name), ..table.def.clone() };
+        self.replace_def(change, table, def);
+        Ok(())
+    }
+
+    /// A definition over the same contents takes the place of another.
+    pub(super) fn replace_def(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        def: TableDef,
+    ) -> Arc<Table> {
+        persist::put_table(self.trx.writes_mut(), &def);
+        let new = Arc::new(Table::new(def, table.state.clone()));
+        new.valid_from.store(table.valid_from.load(Ordering::Acquire), Ordering::Release);
+        change.next.remove_table(&table.def.db, &table.def.name);
+        change.next.put_table(new.clone());
+        change.stale.push(table.clone());
+        new
+    }
+}

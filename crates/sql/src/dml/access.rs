@@ -1,0 +1,247 @@
+//! How UPDATE and DELETE find their rows, locked exclusively.
+//!
+//! A WHERE clause that gives every column of a unique key a value becomes a point lookup; other
+//! clauses scan the clustered index. (Ranges come from the SELECT planner.)
+
+use super::Run;
+use super::plan::TargetTable;
+use crate::error::ExecResult;
+use crate::expr::exec::{Exec, Row, Slot};
+use crate::expr::node::{CompareOp, Expr, Kind};
+use crate::select::storage::{LockMode, WaitPolicy};
+use crate::store::{RowAt, whole_index};
+use bytes::Bytes;
+use omnibus_value::{ColumnKind, ColumnType, Value};
+
+/// Rows per batch of a scan.
+const BATCH: usize = 256;
+
+/// A unique key given by the WHERE clause.
+#[derive(Debug)]
+pub(crate) struct Point {
+    /// Which index.
+    pub index: usize,
+    /// One expression a part, in key order.
+    pub values: Vec<Expr>,
+    /// Whether the key says everything that the WHERE clause says.
+    pub complete: bool,
+}
+
+/// Finds a unique key whose every column the filter compares with something known.
+pub(crate) fn find_point(target: &TargetTable, filter: Option<&Expr>) -> Option<Point> {
+    let mut terms = Vec::new();
+    conjuncts(filter?, &mut terms);
+    let table = &target.table;
+    let equals: Vec<(usize, &Expr)> = terms.iter().filter_map(|term| equality(term, target)).collect();
+    for (at, index) in table.def.indexes.iter().enumerate() {
+        let usable = index.unique() && !index.parts.is_empty() && index.parts.iter().all(|part| part.prefix.is_none());
+        if !usable {
+            continue;
+        }
+        let value = |column: usize| equals.iter().find(|(of, _)| *of == column).map(|(_, value)| (*value).clone());
+        let values: Option<Vec<Expr>> = index.parts.iter().map(|part| value(part.column)).collect();
+        if let Some(values) = values {
+            let complete = terms.len() == values.len();
+            return Some(Point { index: at, values, complete });
+        }
+    }
+    None
+}
+
+fn conjuncts<'e>(expr: &'e Expr, out: &mut Vec<&'e Expr>) {
+    match &expr.kind {
+        Kind::And(list) => list.iter().for_each(|expr| conjuncts(expr, out)),
+        _ => out.push(expr),
+    }
+}
+
+/// `column = value` of the target, either way round.
+fn equality<'e>(expr: &'e Expr, target: &TargetTable) -> Option<(usize, &'e Expr)> {
+    let Kind::Compare(CompareOp::Eq, collation, pair) = &expr.kind else { return None };
+    for (column, value) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
+        let Kind::Column { slot, column, .. } = &column.kind else { continue };
+        if *slot != target.slot || !value.is_fixed() {
+            continue;
+        }
+        let ty = &target.table.def.columns[usize::from(*column)].ty;
+        let comparable = is_integer(ty.kind) || (is_text(ty.kind) && ty.collation == *collation);
+        if comparable {
+            return Some((usize::from(*column), value));
+        }
+    }
+    None
+}
+
+fn is_integer(kind: ColumnKind) -> bool {
+    use ColumnKind as K;
+    matches!(kind, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt)
+}
+
+fn is_text(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Char | ColumnKind::VarChar | ColumnKind::Binary | ColumnKind::VarBinary)
+}
+
+/// What a key value turns out to be at execution.
+enum KeyValue {
+    /// Look it up.
+    Value(Value),
+    /// No row can be equal to it.
+    Nothing,
+    /// It does not compare like the column does: scan.
+    Scan,
+}
+
+fn key_value(value: Value, ty: &ColumnType) -> KeyValue {
+    match value {
+        Value::Null => KeyValue::Nothing,
+        Value::Int(_) | Value::UInt(_) if is_integer(ty.kind) => integer_key(&value, ty),
+        Value::Bytes(text) if is_text(ty.kind) => {
+            let longest = ty.length as usize * crate::catalog::charset::max_len(ty.collation) as usize;
+            // A longer text could still be equal but for trailing spaces.
+            if text.len() > longest || ty.kind == ColumnKind::Binary { KeyValue::Scan } else { KeyValue::Value(Value::Bytes(text)) }
+        }
+        _ => KeyValue::Scan,
+    }
+}
+
+fn integer_key(value: &Value, ty: &ColumnType) -> KeyValue {
+    let wide = match value {
+        Value::Int(value) => i128::from(*value),
+        Value::UInt(value) => i128::from(*value),
+        _ => return KeyValue::Scan,
+    };
+    let bits = 8 * ty.kind.integer_bytes() as u32;
+    let (low, high) = if ty.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) };
+    match ((low..=high).contains(&wide), ty.unsigned) {
+        (false, _) => KeyValue::Nothing,
+        (true, true) => KeyValue::Value(Value::UInt(wide as u64)),
+        (true, false) => KeyValue::Value(Value::Int(wide as i64)),
+    }
+}
+
+/// The key of a point for this execution.
+pub(crate) enum PointKey {
+    /// Look this key up.
+    Key(Bytes),
+    /// There is no such row.
+    Nothing,
+    /// Scan instead.
+    Scan,
+}
+
+impl Point {
+    /// Evaluates the key.
+    pub(crate) fn key(&self, target: &TargetTable, run: &mut Run<'_>) -> ExecResult<PointKey> {
+        let table = &target.table;
+        let mut values: [Value; 2] = Default::default();
+        let mut more = Vec::new();
+        for (at, (expr, part)) in self.values.iter().zip(&table.def.indexes[self.index].parts).enumerate() {
+            let value = evaluate(expr, run)?;
+            let value = match key_value(value, &table.def.columns[part.column].ty) {
+                KeyValue::Value(value) => value,
+                KeyValue::Nothing => return Ok(PointKey::Nothing),
+                KeyValue::Scan => return Ok(PointKey::Scan),
+            };
+            // Keys of one or two columns need no vector.
+            match values.get_mut(at).filter(|_| self.values.len() <= 2) {
+                Some(slot) => *slot = value,
+                None => more.push(value),
+            }
+        }
+        let values = if self.values.len() <= 2 { &values[..self.values.len()] } else { &more };
+        Ok(PointKey::Key(table.keys[self.index].prefix(values).into()))
+    }
+}
+
+/// A value that no row is needed for.
+pub(crate) fn evaluate(expr: &Expr, run: &mut Run<'_>) -> ExecResult<Value> {
+    match &expr.kind {
+        Kind::Const(value) => Ok(value.clone()),
+        Kind::Param(at) => Ok(run.params.get(*at).cloned().unwrap_or_default()),
+        _ => expr.eval(&mut Exec::new(run.state, run.trx, run.params)),
+    }
+}
+
+impl TargetTable {
+    /// A frame with the target's row in its slot.
+    pub(crate) fn frame(&self, row: Row) -> Vec<Slot> {
+        let mut frame = vec![Slot::default(); self.slots.max(1)];
+        frame[usize::from(self.slot)] = Slot { table: Some(self.table.clone()), row };
+        frame
+    }
+
+    /// The rows that a statement changes, locked, in key order; `limit` of them at most.
+    pub(crate) fn matching(
+        &self,
+        run: &mut Run<'_>,
+        point: Option<&Point>,
+        filter: Option<&Expr>,
+        limit: u64,
+    ) -> ExecResult<Vec<RowAt>> {
+        run.trx.start_write(&self.table)?;
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        if let Some(point) = point {
+            match point.key(self, run)? {
+                PointKey::Nothing => return Ok(Vec::new()),
+                PointKey::Scan => {}
+                PointKey::Key(key) => {
+                    let found =
+                        run.trx.get_unique(&self.table, point.index, &key, LockMode::Exclusive, WaitPolicy::Wait)?;
+                    let mut rows: Vec<RowAt> = found.into_iter().collect();
+                    if !point.complete {
+                        self.keep_matching(run, filter, &mut rows, 0)?;
+                    }
+                    return Ok(rows);
+                }
+            }
+        }
+        self.scan_matching(run, filter, limit)
+    }
+
+    fn scan_matching(&self, run: &mut Run<'_>, filter: Option<&Expr>, limit: u64) -> ExecResult<Vec<RowAt>> {
+        let mut range = whole_index(&self.table, 0);
+        run.trx.begin_scan(&self.table, &range, LockMode::Exclusive)?;
+        let mut rows = Vec::new();
+        loop {
+            let checked = rows.len();
+            let left = usize::try_from(limit.saturating_sub(checked as u64)).unwrap_or(usize::MAX);
+            let want = if filter.is_none() { left.min(BATCH) } else { BATCH };
+            let done = run.trx.scan(&self.table, 0, &mut range, LockMode::Exclusive, WaitPolicy::Wait, want, &mut rows)?;
+            self.keep_matching(run, filter, &mut rows, checked)?;
+            if rows.len() as u64 >= limit {
+                rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+                return Ok(rows);
+            }
+            if done {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Drops rows from `from` on that the filter does not accept.
+    fn keep_matching(
+        &self,
+        run: &mut Run<'_>,
+        filter: Option<&Expr>,
+        rows: &mut Vec<RowAt>,
+        from: usize,
+    ) -> ExecResult<()> {
+        let Some(filter) = filter else { return Ok(()) };
+        let mut exec = Exec::new(run.state, run.trx, run.params);
+        exec.reserve(self.slots, self.subqueries);
+        exec.strict = false;
+        exec.frame = self.frame(Row::Unset);
+        let mut kept = from;
+        for at in from..rows.len() {
+            exec.frame[usize::from(self.slot)].row = Row::Image(rows[at].row.clone());
+            if filter.eval_bool(&mut exec)? == Some(true) {
+                rows.swap(kept, at);
+                kept += 1;
+            }
+        }
+        rows.truncate(kept);
+        Ok(())
+    }
+}

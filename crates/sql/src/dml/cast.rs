@@ -1,0 +1,146 @@
+//! Assignment: a value becomes what a column stores, with MySQL's errors and warnings.
+//!
+//! The conversion itself is `omnibus_value`'s; here are its short cuts for values that fit as they
+//! are, and the session around it.
+
+use crate::api::{SessionSettings, sql_mode};
+use crate::catalog::Column;
+use crate::error::{Level, SqlError, SqlResult};
+use crate::session::SessionState;
+use omnibus_value::collation;
+use omnibus_value::convert::{Problem, StoreContext};
+use omnibus_value::temporal::{Date, DateMode, DateTime, FixedOffset};
+use omnibus_value::{ColumnKind, ColumnType, Value};
+
+/// A value that fits a column as it is, the usual case.
+fn fits(value: &Value, source: &ColumnType, ty: &ColumnType) -> bool {
+    use ColumnKind as K;
+    match value {
+        Value::Null => true,
+        Value::Int(number) if !ty.unsigned => match ty.kind {
+            K::TinyInt => i8::try_from(*number).is_ok(),
+            K::SmallInt => i16::try_from(*number).is_ok(),
+            K::MediumInt => (-(1 << 23)..1 << 23).contains(number),
+            K::Int => i32::try_from(*number).is_ok(),
+            K::BigInt => true,
+            _ => false,
+        },
+        Value::UInt(number) if ty.unsigned => match ty.kind {
+            K::TinyInt => u8::try_from(*number).is_ok(),
+            K::SmallInt => u16::try_from(*number).is_ok(),
+            K::MediumInt => *number < 1 << 24,
+            K::Int => u32::try_from(*number).is_ok(),
+            K::BigInt => true,
+            _ => false,
+        },
+        // ASCII is the same text in every character set; as many bytes as characters.
+        Value::Bytes(_) if matches!(source.kind, K::Enum | K::Set) => false,
+        Value::Bytes(text) => match ty.kind {
+            K::VarChar => text.len() <= ty.length as usize && text.is_ascii(),
+            K::Char => text.len() <= ty.length as usize && text.last() != Some(&b' ') && text.is_ascii(),
+            K::VarBinary => text.len() <= ty.length as usize,
+            K::Text | K::MediumText | K::LongText => text.len() <= 0xffff && text.is_ascii(),
+            K::Blob | K::MediumBlob | K::LongBlob => text.len() <= 0xffff,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The value as the column stores it. `row` counts from 1 in the statement.
+pub(crate) fn into_column(
+    value: Value,
+    source: &ColumnType,
+    column: &Column,
+    row: u64,
+    ignore: bool,
+    state: &mut SessionState,
+) -> SqlResult<Value> {
+    if fits(&value, source, &column.ty) {
+        return Ok(value);
+    }
+    let strict = state.settings.strict() && !ignore;
+    let value = as_text(value, source, &column.ty);
+    let zone = FixedOffset { seconds: state.settings.time_zone_offset };
+    let now = state.now_us + i64::from(state.settings.time_zone_offset) * 1_000_000;
+    let context = StoreContext {
+        strict,
+        dates: date_mode(&state.settings, strict),
+        charset: collation::by_id_or_binary(text_collation(source, &state.settings)).charset,
+        zone: &zone,
+        today: DateTime::from_unix(now.div_euclid(1_000_000), 0).map_or(Date::ZERO, DateTime::date),
+    };
+    let condition = |problem: Problem| {
+        let text = value.to_bytes(source);
+        SqlError::new(problem.code(), &state_of(problem), problem.message(&column.name, row, &text))
+    };
+    match value.cast_for_column(&column.ty, &context) {
+        Err(error) => Err(condition(error.0)),
+        Ok(stored) => {
+            if let Some(problem) = stored.problem {
+                let level = if problem.is_note() { Level::Note } else { Level::Warning };
+                let condition = condition(problem);
+                state.diagnostics.push(level, condition);
+            }
+            Ok(stored.value)
+        }
+    }
+}
+
+/// ENUM and SET values leave their type as text.
+fn as_text(value: Value, source: &ColumnType, target: &ColumnType) -> Value {
+    let labelled = matches!(value, Value::Enum(_) | Value::Set(_));
+    let same = source.kind == target.kind && source.labels == target.labels;
+    let number = matches!(
+        target.kind,
+        ColumnKind::TinyInt
+            | ColumnKind::SmallInt
+            | ColumnKind::MediumInt
+            | ColumnKind::Int
+            | ColumnKind::BigInt
+            | ColumnKind::Float
+            | ColumnKind::Double
+            | ColumnKind::Decimal
+            | ColumnKind::Bit
+    );
+    if labelled && !same && !number { Value::Bytes(value.to_bytes(source)) } else { value }
+}
+
+fn text_collation(source: &ColumnType, settings: &SessionSettings) -> u16 {
+    use ColumnKind as K;
+    match source.kind {
+        K::Char | K::VarChar | K::TinyText | K::Text | K::MediumText | K::LongText | K::Enum | K::Set => {
+            source.collation
+        }
+        K::Binary | K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob => 63,
+        _ => settings.collation_connection,
+    }
+}
+
+fn state_of(problem: Problem) -> [u8; 5] {
+    problem.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000")
+}
+
+/// Which dates sql_mode lets in.
+pub(crate) fn date_mode(settings: &SessionSettings, strict: bool) -> DateMode {
+    let has = |bit: u64| settings.sql_mode & bit != 0;
+    let _ = strict;
+    DateMode {
+        no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
+        no_zero_date: has(sql_mode::NO_ZERO_DATE),
+        allow_invalid: has(sql_mode::ALLOW_INVALID_DATES),
+    }
+}
+
+/// A literal as a column's default stores it.
+pub(crate) fn store(value: Value, column: &Column, strict: bool) -> SqlResult<Value> {
+    let context = StoreContext { strict: true, dates: default_dates(strict), ..StoreContext::default() };
+    value
+        .cast_for_column(&column.ty, &context)
+        .map(|stored| stored.value)
+        .map_err(|error| SqlError::new(error.0.code(), &state_of(error.0), error.0.to_string()))
+}
+
+fn default_dates(strict: bool) -> DateMode {
+    DateMode { no_zero_in_date: strict, no_zero_date: strict, allow_invalid: false }
+}

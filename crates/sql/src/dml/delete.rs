@@ -1,0 +1,60 @@
+//! DELETE from one table.
+
+use super::access::{Point, find_point};
+use super::plan::{Planner, TargetTable, bind_limit, bind_order};
+use super::rows::{limit_value, sort_rows};
+use super::{Effect, Run};
+use crate::api::Priv;
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::bind::Clause;
+use crate::expr::node::Expr;
+use omnibus_parser::ast::{Delete, TableRef};
+
+/// DELETE, compiled.
+pub(crate) struct DeletePlan {
+    pub target: TargetTable,
+    point: Option<Point>,
+    filter: Option<Expr>,
+    order: Vec<(Expr, bool)>,
+    limit: Option<Expr>,
+}
+
+impl DeletePlan {
+    /// Compiles the one-table form.
+    pub(crate) fn build(planner: &Planner<'_>, tree: &Delete) -> SqlResult<DeletePlan> {
+        let (true, [TableRef::Table(factor)]) = (tree.is_single(), tree.from.as_slice()) else {
+            return Err(SqlError::not_supported_yet("multi-table DELETE"));
+        };
+        if tree.with.is_some() || !tree.returning.is_empty() {
+            return Err(SqlError::not_supported_yet("WITH or RETURNING in DELETE"));
+        }
+        let table = planner.table(&factor.name, Priv::Delete)?;
+        let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).to_string();
+        let (mut binder, slot) = planner.binder(&table, Some(&alias));
+        binder.set_clause(Clause::Where);
+        let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
+        let order = bind_order(&mut binder, &tree.order_by)?;
+        let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
+        let target = TargetTable::new(table, slot, &binder);
+        let point = find_point(&target, filter.as_ref());
+        Ok(DeletePlan { target, point, filter, order, limit })
+    }
+
+    /// Runs it.
+    pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
+        let limit = limit_value(self.limit.as_ref(), run)?;
+        let early = if self.order.is_empty() { limit } else { u64::MAX };
+        let mut rows = self.target.matching(run, self.point.as_ref(), self.filter.as_ref(), early)?;
+        if !self.order.is_empty() {
+            sort_rows(&self.target, run, &self.order, &mut rows)?;
+            rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        let table = &self.target.table;
+        let mut values = Vec::with_capacity(table.def.columns.len());
+        for row in &rows {
+            table.decode_into(&row.row, &mut values)?;
+            run.trx.delete_row(table, row, &values)?;
+        }
+        Ok(Effect { affected: rows.len() as u64, ..Effect::default() })
+    }
+}

@@ -1,0 +1,3 @@
+//! INSERT, REPLACE, UPDATE and DELETE: plans made from trees, and their execution.
+
+pub(crate) mod cast;

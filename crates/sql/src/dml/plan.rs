@@ -1,0 +1,132 @@
+//! From trees to plans: what INSERT, UPDATE and DELETE have in common.
+
+use crate::api::{AccessCheck, Priv};
+use crate::catalog::{Catalog, Table};
+use crate::error::{SqlError, SqlResult};
+use crate::expr::bind::{Binder, Clause};
+use crate::expr::node::Expr;
+use crate::expr::scope::Scope;
+use crate::session::SessionState;
+use omnibus_parser::ast::{self, Ident, ObjectName};
+use std::sync::Arc;
+
+/// The table that a statement changes, and the frame it is evaluated in.
+#[derive(Debug)]
+pub(crate) struct TargetTable {
+    pub table: Arc<Table>,
+    /// Its slot.
+    pub slot: u16,
+    /// Slots in all.
+    pub slots: usize,
+    /// Subqueries in all.
+    pub subqueries: usize,
+}
+
+/// Makes plans.
+pub(crate) struct Planner<'a> {
+    pub session: &'a SessionState,
+    pub catalog: &'a Catalog,
+    pub access: &'a dyn AccessCheck,
+}
+
+impl<'a> Planner<'a> {
+    /// The table that a name means, if the account may do `privilege` with it.
+    pub(crate) fn table(&self, name: &ObjectName, privilege: Priv) -> SqlResult<Arc<Table>> {
+        let db = match (&name.schema, &self.session.database) {
+            (Some(schema), _) => schema.as_str(),
+            (None, Some(current)) => current,
+            (None, None) => return Err(SqlError::no_db()),
+        };
+        self.access.check(db, Some(&name.name), privilege)?;
+        if ["information_schema", "performance_schema"].iter().any(|system| db.eq_ignore_ascii_case(system)) {
+            return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
+        }
+        self.catalog.table(db, &name.name).cloned()
+    }
+
+    /// A binder whose names are the target's columns.
+    pub(crate) fn binder(&self, table: &Arc<Table>, alias: Option<&str>) -> (Binder<'a>, u16) {
+        let mut binder = Binder::new(self.session, self.catalog);
+        let scope = binder.add_table(table, alias);
+        let slot = scope.slot;
+        binder.open(Scope::of(scope), Clause::FieldList);
+        (binder, slot)
+    }
+}
+
+impl TargetTable {
+    /// After everything is bound.
+    pub(crate) fn new(table: Arc<Table>, slot: u16, binder: &Binder<'_>) -> TargetTable {
+        TargetTable { table, slot, slots: binder.slots.len(), subqueries: binder.subqueries }
+    }
+}
+
+/// A value to store: DEFAULT, or an expression.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub column: usize,
+    pub value: Option<Expr>,
+}
+
+/// The column that an assignment's left side means.
+pub(crate) fn assigned_column(table: &Table, name: &ast::ColumnRef, alias: &str) -> SqlResult<usize> {
+    let qualified = || match &name.qualifier {
+        Some(qualifier) => format!("{}.{}", qualifier.table, name.name),
+        None => name.name.to_string(),
+    };
+    if name.table().is_some_and(|table| table.as_str() != alias) {
+        return Err(SqlError::bad_field(qualified(), "field list"));
+    }
+    table.column_index(&name.name).ok_or_else(|| SqlError::bad_field(qualified(), "field list"))
+}
+
+/// Binds `column = value` lists.
+pub(crate) fn bind_assignments(
+    binder: &mut Binder<'_>,
+    table: &Table,
+    alias: &str,
+    list: &[ast::Assignment],
+) -> SqlResult<Vec<Assignment>> {
+    let mut out = Vec::with_capacity(list.len());
+    for assignment in list {
+        let column = assigned_column(table, &assignment.column, alias)?;
+        let value = match &assignment.value {
+            ast::Expr::Default => None,
+            expr => Some(binder.expr(expr)?),
+        };
+        out.push(Assignment { column, value });
+    }
+    Ok(out)
+}
+
+/// The columns that an INSERT names, or all visible ones.
+pub(crate) fn insert_columns(table: &Table, names: &[Ident], all: bool) -> SqlResult<Vec<usize>> {
+    if all {
+        let visible = table.columns().iter().enumerate().filter(|(_, column)| !column.invisible);
+        return Ok(visible.map(|(at, _)| at).collect());
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let column = table.column_index(name).ok_or_else(|| SqlError::bad_field(name, "field list"))?;
+        if columns.contains(&column) {
+            return Err(SqlError::field_specified_twice(name));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// The value of a LIMIT at execution.
+pub(crate) fn bind_limit(binder: &mut Binder<'_>, limit: Option<&ast::Limit>) -> SqlResult<Option<Expr>> {
+    match limit {
+        None => Ok(None),
+        Some(limit) if limit.offset.is_some() => Err(SqlError::parse_error("LIMIT with an offset is not allowed here")),
+        Some(limit) => binder.expr(&limit.count).map(Some),
+    }
+}
+
+/// ORDER BY of UPDATE and DELETE.
+pub(crate) fn bind_order(binder: &mut Binder<'_>, order: &[ast::OrderItem]) -> SqlResult<Vec<(Expr, bool)>> {
+    binder.set_clause(Clause::Order);
+    order.iter().map(|item| Ok((binder.expr(&item.expr)?, item.descending))).collect()
+}

@@ -1,0 +1,145 @@
+//! Rows on their way into a table: defaults, NULL rules, casts, generated values, ordering.
+
+use super::Run;
+use super::access::evaluate;
+use super::plan::TargetTable;
+use crate::catalog::{Column, ColumnDefault, Table};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::compare::sort_order;
+use crate::expr::exec::{Exec, Row, unix_us};
+use crate::expr::node::Expr;
+use crate::session::SessionState;
+use crate::store::RowAt;
+use omnibus_value::decimal::Decimal;
+use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::cmp::Ordering;
+
+/// The value of CURRENT_TIMESTAMP for a column: TIMESTAMP is kept in UTC.
+pub(crate) fn now_for(column: &Column, state: &SessionState) -> Value {
+    let offset = if column.ty.kind == ColumnKind::Timestamp { 0 } else { state.settings.time_zone_offset };
+    Value::DateTime(unix_us(state.now_us + i64::from(offset) * 1_000_000).truncate(column.ty.decimals))
+}
+
+/// What DEFAULT gives a column.
+pub(crate) fn default_value(column: &Column, state: &SessionState) -> SqlResult<Value> {
+    match &column.default {
+        ColumnDefault::Value(value) => Ok(value.clone()),
+        ColumnDefault::CurrentTimestamp => Ok(now_for(column, state)),
+        ColumnDefault::Expression(_) => Err(SqlError::not_supported_yet("DEFAULT (expression)")),
+        ColumnDefault::None if column.auto_increment => Ok(Value::Null),
+        ColumnDefault::None if column.ty.kind == ColumnKind::Enum && !column.nullable => Ok(Value::Enum(1)),
+        ColumnDefault::None => Err(SqlError::no_default_for_field(&column.name)),
+    }
+}
+
+/// What a NOT NULL column without a default gets when sql_mode is not strict.
+pub(crate) fn implicit_default(ty: &ColumnType) -> Value {
+    use ColumnKind as K;
+    match ty.kind {
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt if ty.unsigned => Value::UInt(0),
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt => Value::Int(0),
+        K::Float => Value::Float(0.0),
+        K::Double => Value::Double(0.0),
+        K::Decimal => Value::Decimal(Decimal::from_i128(0, ty.decimals)),
+        K::Bit => Value::Bit(0),
+        K::Year => Value::Year(0),
+        K::Date => Value::Date(Default::default()),
+        K::Time => Value::Time(Default::default()),
+        K::DateTime | K::Timestamp => Value::DateTime(Default::default()),
+        K::Enum => Value::Enum(1),
+        K::Set => Value::Set(0),
+        K::Json => Value::Json(omnibus_value::json::text_to_binary(b"null").unwrap_or_default()),
+        K::Binary => Value::Bytes(vec![0; ty.length as usize].into()),
+        _ => Value::Bytes(bytes::Bytes::new()),
+    }
+}
+
+/// NULL for a NOT NULL column: error 1048, or a warning and the implicit default.
+pub(crate) fn null_value(column: &Column, lenient: bool, state: &mut SessionState) -> SqlResult<Value> {
+    let error = SqlError::bad_null(&column.name);
+    if !lenient {
+        return Err(error);
+    }
+    state.diagnostics.warn(error);
+    Ok(implicit_default(&column.ty))
+}
+
+/// An expression's value as a column stores it.
+pub(crate) fn cast_into(
+    value: Value,
+    expr: &Expr,
+    column: &Column,
+    row: u64,
+    ignore: bool,
+    state: &mut SessionState,
+) -> SqlResult<Value> {
+    super::cast::into_column(value, &expr.ty.column, column, row, ignore, state)
+}
+
+/// The number that LIMIT allows.
+pub(crate) fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult<u64> {
+    let Some(limit) = limit else { return Ok(u64::MAX) };
+    match evaluate(limit, run)? {
+        Value::Int(value) if value >= 0 => Ok(value as u64),
+        Value::UInt(value) => Ok(value),
+        _ => Err(SqlError::wrong_arguments("LIMIT").into()),
+    }
+}
+
+/// Sorts rows as ORDER BY says.
+pub(crate) fn sort_rows(
+    target: &TargetTable,
+    run: &mut Run<'_>,
+    order: &[(Expr, bool)],
+    rows: &mut Vec<RowAt>,
+) -> ExecResult<()> {
+    let mut exec = Exec::new(run.state, run.trx, run.params);
+    exec.reserve(target.slots, target.subqueries);
+    exec.frame = target.frame(Row::Unset);
+    let mut keyed: Vec<(Vec<Value>, RowAt)> = Vec::with_capacity(rows.len());
+    for row in rows.drain(..) {
+        exec.frame[usize::from(target.slot)].row = Row::Image(row.row.clone());
+        let keys = order.iter().map(|(expr, _)| expr.eval(&mut exec)).collect::<ExecResult<Vec<Value>>>()?;
+        keyed.push((keys, row));
+    }
+    keyed.sort_by(|(a, _), (b, _)| {
+        for (at, (expr, descending)) in order.iter().enumerate() {
+            let ordering = sort_order(&a[at], &b[at], expr.ty.column.collation);
+            let ordering = if *descending { ordering.reverse() } else { ordering };
+            if ordering != Ordering::Equal {
+                return ordering;
+            }
+        }
+        Ordering::Equal
+    });
+    rows.extend(keyed.into_iter().map(|(_, row)| row));
+    Ok(())
+}
+
+/// Bit n % 64 for each column whose value differs.
+pub(crate) fn changed_columns(table: &Table, old: &[Value], new: &[Value], assigned: &[usize]) -> u64 {
+    let _ = table;
+    assigned
+        .iter()
+        .filter(|&&column| !same_value(&old[column], &new[column]))
+        .fold(0, |bits, column| bits | 1 << (column % 64))
+}
+
+/// Whether two stored values are the same bytes.
+pub(crate) fn same_value(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Null, Value::Null) => true,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::UInt(a), Value::UInt(b)) => a == b,
+        (Value::Bytes(a), Value::Bytes(b)) | (Value::Json(a), Value::Json(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits(),
+        (Value::Bit(a), Value::Bit(b)) | (Value::Set(a), Value::Set(b)) => a == b,
+        (Value::Enum(a), Value::Enum(b)) | (Value::Year(a), Value::Year(b)) => a == b,
+        (Value::Date(a), Value::Date(b)) => a.packed() == b.packed(),
+        (Value::DateTime(a), Value::DateTime(b)) => a.packed() == b.packed(),
+        (Value::Time(a), Value::Time(b)) => a.packed() == b.packed(),
+        (Value::Decimal(a), Value::Decimal(b)) => a == b,
+        _ => false,
+    }
+}

@@ -1,0 +1,278 @@
+//! A transaction's binlog events: BEGIN before its first rows, rows events per statement, XID.
+//!
+//! A transaction under `sql_log_bin=0` has no events but one private write set, which only
+//! recovery reads.
+
+use super::trx::cache_error;
+use crate::api::{RowImage, SessionSettings};
+use crate::catalog::Table;
+use crate::error::{SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_commit::{CacheError, TrxCache};
+use omnibus_engine::WriteSet;
+use omnibus_format::events::{OptionalMetadata, StatusVars, flags2};
+use omnibus_format::header::FLAG_IGNORABLE;
+use omnibus_format::{EventType, private};
+use omnibus_replication::generate::{
+    self, EventSink, GenerateError, RowImageMode, RowsBuilder, RowsOptions, StatementContext,
+};
+
+/// What a statement's events say about it.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementInfo<'a> {
+    /// The session's variables.
+    pub settings: &'a SessionSettings,
+    /// The current database, empty if none.
+    pub database: &'a str,
+    /// The statement's text.
+    pub sql: &'a [u8],
+    /// Its start, seconds since 1970.
+    pub timestamp: u32,
+    /// CONNECTION_ID().
+    pub connection_id: u32,
+}
+
+/// The cache as the generators want it.
+struct Sink<'a>(&'a mut TrxCache);
+
+impl EventSink for Sink<'_> {
+    type Error = CacheError;
+
+    fn event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
+        self.0.append_event(event_type, flags, body)
+    }
+}
+
+/// The variables a QUERY event carries; its context is encoded anew when they change.
+#[derive(Clone, PartialEq, Eq)]
+struct ContextKey {
+    flags2: u32,
+    sql_mode: u64,
+    auto_increment: (u16, u16),
+    charset: [u16; 3],
+    time_zone: String,
+    connection_id: u32,
+}
+
+/// Generates the events of a session's transactions.
+#[derive(Default)]
+pub(crate) struct StatementEvents {
+    rows: RowsBuilder,
+    options: RowsOptions,
+    context: Option<(ContextKey, StatementContext)>,
+    database: String,
+    logged: bool,
+}
+
+impl StatementEvents {
+    /// Prepares for a statement's rows.
+    pub(super) fn begin(&mut self, info: &StatementInfo<'_>) {
+        let settings = info.settings;
+        self.logged = settings.sql_log_bin;
+        if !self.logged {
+            return;
+        }
+        let options = options(settings);
+        if options != self.options {
+            self.options = options;
+            self.rows.set_options(options);
+        }
+        self.rows.begin_statement(info.sql);
+        if self.database != info.database {
+            self.database.clear();
+            self.database.push_str(info.database);
+        }
+        self.refresh_context(settings, info.connection_id);
+    }
+
+    fn refresh_context(&mut self, settings: &SessionSettings, connection_id: u32) {
+        if let Some((key, _)) = &self.context
+            && key.sql_mode == settings.sql_mode
+            && key.flags2 == flags(settings)
+            && key.charset == charsets(settings)
+            && key.time_zone == settings.time_zone
+            && key.auto_increment == auto_increment(settings)
+        {
+            return;
+        }
+        let key = ContextKey {
+            flags2: flags(settings),
+            sql_mode: settings.sql_mode,
+            auto_increment: auto_increment(settings),
+            charset: charsets(settings),
+            time_zone: settings.time_zone.clone(),
+            connection_id,
+        };
+        let vars = StatusVars {
+            flags2: Some(key.flags2),
+            sql_mode: Some(key.sql_mode),
+            auto_increment: (key.auto_increment != (1, 1)).then_some(key.auto_increment),
+            charset: Some(key.charset),
+            time_zone: Some(key.time_zone.clone().into_bytes()),
+            ..StatusVars::default()
+        };
+        let context = StatementContext::new(connection_id, &vars);
+        self.context = Some((key, context));
+    }
+
+    /// Forgets rows not yet in the cache.
+    pub(super) fn discard(&mut self) {
+        self.rows.discard();
+    }
+
+    fn open(&mut self, cache: &mut TrxCache) -> SqlResult<()> {
+        if cache.is_empty()
+            && let Some((_, context)) = &mut self.context
+        {
+            generate::begin(context, &mut Sink(cache), self.database.as_bytes()).map_err(cache_error)?;
+        }
+        Ok(())
+    }
+
+    /// A row was inserted.
+    pub(super) fn insert(
+        &mut self,
+        cache: &mut TrxCache,
+        table: &Table,
+        row_id: Option<u64>,
+        row: &Bytes,
+    ) -> SqlResult<()> {
+        if !self.logged {
+            return Ok(());
+        }
+        self.open(cache)?;
+        self.rows.write(&mut Sink(cache), &table.binlog, row, row_id).map_err(generate_error)
+    }
+
+    /// A row was changed.
+    pub(super) fn update(
+        &mut self,
+        cache: &mut TrxCache,
+        table: &Table,
+        row_id: Option<u64>,
+        before: &Bytes,
+        after: &Bytes,
+    ) -> SqlResult<()> {
+        if !self.logged {
+            return Ok(());
+        }
+        self.open(cache)?;
+        self.rows.update(&mut Sink(cache), &table.binlog, before, after, row_id).map_err(generate_error)
+    }
+
+    /// A row was deleted.
+    pub(super) fn delete(
+        &mut self,
+        cache: &mut TrxCache,
+        table: &Table,
+        row_id: Option<u64>,
+        row: &Bytes,
+    ) -> SqlResult<()> {
+        if !self.logged {
+            return Ok(());
+        }
+        self.open(cache)?;
+        self.rows.delete(&mut Sink(cache), &table.binlog, row, row_id).map_err(generate_error)
+    }
+
+    /// The statement is complete.
+    pub(super) fn finish(&mut self, cache: &mut TrxCache) -> SqlResult<()> {
+        if !self.rows.is_open() {
+            return Ok(());
+        }
+        self.rows.end_statement(&mut Sink(cache)).map_err(generate_error)
+    }
+
+    /// Writes the last events of a transaction. Returns whether it has a GTID. `keys` are writes
+    /// that no row event tells of.
+    pub(super) fn commit(
+        &mut self,
+        cache: &mut TrxCache,
+        writes: &WriteSet,
+        xid: u64,
+        keys: &[Bytes],
+    ) -> SqlResult<bool> {
+        if cache.is_empty() {
+            write_set_event(cache, writes)?;
+            return Ok(false);
+        }
+        if !keys.is_empty() {
+            let mut body = Vec::new();
+            let pairs = keys.iter().filter_map(|key| Some((&key[..], writes.get(key)?.as_deref())));
+            private::encode_write_set(&mut body, pairs);
+            private_event(cache, &body)?;
+        }
+        generate::xid(&mut Sink(cache), xid).map_err(cache_error)?;
+        Ok(true)
+    }
+
+    /// A DDL statement's QUERY event, which follows its private events.
+    pub(crate) fn ddl(&mut self, cache: &mut TrxCache, info: &StatementInfo<'_>, xid: u64) -> SqlResult<()> {
+        self.refresh_context(info.settings, info.connection_id);
+        let Some((_, context)) = &mut self.context else { return Ok(()) };
+        generate::ddl(context, &mut Sink(cache), info.database.as_bytes(), info.sql, xid).map_err(cache_error)
+    }
+}
+
+/// The whole write set as one private event.
+pub(crate) fn write_set_event(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
+    let mut body = Vec::new();
+    private::encode_write_set(&mut body, writes.iter().map(|(key, write)| (&key[..], write.as_deref())));
+    private_event(cache, &body)
+}
+
+/// A private event with this body.
+pub(crate) fn private_event(cache: &mut TrxCache, body: &[u8]) -> SqlResult<()> {
+    cache.append_event(EventType::IGNORABLE.0, FLAG_IGNORABLE, body).map_err(cache_error)
+}
+
+fn options(settings: &SessionSettings) -> RowsOptions {
+    RowsOptions {
+        image: match settings.binlog_row_image {
+            RowImage::Full => RowImageMode::Full,
+            RowImage::Minimal => RowImageMode::Minimal,
+            RowImage::NoBlob => RowImageMode::NoBlob,
+        },
+        metadata: if settings.binlog_row_metadata_full {
+            OptionalMetadata::Full
+        } else {
+            OptionalMetadata::Minimal
+        },
+        rows_query: settings.binlog_rows_query_log_events,
+        no_foreign_key_checks: !settings.foreign_key_checks,
+        relaxed_unique_checks: !settings.unique_checks,
+        ..RowsOptions::default()
+    }
+}
+
+fn flags(settings: &SessionSettings) -> u32 {
+    let mut bits = 0;
+    for (on, bit) in [
+        (!settings.autocommit, flags2::NOT_AUTOCOMMIT),
+        (!settings.foreign_key_checks, flags2::NO_FOREIGN_KEY_CHECKS),
+        (!settings.unique_checks, flags2::RELAXED_UNIQUE_CHECKS),
+    ] {
+        if on {
+            bits |= bit;
+        }
+    }
+    bits
+}
+
+fn charsets(settings: &SessionSettings) -> [u16; 3] {
+    [settings.collation_client, settings.collation_connection, settings.collation_server]
+}
+
+fn auto_increment(settings: &SessionSettings) -> (u16, u16) {
+    (settings.auto_increment_increment as u16, settings.auto_increment_offset as u16)
+}
+
+fn generate_error(error: GenerateError<CacheError>) -> SqlError {
+    match error {
+        GenerateError::Sink(error) => cache_error(error),
+        GenerateError::BadImage(error) => {
+            tracing::error!(%error, "a row image does not match its table");
+            SqlError::internal(format!("row image does not match its table: {error}"))
+        }
+    }
+}

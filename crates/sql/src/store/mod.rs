@@ -1,0 +1,24 @@
+//! Transactions over the engine: reads with their overlay and locks, row changes with index
+//! maintenance, AUTO_INCREMENT, and the events that describe them.
+//!
+//! One [`Trx`] belongs to one session and is used on its thread only.
+
+mod auto;
+mod events;
+mod lock;
+mod port;
+mod read;
+mod storage;
+mod trx;
+mod write;
+
+pub(crate) use auto::{auto_max, auto_value, whole_index};
+pub use events::StatementInfo;
+pub(crate) use events::{private_event, write_set_event};
+pub(crate) use lock::wait_failure;
+pub use port::{CommitPort, SnapshotHold};
+pub use read::{KeyRange, RowAt};
+pub(crate) use storage::{full_key, space_end};
+pub use trx::{Marks, Trx, TrxContext};
+pub(crate) use trx::{cache_error, need_replan};
+pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error, duplicate_of_row};

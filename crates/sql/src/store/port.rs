@@ -1,0 +1,53 @@
+//! What transactions need of the commit coordinator, as a trait so that tests can stand in for the
+//! log. The server's is [`omnibus_commit::Coordinator`].
+
+use omnibus_commit::{CommitRequest, LogPosition, SnapshotReader, Ticket, TrxCache};
+use omnibus_engine::{CommitNo, Engine, Snapshot};
+use std::sync::Arc;
+
+/// A session's hold on the snapshot it reads: what it may read stays readable until `release`.
+pub trait SnapshotHold: Send {
+    /// Takes the newest published number.
+    fn take(&mut self) -> CommitNo;
+    /// As `take`, with the log position of exactly this snapshot.
+    fn take_with_position(&mut self) -> (CommitNo, LogPosition);
+    /// Lets go.
+    fn release(&mut self);
+}
+
+impl SnapshotHold for SnapshotReader {
+    fn take(&mut self) -> CommitNo {
+        SnapshotReader::take(self)
+    }
+    fn take_with_position(&mut self) -> (CommitNo, LogPosition) {
+        SnapshotReader::take_with_position(self)
+    }
+    fn release(&mut self) {
+        SnapshotReader::release(self);
+    }
+}
+
+/// Commits and snapshots. All methods may be called from any thread and do not block.
+pub trait CommitPort: Send + Sync + 'static {
+    /// An empty trx cache.
+    fn new_cache(&self) -> TrxCache;
+    /// A way to take snapshots; one per session.
+    fn hold(&self) -> Box<dyn SnapshotHold>;
+    /// The engine.
+    fn engine(&self) -> &Arc<dyn Engine>;
+    /// Hands a finished transaction over.
+    fn commit(&self, request: CommitRequest) -> Ticket;
+    /// Completes when everything up to `no` is durable.
+    fn wait_durable(&self, no: CommitNo) -> Ticket;
+    /// Everything up to here is durable.
+    fn durable(&self) -> CommitNo;
+    /// The newest number assigned.
+    fn numbered(&self) -> CommitNo;
+    /// No deletion of `key` is newer than this.
+    fn deleted_floor(&self, key: &[u8]) -> CommitNo;
+
+    /// The newest installed versions, for holders of the row locks.
+    fn latest(&self) -> Box<dyn Snapshot> {
+        self.engine().snapshot(CommitNo::MAX)
+    }
+}

@@ -1,0 +1,419 @@
+//! Reads: by key and by range, of the snapshot or of the newest versions under locks, with the
+//! transaction's own writes laid over.
+//!
+//! A locking read first locks, then reads the newest version: whatever it read before the lock may
+//! have changed. At REPEATABLE READ and above a locking scan first locks its whole range against
+//! inserts, so that nothing appears behind it.
+
+use super::trx::Trx;
+use crate::api::Isolation;
+use crate::catalog::Table;
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::select::storage::{LockMode, WaitPolicy};
+use bytes::Bytes;
+use omnibus_engine::{CommitNo, EngineError, Snapshot, Write, WriteSet};
+use omnibus_locks::{RowMode, TableMode};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A row and its key in the clustered index (with the space prefix).
+#[derive(Clone, Debug)]
+pub struct RowAt {
+    /// Clustered key.
+    pub key: Bytes,
+    /// Full row image.
+    pub row: Bytes,
+}
+
+/// A range of full keys (with the space prefix) of one index, and a direction.
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    /// Lower bound.
+    pub from: Bound<Bytes>,
+    /// Upper bound.
+    pub to: Bound<Bytes>,
+    /// Descending.
+    pub reverse: bool,
+}
+
+/// Reference form of a bound.
+pub(super) fn by_ref(bound: &Bound<Bytes>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+impl KeyRange {
+    /// Nothing can be in it. `BTreeMap::range` panics on such bounds.
+    fn is_empty(&self) -> bool {
+        match (by_ref(&self.from), by_ref(&self.to)) {
+            (Bound::Included(from), Bound::Included(to)) => from > to,
+            (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => {
+                from >= to
+            }
+            _ => false,
+        }
+    }
+
+    /// Goes on behind `key`.
+    pub fn resume_after(&mut self, key: Bytes) {
+        if self.reverse {
+            self.to = Bound::Excluded(key);
+        } else {
+            self.from = Bound::Excluded(key);
+        }
+    }
+}
+
+impl Trx {
+    /// The snapshot that consistent reads use, taken at need.
+    pub(super) fn ensure_snapshot(&mut self) -> CommitNo {
+        if let Some((no, _)) = &self.snapshot {
+            return *no;
+        }
+        let no = self.hold.take();
+        self.snapshot = Some((no, self.shared.port.engine().snapshot(no)));
+        no
+    }
+
+    fn snapshot(&mut self) -> &dyn Snapshot {
+        self.ensure_snapshot();
+        // Taken just above; the fallback cannot be reached.
+        &*self
+            .snapshot
+            .get_or_insert_with(|| (CommitNo::ZERO, self.shared.port.engine().snapshot(CommitNo::ZERO)))
+            .1
+    }
+
+    /// Checks before a table is read: its definition must be as old as the snapshot.
+    fn check_snapshot(&mut self, table: &Table) -> SqlResult<()> {
+        if self.ensure_snapshot() < table.valid_from() {
+            return Err(SqlError::new(
+                1412,
+                b"HY000",
+                "Table definition has changed, please retry transaction",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The lock that a read takes: plain reads lock at SERIALIZABLE inside a transaction.
+    pub(super) fn effective_lock(&self, lock: LockMode) -> LockMode {
+        if lock == LockMode::None && self.isolation == Isolation::Serializable && self.is_open() {
+            LockMode::Share
+        } else {
+            lock
+        }
+    }
+
+    /// Whether ranges are locked too.
+    pub(super) fn locks_ranges(&self) -> bool {
+        self.isolation >= Isolation::RepeatableRead
+    }
+
+    /// The pair of `key` as the snapshot and this transaction's writes have it.
+    fn snapshot_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
+        if !self.writes.is_empty()
+            && let Some(write) = self.writes.get(key)
+        {
+            return Ok(write.clone());
+        }
+        Ok(self.snapshot().get(key)?)
+    }
+
+    /// The newest value of `key`, which the caller has locked; notes what the reply depends on.
+    pub(super) fn locked_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
+        if !self.writes.is_empty()
+            && let Some(write) = self.writes.get(key)
+        {
+            return Ok(write.clone());
+        }
+        match self.shared.port.latest().get_version(key)? {
+            Some((no, value)) => {
+                self.read_floor = self.read_floor.max(no);
+                Ok(Some(value))
+            }
+            None => {
+                self.read_floor = self.read_floor.max(self.shared.port.deleted_floor(key));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Table lock and snapshot check of a read.
+    pub(super) fn start_read(&mut self, table: &Arc<Table>, lock: LockMode) -> ExecResult<()> {
+        let mode =
+            if lock == LockMode::Exclusive { TableMode::IntentExclusive } else { TableMode::IntentShared };
+        self.lock_table(table, mode)?;
+        if lock == LockMode::None {
+            self.check_snapshot(table)?;
+        }
+        Ok(())
+    }
+
+    /// The row with this clustered key (with its space prefix).
+    ///
+    /// # Errors
+    /// Lock waits, damage.
+    pub fn get_row(
+        &mut self,
+        table: &Arc<Table>,
+        key: &Bytes,
+        lock: LockMode,
+        wait: WaitPolicy,
+    ) -> ExecResult<Option<Bytes>> {
+        let lock = self.effective_lock(lock);
+        self.start_read(table, lock)?;
+        match row_mode(lock) {
+            None => Ok(self.snapshot_value(key)?),
+            Some(mode) => {
+                self.touch()?;
+                if !self.lock_key(key, mode, wait)? {
+                    return Ok(None);
+                }
+                Ok(self.locked_value(key)?)
+            }
+        }
+    }
+
+    /// The row that the complete key `key` of unique index `index` leads to.
+    ///
+    /// # Errors
+    /// Lock waits, damage.
+    pub fn get_unique(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        key: &Bytes,
+        lock: LockMode,
+        wait: WaitPolicy,
+    ) -> ExecResult<Option<RowAt>> {
+        if index == 0 {
+            let row = self.get_row(table, key, lock, wait)?;
+            return Ok(row.map(|row| RowAt { key: key.clone(), row }));
+        }
+        let lock = self.effective_lock(lock);
+        self.start_read(table, lock)?;
+        let entry = match row_mode(lock) {
+            None => self.snapshot_value(key)?,
+            Some(mode) => {
+                if !self.lock_key(key, mode, wait)? {
+                    return Ok(None);
+                }
+                self.locked_value(key)?
+            }
+        };
+        let Some(entry) = entry else { return Ok(None) };
+        let clustered = table.clustered_of_entry(index, key, &entry)?;
+        let row = self.get_row(table, &clustered, lock, wait)?;
+        Ok(row.map(|row| RowAt { key: clustered, row }))
+    }
+
+    /// Locks a range as the isolation level asks, before it is scanned with `lock`.
+    ///
+    /// # Errors
+    /// Lock waits.
+    pub fn begin_scan(&mut self, table: &Arc<Table>, range: &KeyRange, lock: LockMode) -> ExecResult<()> {
+        let lock = self.effective_lock(lock);
+        self.start_read(table, lock)?;
+        if lock != LockMode::None && self.locks_ranges() && !range.is_empty() {
+            self.lock_gap(by_ref(&range.from), by_ref(&range.to))?;
+        }
+        if lock != LockMode::None {
+            // Rows that are gone leave no version to read; any deletion numbered so far may have
+            // been one of them.
+            self.read_floor = self.read_floor.max(self.shared.port.numbered());
+        }
+        Ok(())
+    }
+
+    /// Appends up to `want` rows of a range to `rows` and moves the range behind them. Returns
+    /// whether the range is exhausted.
+    ///
+    /// # Errors
+    /// Lock waits, damage, KILL.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parameters of a scan; a struct would be unpacked at once"
+    )]
+    pub fn scan(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        range: &mut KeyRange,
+        lock: LockMode,
+        wait: WaitPolicy,
+        want: usize,
+        rows: &mut Vec<RowAt>,
+    ) -> ExecResult<bool> {
+        let lock = self.effective_lock(lock);
+        self.check_kill()?;
+        let want = want.max(1);
+        let mut entries = Vec::with_capacity(want.min(1024));
+        let done = match row_mode(lock) {
+            None => {
+                self.ensure_snapshot();
+                let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
+                read_batch(&**snapshot, &self.writes, range, want, &mut entries)?
+            }
+            Some(_) => {
+                let latest = self.shared.port.latest();
+                read_batch(&*latest, &self.writes, range, want, &mut entries)?
+            }
+        };
+        if let Some((key, _)) = entries.last() {
+            range.resume_after(key.clone());
+        }
+        match row_mode(lock) {
+            None => self.rows_of_entries(table, index, entries, rows)?,
+            Some(mode) => self.lock_entries(table, index, entries, mode, wait, rows)?,
+        }
+        Ok(done)
+    }
+
+    fn rows_of_entries(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        entries: Vec<(Bytes, Bytes)>,
+        rows: &mut Vec<RowAt>,
+    ) -> ExecResult<()> {
+        if index == 0 {
+            rows.extend(entries.into_iter().map(|(key, row)| RowAt { key, row }));
+            return Ok(());
+        }
+        for (entry, value) in entries {
+            let key = table.clustered_of_entry(index, &entry, &value)?;
+            match self.snapshot_value(&key)? {
+                Some(row) => rows.push(RowAt { key, row }),
+                None => return Err(dangling(table, index).into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_entries(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        entries: Vec<(Bytes, Bytes)>,
+        mode: RowMode,
+        wait: WaitPolicy,
+        rows: &mut Vec<RowAt>,
+    ) -> ExecResult<()> {
+        for (entry, value) in entries {
+            self.touch()?;
+            let key =
+                if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
+            if !self.lock_key(&key, mode, wait)? {
+                continue;
+            }
+            // What was read before the lock may be history now.
+            let Some(row) = self.locked_value(&key)? else { continue };
+            if index != 0 {
+                let values = table.decode(&row)?;
+                if table.keys[index].entry(&values, &key).key != entry {
+                    continue;
+                }
+            }
+            rows.push(RowAt { key, row });
+        }
+        Ok(())
+    }
+}
+
+fn row_mode(lock: LockMode) -> Option<RowMode> {
+    match lock {
+        LockMode::None => None,
+        LockMode::Share => Some(RowMode::Shared),
+        LockMode::Exclusive => Some(RowMode::Exclusive),
+    }
+}
+
+fn dangling(table: &Table, index: usize) -> SqlError {
+    tracing::error!(table = %table.qualified(), index = %table.def.indexes[index].name, "index entry without a row");
+    SqlError::new(
+        1034,
+        b"HY000",
+        format!("Incorrect key file for table '{}'; try to repair it", table.def.name),
+    )
+}
+
+/// Merges the engine's pairs with the pending writes, up to `want`. Returns whether that was all.
+fn read_batch(
+    snapshot: &dyn Snapshot,
+    writes: &WriteSet,
+    range: &KeyRange,
+    want: usize,
+    out: &mut Vec<(Bytes, Bytes)>,
+) -> Result<bool, EngineError> {
+    if range.is_empty() {
+        return Ok(true);
+    }
+    let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
+    let mut own = OwnWrites::new(writes, range);
+    if own.is_empty() {
+        for pair in stored {
+            out.push(pair?);
+            if out.len() >= want {
+                return Ok(false);
+            }
+        }
+        return Ok(true);
+    }
+    let mut next = stored.next().transpose()?;
+    loop {
+        if out.len() >= want {
+            return Ok(false);
+        }
+        let order = match (&next, own.peek()) {
+            (None, None) => return Ok(true),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some((key, _)), Some((own, _))) if range.reverse => own.cmp(&key),
+            (Some((key, _)), Some((own, _))) => key.cmp(own),
+        };
+        if order.is_le() {
+            let pair = std::mem::replace(&mut next, stored.next().transpose()?);
+            if order.is_lt() {
+                out.extend(pair);
+                continue;
+            }
+        }
+        if let Some((key, Some(value))) = own.take() {
+            out.push((key.clone(), value.clone()));
+        }
+    }
+}
+
+/// Pending writes of a range, in its direction.
+struct OwnWrites<'a> {
+    next: Option<(&'a Bytes, &'a Write)>,
+    rest: Box<dyn Iterator<Item = (&'a Bytes, &'a Write)> + 'a>,
+}
+
+impl<'a> OwnWrites<'a> {
+    fn new(writes: &'a WriteSet, range: &'a KeyRange) -> OwnWrites<'a> {
+        if writes.is_empty() {
+            return OwnWrites { next: None, rest: Box::new(std::iter::empty()) };
+        }
+        let pending = writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>((by_ref(&range.from), by_ref(&range.to)));
+        let mut rest: Box<dyn Iterator<Item = (&'a Bytes, &'a Write)> + 'a> =
+            if range.reverse { Box::new(pending.rev()) } else { Box::new(pending) };
+        OwnWrites { next: rest.next(), rest }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.next.is_none()
+    }
+
+    fn peek(&self) -> Option<(&'a Bytes, &'a Write)> {
+        self.next
+    }
+
+    fn take(&mut self) -> Option<(&'a Bytes, &'a Write)> {
+        std::mem::replace(&mut self.next, self.rest.next())
+    }
+}

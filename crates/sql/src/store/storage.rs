@@ -1,0 +1,87 @@
+//! [`Storage`] over a transaction: what SELECT reads through.
+
+use super::read::KeyRange;
+use super::trx::Trx;
+use crate::catalog::Table;
+use crate::error::{ExecResult, Interrupt};
+use crate::select::storage::{LockMode, Scan, Storage, WaitPolicy};
+use bytes::Bytes;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A key of index `index` with the space prefix in front.
+pub(crate) fn full_key(table: &Table, index: usize, key: &[u8]) -> Bytes {
+    let mut full = Vec::with_capacity(4 + key.len());
+    full.extend_from_slice(&table.def.indexes[index].space.prefix());
+    full.extend_from_slice(key);
+    full.into()
+}
+
+/// The first key behind a whole space.
+pub(crate) fn space_end(table: &Table, index: usize) -> Bytes {
+    let next = table.def.indexes[index].space.0 + 1;
+    Bytes::copy_from_slice(&next.to_be_bytes())
+}
+
+/// The full-key range of a scan that has come as far as `scan.last`.
+fn range_of(table: &Table, scan: &Scan) -> KeyRange {
+    let mut range = KeyRange {
+        from: Bound::Included(full_key(table, scan.index, &scan.from)),
+        to: Bound::Excluded(match &scan.to {
+            Some(to) => full_key(table, scan.index, to),
+            None => space_end(table, scan.index),
+        }),
+        reverse: scan.reverse,
+    };
+    if let Some(last) = &scan.last {
+        range.resume_after(full_key(table, scan.index, last));
+    }
+    range
+}
+
+/// Remembers how far `range` has come.
+fn note_progress(scan: &mut Scan, range: &KeyRange) {
+    let reached = if range.reverse { &range.to } else { &range.from };
+    if let Bound::Excluded(key) = reached {
+        scan.last = Some(key.slice(4..));
+    }
+}
+
+impl Storage for Trx {
+    fn get(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        key: &[u8],
+        lock: LockMode,
+        wait: WaitPolicy,
+    ) -> ExecResult<Option<Bytes>> {
+        let key = full_key(table, index, key);
+        Ok(self.get_unique(table, index, &key, lock, wait)?.map(|found| found.row))
+    }
+
+    fn fetch(
+        &mut self,
+        table: &Arc<Table>,
+        scan: &mut Scan,
+        rows: &mut Vec<Bytes>,
+        want: usize,
+    ) -> Result<(), Interrupt> {
+        if scan.done {
+            return Ok(());
+        }
+        let mut range = range_of(table, scan);
+        if scan.last.is_none() {
+            self.begin_scan(table, &range, scan.lock)?;
+        }
+        let mut found = Vec::new();
+        scan.done = self.scan(table, scan.index, &mut range, scan.lock, scan.wait, want, &mut found)?;
+        note_progress(scan, &range);
+        rows.extend(found.into_iter().map(|found| found.row));
+        Ok(())
+    }
+
+    fn estimate_rows(&mut self, table: &Arc<Table>) -> u64 {
+        table.rows_estimate()
+    }
+}

@@ -1,0 +1,457 @@
+//! A session's transaction: its write set, events, locks and snapshot, and how it ends.
+//!
+//! COMMIT-2 for readers: `read_floor` is the newest version that a locking read saw; the statement's
+//! reply must wait until it is durable.
+
+use super::events::{StatementEvents, StatementInfo};
+use super::port::{CommitPort, SnapshotHold};
+use crate::api::{Isolation, KillFlag, Mode};
+use crate::catalog::{CatalogCell, Table, TableState};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, Ticket, TrxCache};
+use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
+use omnibus_locks::{LockManager, TableMode, TrxLocks};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What all transactions of a database share.
+pub struct TrxContext {
+    /// Commits and snapshots.
+    pub port: Arc<dyn CommitPort>,
+    /// Row, range and table locks.
+    pub locks: Arc<LockManager>,
+    /// The catalog.
+    pub catalog: CatalogCell,
+    /// Numbers for XID events.
+    pub xid: AtomicU64,
+}
+
+/// Where a statement or savepoint began.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks {
+    writes: Mark,
+    cache: CacheMark,
+}
+
+/// A named savepoint.
+struct Savepoint {
+    name: String,
+    marks: Marks,
+}
+
+/// A committed AUTO_INCREMENT counter row that a table will be able to rely on.
+pub(super) struct Covers {
+    pub state: Arc<TableState>,
+    pub value: u64,
+    /// The counter row, and the older one it replaces: no row event tells of them.
+    pub keys: [Option<Bytes>; 2],
+}
+
+/// A transaction, or the absence of one.
+pub struct Trx {
+    pub(super) shared: Arc<TrxContext>,
+    pub(super) locks: TrxLocks,
+    pub(super) writes: WriteSet,
+    pub(super) cache: TrxCache,
+    pub(super) events: StatementEvents,
+    pub(super) hold: Box<dyn SnapshotHold>,
+    pub(super) snapshot: Option<(CommitNo, Box<dyn Snapshot>)>,
+    pub(super) kill: Arc<KillFlag>,
+    pub(super) covers: Vec<Covers>,
+    savepoints: Vec<Savepoint>,
+    /// Tables locked by this transaction, and how.
+    tables: Vec<(u64, TableMode)>,
+    /// Held by LOCK TABLES, kept across transactions.
+    locked_tables: bool,
+    /// START TRANSACTION or the first statement under autocommit=0 has opened it.
+    open: bool,
+    /// START TRANSACTION READ ONLY.
+    pub(super) read_only: bool,
+    /// Of this transaction.
+    pub(super) isolation: Isolation,
+    pub(super) mode: Mode,
+    pub(super) lock_wait: Duration,
+    /// The newest version a locking read of the statement saw.
+    pub(super) read_floor: CommitNo,
+    /// Rows read under a lock or changed by the running statement.
+    pub(super) touched: u32,
+    snapshot_position: Option<LogPosition>,
+}
+
+/// Rows that an inline statement may touch before it must move to a blocking thread.
+pub(super) const INLINE_ROWS: u32 = 4096;
+
+impl Trx {
+    /// No transaction yet.
+    #[must_use]
+    pub fn new(shared: Arc<TrxContext>, session: u64, kill: Arc<KillFlag>) -> Trx {
+        let port = &shared.port;
+        Trx {
+            locks: shared.locks.begin(session),
+            cache: port.new_cache(),
+            hold: port.hold(),
+            writes: WriteSet::default(),
+            events: StatementEvents::default(),
+            snapshot: None,
+            kill,
+            covers: Vec::new(),
+            savepoints: Vec::new(),
+            tables: Vec::new(),
+            locked_tables: false,
+            open: false,
+            read_only: false,
+            isolation: Isolation::RepeatableRead,
+            mode: Mode::Inline,
+            lock_wait: Duration::from_secs(50),
+            read_floor: CommitNo::ZERO,
+            touched: 0,
+            snapshot_position: None,
+            shared,
+        }
+    }
+
+    /// The locks' handle, for KILL from other threads.
+    #[must_use]
+    pub fn lock_handle(&self) -> omnibus_locks::TrxHandle {
+        self.locks.handle()
+    }
+
+    /// What all transactions share.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<TrxContext> {
+        &self.shared
+    }
+
+    /// Whether a transaction is open (SERVER_STATUS_IN_TRANS).
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Whether anything would be lost by rolling back.
+    #[must_use]
+    pub fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
+    }
+
+    /// Opens a transaction that lasts beyond the statement.
+    pub fn open(&mut self, isolation: Isolation, read_only: bool) {
+        self.open = true;
+        self.isolation = isolation;
+        self.read_only = read_only;
+    }
+
+    /// Takes the snapshot now (WITH CONSISTENT SNAPSHOT) and tells its log position.
+    pub fn open_snapshot(&mut self) -> (CommitNo, LogPosition) {
+        let (no, position) = self.hold.take_with_position();
+        self.snapshot = Some((no, self.shared.port.engine().snapshot(no)));
+        self.snapshot_position = Some(position);
+        (no, position)
+    }
+
+    /// The log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
+    #[must_use]
+    pub fn snapshot_position(&self) -> Option<LogPosition> {
+        self.snapshot_position
+    }
+
+    /// Prepares for a statement and returns the point to undo it to.
+    pub fn begin_statement(&mut self, mode: Mode, info: &StatementInfo<'_>) -> Marks {
+        let settings = info.settings;
+        self.mode = mode;
+        self.touched = 0;
+        self.read_floor = CommitNo::ZERO;
+        self.lock_wait = Duration::from_millis(settings.lock_wait_timeout_ms);
+        if !self.open {
+            self.isolation = settings.isolation;
+            self.read_only = settings.read_only;
+        }
+        if self.isolation <= Isolation::ReadCommitted {
+            self.drop_snapshot();
+        }
+        self.cache.set_context(info.timestamp, settings.server_id);
+        self.events.begin(info);
+        self.marks()
+    }
+
+    pub(super) fn marks(&self) -> Marks {
+        Marks { writes: self.writes.mark(), cache: self.cache.mark() }
+    }
+
+    /// Undoes what a statement did. Its locks stay.
+    ///
+    /// # Errors
+    /// The spill file failed; the transaction must be rolled back.
+    pub fn rollback_statement(&mut self, marks: Marks) -> SqlResult<()> {
+        self.events.discard();
+        self.undo(marks)
+    }
+
+    fn undo(&mut self, marks: Marks) -> SqlResult<()> {
+        self.writes.rollback_to(marks.writes);
+        self.cache.rollback_to(marks.cache).map_err(cache_error)
+    }
+
+    /// Writes the statement's remaining events to the trx cache.
+    ///
+    /// # Errors
+    /// The cache is full (1197) or its spill file failed: undo the statement.
+    pub fn end_statement(&mut self) -> SqlResult<()> {
+        self.events.finish(&mut self.cache)
+    }
+
+    /// A ticket, if the statement read something under a lock that is not durable yet.
+    #[must_use]
+    pub fn read_ticket(&self) -> Option<Ticket> {
+        let port = &self.shared.port;
+        (self.read_floor > port.durable()).then(|| port.wait_durable(self.read_floor))
+    }
+
+    /// SAVEPOINT: an older one of the same name goes.
+    pub fn savepoint(&mut self, name: &str) {
+        self.savepoints.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
+        let marks = self.marks();
+        self.savepoints.push(Savepoint { name: name.to_owned(), marks });
+    }
+
+    fn find_savepoint(&self, name: &str) -> SqlResult<usize> {
+        self.savepoints
+            .iter()
+            .position(|savepoint| savepoint.name.eq_ignore_ascii_case(name))
+            .ok_or_else(|| SqlError::sp_does_not_exist("SAVEPOINT", name))
+    }
+
+    /// ROLLBACK TO SAVEPOINT. Locks stay.
+    ///
+    /// # Errors
+    /// 1305, or the spill file failed.
+    pub fn rollback_to_savepoint(&mut self, name: &str) -> SqlResult<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at + 1);
+        self.undo(self.savepoints[at].marks)
+    }
+
+    /// RELEASE SAVEPOINT: it and the later ones go.
+    ///
+    /// # Errors
+    /// 1305.
+    pub fn release_savepoint(&mut self, name: &str) -> SqlResult<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// Commits. The ticket, if there is anything to wait for, must complete before the client is
+    /// told. Locks go when the commit has its place in the order.
+    ///
+    /// # Errors
+    /// The trx cache could not take the last event; the transaction is rolled back.
+    pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
+        if self.writes.is_empty() {
+            let ticket = self.read_ticket();
+            self.end(true);
+            return Ok(ticket);
+        }
+        let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
+        self.covers.retain(|covers| {
+            covers.keys[0].as_ref().is_some_and(|key| matches!(self.writes.get(key), Some(Some(_))))
+        });
+        let unlogged: Vec<Bytes> =
+            self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned()).collect();
+        let logged = match self.events.commit(&mut self.cache, &self.writes, xid, &unlogged) {
+            Ok(logged) => logged,
+            Err(error) => {
+                self.rollback();
+                return Err(error);
+            }
+        };
+        let handle = self.locks.handle();
+        let covers = std::mem::take(&mut self.covers);
+        let keep_tables = self.locked_tables;
+        let request = CommitRequest {
+            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
+            writes: std::mem::take(&mut self.writes),
+            logged,
+            commit_timestamp_us: now_us,
+            on_ordered: Some(Box::new(move |_| {
+                for covered in covers {
+                    covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
+                }
+                if keep_tables { handle.release_records() } else { handle.release_all() }
+            })),
+        };
+        let ticket = self.shared.port.commit(request);
+        self.end(false);
+        Ok(Some(ticket))
+    }
+
+    /// Commits a DDL transaction whose events are already in the cache; `on_ordered` runs before the
+    /// locks go.
+    pub(crate) fn commit_ddl(
+        &mut self,
+        logged: bool,
+        now_us: u64,
+        on_ordered: impl FnOnce(CommitNo) + Send + 'static,
+    ) -> Ticket {
+        let handle = self.locks.handle();
+        let request = CommitRequest {
+            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
+            writes: std::mem::take(&mut self.writes),
+            logged,
+            commit_timestamp_us: now_us,
+            on_ordered: Some(Box::new(move |no| {
+                on_ordered(no);
+                handle.release_all();
+            })),
+        };
+        let ticket = self.shared.port.commit(request);
+        self.locked_tables = false;
+        self.end(false);
+        ticket
+    }
+
+    /// Rolls everything back and lets go of all locks.
+    pub fn rollback(&mut self) {
+        self.end(true);
+    }
+
+    fn end(&mut self, release_locks: bool) {
+        self.writes.clear();
+        self.cache.clear();
+        self.events.discard();
+        self.covers.clear();
+        self.savepoints.clear();
+        self.drop_snapshot();
+        self.snapshot_position = None;
+        self.open = false;
+        self.read_only = false;
+        if self.locked_tables {
+            if release_locks {
+                self.locks.release_records();
+            }
+        } else {
+            self.tables.clear();
+            if release_locks {
+                self.locks.release_all();
+            }
+        }
+    }
+
+    /// LOCK TABLES has been granted: table locks outlive transactions until `unlock_tables`.
+    pub fn keep_table_locks(&mut self) {
+        self.locked_tables = true;
+    }
+
+    /// Whether LOCK TABLES is in force.
+    #[must_use]
+    pub fn has_locked_tables(&self) -> bool {
+        self.locked_tables
+    }
+
+    /// UNLOCK TABLES, after the transaction has ended.
+    pub fn unlock_tables(&mut self) {
+        self.locked_tables = false;
+        self.tables.clear();
+        self.locks.release_all();
+    }
+
+    /// Locks a table for this transaction and checks that `table` is still what it is called.
+    ///
+    /// # Errors
+    /// Waits as any lock; 1615 if the definition changed meanwhile: plan again; 1100 under LOCK
+    /// TABLES if the table was not among them.
+    pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
+        let id = table.def.id;
+        let held = self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode);
+        if held.is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode)) {
+            return Ok(());
+        }
+        if self.locked_tables && held.is_none() {
+            let message = format!("Table '{}' was not locked with LOCK TABLES", table.def.name);
+            return Err(SqlError::new(1100, b"HY000", message).into());
+        }
+        if self.locked_tables && held == Some(TableMode::Shared) {
+            let message =
+                format!("Table '{}' was locked with a READ lock and can't be updated", table.def.name);
+            return Err(SqlError::new(1099, b"HY000", message).into());
+        }
+        let request = self.locks.lock_table(id, mode);
+        self.await_lock(request)?;
+        self.tables.retain(|(held, _)| *held != id);
+        self.tables.push((id, mode));
+        if table.is_stale() {
+            return Err(need_replan().into());
+        }
+        Ok(())
+    }
+
+    /// The locks themselves, for definition statements.
+    pub(crate) fn lock_handle_owner(&self) -> &TrxLocks {
+        &self.locks
+    }
+
+    /// Waits for a table lock.
+    pub(crate) fn await_table_lock(&mut self, request: omnibus_locks::Request) -> ExecResult<()> {
+        self.await_lock(request).map(|_| ())
+    }
+
+    /// The pending writes.
+    pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
+        &mut self.writes
+    }
+
+    /// What a definition statement logs with.
+    pub(crate) fn logging_parts(&mut self) -> (&mut TrxCache, &WriteSet, &mut StatementEvents) {
+        (&mut self.cache, &self.writes, &mut self.events)
+    }
+
+    pub(super) fn drop_snapshot(&mut self) {
+        if self.snapshot.take().is_some() {
+            self.hold.release();
+        }
+    }
+
+    /// Fails if the session was killed.
+    pub(super) fn check_kill(&self) -> SqlResult<()> {
+        self.kill.check()
+    }
+
+    /// Counts a row that was locked or changed; inline statements may do so many.
+    pub(super) fn touch(&mut self) -> ExecResult<()> {
+        self.touched += 1;
+        if self.touched.is_multiple_of(64) {
+            self.check_kill()?;
+            if self.mode == Mode::Inline && self.touched > INLINE_ROWS {
+                return Err(Interrupt::NeedBlocking);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error that makes a session plan a statement again.
+pub(crate) fn need_replan() -> SqlError {
+    SqlError::new(1615, b"HY000", "Prepared statement needs to be re-prepared")
+}
+
+fn table_mode_rank(mode: TableMode) -> u8 {
+    match mode {
+        TableMode::IntentShared => 0,
+        TableMode::Shared => 1,
+        TableMode::IntentExclusive => 2,
+        TableMode::Exclusive => 3,
+    }
+}
+
+/// What a failing trx cache means to a client.
+pub(crate) fn cache_error(error: CacheError) -> SqlError {
+    match error {
+        CacheError::TooLarge => SqlError::new(1197, b"HY000", error.to_string()),
+        other => {
+            tracing::error!(error = %other, "the trx cache failed");
+            SqlError::new(1026, b"HY000", format!("Error writing file 'binlog cache': {other}"))
+        }
+    }
+}

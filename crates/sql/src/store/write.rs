@@ -1,0 +1,248 @@
+//! Row changes: the clustered row, its index entries, unique checks, locks, and the event.
+//!
+//! Every key that appears is locked as an insert (so that range locks see it), every unique key
+//! that disappears is locked too (so that nobody reuses its value before the commit). All checks
+//! come before the first write: a refused row leaves nothing behind.
+
+use super::read::RowAt;
+use super::trx::Trx;
+use crate::catalog::Table;
+use crate::codec::Entry;
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::select::storage::WaitPolicy;
+use bytes::Bytes;
+use omnibus_locks::{RowMode, TableMode};
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// The row that is in the way of another.
+#[derive(Clone, Debug)]
+pub struct Duplicate {
+    /// Position of the index that refuses.
+    pub index: usize,
+    /// The row that is there, locked exclusively.
+    pub existing: RowAt,
+}
+
+/// What became of an insert.
+#[derive(Debug)]
+pub enum InsertOutcome {
+    /// It is in.
+    Inserted,
+    /// A unique key refused it; nothing was written.
+    Duplicate(Duplicate),
+}
+
+/// A row's image before and after an update.
+#[derive(Clone, Copy, Debug)]
+pub struct RowChange<'a> {
+    /// Where the old row is.
+    pub at: &'a RowAt,
+    /// Its values.
+    pub old: &'a [Value],
+    /// The new values, of the columns' types.
+    pub new: &'a [Value],
+    /// The new row, encoded.
+    pub new_row: &'a Bytes,
+    /// Bit n % 64 is set if column n changes.
+    pub changed: u64,
+}
+
+impl Trx {
+    /// Prepares for changing rows of a table.
+    ///
+    /// # Errors
+    /// Table lock waits; 1792 in a READ ONLY transaction.
+    pub fn start_write(&mut self, table: &Arc<Table>) -> ExecResult<()> {
+        if self.read_only {
+            return Err(SqlError::cant_execute_in_read_only_transaction().into());
+        }
+        self.lock_table(table, TableMode::IntentExclusive)
+    }
+
+    /// Inserts a row. `values` are all columns, of the columns' types; `row` is their encoding.
+    ///
+    /// # Errors
+    /// Lock waits, a full trx cache.
+    pub fn insert_row(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[Value],
+        row: Bytes,
+    ) -> ExecResult<InsertOutcome> {
+        self.touch()?;
+        let row_id = if table.def.hidden_key { Some(self.next_row_id(table)?) } else { None };
+        let key = match row_id {
+            Some(id) => table.keys[0].hidden(id),
+            None => table.keys[0].entry(values, &[]).key,
+        };
+        self.lock_new_key(&key)?;
+        if row_id.is_none()
+            && let Some(existing) = self.locked_value(&key)?
+        {
+            return Ok(InsertOutcome::Duplicate(Duplicate {
+                index: 0,
+                existing: RowAt { key, row: existing },
+            }));
+        }
+        let mut entries = Vec::with_capacity(table.keys.len() - 1);
+        for (index, codec) in table.keys.iter().enumerate().skip(1) {
+            let entry = codec.entry(values, &key);
+            self.lock_new_key(&entry.key)?;
+            if entry.unique
+                && let Some(existing) = self.row_of_entry(table, index, &entry.key)?
+            {
+                return Ok(InsertOutcome::Duplicate(Duplicate { index, existing }));
+            }
+            entries.push(entry);
+        }
+        for entry in entries {
+            self.writes.put(entry.key, entry.value);
+        }
+        self.note_auto_value(table, values)?;
+        self.events.insert(&mut self.cache, table, row_id, &row)?;
+        self.writes.put(key, row);
+        Ok(InsertOutcome::Inserted)
+    }
+
+    /// The row that a unique entry leads to, locked, if the entry is there. The entry's key is
+    /// locked by the caller.
+    fn row_of_entry(&mut self, table: &Arc<Table>, index: usize, entry: &Bytes) -> ExecResult<Option<RowAt>> {
+        let Some(value) = self.locked_value(entry)? else { return Ok(None) };
+        let key = table.clustered_of_entry(index, entry, &value)?;
+        self.lock_key(&key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        let row = self.locked_value(&key)?;
+        Ok(row.map(|row| RowAt { key, row }))
+    }
+
+    /// Deletes a row that was read under an exclusive lock.
+    ///
+    /// # Errors
+    /// Lock waits, a full trx cache.
+    pub fn delete_row(&mut self, table: &Arc<Table>, at: &RowAt, values: &[Value]) -> ExecResult<()> {
+        self.touch()?;
+        let mut gone = Vec::with_capacity(table.keys.len() - 1);
+        for codec in table.keys.iter().skip(1) {
+            let entry = codec.entry(values, &at.key);
+            self.lock_old_entry(&entry)?;
+            gone.push(entry.key);
+        }
+        for key in gone {
+            self.writes.delete(key);
+        }
+        self.cover_auto_value(table, values)?;
+        self.events.delete(&mut self.cache, table, hidden_id(table, &at.key), &at.row)?;
+        self.writes.delete(at.key.clone());
+        Ok(())
+    }
+
+    fn lock_old_entry(&mut self, entry: &Entry) -> ExecResult<()> {
+        if entry.unique {
+            self.lock_key(&entry.key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        }
+        Ok(())
+    }
+
+    /// Changes a row that was read under an exclusive lock. `Some` if a unique key refuses; then
+    /// nothing was written.
+    ///
+    /// # Errors
+    /// Lock waits, a full trx cache.
+    pub fn update_row(
+        &mut self,
+        table: &Arc<Table>,
+        change: &RowChange<'_>,
+    ) -> ExecResult<Option<Duplicate>> {
+        self.touch()?;
+        let old_key = &change.at.key;
+        let mut key = old_key.clone();
+        if table.keys[0].reads(change.changed) {
+            key = table.keys[0].entry(change.new, &[]).key;
+        }
+        let moved = key != *old_key;
+        if moved {
+            self.lock_new_key(&key)?;
+            if let Some(existing) = self.locked_value(&key)? {
+                return Ok(Some(Duplicate { index: 0, existing: RowAt { key, row: existing } }));
+            }
+        }
+        let mut entries: Vec<(Bytes, Entry)> = Vec::new();
+        for (index, codec) in table.keys.iter().enumerate().skip(1) {
+            if !moved && !codec.reads(change.changed) {
+                continue;
+            }
+            let old = codec.entry(change.old, old_key);
+            let new = codec.entry(change.new, &key);
+            if old.key == new.key && !moved {
+                continue;
+            }
+            self.lock_old_entry(&old)?;
+            if old.key != new.key {
+                self.lock_new_key(&new.key)?;
+                if new.unique
+                    && let Some(existing) = self.row_of_entry(table, index, &new.key)?
+                {
+                    return Ok(Some(Duplicate { index, existing }));
+                }
+            }
+            entries.push((old.key, new));
+        }
+        for (old, new) in entries {
+            if old != new.key {
+                self.writes.delete(old);
+            }
+            self.writes.put(new.key, new.value);
+        }
+        if table.auto_column.is_some_and(|column| change.changed & (1 << (column % 64)) != 0) {
+            self.cover_auto_value(table, change.old)?;
+            self.note_auto_value(table, change.new)?;
+        }
+        self.events.update(
+            &mut self.cache,
+            table,
+            hidden_id(table, old_key),
+            &change.at.row,
+            change.new_row,
+        )?;
+        if moved {
+            self.writes.delete(old_key.clone());
+        }
+        self.writes.put(key, change.new_row.clone());
+        Ok(None)
+    }
+}
+
+/// The hidden row id in a clustered key, for tables that have one.
+fn hidden_id(table: &Table, key: &[u8]) -> Option<u64> {
+    if !table.def.hidden_key {
+        return None;
+    }
+    key.get(4..12).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
+}
+
+/// Error 1062 for a row that a key refuses.
+///
+/// # Errors
+/// Never; damage in the row shows as an empty entry.
+#[must_use]
+pub fn duplicate_error(table: &Table, index: usize, values: &[Value]) -> SqlError {
+    let parts = &table.def.indexes[index].parts;
+    let entry = parts
+        .iter()
+        .map(|part| {
+            let column = &table.def.columns[part.column];
+            crate::codec::text(&values[part.column], &column.ty)
+        })
+        .collect::<Vec<_>>()
+        .join("-");
+    let entry: String = entry.chars().take(64).collect();
+    SqlError::dup_entry(entry, format!("{}.{}", table.def.name, table.def.indexes[index].name))
+}
+
+/// As [`duplicate_error`], for a stored row.
+///
+/// # Errors
+/// The stored row is damaged.
+pub fn duplicate_of_row(table: &Table, duplicate: &Duplicate) -> SqlResult<SqlError> {
+    Ok(duplicate_error(table, duplicate.index, &table.decode(&duplicate.existing.row)?))
+}
