@@ -110,7 +110,7 @@ impl Problem {
 fn printable(value: &[u8]) -> String {
     let mut out = String::new();
     for chunk in value[..value.len().min(512)].utf8_chunks() {
-        out.extend(chunk.valid().chars());
+        out.push_str(chunk.valid());
         chunk.invalid().iter().for_each(|b| out.push_str(&format!("\\x{b:02X}")));
     }
     match out.char_indices().nth(128) {

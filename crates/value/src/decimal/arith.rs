@@ -138,7 +138,7 @@ impl Decimal {
     }
 
     /// Rounds half away from zero to `digits` behind the point; negative digits round before it.
-    /// A value with fewer digits keeps them.
+    /// A value with fewer digits keeps them; SQL's ROUND pads them, which is [`Decimal::rescale`].
     pub fn round(&self, digits: i32) -> Decimal {
         self.reduce(digits, |half| half)
     }

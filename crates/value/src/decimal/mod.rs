@@ -10,6 +10,8 @@ mod text;
 mod wide;
 
 #[cfg(test)]
+mod tables;
+#[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;

@@ -35,7 +35,7 @@ struct Digits {
 impl Digits {
     fn push(&mut self, digit: u8, fraction: bool) {
         let digit = u64::from(digit - b'0');
-        if self.full || self.kept >= MAX_DIGITS + 1 {
+        if self.full || self.kept > MAX_DIGITS {
             if !self.full {
                 self.round_up = digit >= 5;
                 self.full = true;

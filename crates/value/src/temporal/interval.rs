@@ -221,7 +221,7 @@ fn add_months(date: Date, months: i64) -> Option<Date> {
 
 impl DateTime {
     /// DATE_ADD; `None` (SQL NULL) when out of range or when a zero part gives no meaning.
-    pub fn add(self, interval: Interval) -> Option<DateTime> {
+    pub fn add_interval(self, interval: Interval) -> Option<DateTime> {
         let mut out = self;
         if interval.months != 0 {
             let date = add_months(self.date(), interval.months)?;
@@ -230,7 +230,9 @@ impl DateTime {
         if interval.micros == 0 {
             return out.date().is_full().then_some(out);
         }
-        DateTime::from_micros(out.to_micros()?.checked_add(interval.micros)?)
+        let sum = DateTime::from_micros(out.to_micros()?.checked_add(interval.micros)?)?;
+        // Day arithmetic knows no year 0; months may lead into it.
+        (sum.date().year() > 0).then_some(sum)
     }
 
     /// TIMESTAMPDIFF(unit, self, later): whole units from `self` to `later`, toward zero.
@@ -253,7 +255,7 @@ impl DateTime {
 
 impl Time {
     /// Adds an interval without months, clipped out of range to `None`.
-    pub fn add(self, interval: Interval) -> Option<Time> {
+    pub fn add_interval(self, interval: Interval) -> Option<Time> {
         if interval.months != 0 {
             return None;
         }

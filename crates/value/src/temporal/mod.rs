@@ -12,6 +12,8 @@ mod types;
 mod zone;
 
 #[cfg(test)]
+mod tables;
+#[cfg(test)]
 mod tests;
 
 pub use binlog::{

@@ -59,6 +59,15 @@ impl Cursor<'_> {
         self.number(usize::MAX);
         (micros, digits as u8, round_up)
     }
+    /// 'e5', 'e+5': a number that is no time.
+    fn exponent_next(&self) -> bool {
+        let rest = &self.text[self.at..];
+        let digits = match rest {
+            [b'e' | b'E', b'+' | b'-', digits @ ..] | [b'e' | b'E', digits @ ..] => digits,
+            _ => return false,
+        };
+        digits.first().is_some_and(u8::is_ascii_digit)
+    }
     fn only_spaces_left(&self) -> bool {
         self.text[self.at..].iter().all(|&c| is_space(c))
     }
@@ -172,7 +181,7 @@ pub fn parse_datetime(text: &[u8], fsp: u8, mode: DateMode) -> Result<Parsed<Dat
     }
     let mut f = read_fields(&mut cur)?;
     let not_zero = f.part.iter().any(|&n| n != 0) || f.micros != 0;
-    if f.year_digits <= 2 && not_zero {
+    if f.year_digits == 2 && not_zero {
         f.part[0] = full_year(f.part[0]);
     }
     let [y, mo, d, h, mi, s] = f.part;
@@ -231,6 +240,9 @@ pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
     if cur.peek() == Some(b'.') {
         cur.at += 1;
         (micros, digits, round_up) = cur.fraction();
+    }
+    if cur.exponent_next() {
+        return Err(Malformed);
     }
     if minutes > 59 || seconds > 59 {
         return Err(Malformed);
