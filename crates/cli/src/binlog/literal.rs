@@ -1,0 +1,129 @@
+//! Values as SQL literals and as JSON.
+
+use omnibus_format::events::ColumnMetadata;
+use omnibus_format::field::{FieldType, code};
+use omnibus_value::{Value, json as mysql_json};
+use serde_json::{Value as Json, json};
+
+/// Appends a value as MySQL would read it back. `field` and `metadata` describe its column.
+pub(super) fn sql(value: &Value, field: FieldType, metadata: &ColumnMetadata, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("NULL"),
+        Value::Int(v) => out.push_str(&v.to_string()),
+        Value::UInt(v) => out.push_str(&v.to_string()),
+        Value::Float(v) => out.push_str(&v.to_string()),
+        Value::Double(v) => out.push_str(&v.to_string()),
+        Value::Year(v) => out.push_str(&format!("{v:04}")),
+        Value::Bit(v) => out.push_str(&format!("b'{v:0width$b}'", width = usize::from(field.meta))),
+        Value::Bytes(bytes) if metadata.collation != Some(63) && field.code != code::GEOMETRY => {
+            quote(bytes, out);
+        }
+        Value::Bytes(bytes) => hex(bytes, out),
+        Value::Enum(_) | Value::Set(_) => match label(value, metadata) {
+            Some(label) => quote(label.as_bytes(), out),
+            None => out.push_str(&number(value)),
+        },
+        _ => match text(value, field) {
+            Some(text) if matches!(value, Value::Decimal(_)) => out.push_str(&text),
+            Some(text) => quote(text.as_bytes(), out),
+            None => out.push_str("/* damaged */ NULL"),
+        },
+    }
+}
+
+/// A value as JSON: numbers stay numbers, DECIMAL and times are strings, binary strings are
+/// `{"hex": "…"}`, JSON columns are themselves.
+pub(super) fn json_value(value: &Value, field: FieldType, metadata: &ColumnMetadata) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Int(v) => json!(v),
+        Value::UInt(v) | Value::Bit(v) => json!(v),
+        Value::Float(v) => json!(v),
+        Value::Double(v) => json!(v),
+        Value::Year(v) => json!(v),
+        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) if metadata.collation != Some(63) && field.code != code::GEOMETRY => json!(text),
+            _ => {
+                let mut digits = String::new();
+                bytes.iter().for_each(|byte| digits.push_str(&format!("{byte:02x}")));
+                json!({ "hex": digits })
+            }
+        },
+        Value::Enum(index) => label(value, metadata).map_or(json!(index), |label| json!(label)),
+        Value::Set(mask) => match label(value, metadata) {
+            Some(labels) => labels.split(',').filter(|label| !label.is_empty()).collect(),
+            None => json!(mask),
+        },
+        Value::Json(_) => {
+            text(value, field).and_then(|t| serde_json::from_str(&t).ok()).unwrap_or(Json::Null)
+        }
+        _ => text(value, field).map_or(Json::Null, Json::String),
+    }
+}
+
+/// DECIMAL, temporal and JSON values as MySQL prints them.
+fn text(value: &Value, field: FieldType) -> Option<String> {
+    let digits = field.meta.min(6) as u8;
+    let mut out = Vec::new();
+    match value {
+        Value::Decimal(v) => v.write_text(&mut out),
+        Value::Date(v) => v.write_text(&mut out),
+        Value::DateTime(v) => v.write_text(digits, &mut out),
+        Value::Time(v) => v.write_text(digits, &mut out),
+        Value::Json(v) => mysql_json::binary_to_text(v, &mut out).ok()?,
+        _ => return None,
+    }
+    Some(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// The labels of an ENUM or SET value; `None` when the log does not have them all.
+fn label(value: &Value, metadata: &ColumnMetadata) -> Option<String> {
+    let labels = &metadata.labels;
+    let name = |i: usize| labels.get(i).map(|label| String::from_utf8_lossy(label).into_owned());
+    match *value {
+        Value::Enum(0) => Some(String::new()),
+        Value::Enum(index) => name(usize::from(index) - 1),
+        Value::Set(mask) if !labels.is_empty() => {
+            let names: Option<Vec<_>> = (0..64).filter(|i| mask >> i & 1 != 0).map(name).collect();
+            names.map(|names| names.join(","))
+        }
+        _ => None,
+    }
+}
+
+fn number(value: &Value) -> String {
+    match value {
+        Value::Enum(index) => index.to_string(),
+        Value::Set(mask) => mask.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Appends a quoted string; what is not UTF-8 becomes a hexadecimal literal.
+fn quote(bytes: &[u8], out: &mut String) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return hex(bytes, out) };
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            '\u{1a}' => out.push_str("\\Z"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+}
+
+fn hex(bytes: &[u8], out: &mut String) {
+    out.push_str("X'");
+    bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02X}")));
+    out.push('\'');
+}
+
+/// An identifier in backquotes.
+pub(super) fn identifier(name: &[u8]) -> String {
+    format!("`{}`", String::from_utf8_lossy(name).replace('`', "``"))
+}
