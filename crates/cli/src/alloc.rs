@@ -46,7 +46,10 @@ pub fn run(args: AllocArgs) -> ExitCode {
 
 fn allocate(args: &AllocArgs) -> Result<(), String> {
     if args.end_suffix < args.start_suffix {
-        return Err(format!("--end-suffix={} is before --start-suffix={}", args.end_suffix, args.start_suffix));
+        return Err(format!(
+            "--end-suffix={} is before --start-suffix={}",
+            args.end_suffix, args.start_suffix
+        ));
     }
     let base = args.binlog_name.file_name().ok_or("--binlog-name needs a file name, such as .../empty")?;
     let dir = args.binlog_name.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -119,7 +122,8 @@ fn parse_size(text: &str) -> Result<u64, String> {
         Some(b'T') => (&text[..text.len() - 1], 40),
         _ => (text, 0),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("{text:?} is no size; write 4096, 512K, 100M, 2G"))?;
+    let number: u64 =
+        digits.parse().map_err(|_| format!("{text:?} is no size; write 4096, 512K, 100M, 2G"))?;
     match number.checked_mul(1 << shift) {
         Some(0) => Err("a size of 0 prepares nothing".to_owned()),
         Some(size) if i64::try_from(size).is_ok() => Ok(size),
@@ -147,7 +151,8 @@ mod tests {
         assert_eq!(parse_size("4096"), Ok(4096));
         assert_eq!(parse_size("512k"), Ok(512 << 10));
         assert_eq!(parse_size("2G"), Ok(2 << 30));
-        for bad in ["", "G", "2X", "-1", "1.5G", "0", "0M", "99999999999T", "18446744073709551615", "\u{e9}"] {
+        for bad in ["", "G", "2X", "-1", "1.5G", "0", "0M", "99999999999T", "18446744073709551615", "\u{e9}"]
+        {
             assert!(parse_size(bad).is_err(), "{bad}");
         }
     }

@@ -245,8 +245,8 @@ impl Inner {
             let mut last = Instant::now();
             let report = prepare_file(&path, round_up(size), Preparation::ZeroFill, &mut |_: Progress| {
                 self.extend_active();
-                // Half of the disk's time at most: a group's write must find it free.
-                std::thread::sleep(last.elapsed().min(Duration::from_millis(50)));
+                // A quarter of the disk's time at most: a group's write must find it free.
+                std::thread::sleep((last.elapsed() * 3).min(Duration::from_millis(50)));
                 last = Instant::now();
                 if self.wanted.lock().stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });

@@ -7,7 +7,7 @@
 use crate::buffer::{AlignedBuf, BLOCK};
 use crate::config::FlushMethod;
 use crate::error::{IoFailure, PrepareError, failed};
-use crate::file::{ZERO_PIECE, zeros};
+use crate::file::zeros;
 use crate::io::{open_write_through, remove_plain, rename_new};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const TEMPORARY: &str = ".tmp";
+/// How much is written at once. The device is busy with it for about 0.2 ms, which is what a group's write may have to
+/// wait; with 1 MiB the slowest hundredth of commits took 0.7 ms while a file was prepared.
+const PIECE: usize = 256 << 10;
 
 /// What is done to the space of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +54,7 @@ pub struct PreparedReport {
     pub elapsed: Duration,
 }
 
-/// Creates `path` with `size` zero bytes. `progress` is called about once per MiB and can stop the work.
+/// Creates `path` with `size` zero bytes. `progress` is called a few times per MiB and can stop the work.
 ///
 /// # Errors
 /// The name is taken, the disk is full, or anything else the operating system says; no file is left behind.
@@ -137,8 +140,8 @@ fn zero_fill(
     let direct = open_direct(path);
     let mut done = 0;
     while done < size {
-        let piece = (size - done).min(ZERO_PIECE as u64);
-        let bytes = &zeros()[..usize::try_from(piece).unwrap_or(ZERO_PIECE)];
+        let piece = (size - done).min(PIECE as u64);
+        let bytes = &zeros()[..usize::try_from(piece).unwrap_or(PIECE)];
         let through = direct.as_ref().filter(|_| bytes.len().is_multiple_of(BLOCK));
         through.unwrap_or(file).write_all_at(bytes, done).map_err(failed("write", path))?;
         if through.is_none() {

@@ -1,0 +1,83 @@
+//! Measuring how long a durable write takes on a directory's device, with the very code that the log uses.
+//!
+//! For `omnibus bench sync` and for choosing `binlog_flush_method`. Writes one file next to the log and removes it.
+
+use crate::buffer::{AlignedBuf, round_down};
+use crate::config::FlushMethod;
+use crate::fault::Faults;
+use crate::file::{self, LogFile};
+use crate::io::remove_plain;
+use crate::position::FileSeq;
+use crate::prepare::{Preparation, prepare_file};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What the space looks like before it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// There is none; each write makes the file longer.
+    Append,
+    /// Reserved by the file system, never written.
+    Reserved,
+    /// Filled with zeros and synced.
+    ZeroFilled,
+}
+
+/// Removes the file however the measurement ends.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = remove_plain(&self.0);
+    }
+}
+
+/// Makes `count` sequential durable writes of `size` bytes in `dir` and gives the time each took, in order.
+///
+/// # Errors
+/// The method does not work in this directory, or the operating system refuses.
+pub fn measure_sync(
+    dir: &Path,
+    space: Space,
+    method: FlushMethod,
+    size: usize,
+    count: usize,
+) -> io::Result<Vec<Duration>> {
+    let scratch = Scratch(dir.join(format!(".omnibus-bench-{}", std::process::id())));
+    let path = &scratch.0;
+    let total = (size * (count + 1)) as u64;
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let prepared = match space {
+        Space::Append => std::fs::File::create_new(path).map(|_| ()),
+        Space::Reserved => {
+            prepare_file(path, total, Preparation::Reserve, go_on).map(|_| ()).map_err(io::Error::other)
+        }
+        Space::ZeroFilled => {
+            prepare_file(path, total, Preparation::ZeroFill, go_on).map(|_| ()).map_err(io::Error::other)
+        }
+    };
+    prepared?;
+    if file::probe(dir, method)? != method {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let log = LogFile::open(FileSeq::FIRST, path.clone(), method, 0, Faults::default())?;
+    let mut times = Vec::with_capacity(count);
+    let mut at = 0;
+    for _ in 0..count {
+        // As the writer does it: the last partial block is written again with what follows.
+        let base = if log.is_direct() { round_down(at) } else { at };
+        at += size as u64;
+        let len = usize::try_from(at - base).unwrap_or(size);
+        let mut buffer = AlignedBuf::with_capacity(len);
+        buffer.extend_from_slice(&vec![0x5a; len]);
+        if log.is_direct() {
+            buffer.pad_to_block();
+        }
+        let started = Instant::now();
+        log.write_durable(&buffer, len, base)?;
+        times.push(started.elapsed());
+    }
+    Ok(times)
+}
