@@ -1,5 +1,5 @@
 //! Files made of our events, read by MariaDB's `mariadb-binlog` (an independent decoder) and
-//! applied by a real MariaDB server.
+//! applied by a real MariaDB server (LOG-1: every standard tool parses our files).
 #![allow(clippy::unwrap_used)]
 
 mod common;

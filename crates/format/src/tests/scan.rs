@@ -1,4 +1,5 @@
-//! Finishing events and scanning them back; every kind of ending.
+//! Finishing events and scanning them back; every kind of ending (LOG-2: bytes behind the end never
+//! parse as an event).
 
 use crate::checksum::Checksum;
 use crate::event_type::EventType;
