@@ -190,8 +190,11 @@ impl LogDir {
         Ok(())
     }
 
+    /// Whether anything but a file's header is in a file. One ignorable event belongs to the header: what the server
+    /// notes about itself there. A second one may be a transaction of private events.
     fn holds_more_than_head(&self, seq: FileSeq) -> Result<bool, ReadError> {
         let mut file = self.read(seq)?;
+        let mut ignorable = 0;
         loop {
             match file.next()? {
                 Next::End(_) => return Ok(false),
@@ -200,6 +203,7 @@ impl LogDir {
                     | EventType::PREVIOUS_GTIDS
                     | EventType::MARIADB_GTID_LIST
                     | EventType::MARIADB_BINLOG_CHECKPOINT => {}
+                    EventType::IGNORABLE if ignorable == 0 => ignorable += 1,
                     _ => return Ok(true),
                 },
             }

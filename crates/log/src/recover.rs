@@ -62,6 +62,10 @@ pub struct RecoveryScan<'d> {
     seq: FileSeq,
     tracker: TransactionTracker,
     whole_end: LogOffset,
+    /// What `whole_end` was before the last event.
+    whole_before: LogOffset,
+    /// See [`RecoveryScan::hold`].
+    held: Option<LogOffset>,
     ended: bool,
 }
 
@@ -69,8 +73,17 @@ impl<'d> RecoveryScan<'d> {
     pub(crate) fn new(dir: &'d LogDir, files: &'d [FileSeq]) -> Result<Option<RecoveryScan<'d>>, ReadError> {
         let Some((&seq, rest)) = files.split_first() else { return Ok(None) };
         let file = dir.read(seq)?;
-        let tracker = TransactionTracker::new();
-        Ok(Some(RecoveryScan { dir, rest, file, seq, tracker, whole_end: LogOffset(0), ended: false }))
+        Ok(Some(RecoveryScan {
+            dir,
+            rest,
+            file,
+            seq,
+            tracker: TransactionTracker::new(),
+            whole_end: LogOffset(0),
+            whole_before: LogOffset(0),
+            held: None,
+            ended: false,
+        }))
     }
 
     /// Continues at `position` instead of at the file's start; `position` is the start of a transaction in the first
@@ -86,6 +99,13 @@ impl<'d> RecoveryScan<'d> {
         self.file.seek(position.offset)?;
         self.whole_end = self.file.position().offset;
         Ok(())
+    }
+
+    /// Says that the event given last opens a group that only the caller knows, such as private events without a GTID,
+    /// and that ends at `until`. If the log ends before, the group is not whole and goes as well.
+    pub fn hold(&mut self, until: LogOffset) {
+        self.whole_end = self.whole_before;
+        self.held = Some(until);
     }
 
     /// The next event.
@@ -106,8 +126,11 @@ impl<'d> RecoveryScan<'d> {
         match self.file.next()? {
             Next::Event(event) => {
                 let place = self.tracker.step(&event);
-                if !self.tracker.is_inside() {
-                    self.whole_end = LogOffset(event.end());
+                let end = LogOffset(event.end());
+                self.held = self.held.filter(|until| end < *until);
+                self.whole_before = self.whole_end;
+                if self.held.is_none() && !self.tracker.is_inside() {
+                    self.whole_end = end;
                 }
                 Ok(RecoveryItem::Event { file: self.seq, event, place })
             }
@@ -126,7 +149,7 @@ impl<'d> RecoveryScan<'d> {
                         end: LogPosition { file: self.seq, offset: self.whole_end },
                         file_len,
                         torn: if let ScanEnd::Torn(torn) = end { Some(torn.reason) } else { None },
-                        incomplete_transaction: self.tracker.is_inside(),
+                        incomplete_transaction: self.held.is_some() || self.tracker.is_inside(),
                     })),
                 }
             }

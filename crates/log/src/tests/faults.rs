@@ -1,4 +1,4 @@
-//! A failure at each step, and a kill before and after each step, of a rotation, a purge and a start.
+//! A failure at each step, and a kill before and after each step, of a rotation, a purge and a start (INDEX-1, INDEX-2).
 
 use super::*;
 

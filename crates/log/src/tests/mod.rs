@@ -15,7 +15,7 @@ mod transactions;
 
 use crate::*;
 use omnibus_format::events::{FormatDescription, Gtid, IntVar, PreviousGtids, Query, Rotate, Xid};
-use omnibus_format::header::FLAG_IN_USE;
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
 use omnibus_format::writer::write_final;
 use omnibus_format::{Checksum, EventContext, EventType, GtidSet, ServerUuid};
 use std::fs;
@@ -25,17 +25,22 @@ const CONTEXT: EventContext = EventContext { timestamp: 1_700_000_000, server_id
 
 /// Appends one event at file offset `at` and gives its end.
 fn event(out: &mut Vec<u8>, kind: EventType, at: u64, body: impl FnOnce(&mut Vec<u8>)) -> u64 {
-    let flags = if kind == EventType::FORMAT_DESCRIPTION { FLAG_IN_USE } else { 0 };
+    let flags = match kind {
+        EventType::FORMAT_DESCRIPTION => FLAG_IN_USE,
+        EventType::IGNORABLE => FLAG_IGNORABLE,
+        _ => 0,
+    };
     write_final(out, CONTEXT, kind, flags, at, Checksum::Crc32, body)
 }
 
-/// FORMAT_DESCRIPTION and PREVIOUS_GTIDS for the start of a file.
+/// FORMAT_DESCRIPTION, PREVIOUS_GTIDS and a private note for the start of a file.
 fn head() -> Vec<u8> {
     let mut out = Vec::new();
     let format = FormatDescription::new("8.4.0-omnibus", 0, Checksum::Crc32);
     let at = event(&mut out, EventType::FORMAT_DESCRIPTION, 4, |out| format.encode(out));
     let previous = PreviousGtids { set: GtidSet::new() };
-    event(&mut out, EventType::PREVIOUS_GTIDS, at, |out| previous.encode(out));
+    let at = event(&mut out, EventType::PREVIOUS_GTIDS, at, |out| previous.encode(out));
+    event(&mut out, EventType::IGNORABLE, at, |out| out.extend(b"a private note"));
     out
 }
 

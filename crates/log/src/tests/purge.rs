@@ -1,4 +1,4 @@
-//! Purge, its limits, and listing.
+//! Purge, its limits (PURGE-1), and listing.
 
 use super::*;
 use std::time::{Duration, SystemTime};

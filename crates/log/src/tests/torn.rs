@@ -1,4 +1,4 @@
-//! Torn tails, holes, stale bytes, damage in the middle.
+//! Torn tails, holes, stale bytes (LOG-2), damage in the middle.
 
 use super::*;
 use std::os::unix::fs::FileExt;
@@ -132,4 +132,33 @@ fn a_recovery_cut_closes_the_file_properly() {
     assert_eq!(in_use(), 0);
     let tail = scan_tail(dir.path());
     assert_eq!((tail.end.offset.0, tail.torn), (ends[2], None), "the checksum does not cover the flag");
+}
+
+#[test]
+fn a_private_group_whose_end_the_caller_knows_is_whole_or_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = three(dir.path())[2];
+    let mut group = Vec::new();
+    let mut at = before;
+    for body in [&b"mark"[..], b"first change", b"second change"] {
+        at = event(&mut group, EventType::IGNORABLE, at, |out| out.extend(body));
+    }
+    let whole = fs::read(log_file(dir.path())).unwrap();
+    for cut in 0..=group.len() {
+        let mut bytes = whole.clone();
+        bytes[before as usize..][..cut].copy_from_slice(&group[..cut]);
+        fs::write(log_file(dir.path()), &bytes).unwrap();
+        let opened = LogDir::open(dir.path(), LogConfig::default()).unwrap();
+        let mut scan = opened.recovery_scan(FileSeq(1)).unwrap().unwrap();
+        let tail = loop {
+            match scan.next().unwrap() {
+                RecoveryItem::Event { event, .. } if event.body == b"mark" => scan.hold(LogOffset(at)),
+                RecoveryItem::Tail(tail) => break tail,
+                _ => {}
+            }
+        };
+        let there = bytes[before as usize..].starts_with(&group);
+        assert_eq!(tail.end.offset.0, if there { at } else { before }, "cut at {cut}");
+        assert!(!there || !tail.incomplete_transaction);
+    }
 }
