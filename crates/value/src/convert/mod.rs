@@ -12,6 +12,8 @@ mod temporal;
 mod text;
 
 #[cfg(test)]
+mod tables;
+#[cfg(test)]
 mod tests;
 
 pub use number::{parse_f64_prefix, parse_i64_prefix, round_half_even};

@@ -15,6 +15,9 @@ pub enum Problem {
     /// 1292 for a column: no such date or time. Carries `date`, `datetime` or `time`.
     #[error("incorrect {0} value")]
     IncorrectTemporal(&'static str),
+    /// 1292 for a column, 1264 as a warning: a time or timestamp beyond its type's range.
+    #[error("incorrect {0} value")]
+    TemporalRange(&'static str),
     /// 1366: no number. Carries `integer`, `decimal` or `double`.
     #[error("incorrect {0} value")]
     IncorrectNumber(&'static str),
@@ -24,6 +27,9 @@ pub enum Problem {
     /// 1406: too many characters, bytes or bits.
     #[error("data too long")]
     TooLong,
+    /// 1406, 1264 as a warning: too many bits for a BIT.
+    #[error("data too long")]
+    TooManyBits,
     /// 1292 in an expression: carries `INTEGER`, `DOUBLE`, `DECIMAL`, `datetime` or `time`.
     #[error("truncated incorrect {0} value")]
     TruncatedWrong(&'static str),
@@ -44,9 +50,9 @@ impl Problem {
         match self {
             Problem::OutOfRange => 1264,
             Problem::Truncated | Problem::Rounded => 1265,
-            Problem::IncorrectTemporal(_) | Problem::TruncatedWrong(_) => 1292,
+            Problem::IncorrectTemporal(_) | Problem::TemporalRange(_) | Problem::TruncatedWrong(_) => 1292,
             Problem::IncorrectNumber(_) | Problem::IncorrectString => 1366,
-            Problem::TooLong => 1406,
+            Problem::TooLong | Problem::TooManyBits => 1406,
             Problem::InvalidJson => 3140,
             Problem::BinaryJson => 3144,
             Problem::InvalidGeometry => 1416,
@@ -58,11 +64,20 @@ impl Problem {
         match self {
             Problem::OutOfRange | Problem::InvalidGeometry => "22003",
             Problem::Truncated | Problem::Rounded => "01000",
-            Problem::IncorrectTemporal(_) | Problem::TruncatedWrong(_) => "22007",
+            Problem::IncorrectTemporal(_) | Problem::TemporalRange(_) | Problem::TruncatedWrong(_) => "22007",
             Problem::IncorrectNumber(_) | Problem::IncorrectString => "HY000",
-            Problem::TooLong => "22001",
+            Problem::TooLong | Problem::TooManyBits => "22001",
             Problem::InvalidJson => "22032",
             Problem::BinaryJson => "22032",
+        }
+    }
+
+    /// What MySQL warns of where it does not refuse: it names some losses differently then.
+    pub fn as_warning(self) -> Problem {
+        match self {
+            Problem::IncorrectTemporal(_) | Problem::TooLong => Problem::Truncated,
+            Problem::TemporalRange(_) | Problem::TooManyBits => Problem::OutOfRange,
+            other => other,
         }
     }
 
@@ -79,14 +94,18 @@ impl Problem {
             Problem::Truncated | Problem::Rounded => {
                 format!("Data truncated for column '{column}' at row {row}")
             }
-            Problem::IncorrectTemporal(what) | Problem::IncorrectNumber(what) => {
+            Problem::IncorrectTemporal(what)
+            | Problem::TemporalRange(what)
+            | Problem::IncorrectNumber(what) => {
                 format!("Incorrect {what} value: '{shown}' for column '{column}' at row {row}")
             }
             Problem::IncorrectString => {
                 let bad = bad_bytes(value);
                 format!("Incorrect string value: '{bad}' for column '{column}' at row {row}")
             }
-            Problem::TooLong => format!("Data too long for column '{column}' at row {row}"),
+            Problem::TooLong | Problem::TooManyBits => {
+                format!("Data too long for column '{column}' at row {row}")
+            }
             Problem::TruncatedWrong(what) => format!("Truncated incorrect {what} value: '{shown}'"),
             Problem::InvalidJson => {
                 let error = crate::json::Json::parse(value).err();

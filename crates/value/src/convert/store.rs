@@ -65,7 +65,7 @@ impl Value {
         };
         match problem {
             Some(p) if !p.is_note() && (ctx.strict || always_fails(p)) => Err(ConvertError(p)),
-            _ => Ok(Stored { value, problem }),
+            _ => Ok(Stored { value, problem: problem.map(Problem::as_warning) }),
         }
     }
 }
@@ -237,7 +237,7 @@ fn store_bit(value: &Value, ty: &ColumnType) -> Raw {
     };
     match bits.filter(|&b| b <= max) {
         Some(bits) => (Value::Bit(bits), None),
-        None => (Value::Bit(max), Some(Problem::TooLong)),
+        None => (Value::Bit(max), Some(Problem::TooManyBits)),
     }
 }
 

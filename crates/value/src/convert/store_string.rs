@@ -88,6 +88,15 @@ fn label_index(ty: &ColumnType, text: &[u8]) -> Option<usize> {
     ty.labels.iter().position(|label| collation.eq(label, text))
 }
 
+/// Without its fraction: indexes and masks are cut, not rounded.
+fn whole(value: &Value) -> Value {
+    match value {
+        Value::Decimal(n) => Value::Decimal(n.truncate(0)),
+        Value::Float(_) | Value::Double(_) => Value::Double(value.to_f64().value.trunc()),
+        other => other.clone(),
+    }
+}
+
 pub(super) fn store_enum(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> Raw {
     let bad = (Value::Enum(0), Some(Problem::Truncated));
     let by_index = |n: i128| match u16::try_from(n) {
@@ -110,7 +119,7 @@ pub(super) fn store_enum(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>)
         }
         // An index is taken as it is; an ENUM of another type goes by label, see the executor.
         Value::Enum(0) => (Value::Enum(0), None),
-        other => by_index(i128::from(other.to_i64().value)).unwrap_or(bad),
+        other => by_index(i128::from(whole(other).to_i64().value)).unwrap_or(bad),
     }
 }
 
@@ -143,6 +152,6 @@ pub(super) fn store_set(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) 
             }
             (Value::Set(mask), problem)
         }
-        other => by_mask(other.to_u64().value),
+        other => by_mask(whole(other).to_u64().value),
     }
 }

@@ -87,10 +87,10 @@ fn timestamp(value: &Value, fsp: u8, ctx: &StoreContext<'_>) -> Raw {
     let Value::DateTime(local) = local else { return (local, problem) };
     match local.local_to_timestamp(ctx.zone) {
         Some(utc) => (Value::DateTime(utc), problem),
-        None => {
-            let wrong = Problem::IncorrectTemporal("datetime");
-            (Value::DateTime(DateTime::ZERO), Some(wrong))
+        None if local.date().is_full() => {
+            (Value::DateTime(DateTime::ZERO), Some(Problem::TemporalRange("datetime")))
         }
+        None => (Value::DateTime(DateTime::ZERO), Some(Problem::IncorrectTemporal("datetime"))),
     }
 }
 
@@ -104,8 +104,7 @@ fn time(value: &Value, fsp: u8) -> Raw {
         Value::Time(t) => Ok(t.round(fsp)),
         Value::Date(_) => Ok(Time::ZERO),
         Value::DateTime(dt) => {
-            let t = dt.round(fsp).unwrap_or_else(|| dt.truncate(fsp)).time();
-            return (Value::Time(t), (!dt.date().is_zero()).then_some(Problem::Rounded));
+            return (Value::Time(dt.time().round(fsp)), (!dt.date().is_zero()).then_some(Problem::Rounded));
         }
         Value::Json(_) => Err(TemporalError::Malformed),
         other => number_time(other).map(|t| t.round(fsp)),
@@ -113,7 +112,8 @@ fn time(value: &Value, fsp: u8) -> Raw {
     match made {
         Ok(t) => (Value::Time(t), None),
         Err(TemporalError::OutOfRange { negative }) => {
-            (Value::Time(if negative { Time::MIN } else { Time::MAX }), Some(Problem::OutOfRange))
+            let clipped = if negative { Time::MIN } else { Time::MAX };
+            (Value::Time(clipped), Some(Problem::TemporalRange("time")))
         }
         Err(_) => (Value::Time(Time::ZERO), Some(wrong)),
     }

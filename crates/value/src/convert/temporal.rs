@@ -45,10 +45,7 @@ impl Value {
         let made = match self {
             Value::Null => return Converted::exact(None),
             Value::Time(t) => Ok(t.round(fsp)),
-            Value::DateTime(dt) => match dt.round(fsp) {
-                Some(dt) => Ok(dt.time()),
-                None => Ok(dt.time().truncate(fsp)),
-            },
+            Value::DateTime(dt) => Ok(dt.time().round(fsp)),
             Value::Date(_) => Ok(Time::ZERO),
             Value::Bytes(text) => match parse_time(text, fsp) {
                 Ok(p) if p.truncated => return Converted::lossy(Some(p.value), wrong),

@@ -271,9 +271,10 @@ fn time_of_datetime(text: &[u8], fsp: u8) -> Option<Parsed<Time>> {
     if f.count < 4 || (f.found_delimiter && !f.found_space) {
         return None;
     }
-    let p = parse_datetime(text, fsp, DateMode::RELAXED).ok()?;
+    let p = parse_datetime(text, 6, DateMode::RELAXED).ok()?;
+    // Rounded as a time: the day's last half second becomes 24:00:00.
     Some(Parsed {
-        value: p.value.time(),
+        value: p.value.time().round(fsp),
         truncated: p.truncated,
         has_time: true,
         fraction_digits: p.fraction_digits,
@@ -321,8 +322,8 @@ pub fn parse_year(text: &[u8]) -> Result<Parsed<u16>, TemporalError> {
         return Err(Malformed);
     }
     let n = i64::try_from(n).unwrap_or(i64::MAX);
-    // As a string '0' and '00' are 2000; as a number 0 is 0000.
-    let value = if n == 0 && digits < 4 { 2000 } else { year_from_number(n)? };
+    // As a string '0' and '00' are 2000, only '0000' is 0; as a number 0 is 0.
+    let value = if n == 0 && text.len() != 4 { 2000 } else { year_from_number(n)? };
     let truncated = !cur.only_spaces_left();
     Ok(Parsed { value, truncated, has_time: false, fraction_digits: 0, offset: None })
 }
