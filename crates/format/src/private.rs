@@ -17,6 +17,10 @@ const ROW_IDS: u8 = 2;
 const BUILD_INDEX: u8 = 3;
 const DROP_SPACES: u8 = 4;
 const FILLER: u8 = 5;
+// Written by the commit path with its own encoder (`omnibus_commit`).
+const COMMIT_FILLER: u8 = 200;
+const FILE_START: u8 = 201;
+const COMMIT_MARK: u8 = 202;
 
 /// A decoded private payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,10 @@ pub enum Private<'a> {
     DropSpaces(Vec<u32>),
     /// Padding; this many bytes.
     Filler(usize),
+    /// The first commit number that the file may hold; in the file's head.
+    FileStart(u64),
+    /// The private events that follow, up to the next transaction, are this commit number.
+    CommitMark(u64),
     /// Of a later version of this server.
     Unknown {
         /// Its kind byte.
@@ -62,7 +70,9 @@ impl<'a> Private<'a> {
             ROW_IDS => Private::RowIds(RowIds::open(r)?),
             BUILD_INDEX => Private::BuildIndex { table_id: r.u64("table id")?, index_id: r.u64("index id")? },
             DROP_SPACES => Private::DropSpaces(decode_spaces(&mut r)?),
-            FILLER => Private::Filler(r.remaining()),
+            FILLER | COMMIT_FILLER => Private::Filler(r.remaining()),
+            FILE_START => Private::FileStart(r.u64("commit number")?),
+            COMMIT_MARK => Private::CommitMark(r.u64("commit number")?),
             _ => Private::Unknown { kind, version },
         }))
     }

@@ -169,6 +169,8 @@ fn private(private: Option<Private<'_>>) -> String {
         Some(Private::RowIds(ids)) => format!("row ids of the next event, {}", ids.len()),
         Some(Private::BuildIndex { table_id, index_id }) => format!("table {table_id} has index {index_id}"),
         Some(Private::DropSpaces(spaces)) => format!("spaces dropped: {spaces:?}"),
+        Some(Private::FileStart(no)) => format!("file begins with commit {no}"),
+        Some(Private::CommitMark(no)) => format!("commit {no}, without a GTID"),
         Some(Private::Filler(len)) => format!("filler, {len} bytes"),
         Some(Private::Unknown { kind, version }) => format!("private, kind {kind} version {version}"),
     }

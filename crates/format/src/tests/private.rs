@@ -32,6 +32,17 @@ fn every_kind_round_trips() {
 }
 
 #[test]
+fn what_the_commit_path_writes_has_a_name() {
+    let number = 7u64.to_le_bytes();
+    for (kind, expected) in
+        [(200, Private::Filler(8)), (201, Private::FileStart(7)), (202, Private::CommitMark(7))]
+    {
+        let body = [b"OMNI", &[kind, 1][..], &number].concat();
+        assert_eq!(Private::decode(&body).unwrap(), Some(expected));
+    }
+}
+
+#[test]
 fn foreign_and_future_payloads_are_told_apart() {
     assert_eq!(Private::decode(b"other").unwrap(), None);
     let future = Private::Unknown { kind: 1, version: 2 };
