@@ -4,8 +4,8 @@
 //! flush stage copies them into the log (they depend on the position). The cache belongs to one
 //! session and is used by one thread at a time; its limits are shared and may change at any time.
 
-use omnibus_format::writer::{self, EventContext};
 use omnibus_format::header::HEADER_LEN;
+use omnibus_format::writer::{self, EventContext};
 use omnibus_format::{EventHeader, EventType};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -92,7 +92,13 @@ impl TrxCache {
     /// An empty cache.
     #[must_use]
     pub fn new(settings: Arc<CacheSettings>) -> TrxCache {
-        TrxCache { memory: Vec::new(), spill: None, events: 0, context: EventContext { timestamp: 0, server_id: 0 }, settings }
+        TrxCache {
+            memory: Vec::new(),
+            spill: None,
+            events: 0,
+            context: EventContext { timestamp: 0, server_id: 0 },
+            settings,
+        }
     }
 
     /// What the headers of the following events say: seconds since 1970 at the statement's start,

@@ -5,7 +5,9 @@ use crate::env::{AppendError, Env};
 use crate::private::{MIN_FILLER, Private};
 use crate::{CacheError, CommitRequest};
 use omnibus_engine::{CommitNo, Engine, WriteSet};
-use omnibus_format::events::{FormatDescription, Gtid, GtidTimes, PreviousGtids, Rotate, SERVER_VERSION_NUMBER};
+use omnibus_format::events::{
+    FormatDescription, Gtid, GtidTimes, PreviousGtids, Rotate, SERVER_VERSION_NUMBER,
+};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE, HEADER_LEN};
 use omnibus_format::writer::{finish_cached, write_final};
 use omnibus_format::{Checksum, DecodeError, EventContext, EventType, GtidSet, ServerUuid};
@@ -211,7 +213,8 @@ impl Env for LogEnv {
             let gtid = appender.gtid(self, no, last_seen, request);
             appender.add(context, EventType::GTID, 0, |body| gtid.encode(body));
         } else {
-            let mark = Private::CommitMark(no.0);
+            let len = request.cache.len() + request.cache.events() * appender.checksum.len() as u64;
+            let mark = Private::CommitMark { no: no.0, len };
             appender.add(context, EventType::IGNORABLE, FLAG_IGNORABLE, |body| mark.encode(body));
         }
         match request.cache.read_events(PIECE, |cached| appender.add_cached(cached)) {
@@ -264,11 +267,11 @@ impl Env for LogEnv {
     }
 
     fn rotate(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
-        let name = appender.writer.next_file_name().ok_or_else(|| Arc::from("the log file numbers are used up"))?;
+        let name =
+            appender.writer.next_file_name().ok_or_else(|| Arc::from("the log file numbers are used up"))?;
         let rotate = Rotate { position: 4, file: name.as_bytes() };
         appender.add(self.context(), EventType::ROTATE, 0, |body| rotate.encode(body));
-        let checksum =
-            if self.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None };
+        let checksum = if self.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None };
         let head = head(&self.identity, checksum, appender.last, &appender.executed.lock());
         appender.writer.rotate(&head).map_err(|error| reason(&error))?;
         appender.checksum = checksum;
@@ -315,7 +318,9 @@ fn head(identity: &LogIdentity, checksum: Checksum, last: CommitNo, executed: &G
         previous.encode(body);
     });
     let start = Private::FileStart(last.0 + 1);
-    write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| start.encode(body));
+    write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| {
+        start.encode(body)
+    });
     out
 }
 

@@ -20,21 +20,29 @@ pub(crate) enum Private {
     Filler,
     /// The first commit number that this file may hold. Stands in the file's head.
     FileStart(u64),
-    /// The private events that follow, up to the next transaction, are this commit number.
-    CommitMark(u64),
+    /// The private events in the `len` bytes that follow are this commit number's.
+    CommitMark {
+        /// The number.
+        no: u64,
+        /// Bytes of the group behind this event, so that a torn group is known for one.
+        len: u64,
+    },
 }
 
 impl Private {
     pub(crate) fn encode(self, out: &mut Vec<u8>) {
-        let (kind, payload) = match self {
-            Private::Filler => (FILLER, None),
-            Private::FileStart(no) => (FILE_START, Some(no)),
-            Private::CommitMark(no) => (COMMIT_MARK, Some(no)),
-        };
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[kind, VERSION]);
-        if let Some(no) = payload {
-            out.extend_from_slice(&no.to_le_bytes());
+        match self {
+            Private::Filler => out.extend_from_slice(&[FILLER, VERSION]),
+            Private::FileStart(no) => {
+                out.extend_from_slice(&[FILE_START, VERSION]);
+                out.extend_from_slice(&no.to_le_bytes());
+            }
+            Private::CommitMark { no, len } => {
+                out.extend_from_slice(&[COMMIT_MARK, VERSION]);
+                out.extend_from_slice(&no.to_le_bytes());
+                out.extend_from_slice(&len.to_le_bytes());
+            }
         }
     }
 
@@ -45,11 +53,11 @@ impl Private {
         }
         let rest = event.body.strip_prefix(MAGIC)?;
         let [kind, VERSION, payload @ ..] = rest else { return None };
-        let number = || Some(u64::from_le_bytes(payload.get(..8)?.try_into().ok()?));
+        let number = |at: usize| Some(u64::from_le_bytes(payload.get(at..at + 8)?.try_into().ok()?));
         match *kind {
             FILLER => Some(Private::Filler),
-            FILE_START => Some(Private::FileStart(number()?)),
-            COMMIT_MARK => Some(Private::CommitMark(number()?)),
+            FILE_START => Some(Private::FileStart(number(0)?)),
+            COMMIT_MARK => Some(Private::CommitMark { no: number(0)?, len: number(8)? }),
             _ => None,
         }
     }

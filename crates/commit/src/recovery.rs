@@ -11,7 +11,7 @@ use crate::private::Private;
 use omnibus_engine::{CommitNo, Engine, WriteSet};
 use omnibus_format::events::{Gtid, PreviousGtids};
 use omnibus_format::{EventType, GtidSet, RawEvent};
-use omnibus_log::{FileSeq, LogDir, LogPosition, OpenError, Place, ReadError, RecoveryItem};
+use omnibus_log::{FileSeq, LogDir, LogOffset, LogPosition, OpenError, Place, ReadError, RecoveryItem};
 use std::time::{Duration, Instant};
 
 /// An event of a transaction that is being replayed.
@@ -106,12 +106,16 @@ pub fn recover(
     let Some(mut scan) = dir.recovery_scan(first)? else { return Ok(Recovered::default()) };
     let tail = loop {
         match scan.next()? {
-            RecoveryItem::Event { file, event, place } => walk.event(file, &event, place)?,
-            RecoveryItem::FileEnd(_) => walk.end_private()?,
+            RecoveryItem::Event { file, event, place } => {
+                if let Some(until) = walk.event(file, &event, place)? {
+                    scan.hold(until);
+                }
+            }
+            RecoveryItem::FileEnd(_) => {}
+            // A transaction or private group that is open here was never whole: forgotten, and cut below.
             RecoveryItem::Tail(tail) => break tail,
         }
     };
-    walk.end_private()?;
     let mut recovered = walk.recovered;
     if recovered.last < applied {
         let log = format!("ends at transaction {}", recovered.last);
@@ -162,7 +166,9 @@ fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
     let Some(&last) = dir.files().last() else { return Ok(()) };
     let path = dir.path_of(last);
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
-    synced.map_err(|source| RecoverError::Read(ReadError::from(omnibus_log::IoFailure::new("sync", &path, &source))))
+    synced.map_err(|source| {
+        RecoverError::Read(ReadError::from(omnibus_log::IoFailure::new("sync", &path, &source)))
+    })
 }
 
 fn total_bytes(dir: &LogDir, first: FileSeq) -> u64 {
@@ -177,9 +183,9 @@ struct Walk<'a> {
     applied: CommitNo,
     recovered: Recovered,
     /// The transaction being read, and its events if the engine lacks it.
-    open: Option<CommitNo>,
-    /// As `open`, for a group of private events without a GTID.
-    private: Option<CommitNo>,
+    open: Option<Gtid>,
+    /// A group of private events without a GTID, and where it ends.
+    private: Option<(CommitNo, LogOffset)>,
     events: Vec<ReplayEvent>,
     at: LogPosition,
     total: u64,
@@ -211,38 +217,40 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn event(&mut self, file: FileSeq, event: &RawEvent<'_>, place: Place) -> Result<(), RecoverError> {
+    /// Takes an event; returns where the group that it opens ends, if only its number of bytes says so.
+    fn event(
+        &mut self,
+        file: FileSeq,
+        event: &RawEvent<'_>,
+        place: Place,
+    ) -> Result<Option<LogOffset>, RecoverError> {
         self.count(file, event);
         match place {
-            Place::First => {
-                self.end_private()?;
-                self.begin(event);
-            }
+            Place::First => self.begin(event),
             Place::Inside => self.keep(event),
             Place::Last => {
                 self.keep(event);
-                if let Some(no) = self.open.take() {
-                    self.finish(no)?;
+                if let Some(gtid) = self.open.take() {
+                    self.recovered.executed.add(gtid.uuid, gtid.gno);
+                    self.finish(CommitNo(gtid.gno))?;
                 }
             }
-            Place::Outside => self.outside(event)?,
+            Place::Outside => return self.outside(event),
         }
-        Ok(())
+        Ok(None)
     }
 
     fn begin(&mut self, event: &RawEvent<'_>) {
         self.events.clear();
+        self.private = None;
         // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
-        self.open = Gtid::decode(event.body).ok().filter(|_| event.header.event_type == EventType::GTID).map(
-            |gtid| {
-                self.recovered.executed.add(gtid.uuid, gtid.gno);
-                CommitNo(gtid.gno)
-            },
-        );
+        let is_gtid = event.header.event_type == EventType::GTID;
+        self.open = Gtid::decode(event.body).ok().filter(|_| is_gtid);
     }
 
     fn keep(&mut self, event: &RawEvent<'_>) {
-        if self.open.or(self.private).is_some_and(|no| no > self.applied) {
+        let open = self.open.as_ref().map(|gtid| CommitNo(gtid.gno));
+        if open.or(self.private.map(|(no, _)| no)).is_some_and(|no| no > self.applied) {
             self.events.push(ReplayEvent {
                 event_type: event.header.event_type,
                 timestamp: event.header.timestamp,
@@ -251,33 +259,42 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn outside(&mut self, event: &RawEvent<'_>) -> Result<(), RecoverError> {
+    fn outside(&mut self, event: &RawEvent<'_>) -> Result<Option<LogOffset>, RecoverError> {
+        // Whatever was open never became whole.
+        self.open = None;
         if event.header.event_type == EventType::PREVIOUS_GTIDS {
             if let Ok(previous) = PreviousGtids::decode(event.body) {
                 self.recovered.executed.union(&previous.set);
             }
-            return Ok(());
+            return Ok(None);
         }
         match Private::decode(event) {
-            Some(Private::CommitMark(no)) => {
-                self.end_private()?;
+            Some(Private::CommitMark { no, len }) => {
                 self.events.clear();
-                self.private = Some(CommitNo(no));
+                let until = LogOffset(event.end().saturating_add(len));
+                self.private = Some((CommitNo(no), until));
+                self.end_private(event.end())?;
+                return Ok(Some(until));
             }
             Some(Private::FileStart(no)) => {
                 self.recovered.last = self.recovered.last.max(CommitNo(no.saturating_sub(1)));
             }
             Some(Private::Filler) => {}
-            None if event.header.event_type == EventType::IGNORABLE => self.keep(event),
-            None => self.end_private()?,
+            None => {
+                self.keep(event);
+                self.end_private(event.end())?;
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn end_private(&mut self) -> Result<(), RecoverError> {
-        match self.private.take() {
-            Some(no) => self.finish(no),
-            None => Ok(()),
+    fn end_private(&mut self, at: u64) -> Result<(), RecoverError> {
+        match self.private {
+            Some((no, until)) if at >= until.0 => {
+                self.private = None;
+                self.finish(no)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -310,7 +327,9 @@ impl<'a> Walk<'a> {
             self.said = Instant::now();
             let percent = self.recovered.bytes * 100 / self.total.max(1);
             let (replayed, position) = (self.recovered.replayed, self.at);
-            tracing::info!("recovery: {percent}% of the log read, {replayed} transactions replayed, at {position}");
+            tracing::info!(
+                "recovery: {percent}% of the log read, {replayed} transactions replayed, at {position}"
+            );
         }
     }
 }

@@ -3,10 +3,11 @@
 
 mod support;
 
+use omnibus_commit::CommitSettings;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{Query, RowsQuery, Xid};
 use omnibus_format::{EventType, ServerUuid};
-use support::{Server, open, request};
+use support::{Server, open, open_with, request};
 
 fn commit_many(server: &Server, threads: usize, each: usize) {
     std::thread::scope(|scope| {
@@ -78,7 +79,8 @@ fn the_log_reads_with_the_standard_tool() {
     big.cache.clear();
     big.cache.set_context(1_700_000_000, 7);
     let mut body = Vec::new();
-    let begin = Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql: b"BEGIN" };
+    let begin =
+        Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql: b"BEGIN" };
     begin.encode(&mut body);
     big.cache.append_event(EventType::QUERY.0, 0, &body).unwrap();
     for n in 0..500 {
@@ -93,7 +95,8 @@ fn the_log_reads_with_the_standard_tool() {
     server.coordinator.commit(big).wait().unwrap();
     server.coordinator.close().unwrap();
 
-    let mut files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with("binlog.0"));
     files.sort();
     assert!(files.len() > 2);
@@ -109,4 +112,45 @@ fn the_log_reads_with_the_standard_tool() {
     let server = open(dir.path(), 32 << 10);
     assert_eq!(server.recovered.last, CommitNo(201));
     server.coordinator.close().unwrap();
+}
+
+#[test]
+fn a_torn_last_transaction_is_wholly_absent() {
+    let source = tempfile::tempdir().unwrap();
+    // One write at a time, so that no padding stands between the transactions.
+    let settings = CommitSettings { fast_sync_us: u64::MAX.into(), ..CommitSettings::default() };
+    let server = open_with(source.path(), 1 << 20, settings);
+    commit_many(&server, 1, 3);
+    let mut private = request(&server.coordinator, "p", "q");
+    private.cache.clear();
+    for _ in 0..3 {
+        private.cache.append_event(EventType::IGNORABLE.0, 0x80, b"OMNI\x01\x01something").unwrap();
+    }
+    private.logged = false;
+    let before_private = server.coordinator.position().offset.0;
+    server.coordinator.commit(private).wait().unwrap();
+    let after_private = server.coordinator.position().offset.0;
+    server.coordinator.commit(request(&server.coordinator, "k", "v")).wait().unwrap();
+    let end = server.coordinator.position().offset.0;
+    std::mem::forget(server.coordinator);
+    let whole = std::fs::read(source.path().join("binlog.000001")).unwrap();
+    for cut in (before_private..=end).step_by(3).chain([after_private, end]) {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join("binlog.000001");
+        std::fs::write(&name, &whole[..usize::try_from(cut).unwrap()]).unwrap();
+        std::fs::write(dir.path().join("binlog.index"), "./binlog.000001\n").unwrap();
+        let server = open(dir.path(), 1 << 20);
+        let expected = if cut >= end {
+            5
+        } else if cut >= after_private {
+            4
+        } else {
+            3
+        };
+        assert_eq!(server.recovered.last, CommitNo(expected), "COMMIT-3 at {cut}");
+        assert_eq!(server.replayed.len() as u64, expected, "COMMIT-3 at {cut}");
+        let gtids = if expected == 5 { 4 } else { 3 };
+        assert_eq!(server.recovered.executed.count(), gtids, "gtid_executed at {cut}");
+        server.coordinator.close().unwrap();
+    }
 }

@@ -149,7 +149,12 @@ impl<E: Env> Pipeline<E> {
     /// Where the next group goes.
     #[must_use]
     pub fn position(&self) -> LogPosition {
-        self.shared.flush.lock().writer.as_ref().map_or_else(|| self.shared.published.place().1, |w| self.shared.env.position(w))
+        self.shared
+            .flush
+            .lock()
+            .writer
+            .as_ref()
+            .map_or_else(|| self.shared.published.place().1, |w| self.shared.env.position(w))
     }
 
     /// Runs `work` on the log's append side with nothing in flight and everything before it durable:

@@ -197,8 +197,11 @@ fn committing_threads_may_lead() {
             let (pipeline, world) = (&a, &b);
             scope.spawn(move || {
                 for _ in 0..2000 {
-                    let ticket =
-                        if n % 2 == 0 { pipeline.commit_inline(request()) } else { pipeline.commit(request()) };
+                    let ticket = if n % 2 == 0 {
+                        pipeline.commit_inline(request())
+                    } else {
+                        pipeline.commit(request())
+                    };
                     let no = ticket.wait().unwrap();
                     assert!(world.durable.load(Ordering::SeqCst) >= no.0, "COMMIT-2");
                 }

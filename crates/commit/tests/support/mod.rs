@@ -109,6 +109,10 @@ pub struct Server {
 }
 
 pub fn open(path: &Path, max_size: u64) -> Server {
+    open_with(path, max_size, CommitSettings::default())
+}
+
+pub fn open_with(path: &Path, max_size: u64, settings: CommitSettings) -> Server {
     let config = LogConfig { max_size, ..LogConfig::default() };
     let engine = Arc::new(MapEngine::default());
     let dir = LogDir::open(path, config).unwrap();
@@ -124,7 +128,7 @@ pub fn open(path: &Path, max_size: u64) -> Server {
         env,
         appender,
         recovered.last,
-        Arc::new(CommitSettings::default()),
+        Arc::new(settings),
         Arc::new(CacheSettings::new(path.to_path_buf())),
     )
     .unwrap();
@@ -135,7 +139,8 @@ pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitReque
     let mut cache = coordinator.new_cache();
     cache.set_context(1_700_000_000, 7);
     let mut body = Vec::new();
-    let begin = Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql: b"BEGIN" };
+    let begin =
+        Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql: b"BEGIN" };
     begin.encode(&mut body);
     cache.append_event(EventType::QUERY.0, 0, &body).unwrap();
     body.clear();
@@ -146,6 +151,11 @@ pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitReque
     cache.append_event(EventType::XID.0, 0, &body).unwrap();
     let mut writes = WriteSet::default();
     writes.put(Bytes::copy_from_slice(key.as_bytes()), Bytes::copy_from_slice(value.as_bytes()));
-    CommitRequest { cache, writes, logged: true, commit_timestamp_us: 1_700_000_000_000_000, on_ordered: None }
+    CommitRequest {
+        cache,
+        writes,
+        logged: true,
+        commit_timestamp_us: 1_700_000_000_000_000,
+        on_ordered: None,
+    }
 }
-
