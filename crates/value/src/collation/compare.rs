@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-use super::{Charset, Collation, Kind, tables};
+use super::{Charset, Collation, Kind, tables, uca};
 
 const SPACE: u16 = 0x20;
 
@@ -82,6 +82,7 @@ impl Collation {
             Kind::Bytes => padded_bytes(a, b),
             Kind::Table(table) => padded(table_weights(table, a), table_weights(table, b)),
             Kind::General => padded(self.general(a), self.general(b)),
+            Kind::Uca => uca::Weights::new(a).cmp(uca::Weights::new(b)),
         }
     }
 
@@ -96,6 +97,7 @@ impl Collation {
             Kind::Bytes => state.write(if self.pad_space { trim(text) } else { text }),
             Kind::Table(table) => hash_weights(table_weights(table, text), state),
             Kind::General => hash_weights(self.general(trim(text)), state),
+            Kind::Uca => uca::Weights::new(text).for_each(|w| state.write_u16(w)),
         }
         state.write_u8(0xff);
     }

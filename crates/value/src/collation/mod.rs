@@ -10,6 +10,7 @@ mod compare;
 mod like;
 mod sort_key;
 mod tables;
+mod uca;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,8 @@ pub(crate) enum Kind {
     Table(&'static [u8; 256]),
     /// One weight a character.
     General,
+    /// Sequences of weights a character: UCA 9.0, primary level.
+    Uca,
 }
 
 /// A collation.
@@ -61,17 +64,18 @@ const fn make(
 
 use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
 
-static COLLATIONS: [Collation; 11] = [
+static COLLATIONS: [Collation; 12] = [
     make(8, "latin1_swedish_ci", Latin1, true, true, Kind::Table(&tables::LATIN1_SWEDISH)),
     make(11, "ascii_general_ci", Ascii, true, true, Kind::Table(&tables::ASCII_CI)),
     make(33, "utf8mb3_general_ci", Utf8mb3, true, true, Kind::General),
-    make(45, "utf8mb4_general_ci", Utf8mb4, true, true, Kind::General),
+    make(45, "utf8mb4_general_ci", Utf8mb4, false, true, Kind::General),
     make(46, "utf8mb4_bin", Utf8mb4, false, true, Kind::Bytes),
     make(47, "latin1_bin", Latin1, false, true, Kind::Bytes),
     make(48, "latin1_general_ci", Latin1, false, true, Kind::Table(&tables::LATIN1_GENERAL)),
     make(63, "binary", Binary, true, false, Kind::Bytes),
     make(65, "ascii_bin", Ascii, false, true, Kind::Bytes),
     make(83, "utf8mb3_bin", Utf8mb3, false, true, Kind::Bytes),
+    make(255, "utf8mb4_0900_ai_ci", Utf8mb4, true, false, Kind::Uca),
     make(309, "utf8mb4_0900_bin", Utf8mb4, false, false, Kind::Bytes),
 ];
 
@@ -85,6 +89,7 @@ pub fn by_id(id: u16) -> Option<&'static Collation> {
     // The three that nearly every column has come first.
     match id {
         45 => return Some(&COLLATIONS[3]),
+        255 => return Some(&COLLATIONS[10]),
         63 => return Some(&COLLATIONS[7]),
         _ => {}
     }

@@ -6,9 +6,10 @@
 //! first thing behind its run of spaces is less or greater than a space. Weights are written like
 //! UTF-8, which keeps their order, costs one byte for ASCII and never uses 0x20 inside.
 //!
-//! Without PAD SPACE a zero byte is written as 0 255, and the end as 0 0.
+//! Without PAD SPACE a zero byte is written as 0 255, and the end as 0 0; weights of the UCA take two
+//! bytes each and end with a zero weight.
 
-use super::{Collation, Kind};
+use super::{Collation, Kind, uca};
 
 const SPACE: u16 = 0x20;
 const END: u8 = 1;
@@ -60,6 +61,11 @@ impl Collation {
                 push_padded(weights, push_byte, out);
             }
             Kind::General => push_padded(self.general(text), push_weight, out),
+            Kind::Uca => {
+                // No weight is zero, so two zero bytes end the key.
+                uca::Weights::new(text).for_each(|w| out.extend_from_slice(&w.to_be_bytes()));
+                out.extend_from_slice(&[0, 0]);
+            }
         }
     }
 }
@@ -77,6 +83,10 @@ fn push_unpadded(text: &[u8], out: &mut Vec<u8>) {
 
 /// Bytes of the sort key at the start of `key`; `None` if it has no end.
 pub fn skip_sort_key(collation: &Collation, key: &[u8]) -> Option<usize> {
+    if collation.kind == Kind::Uca {
+        let end = key.chunks_exact(2).position(|pair| pair == [0, 0])?;
+        return Some(2 * end + 2);
+    }
     let (lead, end) = if collation.pad_space { (SPACE as u8, END) } else { (0, 0) };
     let mut at = 0;
     loop {

@@ -29,6 +29,36 @@ fn general_ci_folds_case_and_accents() {
 }
 
 #[test]
+fn uca_900_folds_and_expands() {
+    let c = by_name("utf8mb4_0900_ai_ci").unwrap();
+    assert_eq!(Charset::Utf8mb4.default_collation(), c);
+    assert_eq!(by_id(255), Some(c));
+    for (a, b, want) in [
+        ("a", "Á", Ordering::Equal),
+        ("ß", "ss", Ordering::Equal),
+        ("æ", "ae", Ordering::Equal),
+        ("a", "a ", Ordering::Less),
+        ("a", "b", Ordering::Less),
+        ("Z", "a", Ordering::Greater),
+        ("9", "a", Ordering::Less),
+        ("_", "0", Ordering::Less),
+        ("e\u{301}", "é", Ordering::Equal),
+        ("😀", "😃", Ordering::Less),
+        ("가", "나", Ordering::Less),
+        ("가", "ㄱㅏ", Ordering::Equal),
+        ("一", "丁", Ordering::Less),
+        ("\u{3400}", "\u{9fd5}", Ordering::Greater),
+        ("я", "Я", Ordering::Equal),
+        ("\u{1}a", "a", Ordering::Equal),
+    ] {
+        assert_eq!(c.compare(a.as_bytes(), b.as_bytes()), want, "{a} {b}");
+    }
+    assert_eq!(key(c, "A".as_bytes()), [0x1c, 0x47, 0, 0]);
+    assert!(c.like("Straße".as_bytes(), "straß%".as_bytes(), None));
+    assert!(!c.like("Strasse".as_bytes(), "straße".as_bytes(), None));
+}
+
+#[test]
 fn like_matches_by_collation() {
     let ci = by_id(45).unwrap();
     let bin = by_id(46).unwrap();

@@ -1,0 +1,245 @@
+//! `utf8mb4_0900_ai_ci`: the Unicode Collation Algorithm 9.0, primary weights only.
+//!
+//! The weights are the Default Unicode Collation Element Table 9.0.0 (allkeys.txt, copyright 2016
+//! Unicode, Inc., used under the Unicode terms of use), single code points, packed into
+//! `uca900.bin`. Contractions of the table (Thai, Lao and Indic vowel signs) are not applied.
+//!
+//! The packed form is a list of runs: varint gap from the previous run's end, varint
+//! `count << 2 | kind`, then weights as zigzag varint differences from the last one written.
+//! Kind 0 repeats one weight, kind 1 counts it up, kind 2 starts with a varint length and repeats a
+//! sequence, which is empty for ignorable characters.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::Charset;
+
+static PACKED: &[u8] = include_bytes!("uca900.bin");
+
+pub(super) static TABLE: LazyLock<Table> = LazyLock::new(Table::unpack);
+
+/// An entry that stands for a sequence in `pool`.
+const SEQUENCE: u16 = 0x8000;
+/// Not in the table: Hangul, ideographs, unassigned.
+const ABSENT: u16 = 0xffff;
+/// The longest sequence of a single character, U+FDFA's.
+const LONGEST: usize = 18;
+
+pub(super) struct Table {
+    /// By code point: 0 is ignorable, below `SEQUENCE` the weight.
+    pages: Vec<Option<Box<[u16; 256]>>>,
+    ascii: [u16; 128],
+    pool: Vec<Vec<u16>>,
+}
+
+struct Unpacker {
+    at: usize,
+    last: i64,
+    seen: HashMap<Vec<u16>, u16>,
+}
+
+impl Unpacker {
+    fn varint(&mut self) -> Option<u32> {
+        let mut n = 0;
+        for shift in (0..32).step_by(7) {
+            let byte = *PACKED.get(self.at)?;
+            self.at += 1;
+            n |= u32::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(n);
+            }
+        }
+        None
+    }
+    fn weight(&mut self) -> Option<u16> {
+        let n = i64::from(self.varint()?);
+        self.last += if n & 1 == 0 { n / 2 } else { -(n / 2) - 1 };
+        u16::try_from(self.last).ok()
+    }
+}
+
+impl Table {
+    fn unpack() -> Table {
+        let mut table = Table { pages: vec![None; 0x1100], ascii: [0; 128], pool: Vec::with_capacity(3000) };
+        let mut input = Unpacker { at: 0, last: 0, seen: HashMap::new() };
+        let mut code = 0;
+        while let Some(gap) = input.varint() {
+            code += gap;
+            // The data is part of the program: it ends where a run ends.
+            let Some(next) = table.run(&mut input, code) else { break };
+            code = next;
+        }
+        for code in 0..128 {
+            table.ascii[code as usize] = table.entry(code);
+        }
+        table
+    }
+
+    fn run(&mut self, input: &mut Unpacker, first: u32) -> Option<u32> {
+        let tag = input.varint()?;
+        let end = first + (tag >> 2);
+        if tag & 3 == 2 {
+            let len = input.varint()?;
+            let sequence: Option<Vec<u16>> = (0..len).map(|_| input.weight()).collect();
+            let entry = self.intern(input, sequence?);
+            (first..end).for_each(|code| self.set(code, entry));
+            return Some(end);
+        }
+        let weight = input.weight()?;
+        for code in first..end {
+            let up = if tag & 3 == 1 { (code - first) as u16 } else { 0 };
+            let entry = if weight < SEQUENCE { weight + up } else { self.intern(input, vec![weight + up]) };
+            self.set(code, entry);
+        }
+        Some(end)
+    }
+
+    /// One entry for equal sequences, so that equal characters have equal entries.
+    fn intern(&mut self, input: &mut Unpacker, sequence: Vec<u16>) -> u16 {
+        if sequence.is_empty() {
+            return 0;
+        }
+        let next = SEQUENCE | self.pool.len() as u16;
+        let entry = *input.seen.entry(sequence.clone()).or_insert(next);
+        if entry == next {
+            self.pool.push(sequence);
+        }
+        entry
+    }
+
+    fn set(&mut self, code: u32, entry: u16) {
+        if let Some(page) = self.pages.get_mut((code >> 8) as usize) {
+            page.get_or_insert_with(|| Box::new([ABSENT; 256]))[(code & 255) as usize] = entry;
+        }
+    }
+
+    fn entry(&self, code: u32) -> u16 {
+        match self.pages.get((code >> 8) as usize) {
+            Some(Some(page)) => page[(code & 255) as usize],
+            _ => ABSENT,
+        }
+    }
+
+    /// A number that is equal for characters of equal weight, for LIKE.
+    pub(super) fn identity(&self, code: u32) -> u32 {
+        match self.entry(code) {
+            ABSENT => 0x1_0000 + code,
+            entry => u32::from(entry),
+        }
+    }
+
+    fn expand(&self, code: u32, out: &mut Pending) {
+        match self.entry(code) {
+            ABSENT => self.derived(code, out),
+            0 => {}
+            entry if entry < SEQUENCE => out.push(entry),
+            entry => self.pool[usize::from(entry & !SEQUENCE)].iter().for_each(|&w| out.push(w)),
+        }
+    }
+
+    /// Hangul syllables are their jamo, everything else has the standard's implicit weights.
+    fn derived(&self, code: u32, out: &mut Pending) {
+        if (0xac00..=0xd7a3).contains(&code) {
+            let n = code - 0xac00;
+            let (lead, vowel, tail) = (n / 588, n / 28 % 21, n % 28);
+            self.expand_jamo(0x1100 + lead, out);
+            self.expand_jamo(0x1161 + vowel, out);
+            if tail > 0 {
+                self.expand_jamo(0x11a7 + tail, out);
+            }
+            return;
+        }
+        if let 0x17000..=0x18aff = code {
+            out.push(0xfb00);
+            return out.push((code - 0x17000) as u16 | 0x8000);
+        }
+        let base = match code {
+            0x4e00..=0x9fd5
+            | 0xfa0e
+            | 0xfa0f
+            | 0xfa11
+            | 0xfa13
+            | 0xfa14
+            | 0xfa1f
+            | 0xfa21
+            | 0xfa23
+            | 0xfa24
+            | 0xfa27..=0xfa29 => 0xfb40,
+            0x3400..=0x4db5
+            | 0x20000..=0x2a6d6
+            | 0x2a700..=0x2b734
+            | 0x2b740..=0x2b81d
+            | 0x2b820..=0x2cea1 => 0xfb80,
+            _ => 0xfbc0,
+        };
+        out.push(base + (code >> 15) as u16);
+        out.push((code & 0x7fff) as u16 | 0x8000);
+    }
+
+    fn expand_jamo(&self, code: u32, out: &mut Pending) {
+        let entry = self.entry(code);
+        if entry != ABSENT && entry < SEQUENCE {
+            out.push(entry);
+        }
+    }
+}
+
+/// Weights of the character being read.
+#[derive(Clone)]
+struct Pending {
+    weights: [u16; LONGEST],
+    at: u8,
+    len: u8,
+}
+
+impl Pending {
+    fn push(&mut self, weight: u16) {
+        if let Some(slot) = self.weights.get_mut(usize::from(self.len)) {
+            *slot = weight;
+            self.len += 1;
+        }
+    }
+}
+
+/// The weights of a text. A byte that is no character weighs more than all that are.
+#[derive(Clone)]
+pub(super) struct Weights<'a> {
+    table: &'static Table,
+    text: &'a [u8],
+    pending: Pending,
+}
+
+impl<'a> Weights<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Weights<'a> {
+        let pending = Pending { weights: [0; LONGEST], at: 0, len: 0 };
+        Weights { table: &TABLE, text, pending }
+    }
+}
+
+impl Iterator for Weights<'_> {
+    type Item = u16;
+    #[inline]
+    fn next(&mut self) -> Option<u16> {
+        loop {
+            if self.pending.at < self.pending.len {
+                self.pending.at += 1;
+                return Some(self.pending.weights[usize::from(self.pending.at) - 1]);
+            }
+            let &first = self.text.first()?;
+            if first < 0x80 {
+                self.text = &self.text[1..];
+                match self.table.ascii[usize::from(first)] {
+                    0 => continue,
+                    weight => return Some(weight),
+                }
+            }
+            let Some((code, len)) = Charset::Utf8mb4.decode(self.text) else {
+                self.text = &self.text[1..];
+                return Some(0xfe00 | u16::from(first));
+            };
+            self.text = &self.text[len..];
+            (self.pending.at, self.pending.len) = (0, 0);
+            self.table.expand(code, &mut self.pending);
+        }
+    }
+}
