@@ -1,2 +1,52 @@
-//! The `omnibus` program.
-fn main() {}
+//! The `omnibus` program: which command runs what. No logic of its own.
+
+mod alloc;
+mod binlog;
+mod check;
+mod serve;
+mod syncbench;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A commit allocates a few dozen small objects, many of them freed on another thread than they were made on.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A MySQL-compatible server whose binary log is its only write-ahead log.
+#[derive(Parser)]
+#[command(name = "omnibus", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server. Options are MySQL's system variables: --datadir DIR --port P --socket PATH --sync-binlog 1
+    #[command(disable_help_flag = true)]
+    Serve(serve::ServeArgs),
+    /// Print binary log files and verify their checksums.
+    Binlog(binlog::BinlogArgs),
+    Alloc(alloc::AllocArgs),
+    /// Measure this machine.
+    #[command(subcommand)]
+    Bench(Bench),
+    Check(check::CheckArgs),
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// How long a durable write takes on your disk, by file preparation, method and size.
+    Sync(syncbench::SyncBenchArgs),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(args) => serve::run(args),
+        Command::Binlog(args) => binlog::run(args),
+        Command::Alloc(args) => alloc::run(args),
+        Command::Bench(Bench::Sync(args)) => syncbench::run(args),
+        Command::Check(args) => check::run(args),
+    }
+}
