@@ -82,12 +82,12 @@ fn is_exact(value: &Value) -> bool {
     matches!(value, Value::Decimal(_)) || integer(value).is_some()
 }
 
-/// A date or datetime, or a string that reads as one.
+/// A date or datetime, or a string or number that reads as one.
 fn as_datetime(value: &Value) -> Option<DateTime> {
     match value {
         Value::DateTime(dt) => Some(*dt),
         Value::Date(d) => Some(DateTime::from(*d)),
-        Value::Bytes(_) => {
+        Value::Bytes(_) | Value::Int(_) | Value::UInt(_) => {
             let Converted { value, .. } = value.to_datetime(6, DateMode::RELAXED, Date::ZERO);
             value
         }
@@ -115,6 +115,13 @@ fn mixed(a: &Value, b: &Value, collation: &Collation) -> Ordering {
 }
 
 fn temporals(a: &Value, b: &Value, collation: &Collation) -> Option<Ordering> {
+    let is_date = |v: &Value| matches!(v, Value::Date(_) | Value::DateTime(_));
+    if is_date(a) != is_date(b)
+        && (integer(a).is_some() || integer(b).is_some())
+        && let (Some(x), Some(y)) = (as_datetime(a), as_datetime(b))
+    {
+        return Some(x.cmp(&y));
+    }
     let texty = |v: &Value| is_temporal(v) || matches!(v, Value::Bytes(_));
     if !texty(a) || !texty(b) {
         return None;

@@ -221,7 +221,8 @@ fn add_months(date: Date, months: i64) -> Option<Date> {
 
 impl DateTime {
     /// DATE_ADD; `None` (SQL NULL) when out of range or when a zero part gives no meaning.
-    pub fn add_interval(self, interval: Interval) -> Option<DateTime> {
+    #[allow(clippy::should_implement_trait, reason = "the result may be NULL")]
+    pub fn add(self, interval: Interval) -> Option<DateTime> {
         let mut out = self;
         if interval.months != 0 {
             let date = add_months(self.date(), interval.months)?;
@@ -255,7 +256,8 @@ impl DateTime {
 
 impl Time {
     /// Adds an interval without months, clipped out of range to `None`.
-    pub fn add_interval(self, interval: Interval) -> Option<Time> {
+    #[allow(clippy::should_implement_trait, reason = "the result may be NULL")]
+    pub fn add(self, interval: Interval) -> Option<Time> {
         if interval.months != 0 {
             return None;
         }

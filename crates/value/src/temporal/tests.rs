@@ -69,7 +69,7 @@ fn intervals_add_like_a_server_adds_them() {
             true => Interval::parse(amount.as_bytes(), unit).unwrap(),
             false => Interval::of(amount.parse().unwrap(), unit).unwrap(),
         };
-        let sum = dt(&format!("{date} 12:00:00")).add_interval(interval);
+        let sum = dt(&format!("{date} 12:00:00")).add(interval);
         let got = sum.map_or("NULL".to_owned(), |v| shown(|out| v.write_text(6, out)));
         assert_eq!(got, want, "{date} + {amount} {unit:?}");
     }
