@@ -1,11 +1,17 @@
-//! JSON text, binary form and paths.
+//! JSON text, binary form, paths and changes.
 #![allow(clippy::unwrap_used)]
 use super::*;
+use proptest::prelude::*;
+use std::cmp::Ordering;
 
 fn text(json: &Json) -> String {
     let mut out = Vec::new();
     json.write_text(&mut out);
     String::from_utf8(out).unwrap()
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text.as_bytes()).unwrap()
 }
 
 #[test]
@@ -15,9 +21,205 @@ fn text_and_binary_round_trip_in_mysql_order() {
         (r#"[1,18446744073709551615,1.0,"x\u00e9\n\/"]"#, r#"[1, 18446744073709551615, 1.0, "xé\n/"]"#),
         ("null", "null"),
         (r#"{"":{}, "k":[]}"#, r#"{"": {}, "k": []}"#),
+        (r#""\ud83d\ude00\u0001\"""#, r#""😀\u0001\"""#),
+        ("[true,false,-32769,65536,-2147483649]", "[true, false, -32769, 65536, -2147483649]"),
+        ("1e400", ""),
+        ("123456789012345678901234567890", "1.2345678901234568e29"),
     ] {
-        let json = Json::parse(input.as_bytes()).unwrap();
+        let Ok(json) = Json::parse(input.as_bytes()) else {
+            assert_eq!(expected, "", "{input}");
+            continue;
+        };
         assert_eq!(text(&json), expected);
         assert_eq!(Json::decode(&json.encode().unwrap()).unwrap(), json);
+    }
+}
+
+#[test]
+fn what_is_no_json_is_refused() {
+    for bad in [
+        "",
+        " ",
+        "{",
+        "[1,]",
+        "{\"a\":}",
+        "{a:1}",
+        "01",
+        "1.",
+        ".5",
+        "+1",
+        "nul",
+        "'a'",
+        "\"\\x\"",
+        "[1] 2",
+        "\"\\ud800\"",
+        "\"a",
+        "\"\u{1}\"",
+        "{\"a\" 1}",
+        "[1 2]",
+        "NaN",
+        "1e",
+        "\"\\u12\"",
+    ] {
+        assert!(!is_valid_text(bad.as_bytes()), "{bad}");
+    }
+    assert!(!is_valid_text(b"\"\xff\""));
+    let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
+    assert!(text_to_binary(deep(100).as_bytes()).is_ok());
+    assert_eq!(text_to_binary(deep(101).as_bytes()), Err(JsonError::TooDeep));
+    assert!(!is_valid_text("[".repeat(100_000).as_bytes()), "no stack overflow");
+}
+
+#[test]
+fn binary_bytes_are_the_documented_ones() {
+    let bytes = |s: &str| json(s).encode().unwrap().to_vec();
+    let object = [0, 1, 0, 12, 0, 11, 0, 1, 0, 5, 1, 0, b'a'];
+    assert_eq!(bytes(r#"{"a":1}"#), object);
+    assert_eq!(bytes("null"), [4, 0]);
+    assert_eq!(bytes("-1"), [5, 0xff, 0xff]);
+    assert_eq!(bytes(r#""ab""#), [12, 2, b'a', b'b']);
+    assert_eq!(bytes("[65536]"), [2, 1, 0, 11, 0, 7, 7, 0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn large_documents_use_wide_offsets() {
+    let long = "x".repeat(70_000);
+    let doc = Json::object([
+        ("k".to_owned(), Json::String(long)),
+        ("n".to_owned(), Json::Int(100_000)),
+        ("inner".to_owned(), Json::Array(vec![Json::Int(1)])),
+    ]);
+    let binary = doc.encode().unwrap();
+    assert_eq!(binary[0], 1, "large object");
+    assert_eq!(Json::decode(&binary).unwrap(), doc);
+}
+
+#[test]
+fn values_of_other_types_survive_as_opaque() {
+    let decimal: crate::decimal::Decimal = "-12.50".parse().unwrap();
+    let date = crate::temporal::Date::from_ymd(2020, 1, 2).unwrap();
+    let doc = Json::Array(vec![
+        Json::Decimal(decimal),
+        Json::Date(date),
+        Json::DateTime(crate::temporal::DateTime::from(date)),
+        Json::Time(crate::temporal::Time::new(true, 1, 2, 3, 4).unwrap()),
+        Json::Opaque(252, bytes::Bytes::from_static(b"\x00\x01")),
+    ]);
+    let back = Json::decode(&doc.encode().unwrap()).unwrap();
+    assert_eq!(back, doc);
+    assert_eq!(
+        text(&back),
+        r#"[-12.50, "2020-01-02", "2020-01-02 00:00:00.000000", "-01:02:03.000004", "base64:type252:AAE="]"#
+    );
+}
+
+#[test]
+fn paths_find_what_they_name() {
+    let doc = json(r#"{"a":[1,{"b":2},[3,4]],"c d":{"b":5},"x":6}"#);
+    for (path, want) in [
+        ("$", r#"[{"a": [1, {"b": 2}, [3, 4]], "x": 6, "c d": {"b": 5}}]"#),
+        ("$.a[0]", "[1]"),
+        ("$.a[1].b", "[2]"),
+        ("$.a[last]", "[[3, 4]]"),
+        ("$.a[last-2]", "[1]"),
+        ("$.a[2][*]", "[3, 4]"),
+        ("$.a[0 to 1]", r#"[1, {"b": 2}]"#),
+        ("$.\"c d\".b", "[5]"),
+        ("$**.b", "[2, 5]"),
+        ("$.*.b", "[5]"),
+        ("$.x[0]", "[6]"),
+        ("$.x[1]", "[]"),
+        ("$.nope.b", "[]"),
+        (" $ . a [ 0 ] ", "[1]"),
+    ] {
+        let path = Path::parse(path.as_bytes()).unwrap();
+        let found = Json::Array(path.find(&doc).into_iter().cloned().collect());
+        assert_eq!(text(&found), want, "{path:?}");
+    }
+    for bad in ["", "a", "$.", "$[", "$[a]", "$**", "$.a.**", "$.1a", "$[1 to]", "$.a..b", "$\"a\""] {
+        assert!(Path::parse(bad.as_bytes()).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn documents_change_like_mysql_documents() {
+    let changed = |path: &str, mode| {
+        let mut doc = json(r#"{"a":[1,2],"b":3}"#);
+        doc.set(&Path::parse(path.as_bytes()).unwrap(), Json::Int(9), mode);
+        text(&doc)
+    };
+    assert_eq!(changed("$.a[1]", SetMode::Set), r#"{"a": [1, 9], "b": 3}"#);
+    assert_eq!(changed("$.a[7]", SetMode::Set), r#"{"a": [1, 2, 9], "b": 3}"#);
+    assert_eq!(changed("$.c", SetMode::Insert), r#"{"a": [1, 2], "b": 3, "c": 9}"#);
+    assert_eq!(changed("$.b", SetMode::Insert), r#"{"a": [1, 2], "b": 3}"#);
+    assert_eq!(changed("$.c", SetMode::Replace), r#"{"a": [1, 2], "b": 3}"#);
+    assert_eq!(changed("$.b[1]", SetMode::Set), r#"{"a": [1, 2], "b": [3, 9]}"#);
+    assert_eq!(changed("$", SetMode::Set), "9");
+    let mut doc = json(r#"{"a":[1,2]}"#);
+    assert!(doc.remove(&Path::parse(b"$.a[0]").unwrap()));
+    assert!(!doc.remove(&Path::parse(b"$.x").unwrap()));
+    assert_eq!(text(&doc), r#"{"a": [2]}"#);
+    let merged = json(r#"{"a":1,"b":2}"#).merge_patch(json(r#"{"a":null,"c":{"d":null}}"#));
+    assert_eq!(text(&merged), r#"{"b": 2, "c": {}}"#);
+    let merged = json(r#"{"a":1}"#).merge_preserve(json(r#"{"a":[2],"b":3}"#));
+    assert_eq!(text(&merged), r#"{"a": [1, 2], "b": 3}"#);
+    assert!(json("[1,[2,3],4]").contains(&json("[4,1]")));
+    assert!(!json("[1,[2,3],4]").contains(&json("2")));
+    assert!(json(r#"{"a":1,"b":[2]}"#).contains(&json(r#"{"b":2}"#)));
+}
+
+#[test]
+fn comparison_ranks_types_first() {
+    let ascending =
+        ["null", "-1", "1", "1.5", "2", r#""a""#, r#""b""#, "{}", "[1]", "[1, 0]", "false", "true"];
+    for (i, a) in ascending.iter().enumerate() {
+        for (j, b) in ascending.iter().enumerate() {
+            assert_eq!(json(a).compare(&json(b)), i.cmp(&j), "{a} {b}");
+        }
+    }
+    assert_eq!(json("1").compare(&json("1.0")), Ordering::Equal);
+    assert_eq!(Json::UInt(u64::MAX).compare(&json("18446744073709551614")), Ordering::Greater);
+}
+
+fn any_json() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::Bool),
+        any::<i64>().prop_map(Json::Int),
+        any::<i16>().prop_map(|n| Json::Int(n.into())),
+        (i64::MAX as u64 + 1..).prop_map(Json::UInt),
+        (-1e300f64..1e300).prop_map(Json::Double),
+        ".{0,9}".prop_map(Json::String),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+            prop::collection::vec((".{0,5}", inner), 0..6).prop_map(Json::object),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_document_round_trips(doc in any_json()) {
+        prop_assert_eq!(&Json::decode(&doc.encode().unwrap()).unwrap(), &doc);
+        let back = json(&text(&doc));
+        prop_assert_eq!(back.compare(&doc), Ordering::Equal);
+    }
+
+    #[test]
+    fn damaged_binary_never_panics(doc in any_json(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+        let mut binary = doc.encode().unwrap().to_vec();
+        let place = at.index(binary.len());
+        binary[place] = byte;
+        let _ = Json::decode(&binary);
+        binary.truncate(cut.index(binary.len()));
+        let _ = Json::decode(&binary);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(bytes in "[\\[\\]{}\",:0-9a-z\\\\ .+-]{0,30}", path in "[$.*\\[\\]a-z0-9\" -]{0,20}") {
+        let _ = Json::parse(bytes.as_bytes());
+        let _ = Path::parse(path.as_bytes());
     }
 }
