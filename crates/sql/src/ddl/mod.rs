@@ -1,6 +1,8 @@
 //! Definitions: from statements to catalog changes, each one transaction of its own.
 
+mod alter;
 mod build;
+mod copy;
 mod database;
 mod defaults;
 mod exec;

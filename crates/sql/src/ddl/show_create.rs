@@ -109,7 +109,7 @@ pub fn default_text(column: &Column) -> Option<String> {
         ColumnDefault::None => None,
         ColumnDefault::CurrentTimestamp => Some(now_text(column.ty.decimals)),
         ColumnDefault::Expression(text) => Some(format!("({text})")),
-        ColumnDefault::Value(Value::Null) if column.is_blob() => None,
+        ColumnDefault::Value(Value::Null) if column.is_blob() && column.ty.kind != ColumnKind::Json => None,
         ColumnDefault::Value(Value::Null) => Some("NULL".into()),
         ColumnDefault::Value(Value::Bit(bits)) => Some(format!("b'{bits:b}'")),
         ColumnDefault::Value(Value::Bytes(bytes))

@@ -1,7 +1,8 @@
 //! INSERT and REPLACE.
 
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
-use super::rows::{cast_into, changed_columns, default_value, implicit_default, null_value, same_value};
+use super::defaults::{default_value, implicit_default, null_value};
+use super::rows::{cast_into, changed_columns, same_value};
 use super::update::touch_on_update;
 use super::{Effect, Run};
 use crate::api::{Priv, sql_mode};

@@ -2,7 +2,8 @@
 
 use super::access::{Point, find_point};
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
-use super::rows::{cast_into, changed_columns, default_value, limit_value, now_for, null_value, sort_rows};
+use super::defaults::{default_value, now_for, null_value};
+use super::rows::{cast_into, changed_columns, limit_value, sort_rows};
 use super::{Effect, Run};
 use crate::api::Priv;
 use crate::error::{ExecResult, SqlError, SqlResult};

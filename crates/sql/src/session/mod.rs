@@ -1,7 +1,19 @@
 //! Sessions: transaction state and statement dispatch.
 
+mod bootstrap;
+mod database;
+mod dispatch;
+mod pending;
+mod prepared;
+#[allow(clippy::module_inception, reason = "the session itself")]
+mod session;
+mod show;
 mod state;
+mod statements;
 
+pub use database::Database;
+pub use prepared::Prepared;
+pub use session::SqlSession;
 pub use state::SessionState;
 
 /// Microseconds since 1970 now. The only clock of the SQL layer.

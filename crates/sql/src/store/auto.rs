@@ -8,7 +8,7 @@
 use super::read::KeyRange;
 use super::storage::{full_key, space_end};
 use super::trx::{Covers, Trx};
-use crate::catalog::{Table, persist};
+use crate::catalog::{Table, TableState, persist};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_value::{ColumnKind, Value};
@@ -143,6 +143,25 @@ impl Trx {
         self.covers.push(Covers { state: table.state.clone(), value: next, keys: [Some(key), old] });
     }
 
+    /// What ALTER TABLE may lower the counter to.
+    pub(crate) fn least_auto_increment(&mut self, table: &Arc<Table>) -> SqlResult<u64> {
+        Ok(self.greatest_auto_value(table)?.saturating_add(1))
+    }
+
+    /// The counter row that ALTER TABLE writes takes the place of every other.
+    pub(crate) fn replace_auto_counter(&mut self, table: &Arc<Table>, next: u64) {
+        let range = persist::counter_range(table.def.id);
+        let latest = self.shared.port.latest();
+        let old: Vec<Bytes> = latest
+            .scan(Bound::Included(&range.0), Bound::Excluded(&range.1), false)
+            .filter_map(|pair| pair.ok().map(|(key, _)| key))
+            .collect();
+        for key in old {
+            self.writes.delete(key);
+        }
+        self.writes.put(persist::counter_key(table.def.id, next), Bytes::new());
+    }
+
     /// The greatest value in the column, from the index that starts with it.
     fn greatest_auto_value(&mut self, table: &Arc<Table>) -> SqlResult<u64> {
         let Some(column) = table.auto_column else { return Ok(0) };
@@ -191,6 +210,14 @@ impl Trx {
             let _ = counter.compare_exchange(0, greatest + 1, Ordering::AcqRel, Ordering::Acquire);
         }
         Ok(counter.fetch_add(1, Ordering::AcqRel))
+    }
+}
+
+impl TableState {
+    /// ALTER TABLE AUTO_INCREMENT = next has been committed.
+    pub(crate) fn reset_auto_increment(&self, next: u64) {
+        self.auto_increment.store(next, Ordering::Release);
+        self.auto_covered.store(next, Ordering::Release);
     }
 }
 

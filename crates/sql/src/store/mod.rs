@@ -17,6 +17,7 @@ pub use events::StatementInfo;
 pub(crate) use events::{private_event, write_set_event};
 pub(crate) use lock::wait_failure;
 pub use port::{CommitPort, SnapshotHold};
+pub(crate) use read::by_ref;
 pub use read::{KeyRange, RowAt};
 pub(crate) use storage::{full_key, space_end};
 pub use trx::{Marks, Trx, TrxContext};

@@ -37,7 +37,7 @@ pub struct KeyRange {
 }
 
 /// Reference form of a bound.
-pub(super) fn by_ref(bound: &Bound<Bytes>) -> Bound<&[u8]> {
+pub(crate) fn by_ref(bound: &Bound<Bytes>) -> Bound<&[u8]> {
     match bound {
         Bound::Included(key) => Bound::Included(key),
         Bound::Excluded(key) => Bound::Excluded(key),

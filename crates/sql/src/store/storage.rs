@@ -2,6 +2,7 @@
 
 use super::read::KeyRange;
 use super::trx::Trx;
+use crate::api::Mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt};
 use crate::select::storage::{LockMode, Scan, Storage, WaitPolicy};
@@ -79,6 +80,14 @@ impl Storage for Trx {
         note_progress(scan, &range);
         rows.extend(found.into_iter().map(|found| found.row));
         Ok(())
+    }
+
+    fn need_blocking(&mut self) -> ExecResult<()> {
+        if self.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+    }
+
+    fn check_killed(&mut self) -> ExecResult<()> {
+        Ok(self.check_kill()?)
     }
 
     fn estimate_rows(&mut self, table: &Arc<Table>) -> u64 {

@@ -397,6 +397,23 @@ impl Trx {
         self.await_lock(request).map(|_| ())
     }
 
+    /// Fails if the session was killed.
+    pub(crate) fn check_killed(&self) -> SqlResult<()> {
+        self.check_kill()
+    }
+
+    /// Isolation and access mode of the open transaction.
+    #[must_use]
+    pub fn characteristics(&self) -> (Isolation, bool) {
+        (self.isolation, self.read_only)
+    }
+
+    /// SET TRANSACTION's values for a statement that is its own transaction.
+    pub(crate) fn use_characteristics(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) {
+        self.isolation = isolation.unwrap_or(self.isolation);
+        self.read_only = read_only.unwrap_or(self.read_only);
+    }
+
     /// The pending writes.
     pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
         &mut self.writes

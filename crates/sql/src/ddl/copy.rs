@@ -1,0 +1,232 @@
+//! Rows under a new definition: filling a new index, and copying a table.
+//!
+//! An index is loaded into its space before anything refers to it; recovery builds it again from
+//! the table (BuildIndex). A copied table goes through the statement's write set, which the log
+//! holds whole: conversions are not repeated at recovery. Both under an exclusive table lock.
+
+use super::exec::Ddl;
+use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
+use crate::dml::cast::into_column;
+use crate::dml::defaults::{default_value, implicit_default};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
+use bytes::Bytes;
+use omnibus_engine::{CommitNo, Snapshot};
+use omnibus_format::RowShape;
+use omnibus_value::{ColumnKind, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Where a column's values come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnSource {
+    /// This column of the old table.
+    Old(usize),
+    /// A new column.
+    Added,
+}
+
+/// Whether stored rows are right for the new definition as they are.
+pub(super) fn rows_stay(old: &TableDef, new: &TableDef, sources: &[ColumnSource]) -> bool {
+    let in_place = |(at, source): (usize, &ColumnSource)| *source == ColumnSource::Old(at);
+    if old.columns.len() != new.columns.len() || !sources.iter().enumerate().all(in_place) {
+        return false;
+    }
+    let shape = |def: &TableDef| RowShape::new(def.columns.iter().map(|column| &column.ty));
+    if shape(old) != shape(new) {
+        // Lengths are part of a shape, but longer VARCHARs are stored alike.
+        let pairs = old.columns.iter().zip(&new.columns);
+        return pairs.clone().all(|(a, b)| same_values(a, b) || longer_varchar(a, b));
+    }
+    old.columns.iter().zip(&new.columns).all(|(a, b)| same_values(a, b))
+}
+
+/// Whether every value of column `a` is the same value of column `b`.
+fn same_values(a: &Column, b: &Column) -> bool {
+    let (from, to) = (&a.ty, &b.ty);
+    let labels = to.labels.len() >= from.labels.len() && to.labels[..from.labels.len()] == from.labels[..];
+    let one_size = from.labels.len().max(1).div_ceil(256) == to.labels.len().max(1).div_ceil(256);
+    let width_means_nothing = matches!(
+        from.kind,
+        ColumnKind::TinyInt | ColumnKind::SmallInt | ColumnKind::MediumInt | ColumnKind::Int | ColumnKind::BigInt
+    );
+    from.kind == to.kind
+        && from.unsigned == to.unsigned
+        && from.decimals == to.decimals
+        && from.collation == to.collation
+        && (from.length == to.length || width_means_nothing)
+        && (from.labels == to.labels || (labels && from.kind == ColumnKind::Enum && one_size))
+        // NOT NULL must be checked row by row.
+        && (b.nullable || !a.nullable)
+        && a.auto_increment >= b.auto_increment
+}
+
+fn longer_varchar(a: &Column, b: &Column) -> bool {
+    let max = crate::catalog::charset::max_len(a.ty.collation);
+    let long = |column: &Column| column.ty.length * max > 255;
+    matches!(a.ty.kind, ColumnKind::VarChar | ColumnKind::VarBinary)
+        && a.ty.kind == b.ty.kind
+        && a.ty.collation == b.ty.collation
+        && a.ty.length <= b.ty.length
+        && long(a) == long(b)
+        && (b.nullable || !a.nullable)
+}
+
+/// Whether index entries over column `a` are right over column `b`.
+pub(super) fn same_key_encoding(a: &Column, b: &Column) -> bool {
+    same_values(a, b) || longer_varchar(a, b) || (a.nullable && !b.nullable && same_values(b, a))
+}
+
+/// Rows of a table, newest versions, a batch at a time.
+struct Rows {
+    snapshot: Box<dyn Snapshot>,
+    range: KeyRange,
+}
+
+impl Rows {
+    fn of(ddl: &Ddl<'_>, table: &Table) -> Rows {
+        Rows { snapshot: ddl.trx.shared().port.latest(), range: whole_index(table, 0) }
+    }
+
+    fn each(&self, mut f: impl FnMut(Bytes, Bytes) -> ExecResult<()>) -> ExecResult<()> {
+        for pair in self.snapshot.scan(by_ref(&self.range.from), by_ref(&self.range.to), false) {
+            let (key, row) = pair.map_err(SqlError::from)?;
+            f(key, row)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fills the space of index `at` of the new definition from the table's rows.
+pub(super) fn build_index(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef, at: usize) -> ExecResult<()> {
+    let new = Table::new(def.clone(), Arc::new(TableState::default()));
+    let mut keys = HashSet::new();
+    let mut batch: Vec<(Bytes, Bytes)> = Vec::new();
+    let port = ddl.trx.shared().port.clone();
+    // Any published number will do: nothing reads this space below the statement's own number.
+    let published = CommitNo(port.durable().0);
+    let mut count = 0_u64;
+    let trx = &*ddl.trx;
+    Rows::of(ddl, table).each(|key, row| {
+        let values = table.decode(&row)?;
+        let entry = new.keys[at].entry(&values, &key);
+        if entry.unique && !keys.insert(entry.key.clone()) {
+            return Err(duplicate_error(&new, at, &values).into());
+        }
+        batch.push((entry.key, entry.value));
+        count += 1;
+        if batch.len() >= 4096 {
+            trx.check_killed()?;
+            port.engine().load(published, &mut batch.drain(..)).map_err(SqlError::from)?;
+        }
+        Ok(())
+    })?;
+    port.engine().load(published, &mut batch.drain(..)).map_err(SqlError::from)?;
+    Ok(())
+}
+
+/// Puts all rows, converted, under the new definition's spaces. Returns how many.
+pub(super) fn copy_rows(
+    ddl: &mut Ddl<'_>,
+    table: &Arc<Table>,
+    def: &TableDef,
+    sources: &[ColumnSource],
+) -> ExecResult<u64> {
+    let new = Table::new(def.clone(), Arc::new(TableState::default()));
+    let rows = Rows::of(ddl, table);
+    let added = added_values(ddl, def, sources)?;
+    let (mut count, mut next_id) = (0_u64, 1_u64);
+    let Ddl { trx, state, .. } = ddl;
+    let mut keys = HashSet::new();
+    rows.each(|_, row| {
+        count += 1;
+        if count.is_multiple_of(1024) {
+            trx.check_killed()?;
+        }
+        let old = table.decode(&row)?;
+        let mut values = Vec::with_capacity(def.columns.len());
+        for (at, source) in sources.iter().enumerate() {
+            let column = &def.columns[at];
+            let value = match source {
+                ColumnSource::Added if column.auto_increment => number(column, count),
+                ColumnSource::Added => added[at].clone(),
+                ColumnSource::Old(from) => {
+                    let source = &table.def.columns[*from];
+                    convert(old[*from].clone(), source, column, count, state)?
+                }
+            };
+            values.push(value);
+        }
+        let row = new.rows.encode(&values)?;
+        let key = if def.hidden_key {
+            next_id += 1;
+            new.keys[0].hidden(next_id - 1)
+        } else {
+            new.keys[0].entry(&values, &[]).key
+        };
+        let writes = trx.writes_mut();
+        if writes.get(&key).is_some() {
+            return Err(duplicate_error(&new, 0, &values).into());
+        }
+        for (at, codec) in new.keys.iter().enumerate().skip(1) {
+            let entry = codec.entry(&values, &key);
+            if entry.unique && !keys.insert(entry.key.clone()) {
+                return Err(duplicate_error(&new, at, &values).into());
+            }
+            writes.put(entry.key, entry.value);
+        }
+        writes.put(key, row);
+        Ok(())
+    })?;
+    let state = table.state.clone();
+    if def.hidden_key {
+        state.row_id.fetch_max(next_id, std::sync::atomic::Ordering::AcqRel);
+    }
+    if def.columns.iter().any(|column| column.auto_increment) {
+        // Read again from the new contents.
+        state.auto_increment.store(0, std::sync::atomic::Ordering::Release);
+    }
+    Ok(count)
+}
+
+fn number(column: &Column, count: u64) -> Value {
+    match column.ty.kind {
+        ColumnKind::Float => Value::Float(count as f32),
+        ColumnKind::Double => Value::Double(count as f64),
+        _ if column.ty.unsigned => Value::UInt(count),
+        _ => Value::Int(count as i64),
+    }
+}
+
+/// What existing rows get in added columns.
+fn added_values(ddl: &Ddl<'_>, def: &TableDef, sources: &[ColumnSource]) -> SqlResult<Vec<Value>> {
+    let value = |(at, source): (usize, &ColumnSource)| {
+        let column = &def.columns[at];
+        match (source, &column.default) {
+            (ColumnSource::Old(_), _) => Ok(Value::Null),
+            (_, ColumnDefault::None) => Ok(implicit_default(&column.ty)),
+            _ => default_value(column, ddl.state),
+        }
+    };
+    sources.iter().enumerate().map(value).collect()
+}
+
+fn convert(
+    value: Value,
+    from: &Column,
+    to: &Column,
+    row: u64,
+    state: &mut crate::session::SessionState,
+) -> SqlResult<Value> {
+    if matches!(value, Value::Null) {
+        if to.nullable {
+            return Ok(Value::Null);
+        }
+        if state.settings.strict() {
+            return Err(SqlError::new(1138, b"22004", "Invalid use of NULL value"));
+        }
+        state.diagnostics.warn(SqlError::warn_data_truncated(&to.name, row));
+        return Ok(implicit_default(&to.ty));
+    }
+    into_column(value, &from.ty, to, row, false, state)
+}

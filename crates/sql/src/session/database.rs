@@ -1,0 +1,76 @@
+//! The database behind all sessions: catalog, locks, commits.
+
+use crate::catalog::{Catalog, CatalogCell, charset, persist};
+use crate::error::SqlResult;
+use crate::store::{CommitPort, TrxContext};
+use omnibus_engine::{CommitNo, SpaceId};
+use omnibus_locks::LockManager;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Shared by all sessions.
+pub struct Database {
+    pub(crate) shared: Arc<TrxContext>,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("catalog_version", &self.catalog().version).finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// Opens what the recovered engine holds, and creates the system schema if there is none.
+    /// Called once, before the server listens; blocks.
+    ///
+    /// # Errors
+    /// The engine failed, or the stored catalog is damaged.
+    pub fn open(port: Arc<dyn CommitPort>) -> SqlResult<Arc<Database>> {
+        let catalog = persist::load(&*port.latest())?;
+        drop_dead_spaces(&*port, &catalog);
+        let shared = TrxContext {
+            locks: LockManager::new(),
+            catalog: CatalogCell::new(catalog),
+            xid: AtomicU64::new(port.numbered().0 + 1),
+            port,
+        };
+        let database = Arc::new(Database { shared: Arc::new(shared) });
+        super::bootstrap::run(&database)?;
+        Ok(database)
+    }
+
+    /// The catalog now.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.shared.catalog.load()
+    }
+
+    /// The lock manager, for introspection.
+    #[must_use]
+    pub fn locks(&self) -> &Arc<LockManager> {
+        &self.shared.locks
+    }
+
+    /// Commits and snapshots.
+    #[must_use]
+    pub fn port(&self) -> &Arc<dyn CommitPort> {
+        &self.shared.port
+    }
+
+    /// `collation_server` as compiled in.
+    #[must_use]
+    pub fn default_collation() -> u16 {
+        charset::server_default()
+    }
+}
+
+/// Engines forget dropped spaces at restart; a crash may also leave half-built indexes.
+fn drop_dead_spaces(port: &dyn CommitPort, catalog: &Catalog) {
+    let alive: HashSet<u32> =
+        catalog.tables().flat_map(|table| table.def.indexes.iter().map(|index| index.space.0)).collect();
+    let at = CommitNo(port.numbered().0);
+    for space in (persist::FIRST_SPACE..catalog.next_space_id).filter(|space| !alive.contains(space)) {
+        port.engine().drop_space(SpaceId(space), at);
+    }
+}

@@ -1,0 +1,216 @@
+//! Which statement does what.
+
+use super::session::{Call, SqlSession};
+use crate::api::{Mode, Outcome, Priv};
+use crate::ddl::Ddl;
+use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::store::need_replan;
+use omnibus_locks::TableMode;
+use omnibus_parser::ast::{Completion, CreateTable, ObjectName, StartTransaction, Statement, TableLock};
+
+impl SqlSession {
+    pub(super) fn dispatch(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        match statement {
+            Statement::Select(_) | Statement::Do(_) => self.query(statement, call),
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => self.write(statement, call),
+            Statement::Begin(how) => self.start_transaction(*how),
+            Statement::Commit(how) => self.commit(*how),
+            Statement::Rollback(how) => self.rollback(*how),
+            Statement::Savepoint(name) => {
+                if self.trx.is_open() || !self.state.settings.autocommit {
+                    self.enter();
+                    self.trx.savepoint(name);
+                }
+                Ok(Outcome::ok())
+            }
+            Statement::RollbackTo(name) => {
+                self.trx.rollback_to_savepoint(name)?;
+                Ok(Outcome::ok())
+            }
+            Statement::ReleaseSavepoint(name) => {
+                self.trx.release_savepoint(name)?;
+                Ok(Outcome::ok())
+            }
+            Statement::Use(name) => self.use_database(name, call),
+            Statement::LockTables(tables) => self.lock_tables(tables, call),
+            Statement::UnlockTables => self.unlock_tables(),
+            Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate(_)
+            | Statement::ExecuteImmediate { .. } => self.prepared_statement(statement, call),
+            Statement::Show(show) => self.show(show, call),
+            statement if is_ddl(statement) => self.define(statement, call),
+            Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),
+            other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
+        }
+    }
+
+    fn start_transaction(&mut self, how: StartTransaction) -> ExecResult<Outcome> {
+        let ticket = self.commit_for_new()?;
+        let (isolation, read_only) = self.next_characteristics();
+        self.trx.open(isolation, how.read_only.unwrap_or(read_only));
+        if how.consistent_snapshot && isolation >= crate::api::Isolation::RepeatableRead {
+            self.trx.open_snapshot();
+        }
+        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+    }
+
+    /// Commits before START TRANSACTION without forgetting SET TRANSACTION.
+    fn commit_for_new(&mut self) -> ExecResult<Option<omnibus_commit::Ticket>> {
+        if self.trx.has_locked_tables() {
+            let ticket = self.commit_now()?;
+            self.trx.unlock_tables();
+            return Ok(ticket);
+        }
+        Ok(if self.trx.is_open() { self.commit_now()? } else { None })
+    }
+
+    fn commit(&mut self, how: Completion) -> ExecResult<Outcome> {
+        let characteristics = self.trx.characteristics();
+        let ticket = self.commit_now()?;
+        if how.chain == Some(true) {
+            self.trx.open(characteristics.0, characteristics.1);
+        }
+        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+    }
+
+    fn rollback(&mut self, how: Completion) -> ExecResult<Outcome> {
+        let characteristics = self.trx.characteristics();
+        self.trx.rollback();
+        if how.chain == Some(true) {
+            self.trx.open(characteristics.0, characteristics.1);
+        }
+        Ok(Outcome::ok())
+    }
+
+    fn use_database(&mut self, name: &str, call: &Call<'_>) -> ExecResult<Outcome> {
+        let catalog = self.catalog();
+        let known = ["information_schema", "performance_schema"].iter().find(|known| name.eq_ignore_ascii_case(known));
+        if let Some(known) = known {
+            self.state.database = Some((*known).into());
+            return Ok(Outcome::ok());
+        }
+        call.access.check(name, None, Priv::Any)?;
+        self.state.database = Some(catalog.schema(name)?.name.clone());
+        Ok(Outcome::ok())
+    }
+
+    fn lock_tables(&mut self, tables: &[TableLock], call: &Call<'_>) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        let ticket = self.commit_now()?;
+        self.trx.unlock_tables();
+        let catalog = self.catalog();
+        for lock in tables {
+            let db = self.schema_of(&lock.table)?;
+            call.access.check(&db, Some(&lock.table.name), Priv::LockTables)?;
+            if ["information_schema", "performance_schema"].contains(&&*db) {
+                continue;
+            }
+            let table = catalog.table(&db, &lock.table.name)?.clone();
+            let mode = if lock.write { TableMode::Exclusive } else { TableMode::Shared };
+            self.trx.lock_table(&table, mode)?;
+            if table.is_stale() {
+                return Err(need_replan().into());
+            }
+        }
+        self.trx.keep_table_locks();
+        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+    }
+
+    fn unlock_tables(&mut self) -> ExecResult<Outcome> {
+        if !self.trx.has_locked_tables() {
+            return Ok(Outcome::ok());
+        }
+        let ticket = self.commit_now()?;
+        self.trx.unlock_tables();
+        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+    }
+
+    pub(super) fn schema_of(&self, name: &ObjectName) -> Result<String, SqlError> {
+        match (&name.schema, &self.state.database) {
+            (Some(schema), _) => Ok(schema.to_string()),
+            (None, Some(current)) => Ok(current.to_string()),
+            (None, None) => Err(SqlError::no_db()),
+        }
+    }
+
+    /// Definition statements commit what is open, then are a transaction of their own.
+    fn define(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        if self.state.settings.server_read_only {
+            return Err(SqlError::option_prevents_statement("--read-only").into());
+        }
+        self.commit_before_definition()?;
+        let Call { access, text, .. } = call;
+        let sql = statement_text(text);
+        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: *access, sql };
+        let result = match statement {
+            Statement::CreateDatabase(tree) => ddl.create_database(tree),
+            Statement::AlterDatabase(tree) => ddl.alter_database(tree),
+            Statement::DropDatabase { if_exists, name } => ddl.drop_database(name, *if_exists),
+            Statement::CreateTable(tree) => return self.create_table(tree, call),
+            Statement::DropTable(tree) => ddl.drop_tables(tree),
+            Statement::Truncate(name) => ddl.truncate(name),
+            Statement::RenameTable(pairs) => ddl.rename_tables(pairs),
+            Statement::AlterTable(tree) => ddl.alter_table(tree),
+            Statement::CreateIndex(tree) => ddl.create_index(tree),
+            Statement::DropIndex(tree) => ddl.drop_index(tree),
+            _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
+        };
+        self.end_definition(result)
+    }
+
+    fn create_table(&mut self, tree: &CreateTable, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        if let Some(query) = &tree.query {
+            return self.create_table_select(tree, query, call);
+        }
+        let sql = statement_text(call.text);
+        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql };
+        let result = ddl.create_table(tree);
+        self.end_definition(result)
+    }
+
+    /// What is open becomes durable before a definition begins, whatever becomes of that.
+    pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
+        let ticket = self.commit_now()?;
+        if self.trx.has_locked_tables() {
+            self.trx.unlock_tables();
+        }
+        match ticket {
+            Some(ticket) => ticket.wait().map(|_| ()).map_err(|error| SqlError::error_during_commit(error).into()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn end_definition(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
+        if result.is_err() {
+            self.trx.rollback();
+        }
+        result
+    }
+}
+
+/// A statement's text without the rest of a multi-statement.
+pub(super) fn statement_text(text: &[u8]) -> &[u8] {
+    text.trim_ascii().strip_suffix(b";").unwrap_or(text.trim_ascii())
+}
+
+fn is_ddl(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateDatabase(_)
+            | Statement::AlterDatabase(_)
+            | Statement::DropDatabase { .. }
+            | Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::DropTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::DropIndex(_)
+            | Statement::Truncate(_)
+            | Statement::RenameTable(_)
+    )
+}

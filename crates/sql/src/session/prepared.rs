@@ -1,0 +1,4 @@
+//! Prepared statements.
+
+/// A prepared statement.
+pub struct Prepared {}

@@ -1,0 +1,293 @@
+//! A session: statements in, outcomes out; the rules of transactions around them.
+
+use super::Database;
+use super::statements::StatementCache;
+use super::state::SessionState;
+use crate::api::{AccessCheck, Isolation, KillFlag, Mode, Outcome, RowSink};
+use crate::catalog::Catalog;
+use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::store::{Marks, StatementInfo, Trx, wait_failure};
+use bytes::Bytes;
+use omnibus_commit::Ticket;
+use omnibus_locks::{TrxHandle, WaitOutcome};
+use omnibus_parser::ast::{Spanned, Statement};
+use std::sync::Arc;
+
+/// How often a statement is planned anew because a definition changed under it.
+const REPLANS: usize = 20;
+
+/// One client's session. Used by one thread at a time.
+pub struct SqlSession {
+    /// What expressions and the server see of it.
+    pub state: SessionState,
+    pub(super) database: Arc<Database>,
+    pub(super) trx: Trx,
+    pub(super) kill: Arc<KillFlag>,
+    pub(super) statements: StatementCache,
+    /// SET TRANSACTION: for the next transaction only.
+    next_isolation: Option<Isolation>,
+    next_read_only: Option<bool>,
+    /// The statement is being run again after an interrupt: it began at the first attempt.
+    resumed: bool,
+}
+
+/// What a statement is run with.
+pub(crate) struct Call<'a> {
+    pub mode: Mode,
+    pub access: &'a dyn AccessCheck,
+    pub sink: &'a mut dyn RowSink,
+    pub text: &'a Bytes,
+    pub params: &'a [omnibus_value::Value],
+}
+
+impl SqlSession {
+    /// A session without a transaction. `id` is its connection id.
+    #[must_use]
+    pub fn new(database: Arc<Database>, id: u32, kill: Arc<KillFlag>) -> SqlSession {
+        let trx = Trx::new(database.shared.clone(), u64::from(id), kill.clone());
+        let mut state = SessionState { connection_id: id, ..SessionState::default() };
+        let collation = Database::default_collation();
+        state.settings.collation_connection = collation;
+        state.settings.collation_client = collation;
+        state.settings.collation_results = collation;
+        state.settings.collation_server = collation;
+        SqlSession {
+            state,
+            database,
+            trx,
+            kill,
+            statements: StatementCache::default(),
+            next_isolation: None,
+            next_read_only: None,
+            resumed: false,
+        }
+    }
+
+    /// The database behind it.
+    #[must_use]
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// What KILL uses to end a lock wait, beside the kill flag.
+    #[must_use]
+    pub fn lock_handle(&self) -> TrxHandle {
+        self.trx.lock_handle()
+    }
+
+    /// SERVER_STATUS_IN_TRANS.
+    #[must_use]
+    pub fn in_transaction(&self) -> bool {
+        self.trx.is_open()
+    }
+
+    /// The transaction, for the server's own statements on system tables.
+    pub fn trx(&mut self) -> &mut Trx {
+        &mut self.trx
+    }
+
+    /// Parses the first statement of a text; also says where the next one begins.
+    ///
+    /// # Errors
+    /// 1064 and its kind.
+    pub fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        self.statements.parse(text, &self.state.settings)
+    }
+
+    /// SET TRANSACTION without a scope.
+    ///
+    /// # Errors
+    /// 1568 inside a transaction.
+    pub fn set_next_transaction(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) -> SqlResult<()> {
+        if self.trx.is_open() {
+            return Err(SqlError::cant_change_tx_characteristics());
+        }
+        self.next_isolation = isolation.or(self.next_isolation);
+        self.next_read_only = read_only.or(self.next_read_only);
+        Ok(())
+    }
+
+    /// Runs a statement. On `LockWait` and `NeedBlocking` its effects are undone: wait, or move to a
+    /// thread that may block, and call again with the same arguments.
+    ///
+    /// # Errors
+    /// See [`Interrupt`].
+    pub fn execute(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+        mode: Mode,
+        access: &dyn AccessCheck,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
+        let text = &text.slice_ref(statement.span.of(text));
+        let mut call = Call { mode, access, sink, text, params: &[] };
+        self.begin(text, keeps_diagnostics(&statement.node));
+        self.run(&mut call, |session, call| session.dispatch(&statement.node, call))
+    }
+
+    /// What every statement does before it runs.
+    pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
+        if !self.resumed {
+            self.kill.reset();
+            self.state.now_us = match self.state.settings.timestamp_us {
+                Some(us) => us,
+                None => super::wall_clock_us() as i64,
+            };
+        }
+        if !keep_diagnostics {
+            self.state.diagnostics.clear();
+        }
+        self.state.last_insert_id_set = None;
+        self.state.statement = text.clone();
+    }
+
+    /// Runs `body` as a statement: undone on errors and interrupts, committed under autocommit.
+    pub(super) fn run(
+        &mut self,
+        call: &mut Call<'_>,
+        mut body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
+    ) -> ExecResult<Outcome> {
+        let mut replans = 0;
+        let result = loop {
+            let marks = self.begin_statement(call);
+            let result = body(self, call).and_then(|outcome| {
+                self.trx.end_statement()?;
+                Ok(outcome)
+            });
+            let Err(interrupt) = result else { break result };
+            let again = matches!(&interrupt, Interrupt::Error(error) if error.code == 1615) && replans < REPLANS;
+            let interrupt = self.undo(marks, interrupt);
+            if !again {
+                break Err(interrupt);
+            }
+            replans += 1;
+        };
+        let result = result.and_then(|outcome| self.autocommit(outcome));
+        self.finish(result)
+    }
+
+    fn begin_statement(&mut self, call: &Call<'_>) -> Marks {
+        let database = self.state.database.clone();
+        let info = StatementInfo {
+            settings: &self.state.settings,
+            database: database.as_deref().unwrap_or_default(),
+            sql: call.text,
+            timestamp: (self.state.now_us / 1_000_000) as u32,
+            connection_id: self.state.connection_id,
+        };
+        let marks = self.trx.begin_statement(call.mode, &info);
+        if !self.trx.is_open() {
+            self.trx.use_characteristics(self.next_isolation, self.next_read_only);
+        }
+        marks
+    }
+
+    /// Undoes a statement that did not succeed.
+    fn undo(&mut self, marks: Marks, interrupt: Interrupt) -> Interrupt {
+        let Interrupt::Error(error) = &interrupt else {
+            self.state.diagnostics.clear();
+            return match self.trx.rollback_statement(marks) {
+                Ok(()) => interrupt,
+                Err(error) => {
+                    self.trx.rollback();
+                    error.into()
+                }
+            };
+        };
+        // A deadlock's victim gives up everything; other errors only the statement.
+        if error.code == 1213 || !self.trx.is_open() || self.trx.rollback_statement(marks).is_err() {
+            self.trx.rollback();
+        }
+        interrupt
+    }
+
+    /// Opens a transaction if autocommit is off and the statement needs one.
+    pub(super) fn enter(&mut self) {
+        if !self.trx.is_open() && !self.state.settings.autocommit {
+            let isolation = self.next_isolation.take().unwrap_or(self.state.settings.isolation);
+            let read_only = self.next_read_only.take().unwrap_or(self.state.settings.read_only);
+            self.trx.open(isolation, read_only);
+        }
+    }
+
+    /// Ends a statement's own transaction, or says what an open one must wait for.
+    fn autocommit(&mut self, mut outcome: Outcome) -> ExecResult<Outcome> {
+        let ticket = if self.trx.is_open() { self.trx.read_ticket() } else { self.commit_now()? };
+        // The statement's own ticket is the later one, if it has one.
+        outcome.wait = outcome.wait.or(ticket);
+        Ok(outcome)
+    }
+
+    /// Commits what is open.
+    pub(super) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
+        self.next_isolation = None;
+        self.next_read_only = None;
+        self.trx.commit(super::wall_clock_us())
+    }
+
+    fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
+        self.resumed = false;
+        match &result {
+            Ok(outcome) if outcome.result_set => self.state.row_count = -1,
+            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+            Err(Interrupt::Error(error)) => {
+                self.state.row_count = -1;
+                self.state.diagnostics.push(Level::Error, error.clone());
+            }
+            Err(_) => self.resumed = true,
+        }
+        result
+    }
+
+    /// A lock wait that `execute` asked for ended without the lock: the statement's error. After a
+    /// deadlock the transaction is gone.
+    pub fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError {
+        let error = wait_failure(outcome, &self.kill);
+        if outcome == WaitOutcome::Deadlock || !self.trx.is_open() {
+            self.trx.rollback();
+        }
+        self.resumed = false;
+        self.state.row_count = -1;
+        self.state.diagnostics.push(Level::Error, error.clone());
+        error
+    }
+
+    /// The client is gone: everything open is rolled back.
+    pub fn close(&mut self) {
+        self.trx.rollback();
+        self.trx.unlock_tables();
+    }
+
+    /// COM_RESET_CONNECTION and COM_CHANGE_USER: as `close`, and the session's own memory goes.
+    /// Settings and the current database are the server's to reset.
+    pub fn reset(&mut self) {
+        self.close();
+        self.statements.clear_prepared();
+        self.state.user_variables.clear();
+        self.state.diagnostics.clear();
+        self.state.last_insert_id = 0;
+        self.state.row_count = 0;
+        self.state.found_rows = 0;
+        self.next_isolation = None;
+        self.next_read_only = None;
+        self.resumed = false;
+    }
+
+    /// The catalog now.
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
+        self.database.catalog()
+    }
+
+    pub(super) fn next_characteristics(&mut self) -> (Isolation, bool) {
+        let isolation = self.next_isolation.take().unwrap_or(self.state.settings.isolation);
+        let read_only = self.next_read_only.take().unwrap_or(self.state.settings.read_only);
+        (isolation, read_only)
+    }
+}
+
+/// Statements that show what the statement before left.
+fn keeps_diagnostics(statement: &Statement) -> bool {
+    use omnibus_parser::ast::Show;
+    matches!(statement, Statement::Show(show) if matches!(**show, Show::Warnings { .. } | Show::Errors { .. }))
+}

@@ -1,0 +1,127 @@
+//! The SHOW statements that need only the session and the catalog: WARNINGS, ERRORS, CREATE TABLE,
+//! CREATE DATABASE. Others are virtual queries elsewhere.
+
+use super::session::{Call, SqlSession};
+use crate::api::{Outcome, Priv, ResultColumn};
+use crate::catalog::charset;
+use crate::ddl;
+use crate::error::{ExecResult, Level, SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_parser::ast::{Expr, Limit, Literal, ObjectName, Show};
+use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::sync::Arc;
+
+/// A column of text or numbers in an answer of the server's own.
+pub(crate) fn answer_column(name: &str, kind: ColumnKind, length: u32) -> ResultColumn {
+    let empty: Arc<str> = Arc::from("");
+    ResultColumn {
+        schema: empty.clone(),
+        table: empty.clone(),
+        org_table: empty.clone(),
+        name: Arc::from(name),
+        org_name: empty,
+        ty: ColumnType {
+            kind,
+            unsigned: kind == ColumnKind::BigInt,
+            zerofill: false,
+            length,
+            decimals: 0,
+            collation: if kind == ColumnKind::VarChar { charset::server_default() } else { 63 },
+            labels: Arc::from(Vec::new()),
+        },
+        flags: crate::api::flag::NOT_NULL,
+    }
+}
+
+fn text(value: impl Into<String>) -> Value {
+    Value::Bytes(Bytes::from(value.into()))
+}
+
+impl SqlSession {
+    pub(super) fn show(&mut self, show: &Show, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        match show {
+            Show::Warnings { count, limit } => self.show_conditions(call, *count, limit.as_ref(), false),
+            Show::Errors { count, limit } => self.show_conditions(call, *count, limit.as_ref(), true),
+            Show::CreateTable(name) => self.show_create_table(name, call),
+            Show::CreateDatabase { if_not_exists, name } => self.show_create_database(name, *if_not_exists, call),
+            other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
+        }
+    }
+
+    fn show_conditions(
+        &mut self,
+        call: &mut Call<'_>,
+        count: bool,
+        limit: Option<&Limit>,
+        errors: bool,
+    ) -> ExecResult<Outcome> {
+        let wanted = |level: Level| !errors || level == Level::Error;
+        let diagnostics = &self.state.diagnostics;
+        if count {
+            let (name, number) = match errors {
+                true => ("@@session.error_count", diagnostics.error_count()),
+                false => ("@@session.warning_count", u64::from(diagnostics.count())),
+            };
+            call.sink.columns(&[answer_column(name, ColumnKind::BigInt, 21)])?;
+            call.sink.row(&[Value::UInt(number)])?;
+            return Ok(Outcome::rows());
+        }
+        call.sink.columns(&[
+            answer_column("Level", ColumnKind::VarChar, 7),
+            answer_column("Code", ColumnKind::BigInt, 4),
+            answer_column("Message", ColumnKind::VarChar, 512),
+        ])?;
+        let (offset, count) = window(limit)?;
+        let shown = diagnostics.conditions().iter().filter(|(level, _)| wanted(*level));
+        for (level, condition) in shown.skip(offset).take(count) {
+            let row = [text(level.name()), Value::UInt(u64::from(condition.code)), text(condition.message.clone())];
+            call.sink.row(&row)?;
+        }
+        Ok(Outcome::rows())
+    }
+
+    fn show_create_table(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let db = self.schema_of(name)?;
+        call.access.check(&db, Some(&name.name), Priv::Any)?;
+        let table = self.catalog().table(&db, &name.name)?.clone();
+        let next = match table.auto_column {
+            Some(_) => self.trx.auto_increment(&table)?,
+            None => 0,
+        };
+        call.sink.columns(&[
+            answer_column("Table", ColumnKind::VarChar, 64),
+            answer_column("Create Table", ColumnKind::VarChar, 1024),
+        ])?;
+        call.sink.row(&[text(&*table.def.name), text(ddl::show_create_table(&table.def, next))])?;
+        Ok(Outcome::rows())
+    }
+
+    fn show_create_database(&mut self, name: &str, if_not_exists: bool, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        call.access.check(name, None, Priv::Any)?;
+        let schema = self.catalog().schema(name)?.clone();
+        let exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+        let sql = format!(
+            "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+            ddl::quote_ident(name),
+            charset::charset_name(schema.collation),
+            charset::collation_name(schema.collation),
+        );
+        call.sink.columns(&[
+            answer_column("Database", ColumnKind::VarChar, 64),
+            answer_column("Create Database", ColumnKind::VarChar, 1024),
+        ])?;
+        call.sink.row(&[text(name), text(sql)])?;
+        Ok(Outcome::rows())
+    }
+}
+
+/// LIMIT of SHOW WARNINGS: numbers only.
+fn window(limit: Option<&Limit>) -> SqlResult<(usize, usize)> {
+    let number = |expr: &Expr| match expr {
+        Expr::Literal(Literal::Int(number)) => usize::try_from(*number).map_err(|_| SqlError::wrong_arguments("LIMIT")),
+        _ => Err(SqlError::wrong_arguments("LIMIT")),
+    };
+    let Some(limit) = limit else { return Ok((0, usize::MAX)) };
+    let offset = limit.offset.as_ref().map(number).transpose()?.unwrap_or(0);
+    Ok((offset, number(&limit.count)?))
+}

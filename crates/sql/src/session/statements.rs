@@ -1,0 +1,85 @@
+//! Parsed statements that a session keeps: recent texts, and PREPAREd ones by name.
+
+use super::prepared::Prepared;
+use crate::api::{SessionSettings, sql_mode};
+use crate::error::{SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_parser::{ParseError, ParseOptions};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Texts kept.
+const KEPT: usize = 32;
+/// Longer texts are not kept.
+const LONGEST: usize = 4096;
+
+/// See the module's remarks.
+#[derive(Default)]
+pub(super) struct StatementCache {
+    recent: Vec<Recent>,
+    clock: u64,
+    pub(super) prepared: HashMap<String, Prepared>,
+}
+
+struct Recent {
+    text: Bytes,
+    options: ParseOptions,
+    statement: Arc<Spanned<Statement>>,
+    used: u64,
+}
+
+impl StatementCache {
+    /// Parses, or finds what the same text gave before. Only texts of one statement are kept.
+    pub(super) fn parse(
+        &mut self,
+        text: &Bytes,
+        settings: &SessionSettings,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        let options = parse_options(settings);
+        self.clock += 1;
+        let hit = self.recent.iter_mut().find(|recent| recent.text == *text && recent.options == options);
+        if let Some(recent) = hit {
+            recent.used = self.clock;
+            return Ok((recent.statement.clone(), None));
+        }
+        let (statement, next) = omnibus_parser::parse_first(text, &options).map_err(parse_error)?;
+        let statement = Arc::new(statement);
+        if next.is_none() && text.len() <= LONGEST {
+            self.keep(text, options, &statement);
+        }
+        Ok((statement, next))
+    }
+
+    fn keep(&mut self, text: &Bytes, options: ParseOptions, statement: &Arc<Spanned<Statement>>) {
+        let recent =
+            Recent { text: Bytes::copy_from_slice(text), options, statement: statement.clone(), used: self.clock };
+        if self.recent.len() < KEPT {
+            self.recent.push(recent);
+        } else if let Some(oldest) = self.recent.iter_mut().min_by_key(|recent| recent.used) {
+            *oldest = recent;
+        }
+    }
+
+    pub(super) fn clear_prepared(&mut self) {
+        self.prepared.clear();
+    }
+}
+
+/// What of `sql_mode` the grammar depends on.
+pub(super) fn parse_options(settings: &SessionSettings) -> ParseOptions {
+    let has = |bit: u64| settings.sql_mode & bit != 0;
+    ParseOptions {
+        ansi_quotes: has(sql_mode::ANSI_QUOTES),
+        pipes_as_concat: has(sql_mode::PIPES_AS_CONCAT),
+        no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
+        ignore_space: has(sql_mode::IGNORE_SPACE),
+        ..ParseOptions::default()
+    }
+}
+
+/// A parse error as the client sees it.
+pub(super) fn parse_error(error: ParseError) -> SqlError {
+    let state = error.state().as_bytes().try_into().unwrap_or(*b"42000");
+    SqlError::new(error.code(), &state, error.to_string())
+}

@@ -1,0 +1,155 @@
+//! Definitions: what is accepted, what is refused and how, what survives a restart.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Client, TestPort, database};
+use omnibus_sql::Database;
+
+const SBTEST: &str = "CREATE TABLE sbtest1(
+  id INTEGER NOT NULL AUTO_INCREMENT,
+  k INTEGER DEFAULT '0' NOT NULL,
+  c CHAR(120) DEFAULT '' NOT NULL,
+  pad CHAR(60) DEFAULT '' NOT NULL,
+  PRIMARY KEY (id)
+) /*! ENGINE = innodb */ ";
+
+fn client() -> Client {
+    let (_, database) = database();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE test");
+    client
+}
+
+fn shown(client: &mut Client, table: &str) -> String {
+    client.rows(&format!("SHOW CREATE TABLE {table}"))[0][1].clone()
+}
+
+#[test]
+fn a_table_is_shown_as_mysql_shows_it() {
+    let mut client = client();
+    client.ok(SBTEST);
+    client.ok("CREATE INDEX k_1 ON sbtest1(k)");
+    let text = shown(&mut client, "sbtest1");
+    let start = "CREATE TABLE `sbtest1` (
+  `id` int NOT NULL AUTO_INCREMENT,
+  `k` int NOT NULL DEFAULT '0',
+  `c` char(120) NOT NULL DEFAULT '',
+  `pad` char(60) NOT NULL DEFAULT '',
+  PRIMARY KEY (`id`),
+  KEY `k_1` (`k`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=";
+    assert!(text.starts_with(start), "{text}");
+}
+
+#[test]
+fn every_type_survives_show_and_restart() {
+    let (port, database) = database();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE test");
+    client.ok("CREATE TABLE t (
+        a tinyint(1) DEFAULT 1, b smallint unsigned, c mediumint zerofill, d bigint unsigned NOT NULL DEFAULT 18446744073709551615,
+        e decimal(20,5) DEFAULT -1.5, f float, g double(10,2), h bit(9) DEFAULT b'101', i year DEFAULT 2024,
+        j date DEFAULT '2024-02-29', k time(3) DEFAULT '-01:02:03.5', l datetime(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
+        m timestamp NULL DEFAULT NULL, n char(5) CHARACTER SET latin1 DEFAULT 'x', o varchar(300) DEFAULT 'it''s \\\\ \"q\"' COMMENT 'a ''comment''',
+        p binary(3), q varbinary(20) DEFAULT 'ab', r text, s mediumblob, u enum('a','b''c') DEFAULT 'b''c', v set('x','y') DEFAULT 'x,y', w json,
+        `od``d` int, UNIQUE KEY uq (b, n DESC), KEY pre (r(10)), KEY (o))
+        COMMENT='tbl' ROW_FORMAT=DYNAMIC AUTO_INCREMENT=5");
+    let text = shown(&mut client, "t");
+    for part in [
+        "`a` tinyint(1) DEFAULT '1'", "`b` smallint unsigned DEFAULT NULL", "`c` mediumint(8) unsigned zerofill DEFAULT NULL",
+        "`d` bigint unsigned NOT NULL DEFAULT '18446744073709551615'", "`e` decimal(20,5) DEFAULT '-1.50000'", "`f` float DEFAULT NULL",
+        "`g` double(10,2) DEFAULT NULL", "`h` bit(9) DEFAULT b'101'", "`i` year DEFAULT '2024'", "`j` date DEFAULT '2024-02-29'",
+        "`k` time(3) DEFAULT '-01:02:03.500'", "`l` datetime(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)",
+        "`m` timestamp NULL DEFAULT NULL", "`n` char(5) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT 'x'",
+        "COMMENT 'a ''comment'''", "`q` varbinary(20) DEFAULT 'ab'", "`r` text,", "`u` enum('a','b''c') DEFAULT 'b''c'",
+        "`v` set('x','y') DEFAULT 'x,y'", "`w` json DEFAULT NULL", "`od``d` int DEFAULT NULL", "UNIQUE KEY `uq` (`b`,`n` DESC)",
+        "KEY `pre` (`r`(10))", "KEY `o` (`o`)", "ROW_FORMAT=DYNAMIC", "COMMENT='tbl'",
+    ] {
+        assert!(text.contains(part), "{part} not in {text}");
+    }
+    let again = Database::open(TestPort::over(port.engine.clone(), port.last.load(std::sync::atomic::Ordering::Acquire))).unwrap();
+    assert_eq!(shown(&mut Client::new(&again), "t"), text);
+    let old = database.catalog().table("test", "t").unwrap().def.clone();
+    let new = again.catalog().table("test", "t").unwrap().def.clone();
+    assert_eq!(format!("{old:?}"), format!("{new:?}"), "the stored definition is the definition");
+}
+
+#[test]
+fn bad_definitions_get_mysqls_errors() {
+    let mut client = client();
+    client.ok("CREATE TABLE t (a int)");
+    for (sql, code) in [
+        ("CREATE DATABASE test", 1007),
+        ("DROP DATABASE nope", 1008),
+        ("CREATE TABLE t (a int)", 1050),
+        ("DROP TABLE nope", 1051),
+        ("CREATE TABLE nope.t (a int)", 1049),
+        ("CREATE TABLE u (a int, A int)", 1060),
+        ("CREATE TABLE u (a int, KEY x (a), KEY X (a))", 1061),
+        ("CREATE TABLE u (a int PRIMARY KEY, PRIMARY KEY (a))", 1068),
+        ("CREATE TABLE u (a int, PRIMARY KEY (b))", 1072),
+        ("CREATE TABLE u (a int AUTO_INCREMENT)", 1075),
+        ("CREATE TABLE u (a int AUTO_INCREMENT PRIMARY KEY, b int AUTO_INCREMENT UNIQUE)", 1075),
+        ("CREATE TABLE u (a varchar(10) AUTO_INCREMENT PRIMARY KEY)", 1063),
+        ("CREATE TABLE u (a int DEFAULT 'x')", 1067),
+        ("CREATE TABLE u (a int NOT NULL DEFAULT NULL)", 1067),
+        ("CREATE TABLE u (a text DEFAULT 'x')", 1101),
+        ("CREATE TABLE u (a text, KEY (a))", 1170),
+        ("CREATE TABLE u (a int, KEY (a(3)))", 1089),
+        ("CREATE TABLE u (a int NULL PRIMARY KEY)", 1171),
+        ("CREATE TABLE u (a varchar(1000) PRIMARY KEY)", 1071),
+        ("CREATE TABLE u (a decimal(66,1))", 1426),
+        ("CREATE TABLE u (a decimal(10,11))", 1427),
+        ("CREATE TABLE u (a int) ENGINE=nonsense", 1286),
+        ("CREATE TABLE u (a int) CHARSET=nonsense", 1115),
+        ("CREATE TABLE u (a int, FOREIGN KEY (a) REFERENCES t (a))", 1235),
+        ("CREATE TEMPORARY TABLE u (a int)", 1235),
+        ("ALTER TABLE t DROP COLUMN zz", 1091),
+        ("ALTER TABLE t DROP KEY zz", 1091),
+        ("ALTER TABLE t DROP COLUMN a", 1090),
+        ("ALTER TABLE t ADD COLUMN a int", 1060),
+        ("ALTER TABLE t ADD KEY (zz)", 1072),
+        ("ALTER TABLE t DROP PRIMARY KEY", 1091),
+        ("RENAME TABLE nope TO x", 1146),
+        ("RENAME TABLE t TO t", 1050),
+        ("TRUNCATE nope", 1146),
+        ("USE nope", 1049),
+    ] {
+        let (got, message) = client.error(sql);
+        assert_eq!(got, code, "{sql}: {message}");
+    }
+    assert_eq!(client.error("DROP TABLE t, nope").1, "Unknown table 'test.nope'");
+    client.ok("DROP TABLE t");
+}
+
+#[test]
+fn existence_clauses_leave_notes() {
+    let mut client = client();
+    client.ok("CREATE DATABASE IF NOT EXISTS test");
+    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1007", "Can't create database 'test'; database exists"]]);
+    client.ok("CREATE TABLE t (a int) ENGINE=MyISAM");
+    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1266", "Using storage engine InnoDB for table 't'"]]);
+    client.ok("CREATE TABLE IF NOT EXISTS t (a int)");
+    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1050", "Table 't' already exists"]]);
+    client.ok("DROP TABLE IF EXISTS t, u");
+    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1051", "Unknown table 'test.u'"]]);
+    assert_eq!(client.error("SHOW CREATE TABLE t").0, 1146);
+    assert_eq!(client.rows("SHOW ERRORS")[0][1], "1146");
+}
+
+#[test]
+fn rename_like_and_truncate_keep_definitions() {
+    let mut client = client();
+    client.ok(SBTEST);
+    client.ok("CREATE TABLE copy LIKE sbtest1");
+    let text = shown(&mut client, "copy");
+    client.ok("RENAME TABLE copy TO b, sbtest1 TO copy, b TO sbtest1");
+    assert_eq!(shown(&mut client, "sbtest1"), text.replace("`copy`", "`sbtest1`"));
+    client.ok("TRUNCATE TABLE copy");
+    client.ok("CREATE DATABASE other");
+    client.ok("ALTER TABLE copy RENAME TO other.t");
+    assert_eq!(client.error("SHOW CREATE TABLE copy").0, 1146);
+    shown(&mut client, "other.t");
+    assert_eq!(client.ok("DROP DATABASE other").affected, 1);
+}
