@@ -12,6 +12,7 @@ mod dml;
 pub mod error;
 pub mod expr;
 pub mod functions;
+pub mod recover;
 pub mod select;
 pub mod session;
 pub mod store;
@@ -22,4 +23,4 @@ pub use api::{
 };
 pub use ddl::{default_text, quote_ident, quote_string, show_create_table, type_text};
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
-pub use session::SessionState;
+pub use session::{Database, Prepared, SessionState, SqlSession};
