@@ -1,1 +1,55 @@
-//! Placeholder.
+//! The default storage engine: table files of the `lsm-tree` crate under memtables of our own.
+//!
+//! What it is not: a log. The binary log is its write-ahead log (ENGINE-1); a crash takes back to
+//! the last flush, and the server replays from `applied` on.
+//!
+//! How it is put together, and why not simply `lsm_tree::Tree`:
+//! - One tree holds all spaces, so what is persistent is one prefix of commit numbers. The
+//!   tree's sequence number is the commit number.
+//! - *Memtables are ours* (`memtable`), not the tree's. The tree keeps its list of memtables under
+//!   a lock that it also holds while it syncs its manifest, so a flush would stop every reader
+//!   and the commit thread; and its flush cannot stop at a commit number.
+//! - *Reads go through a view* (`view`): the memtables and one version of the tables, swapped as a
+//!   whole. A read takes the view's lock only to clone one pointer.
+//! - *Old versions* are dropped where that is exact: at a flush by our own rule, in a compaction only
+//!   when no table holds anything newer than the watermark (`compaction` explains).
+//!
+//! Threads: the commit thread calls `prepare_ordered` and `commit_ordered`; one thread of ours
+//! flushes, one compacts. Neither ever holds the commit thread up for I/O.
+//!
+//! After a crash: every table in the tree's manifest holds only numbers up to `applied`, and all of
+//! them are there.
+
+mod compaction;
+mod config;
+mod engine;
+mod flush;
+mod format;
+mod load;
+mod memtable;
+mod scan;
+mod snapshot;
+mod spaces;
+mod stall;
+mod tables;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::LsmConfig;
+pub use engine::LsmEngine;
+
+/// The name in errors.
+const NAME: &str = "lsm";
+
+fn io_error(source: std::io::Error) -> omnibus_engine::EngineError {
+    omnibus_engine::EngineError::Io { engine: NAME, source }
+}
+
+fn tree_error(error: lsm_tree::Error) -> omnibus_engine::EngineError {
+    match error {
+        lsm_tree::Error::Io(source) => io_error(source),
+        other => omnibus_engine::EngineError::Corrupt { engine: NAME, detail: other.to_string() },
+    }
+}

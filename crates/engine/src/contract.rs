@@ -36,7 +36,9 @@ pub enum EngineError {
         detail: String,
     },
     /// The data directory was written by another version.
-    #[error("storage engine {engine}: data format {found} is not supported by this version (supports {supported})")]
+    #[error(
+        "storage engine {engine}: data format {found} is not supported by this version (supports {supported})"
+    )]
     Format {
         /// Which engine.
         engine: &'static str,

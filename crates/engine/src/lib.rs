@@ -7,6 +7,8 @@
 //! Keys start with a 4-byte big-endian *space* id (one per table index, never reused), so an
 //! engine can drop a space as a whole.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod contract;
 mod number;
 mod write_set;

@@ -1,0 +1,170 @@
+//! The compaction thread, and when a compaction may drop old versions.
+//!
+//! The tree's rule for dropping is "a newer version of the key exists and this one is older than the
+//! threshold". It relies on snapshots reading the tree as it was when they began, which would keep
+//! every memtable and table since the oldest snapshot. Ours read the present tree, so the rule must be:
+//! "the *newer* one is visible to every snapshot". The two agree exactly if nothing in the tables
+//! is newer than the watermark, which is nearly always so, since the watermark moves with every
+//! commit and tables are minutes old. Otherwise (a snapshot older than a flush) a compaction keeps
+//! everything, and a later one cleans up.
+//!
+//! `Gate` closes the gap between looking at the newest number and the tree choosing its input.
+
+use crate::engine::Shared;
+use crate::spaces::within;
+use crate::tables::Tables;
+use crate::tree_error;
+use lsm_tree::AbstractTree;
+use lsm_tree::compaction::filter::Context;
+use lsm_tree::compaction::{CompactionFilter, Factory, ItemAccessor, Leveled, Verdict};
+use omnibus_engine::EngineError;
+use parking_lot::{Condvar, Mutex};
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, RefUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+/// The longest sleep: old versions may have become droppable without a flush.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Keeps new tables out of the tree between the compactor's look at the watermark and its choice of
+/// input. Closed by the compactor, opened by the filter factory, which the tree calls once it has
+/// chosen and before it merges.
+#[derive(Default)]
+pub(crate) struct Gate {
+    closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn close(&self) {
+        *self.closed.lock() = true;
+    }
+
+    fn open(&self) {
+        *self.closed.lock() = false;
+        self.opened.notify_all();
+    }
+
+    /// Runs `register` while the gate is open, and keeps it open meanwhile. The tree calls the
+    /// factory only while the gate is closed, so its locks are never wanted in two orders.
+    pub(crate) fn register<T>(&self, register: impl FnOnce() -> T) -> T {
+        let mut closed = self.closed.lock();
+        while *closed {
+            self.opened.wait(&mut closed);
+        }
+        register()
+    }
+}
+
+/// The thread's body.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let leveled = Leveled::default().with_table_target_size(shared.config.table_target_size);
+    let strategy: Arc<Leveled> = Arc::new(leveled);
+    while shared.signals.wait_for_compaction(POLL) {
+        if shared.failure().is_none() {
+            shared.guard("compaction", || {
+                drop_tables(shared)?;
+                compact(shared, &strategy)
+            });
+        }
+    }
+}
+
+/// Drops the tables that lie wholly within a gone space.
+fn drop_tables(shared: &Shared) -> Result<(), EngineError> {
+    let fresh = shared.spaces.take_fresh();
+    for space in &fresh {
+        let from = space.to_be_bytes();
+        match space.checked_add(1) {
+            Some(next) => shared.tree.drop_range(from.as_slice()..next.to_be_bytes().as_slice()),
+            None => shared.tree.drop_range(from.as_slice()..),
+        }
+        .map_err(tree_error)?;
+    }
+    if !fresh.is_empty() {
+        shared.show(|| Tables::current(&shared.tree), None);
+    }
+    Ok(())
+}
+
+/// Compacts until the strategy has nothing left to do.
+fn compact(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> {
+    while !shared.signals.stopping() {
+        let before = shared.versions.get();
+        let done = compact_once(shared, Arc::clone(strategy));
+        if shared.signals.stopping() {
+            return Ok(());
+        }
+        done?;
+        if shared.versions.get() == before {
+            return Ok(());
+        }
+        shared.counters.compactions.fetch_add(1, Ordering::Relaxed);
+        shared.show(|| Tables::current(&shared.tree), None);
+        shared.signals.flushed();
+    }
+    Ok(())
+}
+
+fn compact_once(shared: &Shared, strategy: Arc<Leveled>) -> Result<(), EngineError> {
+    shared.gate.close();
+    let watermark = shared.watermark.load(Ordering::Acquire);
+    let newest = shared.highest_in_tables.load(Ordering::SeqCst);
+    let threshold = if newest <= watermark { watermark.saturating_add(1) } else { 0 };
+    let done = shared.tree.compact(strategy, threshold).map_err(tree_error);
+    shared.gate.open();
+    done
+}
+
+/// Makes the filters, and opens the gate. It is handed to the tree before `Shared` exists.
+#[derive(Default)]
+pub(crate) struct FilterFactory {
+    shared: AssertUnwindSafe<OnceLock<Weak<Shared>>>,
+}
+
+impl FilterFactory {
+    pub(crate) fn connect(&self, shared: &Arc<Shared>) {
+        // Set once, by `LsmEngine::open`.
+        let _ = self.shared.set(Arc::downgrade(shared));
+    }
+}
+
+impl Factory for FilterFactory {
+    fn name(&self) -> &str {
+        "gone spaces"
+    }
+
+    fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
+        let shared = self.shared.get().and_then(Weak::upgrade);
+        if let Some(shared) = &shared {
+            shared.gate.open();
+        }
+        let gone = shared.as_ref().map_or_else(Arc::default, |shared| shared.spaces.gone());
+        let stop = shared.map_or_else(Arc::default, |shared| shared.signals.stop_flag());
+        Box::new(Filter { gone, stop })
+    }
+}
+
+struct Filter {
+    gone: Arc<HashSet<u32>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl CompactionFilter for Filter {
+    fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> lsm_tree::Result<Verdict> {
+        if self.stop.load(Ordering::Relaxed) {
+            // The only way to stop a merge at once; the tables it read stay as they are.
+            return Err(lsm_tree::Error::Io(std::io::ErrorKind::Interrupted.into()));
+        }
+        // No tombstone is needed: nobody looks into a gone space, so older versions below are as
+        // invisible as this one.
+        Ok(if within(&self.gone, item.key()) { Verdict::Destroy } else { Verdict::Keep })
+    }
+}
+
+const _: () = {
+    const fn unwind_safe<T: RefUnwindSafe>() {}
+    unwind_safe::<FilterFactory>();
+};

@@ -1,0 +1,38 @@
+//! The engine's settings. The server maps its variables onto them.
+
+use std::path::{Path, PathBuf};
+
+/// How to open an `LsmEngine`.
+#[derive(Clone, Debug)]
+pub struct LsmConfig {
+    /// The engine's own directory; created if missing.
+    pub directory: PathBuf,
+    /// A memtable is sealed when it holds about so many bytes.
+    pub memtable_size: u64,
+    /// Memory for table blocks, in bytes.
+    pub block_cache_size: u64,
+    /// Table files kept open.
+    pub open_tables: usize,
+    /// Table files are about this big.
+    pub table_target_size: u64,
+    /// Sealed memtables beyond which writers are slowed.
+    pub sealed_soft_limit: usize,
+    /// Runs in level 0 beyond which writers are slowed.
+    pub l0_soft_limit: usize,
+}
+
+impl LsmConfig {
+    /// Defaults, in `directory`.
+    #[must_use]
+    pub fn new(directory: &Path) -> LsmConfig {
+        LsmConfig {
+            directory: directory.to_path_buf(),
+            memtable_size: 64 << 20,
+            block_cache_size: 256 << 20,
+            open_tables: 512,
+            table_target_size: 64 << 20,
+            sealed_soft_limit: 3,
+            l0_soft_limit: 12,
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! `LsmEngine`: opening, the contract's methods, and what its threads share.
+
+use crate::compaction::{FilterFactory, Gate};
+use crate::config::LsmConfig;
+use crate::memtable::MemTable;
+use crate::snapshot::LsmSnapshot;
+use crate::spaces::DeadSpaces;
+use crate::tables::Tables;
+use crate::view::{View, Views, Writer};
+use crate::{NAME, compaction, flush, format, io_error, load, stall, tree_error};
+use bytes::Bytes;
+use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
+use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, WriteSet};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What the engine's threads, snapshots and callers share.
+pub(crate) struct Shared {
+    pub(crate) config: LsmConfig,
+    pub(crate) tree: Tree,
+    /// Counts changes of the tree's tables. Not commit numbers: see `compaction`.
+    pub(crate) versions: SequenceNumberCounter,
+    pub(crate) views: Views,
+    pub(crate) spaces: DeadSpaces,
+    pub(crate) gate: Gate,
+    pub(crate) signals: Signals,
+    /// Durable in the log.
+    pub(crate) committed: AtomicU64,
+    /// Durable in the tables.
+    pub(crate) persisted: AtomicU64,
+    /// How far a checkpoint wants `persisted` to come.
+    pub(crate) checkpoint_to: AtomicU64,
+    pub(crate) watermark: AtomicU64,
+    /// No table holds a number above this.
+    pub(crate) highest_in_tables: AtomicU64,
+    pub(crate) counters: Counters,
+    stall_us: AtomicU64,
+    failure: Mutex<Option<String>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) flushes: AtomicU64,
+    pub(crate) compactions: AtomicU64,
+    stalls: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
+    }
+
+    /// Runs background work; an error or a panic in it becomes the engine's failure.
+    pub(crate) fn guard(&self, what: &str, work: impl FnOnce() -> Result<(), EngineError>) {
+        let detail = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it panicked".to_owned(),
+        };
+        tracing::error!("engine-lsm: {what} failed: {detail}");
+        self.failure.lock().get_or_insert_with(|| format!("{what} failed: {detail}"));
+        self.signals.flushed();
+    }
+
+    /// Shows other tables, and tells writers how they should behave.
+    pub(crate) fn show(&self, fetch: impl FnOnce() -> Tables, flushed: Option<&Arc<MemTable>>) {
+        self.views.refresh(fetch, flushed);
+        self.measure(&self.views.current());
+    }
+
+    fn measure(&self, view: &View) {
+        // By size: a checkpoint seals small ones.
+        let bytes: u64 = view.sealed.iter().map(|memtable| memtable.bytes()).sum();
+        let sealed = bytes.div_ceil(self.config.memtable_size.max(1));
+        let us = stall::delay_us(&self.config, sealed, view.tables.l0_runs as u64);
+        self.stall_us.store(us, Ordering::Relaxed);
+    }
+
+    fn seal(&self, writer: &mut Writer) {
+        let covers = writer.prepared.max(self.committed.load(Ordering::Acquire));
+        self.views.seal(writer, covers);
+        self.measure(&self.views.current());
+        self.signals.ask_flush();
+    }
+
+    /// Seals the active memtable if there is anything in it that is not persistent yet.
+    pub(crate) fn seal_for_checkpoint(&self) {
+        let mut writer = self.views.writer.lock();
+        let covers = writer.prepared.max(self.committed.load(Ordering::Acquire));
+        let view = self.views.current();
+        let sealed =
+            view.sealed.iter().map(|memtable| memtable.covers.load(Ordering::Acquire)).max().unwrap_or(0);
+        let behind = covers > sealed.max(self.persisted.load(Ordering::Acquire));
+        if behind || !writer.active.is_empty() {
+            self.seal(&mut writer);
+        }
+    }
+}
+
+/// How the threads wake each other. Nothing here is on the commit path except a memtable's end.
+#[derive(Default)]
+pub(crate) struct Signals {
+    stop: Arc<AtomicBool>,
+    state: Mutex<Asked>,
+    flush: Condvar,
+    compact: Condvar,
+    progress: Condvar,
+}
+
+#[derive(Default)]
+struct Asked {
+    flush: bool,
+    compact: bool,
+}
+
+impl Signals {
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        let _state = self.state.lock();
+        self.flush.notify_all();
+        self.compact.notify_all();
+        self.progress.notify_all();
+    }
+
+    pub(crate) fn ask_flush(&self) {
+        self.state.lock().flush = true;
+        self.flush.notify_one();
+    }
+
+    fn ask_compaction(&self) {
+        self.state.lock().compact = true;
+        self.compact.notify_one();
+    }
+
+    /// Tables changed: whoever waits for that looks again.
+    pub(crate) fn flushed(&self) {
+        self.state.lock().compact = true;
+        self.compact.notify_one();
+        self.progress.notify_all();
+    }
+
+    /// Until asked; with something in the queue no longer than `poll`.
+    pub(crate) fn wait_for_flush(&self, poll: Duration, idle: bool) {
+        let mut state = self.state.lock();
+        if !std::mem::take(&mut state.flush) && !self.stopping() {
+            let longest = if idle { Duration::from_secs(1) } else { poll };
+            self.flush.wait_for(&mut state, longest);
+            state.flush = false;
+        }
+    }
+
+    /// Until asked or for `poll`; false if the thread is to end.
+    pub(crate) fn wait_for_compaction(&self, poll: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.compact && !self.stopping() {
+            self.compact.wait_for(&mut state, poll);
+        }
+        state.compact = false;
+        !self.stopping()
+    }
+
+    /// Blocks until the view is as wanted, or the engine has failed.
+    pub(crate) fn wait_until(
+        &self,
+        shared: &Shared,
+        wanted: impl Fn(&View) -> bool,
+    ) -> Result<(), EngineError> {
+        let mut state = self.state.lock();
+        loop {
+            if wanted(&shared.views.current()) {
+                return Ok(());
+            }
+            if let Some(detail) = shared.failure() {
+                return Err(io_error(std::io::Error::other(detail)));
+            }
+            if self.stopping() {
+                return Err(io_error(std::io::Error::other("the engine is closing")));
+            }
+            self.progress.wait(&mut state);
+        }
+    }
+}
+
+/// The default storage engine. Dropping it stops its threads without a checkpoint.
+pub struct LsmEngine {
+    shared: Arc<Shared>,
+    applied: u64,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for LsmEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LsmEngine").field("directory", &self.shared.config.directory).finish_non_exhaustive()
+    }
+}
+
+impl LsmEngine {
+    /// Opens or creates the engine's directory. The caller owns the data directory's lock.
+    pub fn open(config: LsmConfig) -> Result<LsmEngine, EngineError> {
+        std::fs::create_dir_all(&config.directory).map_err(io_error)?;
+        format::check(&config.directory)?;
+        let factory = Arc::new(FilterFactory::default());
+        let versions = SequenceNumberCounter::default();
+        let tree = open_tree(&config, &versions, &factory)?;
+        let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
+        let applied = format::read_applied(&config.directory)?.max(in_tables);
+        let shared = Arc::new(Shared {
+            views: Views::new(Tables::current(&tree), applied),
+            config,
+            tree,
+            versions,
+            spaces: DeadSpaces::default(),
+            gate: Gate::default(),
+            signals: Signals::default(),
+            committed: AtomicU64::new(applied),
+            persisted: AtomicU64::new(applied),
+            checkpoint_to: AtomicU64::new(0),
+            // No snapshot from before the start is left.
+            watermark: AtomicU64::new(applied),
+            highest_in_tables: AtomicU64::new(applied),
+            counters: Counters::default(),
+            stall_us: AtomicU64::new(0),
+            failure: Mutex::new(None),
+        });
+        factory.connect(&shared);
+        let mut engine = LsmEngine { shared, applied, threads: Vec::new() };
+        engine.spawn("lsm-flush", flush::run)?;
+        engine.spawn("lsm-compaction", compaction::run)?;
+        Ok(engine)
+    }
+
+    fn spawn(&mut self, name: &str, body: fn(&Arc<Shared>)) -> Result<(), EngineError> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || body(&shared));
+        self.threads.push(thread.map_err(io_error)?);
+        Ok(())
+    }
+}
+
+fn open_tree(
+    config: &LsmConfig,
+    versions: &SequenceNumberCounter,
+    factory: &Arc<FilterFactory>,
+) -> Result<Tree, EngineError> {
+    let factory: Arc<FilterFactory> = Arc::clone(factory);
+    let directory = config.directory.join(format::TREE_DIRECTORY);
+    let tree = Config::new(directory, versions.clone(), SequenceNumberCounter::default())
+        .use_cache(Arc::new(Cache::with_capacity_bytes(config.block_cache_size)))
+        .use_descriptor_table(Some(Arc::new(DescriptorTable::new(config.open_tables))))
+        .with_compaction_filter_factory(Some(factory))
+        .open()
+        .map_err(tree_error)?;
+    match tree {
+        AnyTree::Standard(tree) => Ok(tree),
+        AnyTree::Blob(_) => {
+            Err(EngineError::Corrupt { engine: NAME, detail: "the tree keeps its values apart".to_owned() })
+        }
+    }
+}
+
+impl Drop for LsmEngine {
+    fn drop(&mut self) {
+        self.shared.signals.stop();
+        for thread in self.threads.drain(..) {
+            // A panic in it has been reported as the engine's failure.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Engine for LsmEngine {
+    fn name(&self) -> &'static str {
+        "LSM"
+    }
+
+    fn applied(&self) -> CommitNo {
+        CommitNo(self.applied)
+    }
+
+    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+        let mut writer = self.shared.views.writer.lock();
+        for (key, write) in writes.iter() {
+            writer.active.insert(key.clone(), no.0, write.clone());
+        }
+        writer.prepared = writer.prepared.max(no.0);
+        if writer.active.bytes() >= self.shared.config.memtable_size {
+            self.shared.seal(&mut writer);
+        }
+    }
+
+    fn commit_ordered(&self, up_to: CommitNo) {
+        self.shared.committed.fetch_max(up_to.0, Ordering::AcqRel);
+    }
+
+    fn snapshot(&self, at: CommitNo) -> Box<dyn Snapshot> {
+        Box::new(LsmSnapshot { shared: Arc::clone(&self.shared), at: at.0 })
+    }
+
+    fn load(&self, at: CommitNo, pairs: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
+        load::load(&self.shared, at.0, pairs)
+    }
+
+    fn drop_space(&self, space: SpaceId, at: CommitNo) {
+        self.shared.spaces.add(space.0, at.0);
+    }
+
+    fn gc_watermark(&self, oldest: CommitNo) {
+        let before = self.shared.watermark.fetch_max(oldest.0, Ordering::AcqRel);
+        if self.shared.spaces.advance(before.max(oldest.0)) {
+            self.shared.signals.ask_compaction();
+        }
+    }
+
+    fn write_stall(&self) -> Duration {
+        let us = self.shared.stall_us.load(Ordering::Relaxed);
+        if us > 0 {
+            self.shared.counters.stalls.fetch_add(1, Ordering::Relaxed);
+        }
+        stall::delay(us)
+    }
+
+    fn checkpoint(&self) -> Result<CommitNo, EngineError> {
+        let shared = &self.shared;
+        let target = shared.committed.load(Ordering::Acquire);
+        if shared.persisted.load(Ordering::Acquire) < target {
+            shared.seal_for_checkpoint();
+            shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
+            shared.signals.ask_flush();
+            shared.signals.wait_until(shared, |_| shared.persisted.load(Ordering::Acquire) >= target)?;
+        }
+        Ok(self.persisted())
+    }
+
+    fn persisted(&self) -> CommitNo {
+        CommitNo(self.shared.persisted.load(Ordering::Acquire))
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.shared.failure()
+    }
+
+    fn stats(&self) -> EngineStats {
+        let (view, counters) = (self.shared.views.current(), &self.shared.counters);
+        EngineStats {
+            memtable_bytes: view.memtable_bytes(),
+            flushes: counters.flushes.load(Ordering::Relaxed),
+            compactions: counters.compactions.load(Ordering::Relaxed),
+            write_stalls: counters.stalls.load(Ordering::Relaxed),
+            disk_bytes: view.tables.disk_bytes,
+        }
+    }
+}

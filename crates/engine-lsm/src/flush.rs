@@ -1,0 +1,129 @@
+//! The flush thread: writes sealed memtables into level 0, oldest first, and only what the log holds
+//! (ENGINE-1).
+//!
+//! A memtable is normally written once everything in it is durable in the log. A checkpoint does not
+//! wait for that: it has the durable part written, and the rest follows later (`MemTable::flushed`).
+
+use crate::engine::Shared;
+use crate::memtable::{MemTable, Version};
+use crate::spaces::within;
+use crate::tables::Tables;
+use crate::{format, io_error, tree_error};
+use bytes::Bytes;
+use lsm_tree::{AbstractTree, InternalValue, ValueType};
+use omnibus_engine::EngineError;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often the thread looks whether the head of its queue has become durable. A memtable fills for
+/// far longer than this, so nothing on the commit path needs to wake it.
+const POLL: Duration = Duration::from_millis(5);
+/// The tree keeps old versions of its manifest for readers that we do not have: none are needed.
+const FORGET_ALL: u64 = u64::MAX >> 1;
+
+/// What of a memtable is to be written.
+struct Task {
+    memtable: Arc<MemTable>,
+    /// Nothing above this number; `None` for a load, whose one number was published before it began.
+    up_to: Option<u64>,
+    whole: bool,
+}
+
+/// The thread's body.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    while !shared.signals.stopping() {
+        match next_task(shared) {
+            Some(task) if shared.failure().is_none() => {
+                shared.guard("flush", || flush(shared, &task));
+            }
+            _ => shared.signals.wait_for_flush(POLL, shared.views.current().sealed.is_empty()),
+        }
+    }
+}
+
+/// Memtables go in order, so that what is persistent is a prefix. A load goes as soon as everything up
+/// to its number is persistent, whatever is in its way: its keys are nowhere else.
+fn next_task(shared: &Shared) -> Option<Task> {
+    let view = shared.views.current();
+    let persisted = shared.persisted.load(Ordering::Acquire);
+    let ready = |memtable: &&Arc<MemTable>| memtable.loaded_at.is_some_and(|at| at <= persisted);
+    if let Some(load) = view.sealed.iter().find(ready) {
+        return Some(Task { memtable: Arc::clone(load), up_to: None, whole: true });
+    }
+    let head = view.sealed.iter().find(|memtable| memtable.loaded_at.is_none())?;
+    let (memtable, covers) = (Arc::clone(head), head.covers.load(Ordering::Acquire));
+    let committed = shared.committed.load(Ordering::Acquire);
+    if committed >= covers {
+        return Some(Task { memtable, up_to: Some(covers), whole: true });
+    }
+    let asked = shared.checkpoint_to.load(Ordering::Acquire) > persisted;
+    (asked && committed > persisted).then_some(Task { memtable, up_to: Some(committed), whole: false })
+}
+
+fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
+    let gone = shared.spaces.gone();
+    let watermark = shared.watermark.load(Ordering::Acquire);
+    let keep = Keep::new(task, watermark, &gone);
+    let entries =
+        task.memtable.versions().scan(keep, |keep, version| Some(keep.entry(version))).flatten().map(Ok);
+    let written = shared.tree.flush_to_tables(entries).map_err(tree_error)?;
+    let tables = written.map(|(tables, _)| tables).unwrap_or_default();
+    if !tables.is_empty() {
+        let highest = task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX);
+        shared.gate.register(|| {
+            shared.highest_in_tables.fetch_max(highest, Ordering::SeqCst);
+            shared.tree.register_tables(&tables, None, None, &[], FORGET_ALL).map_err(tree_error)
+        })?;
+    }
+    if let Some(up_to) = task.up_to {
+        format::write_applied(&shared.config.directory, up_to).map_err(io_error)?;
+        task.memtable.flushed.store(up_to, Ordering::Release);
+    }
+    shared.show(|| Tables::current(&shared.tree), task.whole.then_some(&task.memtable));
+    if let Some(up_to) = task.up_to {
+        shared.persisted.fetch_max(up_to, Ordering::AcqRel);
+    }
+    shared.counters.flushes.fetch_add(1, Ordering::Relaxed);
+    shared.signals.flushed();
+    Ok(())
+}
+
+/// Which versions a flush writes.
+struct Keep<'a> {
+    above: u64,
+    up_to: u64,
+    watermark: u64,
+    gone: &'a HashSet<u32>,
+    /// The key whose newest version at or below the watermark has been written: older ones are
+    /// invisible to every snapshot that is left.
+    settled: Option<Bytes>,
+}
+
+impl<'a> Keep<'a> {
+    fn new(task: &Task, watermark: u64, gone: &'a HashSet<u32>) -> Keep<'a> {
+        let above = task.memtable.flushed.load(Ordering::Acquire);
+        Keep { above, up_to: task.up_to.unwrap_or(u64::MAX), watermark, gone, settled: None }
+    }
+
+    fn entry(&mut self, version: Version) -> Option<InternalValue> {
+        let Version { key, number, value } = version;
+        // A load has one number, which may be 0.
+        let written_before = self.above > 0 && number <= self.above;
+        if number > self.up_to
+            || written_before
+            || self.settled.as_ref() == Some(&key)
+            || within(self.gone, &key)
+        {
+            return None;
+        }
+        if number <= self.watermark {
+            self.settled = Some(key.clone());
+        }
+        Some(match value {
+            Some(value) => InternalValue::from_components(key, value, number, ValueType::Value),
+            None => InternalValue::new_tombstone(key, number),
+        })
+    }
+}

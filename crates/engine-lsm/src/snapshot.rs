@@ -1,0 +1,59 @@
+//! A frozen view: a commit number. What is read through it is fetched from the present view each
+//! time, so that a transaction that stays open for an hour pins no memory; the watermark keeps
+//! what it needs.
+
+use crate::engine::Shared;
+use crate::memtable::VersionKey;
+use crate::scan::Scan;
+use crate::{memtable, tree_error};
+use bytes::Bytes;
+use omnibus_engine::{CommitNo, EngineError, Snapshot, SnapshotIter};
+use std::ops::Bound;
+use std::sync::Arc;
+
+pub(crate) struct LsmSnapshot {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) at: u64,
+}
+
+impl LsmSnapshot {
+    fn find(&self, key: &[u8]) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
+        let view = self.shared.views.current();
+        let probe = VersionKey::probe(key, self.at);
+        // Newest first; a memtable's versions are newer than any older memtable's or table's.
+        for memtable in view.memtables() {
+            if let Some(found) = memtable.get(&probe) {
+                return Ok(Some(found));
+            }
+        }
+        view.tables.get(key, self.at).map_err(tree_error)
+    }
+}
+
+impl Snapshot for LsmSnapshot {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        Ok(self.find(key)?.and_then(|(_, value)| value))
+    }
+
+    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        Ok(self.find(key)?.and_then(|(number, value)| value.map(|value| (CommitNo(number), value))))
+    }
+
+    fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a> {
+        if inverted(from, to) {
+            return Box::new(std::iter::empty());
+        }
+        let view = self.shared.views.current();
+        let tables = view.tables.scan(from, to, self.at);
+        Box::new(Scan::new(&view, memtable::span(from, to), tables, self.at, reverse))
+    }
+}
+
+fn inverted(from: Bound<&[u8]>, to: Bound<&[u8]>) -> bool {
+    match (from, to) {
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to))
+        | (Bound::Excluded(from), Bound::Included(to)) => from >= to,
+        _ => false,
+    }
+}

@@ -1,0 +1,58 @@
+//! Dropped spaces, on their way out.
+//!
+//! A space is *gone* once the watermark has passed its drop: then no snapshot can ask for it. What
+//! is left of it goes in three ways: whole tables are dropped at once (`compaction`), a flush
+//! skips its versions, a compaction filters them. Space ids are never used again, so a gone space
+//! stays on the list until restart, and nothing can come back.
+
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+#[derive(Default)]
+pub(crate) struct DeadSpaces {
+    /// Dropped at a number that some snapshot may still be below.
+    pending: Mutex<Vec<(u32, u64)>>,
+    gone: RwLock<Arc<HashSet<u32>>>,
+    /// Gone, but their tables have not been dropped yet.
+    fresh: Mutex<Vec<u32>>,
+}
+
+impl DeadSpaces {
+    pub(crate) fn add(&self, space: u32, at: u64) {
+        self.pending.lock().push((space, at));
+    }
+
+    /// Moves on what the watermark has passed. Tells whether there is work for the compactor.
+    pub(crate) fn advance(&self, watermark: u64) -> bool {
+        let mut pending = self.pending.lock();
+        if pending.is_empty() {
+            return false;
+        }
+        let now: Vec<u32> =
+            pending.extract_if(.., |(_, at)| *at <= watermark).map(|(space, _)| space).collect();
+        if now.is_empty() {
+            return false;
+        }
+        let mut gone = self.gone.write();
+        let mut next = HashSet::clone(&gone);
+        next.extend(&now);
+        *gone = Arc::new(next);
+        self.fresh.lock().extend(now);
+        true
+    }
+
+    pub(crate) fn gone(&self) -> Arc<HashSet<u32>> {
+        Arc::clone(&self.gone.read())
+    }
+
+    pub(crate) fn take_fresh(&self) -> Vec<u32> {
+        std::mem::take(&mut self.fresh.lock())
+    }
+}
+
+/// Whether a key belongs to one of the spaces.
+pub(crate) fn within(spaces: &HashSet<u32>, key: &[u8]) -> bool {
+    !spaces.is_empty()
+        && key.first_chunk().is_some_and(|prefix| spaces.contains(&u32::from_be_bytes(*prefix)))
+}

@@ -1,0 +1,74 @@
+//! The tree's table files at one version, for reading without the tree's lock.
+//!
+//! The tree's version types cannot be named outside its crate, so what is needed of them is kept as
+//! two closures. `lsm-tree` reads are exclusive ("older than"), ours are inclusive: `limit`
+//! converts.
+
+use bytes::Bytes;
+use lsm_tree::table::filter::standard_bloom::Builder as Bloom;
+use lsm_tree::{AbstractTree, InternalValue, Table, Tree};
+use std::ops::Bound;
+
+type Get = dyn Fn(&[u8], u64) -> lsm_tree::Result<Option<InternalValue>> + Send + Sync;
+type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+pub(crate) type TableIter = Box<dyn DoubleEndedIterator<Item = lsm_tree::Result<InternalValue>> + Send>;
+type Scan = dyn Fn(Bounds<'_>, u64) -> TableIter + Send + Sync;
+
+pub(crate) struct Tables {
+    get: Box<Get>,
+    scan: Box<Scan>,
+    /// Runs in level 0: each may have to be looked at by every read.
+    pub(crate) l0_runs: usize,
+    pub(crate) disk_bytes: u64,
+    pub(crate) empty: bool,
+}
+
+impl Tables {
+    /// The present version. Takes the tree's version lock, which a flush or compaction may hold for as
+    /// long as it syncs its manifest: never on the commit thread.
+    pub(crate) fn current(tree: &Tree) -> Tables {
+        let version = tree.current_version();
+        let frozen = tree.get_version_history_lock().latest_version();
+        let runs: Vec<_> = version.iter_levels().flat_map(|level| level.iter().cloned()).collect();
+        let l0_runs = version.level(0).map_or(0, |level| level.run_count());
+        let disk_bytes = version.iter_levels().map(|level| level.size()).sum();
+        let empty = runs.is_empty();
+        let get = move |key: &[u8], limit: u64| {
+            let hash = Bloom::get_hash(key);
+            for run in &runs {
+                if let Some(table) = run.get_for_key(key)
+                    && let Some(entry) = Table::get(table, key, limit, hash)?
+                {
+                    return Ok(Some(entry));
+                }
+            }
+            Ok(None)
+        };
+        let scan = move |bounds: Bounds<'_>, limit: u64| -> TableIter {
+            Box::new(Tree::create_internal_range::<&[u8], _>(frozen.clone(), &bounds, limit, None))
+        };
+        Tables { get: Box::new(get), scan: Box::new(scan), l0_runs, disk_bytes, empty }
+    }
+
+    /// The newest version at or below `at`: `Some((_, None))` is a deletion.
+    pub(crate) fn get(&self, key: &[u8], at: u64) -> lsm_tree::Result<Option<(u64, Option<Bytes>)>> {
+        if self.empty {
+            return Ok(None);
+        }
+        let entry = (self.get)(key, limit(at))?;
+        Ok(entry.map(|entry| {
+            let value = if entry.key.is_tombstone() { None } else { Some(Bytes::from(entry.value)) };
+            (entry.key.seqno, value)
+        }))
+    }
+
+    /// What a snapshot at `at` sees within the bounds; no deletions. The bounds must not be inverted.
+    pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Option<TableIter> {
+        (!self.empty).then(|| (self.scan)((from, to), limit(at)))
+    }
+}
+
+/// The tree shows what is older than a sequence number; a snapshot includes its own.
+fn limit(at: u64) -> u64 {
+    at.saturating_add(1)
+}
