@@ -62,6 +62,10 @@ use ColumnKind::*;
 /// `decimals` of a FLOAT or DOUBLE without fixed places.
 pub const NOT_FIXED: u8 = 31;
 
+/// Shared, so that making a type does not allocate.
+static NO_LABELS: std::sync::LazyLock<std::sync::Arc<[bytes::Bytes]>> =
+    std::sync::LazyLock::new(|| std::sync::Arc::from([]));
+
 impl ColumnKind {
     /// TINYINT to BIGINT.
     pub const fn is_integer(self) -> bool {
@@ -114,7 +118,7 @@ impl ColumnType {
             length,
             decimals,
             collation,
-            labels: std::sync::Arc::from([]),
+            labels: NO_LABELS.clone(),
         }
     }
     /// A signed integer kind with its default display width, or any kind without parameters.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-use super::{Charset, Collation, Kind, tables, uca};
+use super::{Charset, Collation, Kind, tables};
 
 const SPACE: u16 = 0x20;
 
@@ -38,23 +38,27 @@ impl Iterator for GeneralWeights<'_> {
 }
 
 /// Compares as if the shorter were padded with spaces for ever.
-fn padded(mut a: impl Iterator<Item = u16>, mut b: impl Iterator<Item = u16>) -> Ordering {
+fn padded(a: impl Iterator<Item = u16>, b: impl Iterator<Item = u16>) -> Ordering {
+    padded_with(a, b, SPACE)
+}
+
+fn padded_with(mut a: impl Iterator<Item = u16>, mut b: impl Iterator<Item = u16>, space: u16) -> Ordering {
     loop {
         match (a.next(), b.next()) {
             (None, None) => return Ordering::Equal,
             (Some(x), Some(y)) if x == y => {}
             (Some(x), Some(y)) => return x.cmp(&y),
-            (Some(x), None) => return against_spaces(x, a),
-            (None, Some(y)) => return against_spaces(y, b).reverse(),
+            (Some(x), None) => return against_spaces(x, a, space),
+            (None, Some(y)) => return against_spaces(y, b, space).reverse(),
         }
     }
 }
 
-fn against_spaces(first: u16, mut rest: impl Iterator<Item = u16>) -> Ordering {
-    if first != SPACE {
-        return first.cmp(&SPACE);
+fn against_spaces(first: u16, mut rest: impl Iterator<Item = u16>, space: u16) -> Ordering {
+    if first != space {
+        return first.cmp(&space);
     }
-    rest.find(|&w| w != SPACE).map_or(Ordering::Equal, |w| w.cmp(&SPACE))
+    rest.find(|&w| w != space).map_or(Ordering::Equal, |w| w.cmp(&space))
 }
 
 fn padded_bytes(a: &[u8], b: &[u8]) -> Ordering {
@@ -82,7 +86,8 @@ impl Collation {
             Kind::Bytes => padded_bytes(a, b),
             Kind::Table(table) => padded(table_weights(table, a), table_weights(table, b)),
             Kind::General => padded(self.general(a), self.general(b)),
-            Kind::Uca => uca::Weights::new(a).cmp(uca::Weights::new(b)),
+            Kind::Uca(v) if self.pad_space => padded_with(v.weights(a), v.weights(b), v.space()),
+            Kind::Uca(v) => v.weights(a).cmp(v.weights(b)),
         }
     }
 
@@ -97,7 +102,8 @@ impl Collation {
             Kind::Bytes => state.write(if self.pad_space { trim(text) } else { text }),
             Kind::Table(table) => hash_weights(table_weights(table, text), state),
             Kind::General => hash_weights(self.general(trim(text)), state),
-            Kind::Uca => uca::Weights::new(text).for_each(|w| state.write_u16(w)),
+            Kind::Uca(v) if self.pad_space => hash_padded(v.weights(text), v.space(), state),
+            Kind::Uca(v) => v.weights(text).for_each(|w| state.write_u16(w)),
         }
         state.write_u8(0xff);
     }
@@ -115,14 +121,18 @@ fn trim(text: &[u8]) -> &[u8] {
 }
 
 fn hash_weights<H: Hasher>(weights: impl Iterator<Item = u16>, state: &mut H) {
+    hash_padded(weights, SPACE, state);
+}
+
+fn hash_padded<H: Hasher>(weights: impl Iterator<Item = u16>, space: u16, state: &mut H) {
     let mut spaces = 0;
     for w in weights {
-        if w == SPACE {
+        if w == space {
             spaces += 1;
             continue;
         }
         for _ in 0..spaces {
-            state.write_u16(SPACE);
+            state.write_u16(space);
         }
         spaces = 0;
         state.write_u16(w);

@@ -4,7 +4,7 @@
 //! documents that LIKE sees trailing spaces. Backtracking is to the last `%` only, so time is at
 //! most text length times pattern length.
 
-use super::{Collation, Kind, tables, uca};
+use super::{Collation, Kind, tables};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
@@ -26,7 +26,7 @@ pub struct LikePattern {
 fn weight(collation: &Collation, code: u32) -> u32 {
     match collation.kind {
         Kind::Bytes => code,
-        Kind::Uca => uca::TABLE.identity(code),
+        Kind::Uca(v) => v.table().identity(code),
         Kind::General => u32::from(tables::general_weight(code)),
         // Single-byte characters are read as bytes: see `next_unit`.
         Kind::Table(table) => u32::from(table[(code & 255) as usize]),

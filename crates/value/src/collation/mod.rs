@@ -28,8 +28,8 @@ pub(crate) enum Kind {
     Table(&'static [u8; 256]),
     /// One weight a character.
     General,
-    /// Sequences of weights a character: UCA 9.0, primary level.
-    Uca,
+    /// Sequences of weights a character: the UCA's primary level.
+    Uca(uca::Version),
 }
 
 /// A collation.
@@ -62,9 +62,11 @@ const fn make(
     Collation { id, name, charset, is_default, pad_space, kind }
 }
 
+use uca::Version::{V400, V520, V900};
+
 use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
 
-static COLLATIONS: [Collation; 12] = [
+static COLLATIONS: [Collation; 16] = [
     make(8, "latin1_swedish_ci", Latin1, true, true, Kind::Table(&tables::LATIN1_SWEDISH)),
     make(11, "ascii_general_ci", Ascii, true, true, Kind::Table(&tables::ASCII_CI)),
     make(33, "utf8mb3_general_ci", Utf8mb3, true, true, Kind::General),
@@ -75,7 +77,11 @@ static COLLATIONS: [Collation; 12] = [
     make(63, "binary", Binary, true, false, Kind::Bytes),
     make(65, "ascii_bin", Ascii, false, true, Kind::Bytes),
     make(83, "utf8mb3_bin", Utf8mb3, false, true, Kind::Bytes),
-    make(255, "utf8mb4_0900_ai_ci", Utf8mb4, true, false, Kind::Uca),
+    make(255, "utf8mb4_0900_ai_ci", Utf8mb4, true, false, Kind::Uca(V900)),
+    make(192, "utf8mb3_unicode_ci", Utf8mb3, false, true, Kind::Uca(V400)),
+    make(214, "utf8mb3_unicode_520_ci", Utf8mb3, false, true, Kind::Uca(V520)),
+    make(224, "utf8mb4_unicode_ci", Utf8mb4, false, true, Kind::Uca(V400)),
+    make(246, "utf8mb4_unicode_520_ci", Utf8mb4, false, true, Kind::Uca(V520)),
     make(309, "utf8mb4_0900_bin", Utf8mb4, false, false, Kind::Bytes),
 ];
 
@@ -99,6 +105,21 @@ pub fn by_id(id: u16) -> Option<&'static Collation> {
 /// By MySQL's id; an unknown id behaves like `binary`, as bytes of it are all that is known.
 pub fn by_id_or_binary(id: u16) -> &'static Collation {
     by_id(id).unwrap_or(&COLLATIONS[7])
+}
+
+/// The collation a client asked for in its handshake. Drivers name collations that are not here; such
+/// a client gets the default of that collation's character set, which is what it needs to be read
+/// right.
+pub fn for_client(id: u16) -> &'static Collation {
+    if let Some(known) = by_id(id) {
+        return known;
+    }
+    match id {
+        5 | 15 | 31 | 49 | 94 => Latin1,
+        76 | 193..=223 => Utf8mb3,
+        _ => Utf8mb4,
+    }
+    .default_collation()
 }
 
 /// By name, any case; `utf8_` is `utf8mb3_`.

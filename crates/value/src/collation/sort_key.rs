@@ -9,7 +9,7 @@
 //! Without PAD SPACE a zero byte is written as 0 255, and the end as 0 0; weights of the UCA take two
 //! bytes each and end with a zero weight.
 
-use super::{Collation, Kind, uca};
+use super::{Collation, Kind};
 
 const SPACE: u16 = 0x20;
 const END: u8 = 1;
@@ -61,11 +61,9 @@ impl Collation {
                 push_padded(weights, push_byte, out);
             }
             Kind::General => push_padded(self.general(text), push_weight, out),
-            Kind::Uca => {
-                // No weight is zero, so two zero bytes end the key.
-                uca::Weights::new(text).for_each(|w| out.extend_from_slice(&w.to_be_bytes()));
-                out.extend_from_slice(&[0, 0]);
-            }
+            // No weight is zero, so two zero bytes end the key.
+            Kind::Uca(v) if !self.pad_space => v.weights(text).chain([0]).for_each(|w| push_pair(w, out)),
+            Kind::Uca(v) => push_padded_uca(v.weights(text), v.space(), out),
         }
     }
 }
@@ -81,11 +79,54 @@ fn push_unpadded(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
+fn push_pair(weight: u16, out: &mut Vec<u8>) {
+    out.extend_from_slice(&weight.to_be_bytes());
+}
+
+/// As `push_padded`, with weights and marks of two bytes.
+fn push_padded_uca(weights: impl Iterator<Item = u16>, space: u16, out: &mut Vec<u8>) {
+    let mut spaces = 0;
+    for weight in weights {
+        if weight == space {
+            spaces += 1;
+            continue;
+        }
+        let mark = if weight > space { 2 } else { 0 };
+        for _ in 0..spaces {
+            push_pair(space, out);
+            push_pair(mark, out);
+        }
+        spaces = 0;
+        push_pair(weight, out);
+    }
+    push_pair(space, out);
+    push_pair(u16::from(END), out);
+}
+
+/// The length of a key of two-byte weights; `space` if it is padded.
+fn skip_pairs(key: &[u8], space: Option<u16>) -> Option<usize> {
+    let pair = |at: usize| Some(u16::from_be_bytes(key.get(at..at + 2)?.try_into().ok()?));
+    let mut at = 0;
+    loop {
+        let weight = pair(at)?;
+        at += 2;
+        match space {
+            None if weight == 0 => return Some(at),
+            Some(space) if weight == space => {
+                at += 2;
+                if pair(at - 2)? == u16::from(END) {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Bytes of the sort key at the start of `key`; `None` if it has no end.
 pub fn skip_sort_key(collation: &Collation, key: &[u8]) -> Option<usize> {
-    if collation.kind == Kind::Uca {
-        let end = key.chunks_exact(2).position(|pair| pair == [0, 0])?;
-        return Some(2 * end + 2);
+    if let Kind::Uca(v) = collation.kind {
+        return skip_pairs(key, collation.pad_space.then_some(v.space()));
     }
     let (lead, end) = if collation.pad_space { (SPACE as u8, END) } else { (0, 0) };
     let mut at = 0;

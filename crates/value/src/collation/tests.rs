@@ -59,6 +59,22 @@ fn uca_900_folds_and_expands() {
 }
 
 #[test]
+fn older_unicode_collations_pad_and_expand() {
+    for name in ["utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci"] {
+        let c = by_name(name).unwrap();
+        let cmp = |a: &str, b: &str| c.compare(a.as_bytes(), b.as_bytes());
+        assert_eq!(cmp("ß ", "SS"), Ordering::Equal);
+        assert_eq!(cmp("a", "a\t"), Ordering::Greater);
+        assert_eq!(cmp("a\u{a0}", "a"), Ordering::Equal);
+        assert_eq!(cmp("가", "나"), Ordering::Less);
+        let emoji = if c.id == 224 { Ordering::Equal } else { Ordering::Less };
+        assert_eq!(cmp("😀", "😃"), emoji);
+    }
+    assert_eq!(for_client(2304).charset, Charset::Utf8mb4);
+    assert_eq!(for_client(31).id, 8);
+}
+
+#[test]
 fn like_matches_by_collation() {
     let ci = by_id(45).unwrap();
     let bin = by_id(46).unwrap();

@@ -1,8 +1,10 @@
-//! `utf8mb4_0900_ai_ci`: the Unicode Collation Algorithm 9.0, primary weights only.
+//! The Unicode Collation Algorithm, primary weights only: 9.0 for `utf8mb4_0900_ai_ci`, 5.2 for
+//! `unicode_520_ci`, 4.0 for `unicode_ci`.
 //!
-//! The weights are the Default Unicode Collation Element Table 9.0.0 (allkeys.txt, copyright 2016
-//! Unicode, Inc., used under the Unicode terms of use), single code points, packed into
-//! `uca900.bin`. Contractions of the table (Thai, Lao and Indic vowel signs) are not applied.
+//! `uca900.bin` is the Default Unicode Collation Element Table 9.0.0 (allkeys.txt, copyright 2016
+//! Unicode, Inc., used under the Unicode terms of use), single code points, packed. Contractions of
+//! the table (Thai, Lao and Indic vowel signs) are not applied. The weights of the older two, from the
+//! same source, were read out of a running server with WEIGHT_STRING.
 //!
 //! The packed form is a list of runs: varint gap from the previous run's end, varint
 //! `count << 2 | kind`, then weights as zigzag varint differences from the last one written.
@@ -14,9 +16,43 @@ use std::sync::LazyLock;
 
 use super::Charset;
 
-static PACKED: &[u8] = include_bytes!("uca900.bin");
+static TABLE_400: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Version::V400, include_bytes!("uca400.bin")));
+static TABLE_520: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Version::V520, include_bytes!("uca520.bin")));
+static TABLE_900: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Version::V900, include_bytes!("uca900.bin")));
 
-pub(super) static TABLE: LazyLock<Table> = LazyLock::new(Table::unpack);
+/// Which table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    V400,
+    V520,
+    V900,
+}
+
+impl Version {
+    pub(super) fn table(self) -> &'static Table {
+        match self {
+            Version::V400 => &TABLE_400,
+            Version::V520 => &TABLE_520,
+            Version::V900 => &TABLE_900,
+        }
+    }
+
+    /// The weight of a space, which PAD SPACE pads with.
+    pub(super) const fn space(self) -> u16 {
+        match self {
+            Version::V520 => 0x20a,
+            Version::V400 | Version::V900 => 0x209,
+        }
+    }
+
+    pub(super) fn weights(self, text: &[u8]) -> Weights<'_> {
+        let pending = Pending { weights: [0; LONGEST], at: 0, len: 0 };
+        Weights { table: self.table(), text, pending }
+    }
+}
 
 /// An entry that stands for a sequence in `pool`.
 const SEQUENCE: u16 = 0x8000;
@@ -26,6 +62,7 @@ const ABSENT: u16 = 0xffff;
 const LONGEST: usize = 18;
 
 pub(super) struct Table {
+    version: Version,
     /// By code point: 0 is ignorable, below `SEQUENCE` the weight.
     pages: Vec<Option<Box<[u16; 256]>>>,
     ascii: [u16; 128],
@@ -33,6 +70,7 @@ pub(super) struct Table {
 }
 
 struct Unpacker {
+    packed: &'static [u8],
     at: usize,
     last: i64,
     seen: HashMap<Vec<u16>, u16>,
@@ -42,7 +80,7 @@ impl Unpacker {
     fn varint(&mut self) -> Option<u32> {
         let mut n = 0;
         for shift in (0..32).step_by(7) {
-            let byte = *PACKED.get(self.at)?;
+            let byte = *self.packed.get(self.at)?;
             self.at += 1;
             n |= u32::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
@@ -59,9 +97,10 @@ impl Unpacker {
 }
 
 impl Table {
-    fn unpack() -> Table {
-        let mut table = Table { pages: vec![None; 0x1100], ascii: [0; 128], pool: Vec::with_capacity(3000) };
-        let mut input = Unpacker { at: 0, last: 0, seen: HashMap::new() };
+    fn unpack(version: Version, packed: &'static [u8]) -> Table {
+        let mut table =
+            Table { version, pages: vec![None; 0x1100], ascii: [0; 128], pool: Vec::with_capacity(3000) };
+        let mut input = Unpacker { packed, at: 0, last: 0, seen: HashMap::new() };
         let mut code = 0;
         while let Some(gap) = input.varint() {
             code += gap;
@@ -123,6 +162,7 @@ impl Table {
     /// A number that is equal for characters of equal weight, for LIKE.
     pub(super) fn identity(&self, code: u32) -> u32 {
         match self.entry(code) {
+            ABSENT if self.version == Version::V400 && code > 0xffff => 0xfffd,
             ABSENT => 0x1_0000 + code,
             entry => u32::from(entry),
         }
@@ -137,8 +177,20 @@ impl Table {
         }
     }
 
-    /// Hangul syllables are their jamo, everything else has the standard's implicit weights.
+    /// Characters that the table does not have.
     fn derived(&self, code: u32, out: &mut Pending) {
+        let base = match (self.version, code) {
+            (Version::V900, _) => return self.derived_900(code, out),
+            (Version::V400, 0x1_0000..) => return out.push(0xfffd),
+            (_, 0x3400..=0x4db5) => 0xfb80,
+            (_, 0x4e00..=0x9fa5) => 0xfb40,
+            _ => 0xfbc0,
+        };
+        out.push_implicit(base, code);
+    }
+
+    /// Hangul syllables are their jamo, everything else has the standard's implicit weights.
+    fn derived_900(&self, code: u32, out: &mut Pending) {
         if (0xac00..=0xd7a3).contains(&code) {
             let n = code - 0xac00;
             let (lead, vowel, tail) = (n / 588, n / 28 % 21, n % 28);
@@ -172,8 +224,7 @@ impl Table {
             | 0x2b820..=0x2cea1 => 0xfb80,
             _ => 0xfbc0,
         };
-        out.push(base + (code >> 15) as u16);
-        out.push((code & 0x7fff) as u16 | 0x8000);
+        out.push_implicit(base, code);
     }
 
     fn expand_jamo(&self, code: u32, out: &mut Pending) {
@@ -193,6 +244,10 @@ struct Pending {
 }
 
 impl Pending {
+    fn push_implicit(&mut self, base: u16, code: u32) {
+        self.push(base + (code >> 15) as u16);
+        self.push((code & 0x7fff) as u16 | 0x8000);
+    }
     fn push(&mut self, weight: u16) {
         if let Some(slot) = self.weights.get_mut(usize::from(self.len)) {
             *slot = weight;
@@ -207,13 +262,6 @@ pub(super) struct Weights<'a> {
     table: &'static Table,
     text: &'a [u8],
     pending: Pending,
-}
-
-impl<'a> Weights<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Weights<'a> {
-        let pending = Pending { weights: [0; LONGEST], at: 0, len: 0 };
-        Weights { table: &TABLE, text, pending }
-    }
 }
 
 impl Iterator for Weights<'_> {
