@@ -1,5 +1,122 @@
-//! SELECT: from a query's syntax tree to rows in a sink. Growing.
+//! SELECT: from a query's syntax tree to rows in a sink.
+//!
+//! `bind` makes a [`QueryPlan`] (names, types, access paths, join order), `run` executes it any
+//! number of times. Storage is behind the [`Storage`] trait. [`prepare`] and [`execute`] are what
+//! sessions call; UPDATE and DELETE use `access::choose` and [`RowReader`].
 
+pub mod access;
+pub mod bind;
+mod from;
+mod full_group;
+mod group;
+mod join_order;
+pub mod key;
+mod order;
+pub mod plan;
+pub mod reader;
+pub mod run;
+mod set_operation;
 pub mod storage;
+pub mod subquery;
+pub mod virtual_table;
 
-pub use storage::{LockMode, Scan, Storage, WaitPolicy};
+#[cfg(test)]
+mod tests;
+
+pub use plan::QueryPlan;
+pub use reader::RowReader;
+pub use storage::{LockMode, NoStorage, Scan, Storage, WaitPolicy};
+pub use virtual_table::{NoVirtualTables, VirtualTable, VirtualTables};
+
+use crate::api::RowSink;
+use crate::catalog::Catalog;
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::expr::bind::{Binder, value_type};
+use crate::expr::{Exec, eval};
+use crate::session::SessionState;
+use omnibus_parser::ast::Query;
+use omnibus_value::Value;
+use run::Flow;
+
+/// Compiles a query. `params` are the values of `?`, if they are known: types of result columns
+/// that depend on them are exact then. `lock` is what plain reads lock (SERIALIZABLE).
+///
+/// # Errors
+/// Whatever is wrong with the query.
+pub fn prepare(
+    query: &Query,
+    session: &SessionState,
+    catalog: &Catalog,
+    virtuals: &dyn VirtualTables,
+    params: Option<&[Value]>,
+    lock: LockMode,
+) -> SqlResult<QueryPlan> {
+    let mut binder = Binder::new(session, catalog);
+    binder.virtuals = virtuals;
+    binder.params = params;
+    binder.default_lock = lock;
+    bind::query(&mut binder, query)
+}
+
+/// Runs a compiled query into a sink; the number of rows. The plan must be of the present catalog.
+///
+/// # Errors
+/// Whatever evaluation or storage meets; an interrupt is passed on.
+pub fn execute(
+    plan: &QueryPlan,
+    session: &mut SessionState,
+    storage: &mut dyn Storage,
+    params: &[Value],
+    sink: &mut dyn RowSink,
+) -> ExecResult<u64> {
+    let mut cx = Exec::new(session, storage, params);
+    cx.reserve(plan.slots, plan.subqueries);
+    let mut rows = 0;
+    if !plan.into.is_empty() {
+        return into_variables(plan, &mut cx);
+    }
+    sink.columns(&plan.columns)?;
+    let most = if has_limit(plan) { u64::MAX } else { cx.session.settings.sql_select_limit };
+    if most == 0 {
+        return Ok(0);
+    }
+    run::run(plan, &mut cx, &mut |_, row| {
+        sink.row(row)?;
+        rows += 1;
+        Ok(if rows == most { Flow::Stop } else { Flow::Continue })
+    })?;
+    cx.session.found_rows = rows;
+    Ok(rows)
+}
+
+fn has_limit(plan: &QueryPlan) -> bool {
+    match &plan.body {
+        plan::Body::Block(block) => block.limit.count.is_some(),
+        plan::Body::Compound(compound) => compound.limit.count.is_some(),
+        _ => false,
+    }
+}
+
+/// SELECT ... INTO @a, @b: one row at most; none leaves the variables as they are, with a warning.
+fn into_variables(plan: &QueryPlan, cx: &mut Exec<'_>) -> ExecResult<u64> {
+    let mut found: Option<Vec<Value>> = None;
+    run::run(plan, cx, &mut |_, row| {
+        if found.is_some() {
+            return Err(Interrupt::Error(SqlError::too_many_rows()));
+        }
+        found = Some(row.iter().cloned().map(eval::own).collect());
+        Ok(Flow::Continue)
+    })?;
+    let Some(row) = found else {
+        cx.warn(SqlError::new(1329, b"02000", "No data - zero rows fetched, selected, or processed"));
+        return Ok(0);
+    };
+    for ((name, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
+        let mut column = ty.column.clone();
+        if !matches!(value, Value::Bytes(_)) {
+            column = value_type(&value, column.collation).column;
+        }
+        cx.session.user_variables.insert(name.to_string(), (value, column));
+    }
+    Ok(1)
+}

@@ -1,0 +1,519 @@
+//! From syntax tree to compiled expression: names, literals, variables, and the state of binding.
+//!
+//! Operators are in `bind_ops`, calls in `bind_calls`, queries in `select::bind`. Runs when a
+//! statement is prepared or when its cached plan is out of date; never per row.
+
+use super::exec::Exec;
+use super::node::{Expr, Kind, slot_bit};
+use super::scope::{Scope, ScopeTable};
+use super::types::{BINARY, Coercibility, ExprType, string_column};
+use super::{charset, cast};
+use crate::api::{ResultColumn, VariableScope};
+use crate::catalog::{Catalog, Table};
+use crate::error::{Interrupt, SqlError, SqlResult};
+use crate::functions::aggregate::AggregateSpec;
+use crate::select::storage::{LockMode, NoStorage};
+use crate::select::virtual_table::{NoVirtualTables, VirtualTables};
+use crate::session::SessionState;
+use omnibus_parser::ast;
+use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
+use omnibus_value::{ColumnKind, Value};
+use std::sync::Arc;
+
+/// What a result type may depend on beside the arguments.
+#[derive(Clone, Copy)]
+pub struct BindContext<'a> {
+    /// The session.
+    pub session: &'a SessionState,
+}
+
+impl BindContext<'_> {
+    /// The collation of literals.
+    #[must_use]
+    pub fn collation(&self) -> u16 {
+        self.session.settings.collation_connection
+    }
+}
+
+/// Where a name is written: what it may mean, and how an error calls the place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clause {
+    /// The select list, SET and VALUES.
+    #[default]
+    FieldList,
+    /// WHERE.
+    Where,
+    /// ON.
+    On,
+    /// GROUP BY.
+    Group,
+    /// HAVING.
+    Having,
+    /// ORDER BY.
+    Order,
+}
+
+impl Clause {
+    /// As errors 1052 and 1054 call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Clause::FieldList => "field list",
+            Clause::Where => "where clause",
+            Clause::On => "on clause",
+            Clause::Group => "group statement",
+            Clause::Having => "having clause",
+            Clause::Order => "order clause",
+        }
+    }
+}
+
+/// A query block being bound.
+#[derive(Debug, Default)]
+pub struct BlockScope {
+    /// Its names.
+    pub scope: Scope,
+    /// Aggregates met so far.
+    pub aggregates: Vec<AggregateSpec>,
+    /// The slot their results go to.
+    pub aggregate_slot: Option<u16>,
+    /// Whether aggregates are allowed here.
+    pub aggregates_allowed: bool,
+    /// Inside an aggregate's argument.
+    pub in_aggregate: bool,
+    /// What is being bound.
+    pub clause: Clause,
+    /// Slots of outer blocks that it reads.
+    pub outer_slots: u64,
+}
+
+/// A common table expression in sight.
+#[derive(Clone)]
+pub(crate) struct CommonTable {
+    pub name: Arc<str>,
+    pub definition: CommonDefinition,
+}
+
+/// What a common table expression is.
+#[derive(Clone)]
+pub(crate) enum CommonDefinition {
+    /// A query, bound anew at each use.
+    Query { query: Arc<ast::Query>, columns: Arc<[ast::Ident]>, outer: usize, recursive: bool },
+    /// The table that a recursive one refers to itself by.
+    Recursion { columns: Arc<[ResultColumn]>, store: usize },
+}
+
+/// Binds one statement.
+pub struct Binder<'a> {
+    /// The session.
+    pub session: &'a SessionState,
+    /// What exists.
+    pub catalog: &'a Catalog,
+    /// Values of the parameters, if known already: their types type the result.
+    pub params: Option<&'a [Value]>,
+    /// information_schema and the like.
+    pub virtuals: &'a dyn VirtualTables,
+    /// Query blocks, innermost last.
+    pub blocks: Vec<BlockScope>,
+    /// Stored tables used, each once per use.
+    pub tables: Vec<Arc<Table>>,
+    /// What each slot stands for.
+    pub slots: Vec<Option<ScopeTable>>,
+    /// Subqueries so far.
+    pub subqueries: usize,
+    /// Recursive working tables so far.
+    pub recursions: usize,
+    /// Whether a type depended on a parameter that has no value yet.
+    pub untyped_params: bool,
+    /// Locks that plain reads take (SERIALIZABLE), and reads inside a writing statement.
+    pub default_lock: LockMode,
+    pub(crate) common: Vec<CommonTable>,
+    pub(crate) depth: usize,
+    scratch: Option<Box<SessionState>>,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder for one statement.
+    #[must_use]
+    pub fn new(session: &'a SessionState, catalog: &'a Catalog) -> Binder<'a> {
+        Binder {
+            session,
+            catalog,
+            params: None,
+            virtuals: &NoVirtualTables,
+            blocks: Vec::new(),
+            tables: Vec::new(),
+            slots: Vec::new(),
+            subqueries: 0,
+            recursions: 0,
+            untyped_params: false,
+            default_lock: LockMode::None,
+            common: Vec::new(),
+            depth: 0,
+            scratch: None,
+        }
+    }
+
+    /// For result types.
+    #[must_use]
+    pub fn context(&self) -> BindContext<'a> {
+        BindContext { session: self.session }
+    }
+
+    /// The collation of literals.
+    #[must_use]
+    pub fn collation(&self) -> u16 {
+        self.session.settings.collation_connection
+    }
+
+    /// A new slot.
+    pub fn new_slot(&mut self) -> u16 {
+        self.slots.push(None);
+        (self.slots.len() - 1) as u16
+    }
+
+    /// A stored table in a slot of its own.
+    pub fn add_table(&mut self, table: &Arc<Table>, alias: Option<&str>) -> ScopeTable {
+        let slot = self.new_slot();
+        let scope = ScopeTable::stored(slot, table.clone(), alias);
+        self.tables.push(table.clone());
+        self.slots[usize::from(slot)] = Some(scope.clone());
+        scope
+    }
+
+    /// Opens a block with these names, for UPDATE, DELETE and INSERT; expressions bound next see
+    /// them.
+    pub fn open(&mut self, scope: Scope, clause: Clause) {
+        self.blocks.push(BlockScope { scope, clause, ..BlockScope::default() });
+    }
+
+    /// Says which clause is bound next.
+    pub fn set_clause(&mut self, clause: Clause) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.clause = clause;
+        }
+    }
+
+    /// Binds an expression of one column.
+    ///
+    /// # Errors
+    /// Unknown names, wrong arguments, illegal mixes of collations.
+    pub fn expr(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
+        let bound = self.expr_or_row(expr)?;
+        if let Kind::Row(_) = bound.kind {
+            return Err(SqlError::operand_columns(1));
+        }
+        Ok(bound)
+    }
+
+    /// Binds an expression that may be a row value.
+    pub(crate) fn expr_or_row(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
+        // The parser bounds the nesting of what it accepts; this guards the stack of a thread with
+        // a small one, for trees that were not made by the parser.
+        if self.depth > 4000 {
+            return Err(SqlError::new(1436, b"HY000", "Thread stack overrun"));
+        }
+        self.depth += 1;
+        let bound = self.dispatch(expr);
+        self.depth -= 1;
+        bound
+    }
+
+    fn dispatch(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
+        use ast::Expr as E;
+        match expr {
+            E::Literal(literal) => self.literal(literal),
+            E::Introduced(pair) => self.introduced(&pair.0, &pair.1),
+            E::Param(number) => Ok(self.param(*number as usize)),
+            E::Column(column) => self.column(column),
+            E::UserVar(name) => Ok(self.user_variable(name)),
+            E::SysVar { scope, name } => self.system_variable(*scope, name),
+            E::AssignUserVar(pair) => {
+                let value = self.expr(&pair.1)?;
+                let ty = value.ty.clone();
+                Ok(Expr { kind: Kind::Assign(Box::new((pair.0.to_lowercase().into(), value))), ty })
+            }
+            E::Unary { op, expr } => self.unary(*op, expr),
+            E::Binary { op, left, right } => self.binary(*op, left, right),
+            E::Row(members) => {
+                let members = members.iter().map(|m| self.expr_or_row(m)).collect::<SqlResult<Vec<_>>>()?;
+                Ok(Expr { kind: Kind::Row(members.into()), ty: ExprType::null() })
+            }
+            E::Between { expr, low, high, negated } => self.between(expr, low, high, *negated),
+            E::In { expr, list, negated } => self.is_in(expr, list, *negated),
+            E::InSubquery { expr, query, negated } => self.in_subquery(expr, query, *negated),
+            E::Exists(query) => self.exists(query),
+            E::Subquery(query) => self.scalar_subquery(query),
+            E::Quantified { op, quantifier, left, query } => self.quantified(*op, *quantifier, left, query),
+            E::Like(like) => self.like(like),
+            E::Regexp { expr, pattern, negated } => self.regexp(expr, pattern, *negated),
+            E::IsNull { expr, negated } => self.is(expr, super::node::IsKind::Null, *negated),
+            E::IsTruth { expr, truth, negated } => self.is_truth(expr, *truth, *negated),
+            E::MemberOf { expr, array } => {
+                let (member, array) = (self.expr(expr)?, self.expr(array)?);
+                self.call_function("MEMBER_OF", vec![member, array])
+            }
+            E::Function(call) => self.function(call),
+            E::Aggregate(aggregate) => self.aggregate(aggregate),
+            E::Window(_) => Err(SqlError::not_supported_yet("window functions")),
+            E::Case(case) => self.case(case),
+            E::Cast { expr, ty } => self.cast(expr, ty),
+            E::ConvertUsing { expr, charset } => self.convert_using(expr, charset),
+            E::Collate { expr, collation } => self.collate(expr, collation),
+            E::Extract { unit, expr } => {
+                let e = self.expr(expr)?;
+                Ok(self.extract(super::interval::unit(*unit), e))
+            }
+            E::DateArith { expr, value, unit, subtract } => self.date_arith(expr, value, *unit, *subtract),
+            E::Unit(unit) => {
+                Ok(Expr { kind: Kind::Unit(super::interval::unit(*unit)), ty: ExprType::null() })
+            }
+            E::Trim(trim) => self.trim(trim),
+            E::Match(_) => Err(SqlError::not_supported_yet("MATCH ... AGAINST")),
+            E::Values(column) => self.values_of(column),
+            E::Default => Err(SqlError::wrong_arguments("DEFAULT")),
+            E::DefaultOf(column) => self.default_of(column),
+        }
+    }
+
+    fn param(&mut self, number: usize) -> Expr {
+        let ty = match self.params.and_then(|params| params.get(number)) {
+            Some(value) => value_type(value, self.collation()),
+            None => {
+                self.untyped_params = true;
+                ExprType::varchar(16_383, self.collation()).nullable(true)
+            }
+        };
+        Expr { kind: Kind::Param(number), ty }
+    }
+
+    fn user_variable(&mut self, name: &str) -> Expr {
+        let name = name.to_lowercase();
+        let ty = match self.session.user_variables.get(&name) {
+            Some((value, column)) => {
+                let mut ty = value_type(value, self.collation());
+                if matches!(value, Value::Bytes(_)) {
+                    ty.column.collation = column.collation;
+                }
+                ty.nullable(true).coercible(Coercibility::Implicit)
+            }
+            None => ExprType::varchar(16_383, BINARY).nullable(true).coercible(Coercibility::Implicit),
+        };
+        Expr { kind: Kind::UserVariable(name.into()), ty }
+    }
+
+    fn system_variable(&mut self, scope: Option<ast::VarScope>, name: &str) -> SqlResult<Expr> {
+        let scope = match scope {
+            None => VariableScope::Either,
+            Some(ast::VarScope::Session) => VariableScope::Session,
+            Some(_) => VariableScope::Global,
+        };
+        let name = name.to_ascii_lowercase();
+        let (value, column) = super::sysvar::read(self.session, scope, &name)?;
+        let mut ty = value_type(&value, self.collation()).nullable(true);
+        ty.column = column;
+        Ok(Expr { kind: Kind::SystemVariable(Box::new((scope, name.into()))), ty })
+    }
+
+    fn literal(&self, literal: &ast::Literal) -> SqlResult<Expr> {
+        use ast::Literal as L;
+        let bad = |kind: &str, text: &[u8]| {
+            let text = String::from_utf8_lossy(text).into_owned();
+            SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'"))
+        };
+        Ok(match literal {
+            L::Null => Expr::null(),
+            L::True => Expr::constant(Value::Int(1), ExprType::int(1)),
+            L::False => Expr::constant(Value::Int(0), ExprType::int(1)),
+            L::Int(n) => integer_literal(*n),
+            L::Decimal(text) => {
+                let parsed = Decimal::parse(text);
+                let ty = ExprType::decimal(u32::from(parsed.value.precision()), parsed.value.shown_scale());
+                Expr::constant(Value::Decimal(parsed.value), ty)
+            }
+            L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),
+            L::Str(text) => self.string(text.clone(), self.collation()),
+            L::National(text) => self.string(text.clone(), 33),
+            L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
+            L::Date(text) => {
+                let parsed = parse_date(text, DateMode::RELAXED).map_err(|_| bad("DATE", text))?;
+                Expr::constant(Value::Date(parsed.value), ExprType::date())
+            }
+            L::Time(text) => {
+                let parsed = parse_time(text, 6).map_err(|_| bad("TIME", text))?;
+                Expr::constant(Value::Time(parsed.value), ExprType::time(parsed.fraction_digits.min(6)))
+            }
+            L::Timestamp(text) => {
+                let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
+                Expr::constant(Value::DateTime(parsed.value), ExprType::datetime(parsed.fraction_digits.min(6)))
+            }
+        })
+    }
+
+    fn string(&self, text: bytes::Bytes, collation: u16) -> Expr {
+        let length = charset::char_count(&text, collation) as u32;
+        let ty = ExprType::varchar(length, collation);
+        Expr::constant(Value::Bytes(text), ty)
+    }
+
+    fn introduced(&mut self, name: &str, literal: &ast::Literal) -> SqlResult<Expr> {
+        let set = omnibus_value::collation::Charset::by_name(name)
+            .ok_or_else(|| SqlError::unknown_character_set(name))?;
+        let text = match literal {
+            ast::Literal::Str(text) | ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
+            other => return self.literal(other),
+        };
+        Ok(self.string(text, set.default_collation().id))
+    }
+
+    /// Resolves a column reference through this block and those around it.
+    pub(crate) fn column(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
+        let (schema, table) = (column.schema().map(|s| &**s), column.table().map(|t| &**t));
+        let name: &str = &column.name;
+        for at in (0..self.blocks.len()).rev() {
+            let block = &self.blocks[at];
+            let clause = block.clause;
+            let alias_first = matches!(clause, Clause::Having | Clause::Order) && !block.in_aggregate;
+            let alias_last = clause == Clause::Group;
+            let mut found = None;
+            if alias_first && table.is_none() {
+                found = block.scope.find_alias(name, clause.name())?.cloned();
+            }
+            if found.is_none() {
+                found = block.scope.find(schema, table, name, clause.name())?;
+            }
+            if found.is_none() && alias_last && table.is_none() {
+                found = block.scope.find_alias(name, clause.name())?.cloned();
+            }
+            if let Some(expr) = found {
+                let slots = expr.slots();
+                for inner in &mut self.blocks[at + 1..] {
+                    inner.outer_slots |= slots;
+                }
+                return Ok(expr);
+            }
+        }
+        let clause = self.blocks.last().map_or(Clause::FieldList, |b| b.clause);
+        let full = match (schema, table) {
+            (Some(schema), Some(table)) => format!("{schema}.{table}.{name}"),
+            (None, Some(table)) => format!("{table}.{name}"),
+            _ => name.to_owned(),
+        };
+        Err(SqlError::bad_field(full, clause.name()))
+    }
+
+    /// The bits of slots made since there were `from`.
+    pub(crate) fn slots_since(&self, from: usize) -> u64 {
+        (from..self.slots.len()).fold(0, |bits, slot| bits | slot_bit(slot as u16))
+    }
+
+    /// The expression's result column under `name`.
+    #[must_use]
+    pub fn result_column(&self, expr: &Expr, name: Arc<str>) -> ResultColumn {
+        if let Kind::Column { slot, column, .. } = &expr.kind
+            && let Some(Some(table)) = self.slots.get(usize::from(*slot))
+        {
+            return table.result_column(usize::from(*column), name, &expr.ty);
+        }
+        let none: Arc<str> = Arc::from("");
+        ResultColumn {
+            schema: none.clone(),
+            table: none.clone(),
+            org_table: none.clone(),
+            name,
+            org_name: none,
+            ty: expr.ty.column.clone(),
+            flags: super::scope::type_flags(&expr.ty),
+        }
+    }
+
+    /// Replaces an expression of constants by its value, unless computing it warns or fails: then
+    /// it must do so when the statement runs.
+    pub(crate) fn fold(&mut self, expr: Expr) -> Expr {
+        if matches!(expr.kind, Kind::Const(_)) || !expr.is_foldable() {
+            return expr;
+        }
+        match self.evaluate(&expr) {
+            Some(value) => Expr { kind: Kind::Const(value), ty: expr.ty },
+            None => expr,
+        }
+    }
+
+    /// The value of an expression that needs no row; `None` if it warns or fails.
+    pub(crate) fn evaluate(&mut self, expr: &Expr) -> Option<Value> {
+        let session = self.session;
+        let scratch = self.scratch.get_or_insert_with(|| {
+            Box::new(SessionState {
+                settings: session.settings.clone(),
+                now_us: session.now_us,
+                ..SessionState::default()
+            })
+        });
+        scratch.diagnostics.clear();
+        let mut storage = NoStorage;
+        let mut cx = Exec::new(scratch, &mut storage, &[]);
+        let value: Result<Value, Interrupt> = expr.eval(&mut cx);
+        let clean = cx.session.diagnostics.count() == 0;
+        value.ok().filter(|_| clean)
+    }
+
+    /// The value of a constant as another type, if that is possible without loss of meaning.
+    pub(crate) fn constant_as(&mut self, expr: &Expr, ty: &ExprType) -> Option<Value> {
+        let cast = Expr { kind: Kind::Cast(Box::new(expr.clone())), ty: ty.clone() };
+        let _ = cast::cast;
+        self.evaluate(&cast).filter(|value| !matches!(value, Value::Null))
+    }
+}
+
+/// An integer literal: BIGINT if it fits, else BIGINT UNSIGNED.
+fn integer_literal(n: u64) -> Expr {
+    let width = n.checked_ilog10().unwrap_or(0) + 1;
+    match i64::try_from(n) {
+        Ok(n) => {
+            let mut ty = ExprType::bigint();
+            ty.column.length = width + 1;
+            if width < 10 {
+                ty.column.kind = ColumnKind::Int;
+            }
+            Expr::constant(Value::Int(n), ty)
+        }
+        Err(_) => {
+            let mut ty = ExprType::ubigint();
+            ty.column.length = width;
+            Expr::constant(Value::UInt(n), ty)
+        }
+    }
+}
+
+/// `x'41'`: a binary string; its kind BINARY marks it as one that is a number where one is wanted.
+fn binary_literal(bytes: bytes::Bytes) -> Expr {
+    let mut ty = ExprType::varchar(bytes.len() as u32, BINARY);
+    ty.column.kind = ColumnKind::Binary;
+    Expr::constant(Value::Bytes(bytes), ty)
+}
+
+/// The type of a value that carries none, as a parameter or variable.
+#[must_use]
+pub fn value_type(value: &Value, collation: u16) -> ExprType {
+    match value {
+        Value::Null => ExprType::null(),
+        Value::Int(_) => ExprType::bigint(),
+        Value::UInt(_) | Value::Bit(_) | Value::Set(_) => ExprType::ubigint(),
+        Value::Year(_) | Value::Enum(_) => ExprType::int(5),
+        Value::Float(_) | Value::Double(_) => ExprType::double(),
+        Value::Decimal(d) => ExprType::decimal(u32::from(d.precision()), d.shown_scale()),
+        Value::Date(_) => ExprType::date(),
+        Value::DateTime(d) => ExprType::datetime(if d.micros() == 0 { 0 } else { 6 }),
+        Value::Time(t) => ExprType::time(if t.micros() == 0 { 0 } else { 6 }),
+        Value::Json(_) => ExprType::json(),
+        Value::Bytes(bytes) => {
+            let length = charset::char_count(bytes, collation) as u32;
+            ExprType {
+                column: string_column(length, collation),
+                nullable: true,
+                coercibility: Coercibility::Literal,
+            }
+        }
+    }
+}

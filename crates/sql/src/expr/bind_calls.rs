@@ -1,0 +1,404 @@
+//! Binding of calls and of expressions with a syntax of their own: functions, aggregates, CASE,
+//! CAST, COLLATE, TRIM, VALUES(), DEFAULT(), subqueries.
+
+use super::bind::Binder;
+use super::bind_ops::{as_text, binary_string, comparison, number_literal};
+use super::node::{CompareOp, Expr, Kind};
+use super::types::{BINARY, Coercibility, ExprType, Family, column_type, unify};
+use super::{charset, interval};
+use crate::catalog::ColumnDefault;
+use crate::error::{SqlError, SqlResult};
+use crate::expr::scope::Source;
+use crate::functions::aggregate::{self, AggregateSpec};
+use crate::functions::{self, COLLATES, MANY, ONE_CHARSET};
+use crate::select::subquery::{Subquery, SubqueryKind};
+use omnibus_parser::ast::{self, BinaryOp, CastType, Quantifier};
+use omnibus_value::collation;
+use omnibus_value::{ColumnKind, Value};
+use std::sync::Arc;
+
+/// Functions that the server implements because they are about replication.
+const SERVER_FUNCTIONS: &[&str] = &[
+    "GTID_SUBSET",
+    "GTID_SUBTRACT",
+    "WAIT_FOR_EXECUTED_GTID_SET",
+    "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
+    "MASTER_POS_WAIT",
+    "SOURCE_POS_WAIT",
+    "MASTER_GTID_WAIT",
+    "BINLOG_GTID_POS",
+];
+
+impl Binder<'_> {
+    pub(super) fn function(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
+        let mut args = Vec::with_capacity(call.args.len());
+        for arg in &call.args {
+            args.push(self.expr(arg)?);
+        }
+        if call.schema.is_some() {
+            return Err(self.no_such_function(&call.name, call.schema.as_deref()));
+        }
+        self.call_function(&call.name, args)
+    }
+
+    fn no_such_function(&self, name: &str, schema: Option<&str>) -> SqlError {
+        let db = schema.or(self.session.database.as_deref());
+        match db {
+            Some(db) => SqlError::sp_does_not_exist("FUNCTION", format!("{db}.{name}")),
+            None => SqlError::sp_does_not_exist("FUNCTION", name),
+        }
+    }
+
+    /// A call of a built-in function with bound arguments.
+    pub(crate) fn call_function(&mut self, name: &str, args: Vec<Expr>) -> SqlResult<Expr> {
+        let Some(def) = functions::lookup(name) else {
+            let upper = name.to_ascii_uppercase();
+            if SERVER_FUNCTIONS.contains(&upper.as_str()) {
+                let ty = ExprType::varchar(16_383, self.collation()).nullable(true);
+                return Ok(Expr { kind: Kind::ServerCall(upper.into(), args.into()), ty });
+            }
+            return Err(self.no_such_function(name, None));
+        };
+        let count = args.len();
+        if count < usize::from(def.min) || (def.max != MANY && count > usize::from(def.max)) {
+            return Err(SqlError::wrong_parameter_count_to_native_fct(name));
+        }
+        let args = if def.traits & (ONE_CHARSET | COLLATES) != 0 { self.in_one_charset(args, def.name)? } else { args };
+        let ty = (def.ty)(&args, &self.context())?;
+        if self.params.is_none() && args.iter().any(|a| matches!(a.kind, Kind::Param(_))) {
+            self.untyped_params = true;
+        }
+        Ok(self.fold(Expr { kind: Kind::Call(def, args.into()), ty }))
+    }
+
+    /// String arguments in the character set of the collation that they merge to.
+    fn in_one_charset(&mut self, args: Vec<Expr>, name: &str) -> SqlResult<Vec<Expr>> {
+        let lower = name.to_lowercase();
+        let fallback = self.collation();
+        let (collation, _) = super::types::merge_all(args.iter().map(|a| &a.ty), fallback, &lower)?;
+        Ok(args.into_iter().map(|a| self.in_collation(a, collation)).collect())
+    }
+
+    pub(super) fn aggregate(&mut self, call: &ast::Aggregate) -> SqlResult<Expr> {
+        if call.over.is_some() {
+            return Err(SqlError::not_supported_yet("window functions"));
+        }
+        match self.blocks.last() {
+            Some(block) if block.aggregates_allowed && !block.in_aggregate => {}
+            _ => return Err(SqlError::invalid_group_func_use()),
+        }
+        self.set_in_aggregate(true);
+        let bound = self.aggregate_operands(call);
+        self.set_in_aggregate(false);
+        let (args, order) = bound?;
+        let ty = aggregate::result_type(call.kind, &args, &self.context())?;
+        let limit = match &call.limit {
+            Some(limit) => {
+                let count = self.expr(&limit.count)?;
+                let count = self.evaluate(&count);
+                match count {
+                    Some(Value::Int(n)) => usize::try_from(n).ok(),
+                    _ => None,
+                }
+            }
+            None => None,
+        };
+        let spec = AggregateSpec {
+            kind: call.kind,
+            distinct: call.distinct,
+            args,
+            ty: ty.clone(),
+            order,
+            separator: call.separator.clone().unwrap_or_else(|| bytes::Bytes::from_static(b",")),
+            limit,
+        };
+        let existing = self.blocks.last().and_then(|b| b.aggregate_slot);
+        let slot = match existing {
+            Some(slot) => slot,
+            None => self.new_slot(),
+        };
+        let Some(block) = self.blocks.last_mut() else { return Err(SqlError::invalid_group_func_use()) };
+        block.aggregate_slot = Some(slot);
+        block.aggregates.push(spec);
+        let column = (block.aggregates.len() - 1) as u16;
+        Ok(Expr { kind: Kind::Column { slot, column, utc: false }, ty })
+    }
+
+    fn set_in_aggregate(&mut self, inside: bool) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.in_aggregate = inside;
+        }
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn aggregate_operands(&mut self, call: &ast::Aggregate) -> SqlResult<(Vec<Expr>, Vec<(Expr, bool)>)> {
+        let mut args = Vec::with_capacity(call.args.len());
+        for arg in &call.args {
+            args.push(self.expr(arg)?);
+        }
+        let mut order = Vec::with_capacity(call.order_by.len());
+        for item in &call.order_by {
+            order.push((self.expr(&item.expr)?, item.descending));
+        }
+        Ok((args, order))
+    }
+
+    pub(super) fn case(&mut self, case: &ast::Case) -> SqlResult<Expr> {
+        let operand = case.operand.as_ref().map(|e| self.expr(e)).transpose()?;
+        let mut whens = Vec::with_capacity(case.whens.len());
+        let mut ty: Option<ExprType> = None;
+        for (condition, result) in &case.whens {
+            let condition = self.expr(condition)?;
+            let condition = match &operand {
+                Some(operand) => self.compare(CompareOp::Eq, operand.clone(), condition)?,
+                None => condition,
+            };
+            let result = self.expr(result)?;
+            ty = Some(match ty {
+                None => result.ty.clone(),
+                Some(before) => unify(&before, &result.ty, "case")?,
+            });
+            whens.push((condition, result));
+        }
+        let otherwise = case.otherwise.as_ref().map(|e| self.expr(e)).transpose()?;
+        let mut ty = ty.unwrap_or_else(ExprType::null);
+        match &otherwise {
+            Some(e) => ty = unify(&ty, &e.ty, "case")?,
+            None => ty.nullable = true,
+        }
+        let otherwise = otherwise.map(Box::new);
+        Ok(self.fold(Expr { kind: Kind::Case { whens: whens.into(), otherwise }, ty }))
+    }
+
+    pub(super) fn cast(&mut self, operand: &ast::Expr, target: &CastType) -> SqlResult<Expr> {
+        let e = self.expr(operand)?;
+        let nullable = e.ty.nullable;
+        let collation = self.collation();
+        let string = |kind, length: Option<u32>, collation: u16| -> ExprType {
+            match length {
+                Some(length) => ExprType {
+                    column: column_type(kind, false, length, 0, collation),
+                    nullable: true,
+                    coercibility: Coercibility::Implicit,
+                },
+                None => ExprType::varchar(e.ty.display_length(), collation).coercible(Coercibility::Implicit),
+            }
+        };
+        let ty = match target {
+            CastType::Signed => ExprType::bigint(),
+            CastType::Unsigned => ExprType::ubigint(),
+            CastType::Binary(length) => string(ColumnKind::Binary, *length, BINARY),
+            CastType::Char { length, charset } => {
+                let collation = match charset {
+                    Some(name) => charset_by_name(name)?,
+                    None => collation,
+                };
+                let kind = if collation == BINARY { ColumnKind::Binary } else { ColumnKind::Char };
+                string(kind, *length, collation)
+            }
+            CastType::NChar(length) => string(ColumnKind::Char, *length, 33),
+            CastType::Date => ExprType::date().nullable(true),
+            CastType::Time(decimals) => ExprType::time(*decimals).nullable(true),
+            CastType::DateTime(decimals) => ExprType::datetime(*decimals).nullable(true),
+            CastType::Decimal { precision, scale } => {
+                if scale > precision {
+                    return Err(SqlError::m_bigger_than_d(""));
+                }
+                ExprType::decimal(u32::from(*precision), *scale)
+            }
+            CastType::Float(_) => {
+                let mut ty = ExprType::double();
+                ty.column.kind = ColumnKind::Float;
+                ty.column.length = 12;
+                ty
+            }
+            CastType::Double => ExprType::double(),
+            CastType::Year => {
+                let mut ty = ExprType::int(4).nullable(true);
+                ty.column.kind = ColumnKind::Year;
+                ty.column.unsigned = true;
+                ty
+            }
+            CastType::Json => ExprType::json().nullable(true),
+        };
+        let nullable = nullable || ty.nullable;
+        let ty = ty.nullable(nullable);
+        Ok(self.fold(Expr { kind: Kind::Cast(Box::new(e)), ty }))
+    }
+
+    pub(super) fn convert_using(&mut self, operand: &ast::Expr, charset: &str) -> SqlResult<Expr> {
+        let e = self.expr(operand)?;
+        let collation = charset_by_name(charset)?;
+        if collation == BINARY {
+            return Ok(binary_string(e));
+        }
+        let e = as_text(e);
+        let mut ty = ExprType::varchar(e.ty.display_length(), collation).nullable(true);
+        ty.coercibility = Coercibility::Implicit;
+        Ok(self.fold(Expr { kind: Kind::Transcode(Box::new(e)), ty }))
+    }
+
+    pub(super) fn collate(&mut self, operand: &ast::Expr, name: &str) -> SqlResult<Expr> {
+        let collation = collation::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))?;
+        let e = as_text(self.expr(operand)?);
+        let of = e.ty.column.collation;
+        if charset::charset_name(of) != collation.charset.name() && !matches!(e.kind, Kind::Text(_)) {
+            return Err(SqlError::new(
+                1253,
+                b"42000",
+                format!(
+                    "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                    collation.name,
+                    charset::charset_name(of)
+                ),
+            ));
+        }
+        let mut ty = e.ty.clone();
+        ty.column.collation = collation.id;
+        ty.coercibility = Coercibility::Explicit;
+        Ok(Expr { kind: Kind::Retype(Box::new(e)), ty })
+    }
+
+    pub(super) fn extract(&mut self, unit: omnibus_value::temporal::IntervalUnit, e: Expr) -> Expr {
+        let ty = ExprType::bigint().nullable(true);
+        self.fold(Expr { kind: Kind::Extract(unit, Box::new(e)), ty })
+    }
+
+    pub(super) fn date_arith(
+        &mut self,
+        date: &ast::Expr,
+        value: &ast::Expr,
+        unit: ast::IntervalUnit,
+        subtract: bool,
+    ) -> SqlResult<Expr> {
+        let (date, value) = (self.expr(date)?, number_literal(self.expr(value)?));
+        let unit = interval::unit(unit);
+        let mut ty = interval::date_arith_type(&date, &value, unit);
+        if ty.family() == Family::String {
+            ty.column.collation = self.collation();
+        }
+        if self.params.is_none() && matches!(date.kind, Kind::Param(_)) {
+            self.untyped_params = true;
+        }
+        let args = Box::new([date, value]);
+        Ok(self.fold(Expr { kind: Kind::DateArith { args, unit, subtract }, ty }))
+    }
+
+    pub(super) fn trim(&mut self, trim: &ast::Trim) -> SqlResult<Expr> {
+        let mut args = vec![self.expr(&trim.from)?];
+        if let Some(what) = &trim.what {
+            args.push(self.expr(what)?);
+        }
+        let name = match trim.side {
+            ast::TrimSide::Both => "TRIM",
+            ast::TrimSide::Leading => "LTRIM",
+            ast::TrimSide::Trailing => "RTRIM",
+        };
+        self.call_function(name, args)
+    }
+
+    /// `VALUES(col)`: the row that INSERT wanted to insert, which is the table aliased `VALUES`
+    /// in the scope that INSERT opens; NULL anywhere else.
+    pub(super) fn values_of(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
+        let values = self
+            .blocks
+            .iter()
+            .flat_map(|block| &block.scope.tables)
+            .find(|table| table.is_values_row())
+            .cloned();
+        match values {
+            Some(table) => match table.find(&column.name) {
+                Some(at) => Ok(table.expr(at)),
+                None => Err(SqlError::bad_field(&*column.name, "field list")),
+            },
+            None => {
+                self.column(column)?;
+                Ok(Expr::null())
+            }
+        }
+    }
+
+    pub(super) fn default_of(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
+        let e = self.column(column)?;
+        let Kind::Column { slot, column: at, .. } = &e.kind else {
+            return Err(SqlError::no_default_for_field(&*column.name));
+        };
+        let table = match self.slots.get(usize::from(*slot)) {
+            Some(Some(table)) => table.clone(),
+            _ => return Err(SqlError::no_default_for_field(&*column.name)),
+        };
+        let Source::Table(stored) = &table.source else {
+            return Err(SqlError::no_default_for_field(&*column.name));
+        };
+        match &stored.columns()[usize::from(*at)].default {
+            ColumnDefault::Value(value) => Ok(Expr::constant(value.clone(), e.ty.nullable(true))),
+            ColumnDefault::CurrentTimestamp => self.call_function("NOW", Vec::new()),
+            _ => Err(SqlError::no_default_for_field(&*column.name)),
+        }
+    }
+
+    fn subquery(
+        &mut self,
+        query: &ast::Query,
+        kind: SubqueryKind,
+        operands: Vec<Expr>,
+        ty: Option<ExprType>,
+    ) -> SqlResult<Expr> {
+        let (plan, outer) = crate::select::bind::subquery(self, query)?;
+        let wanted = operands.len().max(1);
+        if !matches!(kind, SubqueryKind::Exists { .. }) && plan.types.len() != wanted {
+            return Err(SqlError::operand_columns(wanted));
+        }
+        let ty = ty.unwrap_or_else(|| plan.types[0].clone().nullable(true));
+        let id = self.subqueries;
+        self.subqueries += 1;
+        let subquery = Subquery { id, plan: Arc::new(plan), kind, operands, outer_slots: outer };
+        Ok(Expr { kind: Kind::Subquery(Box::new(subquery)), ty })
+    }
+
+    pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> SqlResult<Expr> {
+        self.subquery(query, SubqueryKind::Scalar, Vec::new(), None)
+    }
+
+    pub(super) fn exists(&mut self, query: &ast::Query) -> SqlResult<Expr> {
+        self.subquery(query, SubqueryKind::Exists, Vec::new(), Some(ExprType::boolean()))
+    }
+
+    fn row_members(&mut self, operand: &ast::Expr) -> SqlResult<Vec<Expr>> {
+        let e = self.expr_or_row(operand)?;
+        Ok(match e.kind {
+            Kind::Row(members) => members.into_vec(),
+            _ => vec![e],
+        })
+    }
+
+    pub(super) fn in_subquery(&mut self, operand: &ast::Expr, query: &ast::Query, negated: bool) -> SqlResult<Expr> {
+        let operands = self.row_members(operand)?;
+        let ty = ExprType::boolean().nullable(true);
+        self.subquery(query, SubqueryKind::In { negated }, operands, Some(ty))
+    }
+
+    pub(super) fn quantified(
+        &mut self,
+        op: BinaryOp,
+        quantifier: Quantifier,
+        left: &ast::Expr,
+        query: &ast::Query,
+    ) -> SqlResult<Expr> {
+        let operands = self.row_members(left)?;
+        let ty = ExprType::boolean().nullable(true);
+        let kind = match (comparison(op), quantifier) {
+            (CompareOp::Eq, Quantifier::Any) => SubqueryKind::In { negated: false },
+            (CompareOp::Ne, Quantifier::All) => SubqueryKind::In { negated: true },
+            (op, quantifier) => SubqueryKind::Quantified { op, all: quantifier == Quantifier::All },
+        };
+        self.subquery(query, kind, operands, Some(ty))
+    }
+}
+
+/// The default collation of a character set.
+fn charset_by_name(name: &str) -> SqlResult<u16> {
+    collation::Charset::by_name(name)
+        .map(|set| set.default_collation().id)
+        .ok_or_else(|| SqlError::unknown_character_set(name))
+}

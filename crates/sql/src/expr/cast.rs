@@ -1,0 +1,193 @@
+//! CAST, CONVERT, and the conversion of a branch's value to the common type of CASE, IF, UNION.
+
+use super::convert::{bytes_as_number, to_text};
+use super::exec::Exec;
+use super::node::{Expr, Kind};
+use super::types::{ExprType, Family};
+use super::{charset, json};
+use crate::error::{ExecResult, SqlError};
+use omnibus_value::temporal::{DateTime, year_from_number};
+use omnibus_value::{ColumnKind, ColumnType, Value};
+
+/// Evaluates CAST(e AS type).
+///
+/// # Errors
+/// As evaluation of the operand; JSON text that is none.
+pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = e.eval(cx)?;
+    if matches!(value, Value::Null) {
+        return Ok(Value::Null);
+    }
+    let target = &ty.column;
+    Ok(match ty.family() {
+        Family::Integer if target.kind == ColumnKind::Year => year(e, &value, cx),
+        Family::Integer => integer(e, &value, target.unsigned, cx),
+        Family::Decimal => decimal(e, &value, target, cx),
+        Family::Real => {
+            let n = e.to_f64(&value, cx);
+            if target.kind == ColumnKind::Float { Value::Float(n as f32) } else { Value::Double(n) }
+        }
+        Family::Date => e.to_datetime(&value, cx).map_or(Value::Null, |d| Value::Date(d.date())),
+        Family::DateTime => e
+            .to_datetime(&value, cx)
+            .and_then(|d| d.round(target.decimals))
+            .map_or(Value::Null, Value::DateTime),
+        Family::Time => match value {
+            Value::Time(t) => Value::Time(t.round(target.decimals)),
+            value => {
+                let constant = Expr::constant(value, e.ty.clone());
+                constant.eval_time(cx)?.map_or(Value::Null, |t| Value::Time(t.round(target.decimals)))
+            }
+        },
+        Family::Json => to_json(&value, &e.ty)?,
+        Family::String => string(e, &value, target, cx),
+    })
+}
+
+fn year(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Value {
+    match value {
+        Value::Year(y) => Value::Year(*y),
+        Value::Date(d) => Value::Year(d.year() as u16),
+        Value::DateTime(d) => Value::Year(d.date().year() as u16),
+        value => i64::try_from(e.to_int(value, cx))
+            .ok()
+            .and_then(|n| year_from_number(n).ok())
+            .map_or(Value::Null, Value::Year),
+    }
+}
+
+fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Exec<'_>) -> Value {
+    // A binary literal is a number by its bytes.
+    if let (Value::Bytes(bytes), Kind::Const(_)) = (value, &e.kind)
+        && e.ty.coercibility == super::types::Coercibility::Literal
+        && e.ty.column.kind == ColumnKind::Binary
+    {
+        let n = bytes_as_number(bytes);
+        return if unsigned { Value::UInt(n) } else { Value::Int(n as i64) };
+    }
+    let n = e.to_int(value, cx);
+    if unsigned {
+        if n < 0 && !matches!(value, Value::Decimal(_)) {
+            return Value::UInt(n as i64 as u64);
+        }
+        return Value::UInt(u64::try_from(n).unwrap_or(0));
+    }
+    match value {
+        // An unsigned value past BIGINT wraps, as MySQL's own CAST does.
+        Value::UInt(n) => Value::Int(*n as i64),
+        _ => Value::Int(n.clamp(i128::from(i64::MIN), i128::from(u64::MAX)) as i64),
+    }
+}
+
+fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Value {
+    let d = e.to_decimal(value, cx);
+    Value::Decimal(match d.fit(target.length as u8, target.decimals) {
+        Ok((fitted, _)) => fitted,
+        Err(clipped) => {
+            let mut text = Vec::new();
+            d.write_text(&mut text);
+            let text = String::from_utf8_lossy(&text).into_owned();
+            cx.warn(SqlError::new(1264, b"22003", format!("Out of range value for column '{text}' at row 1")));
+            clipped
+        }
+    })
+}
+
+fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Value {
+    let text = e.to_str(value);
+    let text = if e.ty.family() == Family::String && e.ty.column.collation != target.collation {
+        charset::convert(&text, e.ty.column.collation, target.collation)
+    } else {
+        text
+    };
+    // CHAR without a length keeps everything; its type says how long that may be.
+    let fixed = matches!(target.kind, ColumnKind::Char | ColumnKind::Binary);
+    let length = target.length as usize;
+    if !fixed {
+        return Value::Bytes(text);
+    }
+    let count = charset::char_count(&text, target.collation);
+    if count > length {
+        let kind = if target.kind == ColumnKind::Binary { "BINARY" } else { "CHAR" };
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        cx.warn(SqlError::truncated_wrong_value(format!("{kind}({length})"), shown));
+        return Value::Bytes(charset::slice_chars(&text, 0, length, target.collation));
+    }
+    if target.kind == ColumnKind::Binary && count < length {
+        let mut padded = text.to_vec();
+        padded.resize(length, 0);
+        return Value::Bytes(padded.into());
+    }
+    Value::Bytes(text)
+}
+
+/// A value as a JSON document: text is parsed, everything else converted.
+///
+/// # Errors
+/// 3140 for text that is not JSON.
+pub fn to_json(value: &Value, ty: &ExprType) -> ExecResult<Value> {
+    Ok(match value {
+        Value::Json(_) | Value::Null => value.clone(),
+        Value::Bytes(text) => {
+            let parsed = omnibus_value::json::Json::parse(text).map_err(|error| match error {
+                omnibus_value::json::JsonError::Syntax { message, offset } => {
+                    SqlError::new(3141, b"22032", format!(
+                        "Invalid JSON text in argument 1 to function cast_as_json: \"{message}\" at position {offset}."
+                    ))
+                }
+                other => SqlError::new(3140, b"22032", other.to_string()),
+            })?;
+            json::to_value(&parsed)
+        }
+        Value::Enum(_) | Value::Set(_) => {
+            let text = to_text(value, &ty.column);
+            json::to_value(&json::from_value(&Value::Bytes(text)))
+        }
+        value => json::to_value(&json::from_value(value)),
+    })
+}
+
+/// Evaluates a branch of CASE, IF, COALESCE and the like as the common type.
+///
+/// # Errors
+/// As evaluation of the branch.
+pub fn to_common(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = e.eval(cx)?;
+    Ok(fit_common(e, value, ty, cx))
+}
+
+/// A value of `e` as the common type `ty`.
+pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> Value {
+    match (ty.family(), &value) {
+        (_, Value::Null) => Value::Null,
+        (Family::String, Value::Bytes(text)) if e.ty.column.collation != ty.column.collation => {
+            Value::Bytes(charset::convert(text, e.ty.column.collation, ty.column.collation))
+        }
+        (Family::String, Value::Bytes(_)) => value,
+        (Family::String, Value::Enum(_) | Value::Set(_)) if e.ty.column == ty.column => value,
+        (Family::String, value) => Value::Bytes(e.to_str(value)),
+        (Family::Decimal, value) => Value::Decimal(e.to_decimal(value, cx).rescale(ty.column.decimals)),
+        (Family::Real, Value::Float(_) | Value::Double(_)) if ty.column.kind == e.ty.column.kind => value,
+        (Family::Real, value) => {
+            let n = e.to_f64(value, cx);
+            Value::Double(n)
+        }
+        (Family::Integer, Value::Int(n)) if ty.column.unsigned => Value::UInt(*n as u64),
+        (Family::Integer, Value::UInt(n)) if !ty.column.unsigned => Value::Int(*n as i64),
+        (Family::DateTime, Value::Date(d)) => Value::DateTime(DateTime::from(*d)),
+        (Family::DateTime, Value::Time(_)) => e.to_datetime(&value, cx).map_or(Value::Null, Value::DateTime),
+        _ => value,
+    }
+}
+
+/// Evaluates CONVERT(e USING charset) and implicit changes of character set.
+///
+/// # Errors
+/// As evaluation of the operand.
+pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(text) = e.eval_str(cx)? else { return Ok(Value::Null) };
+    if e.ty.family() != Family::String {
+        return Ok(Value::Bytes(text));
+    }
+    Ok(Value::Bytes(charset::convert(&text, e.ty.column.collation, ty.column.collation)))
+}

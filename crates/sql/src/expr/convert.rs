@@ -1,0 +1,353 @@
+//! Implicit conversions of values: to text, integer, double, decimal, date, truth. On an `Expr`,
+//! because text of an ENUM or a TIME(3) needs the type; what is lost is remarked as a warning.
+//!
+//! Explicit ones (CAST, storing into a column) are in `cast` and `omnibus_value`.
+
+use super::exec::Exec;
+use super::node::Expr;
+use crate::error::{ExecResult, SqlError};
+use bytes::Bytes;
+use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::{
+    Date, DateMode, DateTime, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
+};
+use omnibus_value::{ColumnKind, ColumnType, Value};
+
+/// A value's text; `decimals` for fractions of seconds.
+#[must_use]
+pub fn print(value: &Value, decimals: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    match value {
+        Value::Null => {}
+        Value::Int(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::UInt(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Float(n) => super::number_text::float(*n, &mut out),
+        Value::Double(n) => super::number_text::double(*n, decimals, &mut out),
+        Value::Decimal(d) => d.write_text(&mut out),
+        Value::Bytes(bytes) => out.extend_from_slice(bytes),
+        Value::Date(d) => d.write_text(&mut out),
+        Value::DateTime(d) => d.write_text(decimals.min(6), &mut out),
+        Value::Time(t) => t.write_text(decimals.min(6), &mut out),
+        Value::Year(y) => out.extend_from_slice(format!("{y:04}").as_bytes()),
+        Value::Bit(n) => {
+            let bytes = n.to_be_bytes();
+            let skip = bytes.iter().take(7).take_while(|b| **b == 0).count();
+            out.extend_from_slice(&bytes[skip..]);
+        }
+        Value::Enum(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Set(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Json(json) => super::json::print(json, &mut out),
+    }
+    out
+}
+
+/// A value's text as its type prints it. NULL prints as nothing.
+#[must_use]
+pub fn to_text(value: &Value, ty: &ColumnType) -> Bytes {
+    match value {
+        Value::Bytes(bytes) => bytes.clone(),
+        Value::Enum(n) => match usize::from(*n).checked_sub(1).and_then(|i| ty.labels.get(i)) {
+            Some(label) => label.clone(),
+            None => Bytes::new(),
+        },
+        Value::Set(bits) => {
+            let members: Vec<&[u8]> = ty
+                .labels
+                .iter()
+                .take(64)
+                .enumerate()
+                .filter(|(i, _)| bits >> i & 1 == 1)
+                .map(|(_, label)| &label[..])
+                .collect();
+            members.join(&b',').into()
+        }
+        Value::Bit(n) if ty.kind == ColumnKind::Bit => {
+            let width = (ty.length.clamp(1, 64) as usize).div_ceil(8);
+            Bytes::copy_from_slice(&n.to_be_bytes()[8 - width..])
+        }
+        Value::Int(n) if ty.zerofill => zerofill(&n.to_string(), ty.length),
+        Value::UInt(n) if ty.zerofill => zerofill(&n.to_string(), ty.length),
+        value => print(value, ty.decimals).into(),
+    }
+}
+
+fn zerofill(digits: &str, width: u32) -> Bytes {
+    let width = width.min(255) as usize;
+    format!("{digits:0>width$}").into()
+}
+
+/// The number at the start of a text, and whether something else than a number is there.
+#[must_use]
+pub fn text_to_f64(text: &[u8]) -> (f64, bool) {
+    let text = text.trim_ascii_start();
+    let mut end = 0;
+    let (mut digits, mut point) = (false, false);
+    while let Some(&byte) = text.get(end) {
+        match byte {
+            b'+' | b'-' if end == 0 => {}
+            b'0'..=b'9' => digits = true,
+            b'.' if !point => point = true,
+            _ => break,
+        }
+        end += 1;
+    }
+    if !digits {
+        return (0.0, true);
+    }
+    end += exponent(&text[end..]);
+    let number = std::str::from_utf8(&text[..end]).ok().and_then(|t| t.parse().ok()).unwrap_or(0.0);
+    let number: f64 = if f64::is_infinite(number) { f64::MAX.copysign(number) } else { number };
+    (number, !text[end..].trim_ascii_end().is_empty())
+}
+
+/// Length of an exponent at the start of `text`, if there is a whole one.
+fn exponent(text: &[u8]) -> usize {
+    if !matches!(text.first(), Some(b'e' | b'E')) {
+        return 0;
+    }
+    let sign = usize::from(matches!(text.get(1), Some(b'+' | b'-')));
+    let digits = text[1 + sign..].iter().take_while(|b| b.is_ascii_digit()).count();
+    if digits == 0 { 0 } else { 1 + sign + digits }
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(128)]).into_owned()
+}
+
+/// The unsigned number that the bytes of a binary literal are in a numeric context.
+#[must_use]
+pub fn bytes_as_number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().take(8).rev().fold(0, |n, b| n << 8 | u64::from(*b))
+}
+
+fn clip(number: f64) -> i128 {
+    number.round().clamp(i64::MIN as f64, u64::MAX as f64) as i128
+}
+
+impl Expr {
+    /// A value of this expression as text.
+    #[must_use]
+    pub fn to_str(&self, value: &Value) -> Bytes {
+        to_text(value, &self.ty.column)
+    }
+
+    /// Evaluates to text; `None` is NULL.
+    ///
+    /// # Errors
+    /// As `eval`.
+    pub fn eval_str(&self, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+        Ok(match self.eval(cx)? {
+            Value::Null => None,
+            Value::Bytes(bytes) => Some(bytes),
+            value => Some(self.to_str(&value)),
+        })
+    }
+
+    /// A value as an integer wide enough for BIGINT of either sign, rounded; text by its numeric
+    /// prefix, with a warning if there is more.
+    #[must_use]
+    pub fn to_int(&self, value: &Value, cx: &mut Exec<'_>) -> i128 {
+        match value {
+            Value::Int(n) => i128::from(*n),
+            Value::UInt(n) | Value::Bit(n) | Value::Set(n) => i128::from(*n),
+            Value::Year(n) | Value::Enum(n) => i128::from(*n),
+            Value::Float(n) => clip(f64::from(*n)),
+            Value::Double(n) => clip(*n),
+            Value::Decimal(d) if d.is_negative() => i128::from(d.to_i64().unwrap_or_else(|clipped| clipped)),
+            Value::Decimal(d) => i128::from(d.to_u64().unwrap_or_else(|clipped| clipped)),
+            Value::Date(d) => i128::from(d.to_number()),
+            Value::DateTime(d) => i128::from(d.round(0).unwrap_or(*d).to_number()),
+            Value::Time(t) => i128::from(t.round(0).to_number()),
+            Value::Bytes(text) => {
+                let parsed = Decimal::parse(text);
+                if parsed.empty || parsed.truncated {
+                    cx.warn(SqlError::truncated_wrong_value("INTEGER", lossy(text)));
+                }
+                let d = parsed.value;
+                if d.is_negative() {
+                    i128::from(d.to_i64().unwrap_or_else(|clipped| clipped))
+                } else {
+                    i128::from(d.to_u64().unwrap_or_else(|clipped| clipped))
+                }
+            }
+            Value::Json(json) => clip(super::json::to_f64(json)),
+            Value::Null => 0,
+        }
+    }
+
+    /// Evaluates to an integer.
+    ///
+    /// # Errors
+    /// As `eval`.
+    pub fn eval_int(&self, cx: &mut Exec<'_>) -> ExecResult<Option<i128>> {
+        Ok(match self.eval(cx)? {
+            Value::Null => None,
+            value => Some(self.to_int(&value, cx)),
+        })
+    }
+
+    /// A value as a double.
+    #[must_use]
+    pub fn to_f64(&self, value: &Value, cx: &mut Exec<'_>) -> f64 {
+        match value {
+            Value::Bytes(text) => {
+                let (number, truncated) = text_to_f64(text);
+                if truncated {
+                    cx.warn(SqlError::truncated_wrong_value("DOUBLE", lossy(text)));
+                }
+                number
+            }
+            Value::Json(json) => super::json::to_f64(json),
+            value => super::compare::as_f64(value),
+        }
+    }
+
+    /// Evaluates to a double.
+    ///
+    /// # Errors
+    /// As `eval`.
+    pub fn eval_f64(&self, cx: &mut Exec<'_>) -> ExecResult<Option<f64>> {
+        Ok(match self.eval(cx)? {
+            Value::Null => None,
+            value => Some(self.to_f64(&value, cx)),
+        })
+    }
+
+    /// A value as a decimal.
+    #[must_use]
+    pub fn to_decimal(&self, value: &Value, cx: &mut Exec<'_>) -> Decimal {
+        match value {
+            Value::Decimal(d) => *d,
+            Value::Float(n) => Decimal::from_f64(f64::from(*n)).unwrap_or_default(),
+            Value::Double(n) => Decimal::from_f64(*n)
+                .unwrap_or_else(|overflow| Decimal::max_value(65, 0, overflow.negative)),
+            Value::Bytes(text) => {
+                let parsed = Decimal::parse(text);
+                if parsed.empty || parsed.truncated {
+                    cx.warn(SqlError::truncated_wrong_value("DECIMAL", lossy(text)));
+                }
+                parsed.value
+            }
+            Value::DateTime(d) => {
+                let micros = i128::from(d.to_number()) * 1_000_000 + i128::from(d.micros());
+                Decimal::from_i128(micros, 6).rescale(self.ty.column.decimals.min(6))
+            }
+            Value::Time(t) => {
+                let micros = if t.is_negative() { -i128::from(t.micros()) } else { i128::from(t.micros()) };
+                Decimal::from_i128(i128::from(t.to_number()) * 1_000_000 + micros, 6)
+                    .rescale(self.ty.column.decimals.min(6))
+            }
+            Value::Json(json) => Decimal::from_f64(super::json::to_f64(json)).unwrap_or_default(),
+            value => Decimal::from_i128(self.to_int(value, cx), 0),
+        }
+    }
+
+    /// A value's truth; `None` for NULL.
+    #[must_use]
+    pub fn to_bool(&self, value: &Value, cx: &mut Exec<'_>) -> Option<bool> {
+        match value {
+            Value::Null => None,
+            Value::Int(n) => Some(*n != 0),
+            Value::UInt(n) => Some(*n != 0),
+            Value::Decimal(d) => Some(!d.is_zero()),
+            value => Some(self.to_f64(value, cx) != 0.0),
+        }
+    }
+
+    /// A value as date and time; `None` if it is none (with a warning) or NULL. A TIME is taken on
+    /// the current day.
+    #[must_use]
+    pub fn to_datetime(&self, value: &Value, cx: &mut Exec<'_>) -> Option<DateTime> {
+        match value {
+            Value::Null => None,
+            Value::Date(d) => Some(DateTime::from(*d)),
+            Value::DateTime(d) => Some(*d),
+            Value::Time(t) => DateTime::from(cx.now().date()).add_time(*t),
+            Value::Bytes(text) => match parse_datetime(text, 6, DateMode::RELAXED) {
+                Ok(parsed) => {
+                    if parsed.truncated {
+                        cx.warn(SqlError::truncated_wrong_value("datetime", lossy(text)));
+                    }
+                    Some(match parsed.offset {
+                        Some(offset) => shift(parsed.value, cx.zone().seconds - offset),
+                        None => parsed.value,
+                    })
+                }
+                Err(_) => bad_datetime(&lossy(text), cx),
+            },
+            value => {
+                let number = self.to_int(value, cx);
+                let parsed = i64::try_from(number).ok().and_then(|n| datetime_from_number(n, DateMode::RELAXED).ok());
+                match parsed {
+                    Some((at, _)) => Some(at),
+                    None => bad_datetime(&number.to_string(), cx),
+                }
+            }
+        }
+    }
+
+    /// Evaluates to date and time.
+    ///
+    /// # Errors
+    /// As `eval`.
+    pub fn eval_datetime(&self, cx: &mut Exec<'_>) -> ExecResult<Option<DateTime>> {
+        let value = self.eval(cx)?;
+        Ok(self.to_datetime(&value, cx))
+    }
+
+    /// Evaluates to a date.
+    ///
+    /// # Errors
+    /// As `eval`.
+    pub fn eval_date(&self, cx: &mut Exec<'_>) -> ExecResult<Option<Date>> {
+        Ok(self.eval_datetime(cx)?.map(DateTime::date))
+    }
+
+    /// Evaluates to a time; the time part of a date and time.
+    ///
+    /// # Errors
+    /// As `eval`.
+    pub fn eval_time(&self, cx: &mut Exec<'_>) -> ExecResult<Option<Time>> {
+        Ok(match self.eval(cx)? {
+            Value::Null => None,
+            Value::Time(t) => Some(t),
+            Value::DateTime(d) => Some(d.time()),
+            Value::Date(_) => Some(Time::ZERO),
+            Value::Bytes(text) => match parse_time(&text, 6) {
+                Ok(parsed) => {
+                    if parsed.truncated {
+                        cx.warn(SqlError::truncated_wrong_value("time", lossy(&text)));
+                    }
+                    Some(parsed.value)
+                }
+                Err(omnibus_value::temporal::TemporalError::OutOfRange { negative }) => {
+                    cx.warn(SqlError::truncated_wrong_value("time", lossy(&text)));
+                    Some(Time::from_micros_clipped(if negative { i64::MIN } else { i64::MAX }))
+                }
+                Err(_) => {
+                    cx.warn(SqlError::truncated_wrong_value("time", lossy(&text)));
+                    None
+                }
+            },
+            value => {
+                let decimal = self.to_decimal(&value, cx);
+                let whole = decimal.truncate(0).to_i64().unwrap_or_else(|clipped| clipped);
+                let micros = decimal.sub(&decimal.truncate(0)).map_or(0.0, |f| f.to_f64().abs() * 1e6);
+                time_from_number(whole, micros.round() as u32).ok()
+            }
+        })
+    }
+}
+
+/// Seconds east added to fields.
+#[must_use]
+pub fn shift(at: DateTime, seconds: i32) -> DateTime {
+    at.to_micros()
+        .and_then(|us| DateTime::from_micros(us + i64::from(seconds) * 1_000_000))
+        .unwrap_or(at)
+}
+
+fn bad_datetime(text: &str, cx: &mut Exec<'_>) -> Option<DateTime> {
+    cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
+    None
+}

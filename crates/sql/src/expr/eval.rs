@@ -1,0 +1,240 @@
+//! Evaluation of compiled expressions over the frame of a running statement.
+//!
+//! Dynamic on the values' own tags: the same node serves whatever a parameter turns out to be. NULL
+//! and three-valued logic are handled here; what an operator computes is in `arith`, `compare`,
+//! `like`, `cast`. On the session's thread; no allocation for columns, constants and comparisons.
+
+use super::compare;
+use super::exec::Exec;
+use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
+use crate::error::ExecResult;
+use bytes::Bytes;
+use omnibus_value::Value;
+use std::cmp::Ordering;
+
+/// The three-valued truth of NOT, AND, OR.
+fn truth(value: Option<bool>) -> Value {
+    value.map_or(Value::Null, |b| Value::Int(i64::from(b)))
+}
+
+impl Expr {
+    /// The value for the rows now in the frame.
+    ///
+    /// # Errors
+    /// What MySQL would report, or an interrupt from a subquery's storage.
+    pub fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+        match &self.kind {
+            Kind::Const(value) => Ok(value.clone()),
+            Kind::Column { slot, column, utc } => cx.column(*slot, *column, *utc),
+            Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
+            Kind::Compare(..)
+            | Kind::And(_)
+            | Kind::Or(_)
+            | Kind::Xor(_)
+            | Kind::Not(_)
+            | Kind::Is { .. }
+            | Kind::In { .. }
+            | Kind::Between { .. }
+            | Kind::Like(_)
+            | Kind::Regexp(_) => Ok(truth(self.eval_bool(cx)?)),
+            Kind::Arith(op, pair) => super::arith::binary(*op, &pair[0], &pair[1], &self.ty, cx),
+            Kind::Negate(e) => super::arith::negate(e, &self.ty, cx),
+            Kind::Bits(op, pair) => bits(*op, pair, cx),
+            Kind::BitNot(e) => Ok(e.eval_int(cx)?.map_or(Value::Null, |n| Value::UInt(!(n as u64)))),
+            Kind::Call(def, args) => (def.eval)(args, &self.ty, cx),
+            Kind::Case { whens, otherwise } => self.case(whens, otherwise.as_deref(), cx),
+            Kind::Cast(e) => super::cast::cast(e, &self.ty, cx),
+            Kind::Text(e) => Ok(e.eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
+            Kind::Transcode(e) => super::cast::transcode(e, &self.ty, cx),
+            Kind::Retype(e) => e.eval(cx),
+            Kind::UserVariable(name) => {
+                Ok(cx.session.user_variables.get(&**name).map_or(Value::Null, |(value, _)| value.clone()))
+            }
+            Kind::Assign(pair) => assign(&pair.0, &pair.1, cx),
+            Kind::SystemVariable(variable) => {
+                let (value, _) = super::sysvar::read(cx.session, variable.0, &variable.1)?;
+                Ok(value)
+            }
+            Kind::DateArith { args, unit, subtract } => {
+                super::interval::date_arith(args, *unit, *subtract, &self.ty, cx)
+            }
+            Kind::Extract(unit, e) => super::interval::extract(*unit, e, cx),
+            Kind::Unit(_) => Ok(Value::Null),
+            Kind::Row(_) => Err(crate::error::SqlError::operand_columns(1).into()),
+            Kind::Subquery(subquery) => subquery.eval(cx),
+            Kind::ServerCall(name, args) => server_call(name, args, cx),
+        }
+    }
+
+    /// The truth value: NULL, false or true. Numbers are true when not zero.
+    ///
+    /// # Errors
+    /// As `eval`.
+    pub fn eval_bool(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+        match &self.kind {
+            Kind::Compare(op, collation, pair) => compare(*op, *collation, pair, cx),
+            Kind::And(list) => and(list, cx),
+            Kind::Or(list) => or(list, cx),
+            Kind::Xor(pair) => {
+                let Some(a) = pair[0].eval_bool(cx)? else { return Ok(None) };
+                Ok(pair[1].eval_bool(cx)?.map(|b| a ^ b))
+            }
+            Kind::Not(e) => Ok(e.eval_bool(cx)?.map(|b| !b)),
+            Kind::Is { expr, what, negated } => {
+                let holds = match what {
+                    IsKind::Null => matches!(expr.eval(cx)?, Value::Null),
+                    IsKind::True => expr.eval_bool(cx)? == Some(true),
+                    IsKind::False => expr.eval_bool(cx)? == Some(false),
+                };
+                Ok(Some(holds != *negated))
+            }
+            Kind::In { args, collation, negated } => {
+                let found = is_in(&args[0], &args[1..], *collation, cx)?;
+                Ok(found.map(|f| f != *negated))
+            }
+            Kind::Between { args, collation, negated } => {
+                let found = between(args, *collation, cx)?;
+                Ok(found.map(|f| f != *negated))
+            }
+            Kind::Like(like) => like.matches(cx),
+            Kind::Regexp(regexp) => regexp.matches(cx),
+            _ => {
+                let value = self.eval(cx)?;
+                Ok(self.to_bool(&value, cx))
+            }
+        }
+    }
+
+    fn case(
+        &self,
+        whens: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<Value> {
+        for (condition, result) in whens {
+            if condition.eval_bool(cx)? == Some(true) {
+                return super::cast::to_common(result, &self.ty, cx);
+            }
+        }
+        match otherwise {
+            Some(result) => super::cast::to_common(result, &self.ty, cx),
+            None => Ok(Value::Null),
+        }
+    }
+}
+
+fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    let left = pair[0].eval(cx)?;
+    if op == CompareOp::NullSafeEq {
+        let right = pair[1].eval(cx)?;
+        return Ok(Some(match (&left, &right) {
+            (Value::Null, Value::Null) => true,
+            (Value::Null, _) | (_, Value::Null) => false,
+            _ => compare::values(&left, &right, collation).is_some_and(Ordering::is_eq),
+        }));
+    }
+    if matches!(left, Value::Null) {
+        return Ok(None);
+    }
+    let right = pair[1].eval(cx)?;
+    Ok(compare::values(&left, &right, collation).map(|order| op.accepts(order)))
+}
+
+fn and(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    let mut result = Some(true);
+    for e in list {
+        match e.eval_bool(cx)? {
+            Some(false) => return Ok(Some(false)),
+            Some(true) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn or(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    let mut result = Some(false);
+    for e in list {
+        match e.eval_bool(cx)? {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    let value = operand.eval(cx)?;
+    if matches!(value, Value::Null) {
+        return Ok(None);
+    }
+    let mut unknown = false;
+    for member in list {
+        let member = match &member.kind {
+            Kind::Const(constant) => compare::values(&value, constant, collation),
+            _ => compare::values(&value, &member.eval(cx)?, collation),
+        };
+        match member {
+            Some(Ordering::Equal) => return Ok(Some(true)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}
+
+fn between(args: &[Expr; 3], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    let value = args[0].eval(cx)?;
+    if matches!(value, Value::Null) {
+        return Ok(None);
+    }
+    let low = compare::values(&value, &args[1].eval(cx)?, collation).map(Ordering::is_ge);
+    if low == Some(false) {
+        return Ok(Some(false));
+    }
+    let high = compare::values(&value, &args[2].eval(cx)?, collation).map(Ordering::is_le);
+    Ok(match (low, high) {
+        (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    })
+}
+
+fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(a) = pair[0].eval_int(cx)? else { return Ok(Value::Null) };
+    let Some(b) = pair[1].eval_int(cx)? else { return Ok(Value::Null) };
+    let (a, b) = (a as u64, b as u64);
+    let shift = u32::try_from(b).ok();
+    Ok(Value::UInt(match op {
+        BitOp::And => a & b,
+        BitOp::Or => a | b,
+        BitOp::Xor => a ^ b,
+        BitOp::ShiftLeft => shift.and_then(|s| a.checked_shl(s)).unwrap_or(0),
+        BitOp::ShiftRight => shift.and_then(|s| a.checked_shr(s)).unwrap_or(0),
+    }))
+}
+
+fn assign(name: &str, value: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let result = value.eval(cx)?;
+    let ty = value.ty.column.clone();
+    cx.session.user_variables.insert(name.to_owned(), (own(result.clone()), ty));
+    Ok(result)
+}
+
+/// A value that no longer holds on to a whole row image.
+#[must_use]
+pub fn own(value: Value) -> Value {
+    match value {
+        Value::Bytes(bytes) => Value::Bytes(Bytes::copy_from_slice(&bytes)),
+        other => other,
+    }
+}
+
+fn server_call(name: &str, args: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        values.push(arg.eval(cx)?);
+    }
+    super::sysvar::call(cx, name, &values)
+}

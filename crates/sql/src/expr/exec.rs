@@ -1,0 +1,149 @@
+//! The running statement as expressions see it: rows in their slots, parameters, session, storage.
+//!
+//! Every table instance of a statement, at any depth, has its own slot, given when the statement is
+//! bound; a correlated subquery simply reads the slots that the query around it has filled. One
+//! `Exec` per execution, on the session's thread.
+
+use crate::catalog::Table;
+use crate::error::{ExecResult, SqlError};
+use crate::select::storage::Storage;
+use crate::select::subquery::SubqueryState;
+use crate::session::SessionState;
+use bytes::Bytes;
+use omnibus_value::Value;
+use omnibus_value::temporal::{DateTime, FixedOffset};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The row now in a slot.
+#[derive(Clone, Debug, Default)]
+pub enum Row {
+    /// None yet.
+    #[default]
+    Unset,
+    /// All columns NULL (the missing side of an outer join).
+    Nulls,
+    /// A stored row image, decoded column by column on demand.
+    Image(Bytes),
+    /// Computed values.
+    Values(Rc<[Value]>),
+}
+
+/// A table instance's place in the frame.
+#[derive(Clone, Debug, Default)]
+pub struct Slot {
+    /// Decodes images; `None` for computed tables.
+    pub table: Option<Arc<Table>>,
+    /// The current row.
+    pub row: Row,
+}
+
+/// A running statement.
+pub struct Exec<'a> {
+    /// Session state: variables, settings, diagnostics.
+    pub session: &'a mut SessionState,
+    /// Rows.
+    pub storage: &'a mut dyn Storage,
+    /// Values of `?`.
+    pub params: &'a [Value],
+    /// Slots of all table instances.
+    pub frame: Vec<Slot>,
+    /// Caches of subqueries, by number.
+    pub subqueries: Vec<SubqueryState>,
+    /// Sequences of RAND(n), by the place of the call.
+    pub rand_seeds: HashMap<usize, (u64, u64)>,
+    /// Whether bad data in expressions is an error (a statement that writes, in strict mode)
+    /// rather than a warning.
+    pub strict: bool,
+}
+
+impl<'a> Exec<'a> {
+    /// A statement about to run; `slots` and `subqueries` as the binder counted them.
+    pub fn new(session: &'a mut SessionState, storage: &'a mut dyn Storage, params: &'a [Value]) -> Exec<'a> {
+        Exec { session, storage, params, frame: Vec::new(), subqueries: Vec::new(), rand_seeds: HashMap::new(), strict: false }
+    }
+
+    /// Makes room for the slots and subqueries that the binder counted.
+    pub fn reserve(&mut self, slots: usize, subqueries: usize) {
+        self.frame.resize_with(slots, Slot::default);
+        self.subqueries.resize_with(subqueries, SubqueryState::default);
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, condition: SqlError) {
+        self.session.diagnostics.warn(condition);
+    }
+
+    /// Bad data: an error in a strict write, else a warning.
+    ///
+    /// # Errors
+    /// The condition itself, if strict.
+    pub fn complain(&mut self, condition: SqlError) -> ExecResult<()> {
+        if self.strict {
+            return Err(condition.into());
+        }
+        self.warn(condition);
+        Ok(())
+    }
+
+    /// Division by zero, as sql_mode wants it treated.
+    ///
+    /// # Errors
+    /// 1365 in a strict write.
+    pub fn division_by_zero(&mut self) -> ExecResult<()> {
+        if self.session.settings.sql_mode & crate::api::sql_mode::ERROR_FOR_DIVISION_BY_ZERO == 0 {
+            return Ok(());
+        }
+        self.complain(SqlError::division_by_zero())
+    }
+
+    /// A column of the row in a slot.
+    ///
+    /// # Errors
+    /// The stored row is damaged.
+    #[inline]
+    pub fn column(&self, slot: u16, column: u16, utc: bool) -> ExecResult<Value> {
+        let slot = &self.frame[usize::from(slot)];
+        let value = match &slot.row {
+            Row::Image(image) => match &slot.table {
+                Some(table) => table.decode_column(image, usize::from(column))?,
+                None => Value::Null,
+            },
+            Row::Values(values) => values.get(usize::from(column)).cloned().unwrap_or(Value::Null),
+            Row::Nulls | Row::Unset => Value::Null,
+        };
+        if utc
+            && self.session.settings.time_zone_offset != 0
+            && let Value::DateTime(at) = value
+        {
+            return Ok(Value::DateTime(self.to_local(at)));
+        }
+        Ok(value)
+    }
+
+    /// The session's time zone.
+    #[must_use]
+    pub fn zone(&self) -> FixedOffset {
+        FixedOffset { seconds: self.session.settings.time_zone_offset }
+    }
+
+    /// UTC fields as the session sees them.
+    #[must_use]
+    pub fn to_local(&self, at: DateTime) -> DateTime {
+        at.utc_to_local(&self.zone()).unwrap_or(at)
+    }
+
+    /// The statement's start in the session's zone.
+    #[must_use]
+    pub fn now(&self) -> DateTime {
+        let local = self.session.now_us + i64::from(self.session.settings.time_zone_offset) * 1_000_000;
+        unix_us(local)
+    }
+}
+
+/// Fields of microseconds since 1970.
+#[must_use]
+pub fn unix_us(us: i64) -> DateTime {
+    DateTime::from_unix(us.div_euclid(1_000_000), us.rem_euclid(1_000_000) as u32).unwrap_or_default()
+}

@@ -1,0 +1,62 @@
+//! Bytes by which values are equal for GROUP BY, DISTINCT, UNION, IN and hash joins: two values
+//! write the same bytes exactly when they compare as equal under the collation.
+
+use super::charset;
+use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
+
+/// Appends a value's key. Each key says where it ends, so keys may follow one another.
+pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(0),
+        Value::Int(n) => integer(i128::from(*n), out),
+        Value::UInt(n) | Value::Bit(n) | Value::Set(n) => integer(i128::from(*n), out),
+        Value::Year(n) | Value::Enum(n) => integer(i128::from(*n), out),
+        Value::Decimal(d) => match d.to_i64() {
+            Ok(n) if Decimal::from_i128(i128::from(n), 0) == *d => integer(i128::from(n), out),
+            _ => {
+                out.push(2);
+                d.to_sort_key(out);
+            }
+        },
+        Value::Float(n) => real(f64::from(*n), out),
+        Value::Double(n) => real(*n, out),
+        Value::Bytes(text) => {
+            out.push(4);
+            charset::collation(collation).write_sort_key(text, out);
+        }
+        Value::Date(d) => {
+            out.push(5);
+            out.extend_from_slice(&omnibus_value::temporal::DateTime::from(*d).packed().to_be_bytes());
+        }
+        Value::DateTime(d) => {
+            out.push(5);
+            out.extend_from_slice(&d.packed().to_be_bytes());
+        }
+        Value::Time(t) => {
+            out.push(6);
+            out.extend_from_slice(&t.packed().to_be_bytes());
+        }
+        Value::Json(json) => {
+            out.push(7);
+            let mut text = Vec::new();
+            super::json::print(json, &mut text);
+            out.extend_from_slice(&(text.len() as u64).to_be_bytes());
+            out.extend_from_slice(&text);
+        }
+    }
+}
+
+fn integer(n: i128, out: &mut Vec<u8>) {
+    out.push(1);
+    out.extend_from_slice(&n.to_be_bytes());
+}
+
+fn real(n: f64, out: &mut Vec<u8>) {
+    // A whole double equals the integer of the same value.
+    if n.fract() == 0.0 && n.abs() < 1e18 {
+        return integer(n as i128, out);
+    }
+    out.push(3);
+    out.extend_from_slice(&(n + 0.0).to_bits().to_be_bytes());
+}

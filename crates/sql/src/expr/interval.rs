@@ -1,0 +1,203 @@
+//! `date ± INTERVAL n unit` and EXTRACT.
+
+use super::convert::print;
+use super::exec::Exec;
+use super::node::Expr;
+use super::types::{ExprType, Family};
+use crate::error::{ExecResult, SqlError};
+use omnibus_value::Value;
+use omnibus_value::temporal::{DateTime, Interval, IntervalUnit, Time};
+
+/// The amount of an INTERVAL; `None` for NULL or what is no amount.
+fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<Interval>> {
+    let value = e.eval(cx)?;
+    if matches!(value, Value::Null) {
+        return Ok(None);
+    }
+    if unit.is_compound() {
+        let text = e.to_str(&value);
+        return Ok(Interval::parse(&text, unit));
+    }
+    if unit == IntervalUnit::Second && !matches!(value, Value::Int(_) | Value::UInt(_)) {
+        let micros = e.to_decimal(&value, cx).to_f64() * 1e6;
+        if micros.abs() > 9e18 {
+            return Ok(None);
+        }
+        return Ok(Some(Interval::of_micros(micros.round() as i64)));
+    }
+    let n = match &value {
+        Value::Bytes(text) => i128::from(e.to_decimal(&Value::Bytes(text.clone()), cx).truncate(0).to_i64().unwrap_or(0)),
+        value => e.to_int(value, cx),
+    };
+    Ok(i64::try_from(n).ok().and_then(|n| Interval::of(n, unit)))
+}
+
+/// The type of `date ± INTERVAL n unit`.
+#[must_use]
+pub fn date_arith_type(date: &Expr, amount: &Expr, unit: IntervalUnit) -> ExprType {
+    let fraction = if unit.has_micros() {
+        6
+    } else if unit == IntervalUnit::Second && amount.ty.family() != Family::Integer {
+        match amount.ty.family() {
+            Family::Decimal => amount.ty.column.decimals.min(6),
+            _ => 6,
+        }
+    } else {
+        0
+    };
+    let decimals = date.ty.column.decimals.min(6).max(fraction);
+    match date.ty.family() {
+        Family::Date if !unit.has_time() => ExprType::date(),
+        Family::Date => ExprType::datetime(fraction),
+        Family::DateTime => ExprType::datetime(decimals),
+        Family::Time if unit.has_time() || matches!(unit, IntervalUnit::Day | IntervalUnit::Week) => {
+            ExprType::time(decimals)
+        }
+        Family::Time => ExprType::datetime(decimals),
+        _ => ExprType::varchar(29, 255),
+    }
+    .nullable(true)
+}
+
+/// Evaluates `date ± INTERVAL n unit`.
+///
+/// # Errors
+/// As evaluation of the operands.
+pub fn date_arith(
+    args: &[Expr; 2],
+    unit: IntervalUnit,
+    subtract: bool,
+    ty: &ExprType,
+    cx: &mut Exec<'_>,
+) -> ExecResult<Value> {
+    let value = args[0].eval(cx)?;
+    if matches!(value, Value::Null) {
+        return Ok(Value::Null);
+    }
+    let Some(interval) = amount(&args[1], unit, cx)? else { return Ok(Value::Null) };
+    let interval = if subtract { interval.negate() } else { interval };
+    if let (Value::Time(time), Family::Time) = (&value, ty.family()) {
+        return Ok(time.add(interval).map_or(Value::Null, Value::Time));
+    }
+    let Some(date) = args[0].to_datetime(&value, cx) else { return Ok(Value::Null) };
+    let Some(sum) = date.add(interval) else {
+        cx.complain(SqlError::new(1441, b"22008", "Datetime function: datetime field overflow"))?;
+        return Ok(Value::Null);
+    };
+    Ok(match ty.family() {
+        Family::Date => Value::Date(sum.date()),
+        Family::DateTime => Value::DateTime(sum),
+        _ => text_result(&args[0], &value, sum, unit, cx),
+    })
+}
+
+/// Text in, text out: a date stays a date unless a time of day comes into it.
+fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &mut Exec<'_>) -> Value {
+    let text = e.to_str(value);
+    let parsed = omnibus_value::temporal::parse_datetime(&text, 6, omnibus_value::temporal::DateMode::RELAXED);
+    let _ = cx;
+    let has_time = match &parsed {
+        Ok(parsed) => parsed.has_time,
+        Err(_) => false,
+    };
+    let out = if has_time || unit.has_time() {
+        print(&Value::DateTime(sum), if sum.micros() == 0 { 0 } else { 6 })
+    } else {
+        print(&Value::Date(sum.date()), 0)
+    };
+    Value::Bytes(out.into())
+}
+
+/// Evaluates EXTRACT(unit FROM e), and YEAR(e), HOUR(e) and so on.
+///
+/// # Errors
+/// As evaluation of the operand.
+pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    use IntervalUnit as U;
+    let of_time = matches!(
+        unit,
+        U::Microsecond | U::Second | U::Minute | U::Hour | U::SecondMicrosecond | U::MinuteMicrosecond
+            | U::MinuteSecond | U::HourMicrosecond | U::HourSecond | U::HourMinute
+    );
+    let value = e.eval(cx)?;
+    let (date, time) = match &value {
+        Value::Null => return Ok(Value::Null),
+        Value::Time(time) if !of_time && matches!(unit, U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond) => {
+            (DateTime::ZERO.date(), *time)
+        }
+        _ if of_time => {
+            let constant = Expr::constant(value, e.ty.clone());
+            match constant.eval_time(cx)? {
+                Some(time) => (DateTime::ZERO.date(), time),
+                None => return Ok(Value::Null),
+            }
+        }
+        value => match e.to_datetime(value, cx) {
+            Some(at) => (at.date(), at.time()),
+            None => return Ok(Value::Null),
+        },
+    };
+    let sign = if time.is_negative() { -1 } else { 1 };
+    let (year, month, day) = date.ymd();
+    Ok(Value::Int(match unit {
+        U::Year => i64::from(year),
+        U::Quarter => i64::from(month.div_ceil(3)),
+        U::Month => i64::from(month),
+        U::Week => return Ok(super::super::functions::week_of(date, 0).map_or(Value::Null, Value::Int)),
+        U::Day => i64::from(day),
+        U::YearMonth => i64::from(year * 100 + month),
+        _ => sign * of_day(unit, day, time),
+    }))
+}
+
+fn of_day(unit: IntervalUnit, day: u32, time: Time) -> i64 {
+    use IntervalUnit as U;
+    let (d, h, m, s) = (i64::from(day), i64::from(time.hour()), i64::from(time.minute()), i64::from(time.second()));
+    let us = i64::from(time.micros());
+    let hms = h * 10_000 + m * 100 + s;
+    match unit {
+        U::Hour => h,
+        U::Minute => m,
+        U::Second => s,
+        U::Microsecond => us,
+        U::DayHour => d * 100 + h,
+        U::DayMinute => d * 10_000 + h * 100 + m,
+        U::DaySecond => d * 1_000_000 + hms,
+        U::DayMicrosecond => (d * 1_000_000 + hms) * 1_000_000 + us,
+        U::HourMinute => h * 100 + m,
+        U::HourSecond => hms,
+        U::HourMicrosecond => hms * 1_000_000 + us,
+        U::MinuteSecond => m * 100 + s,
+        U::MinuteMicrosecond => (m * 100 + s) * 1_000_000 + us,
+        _ => s * 1_000_000 + us,
+    }
+}
+
+/// The parser's unit as the value crate's.
+#[must_use]
+pub fn unit(unit: omnibus_parser::ast::IntervalUnit) -> IntervalUnit {
+    use IntervalUnit as V;
+    use omnibus_parser::ast::IntervalUnit as A;
+    match unit {
+        A::Microsecond => V::Microsecond,
+        A::Second => V::Second,
+        A::Minute => V::Minute,
+        A::Hour => V::Hour,
+        A::Day => V::Day,
+        A::Week => V::Week,
+        A::Month => V::Month,
+        A::Quarter => V::Quarter,
+        A::Year => V::Year,
+        A::SecondMicrosecond => V::SecondMicrosecond,
+        A::MinuteMicrosecond => V::MinuteMicrosecond,
+        A::MinuteSecond => V::MinuteSecond,
+        A::HourMicrosecond => V::HourMicrosecond,
+        A::HourSecond => V::HourSecond,
+        A::HourMinute => V::HourMinute,
+        A::DayMicrosecond => V::DayMicrosecond,
+        A::DaySecond => V::DaySecond,
+        A::DayMinute => V::DayMinute,
+        A::DayHour => V::DayHour,
+        A::YearMonth => V::YearMonth,
+    }
+}

@@ -1,0 +1,65 @@
+//! JSON values inside expressions: printing, comparing, converting. The format and its operations
+//! are `omnibus_value::json`; this is the glue.
+
+use omnibus_value::Value;
+use omnibus_value::json::Json;
+use std::cmp::Ordering;
+
+/// Decodes a stored document; damaged bytes read as null, since the codec checked them.
+#[must_use]
+pub fn decode(binary: &[u8]) -> Json {
+    Json::decode(binary).unwrap_or(Json::Null)
+}
+
+/// Appends the text of a stored document.
+pub fn print(binary: &[u8], out: &mut Vec<u8>) {
+    decode(binary).write_text(out);
+}
+
+/// Order of two stored documents.
+#[must_use]
+pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
+    decode(a).compare(&decode(b))
+}
+
+/// Order of a stored document and an SQL value.
+#[must_use]
+pub fn compare_value(binary: &[u8], value: &Value) -> Ordering {
+    decode(binary).compare(&from_value(value))
+}
+
+/// A number in a document, or a string's numeric prefix.
+#[must_use]
+pub fn to_f64(binary: &[u8]) -> f64 {
+    let json = decode(binary);
+    json.as_f64().unwrap_or_else(|| {
+        let mut text = Vec::new();
+        json.unquote(&mut text);
+        super::convert::text_to_f64(&text).0
+    })
+}
+
+/// An SQL value as JSON: text becomes a string, numbers numbers.
+#[must_use]
+pub fn from_value(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Int(n) => Json::Int(*n),
+        Value::UInt(n) | Value::Bit(n) | Value::Set(n) => Json::UInt(*n),
+        Value::Year(n) | Value::Enum(n) => Json::UInt(u64::from(*n)),
+        Value::Float(n) => Json::Double(f64::from(*n)),
+        Value::Double(n) => Json::Double(*n),
+        Value::Decimal(d) => Json::Decimal(*d),
+        Value::Bytes(text) => Json::String(String::from_utf8_lossy(text).into_owned()),
+        Value::Date(d) => Json::Date(*d),
+        Value::DateTime(d) => Json::DateTime(*d),
+        Value::Time(t) => Json::Time(*t),
+        Value::Json(binary) => decode(binary),
+    }
+}
+
+/// A document as a value.
+#[must_use]
+pub fn to_value(json: &Json) -> Value {
+    json.encode().map_or(Value::Null, Value::Json)
+}

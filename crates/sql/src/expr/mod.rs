@@ -1,0 +1,35 @@
+//! Expressions: bound from syntax trees, evaluated over the rows of a running statement.
+//!
+//! `bind` resolves names and types once; `eval` runs the result any number of times. Values carry
+//! their own tags, so evaluation is dynamic where parameters may be anything; types decide metadata,
+//! collations and implicit conversions.
+
+pub mod arith;
+pub mod bind;
+mod bind_calls;
+mod bind_ops;
+pub mod cast;
+pub mod charset;
+pub mod compare;
+pub mod convert;
+pub mod eval;
+pub mod exec;
+pub mod hash_key;
+pub mod interval;
+pub mod json;
+pub mod like;
+pub mod node;
+mod number_text;
+mod print;
+pub mod scope;
+pub mod sysvar;
+pub mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub use bind::{BindContext, Binder, Clause};
+pub use exec::{Exec, Row, Slot};
+pub use node::{Expr, Kind, slot_bit};
+pub use scope::{Scope, ScopeTable};
+pub use types::{Coercibility, ExprType};

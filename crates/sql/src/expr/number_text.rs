@@ -1,0 +1,17 @@
+//! Doubles and floats as text, with or without a fixed number of decimals.
+
+use super::types::NOT_FIXED;
+
+/// A DOUBLE with `decimals` digits, or its shortest form if that is `NOT_FIXED`.
+pub fn double(n: f64, decimals: u8, out: &mut Vec<u8>) {
+    if decimals < NOT_FIXED {
+        out.extend_from_slice(format!("{n:.*}", usize::from(decimals)).as_bytes());
+    } else {
+        omnibus_value::text::write_f64(n, out);
+    }
+}
+
+/// A FLOAT.
+pub fn float(n: f32, out: &mut Vec<u8>) {
+    omnibus_value::text::write_f32(n, out);
+}

@@ -1,0 +1,297 @@
+//! Name resolution: which slot and column a name means, in the block it is written in or in the
+//! blocks around it. Binding only; nothing of this is left at execution.
+
+use super::node::{Expr, Kind};
+use super::types::{Coercibility, ExprType, Family, family};
+use crate::api::{ResultColumn, flag};
+use crate::catalog::{Column, IndexKind, Table};
+use crate::error::{SqlError, SqlResult};
+use omnibus_value::ColumnKind;
+use std::sync::Arc;
+
+/// What the columns of a table instance are.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A stored table.
+    Table(Arc<Table>),
+    /// Computed: a derived table, a common table expression, a virtual table.
+    Columns(Arc<[ResultColumn]>),
+}
+
+/// A table instance that names may refer to.
+#[derive(Clone, Debug)]
+pub struct ScopeTable {
+    /// Its slot.
+    pub slot: u16,
+    /// Schema, empty for computed ones.
+    pub schema: Arc<str>,
+    /// Alias, or name.
+    pub alias: Arc<str>,
+    /// Columns.
+    pub source: Source,
+    /// On the inner side of an outer join: every column may be NULL.
+    pub nullable: bool,
+    /// Columns of USING or NATURAL that another table stands for.
+    pub hidden: Vec<usize>,
+}
+
+/// No identifier can be this.
+pub const VALUES_ALIAS: &str = "\u{0}values";
+
+/// The names of one query block.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Tables, in the order written.
+    pub tables: Vec<ScopeTable>,
+    /// Select-list aliases and their expressions: for GROUP BY, HAVING and ORDER BY.
+    pub aliases: Vec<(Arc<str>, Expr)>,
+    /// Columns of USING of a RIGHT or FULL join that are a COALESCE; name and expression.
+    pub merged: Vec<(Arc<str>, Expr)>,
+}
+
+/// Column names and aliases are compared without case.
+#[must_use]
+pub fn same(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}
+
+/// The type of a stored column as an expression.
+#[must_use]
+pub fn column_expr_type(column: &Column, nullable: bool) -> ExprType {
+    let coercibility = match family(column.ty.kind) {
+        Family::String | Family::Json => Coercibility::Implicit,
+        _ => Coercibility::Numeric,
+    };
+    ExprType { column: column.ty.clone(), nullable: nullable || column.nullable, coercibility }
+}
+
+impl ScopeTable {
+    /// A stored table.
+    #[must_use]
+    pub fn stored(slot: u16, table: Arc<Table>, alias: Option<&str>) -> ScopeTable {
+        ScopeTable {
+            slot,
+            schema: table.def.db.clone(),
+            alias: alias.map_or_else(|| table.def.name.clone(), Arc::from),
+            source: Source::Table(table),
+            nullable: false,
+            hidden: Vec::new(),
+        }
+    }
+
+    /// The row that INSERT wanted to insert, as VALUES(col) in ON DUPLICATE KEY UPDATE sees it.
+    /// Its names are not found otherwise.
+    #[must_use]
+    pub fn values_row(slot: u16, table: Arc<Table>) -> ScopeTable {
+        ScopeTable { alias: Arc::from(VALUES_ALIAS), ..ScopeTable::stored(slot, table, None) }
+    }
+
+    /// Whether it was made by `values_row`.
+    #[must_use]
+    pub fn is_values_row(&self) -> bool {
+        &*self.alias == VALUES_ALIAS
+    }
+
+    /// How many columns it has.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        match &self.source {
+            Source::Table(table) => table.columns().len(),
+            Source::Columns(columns) => columns.len(),
+        }
+    }
+
+    /// A column's name.
+    #[must_use]
+    pub fn column_name(&self, at: usize) -> &Arc<str> {
+        match &self.source {
+            Source::Table(table) => &table.columns()[at].name,
+            Source::Columns(columns) => &columns[at].name,
+        }
+    }
+
+    /// Whether `*` leaves a column out.
+    #[must_use]
+    pub fn is_invisible(&self, at: usize) -> bool {
+        match &self.source {
+            Source::Table(table) => table.columns()[at].invisible,
+            Source::Columns(_) => false,
+        }
+    }
+
+    /// The position of a column by name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        match &self.source {
+            Source::Table(table) => table.column_index(name),
+            Source::Columns(columns) => columns.iter().position(|c| same(&c.name, name)),
+        }
+    }
+
+    /// A column as an expression.
+    #[must_use]
+    pub fn expr(&self, at: usize) -> Expr {
+        let (ty, utc) = match &self.source {
+            Source::Table(table) => {
+                let column = &table.columns()[at];
+                (column_expr_type(column, self.nullable), column.ty.kind == ColumnKind::Timestamp)
+            }
+            Source::Columns(columns) => {
+                let column = &columns[at];
+                let coercibility = match family(column.ty.kind) {
+                    Family::String | Family::Json => Coercibility::Implicit,
+                    _ => Coercibility::Numeric,
+                };
+                let nullable = self.nullable || column.flags & flag::NOT_NULL == 0;
+                (ExprType { column: column.ty.clone(), nullable, coercibility }, false)
+            }
+        };
+        Expr { kind: Kind::Column { slot: self.slot, column: at as u16, utc }, ty }
+    }
+
+    /// A column as a result column under `name`.
+    #[must_use]
+    pub fn result_column(&self, at: usize, name: Arc<str>, ty: &ExprType) -> ResultColumn {
+        match &self.source {
+            Source::Table(table) => ResultColumn {
+                schema: table.def.db.clone(),
+                table: self.alias.clone(),
+                org_table: table.def.name.clone(),
+                name,
+                org_name: table.columns()[at].name.clone(),
+                ty: table.columns()[at].ty.clone(),
+                flags: stored_flags(table, at, ty.nullable),
+            },
+            Source::Columns(columns) => ResultColumn {
+                schema: columns[at].schema.clone(),
+                table: self.alias.clone(),
+                org_table: columns[at].org_table.clone(),
+                name,
+                org_name: columns[at].org_name.clone(),
+                ty: columns[at].ty.clone(),
+                flags: type_flags(ty),
+            },
+        }
+    }
+}
+
+/// Flags that follow from a type alone.
+#[must_use]
+pub fn type_flags(ty: &ExprType) -> u16 {
+    use ColumnKind as K;
+    let column = &ty.column;
+    let mut flags = 0;
+    if !ty.nullable {
+        flags |= flag::NOT_NULL;
+    }
+    if column.unsigned {
+        flags |= flag::UNSIGNED;
+    }
+    if column.zerofill {
+        flags |= flag::ZEROFILL;
+    }
+    match column.kind {
+        K::TinyText | K::Text | K::MediumText | K::LongText | K::Json | K::Geometry => flags |= flag::BLOB,
+        K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob => flags |= flag::BLOB,
+        K::Enum => flags |= flag::ENUM,
+        K::Set => flags |= flag::SET,
+        K::Timestamp => flags |= flag::TIMESTAMP,
+        _ => {}
+    }
+    match ty.family() {
+        Family::Integer | Family::Decimal | Family::Real => flags |= flag::NUM | flag::BINARY,
+        Family::Date | Family::DateTime | Family::Time | Family::Json => flags |= flag::BINARY,
+        Family::String if column.collation == super::types::BINARY => flags |= flag::BINARY,
+        Family::String => {}
+    }
+    flags
+}
+
+fn stored_flags(table: &Table, at: usize, nullable: bool) -> u16 {
+    let column = &table.columns()[at];
+    let mut flags = type_flags(&column_expr_type(column, nullable));
+    if column.auto_increment {
+        flags |= flag::AUTO_INCREMENT;
+    }
+    if column.on_update_now {
+        flags |= flag::ON_UPDATE_NOW;
+    }
+    if matches!(column.default, crate::catalog::ColumnDefault::None) && !column.auto_increment && !column.nullable {
+        flags |= flag::NO_DEFAULT_VALUE;
+    }
+    for index in table.indexes() {
+        let Some(place) = index.parts.iter().position(|p| p.column == at) else { continue };
+        match index.kind {
+            IndexKind::Primary => flags |= flag::PRI_KEY,
+            IndexKind::Unique if place == 0 && index.parts.len() == 1 => flags |= flag::UNIQUE_KEY,
+            _ if place == 0 => flags |= flag::MULTIPLE_KEY,
+            _ => {}
+        }
+    }
+    flags
+}
+
+impl Scope {
+    /// A scope of one table.
+    #[must_use]
+    pub fn of(table: ScopeTable) -> Scope {
+        Scope { tables: vec![table], ..Scope::default() }
+    }
+
+    /// Finds a column among this block's tables; `None` if no table has it.
+    ///
+    /// # Errors
+    /// 1052 if more than one has.
+    pub fn find(
+        &self,
+        schema: Option<&str>,
+        table: Option<&str>,
+        name: &str,
+        clause: &str,
+    ) -> SqlResult<Option<Expr>> {
+        if table.is_none()
+            && let Some((_, merged)) = self.merged.iter().find(|(n, _)| same(n, name))
+        {
+            return Ok(Some(merged.clone()));
+        }
+        let mut found = None;
+        for candidate in &self.tables {
+            if candidate.is_values_row() || table.is_some_and(|t| t != &*candidate.alias) {
+                continue;
+            }
+            if schema.is_some_and(|s| !candidate.schema.is_empty() && s != &*candidate.schema) {
+                continue;
+            }
+            let Some(at) = candidate.find(name) else { continue };
+            if table.is_none() && candidate.hidden.contains(&at) {
+                continue;
+            }
+            if found.is_some() {
+                let full = table.map_or_else(|| name.to_owned(), |t| format!("{t}.{name}"));
+                return Err(SqlError::non_uniq(full, clause));
+            }
+            found = Some(candidate.expr(at));
+        }
+        Ok(found)
+    }
+
+    /// Finds a select-list alias.
+    ///
+    /// # Errors
+    /// 1052 if two different expressions have it.
+    pub fn find_alias(&self, name: &str, clause: &str) -> SqlResult<Option<&Expr>> {
+        let mut found: Option<&Expr> = None;
+        for (alias, expr) in &self.aliases {
+            if !same(alias, name) {
+                continue;
+            }
+            if let Some(before) = found
+                && format!("{:?}", before.kind) != format!("{:?}", expr.kind)
+            {
+                return Err(SqlError::non_uniq(name, clause));
+            }
+            found = Some(expr);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,47 @@
+//! `@@name`: the few variables that live in the session itself, the rest asked of the server.
+
+use super::exec::Exec;
+use super::types::{ExprType, string_column};
+use crate::api::VariableScope;
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::session::SessionState;
+use omnibus_value::{ColumnType, Value};
+
+/// Reads a system variable.
+///
+/// # Errors
+/// 1193 when there is none of that name.
+pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
+    let number = |n: u64| Ok((Value::UInt(n), ExprType::ubigint().column));
+    match name {
+        "warning_count" => number(u64::from(session.diagnostics.count())),
+        "error_count" => number(session.diagnostics.error_count()),
+        "last_insert_id" | "identity" => number(session.last_insert_id),
+        "pseudo_thread_id" => number(u64::from(session.connection_id)),
+        "timestamp" if scope != VariableScope::Global => Ok((
+            Value::Double(session.now_us as f64 / 1e6),
+            ExprType::double().column,
+        )),
+        _ => {
+            let (value, ty) = session.host.variable(scope, name)?;
+            match &value {
+                Value::Bytes(text) => {
+                    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+                    let collation = session.settings.collation_connection;
+                    Ok((value, string_column(length, collation)))
+                }
+                _ => Ok((value, ty)),
+            }
+        }
+    }
+}
+
+/// Calls a function that the server implements.
+///
+/// # Errors
+/// 1305 when there is none of that name.
+pub fn call(cx: &mut Exec<'_>, name: &str, args: &[Value]) -> ExecResult<Value> {
+    let _ = args;
+    let db = cx.session.database.as_deref().unwrap_or_default();
+    Err(SqlError::sp_does_not_exist("FUNCTION", format!("{db}.{name}")).into())
+}

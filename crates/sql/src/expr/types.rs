@@ -1,0 +1,443 @@
+//! Types of expressions: a column type, whether it can be NULL, and how strongly its collation
+//! holds. Evaluation looks at the values' own tags; these types decide result metadata, the target
+//! of implicit conversions and collations. Pure, used when a statement is bound.
+
+use crate::error::{SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_value::{ColumnKind, ColumnType};
+use std::sync::{Arc, OnceLock};
+
+/// Collation id of `binary`.
+pub const BINARY: u16 = 63;
+/// "Not a fixed number of decimals", for FLOAT and DOUBLE.
+pub const NOT_FIXED: u8 = 31;
+
+/// How strongly an expression's collation holds; smaller wins (MySQL's coercibility numbers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Coercibility {
+    /// A COLLATE clause.
+    Explicit = 0,
+    /// Two sides that do not agree.
+    None = 1,
+    /// A column.
+    Implicit = 2,
+    /// USER(), VERSION(), DATABASE().
+    SystemConstant = 3,
+    /// A literal or parameter.
+    Literal = 4,
+    /// A number or temporal value made a string.
+    Numeric = 5,
+    /// NULL.
+    Ignorable = 6,
+}
+
+/// The type of an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExprType {
+    /// The type of the values, and of the result column.
+    pub column: ColumnType,
+    /// Whether NULL is possible.
+    pub nullable: bool,
+    /// Strength of `column.collation`.
+    pub coercibility: Coercibility,
+}
+
+/// Families within which types are alike for the purposes of unification and comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Integers, BIT and YEAR.
+    Integer,
+    /// DECIMAL.
+    Decimal,
+    /// FLOAT and DOUBLE.
+    Real,
+    /// DATE.
+    Date,
+    /// DATETIME and TIMESTAMP.
+    DateTime,
+    /// TIME.
+    Time,
+    /// Characters and bytes, ENUM and SET too.
+    String,
+    /// JSON.
+    Json,
+}
+
+/// The label list of a type that has none, shared so that types are cheap to make.
+fn no_labels() -> Arc<[Bytes]> {
+    static NONE: OnceLock<Arc<[Bytes]>> = OnceLock::new();
+    NONE.get_or_init(|| Arc::from(Vec::new())).clone()
+}
+
+/// A column type with everything spelled out but labels.
+#[must_use]
+pub fn column_type(kind: ColumnKind, unsigned: bool, length: u32, decimals: u8, collation: u16) -> ColumnType {
+    ColumnType { kind, unsigned, zerofill: false, length, decimals, collation, labels: no_labels() }
+}
+
+/// The family of a column kind.
+#[must_use]
+pub fn family(kind: ColumnKind) -> Family {
+    use ColumnKind as K;
+    match kind {
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Bit | K::Year => Family::Integer,
+        K::Float | K::Double => Family::Real,
+        K::Decimal => Family::Decimal,
+        K::Date => Family::Date,
+        K::Time => Family::Time,
+        K::DateTime | K::Timestamp => Family::DateTime,
+        K::Json => Family::Json,
+        _ => Family::String,
+    }
+}
+
+/// Decimal digits that an integer kind can have.
+#[must_use]
+pub fn integer_digits(kind: ColumnKind, unsigned: bool) -> u32 {
+    match kind {
+        ColumnKind::TinyInt => 3,
+        ColumnKind::SmallInt => 5,
+        ColumnKind::MediumInt => 7 + u32::from(unsigned),
+        ColumnKind::Int => 10,
+        ColumnKind::Year => 4,
+        _ => 19 + u32::from(unsigned),
+    }
+}
+
+impl ExprType {
+    fn number(kind: ColumnKind, unsigned: bool, length: u32, decimals: u8) -> ExprType {
+        ExprType {
+            column: column_type(kind, unsigned, length, decimals, BINARY),
+            nullable: false,
+            coercibility: Coercibility::Numeric,
+        }
+    }
+
+    /// BIGINT.
+    #[must_use]
+    pub fn bigint() -> ExprType {
+        ExprType::number(ColumnKind::BigInt, false, 20, 0)
+    }
+
+    /// BIGINT UNSIGNED.
+    #[must_use]
+    pub fn ubigint() -> ExprType {
+        ExprType::number(ColumnKind::BigInt, true, 20, 0)
+    }
+
+    /// What comparisons and small integer functions give: INT with a display width.
+    #[must_use]
+    pub fn int(width: u32) -> ExprType {
+        ExprType::number(if width > 10 { ColumnKind::BigInt } else { ColumnKind::Int }, false, width, 0)
+    }
+
+    /// A truth value.
+    #[must_use]
+    pub fn boolean() -> ExprType {
+        ExprType::number(ColumnKind::Int, false, 1, 0)
+    }
+
+    /// DOUBLE.
+    #[must_use]
+    pub fn double() -> ExprType {
+        ExprType::number(ColumnKind::Double, false, 23, NOT_FIXED)
+    }
+
+    /// DECIMAL(precision, scale), clamped to what the type can hold.
+    #[must_use]
+    pub fn decimal(precision: u32, scale: u8) -> ExprType {
+        let scale = scale.min(30);
+        let precision = precision.max(u32::from(scale)).clamp(1, 65);
+        ExprType::number(ColumnKind::Decimal, false, precision, scale)
+    }
+
+    /// DATE.
+    #[must_use]
+    pub fn date() -> ExprType {
+        ExprType::number(ColumnKind::Date, false, 10, 0)
+    }
+
+    /// DATETIME(decimals).
+    #[must_use]
+    pub fn datetime(decimals: u8) -> ExprType {
+        ExprType::number(ColumnKind::DateTime, false, 19 + fraction_width(decimals), decimals)
+    }
+
+    /// TIME(decimals).
+    #[must_use]
+    pub fn time(decimals: u8) -> ExprType {
+        ExprType::number(ColumnKind::Time, false, 10 + fraction_width(decimals), decimals)
+    }
+
+    /// JSON.
+    #[must_use]
+    pub fn json() -> ExprType {
+        ExprType {
+            column: column_type(ColumnKind::Json, false, 0, 0, 46),
+            nullable: false,
+            coercibility: Coercibility::Implicit,
+        }
+    }
+
+    /// A string of at most `length` characters (bytes for the binary collation) whose collation
+    /// is that of a literal.
+    #[must_use]
+    pub fn varchar(length: u32, collation: u16) -> ExprType {
+        ExprType {
+            column: string_column(length, collation),
+            nullable: false,
+            coercibility: Coercibility::Literal,
+        }
+    }
+
+    /// The type of a bare NULL.
+    #[must_use]
+    pub fn null() -> ExprType {
+        ExprType {
+            column: column_type(ColumnKind::VarBinary, false, 0, 0, BINARY),
+            nullable: true,
+            coercibility: Coercibility::Ignorable,
+        }
+    }
+
+    /// The same type, nullable or not.
+    #[must_use]
+    pub fn nullable(mut self, nullable: bool) -> ExprType {
+        self.nullable = nullable;
+        self
+    }
+
+    /// The same type with another coercibility.
+    #[must_use]
+    pub fn coercible(mut self, coercibility: Coercibility) -> ExprType {
+        self.coercibility = coercibility;
+        self
+    }
+
+    /// The family.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        family(self.column.kind)
+    }
+
+    /// Whether this is the type of a bare NULL.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.coercibility == Coercibility::Ignorable
+    }
+
+    /// Whether it is a date, a time or both.
+    #[must_use]
+    pub fn is_temporal(&self) -> bool {
+        matches!(self.family(), Family::Date | Family::DateTime | Family::Time)
+    }
+
+    /// Characters that the value prints to at most.
+    #[must_use]
+    pub fn display_length(&self) -> u32 {
+        let column = &self.column;
+        match column.kind {
+            ColumnKind::Decimal => {
+                column.length + u32::from(column.decimals > 0) + u32::from(!column.unsigned)
+            }
+            ColumnKind::Enum => column.labels.iter().map(|l| l.len() as u32).max().unwrap_or(0),
+            ColumnKind::Set => column.labels.iter().map(|l| l.len() as u32 + 1).sum(),
+            ColumnKind::TinyText | ColumnKind::TinyBlob => 255,
+            ColumnKind::Text | ColumnKind::Blob => 65_535,
+            ColumnKind::MediumText | ColumnKind::MediumBlob => 16_777_215,
+            ColumnKind::LongText | ColumnKind::LongBlob | ColumnKind::Json | ColumnKind::Geometry => u32::MAX,
+            ColumnKind::Date => 10,
+            ColumnKind::Year => 4,
+            ColumnKind::Time => 10 + fraction_width(column.decimals),
+            ColumnKind::DateTime | ColumnKind::Timestamp => 19 + fraction_width(column.decimals),
+            ColumnKind::Double | ColumnKind::Float => 23,
+            kind if family(kind) == Family::Integer => integer_digits(kind, column.unsigned) + 1,
+            _ => column.length,
+        }
+    }
+
+    /// Digits before the decimal point that a DECIMAL of this type needs.
+    #[must_use]
+    pub fn integer_part(&self) -> u32 {
+        match self.family() {
+            Family::Decimal => self.column.length.saturating_sub(u32::from(self.column.decimals)),
+            Family::Integer => integer_digits(self.column.kind, self.column.unsigned),
+            Family::Date => 8,
+            Family::Time => 7,
+            Family::DateTime => 14,
+            _ => 22,
+        }
+    }
+
+    /// Digits behind the decimal point that arithmetic gives it; `NOT_FIXED` for reals.
+    #[must_use]
+    pub fn scale(&self) -> u8 {
+        match self.family() {
+            Family::Decimal | Family::Time | Family::DateTime => self.column.decimals,
+            Family::Integer | Family::Date => 0,
+            _ => NOT_FIXED,
+        }
+    }
+}
+
+/// The string column type that holds `length` characters of a collation.
+#[must_use]
+pub fn string_column(length: u32, collation: u16) -> ColumnType {
+    let binary = collation == BINARY;
+    let kind = match (length, binary) {
+        (0..=16_383, false) => ColumnKind::VarChar,
+        (0..=65_535, true) => ColumnKind::VarBinary,
+        (0..=4_194_303, false) => ColumnKind::MediumText,
+        (0..=16_777_215, true) => ColumnKind::MediumBlob,
+        (_, false) => ColumnKind::LongText,
+        (_, true) => ColumnKind::LongBlob,
+    };
+    column_type(kind, false, length, 0, collation)
+}
+
+/// Width of a fraction of `decimals` digits with its point.
+#[must_use]
+pub fn fraction_width(decimals: u8) -> u32 {
+    if decimals == 0 { 0 } else { u32::from(decimals) + 1 }
+}
+
+/// The collation of an operation on two strings, and its strength; error 1267 if they conflict.
+pub fn merge_collations(
+    a: (u16, Coercibility),
+    b: (u16, Coercibility),
+    operation: &str,
+) -> SqlResult<(u16, Coercibility)> {
+    if a.0 == b.0 {
+        return Ok((a.0, a.1.min(b.1)));
+    }
+    if a.1 != b.1 {
+        return Ok(if a.1 < b.1 { a } else { b });
+    }
+    if a.0 == BINARY || b.0 == BINARY {
+        return Ok((BINARY, a.1));
+    }
+    match super::charset::prefer(a.0, b.0) {
+        Some(collation) => Ok((collation, a.1)),
+        None if a.1 >= Coercibility::Literal => Ok(a),
+        None => Err(SqlError::cant_aggregate_2collations(
+            describe_collation(a),
+            describe_collation(b),
+            operation,
+        )),
+    }
+}
+
+fn describe_collation((id, coercibility): (u16, Coercibility)) -> String {
+    let strength = match coercibility {
+        Coercibility::Explicit => "EXPLICIT",
+        Coercibility::None => "NONE",
+        Coercibility::Implicit => "IMPLICIT",
+        Coercibility::SystemConstant => "SYSCONST",
+        Coercibility::Literal => "COERCIBLE",
+        Coercibility::Numeric => "NUMERIC",
+        Coercibility::Ignorable => "IGNORABLE",
+    };
+    format!("{},{strength}", super::charset::collation_name(id))
+}
+
+/// The collation of several string arguments: those that are strings decide; with none of them,
+/// `fallback`.
+pub fn merge_all<'a>(
+    types: impl IntoIterator<Item = &'a ExprType>,
+    fallback: u16,
+    operation: &str,
+) -> SqlResult<(u16, Coercibility)> {
+    let mut merged: Option<(u16, Coercibility)> = None;
+    for ty in types {
+        if !matches!(ty.family(), Family::String | Family::Json) || ty.is_null() {
+            continue;
+        }
+        let this = (ty.column.collation, ty.coercibility);
+        merged = Some(match merged {
+            None => this,
+            Some(before) => merge_collations(before, this, operation)?,
+        });
+    }
+    Ok(merged.unwrap_or((fallback, Coercibility::Literal)))
+}
+
+/// The type that holds values of both: UNION, CASE, IF, COALESCE, GREATEST.
+pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType> {
+    if a.is_null() {
+        return Ok(b.clone().nullable(true));
+    }
+    if b.is_null() {
+        return Ok(a.clone().nullable(true));
+    }
+    let nullable = a.nullable || b.nullable;
+    if a.column == b.column {
+        let coercibility = a.coercibility.min(b.coercibility);
+        return Ok(a.clone().nullable(nullable).coercible(coercibility));
+    }
+    Ok(match (a.family(), b.family()) {
+        (Family::Integer, Family::Integer) => unify_integers(a, b),
+        (Family::Integer | Family::Decimal, Family::Integer | Family::Decimal) => {
+            let scale = a.scale().max(b.scale());
+            ExprType::decimal(a.integer_part().max(b.integer_part()) + u32::from(scale), scale)
+        }
+        (
+            Family::Integer | Family::Decimal | Family::Real,
+            Family::Integer | Family::Decimal | Family::Real,
+        ) => ExprType::double(),
+        (Family::Date, Family::Date) => ExprType::date(),
+        (Family::Time, Family::Time) => ExprType::time(a.column.decimals.max(b.column.decimals)),
+        (Family::Date | Family::DateTime | Family::Time, Family::Date | Family::DateTime | Family::Time) => {
+            ExprType::datetime(a.column.decimals.max(b.column.decimals))
+        }
+        (Family::Json, Family::Json) => ExprType::json(),
+        _ => unify_strings(a, b, operation)?,
+    }
+    .nullable(nullable))
+}
+
+fn unify_integers(a: &ExprType, b: &ExprType) -> ExprType {
+    let (wide, narrow) = if integer_bytes(a.column.kind) >= integer_bytes(b.column.kind) { (a, b) } else { (b, a) };
+    let length = a.column.length.max(b.column.length);
+    if a.column.unsigned == b.column.unsigned {
+        let mut ty = wide.clone();
+        ty.column.length = length;
+        ty.column.zerofill = false;
+        if matches!(ty.column.kind, ColumnKind::Bit | ColumnKind::Year) {
+            ty = ExprType::bigint();
+        }
+        return ty;
+    }
+    // A signed type must hold the unsigned one: BIGINT UNSIGNED with a signed one needs DECIMAL.
+    let unsigned = if a.column.unsigned { a } else { b };
+    if integer_bytes(unsigned.column.kind) == 8 {
+        return ExprType::decimal(20, 0);
+    }
+    let _ = narrow;
+    ExprType::bigint()
+}
+
+fn integer_bytes(kind: ColumnKind) -> u8 {
+    match kind {
+        ColumnKind::TinyInt | ColumnKind::Year => 1,
+        ColumnKind::SmallInt => 2,
+        ColumnKind::MediumInt => 3,
+        ColumnKind::Int => 4,
+        _ => 8,
+    }
+}
+
+fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType> {
+    let string = |t: &ExprType| t.family() == Family::String;
+    let (collation, coercibility) = match (string(a), string(b)) {
+        (true, true) => merge_collations(
+            (a.column.collation, a.coercibility),
+            (b.column.collation, b.coercibility),
+            operation,
+        )?,
+        (true, false) => (a.column.collation, a.coercibility),
+        (false, true) => (b.column.collation, b.coercibility),
+        (false, false) => (255, Coercibility::Literal),
+    };
+    let length = a.display_length().max(b.display_length());
+    Ok(ExprType { column: string_column(length, collation), nullable: false, coercibility })
+}

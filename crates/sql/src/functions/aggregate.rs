@@ -1,0 +1,351 @@
+//! Aggregates: what they yield, and how a group's rows are taken up one by one.
+//!
+//! Grouping itself is in `select::group`. An accumulator belongs to one group; on the session's
+//! thread.
+
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::types::{ExprType, Family};
+use crate::expr::{BindContext, Exec, Expr, compare, eval, hash_key, json};
+use bytes::Bytes;
+use omnibus_parser::ast::AggregateKind as Kind;
+use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
+use omnibus_value::json::Json;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+/// One aggregate of a query block.
+#[derive(Clone, Debug)]
+pub struct AggregateSpec {
+    /// Which.
+    pub kind: Kind,
+    /// DISTINCT.
+    pub distinct: bool,
+    /// Arguments; none for COUNT(*).
+    pub args: Vec<Expr>,
+    /// Result type.
+    pub ty: ExprType,
+    /// GROUP_CONCAT's order: expression, descending.
+    pub order: Vec<(Expr, bool)>,
+    /// GROUP_CONCAT's separator.
+    pub separator: Bytes,
+    /// GROUP_CONCAT's limit.
+    pub limit: Option<usize>,
+}
+
+/// The type of an aggregate's result.
+///
+/// # Errors
+/// Illegal mixes of collations, wrong argument counts.
+pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let first = args.first().map(|a| &a.ty);
+    Ok(match (kind, first) {
+        (Kind::Count, _) => {
+            let mut ty = ExprType::bigint();
+            ty.column.length = 21;
+            ty
+        }
+        (Kind::BitAnd | Kind::BitOr | Kind::BitXor, _) => ExprType::ubigint(),
+        (Kind::Sum, Some(ty)) => match ty.family() {
+            Family::Integer | Family::Decimal | Family::Date | Family::Time | Family::DateTime => {
+                let scale = ty.scale();
+                ExprType::decimal(ty.integer_part() + u32::from(scale) + 22, scale)
+            }
+            _ => ExprType::double(),
+        }
+        .nullable(true),
+        (Kind::Avg, Some(ty)) => match ty.family() {
+            Family::Integer | Family::Decimal | Family::Date | Family::Time | Family::DateTime => {
+                let scale = (ty.scale() + cx.session.settings.div_precision_increment).min(30);
+                ExprType::decimal(ty.integer_part() + u32::from(scale), scale)
+            }
+            _ => ExprType::double(),
+        }
+        .nullable(true),
+        (Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp, _) => ExprType::double().nullable(true),
+        (Kind::GroupConcat, _) => {
+            let length = u32::try_from(cx.session.settings.group_concat_max_len).unwrap_or(u32::MAX);
+            super::ty::string_of(args, length, cx)?
+        }
+        (Kind::JsonArrayAgg | Kind::JsonObjectAgg, _) => ExprType::json().nullable(true),
+        (_, Some(ty)) => ty.clone().nullable(true),
+        (_, None) => return Err(SqlError::invalid_group_func_use()),
+    })
+}
+
+/// What a group has gathered for one aggregate.
+#[derive(Debug)]
+pub struct Accumulator {
+    state: State,
+    seen: Option<HashSet<Box<[u8]>>>,
+}
+
+#[derive(Debug)]
+enum State {
+    Count(i64),
+    SumInt(Option<i128>),
+    SumDecimal(Option<Decimal>),
+    SumReal(Option<f64>),
+    /// Sum, count.
+    Avg(Decimal, i64),
+    AvgReal(f64, i64),
+    Extreme(Value),
+    Any(Option<Value>),
+    Bits(u64),
+    /// Count, mean, sum of squared differences (Welford).
+    Variance(u64, f64, f64),
+    /// Sort keys and text of each part.
+    Concat(Vec<(Vec<Value>, Bytes)>, usize),
+    Array(Vec<Json>),
+    Object(Vec<(String, Json)>),
+}
+
+impl AggregateSpec {
+    /// An empty group's state.
+    #[must_use]
+    pub fn start(&self) -> Accumulator {
+        let real = self.ty.family() == Family::Real;
+        let integer = self.args.first().is_some_and(|a| a.ty.family() == Family::Integer);
+        let state = match self.kind {
+            Kind::Count => State::Count(0),
+            Kind::Sum if real => State::SumReal(None),
+            Kind::Sum if integer => State::SumInt(None),
+            Kind::Sum => State::SumDecimal(None),
+            Kind::Avg if real => State::AvgReal(0.0, 0),
+            Kind::Avg => State::Avg(Decimal::ZERO, 0),
+            Kind::Min | Kind::Max => State::Extreme(Value::Null),
+            Kind::AnyValue => State::Any(None),
+            Kind::BitAnd => State::Bits(u64::MAX),
+            Kind::BitOr | Kind::BitXor => State::Bits(0),
+            Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp => State::Variance(0, 0.0, 0.0),
+            Kind::GroupConcat => State::Concat(Vec::new(), 0),
+            Kind::JsonArrayAgg => State::Array(Vec::new()),
+            Kind::JsonObjectAgg => State::Object(Vec::new()),
+        };
+        Accumulator { state, seen: self.distinct.then(HashSet::new) }
+    }
+}
+
+impl Accumulator {
+    /// Takes up the row now in the frame.
+    ///
+    /// # Errors
+    /// As evaluation of the arguments; 1690 when a sum overflows.
+    pub fn add(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<()> {
+        if self.seen.is_some() && !self.is_new(spec, cx)? {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Count(n) => {
+                for arg in &spec.args {
+                    if matches!(arg.eval(cx)?, Value::Null) {
+                        return Ok(());
+                    }
+                }
+                *n += 1;
+            }
+            State::SumInt(sum) => match spec.args[0].eval(cx)? {
+                Value::Null => {}
+                Value::Int(n) => *sum = Some(sum.unwrap_or(0) + i128::from(n)),
+                value => *sum = Some(sum.unwrap_or(0) + spec.args[0].to_int(&value, cx)),
+            },
+            State::SumDecimal(sum) => {
+                let value = spec.args[0].eval(cx)?;
+                if !matches!(value, Value::Null) {
+                    let d = spec.args[0].to_decimal(&value, cx);
+                    *sum = Some(add_decimal(&sum.unwrap_or_default(), &d)?);
+                }
+            }
+            State::SumReal(sum) => {
+                if let Some(n) = spec.args[0].eval_f64(cx)? {
+                    *sum = Some(sum.unwrap_or(0.0) + n);
+                }
+            }
+            State::Avg(sum, count) => {
+                let value = spec.args[0].eval(cx)?;
+                if !matches!(value, Value::Null) {
+                    *sum = add_decimal(sum, &spec.args[0].to_decimal(&value, cx))?;
+                    *count += 1;
+                }
+            }
+            State::AvgReal(sum, count) => {
+                if let Some(n) = spec.args[0].eval_f64(cx)? {
+                    *sum += n;
+                    *count += 1;
+                }
+            }
+            State::Extreme(best) => {
+                let value = spec.args[0].eval(cx)?;
+                let wanted = if spec.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
+                let better = match (&value, &*best) {
+                    (Value::Null, _) => false,
+                    (_, Value::Null) => true,
+                    (value, best) => {
+                        compare::values(value, best, spec.args[0].ty.column.collation) == Some(wanted)
+                    }
+                };
+                if better {
+                    *best = eval::own(value);
+                }
+            }
+            State::Any(kept) => {
+                if kept.is_none() {
+                    *kept = Some(eval::own(spec.args[0].eval(cx)?));
+                }
+            }
+            State::Bits(bits) => {
+                if let Some(n) = spec.args[0].eval_int(cx)? {
+                    let n = n as u64;
+                    *bits = match spec.kind {
+                        Kind::BitAnd => *bits & n,
+                        Kind::BitOr => *bits | n,
+                        _ => *bits ^ n,
+                    };
+                }
+            }
+            State::Variance(count, mean, squares) => {
+                if let Some(x) = spec.args[0].eval_f64(cx)? {
+                    *count += 1;
+                    let delta = x - *mean;
+                    *mean += delta / *count as f64;
+                    *squares += delta * (x - *mean);
+                }
+            }
+            State::Concat(parts, length) => {
+                let mut text = Vec::new();
+                for arg in &spec.args {
+                    match arg.eval_str(cx)? {
+                        Some(part) => text.extend_from_slice(&part),
+                        None => return Ok(()),
+                    }
+                }
+                let mut keys = Vec::with_capacity(spec.order.len());
+                for (expr, _) in &spec.order {
+                    keys.push(eval::own(expr.eval(cx)?));
+                }
+                let max = usize::try_from(cx.session.settings.group_concat_max_len).unwrap_or(usize::MAX);
+                // Without an order what is past the limit is never shown.
+                if !spec.order.is_empty() || *length <= max {
+                    *length += text.len() + spec.separator.len();
+                    parts.push((keys, text.into()));
+                }
+            }
+            State::Array(items) => {
+                let value = spec.args[0].eval(cx)?;
+                items.push(json_argument(&spec.args[0], &value));
+            }
+            State::Object(members) => {
+                let Some(key) = spec.args[0].eval_str(cx)? else {
+                    return Err(SqlError::new(3158, b"22032", "JSON documents may not contain NULL member names.").into());
+                };
+                let value = spec.args[1].eval(cx)?;
+                members.push((String::from_utf8_lossy(&key).into_owned(), json_argument(&spec.args[1], &value)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a MIN or MAX has met a value that is not NULL.
+    #[must_use]
+    pub fn has_value(&self) -> bool {
+        matches!(&self.state, State::Extreme(value) if !matches!(value, Value::Null))
+    }
+
+    /// Whether the arguments were not there before; never for NULL.
+    fn is_new(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<bool> {
+        let mut key = Vec::new();
+        for arg in &spec.args {
+            let value = arg.eval(cx)?;
+            if matches!(value, Value::Null) {
+                return Ok(false);
+            }
+            hash_key::write(&value, arg.ty.column.collation, &mut key);
+        }
+        Ok(self.seen.as_mut().is_some_and(|seen| seen.insert(key.into())))
+    }
+
+    /// The group's result.
+    pub fn finish(self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
+        match self.state {
+            State::Count(n) => Value::Int(n),
+            State::SumInt(sum) => sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0))),
+            State::SumDecimal(sum) => sum.map_or(Value::Null, |d| Value::Decimal(d.rescale(spec.ty.column.decimals))),
+            State::SumReal(sum) => sum.map_or(Value::Null, Value::Double),
+            State::Avg(_, 0) | State::AvgReal(_, 0) => Value::Null,
+            State::Avg(sum, count) => {
+                let increment = cx.session.settings.div_precision_increment;
+                match sum.div(&Decimal::from_i128(i128::from(count), 0), increment) {
+                    Ok(Some(d)) => Value::Decimal(d.rescale(spec.ty.column.decimals)),
+                    _ => Value::Null,
+                }
+            }
+            State::AvgReal(sum, count) => Value::Double(sum / count as f64),
+            State::Extreme(value) => value,
+            State::Any(value) => value.unwrap_or(Value::Null),
+            State::Bits(bits) => Value::UInt(bits),
+            State::Variance(count, _, squares) => variance(spec.kind, count, squares),
+            State::Concat(parts, _) => concat(parts, spec, cx),
+            State::Array(items) if items.is_empty() => Value::Null,
+            State::Array(items) => json::to_value(&Json::Array(items)),
+            State::Object(members) if members.is_empty() => Value::Null,
+            State::Object(members) => json::to_value(&Json::object(members)),
+        }
+    }
+}
+
+/// An argument as JSON: labels and text as strings.
+fn json_argument(arg: &Expr, value: &Value) -> Json {
+    match value {
+        Value::Enum(_) | Value::Set(_) => json::from_value(&Value::Bytes(arg.to_str(value))),
+        value => json::from_value(value),
+    }
+}
+
+fn add_decimal(a: &Decimal, b: &Decimal) -> ExecResult<Decimal> {
+    a.add(b).map_err(|_| SqlError::data_out_of_range("DECIMAL", "sum").into())
+}
+
+fn variance(kind: Kind, count: u64, squares: f64) -> Value {
+    let sample = matches!(kind, Kind::StdDevSamp | Kind::VarSamp);
+    let divisor = if sample { count.saturating_sub(1) } else { count };
+    if divisor == 0 {
+        return Value::Null;
+    }
+    let variance = squares / divisor as f64;
+    let root = matches!(kind, Kind::StdDevPop | Kind::StdDevSamp);
+    Value::Double(if root { variance.sqrt() } else { variance })
+}
+
+fn concat(mut parts: Vec<(Vec<Value>, Bytes)>, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
+    if parts.is_empty() {
+        return Value::Null;
+    }
+    parts.sort_by(|(a, _), (b, _)| {
+        for ((x, y), (expr, descending)) in a.iter().zip(b).zip(&spec.order) {
+            let order = compare::sort_order(x, y, expr.ty.column.collation);
+            if order != Ordering::Equal {
+                return if *descending { order.reverse() } else { order };
+            }
+        }
+        Ordering::Equal
+    });
+    if let Some(limit) = spec.limit {
+        parts.truncate(limit);
+    }
+    let texts: Vec<&[u8]> = parts.iter().map(|(_, text)| &text[..]).collect();
+    let mut out = texts.join(&spec.separator[..]);
+    let max = usize::try_from(cx.session.settings.group_concat_max_len).unwrap_or(usize::MAX);
+    if out.len() > max {
+        let collation = spec.ty.column.collation;
+        let mut end = 0;
+        for character in crate::expr::charset::chars(&out, collation) {
+            if end + character.len() > max {
+                break;
+            }
+            end += character.len();
+        }
+        out.truncate(end);
+        cx.warn(SqlError::new(1260, b"HY000", format!("Row {} was cut by GROUP_CONCAT()", texts.len())));
+    }
+    Value::Bytes(out.into())
+}

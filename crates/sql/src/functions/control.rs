@@ -1,0 +1,119 @@
+//! Choosing among values: IF, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL.
+
+use super::{Def, MANY, ty};
+use crate::error::{ExecResult, SqlResult};
+use crate::expr::types::{BINARY, merge_all, unify};
+use crate::expr::{BindContext, Exec, Expr, ExprType, cast, compare};
+use omnibus_value::Value;
+use std::cmp::Ordering;
+
+pub(super) const DEFS: &[Def] = &[
+    Def::new("IF", 3, 3, if_type, if_),
+    Def::new("IFNULL", 2, 2, ifnull_type, coalesce),
+    Def::new("NULLIF", 2, 2, first_type, nullif),
+    Def::new("COALESCE", 1, MANY, coalesce_type, coalesce),
+    Def::new("ISNULL", 1, 1, ty::boolean, is_null),
+    Def::collating("GREATEST", 2, MANY, all_type, greatest),
+    Def::collating("LEAST", 2, MANY, all_type, least),
+    Def::new("INTERVAL", 2, MANY, ty::int, interval),
+];
+
+fn unify_all(args: &[Expr], name: &str) -> SqlResult<ExprType> {
+    let mut ty = args[0].ty.clone();
+    for arg in &args[1..] {
+        ty = unify(&ty, &arg.ty, name)?;
+    }
+    Ok(ty)
+}
+
+fn if_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    unify_all(&args[1..], "if")
+}
+
+fn ifnull_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    let nullable = args[0].ty.nullable && args[1].ty.nullable;
+    Ok(unify_all(args, "ifnull")?.nullable(nullable))
+}
+
+fn coalesce_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    let nullable = args.iter().all(|a| a.ty.nullable);
+    Ok(unify_all(args, "coalesce")?.nullable(nullable))
+}
+
+fn all_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    let nullable = ty::any_null(args);
+    Ok(unify_all(args, "greatest")?.nullable(nullable))
+}
+
+fn first_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(args[0].ty.clone().nullable(true))
+}
+
+fn if_(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let branch = if args[0].eval_bool(cx)? == Some(true) { &args[1] } else { &args[2] };
+    cast::to_common(branch, ty, cx)
+}
+
+fn coalesce(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    for arg in args {
+        let value = arg.eval(cx)?;
+        if !matches!(value, Value::Null) {
+            return Ok(cast::fit_common(arg, value, ty, cx));
+        }
+    }
+    Ok(Value::Null)
+}
+
+fn nullif(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let (a, b) = (args[0].eval(cx)?, args[1].eval(cx)?);
+    let (collation, _) = merge_all(args.iter().map(|a| &a.ty), BINARY, "nullif")?;
+    let equal = compare::values(&a, &b, collation) == Some(Ordering::Equal);
+    Ok(if equal { Value::Null } else { a })
+}
+
+fn is_null(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(super::boolean(matches!(args[0].eval(cx)?, Value::Null)))
+}
+
+fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let mut best = Value::Null;
+    for arg in args {
+        let value = arg.eval(cx)?;
+        if matches!(value, Value::Null) {
+            return Ok(Value::Null);
+        }
+        let value = cast::fit_common(arg, value, ty, cx);
+        let better = match best {
+            Value::Null => true,
+            _ => compare::values(&value, &best, ty.column.collation) == Some(wanted),
+        };
+        if better {
+            best = value;
+        }
+    }
+    Ok(best)
+}
+
+fn greatest(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    extreme(args, ty, Ordering::Greater, cx)
+}
+
+fn least(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    extreme(args, ty, Ordering::Less, cx)
+}
+
+fn interval(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let wanted = match args[0].eval(cx)? {
+        Value::Null => return Ok(Value::Int(-1)),
+        value => args[0].to_f64(&value, cx),
+    };
+    let mut place = 0;
+    for (at, arg) in args.iter().enumerate().skip(1) {
+        match arg.eval_f64(cx)? {
+            Some(bound) if bound <= wanted => place = at as i64,
+            Some(_) => break,
+            None => place = at as i64,
+        }
+    }
+    Ok(Value::Int(place))
+}

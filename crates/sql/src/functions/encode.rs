@@ -1,0 +1,296 @@
+//! Number bases and text encodings: HEX, BIN, CONV, TO_BASE64, INET_ATON, UUID.
+
+use super::{Def, int_arg, str_arg, text, ty};
+use crate::error::{ExecResult, SqlError};
+use crate::expr::{Exec, Expr, ExprType};
+use omnibus_value::Value;
+
+pub(super) const DEFS: &[Def] = &[
+    Def::new("HEX", 1, 1, hex_type, hex),
+    Def::new("UNHEX", 1, 1, ty::binary, unhex),
+    Def::new("BIN", 1, 1, ty::ascii::<64>, bin),
+    Def::new("OCT", 1, 1, ty::ascii::<64>, oct),
+    Def::new("CONV", 3, 3, ty::ascii::<65>, conv),
+    Def::new("TO_BASE64", 1, 1, ty::long_string, to_base64),
+    Def::new("FROM_BASE64", 1, 1, ty::binary, from_base64),
+    Def::new("INET_ATON", 1, 1, ty::ubigint, inet_aton),
+    Def::new("INET_NTOA", 1, 1, ty::ascii::<31>, inet_ntoa),
+    Def::volatile("UUID", 0, 0, ty::ascii::<36>, uuid),
+    Def::volatile("UUID_SHORT", 0, 0, ty::ubigint, uuid_short),
+    Def::new("IS_UUID", 1, 1, ty::boolean, is_uuid),
+    Def::new("UUID_TO_BIN", 1, 2, ty::binary, uuid_to_bin),
+    Def::new("BIN_TO_UUID", 1, 2, ty::ascii::<36>, bin_to_uuid),
+];
+
+/// Upper-case hexadecimal digits of `bytes`.
+pub(super) fn to_hex(bytes: &[u8], digits: &[u8; 16]) -> Vec<u8> {
+    bytes.iter().flat_map(|b| [digits[usize::from(b >> 4)], digits[usize::from(b & 15)]]).collect()
+}
+
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+pub(super) const LOWER: &[u8; 16] = b"0123456789abcdef";
+
+fn hex_type(args: &[Expr], cx: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
+    let length = args[0].ty.display_length().saturating_mul(8);
+    Ok(ExprType::varchar(length, cx.collation()).nullable(args[0].ty.nullable))
+}
+
+fn hex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = super::value_arg!(args, 0, cx);
+    Ok(match value {
+        Value::Int(n) => text(format!("{n:X}")),
+        Value::UInt(n) | Value::Bit(n) => text(format!("{n:X}")),
+        Value::Year(n) => text(format!("{n:X}")),
+        Value::Float(_) | Value::Double(_) | Value::Decimal(_) => {
+            let n = args[0].to_int(&value, cx) as u64;
+            text(format!("{n:X}"))
+        }
+        value => text(to_hex(&args[0].to_str(&value), UPPER)),
+    })
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    (byte as char).to_digit(16).map(|d| d as u8)
+}
+
+/// Bytes that hexadecimal digits stand for; an odd first digit stands alone.
+pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(digits.len() / 2 + 1);
+    let odd = digits.len() % 2;
+    if odd == 1 {
+        out.push(digit(digits[0])?);
+    }
+    for pair in digits[odd..].chunks_exact(2) {
+        out.push(digit(pair[0])? << 4 | digit(pair[1])?);
+    }
+    Some(out)
+}
+
+fn unhex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    Ok(from_hex(&value).map_or(Value::Null, text))
+}
+
+fn bin(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(format!("{:b}", int_arg!(args, 0, cx) as u64)))
+}
+
+fn oct(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(format!("{:o}", int_arg!(args, 0, cx) as u64)))
+}
+
+fn conv(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let from = int_arg!(args, 1, cx);
+    let to = int_arg!(args, 2, cx);
+    let base_ok = |b: i128| (2..=36).contains(&b.unsigned_abs());
+    if !base_ok(from) || !base_ok(to) || value.is_empty() {
+        return Ok(Value::Null);
+    }
+    let trimmed = value.trim_ascii_start();
+    let (negative, digits) = match trimmed.first() {
+        Some(b'-') => (true, &trimmed[1..]),
+        Some(b'+') => (false, &trimmed[1..]),
+        _ => (false, trimmed),
+    };
+    let radix = from.unsigned_abs() as u32;
+    let mut number: u128 = 0;
+    for &byte in digits {
+        let Some(d) = (byte as char).to_digit(radix) else { break };
+        number = (number * u128::from(radix) + u128::from(d)).min(u128::from(u64::MAX));
+    }
+    let number = number as u64;
+    let number = if negative { number.wrapping_neg() } else { number };
+    let signed = to < 0 && (number as i64) < 0;
+    let magnitude = if signed { (number as i64).unsigned_abs() } else { number };
+    let mut out = in_base(magnitude, to.unsigned_abs() as u64);
+    if signed {
+        out.insert(0, b'-');
+    }
+    Ok(text(out))
+}
+
+fn in_base(mut number: u64, radix: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    loop {
+        out.push(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(number % radix) as usize]);
+        number /= radix;
+        if number == 0 {
+            break;
+        }
+    }
+    out.reverse();
+    out
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn to_base64(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    if !super::string::fits(value.len().saturating_mul(4) / 3, "to_base64", cx) {
+        return Ok(Value::Null);
+    }
+    Ok(text(encode_base64(&value)))
+}
+
+/// Base64 with a line feed after every 76 characters.
+fn encode_base64(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() * 4 / 3 + 4);
+    for (i, chunk) in bytes.chunks(3).enumerate() {
+        if i > 0 && i % 19 == 0 {
+            out.push(b'\n');
+        }
+        let word = u32::from(chunk[0]) << 16
+            | u32::from(chunk.get(1).copied().unwrap_or(0)) << 8
+            | u32::from(chunk.get(2).copied().unwrap_or(0));
+        for k in 0..4 {
+            out.push(if k <= chunk.len() { BASE64[(word >> (18 - 6 * k) & 63) as usize] } else { b'=' });
+        }
+    }
+    out
+}
+
+/// The bytes behind base64 text; white space is skipped. `None` if it is not base64.
+pub(crate) fn decode_base64(encoded: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(encoded.len() * 3 / 4);
+    let (mut word, mut bits, mut padding, mut count) = (0u32, 0u32, 0u32, 0u32);
+    for &byte in encoded.iter().filter(|b| !b.is_ascii_whitespace()) {
+        count += 1;
+        if byte == b'=' {
+            padding += 1;
+            continue;
+        }
+        if padding > 0 {
+            return None;
+        }
+        let value = BASE64.iter().position(|c| *c == byte)? as u32;
+        word = word << 6 | value;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            out.push((word >> bits) as u8);
+            word &= (1 << bits) - 1;
+        }
+    }
+    (count % 4 == 0 && padding <= 2).then_some(out)
+}
+
+fn from_base64(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    Ok(decode_base64(&value).map_or(Value::Null, text))
+}
+
+fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let parts: Option<Vec<u8>> =
+        value.split(|b| *b == b'.').map(|p| std::str::from_utf8(p).ok()?.parse().ok()).collect();
+    Ok(match parts.as_deref() {
+        Some([a]) => Value::UInt(u64::from(*a)),
+        Some([a, rest @ ..]) if rest.len() <= 3 => {
+            let low = rest[..rest.len() - 1].iter().enumerate();
+            let high = low.fold(u64::from(*a) << 24, |n, (i, b)| n | u64::from(*b) << (16 - 8 * i));
+            Value::UInt(high | u64::from(rest[rest.len() - 1]))
+        }
+        _ => Value::Null,
+    })
+}
+
+fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(match u32::try_from(int_arg!(args, 0, cx)) {
+        Ok(n) => text(std::net::Ipv4Addr::from(n).to_string()),
+        Err(_) => Value::Null,
+    })
+}
+
+fn uuid(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(dashed(&new_uuid(cx))))
+}
+
+/// A time-based UUID (version 1): 100 ns ticks since 1582, a random node.
+fn new_uuid(cx: &mut Exec<'_>) -> [u8; 16] {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    static NODE: OnceLock<u64> = OnceLock::new();
+    let node = *NODE.get_or_init(|| super::numeric::entropy() | 1 << 40);
+    let _ = cx;
+    let since_1970 = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| (d.as_nanos() / 100) as u64);
+    let wanted = since_1970 + 0x01B2_1DD2_1381_4000;
+    let before = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(wanted.max(last + 1)));
+    let ticks = wanted.max(before.unwrap_or(0) + 1);
+    let mut out = [0; 16];
+    out[..4].copy_from_slice(&(ticks as u32).to_be_bytes());
+    out[4..6].copy_from_slice(&((ticks >> 32) as u16).to_be_bytes());
+    out[6..8].copy_from_slice(&((ticks >> 48) as u16 & 0x0fff | 0x1000).to_be_bytes());
+    out[8..10].copy_from_slice(&((node >> 48) as u16 & 0x3fff | 0x8000).to_be_bytes());
+    out[10..].copy_from_slice(&node.to_be_bytes()[2..]);
+    out
+}
+
+fn dashed(bytes: &[u8; 16]) -> Vec<u8> {
+    let digits = to_hex(bytes, LOWER);
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join(&b'-')
+}
+
+fn uuid_short(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let server = u64::from(cx.session.settings.server_id & 255) << 56;
+    let start = (cx.session.now_us / 1_000_000) as u64 & 0xffff_ffff;
+    Ok(Value::UInt(server | start << 24 | COUNTER.fetch_add(1, Ordering::Relaxed) & 0xff_ffff))
+}
+
+/// The 16 bytes behind a UUID's text: 32 digits, with dashes or braces or without.
+fn parse_uuid(value: &[u8]) -> Option<[u8; 16]> {
+    let inner = value.strip_prefix(b"{").and_then(|v| v.strip_suffix(b"}")).unwrap_or(value);
+    let digits: Vec<u8> = match inner.len() {
+        32 => inner.to_vec(),
+        36 if [8, 13, 18, 23].iter().all(|i| inner[*i] == b'-') => {
+            inner.iter().copied().filter(|b| *b != b'-').collect()
+        }
+        _ => return None,
+    };
+    from_hex(&digits)?.try_into().ok()
+}
+
+fn is_uuid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(super::boolean(parse_uuid(&str_arg!(args, 0, cx)).is_some()))
+}
+
+/// Swaps the time fields so that later UUIDs sort later, or back.
+fn swapped(bytes: [u8; 16], to_stored: bool) -> [u8; 16] {
+    let mut out = bytes;
+    if to_stored {
+        out[..2].copy_from_slice(&bytes[6..8]);
+        out[2..4].copy_from_slice(&bytes[4..6]);
+        out[4..8].copy_from_slice(&bytes[..4]);
+    } else {
+        out[..4].copy_from_slice(&bytes[4..8]);
+        out[4..6].copy_from_slice(&bytes[2..4]);
+        out[6..8].copy_from_slice(&bytes[..2]);
+    }
+    out
+}
+
+fn uuid_to_bin(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let swap = args.len() > 1 && args[1].eval_bool(cx)? == Some(true);
+    let Some(bytes) = parse_uuid(&value) else { return Err(bad_uuid(&value, "uuid_to_bin").into()) };
+    Ok(text(if swap { swapped(bytes, true) } else { bytes }.to_vec()))
+}
+
+fn bin_to_uuid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let swap = args.len() > 1 && args[1].eval_bool(cx)? == Some(true);
+    let Ok(bytes) = <[u8; 16]>::try_from(&value[..]) else {
+        return Err(bad_uuid(&value, "bin_to_uuid").into());
+    };
+    Ok(text(dashed(&if swap { swapped(bytes, false) } else { bytes })))
+}
+
+fn bad_uuid(value: &[u8], function: &str) -> SqlError {
+    let value = String::from_utf8_lossy(value);
+    SqlError::new(1411, b"HY000", format!("Incorrect string value: '{value}' for function {function}"))
+}

@@ -1,0 +1,130 @@
+//! About the session and the server: DATABASE, USER, VERSION, LAST_INSERT_ID, SLEEP, GET_LOCK.
+
+use super::{Def, real_arg, str_arg, text, ty};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::types::{Coercibility, Family};
+use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use omnibus_value::Value;
+use std::time::{Duration, Instant};
+
+pub(super) const DEFS: &[Def] = &[
+    Def::session("DATABASE", 0, 0, name_type, database),
+    Def::session("SCHEMA", 0, 0, name_type, database),
+    Def::session("USER", 0, 0, name_type, user),
+    Def::session("SESSION_USER", 0, 0, name_type, user),
+    Def::session("SYSTEM_USER", 0, 0, name_type, user),
+    Def::session("CURRENT_USER", 0, 0, name_type, current_user),
+    Def::session("CURRENT_ROLE", 0, 0, name_type, |_, _, _| Ok(text("NONE"))),
+    Def::session("VERSION", 0, 0, name_type, |_, _, _| Ok(text(VERSION))),
+    Def::session("CONNECTION_ID", 0, 0, ty::ubigint, |_, _, cx| Ok(Value::UInt(u64::from(cx.session.connection_id)))),
+    Def::volatile("LAST_INSERT_ID", 0, 1, ty::ubigint, last_insert_id),
+    Def::session("ROW_COUNT", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.row_count))),
+    Def::session("FOUND_ROWS", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.found_rows as i64))),
+    Def::volatile("SLEEP", 1, 1, ty::int, sleep),
+    Def::volatile("BENCHMARK", 2, 2, ty::int, benchmark),
+    Def::new("CHARSET", 1, 1, ty::ascii::<64>, charset_of),
+    Def::new("COLLATION", 1, 1, ty::ascii::<64>, collation_of),
+    Def::new("COERCIBILITY", 1, 1, ty::int, coercibility_of),
+    Def::volatile("GET_LOCK", 2, 2, ty::small_int, |a, _, cx| named(a, cx, "GET_LOCK")),
+    Def::volatile("RELEASE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, "RELEASE_LOCK")),
+    Def::volatile("RELEASE_ALL_LOCKS", 0, 0, ty::ubigint, |a, _, cx| named(a, cx, "RELEASE_ALL_LOCKS")),
+    Def::volatile("IS_FREE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, "IS_FREE_LOCK")),
+    Def::volatile("IS_USED_LOCK", 1, 1, ty::ubigint, |a, _, cx| named(a, cx, "IS_USED_LOCK")),
+    Def::volatile("NAME_CONST", 2, 2, second_type, |a, _, cx| a[1].eval(cx)),
+];
+
+/// What VERSION() says; the wire greeting says the same.
+const VERSION: &str = "8.4.0-omnibus";
+
+fn name_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::varchar(288, 33).coercible(Coercibility::SystemConstant).nullable(true))
+}
+
+fn second_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(args[1].ty.clone())
+}
+
+fn database(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(cx.session.database.as_ref().map_or(Value::Null, |db| text(db.to_string())))
+}
+
+fn user(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(format!("{}@{}", cx.session.user, cx.session.host_name)))
+}
+
+fn current_user(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(cx.session.account.clone()))
+}
+
+fn last_insert_id(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(arg) = args.first() else { return Ok(Value::UInt(cx.session.last_insert_id)) };
+    let id = arg.eval_int(cx)?;
+    cx.session.last_insert_id_set = Some(id.unwrap_or(0) as u64);
+    Ok(id.map_or(Value::Null, |id| Value::UInt(id as u64)))
+}
+
+fn sleep(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let seconds = match args[0].eval_f64(cx)? {
+        Some(seconds) if seconds >= 0.0 => seconds.min(1e9),
+        _ => {
+            let error = SqlError::wrong_arguments("sleep.");
+            cx.complain(error)?;
+            return Ok(Value::Int(0));
+        }
+    };
+    if seconds == 0.0 {
+        return Ok(Value::Int(0));
+    }
+    cx.storage.need_blocking()?;
+    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        // KILL QUERY ends a SLEEP with 1 and no error only when it is the whole statement; an error
+        // ends both cases.
+        cx.storage.check_killed()?;
+        std::thread::sleep(left.min(Duration::from_millis(20)));
+    }
+    Ok(Value::Int(0))
+}
+
+fn benchmark(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let times = super::int_arg!(args, 0, cx);
+    if times < 0 {
+        return Ok(Value::Null);
+    }
+    if times > 10_000 {
+        cx.storage.need_blocking()?;
+    }
+    for round in 0..times {
+        if round % 1024 == 0 {
+            cx.storage.check_killed()?;
+        }
+        args[1].eval(cx)?;
+    }
+    Ok(Value::Int(0))
+}
+
+fn charset_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(charset::charset_name(args[0].ty.column.collation)))
+}
+
+fn collation_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(charset::collation_name(args[0].ty.column.collation)))
+}
+
+fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+    let ty = &args[0].ty;
+    let numeric = !matches!(ty.family(), Family::String | Family::Json);
+    Ok(Value::Int(if numeric && !ty.is_null() { 5 } else { ty.coercibility as i64 }))
+}
+
+/// Locks by name belong to connections, so the server keeps them.
+fn named(args: &[Expr], cx: &mut Exec<'_>, function: &str) -> ExecResult<Value> {
+    let mut values = Vec::with_capacity(args.len());
+    if !args.is_empty() {
+        values.push(text(str_arg!(args, 0, cx)));
+    }
+    if args.len() > 1 {
+        values.push(Value::Double(real_arg!(args, 1, cx)));
+    }
+    crate::expr::sysvar::call(cx, function, &values)
+}

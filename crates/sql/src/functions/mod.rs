@@ -1,0 +1,223 @@
+//! Built-in functions, one file per family, and the table that finds them by name.
+//!
+//! A function is a [`Def`]: how many arguments, what type the result has, how to evaluate it. Not
+//! here: syntax with a form of its own (CASE, CAST, BETWEEN, LIKE) and aggregates' accumulation
+//! during grouping, which lives in `select`. Called by the binder (types) and by evaluation, on
+//! the session's thread.
+
+pub mod aggregate;
+mod control;
+mod encode;
+mod info;
+mod numeric;
+mod string;
+mod string_search;
+mod temporal_parts;
+mod trim_pad;
+
+use crate::error::{ExecResult, SqlResult};
+use crate::expr::{BindContext, Exec, Expr, ExprType};
+use omnibus_value::Value;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+pub(crate) use temporal_parts::week_of;
+
+/// How a result's type follows from the arguments.
+pub type TypeFn = fn(&[Expr], &BindContext<'_>) -> SqlResult<ExprType>;
+/// How a call is evaluated: the arguments, the result type, the running statement.
+pub type EvalFn = fn(&[Expr], &ExprType, &mut Exec<'_>) -> ExecResult<Value>;
+
+/// A built-in scalar function.
+#[derive(Debug)]
+pub struct Def {
+    /// Upper-case name.
+    pub name: &'static str,
+    /// Fewest arguments.
+    pub min: u8,
+    /// Most arguments; `MANY` for no limit.
+    pub max: u8,
+    /// Result type.
+    pub ty: TypeFn,
+    /// Evaluation.
+    pub eval: EvalFn,
+    /// Bits below.
+    pub traits: u8,
+}
+
+/// No limit on arguments.
+pub const MANY: u8 = u8::MAX;
+/// The result depends on more than the arguments: never folded into a constant.
+pub const VOLATILE: u8 = 1;
+/// The result depends on the session: computed when the statement runs, not when it is bound.
+pub const SESSION: u8 = 8;
+/// String arguments are brought to the result's character set first.
+pub const ONE_CHARSET: u8 = 2;
+/// String arguments are compared: their collations must agree.
+pub const COLLATES: u8 = 4;
+
+impl Def {
+    /// A plain function.
+    const fn new(name: &'static str, min: u8, max: u8, ty: TypeFn, eval: EvalFn) -> Def {
+        Def { name, min, max, ty, eval, traits: 0 }
+    }
+    /// A function of the session: the same throughout a statement.
+    const fn session(name: &'static str, min: u8, max: u8, ty: TypeFn, eval: EvalFn) -> Def {
+        Def { name, min, max, ty, eval, traits: SESSION }
+    }
+    /// A function whose string arguments share a character set.
+    const fn strings(name: &'static str, min: u8, max: u8, ty: TypeFn, eval: EvalFn) -> Def {
+        Def { name, min, max, ty, eval, traits: ONE_CHARSET }
+    }
+    /// A function that must be evaluated for each row.
+    const fn volatile(name: &'static str, min: u8, max: u8, ty: TypeFn, eval: EvalFn) -> Def {
+        Def { name, min, max, ty, eval, traits: VOLATILE }
+    }
+    /// A function that compares its string arguments.
+    const fn collating(name: &'static str, min: u8, max: u8, ty: TypeFn, eval: EvalFn) -> Def {
+        Def { name, min, max, ty, eval, traits: ONE_CHARSET | COLLATES }
+    }
+}
+
+/// The function called `name` (any case), if there is one.
+#[must_use]
+pub fn lookup(name: &str) -> Option<&'static Def> {
+    static TABLE: OnceLock<HashMap<&'static str, &'static Def>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        [
+            control::DEFS,
+            encode::DEFS,
+            info::DEFS,
+            numeric::DEFS,
+            string::DEFS,
+            string_search::DEFS,
+            temporal_parts::DEFS,
+            trim_pad::DEFS,
+        ]
+        .into_iter()
+        .flatten()
+        .map(|def| (def.name, def))
+        .collect()
+    });
+    table.get(name.to_ascii_uppercase().as_str()).copied()
+}
+
+/// Evaluates an argument as a string, or returns NULL from the function.
+macro_rules! str_arg {
+    ($args:expr, $i:expr, $cx:expr) => {
+        match $args[$i].eval_str($cx)? {
+            Some(value) => value,
+            None => return Ok(omnibus_value::Value::Null),
+        }
+    };
+}
+/// Evaluates an argument as an integer wide enough for both signs, or returns NULL.
+macro_rules! int_arg {
+    ($args:expr, $i:expr, $cx:expr) => {
+        match $args[$i].eval_int($cx)? {
+            Some(value) => value,
+            None => return Ok(omnibus_value::Value::Null),
+        }
+    };
+}
+/// Evaluates an argument as a double, or returns NULL.
+macro_rules! real_arg {
+    ($args:expr, $i:expr, $cx:expr) => {
+        match $args[$i].eval_f64($cx)? {
+            Some(value) => value,
+            None => return Ok(omnibus_value::Value::Null),
+        }
+    };
+}
+/// Evaluates an argument as it is, or returns NULL.
+macro_rules! value_arg {
+    ($args:expr, $i:expr, $cx:expr) => {
+        match $args[$i].eval($cx)? {
+            omnibus_value::Value::Null => return Ok(omnibus_value::Value::Null),
+            value => value,
+        }
+    };
+}
+pub(crate) use {int_arg, real_arg, str_arg, value_arg};
+
+/// Common result types.
+pub(crate) mod ty {
+    use crate::error::SqlResult;
+    use crate::expr::types::{BINARY, merge_all};
+    use crate::expr::{BindContext, Expr, ExprType};
+
+    /// Whether any argument may be NULL.
+    pub fn any_null(args: &[Expr]) -> bool {
+        args.iter().any(|a| a.ty.nullable)
+    }
+    /// BIGINT, NULL if an argument is.
+    pub fn bigint(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::bigint().nullable(any_null(args)))
+    }
+    /// BIGINT UNSIGNED, NULL if an argument is.
+    pub fn ubigint(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::ubigint().nullable(any_null(args)))
+    }
+    /// A small integer that may be NULL whatever the arguments are.
+    pub fn small_int(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::int(4).nullable(true))
+    }
+    /// An integer, NULL if an argument is.
+    pub fn int(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::int(10).nullable(any_null(args)))
+    }
+    /// A truth value, NULL if an argument is.
+    pub fn boolean(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::boolean().nullable(any_null(args)))
+    }
+    /// A nullable DOUBLE.
+    pub fn double(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::double().nullable(true))
+    }
+    /// A string as long as the first argument, in the arguments' collation.
+    pub fn like_first(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+        let length = args.first().map_or(0, |a| a.ty.display_length());
+        string_of(args, length, cx)
+    }
+    /// A string as long as all arguments together.
+    pub fn concatenated(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+        let length = args.iter().fold(0u32, |n, a| n.saturating_add(a.ty.display_length()));
+        string_of(args, length, cx)
+    }
+    /// A string of any length, in the arguments' collation.
+    pub fn long_string(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+        string_of(args, u32::MAX, cx)
+    }
+    /// A string of `length` in the merged collation of the arguments.
+    pub fn string_of(args: &[Expr], length: u32, cx: &BindContext<'_>) -> SqlResult<ExprType> {
+        let (collation, coercibility) = merge_all(args.iter().map(|a| &a.ty), cx.collation(), "concat")?;
+        Ok(ExprType::varchar(length, collation).coercible(coercibility).nullable(true))
+    }
+    /// A binary string.
+    pub fn binary(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        let length = args.first().map_or(0, |a| a.ty.display_length());
+        Ok(ExprType::varchar(length, BINARY).nullable(true))
+    }
+    /// A string of the connection's collation.
+    pub fn ascii<const N: u32>(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::varchar(N, cx.collation()).nullable(true))
+    }
+    /// A nullable DATE.
+    pub fn date(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::date().nullable(true))
+    }
+    /// JSON.
+    pub fn json(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::json().nullable(true))
+    }
+}
+
+/// A string value.
+pub(crate) fn text(value: impl Into<bytes::Bytes>) -> Value {
+    Value::Bytes(value.into())
+}
+
+/// A truth value.
+pub(crate) fn boolean(value: bool) -> Value {
+    Value::Int(i64::from(value))
+}

@@ -1,0 +1,338 @@
+//! String functions that build or cut strings: CONCAT, SUBSTRING, LEFT, REPLACE, UPPER... Searching
+//! is in `string_search`, padding in `trim_pad`, number bases and digests in `encode`/`encrypt`.
+
+use super::{Def, MANY, int_arg, str_arg, text, ty};
+use crate::error::{ExecResult, SqlResult};
+use crate::expr::types::BINARY;
+use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use bytes::{Bytes, BytesMut};
+use omnibus_value::Value;
+
+pub(super) const DEFS: &[Def] = &[
+    Def::strings("CONCAT", 1, MANY, ty::concatenated, concat),
+    Def::strings("CONCAT_WS", 2, MANY, ty::concatenated, concat_ws),
+    Def::new("SUBSTRING", 2, 3, ty::like_first, substring),
+    Def::new("SUBSTR", 2, 3, ty::like_first, substring),
+    Def::new("MID", 2, 3, ty::like_first, substring),
+    Def::new("LEFT", 2, 2, ty::like_first, left),
+    Def::new("RIGHT", 2, 2, ty::like_first, right),
+    Def::new("UPPER", 1, 1, ty::like_first, upper),
+    Def::new("UCASE", 1, 1, ty::like_first, upper),
+    Def::new("LOWER", 1, 1, ty::like_first, lower),
+    Def::new("LCASE", 1, 1, ty::like_first, lower),
+    Def::new("REVERSE", 1, 1, ty::like_first, reverse),
+    Def::new("REPEAT", 2, 2, ty::long_string, repeat),
+    Def::strings("REPLACE", 3, 3, ty::long_string, replace),
+    Def::strings("INSERT", 4, 4, ty::long_string, insert),
+    Def::strings("ELT", 2, MANY, elt_type, elt),
+    Def::strings("MAKE_SET", 2, MANY, ty::concatenated, make_set),
+    Def::strings("EXPORT_SET", 3, 5, ty::long_string, export_set),
+    Def::strings("SUBSTRING_INDEX", 3, 3, ty::like_first, substring_index),
+    Def::new("CHAR", 1, MANY, char_type, char_of),
+    Def::new("SOUNDEX", 1, 1, ty::like_first, soundex),
+    Def::new("QUOTE", 1, 1, ty::long_string, quote),
+    Def::new("FORMAT", 2, 3, ty::ascii::<64>, format),
+    Def::new("SPACE", 1, 1, ty::ascii::<16384>, space),
+];
+
+/// Whether a result of `length` bytes may be built; a warning and NULL if not.
+pub(super) fn fits(length: usize, name: &str, cx: &mut Exec<'_>) -> bool {
+    let max = usize::try_from(cx.session.settings.max_allowed_packet).unwrap_or(usize::MAX);
+    if length <= max {
+        return true;
+    }
+    let text = format!("Result of {name}() was larger than max_allowed_packet ({max}) - truncated");
+    cx.warn(crate::error::SqlError::new(1301, b"HY000", text));
+    false
+}
+
+fn concat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    if let [only] = args {
+        return Ok(only.eval_str(cx)?.map_or(Value::Null, Value::Bytes));
+    }
+    let mut out = BytesMut::new();
+    for arg in args {
+        match arg.eval_str(cx)? {
+            Some(part) => out.extend_from_slice(&part),
+            None => return Ok(Value::Null),
+        }
+    }
+    if !fits(out.len(), "concat", cx) {
+        return Ok(Value::Null);
+    }
+    Ok(text(out.freeze()))
+}
+
+fn concat_ws(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let separator = str_arg!(args, 0, cx);
+    let mut out = BytesMut::new();
+    let mut first = true;
+    for arg in &args[1..] {
+        if let Some(part) = arg.eval_str(cx)? {
+            if !first {
+                out.extend_from_slice(&separator);
+            }
+            first = false;
+            out.extend_from_slice(&part);
+        }
+    }
+    if !fits(out.len(), "concat_ws", cx) {
+        return Ok(Value::Null);
+    }
+    Ok(text(out.freeze()))
+}
+
+/// Start (0-based) of the part that 1-based `position` names, counting from the end if negative.
+fn start_of(position: i128, count: usize) -> Option<usize> {
+    let start = match position {
+        0 => return None,
+        p if p > 0 => p - 1,
+        p => count as i128 + p,
+    };
+    usize::try_from(start).ok().filter(|s| *s < count)
+}
+
+fn substring(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let position = int_arg!(args, 1, cx);
+    let length = if args.len() > 2 { int_arg!(args, 2, cx) } else { i128::MAX };
+    let collation = ty.column.collation;
+    let count = charset::char_count(&value, collation);
+    let Some(start) = start_of(position, count) else { return Ok(text(Bytes::new())) };
+    let length = usize::try_from(length.clamp(0, (count - start) as i128)).unwrap_or(0);
+    Ok(text(charset::slice_chars(&value, start, length, collation)))
+}
+
+fn left(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let length = int_arg!(args, 1, cx).clamp(0, value.len() as i128) as usize;
+    Ok(text(charset::slice_chars(&value, 0, length, ty.column.collation)))
+}
+
+fn right(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let count = charset::char_count(&value, ty.column.collation);
+    let length = int_arg!(args, 1, cx).clamp(0, count as i128) as usize;
+    Ok(text(charset::slice_chars(&value, count - length, length, ty.column.collation)))
+}
+
+fn upper(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    Ok(text(charset::to_upper(&value, ty.column.collation)))
+}
+
+fn lower(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    Ok(text(charset::to_lower(&value, ty.column.collation)))
+}
+
+fn reverse(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let mut out = Vec::with_capacity(value.len());
+    let mut parts: Vec<&[u8]> = charset::chars(&value, ty.column.collation).collect();
+    parts.reverse();
+    parts.iter().for_each(|c| out.extend_from_slice(c));
+    Ok(text(out))
+}
+
+fn repeat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let count = int_arg!(args, 1, cx);
+    if count <= 0 || value.is_empty() {
+        return Ok(text(Bytes::new()));
+    }
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if !fits(value.len().saturating_mul(count), "repeat", cx) {
+        return Ok(Value::Null);
+    }
+    Ok(text(value.repeat(count)))
+}
+
+fn replace(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let from = str_arg!(args, 1, cx);
+    let to = str_arg!(args, 2, cx);
+    if from.is_empty() || value.len() < from.len() {
+        return Ok(text(value));
+    }
+    let mut out = Vec::with_capacity(value.len());
+    let mut rest: &[u8] = &value;
+    while !rest.is_empty() {
+        if rest.starts_with(&from) {
+            out.extend_from_slice(&to);
+            rest = &rest[from.len()..];
+        } else {
+            let step = charset::char_width(rest, ty.column.collation);
+            out.extend_from_slice(&rest[..step]);
+            rest = &rest[step..];
+        }
+        if !fits(out.len(), "replace", cx) {
+            return Ok(Value::Null);
+        }
+    }
+    Ok(text(out))
+}
+
+fn insert(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let position = int_arg!(args, 1, cx);
+    let length = int_arg!(args, 2, cx);
+    let new = str_arg!(args, 3, cx);
+    let collation = ty.column.collation;
+    let count = charset::char_count(&value, collation);
+    if position < 1 || position > count as i128 {
+        return Ok(text(value));
+    }
+    let start = position as usize - 1;
+    let rest = (count - start) as i128;
+    let length = if length < 0 || length > rest { rest as usize } else { length as usize };
+    let mut out = charset::slice_chars(&value, 0, start, collation).to_vec();
+    out.extend_from_slice(&new);
+    out.extend_from_slice(&charset::slice_chars(&value, start + length, count, collation));
+    if !fits(out.len(), "insert", cx) {
+        return Ok(Value::Null);
+    }
+    Ok(text(out))
+}
+
+fn elt_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let length = args[1..].iter().map(|a| a.ty.display_length()).max().unwrap_or(0);
+    ty::string_of(&args[1..], length, cx)
+}
+
+fn elt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let number = int_arg!(args, 0, cx);
+    match usize::try_from(number) {
+        Ok(n) if n >= 1 && n < args.len() => Ok(args[n].eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
+        _ => Ok(Value::Null),
+    }
+}
+
+fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let bits = int_arg!(args, 0, cx) as u64;
+    let mut parts: Vec<Bytes> = Vec::new();
+    for (i, arg) in args[1..].iter().enumerate().take(64) {
+        if bits >> i & 1 == 1
+            && let Some(part) = arg.eval_str(cx)?
+        {
+            parts.push(part);
+        }
+    }
+    Ok(text(parts.join(&b","[..])))
+}
+
+fn export_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let bits = int_arg!(args, 0, cx) as u64;
+    let on = str_arg!(args, 1, cx);
+    let off = str_arg!(args, 2, cx);
+    let separator = if args.len() > 3 { str_arg!(args, 3, cx) } else { Bytes::from_static(b",") };
+    let count = if args.len() > 4 { int_arg!(args, 4, cx).clamp(0, 64) } else { 64 };
+    let parts: Vec<&[u8]> = (0..count).map(|i| if bits >> i & 1 == 1 { &on[..] } else { &off[..] }).collect();
+    Ok(text(parts.join(&separator[..])))
+}
+
+fn substring_index(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let delimiter = str_arg!(args, 1, cx);
+    let count = int_arg!(args, 2, cx);
+    if delimiter.is_empty() || count == 0 || value.is_empty() {
+        return Ok(text(Bytes::new()));
+    }
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while let Some(found) = super::string_search::find(&value[at..], &delimiter) {
+        ends.push(at + found);
+        at += found + delimiter.len();
+    }
+    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    if wanted > ends.len() {
+        return Ok(text(value));
+    }
+    Ok(text(if count > 0 {
+        value.slice(..ends[wanted - 1])
+    } else {
+        value.slice(ends[ends.len() - wanted] + delimiter.len()..)
+    }))
+}
+
+fn char_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::varchar(args.len() as u32 * 4, BINARY).nullable(true))
+}
+
+fn char_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let mut out = Vec::new();
+    for arg in args {
+        if let Some(code) = arg.eval_int(cx)? {
+            let bytes = (code as u32).to_be_bytes();
+            let skip = bytes.iter().take(3).take_while(|b| **b == 0).count();
+            out.extend_from_slice(&bytes[skip..]);
+        }
+    }
+    Ok(text(out))
+}
+
+fn soundex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    const CODES: &[u8; 26] = b"01230120022455012623010202";
+    let value = str_arg!(args, 0, cx);
+    let mut out = Vec::new();
+    let mut last = b'0';
+    for c in value.iter().filter(|c| c.is_ascii_alphabetic()).map(u8::to_ascii_uppercase) {
+        let code = CODES[usize::from(c - b'A')];
+        if out.is_empty() {
+            out.push(c);
+        } else if code != b'0' && code != last {
+            out.push(code);
+        }
+        last = code;
+    }
+    if !out.is_empty() {
+        while out.len() < 4 {
+            out.push(b'0');
+        }
+    }
+    Ok(text(out))
+}
+
+fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(value) = args[0].eval_str(cx)? else { return Ok(text("NULL")) };
+    let mut out = vec![b'\''];
+    for &byte in value.iter() {
+        match byte {
+            b'\\' | b'\'' => out.extend_from_slice(&[b'\\', byte]),
+            0 => out.extend_from_slice(b"\\0"),
+            0x1a => out.extend_from_slice(b"\\Z"),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'\'');
+    Ok(text(out))
+}
+
+fn format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let places = int_arg!(args, 1, cx).clamp(0, 30) as u8;
+    let value = super::value_arg!(args, 0, cx);
+    let printed = super::numeric::print_rounded(&value, &args[0], places, cx)?;
+    let (sign, digits) = printed.strip_prefix('-').map_or(("", printed.as_str()), |d| ("-", d));
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(w, f)| (w, Some(f)));
+    let mut out = String::from(sign);
+    for (i, c) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    Ok(text(out))
+}
+
+fn space(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let count = usize::try_from(int_arg!(args, 0, cx).max(0)).unwrap_or(usize::MAX);
+    if !fits(count, "space", cx) {
+        return Ok(Value::Null);
+    }
+    Ok(text(vec![b' '; count]))
+}
+

@@ -1,0 +1,107 @@
+//! Parts of dates and times: YEAR, MONTH, DAYOFWEEK, WEEK, TO_DAYS, DAYNAME and the like.
+
+use super::{Def, int_arg, text, ty};
+use crate::error::ExecResult;
+use crate::expr::{Exec, Expr, ExprType, interval};
+use omnibus_value::Value;
+use omnibus_value::temporal::{Date, IntervalUnit, days_in_year};
+
+pub(super) const DEFS: &[Def] = &[
+    Def::new("YEAR", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Year, &a[0], cx)),
+    Def::new("QUARTER", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Quarter, &a[0], cx)),
+    Def::new("MONTH", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Month, &a[0], cx)),
+    Def::new("DAY", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Day, &a[0], cx)),
+    Def::new("DAYOFMONTH", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Day, &a[0], cx)),
+    Def::new("HOUR", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Hour, &a[0], cx)),
+    Def::new("MINUTE", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Minute, &a[0], cx)),
+    Def::new("SECOND", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Second, &a[0], cx)),
+    Def::new("MICROSECOND", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Microsecond, &a[0], cx)),
+    Def::new("DAYOFWEEK", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.weekday().map(|w| i64::from((w + 1) % 7) + 1))),
+    Def::new("WEEKDAY", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.weekday().map(i64::from))),
+    Def::new("DAYOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.day_of_year().map(i64::from))),
+    Def::new("TO_DAYS", 1, 1, ty::int, |a, _, cx| number(a, cx, Date::to_days)),
+    Def::new("DAYNAME", 1, 1, ty::ascii::<9>, |a, _, cx| name(a, cx, |d| Some(DAYS[d.weekday()? as usize]))),
+    Def::new("MONTHNAME", 1, 1, ty::ascii::<9>, |a, _, cx| {
+        name(a, cx, |d| MONTHS.get((d.month() as usize).checked_sub(1)?).copied())
+    }),
+    Def::session("WEEK", 1, 2, ty::small_int, week),
+    Def::new("WEEKOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| week_of(d, 3))),
+    Def::new("YEARWEEK", 1, 2, ty::int, yearweek),
+];
+
+pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub(super) const MONTHS: [&str; 12] = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+];
+
+fn number(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<i64>) -> ExecResult<Value> {
+    Ok(args[0].eval_date(cx)?.and_then(part).map_or(Value::Null, Value::Int))
+}
+
+fn name(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<&'static str>) -> ExecResult<Value> {
+    Ok(args[0].eval_date(cx)?.and_then(part).map_or(Value::Null, text))
+}
+
+/// Week number and its year under MySQL's mode bits: 1 = weeks begin on Monday, 2 = the year's
+/// days before week 1 belong to the last week of the year before, 4 = week 1 is the first that
+/// begins in the year (else the first with at least four days in it).
+#[must_use]
+pub fn week_and_year(date: Date, mode: u32) -> Option<(i64, i64)> {
+    let monday_first = mode & 1 != 0;
+    let mut by_year = mode & 2 != 0;
+    let first_weekday = (mode & 4 != 0) != !monday_first;
+    let mut year = date.year();
+    let day = date.to_days()?;
+    let first = Date::from_ymd(year, 1, 1)?;
+    let first_day = first.to_days()?;
+    let weekday_of = |d: Date| -> Option<i64> {
+        let monday_based = i64::from(d.weekday()?);
+        Some(if monday_first { monday_based } else { (monday_based + 1) % 7 })
+    };
+    let mut weekday = weekday_of(first)?;
+    let starts_late = |weekday: i64| (first_weekday && weekday != 0) || (!first_weekday && weekday >= 4);
+    let mut start = first_day;
+    if date.month() == 1 && i64::from(date.day()) <= 7 - weekday {
+        if !by_year && starts_late(weekday) {
+            return Some((0, i64::from(year)));
+        }
+        if starts_late(weekday) {
+            by_year = true;
+            year = year.checked_sub(1)?;
+            let length = i64::from(days_in_year(year));
+            start -= length;
+            weekday = (weekday + 53 * 7 - length) % 7;
+        }
+    }
+    let days = if starts_late(weekday) { day - (start + (7 - weekday)) } else { day - (start - weekday) };
+    if by_year && days >= 52 * 7 {
+        weekday = (weekday + i64::from(days_in_year(year))) % 7;
+        if (!first_weekday && weekday < 4) || (first_weekday && weekday == 0) {
+            return Some((1, i64::from(year) + 1));
+        }
+    }
+    Some((days / 7 + 1, i64::from(year)))
+}
+
+/// WEEK(date, mode).
+#[must_use]
+pub fn week_of(date: Date, mode: u32) -> Option<i64> {
+    week_and_year(date, week_mode(mode)).map(|(week, _)| week)
+}
+
+/// MySQL flips the meaning of bit 4 for weeks that begin on Sunday.
+fn week_mode(mode: u32) -> u32 {
+    mode & 7
+}
+
+fn week(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let mode = if args.len() > 1 { int_arg!(args, 1, cx) as u32 & 7 } else { 0 };
+    Ok(args[0].eval_date(cx)?.and_then(|d| week_of(d, mode)).map_or(Value::Null, Value::Int))
+}
+
+fn yearweek(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let mode = if args.len() > 1 { int_arg!(args, 1, cx) as u32 & 7 } else { 0 };
+    let found = args[0].eval_date(cx)?.and_then(|d| week_and_year(d, week_mode(mode | 2)));
+    Ok(found.map_or(Value::Null, |(week, year)| Value::Int(year * 100 + week)))
+}

@@ -1,0 +1,600 @@
+//! Binds queries: WITH, set operations, ORDER BY and LIMIT, and one SELECT block's clauses in the
+//! order in which their names become visible. FROM is in `from`, join order in `join_order`.
+
+use super::from::{From, Nest};
+use super::plan::{Block, Body, Compound, Grouping, Limit, QueryPlan, Recursive, SetOperation, SortBy, SortKey};
+use super::storage::LockMode;
+use super::{full_group, join_order};
+use crate::api::ResultColumn;
+use crate::error::{SqlError, SqlResult};
+use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable};
+use crate::expr::scope::{Scope, ScopeTable, Source};
+use crate::expr::types::unify;
+use crate::expr::{Expr, ExprType, Kind};
+use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
+use std::sync::Arc;
+
+/// Binds a whole statement's query.
+///
+/// # Errors
+/// Unknown names, wrong column counts, what is not supported.
+pub fn query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
+    let mut plan = bind_query(binder, query)?;
+    plan.slots = binder.slots.len();
+    plan.subqueries = binder.subqueries;
+    plan.tables = std::mem::take(&mut binder.tables);
+    plan.untyped_params = binder.untyped_params && depends_on_params(&plan);
+    plan.catalog_version = binder.catalog.version;
+    Ok(plan)
+}
+
+/// Whether a result column's type may follow from a parameter's.
+fn depends_on_params(plan: &QueryPlan) -> bool {
+    let outputs: Vec<&Expr> = match &plan.body {
+        Body::Block(block) => block.outputs.iter().collect(),
+        Body::Values(rows) => rows.iter().flatten().collect(),
+        _ => return true,
+    };
+    let mut found = false;
+    for e in outputs {
+        e.walk(&mut |e| found |= matches!(e.kind, Kind::Param(_) | Kind::Subquery(_)));
+    }
+    if let Body::Block(block) = &plan.body
+        && let Some(grouping) = &block.grouping
+    {
+        for e in grouping.aggregates.iter().flat_map(|a| &a.args) {
+            e.walk(&mut |e| found |= matches!(e.kind, Kind::Param(_)));
+        }
+    }
+    found
+}
+
+/// Binds a subquery; also says which slots of outer blocks it reads.
+pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(QueryPlan, u64)> {
+    // A marker block gathers what is read from outside of this query.
+    binder.blocks.push(BlockScope::default());
+    let plan = bind_query(binder, query);
+    let outer = binder.blocks.pop().map_or(0, |block| block.outer_slots);
+    Ok((plan?, outer))
+}
+
+pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
+    let visible = binder.common.len();
+    let bound = with_clause(binder, query).and_then(|()| query_body(binder, query));
+    binder.common.truncate(visible);
+    let mut plan = bound?;
+    if let Some(into) = &query.into {
+        match &**into {
+            ast::Into::Variables(names) => {
+                if names.len() != plan.types.len() {
+                    return Err(SqlError::wrong_number_of_columns_in_select());
+                }
+                plan.into = names.iter().map(|name| name.to_lowercase().into()).collect();
+            }
+            _ => return Err(SqlError::not_supported_yet("SELECT ... INTO OUTFILE")),
+        }
+    }
+    Ok(plan)
+}
+
+fn with_clause(binder: &mut Binder<'_>, query: &Query) -> SqlResult<()> {
+    let Some(with) = &query.with else { return Ok(()) };
+    for table in &with.tables {
+        let definition = CommonDefinition::Query {
+            query: Arc::new(table.query.clone()),
+            columns: table.columns.clone().into(),
+            outer: binder.blocks.len(),
+            recursive: with.recursive,
+        };
+        binder.common.push(CommonTable { name: Arc::from(&*table.name), definition });
+    }
+    Ok(())
+}
+
+fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
+    match &query.body {
+        QueryBody::Select(select) => block(binder, select, query),
+        QueryBody::Table(name) => block(binder, &select_all(name), query),
+        QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => bind_query(binder, inner),
+        body => compound(binder, body, query),
+    }
+}
+
+/// `TABLE t` as a SELECT.
+fn select_all(name: &ast::ObjectName) -> Select {
+    Select {
+        options: ast::SelectOptions::default(),
+        items: vec![SelectItem::Wildcard],
+        from: vec![ast::TableRef::Table(Box::new(ast::TableFactor {
+            name: name.clone(),
+            alias: None,
+            partitions: Vec::new(),
+            hints: Vec::new(),
+        }))],
+        filter: None,
+        group_by: Vec::new(),
+        with_rollup: false,
+        having: None,
+        windows: Vec::new(),
+    }
+}
+
+/// A body that stands alone: an operand of a set operation.
+fn operand(binder: &mut Binder<'_>, body: &QueryBody) -> SqlResult<QueryPlan> {
+    let bare = |body: QueryBody| Query {
+        with: None,
+        body,
+        order_by: Vec::new(),
+        limit: None,
+        locking: Vec::new(),
+        into: None,
+    };
+    match body {
+        QueryBody::Select(select) => block(binder, select, &bare(QueryBody::Values(Vec::new()))),
+        QueryBody::Table(name) => block(binder, &select_all(name), &bare(QueryBody::Values(Vec::new()))),
+        QueryBody::Nested(query) => bind_query(binder, query),
+        QueryBody::Values(rows) => values(binder, rows),
+        QueryBody::SetOperation { .. } => compound(binder, body, &bare(QueryBody::Values(Vec::new()))),
+    }
+}
+
+fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPlan> {
+    let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
+    let mut types: Vec<ExprType> = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let row = row.iter().map(|e| binder.expr(e)).collect::<SqlResult<Vec<_>>>()?;
+        if number > 0 && row.len() != types.len() {
+            return Err(SqlError::wrong_value_count_on_row(number + 1));
+        }
+        for (at, e) in row.iter().enumerate() {
+            match types.get_mut(at) {
+                Some(ty) => *ty = unify(ty, &e.ty, "VALUES")?,
+                None => types.push(e.ty.clone()),
+            }
+        }
+        bound.push(row);
+    }
+    let columns: Vec<ResultColumn> = types
+        .iter()
+        .enumerate()
+        .map(|(at, ty)| computed_column(format!("column_{at}").into(), ty))
+        .collect();
+    Ok(plan_of(Body::Values(bound), columns, types))
+}
+
+fn computed_column(name: Arc<str>, ty: &ExprType) -> ResultColumn {
+    let none: Arc<str> = Arc::from("");
+    ResultColumn {
+        schema: none.clone(),
+        table: none.clone(),
+        org_table: none.clone(),
+        name,
+        org_name: none,
+        ty: ty.column.clone(),
+        flags: crate::expr::scope::type_flags(ty),
+    }
+}
+
+pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprType>) -> QueryPlan {
+    QueryPlan {
+        body,
+        columns: columns.into(),
+        types,
+        slots: 0,
+        subqueries: 0,
+        tables: Vec::new(),
+        volatile: false,
+        untyped_params: false,
+        catalog_version: 0,
+        into: Vec::new(),
+        calc_found_rows: false,
+        locks: false,
+    }
+}
+
+fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query) -> SqlResult<QueryPlan> {
+    let mut rest = Vec::new();
+    let mut left = body;
+    while let QueryBody::SetOperation { op, all, left: inner, right } = left {
+        let operation = match (op, all) {
+            (ast::SetOp::Union, true) => SetOperation::UnionAll,
+            (ast::SetOp::Union, false) => SetOperation::Union,
+            (ast::SetOp::Intersect, all) => SetOperation::Intersect(*all),
+            (ast::SetOp::Except, all) => SetOperation::Except(*all),
+        };
+        rest.push((operation, &**right));
+        left = inner;
+    }
+    rest.reverse();
+    let left = operand(binder, left)?;
+    let mut types = left.types.clone();
+    let mut bound = Vec::with_capacity(rest.len());
+    for (operation, body) in rest {
+        let plan = operand(binder, body)?;
+        if plan.types.len() != types.len() {
+            return Err(SqlError::wrong_number_of_columns_in_select());
+        }
+        for (ty, other) in types.iter_mut().zip(&plan.types) {
+            *ty = unify(ty, other, "UNION")?;
+        }
+        bound.push((operation, plan));
+    }
+    let columns: Vec<ResultColumn> = left
+        .columns
+        .iter()
+        .zip(&types)
+        .map(|(column, ty)| {
+            if bound.is_empty() { column.clone() } else { computed_column(column.name.clone(), ty) }
+        })
+        .collect();
+    let slot = binder.new_slot();
+    let scope = Scope::of(ScopeTable {
+        slot,
+        schema: Arc::from(""),
+        alias: Arc::from(""),
+        source: Source::Columns(columns.clone().into()),
+        nullable: false,
+        hidden: Vec::new(),
+    });
+    binder.open(scope, Clause::Order);
+    let order = compound_order(binder, query, slot, &types);
+    binder.blocks.pop();
+    let order = order?;
+    let limit = limit(binder, query.limit.as_ref())?;
+    let volatile = left.volatile || bound.iter().any(|(_, plan)| plan.volatile);
+    let locks = left.locks || bound.iter().any(|(_, plan)| plan.locks);
+    let compound = Compound { left, rest: bound, slot, types: types.clone(), order, limit };
+    let mut plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
+    plan.volatile = volatile;
+    plan.locks = locks;
+    Ok(plan)
+}
+
+fn compound_order(binder: &mut Binder<'_>, query: &Query, slot: u16, types: &[ExprType]) -> SqlResult<Vec<SortKey>> {
+    let mut order = Vec::with_capacity(query.order_by.len());
+    for item in &query.order_by {
+        let at = match position(&item.expr, types.len(), "order clause")? {
+            Some(at) => Some(at),
+            None => match binder.expr(&item.expr)? {
+                Expr { kind: Kind::Column { slot: s, column, .. }, .. } if s == slot => Some(usize::from(column)),
+                e => {
+                    let collation = e.ty.column.collation;
+                    order.push(SortKey { expr: SortBy::Expr(e), descending: item.descending, collation });
+                    None
+                }
+            },
+        };
+        if let Some(at) = at {
+            let collation = types[at].column.collation;
+            order.push(SortKey { expr: SortBy::Output(at), descending: item.descending, collation });
+        }
+    }
+    Ok(order)
+}
+
+/// The output column that a bare integer in ORDER BY or GROUP BY names.
+fn position(e: &ast::Expr, outputs: usize, clause: &str) -> SqlResult<Option<usize>> {
+    let ast::Expr::Literal(ast::Literal::Int(n)) = e else { return Ok(None) };
+    match usize::try_from(*n) {
+        Ok(at) if at >= 1 && at <= outputs => Ok(Some(at - 1)),
+        _ => Err(SqlError::bad_field(n, clause)),
+    }
+}
+
+pub(super) fn limit(binder: &mut Binder<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
+    let Some(limit) = limit else { return Ok(Limit::default()) };
+    // A parameter here is a number whatever else is known of it.
+    let untyped = binder.untyped_params;
+    let bound = Limit {
+        count: Some(binder.expr(&limit.count)?),
+        offset: limit.offset.as_ref().map(|e| binder.expr(e)).transpose()?,
+    };
+    binder.untyped_params = untyped;
+    Ok(bound)
+}
+
+/// The clauses of a SELECT block, bound.
+struct Clauses {
+    nest: Nest,
+    outputs: Vec<Expr>,
+    names: Vec<Arc<str>>,
+    group: Vec<Expr>,
+    having: Option<Expr>,
+    order: Vec<(Expr, bool)>,
+    limit: Limit,
+}
+
+fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<QueryPlan> {
+    if select.with_rollup {
+        return Err(SqlError::not_supported_yet("WITH ROLLUP"));
+    }
+    if !select.windows.is_empty() {
+        return Err(SqlError::not_supported_yet("window functions"));
+    }
+    let first_slot = binder.slots.len();
+    binder.blocks.push(BlockScope::default());
+    let clauses = clauses(binder, select, query);
+    let block = binder.blocks.pop().unwrap_or_default();
+    finish_block(binder, select, clauses?, block, first_slot)
+}
+
+fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<Clauses> {
+    let mut from = From::new(&query.locking);
+    let mut nest = from.bind(binder, &select.from)?;
+    if let Some(filter) = &select.filter {
+        binder.set_clause(Clause::Where);
+        let condition = binder.expr(filter)?;
+        super::access::conjuncts(condition, &mut nest.conditions);
+    }
+    set_aggregates(binder, true);
+    binder.set_clause(Clause::FieldList);
+    let (outputs, names) = select_list(binder, &select.items, &from)?;
+    let aliases = aliases(&select.items, &names, &outputs);
+    if let Some(block) = binder.blocks.last_mut() {
+        block.scope.aliases = aliases;
+    }
+    set_aggregates(binder, false);
+    binder.set_clause(Clause::Group);
+    let mut group = Vec::with_capacity(select.group_by.len());
+    for item in &select.group_by {
+        let e = match position(&item.expr, outputs.len(), "group statement")? {
+            Some(at) => outputs[at].clone(),
+            None => binder.expr(&item.expr)?,
+        };
+        group.push(e);
+    }
+    set_aggregates(binder, true);
+    binder.set_clause(Clause::Having);
+    let having = select.having.as_ref().map(|e| binder.expr(e)).transpose()?;
+    binder.set_clause(Clause::Order);
+    let mut order = Vec::with_capacity(query.order_by.len());
+    for item in &query.order_by {
+        let e = match position(&item.expr, outputs.len(), "order clause")? {
+            Some(at) => outputs[at].clone(),
+            None => binder.expr(&item.expr)?,
+        };
+        order.push((e, item.descending));
+    }
+    set_aggregates(binder, false);
+    let limit = limit(binder, query.limit.as_ref())?;
+    Ok(Clauses { nest, outputs, names, group, having, order, limit })
+}
+
+fn set_aggregates(binder: &mut Binder<'_>, allowed: bool) {
+    if let Some(block) = binder.blocks.last_mut() {
+        block.aggregates_allowed = allowed;
+    }
+}
+
+/// Aliases that GROUP BY, HAVING and ORDER BY may use: those written, and names of columns.
+fn aliases(items: &[SelectItem], names: &[Arc<str>], outputs: &[Expr]) -> Vec<(Arc<str>, Expr)> {
+    let written: Vec<&str> = items
+        .iter()
+        .filter_map(|item| match item {
+            SelectItem::Expr { alias: Some(alias), .. } => Some(&**alias),
+            _ => None,
+        })
+        .collect();
+    let paired = names.iter().zip(outputs);
+    paired
+        .filter(|(name, e)| written.iter().any(|w| *w == &***name) || matches!(e.kind, Kind::Column { .. }))
+        .map(|(name, e)| (name.clone(), e.clone()))
+        .collect()
+}
+
+fn select_list(
+    binder: &mut Binder<'_>,
+    items: &[SelectItem],
+    from: &From<'_>,
+) -> SqlResult<(Vec<Expr>, Vec<Arc<str>>)> {
+    let (mut outputs, mut names) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+    for item in items {
+        match item {
+            SelectItem::Wildcard => {
+                let tables = binder.blocks.last().map_or(Vec::new(), |b| b.scope.tables.clone());
+                if tables.is_empty() {
+                    return Err(SqlError::no_tables_used());
+                }
+                for (name, e) in from.wildcard(&tables) {
+                    names.push(name);
+                    outputs.push(e);
+                }
+            }
+            SelectItem::TableWildcard(wanted) => {
+                let tables = binder.blocks.last().map_or(Vec::new(), |b| b.scope.tables.clone());
+                let table = tables.iter().find(|t| {
+                    *t.alias == *wanted.name
+                        && wanted.schema.as_ref().is_none_or(|s| t.schema.is_empty() || *t.schema == **s)
+                });
+                let Some(table) = table else { return Err(SqlError::bad_table(&wanted.name)) };
+                for at in (0..table.width()).filter(|at| !table.is_invisible(*at)) {
+                    names.push(table.column_name(at).clone());
+                    outputs.push(table.expr(at));
+                }
+            }
+            SelectItem::Expr { expr, alias, text } => {
+                let e = binder.expr(expr)?;
+                names.push(match (alias, expr) {
+                    (Some(alias), _) => Arc::from(&**alias),
+                    (None, ast::Expr::Column(column)) => output_name(binder, &e, column),
+                    (None, _) => Arc::from(&*String::from_utf8_lossy(text)),
+                });
+                outputs.push(e);
+            }
+        }
+    }
+    Ok((outputs, names))
+}
+
+/// A column's own spelling of its name, as MySQL answers `SELECT ID` from a table with `id`.
+fn output_name(binder: &Binder<'_>, e: &Expr, written: &ast::ColumnRef) -> Arc<str> {
+    let _ = (binder, e);
+    Arc::from(&*written.name)
+}
+
+fn finish_block(
+    binder: &mut Binder<'_>,
+    select: &Select,
+    clauses: Clauses,
+    scope: BlockScope,
+    first_slot: usize,
+) -> SqlResult<QueryPlan> {
+    let Clauses { nest, outputs, names, group, having, order, limit } = clauses;
+    let own = binder.slots_since(first_slot);
+    let columns: Vec<ResultColumn> =
+        outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
+    let types: Vec<ExprType> = outputs.iter().map(|e| e.ty.clone()).collect();
+    let grouped = !group.is_empty() || !scope.aggregates.is_empty();
+    if grouped && binder.session.settings.sql_mode & crate::api::sql_mode::ONLY_FULL_GROUP_BY != 0 {
+        full_group::check(&scope, &group, &outputs, &nest.conditions)?;
+    }
+    let locks = nest.locks() != LockMode::None;
+    let planned = join_order::plan(binder, nest, own, select.options.straight_join)?;
+    let row_slots = scope.scope.tables.iter().map(|t| t.slot).collect();
+    let mut grouping = grouped.then(|| Grouping {
+        keys: group,
+        aggregates: scope.aggregates,
+        slot: scope.aggregate_slot,
+        row_slots,
+        rollup: false,
+        first_only: false,
+    });
+    let mut nodes = planned.nodes;
+    let mut order: Vec<SortKey> = order
+        .into_iter()
+        .filter(|(e, _)| e.as_const().is_none())
+        .map(|(e, descending)| sort_key(e, descending, &outputs))
+        .collect();
+    match &mut grouping {
+        None if !order.is_empty() => {
+            if join_order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) {
+                order.clear();
+            }
+        }
+        Some(grouping) if grouping.keys.is_empty() => {
+            grouping.first_only = join_order::extreme_first(&mut nodes, grouping);
+            order.clear();
+        }
+        _ => {}
+    }
+    let volatile = outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
+    let block = Block {
+        constants: planned.constants,
+        nodes,
+        outputs,
+        grouping,
+        having,
+        distinct: select.options.distinct,
+        order,
+        limit,
+    };
+    let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
+    plan.volatile = volatile;
+    plan.locks = locks;
+    plan.calc_found_rows = select.options.calc_found_rows;
+    Ok(plan)
+}
+
+fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {
+    let collation = e.ty.column.collation;
+    let same = outputs.iter().position(|output| same_expr(output, &e));
+    let expr = match same {
+        Some(at) if !is_volatile(&e) => SortBy::Output(at),
+        _ => SortBy::Expr(e),
+    };
+    SortKey { expr, descending, collation }
+}
+
+/// Whether two expressions are the same, node by node.
+pub(super) fn same_expr(a: &Expr, b: &Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (Kind::Column { slot: x, column: y, .. }, Kind::Column { slot: v, column: w, .. }) => x == v && y == w,
+        (Kind::Column { .. }, _) | (_, Kind::Column { .. }) => false,
+        (Kind::Subquery(a), Kind::Subquery(b)) => a.id == b.id,
+        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b) && format!("{a:?}") == format!("{b:?}"),
+    }
+}
+
+/// Whether evaluating an expression twice may give two values.
+pub(super) fn is_volatile(e: &Expr) -> bool {
+    let mut volatile = false;
+    e.walk(&mut |e| {
+        volatile |= match &e.kind {
+            Kind::Call(def, _) => def.traits & crate::functions::VOLATILE != 0,
+            Kind::Assign(_) | Kind::UserVariable(_) | Kind::ServerCall(..) => true,
+            Kind::Subquery(subquery) => subquery.plan.volatile,
+            _ => false,
+        };
+    });
+    volatile
+}
+
+/// Binds the query of a recursive common table expression.
+pub(super) fn recursive(
+    binder: &mut Binder<'_>,
+    name: &Arc<str>,
+    names: &[ast::Ident],
+    query: &Query,
+) -> SqlResult<QueryPlan> {
+    let QueryBody::SetOperation { .. } = &query.body else { return bind_query(binder, query) };
+    let mut parts = Vec::new();
+    let mut distinct = false;
+    let mut left = &query.body;
+    while let QueryBody::SetOperation { op: ast::SetOp::Union, all, left: inner, right } = left {
+        distinct |= !all;
+        parts.push(&**right);
+        left = inner;
+    }
+    parts.reverse();
+    let seed = operand(binder, left)?;
+    let mut columns = seed.columns.to_vec();
+    rename(&mut columns, names)?;
+    let types: Vec<ExprType> = seed.types.iter().cloned().map(|ty| ty.nullable(true)).collect();
+    for column in &mut columns {
+        column.flags &= !crate::api::flag::NOT_NULL;
+    }
+    let id = binder.subqueries;
+    binder.subqueries += 1;
+    binder.common.push(CommonTable {
+        name: name.clone(),
+        definition: CommonDefinition::Recursion { columns: columns.clone().into(), store: id },
+    });
+    let mut steps = Vec::with_capacity(parts.len());
+    for part in parts {
+        let plan = operand(binder, part)?;
+        if plan.types.len() != types.len() {
+            return Err(SqlError::wrong_number_of_columns_in_select());
+        }
+        steps.push(plan);
+    }
+    binder.common.pop();
+    let recursive = Recursive { seed, steps, distinct, id, types: types.clone() };
+    let mut plan = plan_of(Body::Recursive(Box::new(recursive)), columns, types);
+    if !query.order_by.is_empty() || query.limit.is_some() {
+        // ORDER BY and LIMIT of the whole apply to what the recursion yields.
+        let count = limit(binder, query.limit.as_ref())?;
+        let (columns, types) = (plan.columns.to_vec(), plan.types.clone());
+        let slot = binder.new_slot();
+        let compound = Compound { left: plan, rest: Vec::new(), slot, types: types.clone(), order: Vec::new(), limit: count };
+        plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
+    }
+    Ok(plan)
+}
+
+/// Gives columns the names of a column list, `(a, b)` behind an alias.
+pub(super) fn rename(columns: &mut [ResultColumn], names: &[ast::Ident]) -> SqlResult<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    if names.len() != columns.len() {
+        return Err(SqlError::new(
+            1353,
+            b"HY000",
+            "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts",
+        ));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = Arc::from(&**name);
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! ONLY_FULL_GROUP_BY: what the select list may contain beside aggregates and grouped expressions.
+//!
+//! A column passes if it is grouped, or its table's primary or unique key is (functional
+//! dependence), or WHERE fixes it to a constant.
+
+use super::bind::same_expr;
+use crate::error::{SqlError, SqlResult};
+use crate::expr::bind::BlockScope;
+use crate::expr::node::CompareOp;
+use crate::expr::scope::Source;
+use crate::expr::{Expr, Kind};
+
+/// Checks the select list.
+///
+/// # Errors
+/// 1055, or 1140 without GROUP BY.
+pub(super) fn check(scope: &BlockScope, group: &[Expr], outputs: &[Expr], conditions: &[Expr]) -> SqlResult<()> {
+    for (number, output) in outputs.iter().enumerate() {
+        let Some((table, column)) = offender(scope, group, output, conditions) else { continue };
+        if group.is_empty() {
+            return Err(SqlError::mix_of_group_func_and_fields());
+        }
+        let table = &scope.scope.tables[table];
+        let name = format!("{}.{}.{}", table.schema, table.alias, table.column_name(column));
+        return Err(SqlError::wrong_field_with_group(number + 1, name));
+    }
+    Ok(())
+}
+
+/// The first column inside that is not determined by the group: table position and column.
+fn offender(scope: &BlockScope, group: &[Expr], e: &Expr, conditions: &[Expr]) -> Option<(usize, usize)> {
+    if group.iter().any(|g| same_expr(g, e)) {
+        return None;
+    }
+    if let Kind::Call(def, _) = &e.kind
+        && def.name == "ANY_VALUE"
+    {
+        return None;
+    }
+    if let Kind::Column { slot, column, .. } = &e.kind {
+        let at = scope.scope.tables.iter().position(|t| t.slot == *slot)?;
+        let column = usize::from(*column);
+        return (!determined(scope, group, at, conditions) && !fixed(e, group, conditions)).then_some((at, column));
+    }
+    let mut found = None;
+    e.children(&mut |child| {
+        if found.is_none() {
+            found = offender(scope, group, child, conditions);
+        }
+    });
+    found
+}
+
+/// Whether a unique key of a table is grouped or fixed.
+fn determined(scope: &BlockScope, group: &[Expr], at: usize, conditions: &[Expr]) -> bool {
+    let table = &scope.scope.tables[at];
+    let Source::Table(stored) = &table.source else { return false };
+    stored.indexes().iter().any(|index| {
+        index.unique()
+            && !index.parts.is_empty()
+            && index.parts.iter().all(|part| {
+                let column = table.expr(part.column);
+                !stored.columns()[part.column].nullable
+                    && (group.iter().any(|g| same_expr(g, &column)) || fixed(&column, group, conditions))
+            })
+    })
+}
+
+/// Whether WHERE makes a column equal to a constant or to something grouped.
+fn fixed(column: &Expr, group: &[Expr], conditions: &[Expr]) -> bool {
+    conditions.iter().any(|condition| match &condition.kind {
+        Kind::Compare(CompareOp::Eq, _, pair) => {
+            let [a, b] = &**pair;
+            let other = if same_expr(a, column) {
+                b
+            } else if same_expr(b, column) {
+                a
+            } else {
+                return false;
+            };
+            other.is_fixed() || group.iter().any(|g| same_expr(g, other))
+        }
+        _ => false,
+    })
+}

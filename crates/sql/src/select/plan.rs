@@ -1,0 +1,271 @@
+//! A compiled query: everything that needs no value of a parameter and no row is decided.
+//!
+//! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by `bind`,
+//! run by `run`.
+
+use super::access::TableAccess;
+use super::storage::{LockMode, WaitPolicy};
+use super::virtual_table::VirtualTable;
+use crate::api::ResultColumn;
+use crate::catalog::Table;
+use crate::expr::{Expr, ExprType};
+use crate::functions::aggregate::AggregateSpec;
+use std::fmt;
+use std::sync::Arc;
+
+/// A query and what it yields.
+#[derive(Debug)]
+pub struct QueryPlan {
+    /// What it does.
+    pub body: Body,
+    /// Result columns.
+    pub columns: Arc<[ResultColumn]>,
+    /// Their types as expressions.
+    pub types: Vec<ExprType>,
+    /// Slots of the whole statement (on the outermost plan).
+    pub slots: usize,
+    /// Subqueries and kept tables of the whole statement.
+    pub subqueries: usize,
+    /// Stored tables that the whole statement reads.
+    pub tables: Vec<Arc<Table>>,
+    /// Whether two runs with the same outer rows may differ.
+    pub volatile: bool,
+    /// Whether a result type depends on a parameter's type: bind again with the values.
+    pub untyped_params: bool,
+    /// The catalog it was made for.
+    pub catalog_version: u64,
+    /// SELECT ... INTO @a, @b.
+    pub into: Vec<Box<str>>,
+    /// SQL_CALC_FOUND_ROWS.
+    pub calc_found_rows: bool,
+    /// Whether rows are locked.
+    pub locks: bool,
+}
+
+/// The forms of query.
+#[derive(Debug)]
+pub enum Body {
+    /// One SELECT.
+    Block(Box<Block>),
+    /// UNION, INTERSECT, EXCEPT, or a query in parentheses with clauses of its own.
+    Compound(Box<Compound>),
+    /// VALUES ROW(..), ..
+    Values(Vec<Vec<Expr>>),
+    /// WITH RECURSIVE: seed, then steps until nothing new comes.
+    Recursive(Box<Recursive>),
+}
+
+/// One SELECT block.
+#[derive(Debug)]
+pub struct Block {
+    /// Conditions that read no table of this block.
+    pub constants: Vec<Expr>,
+    /// Tables in the order they are read.
+    pub nodes: Vec<Node>,
+    /// Select list.
+    pub outputs: Vec<Expr>,
+    /// GROUP BY or aggregates.
+    pub grouping: Option<Grouping>,
+    /// HAVING.
+    pub having: Option<Expr>,
+    /// DISTINCT.
+    pub distinct: bool,
+    /// ORDER BY, empty if the rows come in order already.
+    pub order: Vec<SortKey>,
+    /// LIMIT.
+    pub limit: Limit,
+}
+
+/// GROUP BY and aggregates.
+#[derive(Debug)]
+pub struct Grouping {
+    /// What makes a group; empty: all rows are one.
+    pub keys: Vec<Expr>,
+    /// What is computed of each.
+    pub aggregates: Vec<AggregateSpec>,
+    /// Where the results go; meaningless without aggregates.
+    pub slot: Option<u16>,
+    /// The slots whose rows stand for the group.
+    pub row_slots: Vec<u16>,
+    /// WITH ROLLUP.
+    pub rollup: bool,
+    /// Rows come so that the first value that is not NULL is the MIN or MAX wanted.
+    pub first_only: bool,
+}
+
+/// One ORDER BY member.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// What is sorted by.
+    pub expr: SortBy,
+    /// DESC.
+    pub descending: bool,
+    /// For text.
+    pub collation: u16,
+}
+
+/// What a sort key is.
+#[derive(Clone, Debug)]
+pub enum SortBy {
+    /// An output column.
+    Output(usize),
+    /// An expression over the frame.
+    Expr(Expr),
+}
+
+/// LIMIT and OFFSET, evaluated when the query starts.
+#[derive(Clone, Debug, Default)]
+pub struct Limit {
+    /// How many.
+    pub count: Option<Expr>,
+    /// After how many.
+    pub offset: Option<Expr>,
+}
+
+/// A step of the nested loops.
+#[derive(Debug)]
+pub enum Node {
+    /// One table.
+    Scan(Box<ScanNode>),
+    /// The inner side of an outer join.
+    Outer(Box<OuterNode>),
+}
+
+/// One table instance being read.
+#[derive(Debug)]
+pub struct ScanNode {
+    /// Its slot.
+    pub slot: u16,
+    /// Its name in EXPLAIN.
+    pub alias: Arc<str>,
+    /// What is read.
+    pub source: NodeSource,
+    /// Rows kept in memory after the first reading.
+    pub keep: Option<Keep>,
+}
+
+/// What a scan reads.
+pub enum NodeSource {
+    /// A stored table.
+    Table {
+        /// Which.
+        table: Arc<Table>,
+        /// How.
+        path: TableAccess,
+        /// Locks.
+        lock: LockMode,
+        /// When they are taken.
+        wait: WaitPolicy,
+    },
+    /// A derived table.
+    Derived {
+        /// Its query.
+        plan: Arc<QueryPlan>,
+        /// Conditions on its rows.
+        filter: Vec<Expr>,
+        /// Where its rows are kept.
+        id: usize,
+        /// Outer slots that it reads: not kept then.
+        outer_slots: u64,
+    },
+    /// A computed table.
+    Virtual {
+        /// Which.
+        table: Arc<dyn VirtualTable>,
+        /// Conditions on its rows.
+        filter: Vec<Expr>,
+        /// Where its rows are kept.
+        id: usize,
+    },
+    /// A recursive common table expression's own rows of the last step.
+    Recursion {
+        /// Where they are.
+        id: usize,
+        /// Conditions on its rows.
+        filter: Vec<Expr>,
+    },
+}
+
+impl fmt::Debug for NodeSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NodeSource::Table { table, path, .. } => write!(f, "{} {path:?}", table.def.name),
+            NodeSource::Derived { plan, .. } => write!(f, "derived {plan:?}"),
+            NodeSource::Virtual { .. } => f.write_str("virtual"),
+            NodeSource::Recursion { .. } => f.write_str("recursion"),
+        }
+    }
+}
+
+/// An inner table without a usable index: read once, hashed by its join columns, then looked up.
+#[derive(Debug)]
+pub struct Keep {
+    /// Where the rows are kept.
+    pub id: usize,
+    /// Columns of this table.
+    pub own: Vec<Expr>,
+    /// What they equal, from tables read before.
+    pub probe: Vec<Expr>,
+    /// Collations of the equalities.
+    pub collations: Vec<u16>,
+    /// Conditions that read other tables too; checked on lookup.
+    pub filter: Vec<Expr>,
+}
+
+/// The inner side of an outer join.
+#[derive(Debug)]
+pub struct OuterNode {
+    /// What is read; conditions of ON are inside.
+    pub nodes: Vec<Node>,
+    /// Conditions of ON that read only tables outside.
+    pub on: Vec<Expr>,
+    /// Slots to fill with NULLs when nothing matched.
+    pub slots: Vec<u16>,
+    /// Conditions of WHERE on the result.
+    pub filter: Vec<Expr>,
+}
+
+/// A set operation.
+#[derive(Debug)]
+pub struct Compound {
+    /// First operand.
+    pub left: QueryPlan,
+    /// Further operands.
+    pub rest: Vec<(SetOperation, QueryPlan)>,
+    /// The result's row, for ORDER BY.
+    pub slot: u16,
+    /// Types that rows are brought to; empty if they are alike already.
+    pub types: Vec<ExprType>,
+    /// ORDER BY.
+    pub order: Vec<SortKey>,
+    /// LIMIT.
+    pub limit: Limit,
+}
+
+/// What is done with an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperation {
+    /// UNION ALL.
+    UnionAll,
+    /// UNION.
+    Union,
+    /// INTERSECT, and INTERSECT ALL if set.
+    Intersect(bool),
+    /// EXCEPT, and EXCEPT ALL if set.
+    Except(bool),
+}
+
+/// A recursive common table expression.
+#[derive(Debug)]
+pub struct Recursive {
+    /// The part that does not refer to itself.
+    pub seed: QueryPlan,
+    /// The parts that do.
+    pub steps: Vec<QueryPlan>,
+    /// UNION DISTINCT.
+    pub distinct: bool,
+    /// Where the rows of the last step are.
+    pub id: usize,
+    /// Column types.
+    pub types: Vec<ExprType>,
+}

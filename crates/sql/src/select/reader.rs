@@ -1,0 +1,216 @@
+//! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as
+//! SELECT does.
+
+use super::access::{Access, TableAccess};
+use super::key::{self, BoundValue, KeyRange};
+use super::storage::{LockMode, Scan, WaitPolicy};
+use crate::catalog::Table;
+use crate::error::ExecResult;
+use crate::expr::{Exec, Expr, Row};
+use bytes::Bytes;
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// Rows of the first batch; later ones are larger.
+const FIRST_BATCH: usize = 64;
+/// Rows of a batch at most.
+const LAST_BATCH: usize = 1024;
+
+/// A reading of one table.
+pub struct RowReader<'p> {
+    table: &'p Arc<Table>,
+    path: &'p TableAccess,
+    lock: LockMode,
+    wait: WaitPolicy,
+    state: State,
+    /// Scans still to come, last first.
+    queue: Vec<Scan>,
+    batch: Vec<Bytes>,
+    at: usize,
+    want: usize,
+    grow: bool,
+    exact: bool,
+}
+
+enum State {
+    Point(Option<Bytes>),
+    Scan(Scan),
+    Done,
+}
+
+impl<'p> RowReader<'p> {
+    /// Evaluates the path's keys. `limit` is how many rows the caller will take at most, if it
+    /// knows: no more are read ahead or locked.
+    ///
+    /// # Errors
+    /// As evaluation of the keys.
+    pub fn open(
+        table: &'p Arc<Table>,
+        path: &'p TableAccess,
+        lock: LockMode,
+        wait: WaitPolicy,
+        limit: Option<usize>,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<RowReader<'p>> {
+        let mut reader = RowReader {
+            table,
+            path,
+            lock,
+            wait,
+            state: State::Done,
+            queue: Vec::new(),
+            batch: Vec::new(),
+            at: 0,
+            want: limit.map_or(FIRST_BATCH, |n| n.clamp(1, LAST_BATCH)),
+            grow: limit.is_none(),
+            exact: true,
+        };
+        reader.start(cx)?;
+        Ok(reader)
+    }
+
+    fn start(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+        match &self.path.access {
+            Access::Full { index } => self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None))),
+            Access::Point { index, key } => {
+                let found = match &key[..] {
+                    [only] => key::point(self.table, *index, &[only.eval(cx)?], cx),
+                    _ => {
+                        let values = evaluate(key, cx)?;
+                        key::point(self.table, *index, &values, cx)
+                    }
+                };
+                match found {
+                    Ok(key) => self.state = State::Point(key),
+                    Err(()) => {
+                        self.exact = false;
+                        self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)));
+                    }
+                }
+            }
+            Access::Range { index, equal, low, high } => {
+                let mut values = Vec::with_capacity(equal.len());
+                for e in equal {
+                    values.push((e.expr.eval(cx)?, e.null_safe));
+                }
+                let mut bound = |b: &Option<super::access::Bound>| -> ExecResult<Option<BoundValue>> {
+                    match b {
+                        Some(b) => Ok(Some(BoundValue { value: b.expr.eval(cx)?, inclusive: b.inclusive })),
+                        None => Ok(None),
+                    }
+                };
+                let (low, high) = (bound(low)?, bound(high)?);
+                let range = key::range(self.table, *index, &values, low.as_ref(), high.as_ref(), cx);
+                self.enqueue(range);
+            }
+            Access::List { index, equal, list } => {
+                let mut values = Vec::with_capacity(equal.len() + 1);
+                for e in equal {
+                    values.push((e.expr.eval(cx)?, e.null_safe));
+                }
+                for member in list {
+                    values.truncate(equal.len());
+                    values.push((member.eval(cx)?, false));
+                    let range = key::range(self.table, *index, &values, None, None, cx);
+                    self.enqueue(range);
+                }
+                // Each key once, in index order: equal members of the list give the same range.
+                self.queue.sort_by(|a, b| b.from.cmp(&a.from));
+                self.queue.dedup_by(|a, b| a.from == b.from && a.to == b.to);
+                if !self.exact && self.queue.len() > 1 {
+                    // Members that could not be held may overlap the others: read it all instead.
+                    self.queue.truncate(1);
+                    self.queue[0].from = Bytes::new();
+                    self.queue[0].to = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn prepared(&self, mut scan: Scan) -> Scan {
+        scan.reverse = self.path.reverse;
+        scan.lock = self.lock;
+        scan.wait = self.wait;
+        scan
+    }
+
+    fn enqueue(&mut self, range: KeyRange) {
+        if let KeyRange::Scan(scan, exact) = range {
+            self.exact &= exact;
+            let scan = self.prepared(scan);
+            self.queue.push(scan);
+        }
+    }
+
+    /// The next row image that the path yields and whose conditions hold. The row is left in the
+    /// frame's slot.
+    ///
+    /// # Errors
+    /// As storage and the conditions.
+    pub fn next(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+        while let Some(row) = self.advance(cx)? {
+            cx.frame[usize::from(slot)].row = Row::Image(row.clone());
+            if self.accepts(cx)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    fn accepts(&self, cx: &mut Exec<'_>) -> ExecResult<bool> {
+        for condition in &self.path.filter {
+            if condition.eval_bool(cx)? != Some(true) {
+                return Ok(false);
+            }
+        }
+        if !self.exact {
+            for condition in &self.path.implied {
+                if condition.eval_bool(cx)? != Some(true) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next row image, conditions not yet checked.
+    fn advance(&mut self, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+        loop {
+            if let Some(row) = self.batch.get_mut(self.at) {
+                self.at += 1;
+                return Ok(Some(std::mem::take(row)));
+            }
+            match &mut self.state {
+                State::Point(key) => {
+                    let key = key.take();
+                    self.state = State::Done;
+                    return match key {
+                        Some(key) => cx.storage.get(self.table, self.path.index(), &key, self.lock, self.wait),
+                        None => Ok(None),
+                    };
+                }
+                State::Scan(scan) if !scan.done => {
+                    self.batch.clear();
+                    self.at = 0;
+                    cx.storage.fetch(self.table, scan, &mut self.batch, self.want)?;
+                    if self.grow {
+                        self.want = (self.want * 4).min(LAST_BATCH);
+                    }
+                }
+                _ => match self.queue.pop() {
+                    Some(scan) => self.state = State::Scan(scan),
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+}
+
+fn evaluate(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Vec<Value>> {
+    let mut values = Vec::with_capacity(list.len());
+    for e in list {
+        values.push(e.eval(cx)?);
+    }
+    Ok(values)
+}

@@ -1,0 +1,36 @@
+//! Tables whose rows are computed when they are read: information_schema and its kind.
+//!
+//! Their contents belong to `show`; here is only how a query asks for them.
+
+use crate::api::ResultColumn;
+use crate::error::ExecResult;
+use crate::expr::Exec;
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// One computed table.
+pub trait VirtualTable: Send + Sync {
+    /// Its columns.
+    fn columns(&self) -> Arc<[ResultColumn]>;
+    /// All its rows now. `cx` has the session; storage may be asked too.
+    ///
+    /// # Errors
+    /// Whatever producing them meets.
+    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>>;
+}
+
+/// Finds computed tables by name.
+pub trait VirtualTables: Send + Sync {
+    /// The table, if `schema` and `name` (any case) are one.
+    fn find(&self, schema: &str, name: &str) -> Option<Arc<dyn VirtualTable>>;
+}
+
+/// No computed tables at all.
+#[derive(Debug, Default)]
+pub struct NoVirtualTables;
+
+impl VirtualTables for NoVirtualTables {
+    fn find(&self, _schema: &str, _name: &str) -> Option<Arc<dyn VirtualTable>> {
+        None
+    }
+}
