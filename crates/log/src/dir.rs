@@ -171,15 +171,15 @@ impl LogDir {
         Ok(())
     }
 
-    /// Files that the index does not name: the one behind the last is left by an interrupted rotation and goes if no
-    /// transaction is in it. Older ones were put there by somebody and are left alone.
+    /// Files that the index does not name: one behind the last is left by an interrupted rotation (or by RESET BINARY
+    /// LOGS TO) and goes if no transaction is in it. Older ones were put there by somebody and are left alone.
     fn clear_unlisted(&self, there: &[FileSeq]) -> Result<(), OpenError> {
         let next = self.next_file();
         for &seq in there.iter().filter(|seq| !self.files.contains(seq) && !self.leftovers.contains(seq)) {
             let path = self.path_of(seq);
             if Some(seq) < next {
                 tracing::warn!(file = %path.display(), "is not named by the index; left alone");
-            } else if Some(seq) == next && !self.holds_more_than_head(seq)? {
+            } else if !self.holds_more_than_head(seq)? {
                 tracing::info!(file = %path.display(), "removed a file whose rotation did not complete");
                 io::remove(&self.config.faults, Point::OrphanRemove, &path)
                     .map_err(failed("remove", &path))?;
@@ -193,20 +193,24 @@ impl LogDir {
     /// Whether anything but a file's header is in a file. One ignorable event belongs to the header: what the server
     /// notes about itself there. A second one may be a transaction of private events.
     fn holds_more_than_head(&self, seq: FileSeq) -> Result<bool, ReadError> {
-        let mut file = self.read(seq)?;
-        let mut ignorable = 0;
-        loop {
-            match file.next()? {
-                Next::End(_) => return Ok(false),
-                Next::Event(event) => match event.header.event_type {
-                    EventType::FORMAT_DESCRIPTION
-                    | EventType::PREVIOUS_GTIDS
-                    | EventType::MARIADB_GTID_LIST
-                    | EventType::MARIADB_BINLOG_CHECKPOINT => {}
-                    EventType::IGNORABLE if ignorable == 0 => ignorable += 1,
-                    _ => return Ok(true),
-                },
-            }
+        holds_more_than_head(&mut self.read(seq)?)
+    }
+}
+
+/// See [`LogDir::holds_more_than_head`]. `file` is read from where it stands.
+pub(crate) fn holds_more_than_head(file: &mut ReadFile) -> Result<bool, ReadError> {
+    let mut ignorable = 0;
+    loop {
+        match file.next()? {
+            Next::End(_) => return Ok(false),
+            Next::Event(event) => match event.header.event_type {
+                EventType::FORMAT_DESCRIPTION
+                | EventType::PREVIOUS_GTIDS
+                | EventType::MARIADB_GTID_LIST
+                | EventType::MARIADB_BINLOG_CHECKPOINT => {}
+                EventType::IGNORABLE if ignorable == 0 => ignorable += 1,
+                _ => return Ok(true),
+            },
         }
     }
 }

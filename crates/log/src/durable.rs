@@ -49,6 +49,12 @@ impl DurableEnd {
         }
     }
 
+    /// Puts the end at the start of a log that begins anew, which may be a lower number.
+    pub(crate) fn restart(&self, to: LogPosition) {
+        *self.inner.position.lock() = to;
+        self.inner.moved.notify_all();
+    }
+
     /// Waits until the end is past `position`, or until `timeout` has gone by. Gives the end. For threads that may
     /// block, such as a dump thread.
     #[must_use]

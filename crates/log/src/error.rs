@@ -159,6 +159,33 @@ pub enum PurgeError {
     NoSuchFile(crate::position::FileSeq),
 }
 
+/// Starting the log again from an empty one failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResetError {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+    /// A file in the way could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log is closed for writing.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The old files could not be taken out of the index.
+    #[error(transparent)]
+    Purge(PurgeError),
+    /// Not a number that a log file can have.
+    #[error("log files can not be numbered from {0}")]
+    BadNumber(crate::position::FileSeq),
+    /// A file that is not part of the log has the name that the first file would get.
+    #[error("{} is not part of the log and holds transactions; move it away", .0.display())]
+    InTheWay(PathBuf),
+    /// An old file could not be deleted; it is no longer part of the log.
+    #[error("{} could not be deleted", .0.display())]
+    NotDeleted(PathBuf),
+}
+
 /// Preparing an empty file failed. Nothing is left behind.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]

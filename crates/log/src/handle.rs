@@ -66,6 +66,8 @@ pub(crate) struct Catalog {
     /// The files that left the index and are not deleted yet; its lock serialises changes of the index.
     pub(crate) index: Mutex<(Index, Vec<FileSeq>)>,
     pub(crate) background: Mutex<Vec<JoinHandle<()>>>,
+    /// How often the log began anew; a reader of an earlier one must not read on.
+    pub(crate) generation: AtomicU64,
     preparer: OnceLock<Preparer>,
 }
 
@@ -90,6 +92,7 @@ impl Catalog {
             index: Mutex::new((dir.index, dir.leftovers)),
             config: dir.config,
             background: Mutex::new(Vec::new()),
+            generation: AtomicU64::new(0),
             preparer: OnceLock::new(),
         })
     }

@@ -36,6 +36,7 @@ mod prepare;
 mod priority;
 mod purge;
 mod recover;
+mod reset;
 mod scan;
 mod tail;
 mod transaction;
@@ -49,7 +50,8 @@ pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;
 pub use durable::DurableEnd;
 pub use error::{
-    IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, RotateError, WriteError,
+    IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, ResetError, RotateError,
+    WriteError,
 };
 #[cfg(any(test, feature = "faults"))]
 pub use fault::Action;

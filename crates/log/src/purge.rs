@@ -65,6 +65,15 @@ impl LogHandle {
 }
 
 impl Catalog {
+    /// For a reset: everything before `to` goes, whoever reads it.
+    pub(crate) fn purge_regardless_of_readers(
+        self: &Arc<Self>,
+        to: FileSeq,
+    ) -> Result<Purged, PurgeError> {
+        self.files.lock().pins.clear();
+        self.purge(Some(to), to, |_, seq, _| seq < to)
+    }
+
     fn purge(
         self: &Arc<Self>,
         to: Option<FileSeq>,
@@ -115,7 +124,7 @@ impl Catalog {
         }
     }
 
-    fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
+    pub(crate) fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
         let catalog = Arc::clone(self);
         self.in_background("log-remove", move || catalog.remove_files(&files));
     }

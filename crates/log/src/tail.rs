@@ -8,6 +8,7 @@ use crate::error::ReadError;
 use crate::handle::LogHandle;
 use crate::position::{FileSeq, LogOffset, LogPosition};
 use crate::scan::{Next, RawEvent, ReadFile, ScanEnd, Torn};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// One step of a [`TailReader`].
@@ -27,6 +28,7 @@ pub struct TailReader {
     log: LogHandle,
     file: ReadFile,
     seq: FileSeq,
+    generation: u64,
 }
 
 impl TailReader {
@@ -35,6 +37,7 @@ impl TailReader {
     /// # Errors
     /// There is no such file, or the position is behind the durable end.
     pub fn open(log: &LogHandle, position: LogPosition) -> Result<TailReader, ReadError> {
+        let generation = log.catalog.generation.load(Ordering::SeqCst);
         let end = log.durable_end().get();
         if position > end {
             return Err(ReadError::BehindEnd { position, end });
@@ -43,7 +46,7 @@ impl TailReader {
         let mut reader = {
             pin(log, position.file)?;
             match log.read(position.file) {
-                Ok(file) => TailReader { log: log.clone(), file, seq: position.file },
+                Ok(file) => TailReader { log: log.clone(), file, seq: position.file, generation },
                 Err(error) => {
                     unpin(log, position.file);
                     return Err(error);
@@ -77,6 +80,10 @@ impl TailReader {
     pub fn next(&mut self) -> Result<TailNext<'_>, ReadError> {
         // The durable end is in a later file only after this one got its final size.
         let durable = self.log.durable_end().get();
+        // After that load: a durable end in the new log is seen only with the new generation.
+        if self.log.catalog.generation.load(Ordering::SeqCst) != self.generation {
+            return Err(ReadError::NoSuchFile(self.seq));
+        }
         let finished =
             if durable.file == self.seq { None } else { self.log.catalog.finished_size(self.seq)? };
         self.file.set_limit(finished.unwrap_or(durable.offset.0));
@@ -112,7 +119,10 @@ impl TailReader {
 
 impl Drop for TailReader {
     fn drop(&mut self) {
-        unpin(&self.log, self.seq);
+        // A reset has dropped all pins of its time; this one is not ours any more.
+        if self.log.catalog.generation.load(Ordering::SeqCst) == self.generation {
+            unpin(&self.log, self.seq);
+        }
     }
 }
 

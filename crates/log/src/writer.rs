@@ -15,7 +15,7 @@
 
 use crate::buffer::{AlignedBuf, BLOCK, round_down};
 use crate::durable::Shared;
-use crate::error::{IoFailure, OpenError, RotateError, WriteError, failed};
+use crate::error::{IoFailure, OpenError, PurgeError, ResetError, RotateError, WriteError, failed};
 use crate::fault::Point;
 use crate::file::LogFile;
 use crate::finish::{finish, mark_closed};
@@ -206,16 +206,42 @@ impl LogWriter {
 
     /// The second half of step 3, and step 4.
     fn write_head(&mut self, head: &[u8]) -> Result<(), WriteError> {
+        self.write_unnamed_head(head)?;
+        self.catalog.add(self.file.seq).map_err(|failure| self.shared.poison.set(failure))?;
+        self.shared.durable.advance(self.position());
+        Ok(())
+    }
+
+    fn write_unnamed_head(&mut self, head: &[u8]) -> Result<(), WriteError> {
         self.buffer.extend_from_slice(&MAGIC);
         self.buffer.extend_from_slice(head);
         self.seal().run()?;
-        let poison = |failure: IoFailure| self.shared.poison.set(failure);
         io::sync_dir(&self.catalog.config.faults, Point::FileNameSync, &self.catalog.path)
             .map_err(failed("sync", &self.catalog.path))
-            .map_err(poison)?;
-        self.catalog.add(self.file.seq).map_err(poison)?;
-        self.shared.durable.advance(self.position());
+            .map_err(|failure| self.shared.poison.set(failure))
+    }
+
+    /// Steps 2 and 3 of a reset; see `reset.rs`.
+    pub(crate) fn begin_anew(&mut self, first: FileSeq, head: &[u8]) -> Result<(), ResetError> {
+        self.shared.poison.check()?;
+        let poison = |failure: IoFailure| self.shared.poison.set(failure);
+        self.file = open_next(&self.catalog, first).map_err(poison)?;
+        self.buffer.truncate(0);
+        (self.base, self.sealed) = (0, 0);
+        self.write_unnamed_head(head)?;
+        self.catalog.replace_all(first).map_err(|error| match error {
+            PurgeError::Io(failure) => ResetError::Write(self.shared.poison.set(failure)),
+            other => ResetError::Purge(other),
+        })?;
+        self.shared.durable.restart(self.position());
+        if let Some(preparer) = self.catalog.preparer() {
+            preparer.rotated(&self.file);
+        }
         Ok(())
+    }
+
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
     }
 
     pub(crate) fn current(&self) -> Arc<LogFile> {

@@ -9,6 +9,7 @@ mod files;
 mod model;
 mod prealloc;
 mod purge;
+mod reset;
 mod tail;
 mod torn;
 mod transactions;
