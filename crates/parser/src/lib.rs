@@ -9,9 +9,13 @@ mod error;
 mod grammar;
 mod lexer;
 mod options;
+mod print;
+mod redact;
 
 pub use error::ParseError;
 pub use options::ParseOptions;
+pub use print::{quote_ident, quote_string};
+pub use redact::redact;
 
 use ast::{Spanned, Statement};
 use grammar::Parser;
@@ -49,12 +53,6 @@ pub fn parse_first(
     let mut parser = parser(sql, 0, options)?;
     let Some(statement) = parser.next_statement()? else { return Err(ParseError::Empty) };
     Ok((statement, parser.rest()))
-}
-
-/// Replaces the passwords of account and replication statements by `<secret>`, for logs. Works on
-/// any text, also one that does not parse; everything else is returned untouched.
-pub fn redact(sql: &[u8]) -> std::borrow::Cow<'_, [u8]> {
-    std::borrow::Cow::Borrowed(sql)
 }
 
 /// Parses one expression: stored DEFAULT, generated column and CHECK texts.

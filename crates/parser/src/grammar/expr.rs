@@ -91,6 +91,14 @@ impl Parser<'_> {
         self.binary_rest(left, min)
     }
 
+    /// A right operand: beside the left one in the tree, so that the higher of them counts.
+    fn right(&mut self, min: u8) -> Rule<Expr> {
+        let left = std::mem::take(&mut self.height);
+        let right = self.binary(min);
+        self.height = self.height.max(left);
+        right
+    }
+
     /// The operators behind an operand that is already known.
     fn binary_rest(&mut self, operand: Expr, min: u8) -> Rule<Expr> {
         let mut left = operand;
@@ -108,7 +116,7 @@ impl Parser<'_> {
                 Infix::MemberOf => self.member_of(left)?,
                 Infix::SoundsLike => {
                     self.expect_words(&["SOUNDS", "LIKE"])?;
-                    let right = self.binary(BIT_OR)?;
+                    let right = self.right(BIT_OR)?;
                     node(BinaryOp::SoundsLike, left, right)
                 }
                 Infix::Not => {
@@ -178,7 +186,7 @@ impl Parser<'_> {
     /// `left op right op right ...` of one associative logical operator.
     fn chain(&mut self, left: Expr, op: BinaryOp, level: u8) -> Rule<Expr> {
         self.advance();
-        let right = self.binary(level + 1)?;
+        let right = self.right(level + 1)?;
         let again = |p: &Self| matches!(p.infix(), Infix::Chain(next, _) if next == op);
         if !again(self) {
             return Ok(node(op, left, right));
@@ -186,7 +194,7 @@ impl Parser<'_> {
         let mut members = vec![left, right];
         while again(self) {
             self.advance();
-            members.push(self.binary(level + 1)?);
+            members.push(self.right(level + 1)?);
         }
         if members.len() < BALANCE_FROM {
             self.height += members.len() as u32;
@@ -210,7 +218,7 @@ impl Parser<'_> {
                 }
             };
         }
-        let right = self.binary(level + 1)?;
+        let right = self.right(level + 1)?;
         Ok(node(op, left, right))
     }
 
@@ -250,7 +258,7 @@ impl Parser<'_> {
             let query = Box::new(self.paren_query()?);
             return Ok(Expr::Quantified { op, quantifier, left: Box::new(left), query });
         }
-        let right = self.binary(PREDICATE)?;
+        let right = self.right(PREDICATE)?;
         Ok(node(op, left, right))
     }
 
@@ -287,18 +295,18 @@ impl Parser<'_> {
         match keyword {
             Kw::IN => self.in_list(left, negated),
             Kw::LIKE => {
-                let pattern = self.binary(BIT_OR)?;
+                let pattern = self.right(BIT_OR)?;
                 let escape = if self.eat_word("ESCAPE") { Some(self.simple_expr()?) } else { None };
                 Ok(Expr::Like(Box::new(Like { expr: left, pattern, escape, negated })))
             }
             Kw::BETWEEN => {
-                let low = Box::new(self.binary(BIT_OR)?);
+                let low = Box::new(self.right(BIT_OR)?);
                 self.expect_kw(Kw::AND)?;
                 let high = Box::new(self.nest(|p| p.binary(PREDICATE))?);
                 Ok(Expr::Between { expr: Box::new(left), low, high, negated })
             }
             _ => {
-                let pattern = Box::new(self.binary(BIT_OR)?);
+                let pattern = Box::new(self.right(BIT_OR)?);
                 Ok(Expr::Regexp { expr: Box::new(left), pattern, negated })
             }
         }

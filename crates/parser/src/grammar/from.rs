@@ -66,7 +66,7 @@ fn put_leftmost(base: TableRef, join: Waiting) -> TableRef {
 
 impl Parser<'_> {
     /// Everything behind FROM; DUAL is nothing.
-    pub(super) fn from_clause(&mut self) -> Rule<Vec<TableRef>> {
+    pub(super) fn tables_clause(&mut self) -> Rule<Vec<TableRef>> {
         if self.eat_kw(Kw::DUAL) {
             return Ok(Vec::new());
         }

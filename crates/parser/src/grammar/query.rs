@@ -164,7 +164,7 @@ impl Parser<'_> {
         let options = self.select_options();
         let items = self.comma_list(Self::select_item)?;
         let mut into = self.into()?;
-        let from = if self.eat_kw(Kw::FROM) { self.from_clause()? } else { Vec::new() };
+        let from = if self.eat_kw(Kw::FROM) { self.tables_clause()? } else { Vec::new() };
         let filter = self.filter()?;
         let (group_by, with_rollup) = self.group_by()?;
         let having = if self.eat_kw(Kw::HAVING) { Some(self.expr()?) } else { None };

@@ -62,7 +62,8 @@ impl<'a> Lexer<'a> {
         self.after_dot = false;
         let start = self.pos;
         let Some(&b) = self.src.get(start) else {
-            let kind = if self.in_version { Tok::Invalid } else { Tok::Eof };
+            // Said once, so that whoever reads on comes to the end.
+            let kind = if std::mem::take(&mut self.in_version) { Tok::Invalid } else { Tok::Eof };
             return self.token(kind, start);
         };
         match b {

@@ -1,0 +1,460 @@
+//! Expressions back to SQL, the way MySQL prints stored ones: names in backquotes, operators in
+//! parentheses, function names in lower case. Used for DEFAULT expressions, generated columns and CHECK.
+//!
+//! The output parses back to the same tree under default options (a long AND/OR chain may be
+//! grouped otherwise). Subqueries cannot occur in those places and print as `(...)`.
+
+use crate::ast::{
+    Aggregate, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp, VarScope,
+};
+
+impl Expr {
+    /// The expression as SQL bytes; string literals keep their own bytes.
+    pub fn to_sql(&self) -> Vec<u8> {
+        let mut printer = Printer { out: Vec::new() };
+        printer.expr(self);
+        printer.out
+    }
+}
+
+/// Appends an identifier in backquotes.
+pub fn quote_ident(name: &str, out: &mut Vec<u8>) {
+    out.push(b'`');
+    for b in name.bytes() {
+        if b == b'`' {
+            out.push(b'`');
+        }
+        out.push(b);
+    }
+    out.push(b'`');
+}
+
+/// Appends a string literal with its escapes.
+pub fn quote_string(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'\'');
+    for &b in text {
+        match b {
+            0 => out.extend(b"\\0"),
+            b'\n' => out.extend(b"\\n"),
+            b'\r' => out.extend(b"\\r"),
+            26 => out.extend(b"\\Z"),
+            b'\\' => out.extend(b"\\\\"),
+            b'\'' => out.extend(b"\\'"),
+            _ => out.push(b),
+        }
+    }
+    out.push(b'\'');
+}
+
+struct Printer {
+    out: Vec<u8>,
+}
+
+impl Printer {
+    fn put(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn ident(&mut self, name: &str) {
+        quote_ident(name, &mut self.out);
+    }
+
+    fn list(&mut self, list: &[Expr]) {
+        for (i, expr) in list.iter().enumerate() {
+            if i > 0 {
+                self.put(",");
+            }
+            self.expr(expr);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Literal(literal) => self.literal(literal),
+            Expr::Introduced(pair) => {
+                self.put("_");
+                self.put(&pair.0);
+                self.literal(&pair.1);
+            }
+            Expr::Param(_) => self.put("?"),
+            Expr::Column(column) => self.column(column),
+            Expr::UserVar(name) => {
+                self.put("@");
+                self.ident(name);
+            }
+            Expr::SysVar { scope, name } => self.system_variable(*scope, name),
+            Expr::AssignUserVar(pair) => {
+                self.put("(@");
+                self.ident(&pair.0);
+                self.put(" := ");
+                self.expr(&pair.1);
+                self.put(")");
+            }
+            Expr::Unary { op, expr } => self.unary(*op, expr),
+            Expr::Binary { op, left, right } => self.infix(left, op.word(), right),
+            Expr::Row(members) => {
+                self.put("row(");
+                self.list(members);
+                self.put(")");
+            }
+            Expr::Function(call) => self.call(call),
+            Expr::Aggregate(call) => self.aggregate(call),
+            Expr::Window(call) => {
+                self.put(&call.name);
+                self.put("(");
+                self.list(&call.args);
+                self.put(") over (...)");
+            }
+            Expr::Subquery(_) => self.put("(...)"),
+            Expr::Exists(_) => self.put("exists(...)"),
+            Expr::Default => self.put("default"),
+            Expr::DefaultOf(column) => self.wrapped("default", column),
+            Expr::Values(column) => self.wrapped("values", column),
+            Expr::Unit(unit) => self.put(unit.word()),
+            _ => self.special(expr),
+        }
+    }
+
+    /// Operators that are words, and calls with a grammar of their own.
+    fn special(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Case(case) => {
+                self.put("(case ");
+                if let Some(operand) = &case.operand {
+                    self.expr(operand);
+                    self.put(" ");
+                }
+                for (when, then) in &case.whens {
+                    self.put("when ");
+                    self.expr(when);
+                    self.put(" then ");
+                    self.expr(then);
+                    self.put(" ");
+                }
+                if let Some(otherwise) = &case.otherwise {
+                    self.put("else ");
+                    self.expr(otherwise);
+                    self.put(" ");
+                }
+                self.put("end)");
+            }
+            Expr::Cast { expr, ty } => {
+                self.put("cast(");
+                self.expr(expr);
+                self.put(" as ");
+                self.cast_type(ty);
+                self.put(")");
+            }
+            Expr::ConvertUsing { expr, charset } => {
+                self.put("convert(");
+                self.expr(expr);
+                self.put(" using ");
+                self.put(charset);
+                self.put(")");
+            }
+            Expr::Collate { expr, collation } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(" collate ");
+                self.put(collation);
+                self.put(")");
+            }
+            Expr::Extract { unit, expr } => {
+                self.put("extract(");
+                self.put(unit.word());
+                self.put(" from ");
+                self.expr(expr);
+                self.put(")");
+            }
+            Expr::DateArith { expr, value, unit, subtract } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(if *subtract { " - interval " } else { " + interval " });
+                self.expr(value);
+                self.put(" ");
+                self.put(unit.word());
+                self.put(")");
+            }
+            Expr::Trim(trim) => {
+                self.put("trim(");
+                self.put(match trim.side {
+                    TrimSide::Both if trim.what.is_none() => "",
+                    TrimSide::Both => "both ",
+                    TrimSide::Leading => "leading ",
+                    TrimSide::Trailing => "trailing ",
+                });
+                if let Some(what) = &trim.what {
+                    self.expr(what);
+                    self.put(" ");
+                }
+                if trim.what.is_some() || trim.side != TrimSide::Both {
+                    self.put("from ");
+                }
+                self.expr(&trim.from);
+                self.put(")");
+            }
+            Expr::Match(search) => {
+                self.put("match (");
+                self.list(&search.columns);
+                self.put(") against (");
+                self.expr(&search.against);
+                self.put(if search.boolean { " in boolean mode" } else { "" });
+                self.put(if search.query_expansion { " with query expansion" } else { "" });
+                self.put(")");
+            }
+            _ => self.predicate(expr),
+        }
+    }
+
+    fn predicate(&mut self, expr: &Expr) {
+        let not = |negated: bool| if negated { " not" } else { "" };
+        match expr {
+            Expr::Between { expr, low, high, negated } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(not(*negated));
+                self.put(" between ");
+                self.expr(low);
+                self.put(" and ");
+                self.expr(high);
+            }
+            Expr::In { expr, list, negated } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(not(*negated));
+                self.put(" in (");
+                self.list(list);
+                self.put(")");
+            }
+            Expr::InSubquery { expr, negated, .. } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(not(*negated));
+                self.put(" in (...)");
+            }
+            Expr::Quantified { op, quantifier, left, .. } => {
+                self.put("(");
+                self.expr(left);
+                self.put(&format!(" {} {quantifier:?} (...)", op.word()).to_lowercase());
+            }
+            Expr::Like(like) => {
+                self.put("(");
+                self.expr(&like.expr);
+                self.put(not(like.negated));
+                self.put(" like ");
+                self.expr(&like.pattern);
+                if let Some(escape) = &like.escape {
+                    self.put(" escape ");
+                    self.expr(escape);
+                }
+            }
+            Expr::Regexp { expr, pattern, negated } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(not(*negated));
+                self.put(" regexp ");
+                self.expr(pattern);
+            }
+            Expr::IsNull { expr, negated } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(if *negated { " is not null" } else { " is null" });
+            }
+            Expr::IsTruth { expr, truth, negated } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(" is");
+                self.put(not(*negated));
+                self.put(match truth {
+                    Truth::True => " true",
+                    Truth::False => " false",
+                    Truth::Unknown => " unknown",
+                });
+            }
+            Expr::MemberOf { expr, array } => {
+                self.put("(");
+                self.expr(expr);
+                self.put(" member of (");
+                self.expr(array);
+                self.put(")");
+            }
+            _ => self.put("("),
+        }
+        self.put(")");
+    }
+
+    fn infix(&mut self, left: &Expr, op: &str, right: &Expr) {
+        self.put("(");
+        self.expr(left);
+        self.put(" ");
+        self.put(op);
+        self.put(" ");
+        self.expr(right);
+        self.put(")");
+    }
+
+    fn unary(&mut self, op: UnaryOp, expr: &Expr) {
+        let word = match op {
+            // `- -1` must not become a comment.
+            UnaryOp::Minus if matches!(expr, Expr::Literal(_)) => {
+                self.put("-");
+                return self.expr(expr);
+            }
+            UnaryOp::Minus => "-",
+            UnaryOp::Plus => "+",
+            UnaryOp::BitNot => "~",
+            UnaryOp::Not => "not ",
+            UnaryOp::Binary => "binary ",
+        };
+        self.put("(");
+        self.put(word);
+        if op == UnaryOp::Minus {
+            self.put("(");
+            self.expr(expr);
+            self.put("))");
+        } else {
+            self.expr(expr);
+            self.put(")");
+        }
+    }
+
+    fn literal(&mut self, literal: &Literal) {
+        match literal {
+            Literal::Null => self.put("NULL"),
+            Literal::True => self.put("true"),
+            Literal::False => self.put("false"),
+            Literal::Int(n) => self.put(&n.to_string()),
+            Literal::Decimal(text) => self.out.extend_from_slice(text),
+            Literal::Float(f) => self.put(&format!("{f:e}")),
+            Literal::Str(text) => quote_string(text, &mut self.out),
+            Literal::National(text) => {
+                self.put("N");
+                quote_string(text, &mut self.out);
+            }
+            Literal::Hex(bytes) => {
+                self.put("x'");
+                bytes.iter().for_each(|b| self.put(&format!("{b:02x}")));
+                self.put("'");
+            }
+            Literal::Bit(bytes) => {
+                self.put("b'");
+                bytes.iter().for_each(|b| self.put(&format!("{b:08b}")));
+                self.put("'");
+            }
+            Literal::Date(text) => self.temporal("DATE", text),
+            Literal::Time(text) => self.temporal("TIME", text),
+            Literal::Timestamp(text) => self.temporal("TIMESTAMP", text),
+        }
+    }
+
+    fn temporal(&mut self, word: &str, text: &[u8]) {
+        self.put(word);
+        quote_string(text, &mut self.out);
+    }
+
+    fn column(&mut self, column: &ColumnRef) {
+        if let Some(schema) = column.schema() {
+            self.ident(schema);
+            self.put(".");
+        }
+        if let Some(table) = column.table() {
+            self.ident(table);
+            self.put(".");
+        }
+        self.ident(&column.name);
+    }
+
+    fn wrapped(&mut self, word: &str, column: &ColumnRef) {
+        self.put(word);
+        self.put("(");
+        self.column(column);
+        self.put(")");
+    }
+
+    fn system_variable(&mut self, scope: Option<VarScope>, name: &Ident) {
+        self.put(match scope {
+            None => "@@",
+            Some(VarScope::Global) => "@@global.",
+            Some(VarScope::Session) => "@@session.",
+            Some(VarScope::Persist) => "@@persist.",
+            Some(VarScope::PersistOnly) => "@@persist_only.",
+        });
+        match name.split_once('.') {
+            Some((component, part)) => {
+                self.ident(component);
+                self.put(".");
+                self.ident(part);
+            }
+            None => self.ident(name),
+        }
+    }
+
+    fn call(&mut self, call: &FunctionCall) {
+        if let Some(schema) = &call.schema {
+            self.ident(schema);
+            self.put(".");
+            self.ident(&call.name);
+        } else if call.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            self.put(&call.name);
+        } else {
+            self.ident(&call.name);
+        }
+        self.put("(");
+        self.list(&call.args);
+        self.put(")");
+    }
+
+    fn aggregate(&mut self, call: &Aggregate) {
+        self.put(call.kind.name());
+        self.put("(");
+        if call.distinct {
+            self.put("distinct ");
+        }
+        if call.star {
+            self.put("*");
+        }
+        self.list(&call.args);
+        for (i, item) in call.order_by.iter().enumerate() {
+            self.put(if i == 0 { " order by " } else { "," });
+            self.expr(&item.expr);
+            self.put(if item.descending { " desc" } else { "" });
+        }
+        if let Some(separator) = &call.separator {
+            self.put(" separator ");
+            quote_string(separator, &mut self.out);
+        }
+        self.put(")");
+        if call.over.is_some() {
+            self.put(" over (...)");
+        }
+    }
+
+    fn cast_type(&mut self, ty: &CastType) {
+        let sized = |word: &str, length: Option<u32>| match length {
+            Some(n) => format!("{word}({n})"),
+            None => word.to_owned(),
+        };
+        let text = match ty {
+            CastType::Signed => "signed".into(),
+            CastType::Unsigned => "unsigned".into(),
+            CastType::Binary(n) => sized("binary", *n),
+            CastType::Char { length, charset } => {
+                let text = sized("char", *length);
+                match charset {
+                    Some(charset) => format!("{text} charset {charset}"),
+                    None => text,
+                }
+            }
+            CastType::NChar(n) => sized("nchar", *n),
+            CastType::Date => "date".into(),
+            CastType::Time(n) => sized("time", (*n > 0).then_some(u32::from(*n))),
+            CastType::DateTime(n) => sized("datetime", (*n > 0).then_some(u32::from(*n))),
+            CastType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+            CastType::Float(n) => sized("float", n.map(u32::from)),
+            CastType::Double => "double".into(),
+            CastType::Year => "year".into(),
+            CastType::Json => "json".into(),
+        };
+        self.put(&text);
+    }
+}
