@@ -65,8 +65,22 @@ impl Infix {
 
 impl Parser<'_> {
     /// Any expression.
+    #[inline]
     pub(super) fn expr(&mut self) -> Rule<Expr> {
-        self.nest(|p| p.binary(OR))
+        let literal = matches!(self.token.kind, Tok::Int | Tok::Str | Tok::Decimal | Tok::Float | Tok::Param)
+            || self.token.kw == Kw::NULL;
+        if !literal {
+            return self.nest(|p| p.binary(OR));
+        }
+        // The members of a multi-row INSERT are mostly literals and nothing more.
+        let first = self.primary()?;
+        if matches!(self.token.kind, Tok::Comma | Tok::RParen | Tok::Eof | Tok::Semicolon) {
+            return Ok(first);
+        }
+        self.nest(|p| {
+            let first = p.collated(first)?;
+            p.binary_rest(first, OR)
+        })
     }
 
     /// An expression that is the whole text.
@@ -356,7 +370,11 @@ impl Parser<'_> {
 
     /// A primary expression and its COLLATE clauses.
     fn operand(&mut self) -> Rule<Expr> {
-        let mut expr = self.primary()?;
+        let expr = self.primary()?;
+        self.collated(expr)
+    }
+
+    fn collated(&mut self, mut expr: Expr) -> Rule<Expr> {
         while self.is_kw(Kw::COLLATE) {
             self.advance();
             let collation = self.charset_name()?;
