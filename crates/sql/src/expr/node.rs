@@ -265,6 +265,18 @@ impl Expr {
         }
     }
 
+    /// Whether the value is a truth value: TRUE, FALSE, or what a comparison gives. JSON tells
+    /// those from the integers 1 and 0.
+    #[must_use]
+    pub fn is_truth(&self) -> bool {
+        match &self.kind {
+            Kind::Compare(..) | Kind::And(_) | Kind::Or(_) | Kind::Xor(_) | Kind::Not(_) | Kind::Is { .. } => true,
+            Kind::In { .. } | Kind::Between { .. } | Kind::Like(_) | Kind::Regexp(_) => true,
+            Kind::Const(Value::Int(0 | 1)) => self.ty.column.length == 1,
+            _ => false,
+        }
+    }
+
     /// Whether the value is the same throughout one execution: no column, no subquery, nothing
     /// that changes between rows.
     #[must_use]

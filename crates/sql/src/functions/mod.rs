@@ -8,10 +8,14 @@
 pub mod aggregate;
 mod control;
 mod encode;
+mod encrypt;
 mod info;
+mod json;
 mod numeric;
 mod string;
 mod string_search;
+mod temporal;
+mod temporal_format;
 mod temporal_parts;
 mod trim_pad;
 
@@ -87,10 +91,14 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
         [
             control::DEFS,
             encode::DEFS,
+            encrypt::DEFS,
             info::DEFS,
+            json::DEFS,
             numeric::DEFS,
             string::DEFS,
             string_search::DEFS,
+            temporal::DEFS,
+            temporal_format::DEFS,
             temporal_parts::DEFS,
             trim_pad::DEFS,
         ]

@@ -1,0 +1,345 @@
+//! JSON functions. The documents and what can be done with them are `omnibus_value::json`.
+
+use super::{Def, MANY, boolean, str_arg, text, ty, value_arg};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::types::Coercibility;
+use crate::expr::{BindContext, Exec, Expr, ExprType, cast, json};
+use omnibus_value::Value;
+use omnibus_value::json::{Json, JsonError, Path, SetMode};
+
+pub(super) const DEFS: &[Def] = &[
+    Def::new("JSON_EXTRACT", 2, MANY, ty::json, extract),
+    Def::new("JSON_UNQUOTE", 1, 1, long_text, unquote),
+    Def::new("JSON_QUOTE", 1, 1, long_text, quote),
+    Def::new("JSON_OBJECT", 0, MANY, ty::json, object),
+    Def::new("JSON_ARRAY", 0, MANY, ty::json, array),
+    Def::new("JSON_VALID", 1, 1, ty::boolean, valid),
+    Def::new("JSON_TYPE", 1, 1, ty::ascii::<51>, type_of),
+    Def::new("JSON_LENGTH", 1, 2, ty::small_int, length),
+    Def::new("JSON_DEPTH", 1, 1, ty::int, depth),
+    Def::new("JSON_KEYS", 1, 2, ty::json, keys),
+    Def::new("JSON_CONTAINS", 2, 3, ty::small_int, contains),
+    Def::new("JSON_CONTAINS_PATH", 3, MANY, ty::small_int, contains_path),
+    Def::new("JSON_SET", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Set, cx)),
+    Def::new("JSON_INSERT", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Insert, cx)),
+    Def::new("JSON_REPLACE", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Replace, cx)),
+    Def::new("JSON_REMOVE", 2, MANY, ty::json, remove),
+    Def::new("JSON_ARRAY_APPEND", 3, MANY, ty::json, array_append),
+    Def::new("JSON_MERGE_PRESERVE", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_preserve, cx)),
+    Def::new("JSON_MERGE", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_preserve, cx)),
+    Def::new("JSON_MERGE_PATCH", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_patch, cx)),
+    Def::new("JSON_PRETTY", 1, 1, long_text, pretty),
+    Def::new("JSON_STORAGE_SIZE", 1, 1, ty::int, storage_size),
+    Def::new("JSON_VALUE", 2, 2, long_text, value),
+    Def::new("MEMBER_OF", 2, 2, ty::boolean, member_of),
+];
+
+fn long_text(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::varchar(u32::MAX, 46).coercible(Coercibility::Implicit).nullable(true))
+}
+
+fn failure(error: &JsonError, number: usize, function: &str) -> SqlError {
+    match error {
+        JsonError::Syntax { message, offset } => SqlError::new(
+            3141,
+            b"22032",
+            format!("Invalid JSON text in argument {number} to function {function}: \"{message}\" at position {offset}."),
+        ),
+        JsonError::Path { .. } => SqlError::new(3143, b"42000", error.to_string()),
+        JsonError::TooDeep => SqlError::new(3157, b"22032", error.to_string()),
+        other => SqlError::new(3140, b"22032", other.to_string()),
+    }
+}
+
+/// Argument `at` as a document: JSON as it is, text parsed; `None` for NULL.
+fn document(args: &[Expr], at: usize, function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<Json>> {
+    Ok(Some(match args[at].eval(cx)? {
+        Value::Null => return Ok(None),
+        Value::Json(binary) => json::decode(&binary),
+        Value::Bytes(bytes) => Json::parse(&bytes).map_err(|error| failure(&error, at + 1, function))?,
+        _ => {
+            let error = format!("Invalid data type for JSON data in argument {} to function {function}; a JSON string or JSON type is required.", at + 1);
+            return Err(SqlError::new(3146, b"22032", error).into());
+        }
+    }))
+}
+
+/// Argument `at` as a member of a document: text becomes a string.
+fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Json> {
+    let value = args[at].eval(cx)?;
+    Ok(match value {
+        Value::Enum(_) | Value::Set(_) => json::from_value(&Value::Bytes(args[at].to_str(&value))),
+        Value::Int(n @ (0 | 1)) if args[at].is_truth() => Json::Bool(n == 1),
+        value => json::from_value(&value),
+    })
+}
+
+fn path(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Path>> {
+    let Some(bytes) = args[at].eval_str(cx)? else { return Ok(None) };
+    Ok(Some(Path::parse(&bytes).map_err(|error| failure(&error, at + 1, "path"))?))
+}
+
+fn extract(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(doc) = document(args, 0, "json_extract", cx)? else { return Ok(Value::Null) };
+    let mut many = args.len() > 2;
+    let mut found: Vec<Json> = Vec::new();
+    for at in 1..args.len() {
+        let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
+        many |= path.has_wildcard();
+        found.extend(path.find(&doc).into_iter().cloned());
+    }
+    Ok(match (found.len(), many) {
+        (0, _) => Value::Null,
+        (_, true) => json::to_value(&Json::Array(found)),
+        (_, false) => json::to_value(&found[0]),
+    })
+}
+
+fn unquote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = value_arg!(args, 0, cx);
+    let mut out = Vec::new();
+    match &value {
+        Value::Json(binary) => json::decode(binary).unquote(&mut out),
+        value => {
+            let given = args[0].to_str(value);
+            let quoted = given.len() >= 2 && given.starts_with(b"\"") && given.ends_with(b"\"");
+            if !quoted {
+                return Ok(text(given));
+            }
+            Json::parse(&given).map_err(|error| failure(&error, 1, "json_unquote"))?.unquote(&mut out);
+        }
+    }
+    Ok(text(out))
+}
+
+fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let mut out = Vec::new();
+    omnibus_value::json::write_quoted(&String::from_utf8_lossy(&value), &mut out);
+    Ok(text(out))
+}
+
+fn object(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    if args.len() % 2 == 1 {
+        return Err(SqlError::wrong_parameter_count_to_native_fct("JSON_OBJECT").into());
+    }
+    let mut members = Vec::with_capacity(args.len() / 2);
+    for at in (0..args.len()).step_by(2) {
+        let Some(key) = args[at].eval_str(cx)? else {
+            return Err(SqlError::new(3158, b"22032", "JSON documents may not contain NULL member names.").into());
+        };
+        members.push((String::from_utf8_lossy(&key).into_owned(), scalar(args, at + 1, cx)?));
+    }
+    Ok(json::to_value(&Json::object(members)))
+}
+
+fn array(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let mut items = Vec::with_capacity(args.len());
+    for at in 0..args.len() {
+        items.push(scalar(args, at, cx)?);
+    }
+    Ok(json::to_value(&Json::Array(items)))
+}
+
+fn valid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(boolean(match value_arg!(args, 0, cx) {
+        Value::Json(_) => true,
+        Value::Bytes(bytes) => omnibus_value::json::is_valid_text(&bytes),
+        _ => false,
+    }))
+}
+
+fn type_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(document(args, 0, "json_type", cx)?.map_or(Value::Null, |doc| text(doc.type_name())))
+}
+
+/// The part of the document in argument 0 that the optional path in argument 1 names.
+fn part(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<Json>> {
+    let Some(doc) = document(args, 0, function, cx)? else { return Ok(None) };
+    if args.len() < 2 {
+        return Ok(Some(doc));
+    }
+    let Some(path) = path(args, 1, cx)? else { return Ok(None) };
+    Ok(path.find(&doc).first().map(|found| (*found).clone()))
+}
+
+fn length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(part(args, "json_length", cx)?.map_or(Value::Null, |doc| Value::Int(doc.length() as i64)))
+}
+
+fn depth(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(document(args, 0, "json_depth", cx)?.map_or(Value::Null, |doc| Value::Int(doc.depth() as i64)))
+}
+
+fn keys(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(match part(args, "json_keys", cx)? {
+        Some(Json::Object(members)) => {
+            let names = members.into_iter().map(|(name, _)| Json::String(name)).collect();
+            json::to_value(&Json::Array(names))
+        }
+        _ => Value::Null,
+    })
+}
+
+fn contains(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(doc) = document(args, 0, "json_contains", cx)? else { return Ok(Value::Null) };
+    let Some(candidate) = document(args, 1, "json_contains", cx)? else { return Ok(Value::Null) };
+    if args.len() < 3 {
+        return Ok(boolean(doc.contains(&candidate)));
+    }
+    let Some(path) = path(args, 2, cx)? else { return Ok(Value::Null) };
+    Ok(path.find(&doc).first().map_or(Value::Null, |found| boolean(found.contains(&candidate))))
+}
+
+fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(doc) = document(args, 0, "json_contains_path", cx)? else { return Ok(Value::Null) };
+    let mode = str_arg!(args, 1, cx);
+    let all = match mode.to_ascii_lowercase().as_slice() {
+        b"all" => true,
+        b"one" => false,
+        _ => return Err(SqlError::new(3154, b"42000", "The oneOrAll argument to json_contains_path may take these values: 'one' or 'all'.").into()),
+    };
+    for at in 2..args.len() {
+        let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
+        if path.find(&doc).is_empty() == all {
+            return Ok(boolean(!all));
+        }
+    }
+    Ok(boolean(all))
+}
+
+fn change(args: &[Expr], mode: SetMode, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    if args.len().is_multiple_of(2) {
+        return Err(SqlError::wrong_parameter_count_to_native_fct("json_set").into());
+    }
+    let Some(mut doc) = document(args, 0, "json_set", cx)? else { return Ok(Value::Null) };
+    for at in (1..args.len()).step_by(2) {
+        let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
+        refuse_wildcard(&path)?;
+        let value = scalar(args, at + 1, cx)?;
+        doc.set(&path, value, mode);
+    }
+    Ok(json::to_value(&doc))
+}
+
+fn refuse_wildcard(path: &Path) -> ExecResult<()> {
+    if path.has_wildcard() {
+        let text = "In this situation, path expressions may not contain the * and ** tokens or an array range.";
+        return Err(SqlError::new(3149, b"42000", text).into());
+    }
+    Ok(())
+}
+
+fn remove(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(mut doc) = document(args, 0, "json_remove", cx)? else { return Ok(Value::Null) };
+    for at in 1..args.len() {
+        let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
+        refuse_wildcard(&path)?;
+        if path.legs.is_empty() {
+            return Err(SqlError::new(3153, b"42000", "The path expression '$' is not allowed in this context.").into());
+        }
+        doc.remove(&path);
+    }
+    Ok(json::to_value(&doc))
+}
+
+fn array_append(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(mut doc) = document(args, 0, "json_array_append", cx)? else { return Ok(Value::Null) };
+    for at in (1..args.len().saturating_sub(1)).step_by(2) {
+        let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
+        refuse_wildcard(&path)?;
+        let value = scalar(args, at + 1, cx)?;
+        let Some(target) = path.find(&doc).first().map(|found| (*found).clone()) else { continue };
+        let longer = match target {
+            Json::Array(mut items) => {
+                items.push(value);
+                Json::Array(items)
+            }
+            other => Json::Array(vec![other, value]),
+        };
+        if path.legs.is_empty() { doc = longer } else { doc.set(&path, longer, SetMode::Replace) }
+    }
+    Ok(json::to_value(&doc))
+}
+
+fn merge(args: &[Expr], with: fn(Json, Json) -> Json, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(mut doc) = document(args, 0, "json_merge", cx)? else { return Ok(Value::Null) };
+    for at in 1..args.len() {
+        let Some(other) = document(args, at, "json_merge", cx)? else { return Ok(Value::Null) };
+        doc = with(doc, other);
+    }
+    Ok(json::to_value(&doc))
+}
+
+fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>) {
+    let line = |out: &mut Vec<u8>, depth: usize| {
+        out.push(b'\n');
+        out.extend(std::iter::repeat_n(b' ', depth * 2));
+    };
+    match doc {
+        Json::Array(items) if !items.is_empty() => {
+            out.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                line(out, depth + 1);
+                indent(item, depth + 1, out);
+            }
+            line(out, depth);
+            out.push(b']');
+        }
+        Json::Object(members) if !members.is_empty() => {
+            out.push(b'{');
+            for (at, (name, member)) in members.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                line(out, depth + 1);
+                omnibus_value::json::write_quoted(name, out);
+                out.extend_from_slice(b": ");
+                indent(member, depth + 1, out);
+            }
+            line(out, depth);
+            out.push(b'}');
+        }
+        other => other.write_text(out),
+    }
+}
+
+fn pretty(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(doc) = document(args, 0, "json_pretty", cx)? else { return Ok(Value::Null) };
+    let mut out = Vec::new();
+    indent(&doc, 0, &mut out);
+    Ok(text(out))
+}
+
+fn storage_size(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(doc) = document(args, 0, "json_storage_size", cx)? else { return Ok(Value::Null) };
+    Ok(doc.encode().map_or(Value::Null, |binary| Value::Int(binary.len() as i64)))
+}
+
+fn value(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(found) = part(args, "json_value", cx)? else { return Ok(Value::Null) };
+    Ok(match found {
+        Json::Null | Json::Array(_) | Json::Object(_) => Value::Null,
+        scalar => {
+            let mut out = Vec::new();
+            scalar.unquote(&mut out);
+            text(out)
+        }
+    })
+}
+
+fn member_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = value_arg!(args, 0, cx);
+    let wanted = match cast::to_json(&value, &args[0].ty) {
+        Ok(Value::Json(binary)) if !matches!(value, Value::Bytes(_)) => json::decode(&binary),
+        _ => json::from_value(&value),
+    };
+    let Some(doc) = document(args, 1, "member of", cx)? else { return Ok(Value::Null) };
+    Ok(boolean(match doc {
+        Json::Array(items) => items.iter().any(|item| item.compare(&wanted).is_eq()),
+        other => other.compare(&wanted).is_eq(),
+    }))
+}

@@ -1,0 +1,344 @@
+//! Now, and arithmetic on dates and times: NOW, CURDATE, UNIX_TIMESTAMP, DATEDIFF, TIMESTAMPDIFF,
+//! MAKEDATE, SEC_TO_TIME, CONVERT_TZ. Parts are in `temporal_parts`, text in `temporal_format`.
+
+use super::{Def, int_arg, str_arg, ty, value_arg};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::convert::shift;
+use crate::expr::exec::unix_us;
+use crate::expr::types::Family;
+use crate::expr::{BindContext, Exec, Expr, ExprType, Kind};
+use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::{Date, DateMode, DateTime, FixedOffset, Interval, IntervalUnit, Time, parse_datetime};
+
+pub(super) const DEFS: &[Def] = &[
+    Def::session("NOW", 0, 1, now_type, |_, ty, cx| Ok(Value::DateTime(cx.now().truncate(ty.column.decimals)))),
+    Def::session("CURRENT_TIMESTAMP", 0, 1, now_type, |_, ty, cx| {
+        Ok(Value::DateTime(cx.now().truncate(ty.column.decimals)))
+    }),
+    Def::volatile("SYSDATE", 0, 1, now_type, sysdate),
+    Def::session("CURDATE", 0, 0, curdate_type, |_, _, cx| Ok(Value::Date(cx.now().date()))),
+    Def::session("CURTIME", 0, 1, curtime_type, |_, ty, cx| Ok(Value::Time(cx.now().time().truncate(ty.column.decimals)))),
+    Def::session("UTC_TIMESTAMP", 0, 1, now_type, |_, ty, cx| {
+        Ok(Value::DateTime(unix_us(cx.session.now_us).truncate(ty.column.decimals)))
+    }),
+    Def::session("UTC_DATE", 0, 0, curdate_type, |_, _, cx| Ok(Value::Date(unix_us(cx.session.now_us).date()))),
+    Def::session("UTC_TIME", 0, 1, curtime_type, |_, ty, cx| {
+        Ok(Value::Time(unix_us(cx.session.now_us).time().truncate(ty.column.decimals)))
+    }),
+    Def::session("UNIX_TIMESTAMP", 0, 1, unix_type, unix_timestamp),
+    Def::new("DATE", 1, 1, ty::date, |a, _, cx| Ok(a[0].eval_date(cx)?.map_or(Value::Null, Value::Date))),
+    Def::new("TIME", 1, 1, time_type, |a, _, cx| Ok(a[0].eval_time(cx)?.map_or(Value::Null, Value::Time))),
+    Def::session("TIMESTAMP", 1, 2, timestamp_type, timestamp),
+    Def::new("DATEDIFF", 2, 2, ty::int, datediff),
+    Def::new("TIMEDIFF", 2, 2, time_type, timediff),
+    Def::new("TIMESTAMPDIFF", 3, 3, ty::bigint, timestampdiff),
+    Def::new("TIMESTAMPADD", 3, 3, timestampadd_type, timestampadd),
+    Def::new("ADDTIME", 2, 2, addtime_type, |a, ty, cx| addtime(a, ty, 1, cx)),
+    Def::new("SUBTIME", 2, 2, addtime_type, |a, ty, cx| addtime(a, ty, -1, cx)),
+    Def::new("LAST_DAY", 1, 1, ty::date, last_day),
+    Def::new("FROM_DAYS", 1, 1, ty::date, from_days),
+    Def::new("TO_SECONDS", 1, 1, ty::bigint, to_seconds),
+    Def::new("MAKEDATE", 2, 2, ty::date, makedate),
+    Def::new("MAKETIME", 3, 3, time_type, maketime),
+    Def::new("SEC_TO_TIME", 1, 1, sec_to_time_type, sec_to_time),
+    Def::new("TIME_TO_SEC", 1, 1, ty::bigint, time_to_sec),
+    Def::new("PERIOD_ADD", 2, 2, ty::int, period_add),
+    Def::new("PERIOD_DIFF", 2, 2, ty::int, period_diff),
+    Def::session("CONVERT_TZ", 3, 3, first_datetime, convert_tz),
+];
+
+/// Digits of fraction that a constant argument asks for.
+fn wanted_decimals(args: &[Expr]) -> SqlResult<u8> {
+    match args.first().map(Expr::as_const) {
+        None => Ok(0),
+        Some(Some(Value::Int(n @ 0..=6))) => Ok(*n as u8),
+        Some(Some(Value::Int(n))) => Err(SqlError::too_big_precision(n, "now", 6)),
+        Some(_) => Err(SqlError::wrong_arguments("now")),
+    }
+}
+
+fn now_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(wanted_decimals(args)?))
+}
+
+fn curdate_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::date())
+}
+
+fn curtime_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::time(wanted_decimals(args)?))
+}
+
+/// Digits of fraction that an argument may have.
+fn decimals_of(e: &Expr) -> u8 {
+    match e.ty.family() {
+        Family::Integer | Family::Date => 0,
+        Family::DateTime | Family::Time => e.ty.column.decimals,
+        Family::Decimal => e.ty.column.decimals.min(6),
+        Family::String => match e.as_const() {
+            Some(Value::Bytes(text)) => {
+                let point = text.iter().rposition(|b| *b == b'.');
+                point.map_or(0, |at| (text.len() - at - 1).min(6) as u8)
+            }
+            _ => 6,
+        },
+        _ => 6,
+    }
+}
+
+fn time_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::time(args.iter().map(decimals_of).max().unwrap_or(0)).nullable(true))
+}
+
+fn first_datetime(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(decimals_of(&args[0])).nullable(true))
+}
+
+fn timestamp_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(args.iter().map(decimals_of).max().unwrap_or(0)).nullable(true))
+}
+
+fn unix_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    let decimals = args.first().map_or(0, decimals_of);
+    let nullable = args.iter().any(|a| a.ty.nullable);
+    let ty = if decimals == 0 { ExprType::bigint() } else { ExprType::decimal(12 + u32::from(decimals), decimals) };
+    Ok(ty.nullable(nullable || !args.is_empty()))
+}
+
+fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(0));
+    let local = now + i64::from(cx.session.settings.time_zone_offset) * 1_000_000;
+    Ok(Value::DateTime(unix_us(local).truncate(ty.column.decimals)))
+}
+
+fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(arg) = args.first() else { return Ok(Value::Int(cx.session.now_us.div_euclid(1_000_000))) };
+    let Some(at) = arg.eval_datetime(cx)? else { return Ok(Value::Null) };
+    let zone = cx.zone();
+    let Some(local) = at.to_unix() else { return Ok(Value::Int(0)) };
+    let unix = local - i64::from(zone.seconds);
+    let unix = if unix < 0 { 0 } else { unix };
+    if ty.family() == Family::Integer {
+        return Ok(Value::Int(unix));
+    }
+    let micros = i128::from(unix) * 1_000_000 + i128::from(at.micros());
+    Ok(Value::Decimal(Decimal::from_i128(micros, 6).rescale(ty.column.decimals)))
+}
+
+fn timestamp(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
+    let Some(arg) = args.get(1) else { return Ok(Value::DateTime(at)) };
+    let Some(time) = arg.eval_time(cx)? else { return Ok(Value::Null) };
+    Ok(at.add_time(time).map_or(Value::Null, Value::DateTime))
+}
+
+fn datediff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let (Some(a), Some(b)) = (args[0].eval_date(cx)?, args[1].eval_date(cx)?) else { return Ok(Value::Null) };
+    Ok(a.diff_days(b).map_or(Value::Null, Value::Int))
+}
+
+/// A value as a time or as date and time, whichever it is; text by its form.
+enum Moment {
+    Time(Time),
+    DateTime(DateTime),
+}
+
+fn moment(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Moment>> {
+    let value = e.eval(cx)?;
+    Ok(match &value {
+        Value::Null => None,
+        Value::Time(t) => Some(Moment::Time(*t)),
+        Value::Date(_) | Value::DateTime(_) => e.to_datetime(&value, cx).map(Moment::DateTime),
+        Value::Bytes(text) => {
+            let dashes = text.iter().filter(|b| **b == b'-').count() >= 2;
+            match parse_datetime(text, 6, DateMode::RELAXED) {
+                Ok(parsed) if dashes => Some(Moment::DateTime(parsed.value)),
+                _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
+            }
+        }
+        _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
+    })
+}
+
+fn timediff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let (Some(a), Some(b)) = (moment(&args[0], cx)?, moment(&args[1], cx)?) else { return Ok(Value::Null) };
+    let micros = match (a, b) {
+        (Moment::Time(a), Moment::Time(b)) => a.to_micros() - b.to_micros(),
+        (Moment::DateTime(a), Moment::DateTime(b)) => match a.diff_micros(b) {
+            Some(micros) => micros,
+            None => return Ok(Value::Null),
+        },
+        _ => return Ok(Value::Null),
+    };
+    Ok(Value::Time(Time::from_micros_clipped(micros)))
+}
+
+fn unit_of(e: &Expr) -> IntervalUnit {
+    match &e.kind {
+        Kind::Unit(unit) => *unit,
+        _ => IntervalUnit::Microsecond,
+    }
+}
+
+fn timestampdiff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let (Some(a), Some(b)) = (args[1].eval_datetime(cx)?, args[2].eval_datetime(cx)?) else {
+        return Ok(Value::Null);
+    };
+    Ok(a.timestamp_diff(b, unit_of(&args[0])).map_or(Value::Null, Value::Int))
+}
+
+fn timestampadd_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let mut ty = crate::expr::interval::date_arith_type(&args[2], &args[1], unit_of(&args[0]));
+    if ty.family() == Family::String {
+        ty.column.collation = cx.collation();
+    }
+    Ok(ty)
+}
+
+fn timestampadd(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let pair = [args[2].clone(), args[1].clone()];
+    crate::expr::interval::date_arith(&pair, unit_of(&args[0]), false, ty, cx)
+}
+
+fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let decimals = args.iter().map(decimals_of).max().unwrap_or(0);
+    Ok(match args[0].ty.family() {
+        Family::DateTime | Family::Date => ExprType::datetime(decimals),
+        Family::String => ExprType::varchar(29, cx.collation()),
+        _ => ExprType::time(decimals),
+    }
+    .nullable(true))
+}
+
+fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(start) = moment(&args[0], cx)? else { return Ok(Value::Null) };
+    let Some(time) = args[1].eval_time(cx)? else { return Ok(Value::Null) };
+    let interval = Interval::of_micros(sign * time.to_micros());
+    let value = match start {
+        Moment::Time(t) => {
+            Some(Value::Time(Time::from_micros_clipped(t.to_micros().saturating_add(interval.micros))))
+        }
+        Moment::DateTime(at) => at.add(interval).map(Value::DateTime),
+    };
+    let Some(value) = value else { return Ok(Value::Null) };
+    if ty.family() != Family::String {
+        return Ok(value);
+    }
+    let whole = match &value {
+        Value::Time(t) => t.micros() == 0,
+        Value::DateTime(d) => d.micros() == 0,
+        _ => true,
+    };
+    Ok(super::text(crate::expr::convert::print(&value, if whole { 0 } else { 6 })))
+}
+
+fn last_day(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(args[0].eval_date(cx)?.and_then(Date::last_day).map_or(Value::Null, Value::Date))
+}
+
+fn from_days(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let days = i64::try_from(int_arg!(args, 0, cx)).unwrap_or(0);
+    // Below day 366 MySQL has no date to give.
+    let date = if days > 365 { Date::from_days(days) } else { Some(Date::ZERO) };
+    Ok(date.map_or(Value::Null, Value::Date))
+}
+
+fn to_seconds(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
+    let seconds = at.date().to_days().map(|days| days * 86_400 + at.time().to_seconds());
+    Ok(seconds.map_or(Value::Null, Value::Int))
+}
+
+fn makedate(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let year = int_arg!(args, 0, cx);
+    let day = int_arg!(args, 1, cx);
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    let first = u32::try_from(year).ok().and_then(|y| Date::from_ymd(y, 1, 1)).and_then(Date::to_days);
+    let (Some(first), Ok(day)) = (first, i64::try_from(day)) else { return Ok(Value::Null) };
+    if day <= 0 {
+        return Ok(Value::Null);
+    }
+    Ok(first.checked_add(day - 1).and_then(Date::from_days).map_or(Value::Null, Value::Date))
+}
+
+fn maketime(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let hour = int_arg!(args, 0, cx);
+    let minute = int_arg!(args, 1, cx);
+    let seconds = value_arg!(args, 2, cx);
+    let seconds = args[2].to_decimal(&seconds, cx).to_f64();
+    if !(0..60).contains(&minute) || !(0.0..60.0).contains(&seconds) {
+        return Ok(Value::Null);
+    }
+    let micros = (seconds * 1e6).round() as i64;
+    let hours = i64::try_from(hour.clamp(-1000, 1000)).unwrap_or(0);
+    let magnitude = (hours.abs() * 3600 + minute as i64 * 60) * 1_000_000 + micros;
+    Ok(Value::Time(Time::from_micros_clipped(if hours < 0 { -magnitude } else { magnitude })))
+}
+
+fn sec_to_time_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::time(decimals_of(&args[0])).nullable(true))
+}
+
+fn sec_to_time(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = value_arg!(args, 0, cx);
+    let micros = args[0].to_decimal(&value, cx).to_f64() * 1e6;
+    Ok(Value::Time(Time::from_micros_clipped(micros.clamp(-9e18, 9e18).round() as i64)))
+}
+
+fn time_to_sec(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
+    Ok(Value::Int(time.to_micros() / 1_000_000))
+}
+
+/// Months since year 0 of YYMM or YYYYMM.
+fn period(n: i128) -> i64 {
+    let n = n as i64;
+    let (year, month) = (n / 100, n % 100);
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    year * 12 + month - 1
+}
+
+fn period_add(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let start = int_arg!(args, 0, cx);
+    let months = i64::try_from(int_arg!(args, 1, cx)).unwrap_or(0);
+    let total = period(start).saturating_add(months);
+    Ok(Value::Int(total / 12 * 100 + total % 12 + 1))
+}
+
+fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let a = int_arg!(args, 0, cx);
+    let b = int_arg!(args, 1, cx);
+    Ok(Value::Int(period(a) - period(b)))
+}
+
+/// Seconds east of UTC of a zone's name; `None` for names that are not known.
+fn zone(name: &[u8], cx: &Exec<'_>) -> Option<i32> {
+    if name.eq_ignore_ascii_case(b"SYSTEM") {
+        return Some(cx.session.settings.time_zone_offset);
+    }
+    if name.eq_ignore_ascii_case(b"UTC") || name.eq_ignore_ascii_case(b"GMT") {
+        return Some(0);
+    }
+    FixedOffset::parse(name).map(|offset| offset.seconds)
+}
+
+fn convert_tz(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
+    let from = str_arg!(args, 1, cx);
+    let to = str_arg!(args, 2, cx);
+    let (Some(from), Some(to)) = (zone(&from, cx), zone(&to, cx)) else { return Ok(Value::Null) };
+    // Outside TIMESTAMP's range nothing is converted.
+    let in_range = at.to_unix().is_some_and(|s| (0..=i64::from(i32::MAX)).contains(&(s - i64::from(from))));
+    Ok(Value::DateTime(if in_range { shift(at, to - from) } else { at }))
+}

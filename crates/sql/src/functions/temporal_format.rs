@@ -1,0 +1,361 @@
+//! Dates and times as text and back: DATE_FORMAT, TIME_FORMAT, STR_TO_DATE, FROM_UNIXTIME,
+//! GET_FORMAT.
+
+use super::temporal_parts::{DAYS, MONTHS, week_and_year};
+use super::{Def, str_arg, text, ty, value_arg};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::exec::unix_us;
+use crate::expr::types::Family;
+use crate::expr::{BindContext, Exec, Expr, ExprType};
+use omnibus_value::Value;
+use omnibus_value::temporal::{Date, DateTime, Time};
+use std::fmt::Write;
+
+pub(super) const DEFS: &[Def] = &[
+    Def::new("DATE_FORMAT", 2, 2, format_type, date_format),
+    Def::new("TIME_FORMAT", 2, 2, format_type, time_format),
+    Def::new("STR_TO_DATE", 2, 2, str_to_date_type, str_to_date),
+    Def::session("FROM_UNIXTIME", 1, 2, from_unixtime_type, from_unixtime),
+    Def::new("GET_FORMAT", 2, 2, ty::ascii::<17>, get_format),
+];
+
+fn format_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let length = args[1].ty.display_length().saturating_mul(10);
+    Ok(ExprType::varchar(length, cx.collation()).nullable(true))
+}
+
+fn ordinal(day: u32) -> &'static str {
+    match (day % 10, day) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    }
+}
+
+/// Writes one conversion; `None` if the date has no such part (a zero month has no name).
+fn conversion(code: u8, date: Date, time: Time, out: &mut String) -> Option<()> {
+    let (year, month, day) = date.ymd();
+    let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+    let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
+    let half = if hour % 24 < 12 { "AM" } else { "PM" };
+    let week = |mode: u32| week_and_year(date, mode);
+    let written = match code {
+        b'Y' => write!(out, "{year:04}"),
+        b'y' => write!(out, "{:02}", year % 100),
+        b'm' => write!(out, "{month:02}"),
+        b'c' => write!(out, "{month}"),
+        b'M' => write!(out, "{}", MONTHS.get((month as usize).checked_sub(1)?)?),
+        b'b' => write!(out, "{}", &MONTHS.get((month as usize).checked_sub(1)?)?[..3]),
+        b'd' => write!(out, "{day:02}"),
+        b'e' => write!(out, "{day}"),
+        b'D' => write!(out, "{day}{}", ordinal(day)),
+        b'j' => write!(out, "{:03}", date.day_of_year()?),
+        b'W' => write!(out, "{}", DAYS[date.weekday()? as usize]),
+        b'a' => write!(out, "{}", &DAYS[date.weekday()? as usize][..3]),
+        b'w' => write!(out, "{}", (date.weekday()? + 1) % 7),
+        b'H' => write!(out, "{hour:02}"),
+        b'k' => write!(out, "{hour}"),
+        b'h' | b'I' => write!(out, "{twelve:02}"),
+        b'l' => write!(out, "{twelve}"),
+        b'i' => write!(out, "{minute:02}"),
+        b's' | b'S' => write!(out, "{second:02}"),
+        b'f' => write!(out, "{:06}", time.micros()),
+        b'p' => write!(out, "{half}"),
+        b'r' => write!(out, "{twelve:02}:{minute:02}:{second:02} {half}"),
+        b'T' => write!(out, "{hour:02}:{minute:02}:{second:02}"),
+        b'U' => write!(out, "{:02}", week(0)?.0),
+        b'u' => write!(out, "{:02}", week(1)?.0),
+        b'V' => write!(out, "{:02}", week(2)?.0),
+        b'v' => write!(out, "{:02}", week(3)?.0),
+        b'X' => write!(out, "{:04}", week(2)?.1),
+        b'x' => write!(out, "{:04}", week(3)?.1),
+        other => write!(out, "{}", char::from(other)),
+    };
+    written.ok()
+}
+
+fn format(date: Date, time: Time, pattern: &[u8]) -> Option<Vec<u8>> {
+    let mut out: Vec<u8> = Vec::with_capacity(pattern.len() * 2);
+    let mut piece = String::new();
+    let mut bytes = pattern.iter();
+    while let Some(&byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let Some(&code) = bytes.next() else {
+            out.push(b'%');
+            break;
+        };
+        if !code.is_ascii() {
+            out.push(code);
+            continue;
+        }
+        piece.clear();
+        conversion(code, date, time, &mut piece)?;
+        out.extend_from_slice(piece.as_bytes());
+    }
+    Some(out)
+}
+
+fn date_format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
+    let pattern = str_arg!(args, 1, cx);
+    Ok(format(at.date(), at.time(), &pattern).map_or(Value::Null, text))
+}
+
+fn time_format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
+    let pattern = str_arg!(args, 1, cx);
+    Ok(format(Date::ZERO, time, &pattern).map_or(Value::Null, text))
+}
+
+/// Whether a format has date parts, time parts, microseconds.
+fn parts_of(pattern: &[u8]) -> (bool, bool, bool) {
+    let (mut date, mut time, mut micros) = (false, false, false);
+    for pair in pattern.windows(2).filter(|pair| pair[0] == b'%') {
+        match pair[1] {
+            b'f' => micros = true,
+            b'H' | b'h' | b'I' | b'i' | b'k' | b'l' | b'p' | b'r' | b'S' | b's' | b'T' => time = true,
+            b'%' => {}
+            _ => date = true,
+        }
+    }
+    (date, time || micros, micros)
+}
+
+fn str_to_date_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    let parts = match args[1].as_const() {
+        Some(Value::Bytes(pattern)) => parts_of(pattern),
+        _ => (true, true, true),
+    };
+    Ok(match parts {
+        (true, false, _) => ExprType::date(),
+        (false, true, micros) => ExprType::time(if micros { 6 } else { 0 }),
+        (_, _, micros) => ExprType::datetime(if micros { 6 } else { 0 }),
+    }
+    .nullable(true))
+}
+
+/// What STR_TO_DATE has read so far.
+#[derive(Default)]
+struct Fields {
+    year: u32,
+    month: u32,
+    day: u32,
+    day_of_year: Option<u32>,
+    hour: u32,
+    minute: u32,
+    second: u32,
+    micros: u32,
+    afternoon: Option<bool>,
+}
+
+fn number(text: &mut &[u8], width: usize) -> Option<(u32, usize)> {
+    let digits = text.iter().take(width).take_while(|b| b.is_ascii_digit()).count();
+    if digits == 0 {
+        return None;
+    }
+    let n = text[..digits].iter().fold(0u32, |n, b| n * 10 + u32::from(b - b'0'));
+    *text = &text[digits..];
+    Some((n, digits))
+}
+
+fn name(text: &mut &[u8], names: &[&str], letters: usize) -> Option<u32> {
+    let at = names.iter().position(|name| {
+        let name = &name.as_bytes()[..letters.min(name.len())];
+        text.get(..name.len()).is_some_and(|t| t.eq_ignore_ascii_case(name))
+    })?;
+    *text = &text[letters.min(names[at].len())..];
+    Some(at as u32)
+}
+
+fn skip_spaces(text: &mut &[u8]) {
+    *text = text.trim_ascii_start();
+}
+
+/// Reads text by a format; `None` if it does not match.
+fn read(mut text: &[u8], pattern: &[u8]) -> Option<Fields> {
+    let mut fields = Fields::default();
+    let mut codes = pattern.iter();
+    while let Some(&byte) = codes.next() {
+        if byte.is_ascii_whitespace() {
+            skip_spaces(&mut text);
+            continue;
+        }
+        if text.is_empty() {
+            break;
+        }
+        if byte != b'%' {
+            if text.first() != Some(&byte) {
+                return None;
+            }
+            text = &text[1..];
+            continue;
+        }
+        skip_spaces(&mut text);
+        match codes.next()? {
+            b'r' => {
+                read_time(&mut text, &mut fields)?;
+                skip_spaces(&mut text);
+                fields.afternoon = Some(half(&mut text)?);
+            }
+            b'T' => read_time(&mut text, &mut fields)?,
+            code => read_one(*code, &mut text, &mut fields)?,
+        }
+    }
+    Some(fields)
+}
+
+fn read_time(text: &mut &[u8], fields: &mut Fields) -> Option<()> {
+    fields.hour = number(text, 2)?.0;
+    *text = text.strip_prefix(b":")?;
+    fields.minute = number(text, 2)?.0;
+    *text = text.strip_prefix(b":")?;
+    fields.second = number(text, 2)?.0;
+    Some(())
+}
+
+fn half(text: &mut &[u8]) -> Option<bool> {
+    let afternoon = match text.get(..2)?.to_ascii_uppercase().as_slice() {
+        b"AM" => false,
+        b"PM" => true,
+        _ => return None,
+    };
+    *text = &text[2..];
+    Some(afternoon)
+}
+
+fn read_one(code: u8, text: &mut &[u8], fields: &mut Fields) -> Option<()> {
+    match code {
+        b'Y' => {
+            let (year, digits) = number(text, 4)?;
+            fields.year = if digits <= 2 { short_year(year) } else { year };
+        }
+        b'y' => fields.year = short_year(number(text, 2)?.0),
+        b'm' | b'c' => fields.month = number(text, 2)?.0,
+        b'M' => fields.month = name(text, &MONTHS, usize::MAX)? + 1,
+        b'b' => fields.month = name(text, &MONTHS, 3)? + 1,
+        b'd' | b'e' => fields.day = number(text, 2)?.0,
+        b'D' => {
+            fields.day = number(text, 2)?.0;
+            *text = text.get(2..)?;
+        }
+        b'j' => fields.day_of_year = Some(number(text, 3)?.0),
+        b'W' => drop(name(text, &DAYS, usize::MAX)?),
+        b'a' => drop(name(text, &DAYS, 3)?),
+        b'w' => drop(number(text, 1)?),
+        b'H' | b'k' => fields.hour = number(text, 2)?.0,
+        b'h' | b'I' | b'l' => {
+            fields.hour = number(text, 2)?.0;
+            if !(1..=12).contains(&fields.hour) {
+                return None;
+            }
+            fields.afternoon.get_or_insert(false);
+        }
+        b'i' => fields.minute = number(text, 2)?.0,
+        b's' | b'S' => fields.second = number(text, 2)?.0,
+        b'f' => {
+            let (n, digits) = number(text, 6)?;
+            fields.micros = n * 10u32.pow(6 - digits as u32);
+        }
+        b'p' => fields.afternoon = Some(half(text)?),
+        b'%' => *text = text.strip_prefix(b"%")?,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn short_year(year: u32) -> u32 {
+    match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    }
+}
+
+fn assemble(mut fields: Fields) -> Option<DateTime> {
+    if let Some(afternoon) = fields.afternoon {
+        fields.hour = fields.hour % 12 + if afternoon { 12 } else { 0 };
+    }
+    if fields.hour > 23 || fields.minute > 59 || fields.second > 59 || fields.month > 12 || fields.day > 31 {
+        return None;
+    }
+    let mut date = Date::from_ymd(fields.year, fields.month, fields.day)?;
+    if let Some(day) = fields.day_of_year.filter(|day| *day > 0) {
+        let first = Date::from_ymd(fields.year, 1, 1)?.to_days()?;
+        date = Date::from_days(first + i64::from(day) - 1)?;
+    }
+    if date.is_full() {
+        date.check(omnibus_value::temporal::DateMode::RELAXED).ok()?;
+    }
+    DateTime::new(date, fields.hour, fields.minute, fields.second, fields.micros)
+}
+
+fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let pattern = str_arg!(args, 1, cx);
+    let zero_refused = cx.session.settings.sql_mode & crate::api::sql_mode::NO_ZERO_IN_DATE != 0;
+    let at = read(&value, &pattern).and_then(assemble);
+    let at = at.filter(|at| ty.family() == Family::Time || !zero_refused || at.date().is_full());
+    let Some(at) = at else {
+        let shown = String::from_utf8_lossy(&value).into_owned();
+        let text = format!("Incorrect datetime value: '{shown}' for function str_to_date");
+        cx.warn(SqlError::new(1411, b"HY000", text));
+        return Ok(Value::Null);
+    };
+    Ok(match ty.family() {
+        Family::Date => Value::Date(at.date()),
+        Family::Time => Value::Time(at.time()),
+        _ => Value::DateTime(at),
+    })
+}
+
+fn from_unixtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    if args.len() > 1 {
+        return format_type(args, cx);
+    }
+    let decimals = match args[0].ty.family() {
+        Family::Integer => 0,
+        Family::Decimal => args[0].ty.column.decimals.min(6),
+        _ => 6,
+    };
+    Ok(ExprType::datetime(decimals).nullable(true))
+}
+
+fn from_unixtime(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = value_arg!(args, 0, cx);
+    let seconds = args[0].to_decimal(&value, cx).to_f64();
+    if !(0.0..32_536_771_200.0).contains(&seconds) {
+        return Ok(Value::Null);
+    }
+    let local = (seconds * 1e6).round() as i64 + i64::from(cx.session.settings.time_zone_offset) * 1_000_000;
+    let at = unix_us(local);
+    if args.len() == 1 {
+        return Ok(Value::DateTime(at));
+    }
+    let pattern = str_arg!(args, 1, cx);
+    Ok(format(at.date(), at.time(), &pattern).map_or(Value::Null, text))
+}
+
+fn get_format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let kind = str_arg!(args, 0, cx).to_ascii_uppercase();
+    let place = str_arg!(args, 1, cx).to_ascii_uppercase();
+    let found = match (kind.as_slice(), place.as_slice()) {
+        (b"DATE", b"USA") => "%m.%d.%Y",
+        (b"DATE", b"JIS" | b"ISO") => "%Y-%m-%d",
+        (b"DATE", b"EUR") => "%d.%m.%Y",
+        (b"DATE", b"INTERNAL") => "%Y%m%d",
+        (b"DATETIME" | b"TIMESTAMP", b"USA" | b"EUR") => "%Y-%m-%d %H.%i.%s",
+        (b"DATETIME" | b"TIMESTAMP", b"JIS" | b"ISO") => "%Y-%m-%d %H:%i:%s",
+        (b"DATETIME" | b"TIMESTAMP", b"INTERNAL") => "%Y%m%d%H%i%s",
+        (b"TIME", b"USA") => "%h:%i:%s %p",
+        (b"TIME", b"JIS" | b"ISO") => "%H:%i:%s",
+        (b"TIME", b"EUR") => "%H.%i.%s",
+        (b"TIME", b"INTERNAL") => "%H%i%s",
+        _ => return Ok(Value::Null),
+    };
+    Ok(text(found))
+}
