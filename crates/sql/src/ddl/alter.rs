@@ -12,7 +12,7 @@ use crate::api::{Outcome, Priv};
 use crate::catalog::{Index, Table, TableDef, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_parser::ast::{
-    self, AlterAction, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateTable, DropIndex, Ident, KeyTarget,
+    self, AlterAction, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateTable, DefaultValue, DropIndex, Ident, KeyTarget,
     ObjectName, TableOption,
 };
 use std::sync::Arc;
@@ -99,6 +99,9 @@ impl Ddl<'_> {
                     return Err(SqlError::multiple_pri_key());
                 }
                 edit.tree.indexes.push((**key).clone());
+                if key.kind == ast::IndexKind::Primary {
+                    edit.forget_null_defaults(key);
+                }
                 Ok(())
             }
             AlterAction::Rename(name) => {
@@ -247,6 +250,16 @@ impl Edit {
 
     fn primary(&self) -> Option<usize> {
         self.tree.indexes.iter().position(|key| key.kind == ast::IndexKind::Primary)
+    }
+
+    /// The columns of a new primary key become NOT NULL: a stored DEFAULT NULL goes.
+    fn forget_null_defaults(&mut self, key: &ast::IndexDef) {
+        for column in &mut self.tree.columns {
+            let null = DefaultValue::Value(ast::Expr::Literal(ast::Literal::Null));
+            if key.parts.iter().any(|part| part_is(part, &column.name)) && column.default.as_ref() == Some(&null) {
+                column.default = None;
+            }
+        }
     }
 
     fn place(&self, position: &ColumnPosition, default: usize) -> SqlResult<usize> {

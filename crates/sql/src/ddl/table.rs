@@ -13,6 +13,26 @@ use std::sync::atomic::Ordering;
 impl Ddl<'_> {
     /// CREATE TABLE, without AS SELECT's rows.
     pub(crate) fn create_table(&mut self, tree: &CreateTable) -> ExecResult<Outcome> {
+        let Some(change) = self.new_table(tree)? else { return Ok(Outcome::ok()) };
+        self.commit(change)
+    }
+
+    /// CREATE TABLE ... SELECT: logged as the definition that it amounts to, which is put into
+    /// `text`.
+    pub(crate) fn create_table_as(&mut self, tree: &CreateTable, text: &mut Vec<u8>) -> ExecResult<Outcome> {
+        let Some(change) = self.new_table(tree)? else { return Ok(Outcome::ok()) };
+        if let Some(table) = change.fresh.first() {
+            *text = super::show_create_table(&table.def, 0).into_bytes();
+            let name = super::quote_ident(&table.def.name);
+            let full = format!("{}.{name}", super::quote_ident(&table.def.db));
+            *text = String::from_utf8_lossy(text).replacen(&name, &full, 1).into_bytes();
+        }
+        let mut named = Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: text };
+        named.commit(change)
+    }
+
+    /// The change that adds a table; `None` if it is there and may be.
+    fn new_table(&mut self, tree: &CreateTable) -> ExecResult<Option<Change>> {
         let db = self.schema_of(&tree.name)?;
         let name = tree.name.name.as_str();
         self.check(&db, Some(name), Priv::Create)?;
@@ -24,7 +44,7 @@ impl Ddl<'_> {
             } else if tree.if_not_exists {
                 self.state.diagnostics.note(SqlError::table_exists(name));
                 self.trx.rollback();
-                return Ok(Outcome::ok());
+                return Ok(None);
             } else {
                 return Err(SqlError::table_exists(name).into());
             }
@@ -37,7 +57,7 @@ impl Ddl<'_> {
             }
         };
         self.add_table(&mut change, built);
-        self.commit(change)
+        Ok(Some(change))
     }
 
     /// Puts a new table into the catalog to be.

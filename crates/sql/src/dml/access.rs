@@ -1,14 +1,18 @@
 //! How UPDATE and DELETE find their rows, locked exclusively.
 //!
-//! A WHERE clause that gives every column of a unique key a value becomes a point lookup; other
-//! clauses scan the clustered index. (Ranges come from the SELECT planner.)
+//! A WHERE clause that gives every column of a unique key a value becomes a point lookup, which
+//! has a short path; others read along the path that SELECT would choose. Tables with a hidden key
+//! are scanned, because their rows do not say where they are.
 
 use super::Run;
 use super::plan::TargetTable;
 use crate::error::ExecResult;
 use crate::expr::exec::{Exec, Row, Slot};
+
 use crate::expr::node::{CompareOp, Expr, Kind};
+use crate::select::access::{self, TableAccess};
 use crate::select::storage::{LockMode, WaitPolicy};
+use crate::select::RowReader;
 use crate::store::{RowAt, whole_index};
 use bytes::Bytes;
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -18,7 +22,7 @@ const BATCH: usize = 256;
 
 /// A unique key given by the WHERE clause.
 #[derive(Debug)]
-pub(crate) struct Point {
+struct Point {
     /// Which index.
     pub index: usize,
     /// One expression a part, in key order.
@@ -27,8 +31,32 @@ pub(crate) struct Point {
     pub complete: bool,
 }
 
+/// How the rows of a WHERE clause are found.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    point: Option<Point>,
+    /// For tables whose keys can be made from their rows.
+    path: Option<TableAccess>,
+    filter: Option<Expr>,
+}
+
+impl Finder {
+    /// Chooses.
+    pub(crate) fn new(target: &TargetTable, filter: Option<Expr>) -> Finder {
+        let point = find_point(target, filter.as_ref());
+        let path = (!target.table.def.hidden_key).then(|| {
+            let mut terms = Vec::new();
+            if let Some(filter) = &filter {
+                access::conjuncts(filter.clone(), &mut terms);
+            }
+            access::choose(&target.table, target.slot, terms, 0, &[])
+        });
+        Finder { point, path, filter }
+    }
+}
+
 /// Finds a unique key whose every column the filter compares with something known.
-pub(crate) fn find_point(target: &TargetTable, filter: Option<&Expr>) -> Option<Point> {
+fn find_point(target: &TargetTable, filter: Option<&Expr>) -> Option<Point> {
     let mut terms = Vec::new();
     conjuncts(filter?, &mut terms);
     let table = &target.table;
@@ -120,7 +148,7 @@ fn integer_key(value: &Value, ty: &ColumnType) -> KeyValue {
 }
 
 /// The key of a point for this execution.
-pub(crate) enum PointKey {
+enum PointKey {
     /// Look this key up.
     Key(Bytes),
     /// There is no such row.
@@ -131,7 +159,7 @@ pub(crate) enum PointKey {
 
 impl Point {
     /// Evaluates the key.
-    pub(crate) fn key(&self, target: &TargetTable, run: &mut Run<'_>) -> ExecResult<PointKey> {
+    fn key(&self, target: &TargetTable, run: &mut Run<'_>) -> ExecResult<PointKey> {
         let table = &target.table;
         let mut values: [Value; 2] = Default::default();
         let mut more = Vec::new();
@@ -170,19 +198,14 @@ impl TargetTable {
         frame
     }
 
-    /// The rows that a statement changes, locked, in key order; `limit` of them at most.
-    pub(crate) fn matching(
-        &self,
-        run: &mut Run<'_>,
-        point: Option<&Point>,
-        filter: Option<&Expr>,
-        limit: u64,
-    ) -> ExecResult<Vec<RowAt>> {
+    /// The rows that a statement changes, locked, in the order they were found; `limit` of them at
+    /// most.
+    pub(crate) fn matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<Vec<RowAt>> {
         run.trx.start_write(&self.table)?;
         if limit == 0 {
             return Ok(Vec::new());
         }
-        if let Some(point) = point {
+        if let Some(point) = &finder.point {
             match point.key(self, run)? {
                 PointKey::Nothing => return Ok(Vec::new()),
                 PointKey::Scan => {}
@@ -191,13 +214,32 @@ impl TargetTable {
                         run.trx.get_unique(&self.table, point.index, &key, LockMode::Exclusive, WaitPolicy::Wait)?;
                     let mut rows: Vec<RowAt> = found.into_iter().collect();
                     if !point.complete {
-                        self.keep_matching(run, filter, &mut rows, 0)?;
+                        self.keep_matching(run, finder.filter.as_ref(), &mut rows, 0)?;
                     }
                     return Ok(rows);
                 }
             }
         }
-        self.scan_matching(run, filter, limit)
+        match &finder.path {
+            Some(path) => self.read_path(run, path, limit),
+            None => self.scan_matching(run, finder.filter.as_ref(), limit),
+        }
+    }
+
+    /// Reads along an access path. Rows come as images; their keys are made from them.
+    fn read_path(&self, run: &mut Run<'_>, path: &TableAccess, limit: u64) -> ExecResult<Vec<RowAt>> {
+        let mut exec = Exec::new(run.state, run.trx, run.params);
+        exec.reserve(self.slots, self.subqueries);
+        exec.frame = self.frame(Row::Unset);
+        let read_limit = usize::try_from(limit).ok().filter(|_| limit != u64::MAX);
+        let mut reader =
+            RowReader::open(&self.table, path, LockMode::Exclusive, WaitPolicy::Wait, read_limit, &mut exec)?;
+        let mut rows = Vec::new();
+        while (rows.len() as u64) < limit {
+            let Some(row) = reader.next(self.slot, &mut exec)? else { break };
+            rows.push(RowAt { key: self.table.clustered_key(&row)?, row });
+        }
+        Ok(rows)
     }
 
     fn scan_matching(&self, run: &mut Run<'_>, filter: Option<&Expr>, limit: u64) -> ExecResult<Vec<RowAt>> {

@@ -1,6 +1,6 @@
 //! DELETE from one table.
 
-use super::access::{Point, find_point};
+use super::access::Finder;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::rows::{limit_value, sort_rows};
 use super::{Effect, Run};
@@ -13,8 +13,7 @@ use omnibus_parser::ast::{Delete, TableRef};
 /// DELETE, compiled.
 pub(crate) struct DeletePlan {
     pub target: TargetTable,
-    point: Option<Point>,
-    filter: Option<Expr>,
+    finder: Finder,
     order: Vec<(Expr, bool)>,
     limit: Option<Expr>,
 }
@@ -36,15 +35,15 @@ impl DeletePlan {
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
         let target = TargetTable::new(table, slot, &binder);
-        let point = find_point(&target, filter.as_ref());
-        Ok(DeletePlan { target, point, filter, order, limit })
+        let finder = Finder::new(&target, filter);
+        Ok(DeletePlan { target, finder, order, limit })
     }
 
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
         let limit = limit_value(self.limit.as_ref(), run)?;
         let early = if self.order.is_empty() { limit } else { u64::MAX };
-        let mut rows = self.target.matching(run, self.point.as_ref(), self.filter.as_ref(), early)?;
+        let mut rows = self.target.matching(run, &self.finder, early)?;
         if !self.order.is_empty() {
             sort_rows(&self.target, run, &self.order, &mut rows)?;
             rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));

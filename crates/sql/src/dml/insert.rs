@@ -12,7 +12,8 @@ use crate::expr::bind::{Binder, Clause};
 use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::Expr;
 use crate::expr::scope::VALUES_ALIAS;
-use crate::select::QueryPlan;
+use crate::select::run::Flow;
+use crate::select::{self, QueryPlan};
 use crate::store::{Duplicate, InsertOutcome, RowChange, auto_value, duplicate_error};
 use omnibus_parser::ast::{self, Insert, InsertSource};
 use omnibus_value::Value;
@@ -121,7 +122,7 @@ impl InsertPlan {
                 }
             }
             Source::Query(query) => {
-                let found = query.collect(run.state, run.trx, run.params)?;
+                let found = self.collect(run, query)?;
                 let left = found.len() as u64;
                 for (at, row) in found.into_iter().enumerate() {
                     let values = self.query_values(run, &template, query, row, at as u64 + 1)?;
@@ -211,6 +212,19 @@ impl InsertPlan {
         expr.eval(&mut exec)
     }
 
+    /// All rows of the query, before the first is inserted: it may read the same table.
+    fn collect(&self, run: &mut Run<'_>, query: &QueryPlan) -> ExecResult<Vec<Vec<Value>>> {
+        let mut exec = Exec::new(run.state, run.trx, run.params);
+        exec.reserve(self.target.slots, self.target.subqueries);
+        exec.strict = exec.session.settings.strict() && !self.ignore;
+        let mut rows = Vec::new();
+        select::run::run(query, &mut exec, &mut |_, row| {
+            rows.push(row.to_vec());
+            Ok(Flow::Continue)
+        })?;
+        Ok(rows)
+    }
+
     fn query_values(
         &self,
         run: &mut Run<'_>,
@@ -220,10 +234,10 @@ impl InsertPlan {
         number: u64,
     ) -> ExecResult<Vec<Value>> {
         let mut values = template.to_vec();
-        let types = query.columns();
+        let types = query.types.iter();
         for ((&at, value), source) in self.columns.iter().zip(row).zip(types) {
             let column = &self.target.table.def.columns[at];
-            values[at] = super::cast::into_column(value, &source.ty, column, number, self.ignore, run.state)?;
+            values[at] = super::cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
             if matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment {
                 let lenient = self.lenient(run);
                 values[at] = null_value(column, lenient, run.state)?;
@@ -399,8 +413,8 @@ fn bind_source(binder: &mut Binder<'_>, tree: &Insert, columns: &[usize], all: b
     let rows = match &tree.source {
         InsertSource::Values(rows) => rows,
         InsertSource::Query(query) => {
-            let plan = QueryPlan::build(binder, query)?;
-            if plan.columns().len() != columns.len() {
+            let plan = select::bind::query(binder, query)?;
+            if plan.columns.len() != columns.len() {
                 return Err(SqlError::wrong_value_count_on_row(1));
             }
             return Ok(Source::Query(Box::new(plan)));

@@ -6,8 +6,10 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::node::Expr;
 use crate::expr::scope::Scope;
+use crate::select::VirtualTables;
 use crate::session::SessionState;
 use omnibus_parser::ast::{self, Ident, ObjectName};
+use omnibus_value::Value;
 use std::sync::Arc;
 
 /// The table that a statement changes, and the frame it is evaluated in.
@@ -27,6 +29,8 @@ pub(crate) struct Planner<'a> {
     pub session: &'a SessionState,
     pub catalog: &'a Catalog,
     pub access: &'a dyn AccessCheck,
+    pub virtuals: &'a dyn VirtualTables,
+    pub params: Option<&'a [Value]>,
 }
 
 impl<'a> Planner<'a> {
@@ -47,6 +51,8 @@ impl<'a> Planner<'a> {
     /// A binder whose names are the target's columns.
     pub(crate) fn binder(&self, table: &Arc<Table>, alias: Option<&str>) -> (Binder<'a>, u16) {
         let mut binder = Binder::new(self.session, self.catalog);
+        binder.virtuals = self.virtuals;
+        binder.params = self.params;
         let scope = binder.add_table(table, alias);
         let slot = scope.slot;
         binder.open(Scope::of(scope), Clause::FieldList);

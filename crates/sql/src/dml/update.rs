@@ -1,6 +1,6 @@
 //! UPDATE of one table.
 
-use super::access::{Point, find_point};
+use super::access::Finder;
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::defaults::{default_value, now_for, null_value};
 use super::rows::{cast_into, changed_columns, limit_value, sort_rows};
@@ -18,8 +18,7 @@ use omnibus_value::Value;
 /// UPDATE, compiled.
 pub(crate) struct UpdatePlan {
     pub target: TargetTable,
-    point: Option<Point>,
-    filter: Option<Expr>,
+    finder: Finder,
     assignments: Vec<Assignment>,
     /// Columns assigned, then columns that change with any change.
     assigned: Vec<usize>,
@@ -54,19 +53,19 @@ impl UpdatePlan {
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
         let target = TargetTable::new(table, slot, &binder);
-        let point = find_point(&target, filter.as_ref());
+        let finder = Finder::new(&target, filter);
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let columns = target.table.columns().iter().enumerate();
         let on_update =
             columns.filter(|(at, column)| column.on_update_now && !assigned.contains(at)).map(|(at, _)| at).collect();
-        Ok(UpdatePlan { target, point, filter, assignments, assigned, on_update, order, limit, ignore: tree.ignore })
+        Ok(UpdatePlan { target, finder, assignments, assigned, on_update, order, limit, ignore: tree.ignore })
     }
 
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
         let limit = limit_value(self.limit.as_ref(), run)?;
         let early = if self.order.is_empty() { limit } else { u64::MAX };
-        let mut rows = self.target.matching(run, self.point.as_ref(), self.filter.as_ref(), early)?;
+        let mut rows = self.target.matching(run, &self.finder, early)?;
         if !self.order.is_empty() {
             sort_rows(&self.target, run, &self.order, &mut rows)?;
             rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));

@@ -2,16 +2,18 @@
 
 use crate::catalog::{Catalog, CatalogCell, charset, persist};
 use crate::error::SqlResult;
+use crate::select::{NoVirtualTables, VirtualTables};
 use crate::store::{CommitPort, TrxContext};
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_locks::LockManager;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::AtomicU64;
 
 /// Shared by all sessions.
 pub struct Database {
     pub(crate) shared: Arc<TrxContext>,
+    virtuals: OnceLock<Arc<dyn VirtualTables>>,
 }
 
 impl std::fmt::Debug for Database {
@@ -35,7 +37,7 @@ impl Database {
             xid: AtomicU64::new(port.numbered().0 + 1),
             port,
         };
-        let database = Arc::new(Database { shared: Arc::new(shared) });
+        let database = Arc::new(Database { shared: Arc::new(shared), virtuals: OnceLock::new() });
         super::bootstrap::run(&database)?;
         Ok(database)
     }
@@ -44,6 +46,18 @@ impl Database {
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         self.shared.catalog.load()
+    }
+
+    /// Gives information_schema and its kind to all sessions; once, at start.
+    pub fn set_virtual_tables(&self, tables: Arc<dyn VirtualTables>) {
+        let _ = self.virtuals.set(tables);
+    }
+
+    pub(crate) fn virtual_tables(&self) -> &dyn VirtualTables {
+        match self.virtuals.get() {
+            Some(tables) => &**tables,
+            None => &NoVirtualTables,
+        }
     }
 
     /// The lock manager, for introspection.

@@ -1,10 +1,11 @@
 //! Sessions: transaction state and statement dispatch.
 
 mod bootstrap;
+mod create_select;
 mod database;
 mod dispatch;
-mod pending;
 mod prepared;
+mod query;
 #[allow(clippy::module_inception, reason = "the session itself")]
 mod session;
 mod show;

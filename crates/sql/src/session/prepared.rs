@@ -1,4 +1,202 @@
-//! Prepared statements.
+//! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
-/// A prepared statement.
-pub struct Prepared {}
+use super::query::Plan;
+use super::session::{Call, SqlSession};
+use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// What a plan depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PlanKey {
+    catalog: u64,
+    sql_mode: u64,
+    collation: u16,
+    time_zone_offset: i32,
+}
+
+/// A prepared statement of one session.
+pub struct Prepared {
+    /// Its text.
+    pub text: Bytes,
+    /// Its tree.
+    pub statement: Arc<Spanned<Statement>>,
+    /// How many `?` it has.
+    pub params: usize,
+    /// Columns of its result set; empty if it has none.
+    pub columns: Arc<[ResultColumn]>,
+    plan: Option<(PlanKey, Plan)>,
+    /// Names resolve in the database that was current at prepare.
+    database: Option<Arc<str>>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared").field("text", &self.text).field("params", &self.params).finish_non_exhaustive()
+    }
+}
+
+impl SqlSession {
+    /// Prepares the one statement of a text.
+    ///
+    /// # Errors
+    /// As parsing and planning; 1295 for statements that cannot be prepared.
+    pub fn prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
+        let (statement, next) = self.parse(text)?;
+        if next.is_some() {
+            return Err(SqlError::parse_error("a prepared statement must be one statement"));
+        }
+        let mut prepared = Prepared {
+            text: Bytes::copy_from_slice(text),
+            params: statement.params as usize,
+            statement,
+            columns: Arc::from(Vec::new()),
+            plan: None,
+            database: self.state.database.clone(),
+        };
+        match &prepared.statement.node {
+            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
+                let message = "This command is not supported in the prepared statement protocol yet";
+                return Err(SqlError::new(1295, b"HY000", message));
+            }
+            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                self.plan(&mut prepared, access, None)?;
+            }
+            _ => {}
+        }
+        if let Some((_, Plan::Query(plan))) = &prepared.plan
+            && plan.into.is_empty()
+        {
+            prepared.columns = plan.columns.clone();
+        }
+        Ok(prepared)
+    }
+
+    fn plan_key(&self) -> PlanKey {
+        PlanKey {
+            catalog: self.catalog().version,
+            sql_mode: self.state.settings.sql_mode,
+            collation: self.state.settings.collation_connection,
+            time_zone_offset: self.state.settings.time_zone_offset,
+        }
+    }
+
+    /// Makes the statement's plan, in the database it was prepared in.
+    fn plan(&mut self, prepared: &mut Prepared, access: &dyn AccessCheck, params: Option<&[Value]>) -> SqlResult<()> {
+        let current = std::mem::replace(&mut self.state.database, prepared.database.clone());
+        let key = self.plan_key();
+        let plan = match &prepared.statement.node {
+            Statement::Select(query) => self.plan_query(query, access, params).map(|plan| Plan::Query(Box::new(plan))),
+            other => {
+                let catalog = self.catalog();
+                self.plan_write(other, &catalog, access, params).map(Plan::Write)
+            }
+        };
+        self.state.database = current;
+        prepared.plan = Some((key, plan?));
+        Ok(())
+    }
+
+    /// Runs a prepared statement. As [`SqlSession::execute`] otherwise.
+    ///
+    /// # Errors
+    /// See [`crate::Interrupt`].
+    pub fn execute_prepared(
+        &mut self,
+        prepared: &mut Prepared,
+        params: &[Value],
+        mode: Mode,
+        access: &dyn AccessCheck,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
+        let text = prepared.text.clone();
+        let mut call = Call { mode, access, sink, text: &text, params };
+        self.begin(&text, false);
+        if params.len() != prepared.params {
+            return Err(SqlError::wrong_arguments("EXECUTE").into());
+        }
+        self.run(&mut call, |session, call| session.run_prepared(prepared, call))
+    }
+
+    fn run_prepared(&mut self, prepared: &mut Prepared, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let planned = matches!(
+            prepared.statement.node,
+            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        );
+        if !planned {
+            let statement = prepared.statement.clone();
+            return self.dispatch(&statement.node, call);
+        }
+        let usable = match &prepared.plan {
+            Some((_, Plan::Query(plan))) if plan.untyped_params => false,
+            Some((key, _)) => *key == self.plan_key(),
+            None => false,
+        };
+        if !usable {
+            self.plan(prepared, call.access, Some(call.params))?;
+        }
+        match &prepared.plan {
+            Some((_, Plan::Query(plan))) => self.run_query(plan, call),
+            Some((_, Plan::Write(plan))) => self.run_write(plan, call),
+            None => Err(SqlError::unknown_error().into()),
+        }
+    }
+
+    /// PREPARE, EXECUTE, DEALLOCATE, EXECUTE IMMEDIATE as statements.
+    pub(super) fn prepared_statement(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        match statement {
+            Statement::Prepare { name, source } => {
+                let text = match source {
+                    PrepareSource::Text(text) => text.clone(),
+                    PrepareSource::Variable(variable) => self.variable_text(variable),
+                };
+                let prepared = self.prepare(&text, call.access)?;
+                self.statements.prepared.insert(name.to_lowercase(), prepared);
+                Ok(Outcome { info: "Statement prepared".into(), ..Outcome::ok() })
+            }
+            Statement::Deallocate(name) => match self.statements.prepared.remove(&name.to_lowercase()) {
+                Some(_) => Ok(Outcome::ok()),
+                None => Err(unknown(name, "DEALLOCATE PREPARE").into()),
+            },
+            Statement::Execute { name, using } => {
+                let key = name.to_lowercase();
+                let params = using.iter().map(|expr| Ok(self.evaluate(expr)?.0)).collect::<ExecResult<Vec<Value>>>()?;
+                let mut prepared =
+                    self.statements.prepared.remove(&key).ok_or_else(|| unknown(name, "EXECUTE"))?;
+                let result = self.execute_inner(&mut prepared, &params, call);
+                self.statements.prepared.insert(key, prepared);
+                result
+            }
+            Statement::ExecuteImmediate { source, using } => {
+                let (value, ty) = self.evaluate(source)?;
+                let params = using.iter().map(|expr| Ok(self.evaluate(expr)?.0)).collect::<ExecResult<Vec<Value>>>()?;
+                let mut prepared = self.prepare(&value.to_bytes(&ty), call.access)?;
+                self.execute_inner(&mut prepared, &params, call)
+            }
+            other => Err(SqlError::not_supported_yet(other.kind()).into()),
+        }
+    }
+
+    fn execute_inner(&mut self, prepared: &mut Prepared, params: &[Value], call: &mut Call<'_>) -> ExecResult<Outcome> {
+        if params.len() != prepared.params {
+            return Err(SqlError::wrong_arguments("EXECUTE").into());
+        }
+        let text = prepared.text.clone();
+        let mut inner = Call { mode: call.mode, access: call.access, sink: &mut *call.sink, text: &text, params };
+        self.run_prepared(prepared, &mut inner)
+    }
+
+    fn variable_text(&self, name: &Ident) -> Bytes {
+        match self.state.user_variables.get(&name.to_lowercase()) {
+            Some((value, ty)) => value.to_bytes(ty),
+            None => Bytes::from_static(b"NULL"),
+        }
+    }
+}
+
+fn unknown(name: &Ident, verb: &str) -> SqlError {
+    SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {verb}"))
+}

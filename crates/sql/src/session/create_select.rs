@@ -1,0 +1,84 @@
+//! CREATE TABLE ... SELECT: the table first, as a definition with all its columns written out, then
+//! the rows as an ordinary INSERT ... SELECT. If the rows cannot be inserted, the table goes again.
+
+use super::session::{Call, SqlSession};
+use crate::api::{Mode, Outcome};
+use crate::catalog::same_name;
+use crate::ddl::{self, Ddl};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use omnibus_parser::ast::{
+    ColumnDef, CreateTable, DropTable, Ident, Insert, InsertSource, OnDuplicate, Priority, Query, Statement,
+};
+
+impl SqlSession {
+    pub(super) fn create_table_select(
+        &mut self,
+        tree: &CreateTable,
+        query: &Query,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let existed = {
+            let db = self.schema_of(&tree.name)?;
+            self.catalog().find_table(&db, &tree.name.name).is_some() && tree.if_not_exists
+        };
+        let plan = self.plan_query(query, call.access, Some(call.params))?;
+        let mut full = tree.clone();
+        full.query = None;
+        let mut names = Vec::with_capacity(plan.columns.len());
+        for (column, ty) in plan.columns.iter().zip(&plan.types) {
+            names.push(Ident::new(&*column.name));
+            if !full.columns.iter().any(|own| same_name(&own.name, &column.name)) {
+                full.columns.push(column_def(&column.name, &ddl::type_text(&ty.column), ty.nullable)?);
+            }
+        }
+        let mut text = Vec::new();
+        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: b"" };
+        let created = ddl.create_table_as(&full, &mut text);
+        let created = self.end_definition(created)?;
+        if existed {
+            return Ok(created);
+        }
+        let insert = Statement::Insert(Box::new(Insert {
+            replace: tree.on_duplicate == OnDuplicate::Replace,
+            priority: Priority::Normal,
+            ignore: tree.on_duplicate == OnDuplicate::Ignore,
+            table: tree.name.clone(),
+            partitions: Vec::new(),
+            columns: names,
+            source: InsertSource::Query(Box::new(query.clone())),
+            row_alias: None,
+            on_duplicate: Vec::new(),
+            returning: Vec::new(),
+        }));
+        let result = self.write(&insert, call).and_then(|outcome| {
+            self.trx.end_statement()?;
+            let ticket = self.commit_now()?;
+            Ok(Outcome { wait: ticket.or(created.wait), ..outcome })
+        });
+        if result.is_err() {
+            self.trx.rollback();
+            self.drop_again(tree, call)?;
+        }
+        result
+    }
+
+    fn drop_again(&mut self, tree: &CreateTable, call: &Call<'_>) -> ExecResult<()> {
+        let text = format!("DROP TABLE IF EXISTS {}", ddl::quote_ident(&tree.name.name));
+        let drop = DropTable { temporary: false, if_exists: true, tables: vec![tree.name.clone()] };
+        debug_assert_eq!(call.mode, Mode::Blocking, "definitions run in blocking mode");
+        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: text.as_bytes() };
+        let dropped = ddl.drop_tables(&drop);
+        match self.end_definition(dropped)?.wait.map(omnibus_commit::Ticket::wait) {
+            Some(Err(error)) => Err(Interrupt::Error(SqlError::error_during_commit(error))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A column definition from its type's text.
+fn column_def(name: &str, ty: &str, nullable: bool) -> SqlResult<ColumnDef> {
+    let null = if nullable { "" } else { " NOT NULL" };
+    let text = format!("CREATE TABLE `t` ({} {ty}{null})", ddl::quote_ident(name));
+    let tree = ddl::parse_create(&text)?;
+    tree.columns.into_iter().next().ok_or_else(SqlError::table_must_have_columns)
+}

@@ -1,0 +1,121 @@
+//! SELECT, DO and the data-changing statements as a session runs them: plan, check, run.
+
+use super::session::{Call, SqlSession};
+use crate::api::{AccessCheck, Outcome, Priv};
+use crate::catalog::Catalog;
+use crate::dml::{Planner, Run, WritePlan};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::Exec;
+use crate::expr::bind::{Binder, Clause};
+use crate::expr::scope::Scope;
+use crate::select::{self, LockMode, QueryPlan};
+use omnibus_parser::ast::{self, Query, Statement};
+use omnibus_value::{ColumnType, Value};
+
+/// A compiled statement.
+pub(super) enum Plan {
+    Query(Box<QueryPlan>),
+    Write(WritePlan),
+}
+
+impl SqlSession {
+    pub(super) fn query(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        match statement {
+            Statement::Select(query) => {
+                let plan = self.plan_query(query, call.access, Some(call.params))?;
+                self.run_query(&plan, call)
+            }
+            Statement::Do(list) => {
+                for expr in list {
+                    self.evaluate_with(expr, call.params)?;
+                }
+                Ok(Outcome::ok())
+            }
+            other => Err(SqlError::not_supported_yet(other.kind()).into()),
+        }
+    }
+
+    /// Compiles a query and checks that the account may read its tables.
+    pub(super) fn plan_query(
+        &self,
+        query: &Query,
+        access: &dyn AccessCheck,
+        params: Option<&[Value]>,
+    ) -> SqlResult<QueryPlan> {
+        let catalog = self.catalog();
+        let virtuals = self.database.virtual_tables();
+        let plan = select::prepare(query, &self.state, &catalog, virtuals, params, LockMode::None)?;
+        for table in &plan.tables {
+            access.check(&table.def.db, Some(&table.def.name), Priv::Select)?;
+        }
+        if plan.locks && self.state.settings.server_read_only {
+            return Err(SqlError::option_prevents_statement("--read-only"));
+        }
+        Ok(plan)
+    }
+
+    pub(super) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        if !plan.tables.is_empty() {
+            self.enter();
+        }
+        let rows = select::execute(plan, &mut self.state, &mut self.trx, call.params, call.sink)?;
+        if plan.into.is_empty() { Ok(Outcome::rows()) } else { Ok(Outcome { affected: rows, ..Outcome::ok() }) }
+    }
+
+    pub(super) fn write(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let catalog = self.catalog();
+        let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;
+        self.run_write(&plan, call)
+    }
+
+    pub(super) fn plan_write(
+        &self,
+        statement: &Statement,
+        catalog: &Catalog,
+        access: &dyn AccessCheck,
+        params: Option<&[Value]>,
+    ) -> SqlResult<WritePlan> {
+        if self.state.settings.server_read_only {
+            return Err(SqlError::option_prevents_statement("--read-only"));
+        }
+        let virtuals = self.database.virtual_tables();
+        let planner = Planner { session: &self.state, catalog, access, virtuals, params };
+        WritePlan::build(&planner, statement)
+    }
+
+    pub(super) fn run_write(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        self.enter();
+        let effect =
+            plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: call.params })?;
+        Ok(Outcome {
+            affected: effect.affected,
+            last_insert_id: effect.last_insert_id,
+            info: effect.info,
+            ..Outcome::ok()
+        })
+    }
+
+    /// The value and type of an expression without tables: SET and its kind. Subqueries read what
+    /// the open transaction sees.
+    ///
+    /// # Errors
+    /// As any statement.
+    pub fn evaluate(&mut self, expr: &ast::Expr) -> ExecResult<(Value, ColumnType)> {
+        self.evaluate_with(expr, &[])
+    }
+
+    fn evaluate_with(&mut self, expr: &ast::Expr, params: &[Value]) -> ExecResult<(Value, ColumnType)> {
+        let catalog = self.catalog();
+        let (bound, slots, subqueries) = {
+            let mut binder = Binder::new(&self.state, &catalog);
+            binder.virtuals = self.database.virtual_tables();
+            binder.params = Some(params);
+            binder.open(Scope::default(), Clause::FieldList);
+            (binder.expr(expr)?, binder.slots.len(), binder.subqueries)
+        };
+        let mut exec = Exec::new(&mut self.state, &mut self.trx, params);
+        exec.reserve(slots, subqueries);
+        let value = bound.eval(&mut exec)?;
+        Ok((value, bound.ty.column))
+    }
+}

@@ -1,0 +1,226 @@
+//! Rows: what INSERT, REPLACE, UPDATE and DELETE change, count, warn about and refuse.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Client, database};
+
+fn client() -> Client {
+    let (_, database) = database();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE test");
+    client
+}
+
+#[test]
+fn inserted_rows_are_found_by_every_key() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, k int, u varchar(10), KEY (k), UNIQUE KEY (u))");
+    let outcome = c.ok("INSERT INTO t VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 20, NULL), (4, NULL, NULL)");
+    assert_eq!((outcome.affected, outcome.info.as_str()), (4, "Records: 4  Duplicates: 0  Warnings: 0"));
+    assert_eq!(c.rows("SELECT * FROM t WHERE id = 2"), [["2", "20", "b"]]);
+    assert_eq!(c.rows("SELECT id FROM t WHERE k = 20"), [["2"], ["3"]]);
+    assert_eq!(c.rows("SELECT id FROM t WHERE u = 'B'"), [["2"]]);
+    assert_eq!(c.rows("SELECT id FROM t WHERE u IS NULL"), [["3"], ["4"]]);
+    assert_eq!(c.rows("SELECT id FROM t ORDER BY id DESC LIMIT 2"), [["4"], ["3"]]);
+}
+
+#[test]
+fn updates_move_index_entries() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, k int, KEY (k))");
+    c.ok("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+    let outcome = c.ok("UPDATE t SET k = k + 1 WHERE id = 1");
+    assert_eq!((outcome.affected, outcome.info.as_str()), (1, "Rows matched: 1  Changed: 1  Warnings: 0"));
+    assert_eq!(c.rows("SELECT id FROM t WHERE k = 11"), [["1"]]);
+    assert!(c.rows("SELECT id FROM t WHERE k = 10").is_empty());
+    let outcome = c.ok("UPDATE t SET k = 20 WHERE k >= 20");
+    assert_eq!((outcome.affected, outcome.info.as_str()), (1, "Rows matched: 2  Changed: 1  Warnings: 0"));
+    c.ok("UPDATE t SET id = id + 10 ORDER BY id DESC LIMIT 1");
+    assert_eq!(c.rows("SELECT id, k FROM t ORDER BY k, id"), [["1", "11"], ["2", "20"], ["13", "20"]]);
+    assert_eq!(c.rows("SELECT id FROM t WHERE k = 20"), [["2"], ["13"]]);
+    // Assignments see the ones before them.
+    c.ok("UPDATE t SET k = id, id = k + 100 WHERE id = 1");
+    assert_eq!(c.rows("SELECT id, k FROM t WHERE k = 1"), [["101", "1"]]);
+    c.ok("UPDATE t SET k = k + 1");
+    assert_eq!(c.rows("SELECT k FROM t ORDER BY k"), [["2"], ["21"], ["21"]]);
+}
+
+#[test]
+fn deletes_leave_nothing_behind() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, k int, KEY (k))");
+    c.ok("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4)");
+    assert_eq!(c.ok("DELETE FROM t WHERE k BETWEEN 2 AND 3").affected, 2);
+    assert_eq!(c.ok("DELETE FROM t ORDER BY id DESC LIMIT 1").affected, 1);
+    assert_eq!(c.rows("SELECT id FROM t"), [["1"]]);
+    assert_eq!(c.ok("DELETE FROM t").affected, 1);
+    assert!(c.rows("SELECT id FROM t WHERE k > 0").is_empty());
+    c.ok("INSERT INTO t VALUES (1, 1)");
+}
+
+#[test]
+fn unique_keys_refuse_duplicates() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, a int, b varchar(5), UNIQUE KEY ab (a, b))");
+    c.ok("INSERT INTO t VALUES (1, 1, 'x'), (2, 2, 'y')");
+    assert_eq!(c.error("INSERT INTO t VALUES (1, 9, 'z')"), (1062, "Duplicate entry '1' for key 't.PRIMARY'".into()));
+    assert_eq!(c.error("INSERT INTO t VALUES (3, 1, 'X')"), (1062, "Duplicate entry '1-X' for key 't.ab'".into()));
+    assert_eq!(c.error("UPDATE t SET a = 1, b = 'x' WHERE id = 2").0, 1062);
+    assert_eq!(c.error("UPDATE t SET id = 1 WHERE id = 2").0, 1062);
+    // A statement that fails leaves none of its rows.
+    assert_eq!(c.error("INSERT INTO t VALUES (5, 5, 'n'), (6, 2, 'y')").0, 1062);
+    assert_eq!(c.rows("SELECT id FROM t"), [["1"], ["2"]]);
+    // NULL is no duplicate of NULL.
+    c.ok("INSERT INTO t VALUES (3, NULL, 'x'), (4, NULL, 'x')");
+    // Changing only the case of a unique value is no duplicate of itself.
+    c.ok("UPDATE t SET b = 'X' WHERE id = 1");
+    assert_eq!(c.rows("SELECT b FROM t WHERE id = 1"), [["X"]]);
+    let outcome = c.ok("INSERT IGNORE INTO t VALUES (1, 0, 'q'), (7, 7, 'q')");
+    assert_eq!((outcome.affected, outcome.info.as_str()), (1, "Records: 2  Duplicates: 1  Warnings: 1"));
+    assert_eq!(c.rows("SHOW WARNINGS"), [["Warning", "1062", "Duplicate entry '1' for key 't.PRIMARY'"]]);
+}
+
+#[test]
+fn replace_and_on_duplicate_key_update() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, u int UNIQUE, n int DEFAULT 7)");
+    c.ok("INSERT INTO t VALUES (1, 1, 1), (2, 2, 2)");
+    assert_eq!(c.ok("REPLACE INTO t (id, u) VALUES (1, 2)").affected, 3);
+    assert_eq!(c.rows("SELECT * FROM t"), [["1", "2", "7"]]);
+    let update = "INSERT INTO t (id, u, n) VALUES (1, 5, 3) ON DUPLICATE KEY UPDATE n = n + VALUES(n), u = 9";
+    assert_eq!(c.ok(update).affected, 2);
+    assert_eq!(c.rows("SELECT * FROM t"), [["1", "9", "10"]]);
+    let same = "INSERT INTO t VALUES (1, 5, 3) AS new ON DUPLICATE KEY UPDATE u = 9, n = new.n + 7";
+    assert_eq!(c.ok(same).affected, 0);
+    assert_eq!(c.ok("INSERT INTO t VALUES (3, 3, 3) ON DUPLICATE KEY UPDATE n = 0").affected, 1);
+}
+
+#[test]
+fn auto_increment_counts_on() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int AUTO_INCREMENT PRIMARY KEY, v int)");
+    assert_eq!(c.ok("INSERT INTO t (v) VALUES (1), (2), (3)").last_insert_id, 1);
+    assert_eq!(c.rows("SELECT LAST_INSERT_ID()"), [["1"]]);
+    c.ok("INSERT INTO t VALUES (10, 4), (NULL, 5), (0, 6)");
+    assert_eq!(c.rows("SELECT id FROM t"), [["1"], ["2"], ["3"], ["10"], ["11"], ["12"]]);
+    c.ok("DELETE FROM t WHERE id > 3");
+    assert_eq!(c.ok("INSERT INTO t (v) VALUES (7)").last_insert_id, 13);
+    c.session.state.settings.auto_increment_increment = 10;
+    c.session.state.settings.auto_increment_offset = 5;
+    c.ok("INSERT INTO t (v) VALUES (8), (9)");
+    assert_eq!(c.rows("SELECT id FROM t WHERE v > 7"), [["15"], ["25"]]);
+    c.ok("CREATE TABLE s (id tinyint AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=127");
+    c.session.state.settings.auto_increment_increment = 1;
+    c.ok("INSERT INTO s VALUES ()");
+    assert_eq!(c.error("INSERT INTO s VALUES (NULL)").0, 1062);
+    c.ok("ALTER TABLE t AUTO_INCREMENT = 100");
+    assert_eq!(c.ok("INSERT INTO t (v) VALUES (1)").last_insert_id, 100);
+}
+
+#[test]
+fn strict_mode_refuses_what_lenient_mode_mends() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (a int NOT NULL, b varchar(3) NOT NULL DEFAULT 'd', c tinyint unsigned, d date)");
+    for (sql, code) in [
+        ("INSERT INTO t (b) VALUES ('x')", 1364),
+        ("INSERT INTO t (a) VALUES (NULL)", 1048),
+        ("INSERT INTO t (a) VALUES ('abc')", 1366),
+        ("INSERT INTO t (a, b) VALUES (1, 'abcd')", 1406),
+        ("INSERT INTO t (a, c) VALUES (1, 256)", 1264),
+        ("INSERT INTO t (a, d) VALUES (1, '2024-02-30')", 1292),
+        ("INSERT INTO t (a, c) VALUES (1)", 1136),
+        ("INSERT INTO t (a, a) VALUES (1, 1)", 1110),
+        ("INSERT INTO t (z) VALUES (1)", 1054),
+        ("UPDATE t SET z = 1", 1054),
+        ("INSERT INTO nope VALUES (1)", 1146),
+    ] {
+        assert_eq!(c.error(sql).0, code, "{sql}");
+    }
+    assert!(c.rows("SELECT * FROM t").is_empty());
+    c.session.state.settings.sql_mode = 0;
+    c.ok("INSERT INTO t (b, c, d) VALUES ('abcd', 300, '2024-02-30')");
+    let codes: Vec<String> = c.rows("SHOW WARNINGS").into_iter().map(|row| row[1].clone()).collect();
+    assert_eq!(codes, ["1364", "1265", "1264", "1265"]);
+    assert_eq!(c.rows("SELECT * FROM t"), [["0", "abc", "255", "0000-00-00"]]);
+}
+
+#[test]
+fn tables_without_a_key_work() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (a int, b int, KEY (a))");
+    c.ok("INSERT INTO t VALUES (1, 1), (1, 1), (2, 2)");
+    assert_eq!(c.ok("DELETE FROM t WHERE a = 1 LIMIT 1").affected, 1);
+    assert_eq!(c.ok("UPDATE t SET a = 5 WHERE b = 2").affected, 1);
+    assert_eq!(c.rows("SELECT a, b FROM t WHERE a > 0"), [["1", "1"], ["5", "2"]]);
+}
+
+#[test]
+fn insert_select_reads_before_it_writes() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int AUTO_INCREMENT PRIMARY KEY, v int)");
+    c.ok("INSERT INTO t (v) VALUES (1), (2)");
+    let outcome = c.ok("INSERT INTO t (v) SELECT v + 10 FROM t");
+    assert_eq!((outcome.affected, outcome.info.as_str()), (2, "Records: 2  Duplicates: 0  Warnings: 0"));
+    assert_eq!(c.rows("SELECT v FROM t"), [["1"], ["2"], ["11"], ["12"]]);
+    c.ok("CREATE TABLE copy SELECT id, v * 2 AS w FROM t WHERE v < 10");
+    assert_eq!(c.rows("SELECT id, w FROM copy ORDER BY id"), [["1", "2"], ["2", "4"]]);
+}
+
+#[test]
+fn timestamps_follow_their_clauses() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, v int, made timestamp DEFAULT CURRENT_TIMESTAMP,
+          seen datetime(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3))");
+    c.session.state.settings.timestamp_us = Some(1_700_000_000_123_456);
+    c.ok("INSERT INTO t (id, v) VALUES (1, 1)");
+    c.session.state.settings.timestamp_us = Some(1_700_000_001_000_000);
+    c.ok("UPDATE t SET v = 1");
+    assert_eq!(c.rows("SELECT made, seen FROM t"), [["2023-11-14 22:13:20", "2023-11-14 22:13:20.123"]]);
+    c.ok("UPDATE t SET v = 2");
+    assert_eq!(c.rows("SELECT made, seen FROM t"), [["2023-11-14 22:13:20", "2023-11-14 22:13:21.000"]]);
+    c.session.state.settings.time_zone_offset = 3600;
+    assert_eq!(c.rows("SELECT made FROM t"), [["2023-11-14 23:13:20"]]);
+}
+
+#[test]
+fn altered_tables_keep_their_rows() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, v varchar(10), n int)");
+    c.ok("INSERT INTO t VALUES (1, '10', 5), (2, '20', 5), (3, '30', 6)");
+    c.ok("ALTER TABLE t ADD KEY (n), ADD UNIQUE KEY uv (v)");
+    assert_eq!(c.rows("SELECT id FROM t WHERE n = 5"), [["1"], ["2"]]);
+    assert_eq!(c.rows("SELECT id FROM t WHERE v = '30'"), [["3"]]);
+    assert_eq!(c.error("ALTER TABLE t ADD UNIQUE KEY (n)"), (1062, "Duplicate entry '5' for key 't.n_2'".into()));
+    c.ok("ALTER TABLE t MODIFY v int NOT NULL AFTER n, ADD COLUMN w int NOT NULL DEFAULT 4 FIRST, CHANGE n m bigint");
+    assert_eq!(c.rows("SELECT * FROM t"), [["4", "1", "5", "10"], ["4", "2", "5", "20"], ["4", "3", "6", "30"]]);
+    assert_eq!(c.rows("SELECT id FROM t WHERE v = 20"), [["2"]]);
+    c.ok("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (v)");
+    c.ok("INSERT INTO t (id, v) VALUES (1, 99)");
+    assert_eq!(c.rows("SELECT id FROM t WHERE v = 99"), [["1"]]);
+    c.ok("ALTER TABLE t DROP COLUMN m");
+    assert_eq!(c.rows("SELECT * FROM t WHERE v = 10"), [["4", "1", "10"]]);
+    c.ok("DROP INDEX uv ON t");
+    c.ok("INSERT INTO t (id, v) VALUES (7, 100)");
+}
+
+#[test]
+fn prepared_statements_take_parameters_and_survive_ddl() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, v int)");
+    c.ok("PREPARE i FROM 'INSERT INTO t VALUES (?, ?)'");
+    c.ok("PREPARE s FROM 'SELECT v FROM t WHERE id = ?'");
+    let (a, ty) = c.session.evaluate(&expr("1")).unwrap();
+    c.session.state.user_variables.insert("a".into(), (a, ty));
+    c.ok("EXECUTE i USING @a, @a");
+    assert_eq!(c.rows("EXECUTE s USING @a"), [["1"]]);
+    c.ok("ALTER TABLE t ADD COLUMN w int FIRST");
+    assert_eq!(c.error("EXECUTE i USING @a, @a").0, 1136);
+    assert_eq!(c.rows("EXECUTE s USING @a"), [["1"]]);
+    c.ok("DEALLOCATE PREPARE i");
+    assert_eq!(c.error("EXECUTE i USING @a, @a").0, 1243);
+}
+
+fn expr(sql: &str) -> omnibus_parser::ast::Expr {
+    omnibus_parser::parse_expr(sql.as_bytes(), &omnibus_parser::ParseOptions::default()).unwrap()
+}
