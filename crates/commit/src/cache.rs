@@ -78,6 +78,8 @@ pub struct TrxCache {
     memory: Vec<u8>,
     spill: Option<Spill>,
     events: u64,
+    /// Whether this transaction has been counted in `uses`.
+    counted: bool,
     context: EventContext,
     settings: Arc<CacheSettings>,
 }
@@ -96,6 +98,7 @@ impl TrxCache {
             memory: Vec::new(),
             spill: None,
             events: 0,
+            counted: false,
             context: EventContext { timestamp: 0, server_id: 0 },
             settings,
         }
@@ -126,6 +129,10 @@ impl TrxCache {
         }
         writer::append_event(&mut self.memory, self.context, EventType(event_type), flags, body);
         self.events += 1;
+        if !self.counted {
+            self.counted = true;
+            self.settings.uses.fetch_add(1, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -188,6 +195,7 @@ impl TrxCache {
             self.memory = Vec::new();
         }
         self.events = 0;
+        self.counted = false;
     }
 
     /// Calls `each` with every run of whole events, in order, reading spilled ones back in pieces of

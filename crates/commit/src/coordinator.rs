@@ -37,6 +37,10 @@ impl Coordinator {
         Ok(Coordinator { pipeline, engine, deletes, settings, cache_settings })
     }
 
+    pub(crate) fn pipeline(&self) -> &Pipeline<LogEnv> {
+        &self.pipeline
+    }
+
     /// An empty trx cache for a session.
     #[must_use]
     pub fn new_cache(&self) -> TrxCache {

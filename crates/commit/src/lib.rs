@@ -54,6 +54,7 @@
 //! - *Writing while appending*: one buffer that both sides touch needs a lock across the device write;
 //!   the writer copies at most one partial block instead.
 
+mod admin;
 mod cache;
 mod coordinator;
 mod deletes;
@@ -68,12 +69,13 @@ mod settings;
 mod stats;
 mod ticket;
 
+pub use admin::ResetLogError;
 pub use cache::{CacheError, CacheMark, CacheSettings, TrxCache};
 pub use coordinator::Coordinator;
 pub use deletes::DeletedFloor;
 pub use env::{AppendError, Env};
 pub use log_env::{Appender, LogEnv, LogIdentity, OnFailure};
-pub use omnibus_log::LogPosition;
+pub use omnibus_log::{LogPosition, ResetError};
 pub use pipeline::Pipeline;
 pub use published::{Published, SnapshotReader};
 pub use recovery::{RecoverError, Recovered, Replay, ReplayEvent, recover};

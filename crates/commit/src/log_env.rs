@@ -11,10 +11,10 @@ use omnibus_format::events::{
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE, HEADER_LEN};
 use omnibus_format::writer::{finish_cached, write_final};
 use omnibus_format::{Checksum, DecodeError, EventContext, EventType, GtidSet, ServerUuid};
-use omnibus_log::{LogHandle, LogPosition, LogWriter, WriteJob};
+use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, WriteJob};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A transaction that is larger than this goes to the file piece by piece, so that the log buffer
@@ -44,6 +44,8 @@ pub struct LogEnv {
     deletes: Arc<DeletedFloor>,
     handle: LogHandle,
     executed: Arc<Mutex<GtidSet>>,
+    /// GTIDs are commit numbers less this. Changed by a reset, under the flush lock.
+    pub(crate) gtid_base: AtomicU64,
     on_failure: OnFailure,
 }
 
@@ -54,7 +56,7 @@ pub struct Appender {
     checksum: Checksum,
     /// The last commit number before the active file: GTID events count from it.
     base: CommitNo,
-    last: CommitNo,
+    pub(crate) last: CommitNo,
     executed: Arc<Mutex<GtidSet>>,
 }
 
@@ -71,7 +73,8 @@ impl LogEnv {
         engine: Arc<dyn Engine>,
         on_failure: OnFailure,
     ) -> Result<(LogEnv, Appender), omnibus_log::OpenError> {
-        let head = head(&identity, checksum, recovered.last, &recovered.executed);
+        let start = Private::FileStart { first: recovered.last.0 + 1, gtid_base: recovered.gtid_base };
+        let head = head(&identity, identity.server_id, checksum, start, &recovered.executed);
         let writer = dir.start(&head)?;
         let executed = Arc::new(Mutex::new(recovered.executed.clone()));
         let env = LogEnv {
@@ -82,6 +85,7 @@ impl LogEnv {
             deletes: Arc::new(DeletedFloor::default()),
             handle: writer.handle(),
             executed: executed.clone(),
+            gtid_base: AtomicU64::new(recovered.gtid_base),
             on_failure,
         };
         let appender = Appender {
@@ -107,6 +111,24 @@ impl LogEnv {
         &self.handle
     }
 
+    /// Who this server is.
+    #[must_use]
+    pub fn identity(&self) -> &LogIdentity {
+        &self.identity
+    }
+
+    /// What GTIDs count from: a transaction's is its commit number less this.
+    #[must_use]
+    pub fn gtid_base(&self) -> u64 {
+        self.gtid_base.load(Ordering::Acquire)
+    }
+
+    /// `binlog_checksum` of the next file.
+    #[must_use]
+    pub fn checksum(&self) -> Checksum {
+        if self.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None }
+    }
+
     /// `binlog_checksum`, from the next file on.
     pub fn set_checksum(&self, checksum: Checksum) {
         self.checksums.store(checksum == Checksum::Crc32, Ordering::Relaxed);
@@ -123,6 +145,40 @@ impl LogEnv {
 
     fn context(&self) -> EventContext {
         EventContext { timestamp: now_us_to_s(now_us()), server_id: self.server_id.load(Ordering::Relaxed) }
+    }
+
+    /// The head of a file that follows what was appended.
+    fn next_head(&self, appender: &Appender) -> (Vec<u8>, Checksum) {
+        let start = Private::FileStart { first: appender.last.0 + 1, gtid_base: self.gtid_base() };
+        let server_id = self.server_id.load(Ordering::Relaxed);
+        let checksum = self.checksum();
+        (head(&self.identity, server_id, checksum, start, &appender.executed.lock()), checksum)
+    }
+
+    /// Forgets every file and every GTID, and goes on in file `first`. The engine has everything that
+    /// was appended, persistently, and nothing is in flight. The inner error is one that leaves a log that
+    /// works; the outer one has poisoned it.
+    pub(crate) fn reset(
+        &self,
+        appender: &mut Appender,
+        first: FileSeq,
+    ) -> Result<Result<(), ResetError>, Arc<str>> {
+        if let Err(error) = appender.writer.can_restart_at(first) {
+            return Ok(Err(error));
+        }
+        // The file that a crash from here on leaves as the log says the new story already.
+        self.gtid_base.store(appender.last.0, Ordering::Release);
+        *appender.executed.lock() = GtidSet::new();
+        self.rotate(appender)?;
+        let (head, checksum) = self.next_head(appender);
+        match appender.writer.restart_at(first, &head) {
+            Ok(_) => {
+                appender.checksum = checksum;
+                Ok(Ok(()))
+            }
+            Err(error @ (ResetError::Purge(_) | ResetError::NotDeleted(_))) => Ok(Err(error)),
+            Err(error) => Err(reason(&error)),
+        }
     }
 
     /// Ends the log with a STOP event.
@@ -160,7 +216,7 @@ impl Appender {
         let others = request.cache.len() + request.cache.events() * self.checksum.len() as u64;
         let mut gtid = Gtid {
             uuid: env.identity.uuid,
-            gno: no.0,
+            gno: no.0 - env.gtid_base(),
             row_format_only: true,
             last_committed: last_seen.0.saturating_sub(self.base.0),
             sequence_number: no.0 - self.base.0,
@@ -230,7 +286,7 @@ impl Env for LogEnv {
         }
         appender.last = no;
         if request.logged {
-            appender.executed.lock().add(self.identity.uuid, no.0);
+            appender.executed.lock().add(self.identity.uuid, no.0 - self.gtid_base());
         }
         Ok(())
     }
@@ -271,8 +327,7 @@ impl Env for LogEnv {
             appender.writer.next_file_name().ok_or_else(|| Arc::from("the log file numbers are used up"))?;
         let rotate = Rotate { position: 4, file: name.as_bytes() };
         appender.add(self.context(), EventType::ROTATE, 0, |body| rotate.encode(body));
-        let checksum = if self.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None };
-        let head = head(&self.identity, checksum, appender.last, &appender.executed.lock());
+        let (head, checksum) = self.next_head(appender);
         appender.writer.rotate(&head).map_err(|error| reason(&error))?;
         appender.checksum = checksum;
         appender.base = appender.last;
@@ -303,10 +358,16 @@ impl Env for LogEnv {
     }
 }
 
-/// The head of a log file whose first transaction comes after `last`: final bytes for offset 4.
-fn head(identity: &LogIdentity, checksum: Checksum, last: CommitNo, executed: &GtidSet) -> Vec<u8> {
+/// The head of a log file that says `start` of its numbers: final bytes for offset 4.
+fn head(
+    identity: &LogIdentity,
+    server_id: u32,
+    checksum: Checksum,
+    start: Private,
+    executed: &GtidSet,
+) -> Vec<u8> {
     let timestamp = now_us_to_s(now_us());
-    let context = EventContext { timestamp, server_id: identity.server_id };
+    let context = EventContext { timestamp, server_id };
     let mut out = Vec::with_capacity(256);
     let description = FormatDescription::new(&identity.version, timestamp, checksum);
     let mut at = 4;
@@ -317,7 +378,6 @@ fn head(identity: &LogIdentity, checksum: Checksum, last: CommitNo, executed: &G
     at = write_final(&mut out, context, EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE, at, checksum, |body| {
         previous.encode(body);
     });
-    let start = Private::FileStart(last.0 + 1);
     write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| {
         start.encode(body)
     });

@@ -18,8 +18,13 @@ pub(crate) const MIN_FILLER: usize = 19 + 6 + 4;
 pub(crate) enum Private {
     /// Padding up to a block boundary.
     Filler,
-    /// The first commit number that this file may hold. Stands in the file's head.
-    FileStart(u64),
+    /// Stands in the file's head.
+    FileStart {
+        /// The first commit number that this file may hold.
+        first: u64,
+        /// GTIDs of this file are commit numbers less this: the newest number at the last reset.
+        gtid_base: u64,
+    },
     /// The private events in the `len` bytes that follow are this commit number's.
     CommitMark {
         /// The number.
@@ -34,9 +39,10 @@ impl Private {
         out.extend_from_slice(MAGIC);
         match self {
             Private::Filler => out.extend_from_slice(&[FILLER, VERSION]),
-            Private::FileStart(no) => {
+            Private::FileStart { first, gtid_base } => {
                 out.extend_from_slice(&[FILE_START, VERSION]);
-                out.extend_from_slice(&no.to_le_bytes());
+                out.extend_from_slice(&first.to_le_bytes());
+                out.extend_from_slice(&gtid_base.to_le_bytes());
             }
             Private::CommitMark { no, len } => {
                 out.extend_from_slice(&[COMMIT_MARK, VERSION]);
@@ -56,7 +62,8 @@ impl Private {
         let number = |at: usize| Some(u64::from_le_bytes(payload.get(at..at + 8)?.try_into().ok()?));
         match *kind {
             FILLER => Some(Private::Filler),
-            FILE_START => Some(Private::FileStart(number(0)?)),
+            // Files from before there was a reset say nothing about it.
+            FILE_START => Some(Private::FileStart { first: number(0)?, gtid_base: number(8).unwrap_or(0) }),
             COMMIT_MARK => Some(Private::CommitMark { no: number(0)?, len: number(8)? }),
             _ => None,
         }

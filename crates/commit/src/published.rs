@@ -61,6 +61,12 @@ impl Published {
         self.number.store(number.0, Ordering::SeqCst);
     }
 
+    /// The log went on in another file: the same number is at another position now. Called with
+    /// nothing in flight.
+    pub(crate) fn moved(&self, position: LogPosition) {
+        self.place.lock().1 = position;
+    }
+
     /// A way to take snapshots; one per session.
     #[must_use]
     pub fn reader(self: &Arc<Self>) -> SnapshotReader {

@@ -11,7 +11,9 @@ use crate::private::Private;
 use omnibus_engine::{CommitNo, Engine, WriteSet};
 use omnibus_format::events::{Gtid, PreviousGtids};
 use omnibus_format::{EventType, GtidSet, RawEvent};
-use omnibus_log::{FileSeq, LogDir, LogOffset, LogPosition, OpenError, Place, ReadError, RecoveryItem};
+use omnibus_log::{
+    FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile, RecoveryItem,
+};
 use std::time::{Duration, Instant};
 
 /// An event of a transaction that is being replayed.
@@ -42,6 +44,8 @@ pub struct Recovered {
     pub last: CommitNo,
     /// `gtid_executed`.
     pub executed: GtidSet,
+    /// GTIDs are commit numbers less this, since the last reset of the log.
+    pub gtid_base: u64,
     /// Transactions replayed into the engine.
     pub replayed: u64,
     /// Bytes read.
@@ -146,19 +150,31 @@ fn start_file(dir: &LogDir, applied: CommitNo) -> Result<Option<FileSeq>, Recove
 
 /// The first commit number that a file may hold, from its head.
 fn first_number(dir: &LogDir, file: FileSeq) -> Result<CommitNo, RecoverError> {
-    let mut reader = dir.read(file)?;
+    // A file that another server wrote, or one from before this event existed: read it from its start.
+    Ok(read_head(&mut dir.read(file)?)?.first.unwrap_or(CommitNo::ZERO))
+}
+
+/// What the first events of a file say about it.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The first commit number that it may hold.
+    pub(crate) first: Option<CommitNo>,
+    /// What was executed when it began.
+    pub(crate) previous: Option<GtidSet>,
+}
+
+pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
+    let mut head = Head::default();
     for _ in 0..3 {
-        match reader.next()? {
-            omnibus_log::Next::Event(event) => {
-                if let Some(Private::FileStart(no)) = Private::decode(&event) {
-                    return Ok(CommitNo(no));
-                }
-            }
-            omnibus_log::Next::End(_) => break,
+        let Next::Event(event) = reader.next()? else { break };
+        if event.header.event_type == EventType::PREVIOUS_GTIDS {
+            head.previous = PreviousGtids::decode(event.body).ok().map(|previous| previous.set);
+        }
+        if let Some(Private::FileStart { first, .. }) = Private::decode(&event) {
+            head.first = Some(CommitNo(first));
         }
     }
-    // A file that another server wrote, or one from before this event existed: read it from its start.
-    Ok(CommitNo::ZERO)
+    Ok(head)
 }
 
 /// What is replayed must be durable in the log first (ENGINE-1), also after `sync_binlog=0`.
@@ -182,8 +198,10 @@ struct Walk<'a> {
     replay: &'a mut dyn Replay,
     applied: CommitNo,
     recovered: Recovered,
+    /// What the present file's head says of its numbers: the last one before it.
+    file_base: Option<u64>,
     /// The transaction being read, and its events if the engine lacks it.
-    open: Option<Gtid>,
+    open: Option<(CommitNo, Gtid)>,
     /// A group of private events without a GTID, and where it ends.
     private: Option<(CommitNo, LogOffset)>,
     events: Vec<ReplayEvent>,
@@ -207,6 +225,7 @@ impl<'a> Walk<'a> {
             replay,
             applied,
             recovered: Recovered::default(),
+            file_base: None,
             open: None,
             private: None,
             events: Vec::new(),
@@ -230,9 +249,9 @@ impl<'a> Walk<'a> {
             Place::Inside => self.keep(event),
             Place::Last => {
                 self.keep(event);
-                if let Some(gtid) = self.open.take() {
+                if let Some((no, gtid)) = self.open.take() {
                     self.recovered.executed.add(gtid.uuid, gtid.gno);
-                    self.finish(CommitNo(gtid.gno))?;
+                    self.finish(no)?;
                 }
             }
             Place::Outside => return self.outside(event),
@@ -245,11 +264,21 @@ impl<'a> Walk<'a> {
         self.private = None;
         // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
         let is_gtid = event.header.event_type == EventType::GTID;
-        self.open = Gtid::decode(event.body).ok().filter(|_| is_gtid);
+        let gtid = Gtid::decode(event.body).ok().filter(|_| is_gtid);
+        self.open = gtid.map(|gtid| (self.number(&gtid), gtid));
+    }
+
+    /// A transaction's commit number: its place in the file, counted from what the file's head says. A
+    /// reset changes what GTIDs count from, not this. Files of another origin have only the GTID.
+    fn number(&self, gtid: &Gtid) -> CommitNo {
+        CommitNo(match self.file_base {
+            Some(base) => base.saturating_add(gtid.sequence_number),
+            None => gtid.gno,
+        })
     }
 
     fn keep(&mut self, event: &RawEvent<'_>) {
-        let open = self.open.as_ref().map(|gtid| CommitNo(gtid.gno));
+        let open = self.open.as_ref().map(|(no, _)| *no);
         if open.or(self.private.map(|(no, _)| no)).is_some_and(|no| no > self.applied) {
             self.events.push(ReplayEvent {
                 event_type: event.header.event_type,
@@ -262,9 +291,13 @@ impl<'a> Walk<'a> {
     fn outside(&mut self, event: &RawEvent<'_>) -> Result<Option<LogOffset>, RecoverError> {
         // Whatever was open never became whole.
         self.open = None;
+        if event.header.event_type == EventType::FORMAT_DESCRIPTION {
+            self.file_base = None;
+        }
         if event.header.event_type == EventType::PREVIOUS_GTIDS {
+            // Everything that was executed when the file began; less than before after a reset.
             if let Ok(previous) = PreviousGtids::decode(event.body) {
-                self.recovered.executed.union(&previous.set);
+                self.recovered.executed = previous.set;
             }
             return Ok(None);
         }
@@ -276,8 +309,11 @@ impl<'a> Walk<'a> {
                 self.end_private(event.end())?;
                 return Ok(Some(until));
             }
-            Some(Private::FileStart(no)) => {
-                self.recovered.last = self.recovered.last.max(CommitNo(no.saturating_sub(1)));
+            Some(Private::FileStart { first, gtid_base }) => {
+                let base = first.saturating_sub(1);
+                self.file_base = Some(base);
+                self.recovered.gtid_base = gtid_base;
+                self.recovered.last = self.recovered.last.max(CommitNo(base));
             }
             Some(Private::Filler) => {}
             None => {

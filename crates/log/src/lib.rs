@@ -50,8 +50,8 @@ pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;
 pub use durable::DurableEnd;
 pub use error::{
-    IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, ResetError, RotateError,
-    WriteError,
+    IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, ResetError,
+    RotateError, WriteError,
 };
 #[cfg(any(test, feature = "faults"))]
 pub use fault::Action;

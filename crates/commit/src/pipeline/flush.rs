@@ -226,11 +226,27 @@ impl<E: Env> Shared<E> {
         if !full || self.settle(flush).is_err() {
             return;
         }
-        if let Some(writer) = flush.writer.as_mut()
-            && let Err(reason) = self.env.rotate(writer)
-        {
-            flush.failed = Some(reason.clone());
-            self.fail(&reason);
+        // A failure is known to everyone by now.
+        let _ = self.change_file(flush, |env, writer| env.rotate(writer));
+    }
+
+    /// Runs `work`, which leaves the file. With the flush lock held, settled.
+    pub(super) fn change_file<R>(
+        &self,
+        flush: &mut Flush<E>,
+        work: impl FnOnce(&E, &mut E::Writer) -> Result<R, Arc<str>>,
+    ) -> Result<R, CommitError> {
+        let Some(writer) = flush.writer.as_mut() else { return Err(CommitError::ShuttingDown) };
+        match work(&self.env, writer) {
+            Ok(result) => {
+                self.published.moved(self.env.position(writer));
+                Ok(result)
+            }
+            Err(reason) => {
+                flush.failed = Some(reason.clone());
+                self.fail(&reason);
+                Err(CommitError::LogFailed(reason))
+            }
         }
     }
 }

@@ -169,6 +169,31 @@ impl<E: Env> Pipeline<E> {
         Ok(work(&self.shared.env, writer))
     }
 
+    /// As [`Pipeline::with_quiet_log`] for work that leaves the file: what it fails with is a failure of
+    /// the log, and where it ends is published.
+    ///
+    /// # Errors
+    /// The log has failed, now or before.
+    pub fn change_file<R>(
+        &self,
+        work: impl FnOnce(&E, &mut E::Writer) -> Result<R, Arc<str>>,
+    ) -> Result<R, CommitError> {
+        let mut flush = self.shared.flush.lock();
+        self.shared.settle(&mut flush)?;
+        if flush.writer.is_none() {
+            return Err(CommitError::ShuttingDown);
+        }
+        self.shared.change_file(&mut flush, work)
+    }
+
+    /// Moves on to the next file (FLUSH BINARY LOGS). Blocks for a few writes.
+    ///
+    /// # Errors
+    /// As [`Pipeline::change_file`].
+    pub fn rotate(&self) -> Result<(), CommitError> {
+        self.change_file(|env, writer| env.rotate(writer))
+    }
+
     /// Makes everything appended so far durable, whatever `sync_binlog` says.
     ///
     /// # Errors

@@ -20,6 +20,31 @@ pub struct MapEngine {
     installed: AtomicU64,
     committed: AtomicU64,
     applied: u64,
+    /// Persists only at a checkpoint, as an engine with a memtable does; else at once.
+    pub lazy: bool,
+    kept: Mutex<(u64, BTreeMap<Bytes, Bytes>)>,
+    pub checkpoints: AtomicU64,
+    pub broken: Mutex<Option<String>>,
+}
+
+impl MapEngine {
+    /// One that persists only at a checkpoint.
+    pub fn lazy() -> MapEngine {
+        MapEngine { lazy: true, ..MapEngine::default() }
+    }
+
+    /// What would be there after a crash.
+    pub fn after_crash(&self) -> MapEngine {
+        let (applied, rows) = self.kept.lock().unwrap().clone();
+        MapEngine {
+            applied,
+            installed: AtomicU64::new(applied),
+            committed: AtomicU64::new(applied),
+            rows: Mutex::new(rows.clone()),
+            kept: Mutex::new((applied, rows)),
+            ..MapEngine::lazy()
+        }
+    }
 }
 
 impl Engine for MapEngine {
@@ -55,13 +80,20 @@ impl Engine for MapEngine {
         std::time::Duration::ZERO
     }
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
+        self.checkpoints.fetch_add(1, Ordering::SeqCst);
+        if self.broken.lock().unwrap().is_some() {
+            return Err(EngineError::Corrupt { engine: "map", detail: "broken".into() });
+        }
+        let committed = self.committed.load(Ordering::SeqCst);
+        *self.kept.lock().unwrap() = (committed, self.rows.lock().unwrap().clone());
         Ok(self.persisted())
     }
     fn persisted(&self) -> CommitNo {
-        CommitNo(self.committed.load(Ordering::SeqCst))
+        let kept = self.kept.lock().unwrap().0;
+        CommitNo(if self.lazy { kept } else { self.committed.load(Ordering::SeqCst) })
     }
     fn failure(&self) -> Option<String> {
-        None
+        self.broken.lock().unwrap().clone()
     }
     fn stats(&self) -> EngineStats {
         EngineStats::default()
@@ -113,8 +145,18 @@ pub fn open(path: &Path, max_size: u64) -> Server {
 }
 
 pub fn open_with(path: &Path, max_size: u64, settings: CommitSettings) -> Server {
+    open_engine(path, max_size, settings, MapEngine::default(), Box::new(|_| {}))
+}
+
+pub fn open_engine(
+    path: &Path,
+    max_size: u64,
+    settings: CommitSettings,
+    engine: MapEngine,
+    on_failure: OnFailure,
+) -> Server {
     let config = LogConfig { max_size, ..LogConfig::default() };
-    let engine = Arc::new(MapEngine::default());
+    let engine = Arc::new(engine);
     let dir = LogDir::open(path, config).unwrap();
     let mut texts = Texts::default();
     let recovered = recover(&dir, engine.as_ref(), &mut texts).unwrap();
@@ -122,7 +164,7 @@ pub fn open_with(path: &Path, max_size: u64, settings: CommitSettings) -> Server
         LogIdentity { server_id: 7, uuid: ServerUuid([9; 16]), version: "8.4.0-omnibus".to_owned() };
     let shared: Arc<dyn Engine> = engine.clone();
     let (env, appender) =
-        LogEnv::start(dir, &recovered, identity, Checksum::Crc32, shared.clone(), Box::new(|_| {})).unwrap();
+        LogEnv::start(dir, &recovered, identity, Checksum::Crc32, shared.clone(), on_failure).unwrap();
     let coordinator = Coordinator::start(
         shared,
         env,
