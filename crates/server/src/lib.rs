@@ -1,1 +1,36 @@
-//! Placeholder.
+//! The server: connections, authentication, sessions, administration, system variables, metrics.
+//!
+//! Not statements on data, which are `omnibus_sql`'s, nor the log, nor the engines. Start at `server`
+//! (what all share), then `session` (one connection), then `admin` (statements about the server).
+//!
+//! Async on a multi-thread runtime; a statement runs synchronously inside its session's task, and the
+//! only await points are the socket, a row lock, and a commit (`session::drive`).
+
+mod account;
+mod admin;
+mod auth;
+mod charset;
+mod clock;
+mod errors;
+mod log_admin;
+mod net;
+pub mod options;
+pub mod process;
+mod server;
+mod session;
+mod status;
+mod sysvars;
+
+pub use account::{AccessTable, Account, AccountStore, Accounts, MemoryStore, Record};
+pub use auth::RsaKey;
+pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus, NoLog};
+pub use net::{Listeners, TlsFiles, acceptor, bind};
+pub use options::{OptionError, ServerOptions};
+pub use server::Server;
+pub use session::{
+    Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState,
+};
+pub use sysvars::{GlobalVars, VarValue};
+
+/// What clients see as the server's version.
+pub const VERSION: &str = "8.4.0-omnibus";

@@ -1,0 +1,154 @@
+//! Host patterns of accounts, and where a client comes from.
+
+use std::net::IpAddr;
+
+/// Where a connection comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientHost {
+    /// Its address; none on a unix socket.
+    pub ip: Option<IpAddr>,
+}
+
+impl ClientHost {
+    /// A unix socket.
+    #[must_use]
+    pub fn local() -> ClientHost {
+        ClientHost { ip: None }
+    }
+
+    /// A TCP peer. IPv4 addresses inside IPv6 are IPv4 addresses.
+    #[must_use]
+    pub fn from_ip(ip: IpAddr) -> ClientHost {
+        ClientHost { ip: Some(ip.to_canonical()) }
+    }
+
+    /// Whether it is this machine, which accounts call `localhost`.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.ip.is_none_or(|ip| ip.is_loopback())
+    }
+
+    /// As error messages and the process list name it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.ip {
+            Some(ip) if !ip.is_loopback() => ip.to_string(),
+            _ => "localhost".into(),
+        }
+    }
+}
+
+/// The host part of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPattern {
+    text: String,
+}
+
+impl HostPattern {
+    /// From the text in an account name. Host names have no case.
+    #[must_use]
+    pub fn new(text: &str) -> HostPattern {
+        let text = if text.is_empty() { "%" } else { text };
+        HostPattern { text: text.to_ascii_lowercase() }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a client is in it.
+    #[must_use]
+    pub fn matches(&self, client: &ClientHost) -> bool {
+        if self.text == "%" {
+            return true;
+        }
+        if client.is_local() && like(b"localhost", self.text.as_bytes()) {
+            return true;
+        }
+        let Some(ip) = client.ip else { return false };
+        if let Some((network, mask)) = self.text.split_once('/') {
+            return in_network(ip, network, mask);
+        }
+        match self.text.parse::<IpAddr>() {
+            Ok(own) => own == ip,
+            Err(_) => like(ip.to_string().as_bytes(), self.text.as_bytes()),
+        }
+    }
+
+    /// Smaller is more specific: names and addresses, networks by mask, patterns by how late their
+    /// first wildcard is, `%` last.
+    #[must_use]
+    pub fn rank(&self) -> (u8, usize) {
+        if self.text == "%" {
+            return (3, 0);
+        }
+        if let Some((_, mask)) = self.text.split_once('/') {
+            let bits = mask.parse::<usize>().unwrap_or(32);
+            return (1, 128usize.saturating_sub(bits));
+        }
+        match self.text.find(['%', '_']) {
+            Some(at) => (2, usize::MAX - at),
+            None => (0, 0),
+        }
+    }
+}
+
+fn in_network(ip: IpAddr, network: &str, mask: &str) -> bool {
+    let Ok(network) = network.parse::<IpAddr>() else { return false };
+    match (ip, network) {
+        (IpAddr::V4(ip), IpAddr::V4(network)) => {
+            let mask = match mask.parse::<u32>() {
+                Ok(bits) if bits <= 32 => u32::MAX.checked_shl(32 - bits).unwrap_or(0),
+                Ok(_) => return false,
+                Err(_) => match mask.parse::<std::net::Ipv4Addr>() {
+                    Ok(mask) => mask.to_bits(),
+                    Err(_) => return false,
+                },
+            };
+            ip.to_bits() & mask == network.to_bits()
+        }
+        (IpAddr::V6(ip), IpAddr::V6(network)) => {
+            let Some(bits) = mask.parse::<u32>().ok().filter(|b| *b <= 128) else { return false };
+            let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+            ip.to_bits() & mask == network.to_bits() & mask
+        }
+        _ => false,
+    }
+}
+
+/// SQL's LIKE without case folding: `%` any bytes, `_` one byte, `\` takes the next as it is.
+/// Linear in the text for each `%`: the last `%` is the only one ever gone back to.
+#[must_use]
+pub fn like(text: &[u8], pattern: &[u8]) -> bool {
+    let (mut t, mut p) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while t < text.len() {
+        let escaped = pattern.get(p) == Some(&b'\\') && p + 1 < pattern.len();
+        let step = match pattern.get(p) {
+            Some(b'%') => {
+                back = Some((t, p + 1));
+                p += 1;
+                continue;
+            }
+            Some(b'_') => Some(1),
+            Some(_) if escaped => (pattern[p + 1] == text[t]).then_some(2),
+            Some(c) => (*c == text[t]).then_some(1),
+            None => None,
+        };
+        match (step, back) {
+            (Some(n), _) => {
+                t += 1;
+                p += n;
+            }
+            (None, Some((from, resume))) => {
+                t = from + 1;
+                p = resume;
+                back = Some((t, resume));
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[p..].iter().all(|c| *c == b'%')
+}

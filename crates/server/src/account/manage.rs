@@ -1,0 +1,260 @@
+//! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD: from a statement and the present
+//! table to the changes to store. Pure, apart from random salts.
+
+use super::store::Record;
+use super::table::{AccessTable, Account};
+use crate::errors;
+use omnibus_parser::ast::{Auth, AuthSecret, CreateUser, Require, UserName};
+use omnibus_sql::{SqlError, SqlResult};
+use omnibus_wire::auth::{CACHING_SHA2, NATIVE, caching_sha2, native};
+
+/// Longest user name, in characters.
+const MAX_USER: usize = 32;
+
+/// The account that a name in a statement means.
+#[must_use]
+pub fn resolve(name: &UserName, current: &Account) -> (String, String) {
+    match name {
+        UserName::CurrentUser => (current.user.clone(), current.host.as_str().to_owned()),
+        UserName::Named { user, host } => (user.as_str().to_owned(), host.to_ascii_lowercase()),
+    }
+}
+
+/// Checks a password's plugin and makes the stored form.
+fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &str) -> SqlResult<()> {
+    let changing = auth.plugin.as_ref().map(|p| p.to_ascii_lowercase());
+    if let Some(plugin) = changing {
+        if plugin != CACHING_SHA2 && plugin != NATIVE {
+            return Err(errors::plugin_not_loaded(plugin));
+        }
+        account.plugin = plugin;
+    } else if account.plugin.is_empty() {
+        account.plugin = default_plugin.to_owned();
+    }
+    match &auth.secret {
+        AuthSecret::None => account.auth.clear(),
+        AuthSecret::Clear(password) => account.auth = stored_form(&account.plugin, password)?,
+        AuthSecret::Stored(text) => {
+            // MariaDB's IDENTIFIED BY PASSWORD '*...' names no plugin and means the native one.
+            if auth.plugin.is_none() && native::parse_hash(text).is_some() {
+                account.plugin = NATIVE.to_owned();
+            }
+            let fits = match account.plugin.as_str() {
+                NATIVE => native::parse_hash(text).is_some(),
+                _ => caching_sha2::is_hash(text),
+            };
+            if !fits && !text.is_empty() {
+                return Err(errors::bad_password_hash());
+            }
+            account.auth = text.to_vec();
+        }
+        AuthSecret::Random => return Err(SqlError::not_supported_yet("RANDOM PASSWORD")),
+    }
+    Ok(())
+}
+
+/// What an account keeps of a clear password.
+pub fn stored_form(plugin: &str, password: &[u8]) -> SqlResult<Vec<u8>> {
+    if password.len() > caching_sha2::MAX_PASSWORD {
+        return Err(SqlError::wrong_arguments("IDENTIFIED BY (password longer than 256 bytes)"));
+    }
+    Ok(match plugin {
+        NATIVE => native::hash_text(password).into_bytes(),
+        _ => {
+            let mut salt = [0; caching_sha2::SALT_LEN];
+            crate::auth::random_bytes(&mut salt);
+            caching_sha2::hash_text(password, &salt)
+        }
+    })
+}
+
+fn apply_options(account: &mut Account, statement: &CreateUser) -> SqlResult<()> {
+    match &statement.require {
+        Some(Require::None) => account.require_ssl = false,
+        Some(Require::Ssl) => account.require_ssl = true,
+        Some(Require::X509 | Require::Specified(_)) => {
+            return Err(SqlError::not_supported_yet("REQUIRE X509"));
+        }
+        None => {}
+    }
+    if let Some(locked) = statement.account_locked {
+        account.locked = locked;
+    }
+    let text = |b: &bytes::Bytes| String::from_utf8_lossy(b).into_owned();
+    if let Some(attribute) = &statement.attribute {
+        account.attribute = Some(text(attribute));
+    }
+    if let Some(comment) = &statement.comment {
+        let escaped = text(comment).replace('\\', "\\\\").replace('"', "\\\"");
+        account.attribute = Some(format!("{{\"comment\": \"{escaped}\"}}"));
+    }
+    Ok(())
+}
+
+fn check_name(user: &str, host: &str) -> SqlResult<()> {
+    if user.chars().count() > MAX_USER {
+        return Err(SqlError {
+            code: 1470,
+            state: *b"HY000",
+            message: format!("String '{user}' is too long for user name (should be no longer than {MAX_USER})"),
+        });
+    }
+    if host.chars().count() > 255 {
+        return Err(SqlError {
+            code: 1470,
+            state: *b"HY000",
+            message: format!("String '{host}' is too long for host name (should be no longer than 255)"),
+        });
+    }
+    Ok(())
+}
+
+fn failed(operation: &str, names: &[String]) -> SqlResult<()> {
+    if names.is_empty() { Ok(()) } else { Err(errors::cannot_user(operation, names.join(","))) }
+}
+
+/// CREATE USER. Notes for accounts that exist under IF NOT EXISTS go to `notes`.
+pub fn create_user(
+    table: &AccessTable,
+    current: &Account,
+    statement: &CreateUser,
+    default_plugin: &str,
+    notes: &mut Vec<SqlError>,
+) -> SqlResult<Vec<Record>> {
+    let mut changes = Vec::new();
+    let mut bad = Vec::new();
+    for spec in &statement.users {
+        let (user, host) = resolve(&spec.user, current);
+        check_name(&user, &host)?;
+        let mut account = Account::new(&user, &host);
+        if table.exact(&user, &host).is_some() && !statement.or_replace {
+            if statement.if_clause {
+                notes.push(exists_note(&account));
+            } else {
+                bad.push(account.quoted());
+            }
+            continue;
+        }
+        account.plugin = default_plugin.to_owned();
+        if let Some(auth) = &spec.auth {
+            apply_auth(&mut account, auth, default_plugin)?;
+        }
+        apply_options(&mut account, statement)?;
+        changes.push(Record::Put(Box::new(account)));
+    }
+    failed("CREATE USER", &bad)?;
+    Ok(changes)
+}
+
+fn exists_note(account: &Account) -> SqlError {
+    SqlError {
+        code: 3163,
+        state: *b"HY000",
+        message: format!("Authorization ID {} already exists.", account.quoted()),
+    }
+}
+
+fn absent_note(user: &str, host: &str) -> SqlError {
+    SqlError {
+        code: 3162,
+        state: *b"HY000",
+        message: format!("Authorization ID '{user}'@'{host}' does not exist."),
+    }
+}
+
+/// ALTER USER.
+pub fn alter_user(
+    table: &AccessTable,
+    current: &Account,
+    statement: &CreateUser,
+    default_plugin: &str,
+    notes: &mut Vec<SqlError>,
+) -> SqlResult<Vec<Record>> {
+    let mut changes = Vec::new();
+    let mut bad = Vec::new();
+    for spec in &statement.users {
+        let (user, host) = resolve(&spec.user, current);
+        match table.exact(&user, &host) {
+            Some(old) => {
+                let mut account = Account::clone(&old);
+                if let Some(auth) = &spec.auth {
+                    apply_auth(&mut account, auth, default_plugin)?;
+                }
+                apply_options(&mut account, statement)?;
+                changes.push(Record::Put(Box::new(account)));
+            }
+            None if statement.if_clause => notes.push(absent_note(&user, &host)),
+            None => bad.push(format!("'{user}'@'{host}'")),
+        }
+    }
+    failed("ALTER USER", &bad)?;
+    Ok(changes)
+}
+
+/// DROP USER.
+pub fn drop_user(
+    table: &AccessTable,
+    current: &Account,
+    users: &[UserName],
+    if_exists: bool,
+    notes: &mut Vec<SqlError>,
+) -> SqlResult<Vec<Record>> {
+    let mut changes = Vec::new();
+    let mut bad = Vec::new();
+    for name in users {
+        let (user, host) = resolve(name, current);
+        match table.exact(&user, &host) {
+            Some(_) => changes.push(Record::Delete { user, host }),
+            None if if_exists => notes.push(absent_note(&user, &host)),
+            None => bad.push(format!("'{user}'@'{host}'")),
+        }
+    }
+    failed("DROP USER", &bad)?;
+    Ok(changes)
+}
+
+/// RENAME USER.
+pub fn rename_user(
+    table: &AccessTable,
+    current: &Account,
+    pairs: &[(UserName, UserName)],
+) -> SqlResult<Vec<Record>> {
+    let mut changes = Vec::new();
+    let mut bad = Vec::new();
+    for (from, to) in pairs {
+        let (user, host) = resolve(from, current);
+        let (new_user, new_host) = resolve(to, current);
+        check_name(&new_user, &new_host)?;
+        match (table.exact(&user, &host), table.exact(&new_user, &new_host)) {
+            (Some(old), None) => {
+                let renamed = Account {
+                    user: new_user.clone(),
+                    host: super::HostPattern::new(&new_host),
+                    ..Account::clone(&old)
+                };
+                changes.push(Record::Delete { user, host });
+                changes.push(Record::Put(Box::new(renamed)));
+            }
+            _ => bad.push(format!("'{user}'@'{host}'")),
+        }
+    }
+    failed("RENAME USER", &bad)?;
+    Ok(changes)
+}
+
+/// SET PASSWORD.
+pub fn set_password(
+    table: &AccessTable,
+    current: &Account,
+    user: Option<&UserName>,
+    password: &[u8],
+) -> SqlResult<Vec<Record>> {
+    let (user, host) = resolve(user.unwrap_or(&UserName::CurrentUser), current);
+    let old = table.exact(&user, &host).ok_or_else(|| SqlError {
+        code: 1133,
+        state: *b"42000",
+        message: "Can't find any matching row in the user table".into(),
+    })?;
+    let auth = stored_form(&old.plugin, password)?;
+    Ok(vec![Record::Put(Box::new(Account { auth, ..Account::clone(&old) }))])
+}

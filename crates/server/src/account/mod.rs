@@ -1,0 +1,85 @@
+//! Accounts: who may connect, and what they may do.
+//!
+//! - `privilege` names privileges. - `host` matches host patterns. - `table` is the immutable table
+//!   that every session checks against; a change makes a new one and swaps the `Arc`. - `store` is
+//!   where accounts are kept (the `mysql` schema). - `manage` turns CREATE USER, GRANT and the like
+//!   into changes. - `show` prints SHOW GRANTS and SHOW CREATE USER.
+//!
+//! - ACCOUNT-1 No password, clear or hashed, reaches a log.
+
+mod host;
+mod manage;
+mod manage_grant;
+mod privilege;
+mod show;
+mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use host::{ClientHost, HostPattern};
+pub use manage::{alter_user, create_user, drop_user, rename_user, set_password};
+pub use manage_grant::{grant, revoke};
+pub use privilege::{DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, by_name};
+pub use show::{show_create_user, show_grants};
+pub use store::{AccountStore, MemoryStore, Record};
+pub use table::{AccessTable, Account, DbGrant, quote};
+
+use omnibus_sql::SqlResult;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The accounts of a server: a table that is swapped, and the store behind it.
+pub struct Accounts {
+    table: RwLock<Arc<AccessTable>>,
+    /// Where changes are kept. Changes are made one at a time.
+    store: parking_lot::Mutex<Box<dyn AccountStore>>,
+    /// Counts swaps of the table.
+    generation: AtomicU64,
+}
+
+impl Accounts {
+    /// Loads the table from the store.
+    pub fn open(store: Box<dyn AccountStore>) -> SqlResult<Accounts> {
+        let table = AccessTable::build(store.load()?);
+        Ok(Accounts { table: RwLock::new(Arc::new(table)), store: parking_lot::Mutex::new(store), generation: AtomicU64::new(0) })
+    }
+
+    /// The table as it is now.
+    #[must_use]
+    pub fn table(&self) -> Arc<AccessTable> {
+        self.table.read().clone()
+    }
+
+    /// Makes the change that `plan` derives from the present table, durably, then shows it to
+    /// sessions. The plan also gives the statement that replicas get. Blocks.
+    pub fn change(&self, plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>) -> SqlResult<()> {
+        let store = self.store.lock();
+        let (changes, statement) = plan(&self.table())?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        store.apply(&changes, &statement)?;
+        self.swap(store.load()?);
+        Ok(())
+    }
+
+    /// FLUSH PRIVILEGES. Blocks.
+    pub fn reload(&self) -> SqlResult<()> {
+        let store = self.store.lock();
+        self.swap(store.load()?);
+        Ok(())
+    }
+
+    fn swap(&self, accounts: Vec<Account>) {
+        *self.table.write() = Arc::new(AccessTable::build(accounts));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number that is another one after every change.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+}

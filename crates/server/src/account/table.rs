@@ -1,0 +1,189 @@
+//! The table of accounts that sessions check against. Immutable; shared by `Arc`.
+
+use super::host::{ClientHost, HostPattern, like};
+use super::privilege::{self, Privileges};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Privileges on a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DbGrant {
+    /// Name, or a pattern with `%` and `_`.
+    pub pattern: String,
+    /// What is granted there.
+    pub privileges: Privileges,
+}
+
+impl DbGrant {
+    fn matches(&self, db: &str) -> bool {
+        self.pattern == db || like(db.as_bytes(), self.pattern.as_bytes())
+    }
+
+    fn has_wildcard(&self) -> bool {
+        self.pattern.contains(['%', '_'])
+    }
+}
+
+/// One account.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Name; empty is anybody.
+    pub user: String,
+    /// Where from.
+    pub host: HostPattern,
+    /// Authentication plugin.
+    pub plugin: String,
+    /// What the plugin checks against; empty is no password.
+    pub auth: Vec<u8>,
+    /// Global privileges.
+    pub privileges: Privileges,
+    /// Database privileges.
+    pub databases: Vec<DbGrant>,
+    /// May not connect.
+    pub locked: bool,
+    /// TLS required.
+    pub require_ssl: bool,
+    /// Comment or attribute, as JSON text, if any.
+    pub attribute: Option<String>,
+}
+
+/// Without the authentication string (ACCOUNT-1).
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Account('{}'@'{}')", self.user, self.host.as_str())
+    }
+}
+
+impl Account {
+    /// An account without password or privileges.
+    #[must_use]
+    pub fn new(user: &str, host: &str) -> Account {
+        Account {
+            user: user.to_owned(),
+            host: HostPattern::new(host),
+            plugin: omnibus_wire::auth::CACHING_SHA2.to_owned(),
+            auth: Vec::new(),
+            privileges: Privileges::NONE,
+            databases: Vec::new(),
+            locked: false,
+            require_ssl: false,
+            attribute: None,
+        }
+    }
+
+    /// The one account of a new server: everything, from this machine, without a password.
+    #[must_use]
+    pub fn root() -> Account {
+        Account { privileges: privilege::all(), ..Account::new("root", "localhost") }
+    }
+
+    /// Whether this is the account of exactly that name.
+    #[must_use]
+    pub fn is(&self, user: &str, host: &str) -> bool {
+        self.user == user && self.host.as_str().eq_ignore_ascii_case(if host.is_empty() { "%" } else { host })
+    }
+
+    /// `'user'@'host'`, quoted for statements.
+    #[must_use]
+    pub fn quoted(&self) -> String {
+        format!("'{}'@'{}'", quote(&self.user), quote(self.host.as_str()))
+    }
+
+    /// `user@host`, as CURRENT_USER() has it.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        format!("{}@{}", self.user, self.host.as_str())
+    }
+
+    /// Privileges on a database: the global ones and those of the most specific grant.
+    #[must_use]
+    pub fn on_database(&self, db: &str) -> Privileges {
+        let mut found = self.databases.iter().filter(|g| g.matches(db)).collect::<Vec<_>>();
+        found.sort_by_key(|g| (g.pattern != db, g.has_wildcard(), std::cmp::Reverse(g.pattern.len())));
+        let own = found.first().map_or(Privileges::NONE, |g| g.privileges);
+        self.privileges.with(own)
+    }
+
+    /// Whether the account may know that a database exists.
+    #[must_use]
+    pub fn sees_database(&self, db: &str) -> bool {
+        let anything = self.privileges.without(Privileges::GRANT_OPTION);
+        let global = Privileges(privilege::DB_PRIVILEGES.0).with(Privileges::SHOW_DATABASES);
+        anything.any(global) || self.on_database(db).any(privilege::DB_PRIVILEGES)
+    }
+}
+
+/// Doubles quotes and backslashes, for `'...'`.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "''")
+}
+
+/// All accounts, most specific first.
+#[derive(Debug, Default)]
+pub struct AccessTable {
+    by_user: HashMap<String, Vec<Arc<Account>>>,
+    count: usize,
+}
+
+impl AccessTable {
+    /// Sorts accounts into a table.
+    #[must_use]
+    pub fn build(accounts: Vec<Account>) -> AccessTable {
+        let mut table = AccessTable { count: accounts.len(), ..AccessTable::default() };
+        for account in accounts {
+            table.by_user.entry(account.user.clone()).or_default().push(Arc::new(account));
+        }
+        for list in table.by_user.values_mut() {
+            list.sort_by_key(|a| a.host.rank());
+        }
+        table
+    }
+
+    /// The account that a client logs in to: the most specific host wins, then a name over anybody.
+    #[must_use]
+    pub fn find(&self, user: &str, client: &ClientHost) -> Option<Arc<Account>> {
+        let first = |name: &str| {
+            let list = self.by_user.get(name).map_or(&[][..], |l| l);
+            list.iter().find(|a| a.host.matches(client))
+        };
+        let (named, anybody) = (first(user), first("").filter(|_| !user.is_empty()));
+        match (named, anybody) {
+            (Some(n), Some(a)) if a.host.rank() < n.host.rank() => Some(a.clone()),
+            (Some(n), _) => Some(n.clone()),
+            (None, a) => a.cloned(),
+        }
+    }
+
+    /// Whether any account could let this client in: otherwise it is turned away before a login.
+    #[must_use]
+    pub fn knows_host(&self, client: &ClientHost) -> bool {
+        self.by_user.values().flatten().any(|a| a.host.matches(client))
+    }
+
+    /// The account of exactly this name.
+    #[must_use]
+    pub fn exact(&self, user: &str, host: &str) -> Option<Arc<Account>> {
+        self.by_user.get(user)?.iter().find(|a| a.is(user, host)).cloned()
+    }
+
+    /// All of them, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Account>> {
+        let mut all: Vec<_> = self.by_user.values().flatten().cloned().collect();
+        all.sort_by(|a, b| (&a.user, a.host.as_str()).cmp(&(&b.user, b.host.as_str())));
+        all
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}

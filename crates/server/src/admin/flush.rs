@@ -1,0 +1,66 @@
+//! FLUSH and RESET.
+
+use crate::account::Privileges;
+use crate::session::Session;
+use omnibus_parser::ast::{Flush, FlushTarget, Reset};
+use omnibus_sql::{SqlError, SqlResult};
+
+impl Session {
+    pub(super) async fn flush(&mut self, flush: &Flush) -> SqlResult<()> {
+        self.access.require(Privileges::RELOAD)?;
+        self.commit_first().await?;
+        for target in &flush.targets {
+            self.flush_one(target)?;
+        }
+        Ok(())
+    }
+
+    fn flush_one(&mut self, target: &FlushTarget) -> SqlResult<()> {
+        match target {
+            FlushTarget::BinaryLogs | FlushTarget::Logs => {
+                tokio::task::block_in_place(|| self.server.log.rotate())
+            }
+            FlushTarget::Privileges => {
+                self.server.fast_cache.clear();
+                tokio::task::block_in_place(|| self.server.accounts.reload())
+            }
+            FlushTarget::Status => {
+                self.server.processes.all().iter().for_each(|p| p.counters.clear());
+                Ok(())
+            }
+            FlushTarget::Tables { read_lock: true, .. } | FlushTarget::Tables { for_export: true, .. } => {
+                Err(SqlError::not_supported_yet("FLUSH TABLES .. WITH READ LOCK"))
+            }
+            // Nothing of these is kept open or cached.
+            FlushTarget::Tables { .. }
+            | FlushTarget::EngineLogs
+            | FlushTarget::ErrorLogs
+            | FlushTarget::GeneralLogs
+            | FlushTarget::SlowLogs
+            | FlushTarget::RelayLogs { .. }
+            | FlushTarget::Hosts
+            | FlushTarget::UserResources
+            | FlushTarget::OptimizerCosts
+            | FlushTarget::QueryCache
+            | FlushTarget::DesKeyFile
+            | FlushTarget::Ssl => Ok(()),
+            FlushTarget::Master => Err(SqlError::not_supported_yet("FLUSH MASTER")),
+            FlushTarget::Replica => Err(SqlError::not_supported_yet("FLUSH SLAVE")),
+            FlushTarget::Other(name) => Err(SqlError::not_supported_yet(format!("FLUSH {}", name.as_str()))),
+        }
+    }
+
+    pub(super) async fn reset(&mut self, list: &[Reset]) -> SqlResult<()> {
+        self.access.require(Privileges::RELOAD)?;
+        self.commit_first().await?;
+        for item in list {
+            match item {
+                Reset::BinaryLogs { to } => tokio::task::block_in_place(|| self.server.log.reset(*to))?,
+                Reset::QueryCache => {}
+                Reset::Replica { .. } => return Err(SqlError::not_supported_yet("RESET REPLICA")),
+                Reset::Persist { .. } => return Err(SqlError::not_supported_yet("RESET PERSIST")),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! KILL and SHUTDOWN.
+
+use crate::account::Privileges;
+use crate::errors;
+use crate::session::Session;
+use omnibus_parser::ast::{Kill, KillTarget};
+use omnibus_sql::{SqlError, SqlResult};
+
+impl Session {
+    pub(super) async fn kill_statement(&mut self, kill: &Kill) -> SqlResult<()> {
+        match &kill.target {
+            KillTarget::Connection(id) => {
+                let (value, _) = self.evaluate(id).await?;
+                let id = match value {
+                    omnibus_value::Value::Int(n) => u64::try_from(n).unwrap_or(0),
+                    omnibus_value::Value::UInt(n) => n,
+                    other => return Err(SqlError::no_such_thread(format!("{other:?}"))),
+                };
+                self.kill(id, kill.query)
+            }
+            KillTarget::User(_) => Err(SqlError::not_supported_yet("KILL USER")),
+            KillTarget::QueryId(_) => Err(SqlError::not_supported_yet("KILL QUERY ID")),
+        }
+    }
+
+    /// Ends a statement or a connection: one's own account's, or anybody's with the privilege.
+    pub(crate) fn kill(&mut self, id: u64, query_only: bool) -> SqlResult<()> {
+        let process = self.server.processes.get(id).ok_or_else(|| SqlError::no_such_thread(id))?;
+        let own = process.identity.lock().user == self.user;
+        let admin = self.access.has(Privileges::SUPER.with(Privileges::CONNECTION_ADMIN));
+        if !own && !admin {
+            return Err(errors::kill_denied(id));
+        }
+        if query_only {
+            process.kill_query();
+        } else {
+            process.kill_connection();
+        }
+        // A session that kills itself learns of it by this statement's own failure.
+        self.process.kill.check()
+    }
+
+    pub(super) fn shutdown(&mut self) -> SqlResult<()> {
+        self.access.require(Privileges::SHUTDOWN)?;
+        self.server.stop("SHUTDOWN");
+        Ok(())
+    }
+}

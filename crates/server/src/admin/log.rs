@@ -1,0 +1,110 @@
+//! PURGE BINARY LOGS, and the SHOW forms of the log.
+
+use crate::account::Privileges;
+use crate::session::{ResultSet, Session, integer_column, text_column};
+use bytes::Bytes;
+use omnibus_parser::ast::{Purge, ShowEvents};
+use omnibus_sql::{SqlError, SqlResult};
+use omnibus_value::Value;
+
+fn text(s: &str) -> Value {
+    Value::Bytes(Bytes::copy_from_slice(s.as_bytes()))
+}
+
+const READERS: Privileges = Privileges::REPLICATION_CLIENT.with(Privileges::SUPER);
+
+impl Session {
+    pub(super) async fn purge(&mut self, purge: &Purge) -> SqlResult<()> {
+        self.access.require(Privileges::BINLOG_ADMIN.with(Privileges::SUPER))?;
+        match purge {
+            Purge::To(file) => {
+                let file = String::from_utf8_lossy(file).into_owned();
+                tokio::task::block_in_place(|| self.server.log.purge_to(&file))
+            }
+            Purge::Before(when) => {
+                let (value, _) = self.evaluate(when).await?;
+                let zone = self.runner.state().settings.time_zone_offset;
+                let unix = unix_of(&value, zone).ok_or_else(|| SqlError::wrong_arguments("PURGE LOGS BEFORE"))?;
+                tokio::task::block_in_place(|| self.server.log.purge_before(unix))
+            }
+        }
+    }
+
+    pub(super) fn show_binary_log_status(&mut self) -> SqlResult<ResultSet> {
+        self.access.require(READERS)?;
+        let status = self.server.log.status();
+        Ok(ResultSet {
+            columns: vec![
+                text_column("File", 255),
+                integer_column("Position"),
+                text_column("Binlog_Do_DB", 255),
+                text_column("Binlog_Ignore_DB", 255),
+                text_column("Executed_Gtid_Set", 65_535),
+            ],
+            rows: vec![vec![
+                text(&status.file),
+                Value::UInt(status.position),
+                text(""),
+                text(""),
+                text(&self.server.log.gtid_executed()),
+            ]],
+        })
+    }
+
+    pub(super) fn show_binary_logs(&mut self) -> SqlResult<ResultSet> {
+        self.access.require(READERS)?;
+        let files = tokio::task::block_in_place(|| self.server.log.files())?;
+        Ok(ResultSet {
+            columns: vec![text_column("Log_name", 255), integer_column("File_size"), text_column("Encrypted", 3)],
+            rows: files.iter().map(|f| vec![text(&f.name), Value::UInt(f.size), text("No")]).collect(),
+        })
+    }
+
+    pub(super) async fn show_binlog_events(&mut self, show: &ShowEvents) -> SqlResult<ResultSet> {
+        self.access.require(Privileges::REPLICATION_SLAVE.with(Privileges::SUPER))?;
+        let file = show.file.as_ref().map(|f| String::from_utf8_lossy(f).into_owned());
+        let (skip, count) = match &show.limit {
+            None => (0, u64::MAX),
+            Some(limit) => self.limit(limit).await?,
+        };
+        let from = show.position.unwrap_or(4);
+        let events = tokio::task::block_in_place(|| self.server.log.events(file.as_deref(), from, skip, count))?;
+        Ok(ResultSet {
+            columns: vec![
+                text_column("Log_name", 255),
+                integer_column("Pos"),
+                text_column("Event_type", 64),
+                integer_column("Server_id"),
+                integer_column("End_log_pos"),
+                text_column("Info", 1 << 20),
+            ],
+            rows: events
+                .iter()
+                .map(|e| {
+                    vec![
+                        text(&e.file),
+                        Value::UInt(e.position),
+                        text(&e.kind),
+                        Value::UInt(u64::from(e.server_id)),
+                        Value::UInt(e.end),
+                        text(&e.info),
+                    ]
+                })
+                .collect(),
+        })
+    }
+}
+
+/// Seconds since the epoch of a DATETIME, a date, a text of either, or a number of seconds.
+fn unix_of(value: &Value, zone: i32) -> Option<i64> {
+    use omnibus_value::temporal::{DateMode, DateTime, Time, parse_datetime};
+    let local = match value {
+        Value::DateTime(t) => *t,
+        Value::Date(d) => DateTime::from_parts(*d, Time::ZERO)?,
+        Value::Bytes(b) => parse_datetime(b, 0, DateMode::RELAXED).ok()?.value,
+        Value::Int(n) => return Some(*n),
+        Value::UInt(n) => return i64::try_from(*n).ok(),
+        _ => return None,
+    };
+    Some(local.to_unix()? - i64::from(zone))
+}

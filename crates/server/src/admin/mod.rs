@@ -1,0 +1,67 @@
+//! Statements that the server runs itself: SET, accounts, KILL, FLUSH, the log, and the SHOW forms
+//! that are about them. Everything else is the SQL layer's.
+//!
+//! One file per kind of statement. Runs in the session's task; what touches files runs in
+//! `block_in_place`.
+
+mod evaluate;
+mod flush;
+mod kill;
+mod log;
+mod set;
+mod set_names;
+mod show;
+mod users;
+
+use crate::session::{Parsed, Session};
+use omnibus_parser::ast::{Show, Statement};
+use omnibus_sql::SqlResult;
+use std::sync::Arc;
+
+impl Session {
+    /// Runs a statement of the server's and adds its reply. `None`: it is not one.
+    pub(crate) async fn administration(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
+        let done = match &parsed.statement.node {
+            Statement::Set(items) => self.set_statement(items).await,
+            Statement::Kill(kill) => self.kill_statement(kill).await,
+            Statement::Flush(flush) => self.flush(flush).await,
+            Statement::Reset(list) => self.reset(list).await,
+            Statement::Purge(purge) => self.purge(purge).await,
+            Statement::Shutdown => self.shutdown(),
+            Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser { .. }
+            | Statement::RenameUser(_)
+            | Statement::Grant(_)
+            | Statement::Revoke(_) => self.users(parsed).await,
+            Statement::Show(show) if is_ours(show) => {
+                return Some(self.show(show, more).await);
+            }
+            _ => return None,
+        };
+        Some(done.map(|()| {
+            let status = self.status();
+            let status = if more { status.with(omnibus_wire::Status::MORE_RESULTS) } else { status };
+            self.ok_packet(0, 0, "", status);
+        }))
+    }
+}
+
+fn is_ours(show: &Show) -> bool {
+    matches!(
+        show,
+        Show::Warnings { .. }
+            | Show::Errors { .. }
+            | Show::Grants { .. }
+            | Show::CreateUser(_)
+            | Show::Privileges
+            | Show::Plugins
+            | Show::BinaryLogs
+            | Show::BinaryLogStatus
+            | Show::BinlogEvents(_)
+            | Show::Replicas { .. }
+            | Show::ReplicaStatus { .. }
+            | Show::Profiles
+            | Show::Profile
+    )
+}

@@ -1,0 +1,195 @@
+//! SET: user variables, system variables of the session and the server.
+//!
+//! Plain values are checked before anything changes, so that a mistake in a list leaves the variables
+//! before it as they were.
+
+use crate::account::Privileges;
+use crate::errors;
+use crate::session::Session;
+use crate::sysvars::{Change, Given, Registry, Scope, VarDef, VarId, VarValue, coerce, isolation_name};
+use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
+use omnibus_sql::{Isolation, SqlError, SqlResult};
+
+/// What SET GLOBAL needs.
+const GLOBAL_ADMIN: Privileges = Privileges::SUPER.with(Privileges::SYSTEM_VARIABLES_ADMIN);
+/// What restricted session variables need.
+const SESSION_ADMIN: Privileges = GLOBAL_ADMIN.with(Privileges::SESSION_VARIABLES_ADMIN);
+
+/// A checked system variable assignment.
+struct Assignment {
+    id: VarId,
+    global: bool,
+    value: VarValue,
+    warning: Option<SqlError>,
+}
+
+impl Session {
+    pub(super) async fn set_statement(&mut self, items: &[SetItem]) -> SqlResult<()> {
+        let mut checked = Vec::with_capacity(items.len());
+        for item in items {
+            checked.push(self.check_item(item)?);
+        }
+        self.runner.state_mut().diagnostics.clear();
+        for (item, assignment) in items.iter().zip(checked) {
+            match (item, assignment) {
+                (_, Some(assignment)) => self.assign(assignment).await?,
+                (SetItem::User { name, value }, None) => {
+                    let typed = self.evaluate(value).await?;
+                    self.runner.state_mut().user_variables.insert(name.to_ascii_lowercase(), typed);
+                }
+                (SetItem::System { scope, name, value }, None) => {
+                    let SetValue::Expr(expr) = value else { continue };
+                    let value = self.evaluate(expr).await?.0;
+                    let (id, global) = self.check_target(*scope, name)?;
+                    let assignment = checked_value(id, global, &Given::Value(value))?;
+                    self.assign(assignment).await?;
+                }
+                (SetItem::Names { charset, collation }, None) => {
+                    self.set_names(charset.as_deref(), collation.as_deref())?;
+                }
+                (SetItem::CharacterSet(charset), None) => self.set_character_set(charset.as_deref())?,
+                (SetItem::Password { user, value }, None) => self.set_password(user.as_ref(), value).await?,
+                (SetItem::Transaction { scope, isolation, read_only }, None) => {
+                    self.set_transaction(*scope, *isolation, *read_only).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what can be checked before anything changes.
+    fn check_item(&self, item: &SetItem) -> SqlResult<Option<Assignment>> {
+        let SetItem::System { scope, name, value } = item else { return Ok(None) };
+        let (id, global) = self.check_target(*scope, name)?;
+        let def = Registry::get().def(id);
+        let given = match value {
+            SetValue::Default => {
+                let value = if global || def.scope == Scope::Session {
+                    def.default.value()
+                } else {
+                    self.server.globals.get(id)
+                };
+                return Ok(Some(Assignment { id, global, value, warning: None }));
+            }
+            SetValue::Word(word) => Given::Text(word.as_str().to_owned()),
+            // User variables may be set by this very statement.
+            SetValue::Expr(ast::Expr::UserVar(_)) => return Ok(None),
+            SetValue::Expr(expr) => match self.evaluate_plain(expr) {
+                Some(value) => Given::Value(value?.0),
+                None => return Ok(None),
+            },
+        };
+        checked_value(id, global, &given).map(Some)
+    }
+
+    /// The variable, and whether the server's value is meant; or why it may not be set.
+    fn check_target(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(VarId, bool)> {
+        let registry = Registry::get();
+        let id = registry.find(name).ok_or_else(|| SqlError::unknown_system_variable(name))?;
+        let def = registry.def(id);
+        if matches!(def.change, Change::ReadOnly | Change::Computed) {
+            return Err(errors::incorrect_scope(name, "read only"));
+        }
+        let global = match scope {
+            Some(VarScope::Persist | VarScope::PersistOnly) => {
+                return Err(SqlError::not_supported_yet("SET PERSIST"));
+            }
+            Some(VarScope::Global) => true,
+            Some(VarScope::Session) | None => false,
+        };
+        match (global, def.scope) {
+            (false, Scope::Global) => return Err(errors::global_variable(name)),
+            (true, Scope::Session) => return Err(errors::local_variable(name)),
+            _ => {}
+        }
+        if global {
+            self.access.require(GLOBAL_ADMIN)?;
+        } else if def.change == Change::Restricted {
+            self.access.require(SESSION_ADMIN)?;
+        }
+        self.refuse_in_transaction(def, global)?;
+        Ok((id, global))
+    }
+
+    fn refuse_in_transaction(&self, def: &VarDef, global: bool) -> SqlResult<()> {
+        if !global && def.name == "sql_log_bin" && self.runner.trx().open {
+            return Err(SqlError {
+                code: 1694,
+                state: *b"HY000",
+                message: "Cannot modify @@session.sql_log_bin inside a transaction".into(),
+            });
+        }
+        Ok(())
+    }
+
+    async fn assign(&mut self, assignment: Assignment) -> SqlResult<()> {
+        let def = Registry::get().def(assignment.id);
+        if let Some(warning) = assignment.warning {
+            self.runner.state_mut().diagnostics.warn(warning);
+        }
+        if assignment.global {
+            return self.server.set_global(assignment.id, assignment.value);
+        }
+        if def.name == "autocommit" && assignment.value.as_bool() && !self.runner.state().settings.autocommit {
+            self.commit_first().await?;
+        }
+        self.assign_session(assignment.id, def, assignment.value);
+        self.apply_settings();
+        Ok(())
+    }
+
+    /// Session variables that are state rather than settings go where they live.
+    fn assign_session(&mut self, id: VarId, def: &VarDef, value: VarValue) {
+        let n = value.as_u64();
+        match def.name {
+            "insert_id" => {
+                self.pending_insert_id = Some(n).filter(|n| *n != 0);
+            }
+            "last_insert_id" => {
+                self.runner.state_mut().last_insert_id = n;
+                self.shared.statement_ended(0, 0, n);
+            }
+            "rand_seed1" => self.runner.state_mut().rand.0 = n,
+            "rand_seed2" => self.runner.state_mut().rand.1 = n,
+            _ => self.shared.set_with_companions(id, def, value),
+        }
+    }
+
+    async fn set_transaction(
+        &mut self,
+        scope: Option<VarScope>,
+        isolation: Option<ast::Isolation>,
+        read_only: Option<bool>,
+    ) -> SqlResult<()> {
+        let isolation = isolation.map(convert);
+        if scope.is_none() {
+            return self.runner.set_next_transaction(isolation, read_only);
+        }
+        if let Some(level) = isolation {
+            let (id, global) = self.check_target(scope, "transaction_isolation")?;
+            let value = VarValue::Str(isolation_name(level).into());
+            self.assign(Assignment { id, global, value, warning: None }).await?;
+        }
+        if let Some(read_only) = read_only {
+            let (id, global) = self.check_target(scope, "transaction_read_only")?;
+            self.assign(Assignment { id, global, value: VarValue::Bool(read_only), warning: None }).await?;
+        }
+        Ok(())
+    }
+}
+
+fn convert(isolation: ast::Isolation) -> Isolation {
+    match isolation {
+        ast::Isolation::ReadUncommitted => Isolation::ReadUncommitted,
+        ast::Isolation::ReadCommitted => Isolation::ReadCommitted,
+        ast::Isolation::RepeatableRead => Isolation::RepeatableRead,
+        ast::Isolation::Serializable => Isolation::Serializable,
+    }
+}
+
+fn checked_value(id: VarId, global: bool, given: &Given) -> SqlResult<Assignment> {
+    let def = Registry::get().def(id);
+    let (value, warning) = coerce(def, given)?;
+    crate::sysvars::refuse_unsupported(def, &value)?;
+    Ok(Assignment { id, global, value, warning })
+}

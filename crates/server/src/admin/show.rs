@@ -1,0 +1,128 @@
+//! The SHOW forms that the server answers itself.
+
+use crate::account::{PRIVILEGES, show_create_user, show_grants};
+use crate::errors;
+use crate::session::{ResultSet, Session, integer_column, text_column};
+use bytes::Bytes;
+use omnibus_parser::ast::{Limit, Show, UserName};
+use omnibus_sql::{AccessCheck, Level, Priv, SqlError, SqlResult};
+use omnibus_value::Value;
+
+fn text(s: &str) -> Value {
+    Value::Bytes(Bytes::copy_from_slice(s.as_bytes()))
+}
+
+impl Session {
+    pub(super) async fn show(&mut self, show: &Show, more: bool) -> SqlResult<()> {
+        let rows = match show {
+            Show::Warnings { count, limit } => self.conditions(*count, limit.as_ref(), false).await?,
+            Show::Errors { count, limit } => self.conditions(*count, limit.as_ref(), true).await?,
+            Show::Grants { user } => self.grants(user.as_ref())?,
+            Show::CreateUser(user) => self.create_user_text(user)?,
+            Show::Privileges => privileges(),
+            Show::Plugins => plugins(),
+            Show::BinaryLogs => self.show_binary_logs()?,
+            Show::BinaryLogStatus => self.show_binary_log_status()?,
+            Show::BinlogEvents(events) => self.show_binlog_events(events).await?,
+            Show::Profiles => empty(&["Query_ID", "Duration", "Query"]),
+            Show::Profile => empty(&["Status", "Duration"]),
+            Show::Replicas { old_names: false } => {
+                empty(&["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"])
+            }
+            Show::Replicas { old_names: true } => empty(&["Server_id", "Host", "Port", "Master_id", "Slave_UUID"]),
+            Show::ReplicaStatus { old_names, .. } => empty(replica_columns(*old_names)),
+            _ => return Err(SqlError::internal("a SHOW form that is not the server's")),
+        };
+        self.reply_rows(&rows, more)
+    }
+
+    /// SHOW WARNINGS and SHOW ERRORS: of the statement before, which they leave as it is.
+    async fn conditions(&mut self, count: bool, limit: Option<&Limit>, errors_only: bool) -> SqlResult<ResultSet> {
+        let diagnostics = self.runner.state().diagnostics.clone();
+        if count {
+            let (name, n) = if errors_only {
+                ("@@session.error_count", diagnostics.error_count())
+            } else {
+                ("@@session.warning_count", u64::from(diagnostics.count()))
+            };
+            return Ok(ResultSet { columns: vec![integer_column(name)], rows: vec![vec![Value::UInt(n)]] });
+        }
+        let (skip, take) = match limit {
+            Some(limit) => self.limit(limit).await?,
+            None => (0, u64::MAX),
+        };
+        let shown = diagnostics.conditions().iter().filter(|(level, _)| !errors_only || *level == Level::Error);
+        let rows = shown
+            .skip(usize::try_from(skip).unwrap_or(usize::MAX))
+            .take(usize::try_from(take).unwrap_or(usize::MAX))
+            .map(|(level, c)| vec![text(level.name()), Value::UInt(u64::from(c.code)), text(&c.message)])
+            .collect();
+        let columns = vec![text_column("Level", 7), integer_column("Code"), text_column("Message", 512)];
+        Ok(ResultSet { columns, rows })
+    }
+
+    /// The account a SHOW names: one's own, or another's with the right to read `mysql`.
+    fn named_account(&self, user: Option<&UserName>) -> SqlResult<std::sync::Arc<crate::account::Account>> {
+        let Some(UserName::Named { user, host }) = user else { return Ok(self.account().clone()) };
+        if !self.account().is(user, host) {
+            self.access.check("mysql", None, Priv::Select)?;
+        }
+        self.server
+            .accounts
+            .table()
+            .exact(user, host)
+            .ok_or_else(|| errors::nonexisting_grant(user.as_str(), host.as_str()))
+    }
+
+    fn grants(&self, user: Option<&UserName>) -> SqlResult<ResultSet> {
+        let account = self.named_account(user)?;
+        let title = format!("Grants for {}", account.plain());
+        let rows = show_grants(&account).iter().map(|line| vec![text(line)]).collect();
+        Ok(ResultSet { columns: vec![text_column(&title, 1024)], rows })
+    }
+
+    fn create_user_text(&self, user: &UserName) -> SqlResult<ResultSet> {
+        let account = self.named_account(Some(user))?;
+        let title = format!("CREATE USER for {}", account.plain());
+        Ok(ResultSet { columns: vec![text_column(&title, 1024)], rows: vec![vec![text(&show_create_user(&account))]] })
+    }
+}
+
+fn empty(columns: &[&str]) -> ResultSet {
+    ResultSet { columns: columns.iter().map(|c| text_column(c, 255)).collect(), rows: Vec::new() }
+}
+
+fn replica_columns(old_names: bool) -> &'static [&'static str] {
+    if old_names {
+        &["Slave_IO_State", "Master_Host", "Master_User", "Master_Port"]
+    } else {
+        &["Replica_IO_State", "Source_Host", "Source_User", "Source_Port"]
+    }
+}
+
+fn privileges() -> ResultSet {
+    let title_case = |name: &str| {
+        let lower = name.to_ascii_lowercase();
+        let mut chars = lower.chars();
+        chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+    };
+    let name = |p: &crate::account::PrivilegeInfo| if p.dynamic { p.name.to_owned() } else { title_case(p.name) };
+    ResultSet {
+        columns: vec![text_column("Privilege", 64), text_column("Context", 64), text_column("Comment", 128)],
+        rows: PRIVILEGES.iter().map(|p| vec![text(&name(p)), text(p.context), text(p.comment)]).collect(),
+    }
+}
+
+fn plugins() -> ResultSet {
+    let columns = ["Name", "Status", "Type", "Library", "License"].map(|c| text_column(c, 64)).into();
+    let all = [
+        ("binlog", "STORAGE ENGINE"),
+        ("mysql_native_password", "AUTHENTICATION"),
+        ("caching_sha2_password", "AUTHENTICATION"),
+        ("LSM", "STORAGE ENGINE"),
+    ];
+    let row = |(name, kind): (&str, &str)| {
+        vec![text(name), text("ACTIVE"), text(kind), Value::Null, text("MIT OR Apache-2.0")]
+    };
+    ResultSet { columns, rows: all.into_iter().map(row).collect() }
+}

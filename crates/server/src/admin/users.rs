@@ -1,0 +1,106 @@
+//! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD, GRANT, REVOKE: privileges to do so,
+//! the change itself, and the statement for the log, which holds hashes and no clear password.
+
+use crate::account::{self, AccessTable, Account, Privileges, Record};
+use crate::session::{Parsed, Session};
+use omnibus_parser::ast::{CreateUser, PasswordValue, Statement, UserName};
+use omnibus_sql::{SqlError, SqlResult};
+use std::fmt::Write;
+use std::sync::Arc;
+
+impl Session {
+    pub(super) async fn users(&mut self, parsed: &Arc<Parsed>) -> SqlResult<()> {
+        let statement = &parsed.statement.node;
+        let me = self.account().clone();
+        let own_only = matches!(statement, Statement::AlterUser(s) if alters_own(s, &me));
+        if !own_only && !matches!(statement, Statement::Grant(_) | Statement::Revoke(_)) {
+            self.access.require(Privileges::CREATE_USER)?;
+        }
+        self.commit_first().await?;
+        self.runner.state_mut().diagnostics.clear();
+        let mut notes = Vec::new();
+        let plugin = self.server.default_plugin();
+        let database = self.runner.state().database.clone();
+        let text = parsed.text.clone();
+        let plan = |table: &AccessTable| -> SqlResult<(Vec<Record>, Vec<u8>)> {
+            let notes = &mut notes;
+            let records = match statement {
+                Statement::CreateUser(s) => {
+                    let records = account::create_user(table, &me, s, &plugin, notes)?;
+                    let text = with_hashes("CREATE USER", &records);
+                    return Ok((records, text));
+                }
+                Statement::AlterUser(s) => {
+                    let records = account::alter_user(table, &me, s, &plugin, notes)?;
+                    let text = with_hashes("ALTER USER", &records);
+                    return Ok((records, text));
+                }
+                Statement::DropUser { if_exists, users } => {
+                    account::drop_user(table, &me, users, *if_exists, notes)?
+                }
+                Statement::RenameUser(pairs) => account::rename_user(table, &me, pairs)?,
+                Statement::Grant(s) => account::grant(table, &me, s, database.as_deref())?,
+                Statement::Revoke(s) => account::revoke(table, &me, s, database.as_deref())?,
+                _ => return Err(SqlError::internal("a statement that is not about accounts")),
+            };
+            Ok((records, text.to_vec()))
+        };
+        tokio::task::block_in_place(|| self.server.accounts.change(plan))?;
+        for note in notes {
+            self.runner.state_mut().diagnostics.note(note);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn set_password(&mut self, user: Option<&UserName>, value: &PasswordValue) -> SqlResult<()> {
+        let me = self.account().clone();
+        let own = user.is_none_or(|u| is_own(u, &me));
+        if !own {
+            self.access.require(Privileges::CREATE_USER)?;
+        }
+        let password = match value {
+            PasswordValue::Text(p) | PasswordValue::Clear(p) => p.clone(),
+            PasswordValue::Random => return Err(SqlError::not_supported_yet("SET PASSWORD TO RANDOM")),
+        };
+        self.commit_first().await?;
+        let plan = |table: &AccessTable| {
+            let records = account::set_password(table, &me, user, &password)?;
+            let text = with_hashes("ALTER USER", &records);
+            Ok((records, text))
+        };
+        tokio::task::block_in_place(|| self.server.accounts.change(plan))
+    }
+}
+
+fn is_own(name: &UserName, me: &Account) -> bool {
+    match name {
+        UserName::CurrentUser => true,
+        UserName::Named { user, host } => me.is(user, host),
+    }
+}
+
+/// ALTER USER of oneself, changing nothing but the password, needs no privilege.
+fn alters_own(statement: &CreateUser, me: &Account) -> bool {
+    statement.users.iter().all(|u| is_own(&u.user, me))
+        && statement.account_locked.is_none()
+        && statement.require.is_none()
+        && statement.attribute.is_none()
+        && statement.comment.is_none()
+}
+
+/// The statement that makes these accounts, for the log.
+fn with_hashes(verb: &str, records: &[Record]) -> Vec<u8> {
+    let mut text = String::new();
+    for record in records {
+        let Record::Put(account) = record else { continue };
+        let separator = if text.is_empty() { verb.to_owned() + " " } else { ", ".into() };
+        let hash = account::quote(&String::from_utf8_lossy(&account.auth));
+        let _ = write!(text, "{separator}{} IDENTIFIED WITH '{}' AS '{hash}'", account.quoted(), account.plugin);
+    }
+    if let Some(Record::Put(account)) = records.iter().find(|r| matches!(r, Record::Put(_))) {
+        let require = if account.require_ssl { "SSL" } else { "NONE" };
+        let lock = if account.locked { "LOCK" } else { "UNLOCK" };
+        let _ = write!(text, " REQUIRE {require} ACCOUNT {lock}");
+    }
+    text.into_bytes()
+}

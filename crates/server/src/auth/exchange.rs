@@ -1,0 +1,165 @@
+//! The exchange itself: from the first answer of a client to an account, or to error 1045.
+
+use super::{FastCache, RsaKey};
+use crate::account::{AccessTable, Account, ClientHost};
+use crate::errors;
+use crate::net::{Channel, NetError};
+use omnibus_sql::SqlError;
+use omnibus_wire::auth::{AuthSwitch, CACHING_SHA2, NATIVE, caching_sha2, encode_auth_more, native};
+use std::sync::Arc;
+
+/// Largest packet before a login is over.
+pub const MAX_LOGIN_PACKET: usize = 64 * 1024;
+
+/// A hash that no password has: an unknown user takes as long as a wrong password (AUTH-1).
+const NOBODY: &[u8] = b"$A$005$....................xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+
+/// Who came in.
+#[derive(Debug)]
+pub struct Authenticated {
+    /// The account that matched.
+    pub account: Arc<Account>,
+}
+
+/// Why nobody did.
+#[derive(Debug)]
+pub enum AuthFailure {
+    /// The client gets this error and is let go.
+    Refused(SqlError),
+    /// The connection broke.
+    Net(NetError),
+}
+
+impl From<NetError> for AuthFailure {
+    fn from(error: NetError) -> Self {
+        AuthFailure::Net(error)
+    }
+}
+
+/// What the exchange needs of the server.
+pub struct Authenticator<'a> {
+    /// The accounts.
+    pub table: &'a AccessTable,
+    /// The fast-authentication cache.
+    pub cache: &'a FastCache,
+    /// The RSA key.
+    pub rsa: &'a RsaKey,
+    /// The plugin that the greeting named.
+    pub default_plugin: &'a str,
+}
+
+/// One client's side of it.
+struct Exchange<'a, 'b> {
+    server: &'a Authenticator<'a>,
+    channel: &'b mut Channel,
+    scramble: [u8; 20],
+    account: Option<Arc<Account>>,
+    used_password: bool,
+}
+
+/// Runs the exchange. `answer` is the first answer, made by `plugin` for `scramble`. On success
+/// nothing was sent yet: the caller sends OK.
+pub async fn authenticate(
+    server: &Authenticator<'_>,
+    channel: &mut Channel,
+    scramble: [u8; 20],
+    user: &str,
+    client: &ClientHost,
+    plugin: Option<&[u8]>,
+    answer: &[u8],
+) -> Result<Authenticated, AuthFailure> {
+    let account = server.table.find(user, client);
+    let wanted = account.as_ref().map_or(server.default_plugin, |a| a.plugin.as_str()).to_owned();
+    let mut exchange = Exchange { server, channel, scramble, account, used_password: !answer.is_empty() };
+    let given = plugin.map_or(NATIVE.as_bytes(), |p| p);
+    let answer = if given == wanted.as_bytes() {
+        answer.to_vec()
+    } else {
+        exchange.switch(&wanted).await?
+    };
+    exchange.used_password |= !matches!(answer.as_slice(), [] | [0]);
+    let good = match wanted.as_str() {
+        NATIVE => exchange.native(&answer),
+        _ => exchange.caching_sha2(&answer).await?,
+    };
+    let used = exchange.used_password;
+    let denied = || AuthFailure::Refused(errors::access_denied(user, client.name(), used));
+    let account = exchange.account.filter(|_| good).ok_or_else(denied)?;
+    if account.locked {
+        return Err(AuthFailure::Refused(errors::account_locked(user, client.name())));
+    }
+    if account.require_ssl && !channel.stream.is_tls() {
+        return Err(denied());
+    }
+    Ok(Authenticated { account })
+}
+
+impl Exchange<'_, '_> {
+    /// Asks for another plugin's answer, to a new scramble.
+    async fn switch(&mut self, plugin: &str) -> Result<Vec<u8>, AuthFailure> {
+        self.scramble = super::new_scramble();
+        let packet = AuthSwitch { plugin: plugin.as_bytes().to_vec(), data: self.scramble.to_vec() };
+        self.channel.out.packet(|out| packet.encode(out));
+        self.read().await
+    }
+
+    async fn read(&mut self) -> Result<Vec<u8>, AuthFailure> {
+        self.channel.flush().await?;
+        let range = self.channel.read(MAX_LOGIN_PACKET).await?;
+        Ok(self.channel.payload(range).to_vec())
+    }
+
+    fn stored(&self) -> &[u8] {
+        self.account.as_ref().map_or(&[], |a| &a.auth)
+    }
+
+    fn native(&self, answer: &[u8]) -> bool {
+        let stored = self.stored();
+        if self.account.is_none() || stored.is_empty() {
+            return self.account.is_some() && answer.is_empty();
+        }
+        native::parse_hash(stored).is_some_and(|hash| native::check(&hash, &self.scramble, answer))
+    }
+
+    async fn caching_sha2(&mut self, answer: &[u8]) -> Result<bool, AuthFailure> {
+        let empty = matches!(answer, [] | [0]);
+        let stored = self.stored().to_vec();
+        let has_password = !stored.is_empty() || self.account.is_none();
+        if empty || !has_password {
+            return Ok(empty && !has_password);
+        }
+        let name = self.account.as_ref().map_or_else(String::new, |a| a.plain());
+        if self.account.is_some() && self.server.cache.check(&name, &stored, &self.scramble, answer) {
+            self.more(&[caching_sha2::FAST_AUTH_OK]);
+            return Ok(true);
+        }
+        self.more(&[caching_sha2::FULL_AUTH]);
+        let Some(password) = self.password().await? else { return Ok(false) };
+        let hash: &[u8] = if self.account.is_some() { &stored } else { NOBODY };
+        let good = tokio::task::block_in_place(|| caching_sha2::check_full(hash, &password));
+        if good && self.account.is_some() {
+            self.server.cache.remember(&name, &stored, &password);
+        }
+        Ok(good && self.account.is_some())
+    }
+
+    fn more(&mut self, data: &[u8]) {
+        self.channel.out.packet(|out| encode_auth_more(out, data));
+    }
+
+    /// The password itself (AUTH-2), without the NUL that clients end it with.
+    async fn password(&mut self) -> Result<Option<Vec<u8>>, AuthFailure> {
+        let mut packet = self.read().await?;
+        if !self.channel.stream.is_private() {
+            let Some(key) = self.server.rsa.get().await else { return Ok(None) };
+            if packet == [caching_sha2::REQUEST_PUBLIC_KEY] {
+                self.more(key.public_pem().as_bytes());
+                packet = self.read().await?;
+            }
+            let Some(plain) = tokio::task::block_in_place(|| key.decrypt(&packet)) else { return Ok(None) };
+            packet = plain;
+            caching_sha2::mask(&mut packet, &self.scramble);
+        }
+        Ok(packet.strip_suffix(&[0]).map(<[u8]>::to_vec))
+    }
+}

@@ -1,0 +1,161 @@
+//! Errors of connections, accounts and administration: MySQL's codes and messages that the SQL layer
+//! does not need.
+
+use omnibus_sql::SqlError;
+use std::fmt::Display;
+
+fn error(code: u16, state: &[u8; 5], message: String) -> SqlError {
+    SqlError { code, state: *state, message }
+}
+
+/// 1040.
+#[must_use]
+pub fn too_many_connections() -> SqlError {
+    error(1040, b"08004", "Too many connections".into())
+}
+/// 1043.
+#[must_use]
+pub fn handshake() -> SqlError {
+    error(1043, b"08S01", "Bad handshake".into())
+}
+/// 1045.
+#[must_use]
+pub fn access_denied(user: impl Display, host: impl Display, with_password: bool) -> SqlError {
+    let with = if with_password { "YES" } else { "NO" };
+    error(1045, b"28000", format!("Access denied for user '{user}'@'{host}' (using password: {with})"))
+}
+/// 1047.
+#[must_use]
+pub fn unknown_command() -> SqlError {
+    error(1047, b"08S01", "Unknown command".into())
+}
+/// 1053.
+#[must_use]
+pub fn server_shutdown() -> SqlError {
+    SqlError::server_shutdown()
+}
+/// 1095.
+#[must_use]
+pub fn kill_denied(id: u64) -> SqlError {
+    error(1095, b"HY000", format!("You are not owner of thread {id}"))
+}
+/// 1130.
+#[must_use]
+pub fn host_not_allowed(host: impl Display) -> SqlError {
+    error(1130, b"HY000", format!("Host '{host}' is not allowed to connect to this MySQL server"))
+}
+/// 1141.
+#[must_use]
+pub fn nonexisting_grant(user: impl Display, host: impl Display) -> SqlError {
+    error(1141, b"42000", format!("There is no such grant defined for user '{user}' on host '{host}'"))
+}
+/// 1142.
+#[must_use]
+pub fn command_denied(command: &str, user: &str, host: &str, table: &str) -> SqlError {
+    SqlError::tableaccess_denied(command, user, host, table)
+}
+/// 1153.
+#[must_use]
+pub fn packet_too_large() -> SqlError {
+    error(1153, b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes".into())
+}
+/// 1156.
+#[must_use]
+pub fn packets_out_of_order() -> SqlError {
+    error(1156, b"08S01", "Got packets out of order".into())
+}
+/// 1227.
+#[must_use]
+pub fn specific_access_denied(privileges: impl Display) -> SqlError {
+    error(1227, b"42000", format!("Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"))
+}
+/// 1228.
+#[must_use]
+pub fn local_variable(name: impl Display) -> SqlError {
+    error(1228, b"HY000", format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"))
+}
+/// 1229.
+#[must_use]
+pub fn global_variable(name: impl Display) -> SqlError {
+    error(1229, b"HY000", format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"))
+}
+/// 1230.
+#[must_use]
+pub fn no_default(name: impl Display) -> SqlError {
+    error(1230, b"42000", format!("Variable '{name}' doesn't have a default value"))
+}
+/// 1232.
+#[must_use]
+pub fn wrong_type_for_var(name: impl Display) -> SqlError {
+    error(1232, b"42000", format!("Incorrect argument type to variable '{name}'"))
+}
+/// 1238: `kind` is `read only`, `SESSION`, `GLOBAL`.
+#[must_use]
+pub fn incorrect_scope(name: impl Display, kind: impl Display) -> SqlError {
+    error(1238, b"HY000", format!("Variable '{name}' is a {kind} variable"))
+}
+/// 1243.
+#[must_use]
+pub fn unknown_stmt_handler(id: impl Display, command: &str) -> SqlError {
+    error(1243, b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
+}
+/// 1253.
+#[must_use]
+pub fn collation_charset_mismatch(collation: impl Display, charset: impl Display) -> SqlError {
+    error(1253, b"42000", format!("COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"))
+}
+/// 1275 and friends: the stored hash is none.
+#[must_use]
+pub fn bad_password_hash() -> SqlError {
+    error(1827, b"HY000", "The password hash doesn't have the expected format.".into())
+}
+/// 1298.
+#[must_use]
+pub fn unknown_time_zone(name: impl Display) -> SqlError {
+    error(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'"))
+}
+/// 1381 / 1373: the log is not there.
+#[must_use]
+pub fn unknown_target_binlog() -> SqlError {
+    error(1373, b"HY000", "Target log not found in binlog index".into())
+}
+/// 1396.
+#[must_use]
+pub fn cannot_user(operation: &str, users: impl Display) -> SqlError {
+    error(1396, b"HY000", format!("Operation {operation} failed for {users}"))
+}
+/// 1410.
+#[must_use]
+pub fn cant_create_user_with_grant() -> SqlError {
+    error(1410, b"42000", "You are not allowed to create a user with GRANT".into())
+}
+/// 1461.
+#[must_use]
+pub fn max_prepared_stmts(max: u64) -> SqlError {
+    error(1461, b"42000", format!("Can't create more than max_prepared_stmt_count statements (current value: {max})"))
+}
+/// 1524.
+#[must_use]
+pub fn plugin_not_loaded(name: impl Display) -> SqlError {
+    error(1524, b"HY000", format!("Plugin '{name}' is not loaded"))
+}
+/// 1835.
+#[must_use]
+pub fn malformed_packet() -> SqlError {
+    error(1835, b"HY000", "Malformed communication packet.".into())
+}
+/// 3118.
+#[must_use]
+pub fn account_locked(user: impl Display, host: impl Display) -> SqlError {
+    error(3118, b"HY000", format!("Access denied for user '{user}'@'{host}'. Account is locked."))
+}
+/// 3159.
+#[must_use]
+pub fn secure_transport_required() -> SqlError {
+    error(3159, b"HY000", "Connections using insecure transport are prohibited while --require_secure_transport=ON.".into())
+}
+/// 4031.
+#[must_use]
+pub fn inactivity_timeout() -> SqlError {
+    error(4031, b"HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.".into())
+}

@@ -1,0 +1,110 @@
+//! What administration asks of the log and the commit pipeline. Implemented where the server is put
+//! together; `NoLog` is for tests.
+//!
+//! Methods may block on a file; the server calls them from `block_in_place`, except the getters that
+//! say otherwise.
+
+use crate::sysvars::VarValue;
+use omnibus_sql::{SqlError, SqlResult};
+
+/// Where the log ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogStatus {
+    /// File name without its folder.
+    pub file: String,
+    /// Offset of the next event.
+    pub position: u64,
+}
+
+/// One file of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    /// File name without its folder.
+    pub name: String,
+    /// Its length: of the active file, up to the end of the log.
+    pub size: u64,
+}
+
+/// One line of SHOW BINLOG EVENTS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEvent {
+    /// File.
+    pub file: String,
+    /// Offset.
+    pub position: u64,
+    /// Kind, as MySQL names it.
+    pub kind: String,
+    /// Who wrote it first.
+    pub server_id: u32,
+    /// Offset of the next event.
+    pub end: u64,
+    /// What is in it.
+    pub info: String,
+}
+
+/// The log's administration.
+pub trait LogAdmin: Send + Sync {
+    /// `gtid_executed`. Does not block.
+    fn gtid_executed(&self) -> String;
+    /// `gtid_purged`. Does not block.
+    fn gtid_purged(&self) -> String;
+    /// The end of the log. Does not block.
+    fn status(&self) -> LogStatus;
+    /// The files, oldest first.
+    fn files(&self) -> SqlResult<Vec<LogFile>>;
+    /// Events of a file (the first one if none is named) from an offset on; `skip` are passed over, at
+    /// most `count` are returned.
+    fn events(&self, file: Option<&str>, from: u64, skip: u64, count: u64) -> SqlResult<Vec<LogEvent>>;
+    /// FLUSH BINARY LOGS: starts a new file.
+    fn rotate(&self) -> SqlResult<()>;
+    /// PURGE BINARY LOGS TO.
+    fn purge_to(&self, file: &str) -> SqlResult<()>;
+    /// PURGE BINARY LOGS BEFORE, seconds since the epoch.
+    fn purge_before(&self, unix: i64) -> SqlResult<()>;
+    /// RESET BINARY LOGS AND GTIDS.
+    fn reset(&self, to: Option<u64>) -> SqlResult<()>;
+    /// A variable of the log or of commit was set; refuse what cannot be done. Does not block.
+    fn set_variable(&self, name: &str, value: &VarValue) -> SqlResult<()>;
+    /// Lines for SHOW STATUS: counters and gauges, names in MySQL's style. Does not block.
+    fn counters(&self) -> Vec<(String, String)>;
+}
+
+/// No log at all.
+#[derive(Debug, Default)]
+pub struct NoLog;
+
+impl LogAdmin for NoLog {
+    fn gtid_executed(&self) -> String {
+        String::new()
+    }
+    fn gtid_purged(&self) -> String {
+        String::new()
+    }
+    fn status(&self) -> LogStatus {
+        LogStatus { file: "binlog.000001".into(), position: 4 }
+    }
+    fn files(&self) -> SqlResult<Vec<LogFile>> {
+        Ok(vec![LogFile { name: "binlog.000001".into(), size: 4 }])
+    }
+    fn events(&self, _: Option<&str>, _: u64, _: u64, _: u64) -> SqlResult<Vec<LogEvent>> {
+        Ok(Vec::new())
+    }
+    fn rotate(&self) -> SqlResult<()> {
+        Ok(())
+    }
+    fn purge_to(&self, _: &str) -> SqlResult<()> {
+        Ok(())
+    }
+    fn purge_before(&self, _: i64) -> SqlResult<()> {
+        Ok(())
+    }
+    fn reset(&self, _: Option<u64>) -> SqlResult<()> {
+        Err(SqlError::not_supported_yet("RESET BINARY LOGS AND GTIDS"))
+    }
+    fn set_variable(&self, _: &str, _: &VarValue) -> SqlResult<()> {
+        Ok(())
+    }
+    fn counters(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,135 @@
+//! Packets over a stream: reads whole packets, collects a reply and sends it in one write.
+//!
+//! Owned by one connection task. When nothing is pending the buffers are given back, so an idle
+//! connection costs little.
+
+use super::stream::Stream;
+use omnibus_wire::{Capability, ErrPacket, FrameError, InBuf, OutBuf};
+use std::io;
+use std::ops::Range;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Why the connection cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetError {
+    /// The peer closed its end.
+    #[error("connection closed by the client")]
+    Closed,
+    /// The socket failed.
+    #[error("connection failed: {0}")]
+    Io(#[from] io::Error),
+    /// The peer broke the framing.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+}
+
+/// One connection's packets.
+#[derive(Debug)]
+pub struct Channel {
+    /// The bytes below.
+    pub stream: Stream,
+    /// The reply being built.
+    pub out: OutBuf,
+    /// What both sides can do; nothing before the login.
+    pub caps: Capability,
+    input: InBuf,
+    seq: u8,
+    /// Bytes received since start.
+    pub received: u64,
+    /// Bytes sent since start.
+    pub sent: u64,
+}
+
+impl Channel {
+    /// Over a fresh connection.
+    #[must_use]
+    pub fn new(stream: Stream) -> Channel {
+        Channel {
+            stream,
+            out: OutBuf::new(),
+            caps: Capability::default(),
+            input: InBuf::new(),
+            seq: 0,
+            received: 0,
+            sent: 0,
+        }
+    }
+
+    /// Reads the next packet of the running exchange and says where it is (`payload`). Replies go on
+    /// with its numbering. Cancel-safe: bytes read stay in the buffer.
+    pub async fn read(&mut self, max: usize) -> Result<Range<usize>, NetError> {
+        loop {
+            let mut seq = self.seq;
+            if let Some(range) = self.input.next_packet(&mut seq, max)? {
+                self.seq = seq;
+                self.out.set_seq(seq);
+                return Ok(range);
+            }
+            let room = self.input.wanted();
+            let n = self.stream.read_buf(self.input.writable(room)).await?;
+            if n == 0 {
+                return Err(NetError::Closed);
+            }
+            self.received += n as u64;
+        }
+    }
+
+    /// Reads a command: numbering starts at 0 again.
+    pub async fn read_command(&mut self, max: usize) -> Result<Range<usize>, NetError> {
+        self.seq = 0;
+        self.read(max).await
+    }
+
+    /// The packet that was read last.
+    #[must_use]
+    pub fn payload(&self, range: Range<usize>) -> &[u8] {
+        self.input.payload(range)
+    }
+
+    /// Bytes of the next command are here already.
+    #[must_use]
+    pub fn has_pending(&self) -> bool {
+        self.input.pending() > 0
+    }
+
+    /// Bytes read past the packet just taken, for the TLS layer.
+    pub fn take_early(&mut self) -> Vec<u8> {
+        self.input.take_pending()
+    }
+
+    /// Sends what was collected.
+    pub async fn flush(&mut self) -> Result<(), NetError> {
+        if !self.out.is_empty() {
+            self.sent += self.out.bytes().len() as u64;
+            self.stream.write_all(self.out.bytes()).await?;
+            if self.stream.is_tls() {
+                self.stream.flush().await?;
+            }
+            self.out.sent();
+        }
+        self.seq = self.out.seq();
+        Ok(())
+    }
+
+    /// Gives large buffers back; call before waiting for a command.
+    pub fn shrink(&mut self) {
+        self.input.shrink();
+        self.out.shrink();
+    }
+
+    /// Adds an error packet.
+    pub fn error(&mut self, error: &omnibus_sql::SqlError) {
+        let packet =
+            ErrPacket { code: error.code, state: error.state, message: error.message.as_bytes().into() };
+        let caps = self.caps;
+        self.out.packet(|out| packet.encode(out, caps));
+    }
+
+    /// Says goodbye with an error; failures to do so do not matter.
+    pub async fn refuse(&mut self, error: &omnibus_sql::SqlError) {
+        self.error(error);
+        let _ = self.flush().await;
+        let _ = self.stream.shutdown().await;
+    }
+}

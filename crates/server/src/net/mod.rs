@@ -1,0 +1,16 @@
+//! Sockets: streams, packets over them, TLS, listeners. Not the meaning of a packet.
+
+mod channel;
+mod listen;
+mod stream;
+mod tls;
+
+pub use channel::{Channel, NetError};
+pub use listen::{Listeners, bind};
+pub use stream::Stream;
+pub use tls::{TlsFiles, acceptor};
+
+/// Writes a file that only its owner may read.
+pub fn write_private(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+    tls::write(path, text, true)
+}

@@ -1,0 +1,149 @@
+//! One connection's byte stream: TCP or unix socket, plain or in TLS.
+//!
+//! The TLS state is boxed, so that a plain connection stays small.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// A byte stream.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP.
+    Tcp(TcpStream),
+    /// Unix socket.
+    Unix(UnixStream),
+    /// TLS over either.
+    Tls(Box<TlsStream<Rewound>>),
+    /// Between two states, and after a failed upgrade.
+    Gone,
+}
+
+/// A plain stream with bytes that were read from it too early: a client may send its TLS hello
+/// together with the SSLRequest before it.
+#[derive(Debug)]
+pub struct Rewound {
+    early: Vec<u8>,
+    at: usize,
+    stream: Stream,
+}
+
+impl Stream {
+    /// Whether bytes are encrypted.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Stream::Tls(_))
+    }
+
+    /// Whether a clear-text password may travel: in TLS, or within this machine's kernel.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        matches!(self, Stream::Tls(_) | Stream::Unix(_))
+    }
+
+    /// TLS version and cipher suite names, if any.
+    #[must_use]
+    pub fn tls_names(&self) -> Option<(String, String)> {
+        let Stream::Tls(tls) = self else { return None };
+        let (_, session) = tls.get_ref();
+        let version = match session.protocol_version() {
+            Some(tokio_rustls::rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
+            _ => "TLSv1.3",
+        };
+        let cipher = session.negotiated_cipher_suite().and_then(|s| s.suite().as_str()).unwrap_or("");
+        Some((version.into(), cipher.replace("TLS13_", "TLS_")))
+    }
+
+    /// Turns a plain stream into a TLS one. `early` are bytes already read past the SSLRequest.
+    pub async fn upgrade(&mut self, acceptor: &Arc<TlsAcceptor>, early: Vec<u8>) -> io::Result<()> {
+        let plain = std::mem::replace(self, Stream::Gone);
+        let tls = acceptor.accept(Rewound { early, at: 0, stream: plain }).await?;
+        *self = Stream::Tls(Box::new(tls));
+        Ok(())
+    }
+
+    /// Waits until the peer has closed its end, or has sent something. Used while a statement waits.
+    pub async fn peer_activity(&self) -> io::Result<()> {
+        match self {
+            Stream::Tcp(s) => s.readable().await,
+            Stream::Unix(s) => s.readable().await,
+            Stream::Tls(_) | Stream::Gone => std::future::pending().await,
+        }
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::from(io::ErrorKind::NotConnected)
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(s) => Pin::new(s).poll_read(cx, buf),
+            Stream::Unix(s) => Pin::new(s).poll_read(cx, buf),
+            Stream::Tls(s) => Pin::new(s.as_mut()).poll_read(cx, buf),
+            Stream::Gone => Poll::Ready(Err(gone())),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Tcp(s) => Pin::new(s).poll_write(cx, buf),
+            Stream::Unix(s) => Pin::new(s).poll_write(cx, buf),
+            Stream::Tls(s) => Pin::new(s.as_mut()).poll_write(cx, buf),
+            Stream::Gone => Poll::Ready(Err(gone())),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(s) => Pin::new(s).poll_flush(cx),
+            Stream::Unix(s) => Pin::new(s).poll_flush(cx),
+            Stream::Tls(s) => Pin::new(s.as_mut()).poll_flush(cx),
+            Stream::Gone => Poll::Ready(Err(gone())),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(s) => Pin::new(s).poll_shutdown(cx),
+            Stream::Unix(s) => Pin::new(s).poll_shutdown(cx),
+            Stream::Tls(s) => Pin::new(s.as_mut()).poll_shutdown(cx),
+            Stream::Gone => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+impl AsyncRead for Rewound {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let left = this.early.get(this.at..).unwrap_or(&[]);
+        if left.is_empty() {
+            this.early = Vec::new();
+            return Pin::new(&mut this.stream).poll_read(cx, buf);
+        }
+        let n = left.len().min(buf.remaining());
+        buf.put_slice(&left[..n]);
+        this.at += n;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Rewound {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,100 @@
+//! The server's certificate: given by options, or made at first start in the data directory.
+//!
+//! File names are MySQL's: `ca.pem`, `ca-key.pem`, `server-cert.pem`, `server-key.pem`.
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+/// Where certificate, key and (for client certificates) authority are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Certificate chain.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Authority that client certificates are checked against, when clients show one.
+    pub ca: Option<PathBuf>,
+}
+
+fn invalid(path: &Path, what: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
+}
+
+impl TlsFiles {
+    /// The data directory's own files, made if they are not there.
+    pub fn generated(datadir: &Path) -> io::Result<TlsFiles> {
+        let cert = datadir.join("server-cert.pem");
+        let key = datadir.join("server-key.pem");
+        if !cert.exists() || !key.exists() {
+            generate(datadir).map_err(|e| invalid(&cert, e))?;
+        }
+        Ok(TlsFiles { cert, key, ca: None })
+    }
+}
+
+fn generate(datadir: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let mut ca_params = CertificateParams::default();
+    ca_params.distinguished_name.push(DnType::CommonName, "Omnibus auto-generated CA certificate");
+    ca_params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca_key = KeyPair::generate()?;
+    let ca = ca_params.self_signed(&ca_key)?;
+    let issuer = Issuer::new(ca_params, &ca_key);
+
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
+    params.distinguished_name.push(DnType::CommonName, "Omnibus auto-generated server certificate");
+    let key = KeyPair::generate()?;
+    let cert = params.signed_by(&key, &issuer)?;
+
+    write(&datadir.join("ca-key.pem"), &ca_key.serialize_pem(), true)?;
+    write(&datadir.join("ca.pem"), &ca.pem(), false)?;
+    write(&datadir.join("server-key.pem"), &key.serialize_pem(), true)?;
+    write(&datadir.join("server-cert.pem"), &cert.pem(), false)?;
+    Ok(())
+}
+
+/// Writes a whole file; a private one is readable by its owner only from the first moment.
+pub(crate) fn write(path: &Path, text: &str, private: bool) -> io::Result<()> {
+    use std::io::Write;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if private { 0o600 } else { 0o644 });
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Makes the acceptor of TLS connections.
+pub fn acceptor(files: &TlsFiles) -> io::Result<Arc<TlsAcceptor>> {
+    let chain = CertificateDer::pem_file_iter(&files.cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| invalid(&files.cert, e))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|e| invalid(&files.key, e))?;
+    let builder = ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| invalid(&files.cert, e))?;
+    let builder = match &files.ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for cert in CertificateDer::pem_file_iter(path).map_err(|e| invalid(path, e))? {
+                roots.add(cert.map_err(|e| invalid(path, e))?).map_err(|e| invalid(path, e))?;
+            }
+            let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                .allow_unauthenticated()
+                .build()
+                .map_err(|e| invalid(path, e))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let config = builder.with_single_cert(chain, key).map_err(|e| invalid(&files.key, e))?;
+    Ok(Arc::new(TlsAcceptor::from(Arc::new(config))))
+}

@@ -1,0 +1,71 @@
+//! Start-up options: `--kebab-case` arguments and `my.cnf`-style files, all of them system variables.
+//!
+//! Not the command line's own sub-commands, which are the program's. Pure, apart from reading option
+//! files.
+
+mod file;
+mod near;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use parse::{OptionError, parse};
+
+use crate::sysvars::{GlobalVars, VarValue};
+use std::path::{Path, PathBuf};
+
+/// How the server is to be started.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Every global variable as it shall be at start.
+    pub globals: GlobalVars,
+    /// Things to tell the user once logging works.
+    pub warnings: Vec<String>,
+    /// Where `ready for connections` goes besides the log; standard output unless told otherwise.
+    pub announce: bool,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions { globals: GlobalVars::default(), warnings: Vec::new(), announce: true }
+    }
+}
+
+impl ServerOptions {
+    /// The data directory, absolute.
+    #[must_use]
+    pub fn datadir(&self) -> PathBuf {
+        absolute(Path::new(self.globals.named("datadir").as_str()))
+    }
+
+    /// The TCP port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.globals.named("port").as_u64() as u16
+    }
+
+    /// The unix socket, inside the data directory unless an absolute path was given; none if empty.
+    #[must_use]
+    pub fn socket(&self) -> Option<PathBuf> {
+        let name = self.globals.named("socket");
+        (!name.as_str().is_empty()).then(|| self.datadir().join(name.as_str()))
+    }
+
+    /// Addresses to listen on; empty for none.
+    #[must_use]
+    pub fn bind_address(&self) -> String {
+        if self.globals.named("skip_networking").as_bool() {
+            return String::new();
+        }
+        self.globals.named("bind_address").as_str().to_owned()
+    }
+
+    /// Changes one variable, for callers that build options themselves.
+    pub fn set(&mut self, name: &str, value: VarValue) {
+        self.globals.set_named(name, value);
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

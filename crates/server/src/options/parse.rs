@@ -1,0 +1,231 @@
+//! From arguments and option files to variables.
+//!
+//! Later wins: files in the order given, then arguments. Dashes and underscores are the same. Names may
+//! be preceded by `skip-`, `disable-`, `enable-` (switches) and `loose-` (ignored if unknown).
+
+use super::file::{self, FileOption};
+use super::near::nearest;
+use super::ServerOptions;
+use crate::sysvars::{Change, Given, Kind, Registry, VarDef, VarId, VarValue, coerce, refuse_unsupported};
+use std::path::PathBuf;
+
+/// What is wrong with the options; the text names the option and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OptionError(pub String);
+
+/// Options that are not variables: accepted, and of no effect here.
+const IGNORED: &[&str] = &["console", "user", "log_warnings", "symbolic_links", "standalone", "daemonize"];
+
+/// Parses arguments (without the program's name). `option_files` are read first; `--defaults-file=` among
+/// the arguments replaces them, `--defaults-extra-file=` adds one, `--no-defaults` drops them. Files of
+/// `option_files` that do not exist are passed over; those named in arguments must exist.
+pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions, OptionError> {
+    let mut files: Vec<PathBuf> = option_files.iter().filter(|p| p.exists()).cloned().collect();
+    let mut rest = Vec::new();
+    let mut iter = args.iter().peekable();
+    while let Some(arg) = iter.next() {
+        let name = arg.split('=').next().unwrap_or_default().replace('_', "-");
+        let mut value = || match arg.split_once('=') {
+            Some((_, v)) => Ok(PathBuf::from(v)),
+            None => iter.next().map(PathBuf::from).ok_or_else(|| OptionError(format!("{arg}: a file name is missing"))),
+        };
+        match name.as_str() {
+            "--defaults-file" => files = vec![value()?],
+            "--defaults-extra-file" => {
+                let file = value()?;
+                files.push(file);
+            }
+            "--no-defaults" => files.clear(),
+            _ => rest.push(arg.clone()),
+        }
+    }
+    let mut options = ServerOptions::default();
+    for path in files {
+        for option in file::read(&path).map_err(OptionError)? {
+            apply(&mut options, &option)?;
+        }
+    }
+    for option in arguments(&rest)? {
+        apply(&mut options, &option)?;
+    }
+    Ok(options)
+}
+
+/// `--name=value`, `--name value`, `--name`; `-P 3307` and `-h dir` as the field's servers have them.
+fn arguments(args: &[String]) -> Result<Vec<FileOption>, OptionError> {
+    let mut options = Vec::new();
+    let mut iter = args.iter().peekable();
+    while let Some(arg) = iter.next() {
+        let place = "command line".to_owned();
+        let short = match arg.as_str() {
+            "-P" => Some("port"),
+            "-h" => Some("datadir"),
+            "-u" => Some("user"),
+            _ => None,
+        };
+        let Some(body) = short.or_else(|| arg.strip_prefix("--").filter(|b| !b.is_empty())) else {
+            return Err(OptionError(format!("unexpected argument '{arg}'; options begin with --")));
+        };
+        let (name, mut value) = match body.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (body, None),
+        };
+        if value.is_none() && takes_value(name) {
+            value = iter.next_if(|next| !next.starts_with("--")).cloned();
+        }
+        options.push(FileOption { name: name.to_owned(), value, place });
+    }
+    Ok(options)
+}
+
+fn normal(name: &str) -> String {
+    name.trim_start_matches("--").replace('-', "_").to_ascii_lowercase()
+}
+
+fn takes_value(name: &str) -> bool {
+    let registry = Registry::get();
+    let name = normal(name);
+    let bare = name.strip_prefix("loose_").unwrap_or(&name);
+    match registry.find(bare) {
+        Some(id) => registry.def(id).kind != Kind::Bool,
+        None => bare == "user",
+    }
+}
+
+fn apply(options: &mut ServerOptions, option: &FileOption) -> Result<(), OptionError> {
+    let name = normal(&option.name);
+    let (name, loose) = match name.strip_prefix("loose_") {
+        Some(rest) => (rest.to_owned(), true),
+        None => (name, false),
+    };
+    match resolve(&name, option.value.as_deref()) {
+        Some((id, given)) => set(options, id, given, option),
+        None if IGNORED.contains(&name.as_str()) => {
+            options.warnings.push(format!("option '{}' has no effect here", option.name));
+            Ok(())
+        }
+        None if loose => {
+            options.warnings.push(format!("unknown option '{}' ignored", option.name));
+            Ok(())
+        }
+        None => Err(unknown(&name, option)),
+    }
+}
+
+/// The variable and the text it gets. `None` as text: the option was written without a value.
+fn resolve(name: &str, value: Option<&str>) -> Option<(VarId, Option<String>)> {
+    let registry = Registry::get();
+    let own = |s: &str| Some(s.to_owned());
+    // The file-name forms of MySQL: --log-bin=name switches the log on and names its files.
+    if name == "log_bin" && value.is_some_and(|v| !is_switch(v)) {
+        return Some((registry.find("binlog_name")?, value.map(str::to_owned)));
+    }
+    if let Some(id) = registry.find(name) {
+        return Some((id, value.map(str::to_owned)));
+    }
+    for (prefix, text) in [("skip_", "OFF"), ("disable_", "OFF"), ("enable_", "ON")] {
+        if let Some(id) = name.strip_prefix(prefix).and_then(|rest| registry.find(rest))
+            && registry.def(id).kind == Kind::Bool
+        {
+            let on = value.is_none_or(|v| !matches!(v.to_ascii_lowercase().as_str(), "0" | "off" | "false"));
+            let text = if on { text } else if text == "OFF" { "ON" } else { "OFF" };
+            return Some((id, own(text)));
+        }
+    }
+    if name == "skip_ssl" {
+        return Some((registry.find("auto_generate_certs")?, own("OFF")));
+    }
+    None
+}
+
+fn is_switch(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "0" | "1" | "on" | "off" | "true" | "false")
+}
+
+fn set(
+    options: &mut ServerOptions,
+    id: VarId,
+    given: Option<String>,
+    option: &FileOption,
+) -> Result<(), OptionError> {
+    let def = Registry::get().def(id);
+    let fail = |what: String| Err(OptionError(format!("{}: option '{}': {what}", option.place, option.name)));
+    if def.change == Change::Computed {
+        return fail("this variable can't be set".into());
+    }
+    let text = match (given, def.kind) {
+        (Some(text), _) => text,
+        (None, Kind::Bool) => "ON".into(),
+        (None, _) => return fail("a value is missing".into()),
+    };
+    let given = Given::Text(with_suffix(def, &text));
+    let (value, warning) = match coerce(def, &given) {
+        Ok(done) => done,
+        Err(_) => return fail(format!("'{text}' is not a value for it{}", allowed(def))),
+    };
+    if let Err(error) = refuse_unsupported(def, &value) {
+        return fail(error.message);
+    }
+    if warning.is_some() {
+        options.warnings.push(format!("option '{}': value {text} adjusted to {}", option.name, value.text()));
+    }
+    options.globals.set(id, value);
+    companions(options, def);
+    Ok(())
+}
+
+/// `--character-set-server=latin1` alone means that set's default collation, and the other way round.
+fn companions(options: &ServerOptions, def: &VarDef) {
+    let value = options.globals.named(def.name);
+    match def.name {
+        "character_set_server" => {
+            if let Some(c) = crate::charset::of_charset(value.as_str()) {
+                options.globals.set_named("collation_server", VarValue::Str(c.name.into()));
+            }
+        }
+        "collation_server" => {
+            if let Some(c) = crate::charset::by_name(value.as_str()) {
+                options.globals.set_named("character_set_server", VarValue::Str(c.charset.into()));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// 64M is 67108864.
+fn with_suffix(def: &VarDef, text: &str) -> String {
+    if !matches!(def.kind, Kind::UInt(..) | Kind::Int(..)) {
+        return text.to_owned();
+    }
+    let trimmed = text.trim();
+    let shift = match trimmed.chars().last().map(|c| c.to_ascii_uppercase()) {
+        Some('K') => 10,
+        Some('M') => 20,
+        Some('G') => 30,
+        Some('T') => 40,
+        _ => return trimmed.to_owned(),
+    };
+    let digits = &trimmed[..trimmed.len() - 1];
+    match digits.parse::<i64>().ok().and_then(|n| n.checked_mul(1 << shift)) {
+        Some(n) => n.to_string(),
+        None => trimmed.to_owned(),
+    }
+}
+
+fn allowed(def: &VarDef) -> String {
+    match def.kind {
+        Kind::Enum(labels) => format!("; one of {} is", labels.join(", ")),
+        Kind::Bool => "; ON or OFF is".into(),
+        Kind::UInt(min, max, _) => format!("; a number from {min} to {max} is"),
+        Kind::Int(min, max) => format!("; a number from {min} to {max} is"),
+        _ => String::new(),
+    }
+}
+
+fn unknown(name: &str, option: &FileOption) -> OptionError {
+    let shown = option.name.trim_start_matches("--");
+    let near = nearest(name, Registry::get().iter().map(|(_, def)| def.name));
+    let hint = near.map_or_else(String::new, |n| format!("; did you mean '--{}'?", n.replace('_', "-")));
+    OptionError(format!("{}: unknown option '--{shown}'{hint}", option.place))
+}

@@ -1,0 +1,89 @@
+//! Options: names, values, files, mistakes.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::sysvars::Registry;
+
+fn run(args: &[&str]) -> Result<ServerOptions, OptionError> {
+    parse(&args.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>(), &[])
+}
+
+#[test]
+fn names_values_and_switches() {
+    let o = run(&[
+        "--port=3307",
+        "--max_connections",
+        "5000",
+        "--max-allowed-packet=1G",
+        "--skip-binlog-order-commits",
+        "--skip-networking",
+        "--log-bin=mylog",
+        "--loose-some-plugin=1",
+        "--sql-mode=ANSI",
+        "--collation-server=utf8mb4_bin",
+    ])
+    .unwrap();
+    assert_eq!(o.port(), 3307);
+    assert_eq!(o.globals.named("max_connections").as_u64(), 5000);
+    assert_eq!(o.globals.named("max_allowed_packet").as_u64(), 1 << 30);
+    assert!(!o.globals.named("binlog_order_commits").as_bool());
+    assert_eq!(o.bind_address(), "");
+    assert_eq!(o.globals.named("binlog_name").as_str(), "mylog");
+    assert!(o.globals.named("sql_mode").as_str().contains("ANSI_QUOTES"));
+    assert_eq!(o.warnings.len(), 1);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let message = |args: &[&str]| run(args).unwrap_err().0;
+    assert_eq!(
+        message(&["--sync-binlgo=1"]),
+        "command line: unknown option '--sync-binlgo'; did you mean '--sync-binlog'?"
+    );
+    assert!(message(&["--binlog-format=STATEMENT"]).contains("binlog_format=STATEMENT"));
+    assert!(message(&["--binlog-checksum=MD5"]).contains("one of NONE, CRC32"));
+    assert!(message(&["--max-connections=many"]).contains("number"));
+    assert!(message(&["--port"]).contains("missing"));
+    assert!(message(&["stray"]).contains("stray"));
+    assert!(message(&["--gtid-executed=x"]).contains("can't be set"));
+    assert!(message(&["--defaults-file=/nonexistent/my.cnf"]).contains("/nonexistent/my.cnf"));
+}
+
+#[test]
+fn files_have_groups_comments_quotes_and_includes() {
+    let folder = std::env::temp_dir().join(format!("omnibus-options-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("d")).unwrap();
+    std::fs::write(folder.join("d/x.cnf"), "[omnibus]\nserver-id = 42\n").unwrap();
+    let main = folder.join("my.cnf");
+    std::fs::write(
+        &main,
+        "# comment\n[client]\nport=1\n[mysqld]\nport = 3310 # behind\nskip-networking\ndatadir='/x y'\n!includedir d\n",
+    )
+    .unwrap();
+    let arg = format!("--defaults-file={}", main.display());
+    let o = run(&[&arg, "--port=3311"]).unwrap();
+    assert_eq!(o.port(), 3311, "arguments win over files");
+    assert_eq!(o.globals.named("datadir").as_str(), "/x y");
+    assert_eq!(o.globals.named("server_id").as_u64(), 42);
+    std::fs::write(&main, "[server]\nprot = 1\n").unwrap();
+    let error = run(&[&arg]).unwrap_err().0;
+    assert!(error.contains("my.cnf:2") && error.contains("--port"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn every_default_is_a_value_of_its_variable() {
+    let mut before = "";
+    for (_, def) in Registry::get().iter() {
+        assert_ne!(def.name, before, "listed twice");
+        before = def.name;
+        let value = def.default.value();
+        let given = match &value {
+            VarValue::Null => continue,
+            v => crate::sysvars::Given::Text(v.text()),
+        };
+        let (again, warning) = crate::sysvars::coerce(def, &given).unwrap_or_else(|e| panic!("{}: {e}", def.name));
+        assert!(warning.is_none(), "{}: default out of bounds", def.name);
+        assert_eq!(again.text(), value.text(), "{}", def.name);
+    }
+}

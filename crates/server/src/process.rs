@@ -1,0 +1,311 @@
+//! The table of connections: what SHOW PROCESSLIST lists and KILL reaches.
+//!
+//! Each connection owns its entry and writes it without contention; readers look at it rarely.
+
+use omnibus_sql::KillFlag;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use tokio::sync::Notify;
+
+/// What a connection is doing, as the Command column says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)] // the names are MySQL's own
+pub enum Activity {
+    Connect,
+    Sleep,
+    Query,
+    Prepare,
+    Execute,
+    FieldList,
+    Quit,
+    InitDb,
+    Kill,
+    ChangeUser,
+    ResetConnection,
+    Statistics,
+    BinlogDump,
+    RegisterSlave,
+    CloseStmt,
+    ResetStmt,
+    Other,
+}
+
+impl Activity {
+    const ALL: [(Activity, &'static str); 17] = [
+        (Activity::Connect, "Connect"),
+        (Activity::Sleep, "Sleep"),
+        (Activity::Query, "Query"),
+        (Activity::Prepare, "Prepare"),
+        (Activity::Execute, "Execute"),
+        (Activity::FieldList, "Field List"),
+        (Activity::Quit, "Quit"),
+        (Activity::InitDb, "Init DB"),
+        (Activity::Kill, "Kill"),
+        (Activity::ChangeUser, "Change user"),
+        (Activity::ResetConnection, "Reset Connection"),
+        (Activity::Statistics, "Statistics"),
+        (Activity::BinlogDump, "Binlog Dump"),
+        (Activity::RegisterSlave, "Register Slave"),
+        (Activity::CloseStmt, "Close stmt"),
+        (Activity::ResetStmt, "Reset stmt"),
+        (Activity::Other, "Daemon"),
+    ];
+
+    fn name(n: u8) -> &'static str {
+        Activity::ALL.get(usize::from(n)).map_or("", |(_, name)| name)
+    }
+}
+
+/// What a running statement waits for, as the State column says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)] // explained by the texts
+pub enum Stage {
+    None,
+    Login,
+    Executing,
+    LockWait,
+    CommitWait,
+    Sending,
+}
+
+const STAGES: [&str; 6] = [
+    "",
+    "login",
+    "executing",
+    "waiting for a lock",
+    "waiting for handler commit",
+    "sending data",
+];
+
+/// Texts that change rarely.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// Name the client gave.
+    pub user: String,
+    /// Host and, for TCP, port.
+    pub host: String,
+    /// Default database.
+    pub db: Option<Arc<str>>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Process {
+    /// Connection id.
+    pub id: u32,
+    /// Who.
+    pub identity: Mutex<Identity>,
+    /// KILL sets it, the running statement reads it.
+    pub kill: Arc<KillFlag>,
+    /// Wakes a connection that waits (for a command, a lock, a commit) after a KILL.
+    pub killed: Notify,
+    /// This session's counters.
+    pub counters: crate::status::SessionCounters,
+    /// A dump or replication thread, which does not count as a user's.
+    pub system: AtomicBool,
+    activity: AtomicU8,
+    stage: AtomicU8,
+    since_us: AtomicI64,
+    statement: Mutex<Vec<u8>>,
+    /// `wait_timeout` of this session, seconds; 0 before the login.
+    idle_limit: AtomicU64,
+    idle_ended: AtomicBool,
+}
+
+/// What is kept of a statement's text.
+const KEEP_TEXT: usize = 64 * 1024;
+/// Text buffers larger than this are given back when the statement ends.
+const KEEP_BUFFER: usize = 1024;
+
+impl Process {
+    fn new(id: u32) -> Process {
+        Process {
+            id,
+            identity: Mutex::new(Identity { user: "unauthenticated user".into(), ..Identity::default() }),
+            kill: Arc::new(KillFlag::default()),
+            killed: Notify::new(),
+            counters: crate::status::SessionCounters::default(),
+            system: AtomicBool::new(false),
+            activity: AtomicU8::new(Activity::Connect as u8),
+            stage: AtomicU8::new(Stage::Login as u8),
+            since_us: AtomicI64::new(crate::clock::now_us()),
+            statement: Mutex::new(Vec::new()),
+            idle_limit: AtomicU64::new(0),
+            idle_ended: AtomicBool::new(false),
+        }
+    }
+
+    /// The login is over: `seconds` of silence end the connection from now on.
+    pub fn start_idle_clock(&self, seconds: u64) {
+        self.idle_limit.store(seconds, Ordering::Relaxed);
+    }
+
+    /// The session's `wait_timeout` changed.
+    pub fn change_idle_limit(&self, seconds: u64) {
+        if self.idle_limit.load(Ordering::Relaxed) != 0 {
+            self.idle_limit.store(seconds, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the connection if it has been silent for too long. Called by the server's clock, so that
+    /// sessions need no timer of their own for each command.
+    pub fn check_idle(&self, now_us: i64) {
+        let limit = self.idle_limit.load(Ordering::Relaxed);
+        let idle_us = now_us.saturating_sub(self.since_us());
+        let over = limit != 0 && !self.is_running() && idle_us / 1_000_000 >= limit as i64;
+        if over && !self.idle_ended.swap(true, Ordering::Relaxed) {
+            self.kill_connection();
+        }
+    }
+
+    /// Whether the connection ended by `wait_timeout`.
+    #[must_use]
+    pub fn idle_ended(&self) -> bool {
+        self.idle_ended.load(Ordering::Relaxed)
+    }
+
+    /// A command begins at `now_us`.
+    pub fn begin(&self, activity: Activity, text: &[u8], now_us: i64) {
+        {
+            let mut statement = self.statement.lock();
+            statement.clear();
+            statement.extend_from_slice(&text[..text.len().min(KEEP_TEXT)]);
+        }
+        self.activity.store(activity as u8, Ordering::Relaxed);
+        self.stage.store(Stage::Executing as u8, Ordering::Relaxed);
+        self.since_us.store(now_us, Ordering::Relaxed);
+    }
+
+    /// The command is over.
+    pub fn end(&self, now_us: i64) {
+        self.activity.store(Activity::Sleep as u8, Ordering::Relaxed);
+        self.stage.store(Stage::None as u8, Ordering::Relaxed);
+        self.since_us.store(now_us, Ordering::Relaxed);
+        let mut statement = self.statement.lock();
+        statement.clear();
+        if statement.capacity() > KEEP_BUFFER {
+            *statement = Vec::new();
+        }
+    }
+
+    /// The running statement goes on to another stage.
+    pub fn stage(&self, stage: Stage) {
+        self.stage.store(stage as u8, Ordering::Relaxed);
+    }
+
+    /// Whether a statement runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.activity.load(Ordering::Relaxed) != Activity::Sleep as u8
+    }
+
+    /// Microseconds since the epoch when the present activity began.
+    #[must_use]
+    pub fn since_us(&self) -> i64 {
+        self.since_us.load(Ordering::Relaxed)
+    }
+
+    /// Ends the running statement.
+    pub fn kill_query(&self) {
+        self.kill.kill_query();
+        self.killed.notify_one();
+    }
+
+    /// Ends the connection.
+    pub fn kill_connection(&self) {
+        self.kill.kill_connection();
+        self.killed.notify_one();
+    }
+
+    /// As SHOW PROCESSLIST has it.
+    #[must_use]
+    pub fn line(&self, now_us: i64) -> ProcessLine {
+        let identity = self.identity.lock().clone();
+        let statement = self.statement.lock();
+        // A statement may be shown to other sessions: no password in it (ACCOUNT-1).
+        let info = (!statement.is_empty())
+            .then(|| String::from_utf8_lossy(&omnibus_parser::redact(&statement)).into_owned());
+        let killed = self.kill.connection_killed();
+        let stage = STAGES[usize::from(self.stage.load(Ordering::Relaxed)).min(STAGES.len() - 1)];
+        ProcessLine {
+            id: self.id,
+            identity,
+            command: if killed { "Killed" } else { Activity::name(self.activity.load(Ordering::Relaxed)) },
+            seconds: (now_us - self.since_us()).max(0) / 1_000_000,
+            state: stage,
+            info,
+        }
+    }
+}
+
+/// One line of SHOW PROCESSLIST.
+#[derive(Clone, Debug)]
+pub struct ProcessLine {
+    /// Connection id.
+    pub id: u32,
+    /// Who.
+    pub identity: Identity,
+    /// Command column.
+    pub command: &'static str,
+    /// Time column.
+    pub seconds: i64,
+    /// State column.
+    pub state: &'static str,
+    /// Info column.
+    pub info: Option<String>,
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub struct Processes {
+    map: Mutex<BTreeMap<u32, Arc<Process>>>,
+    next: AtomicU64,
+}
+
+impl Processes {
+    /// A new connection's entry. Ids wrap after 2^32 and skip those in use.
+    pub fn register(&self) -> Arc<Process> {
+        let mut map = self.map.lock();
+        loop {
+            let id = (self.next.fetch_add(1, Ordering::Relaxed) + 1) as u32;
+            if id != 0 && !map.contains_key(&id) {
+                let process = Arc::new(Process::new(id));
+                map.insert(id, process.clone());
+                return process;
+            }
+        }
+    }
+
+    /// The connection is gone.
+    pub fn remove(&self, id: u32) {
+        self.map.lock().remove(&id);
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, id: u64) -> Option<Arc<Process>> {
+        self.map.lock().get(&u32::try_from(id).ok()?).cloned()
+    }
+
+    /// All of them, by id.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        self.map.lock().values().cloned().collect()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.map.lock().len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

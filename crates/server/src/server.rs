@@ -1,0 +1,244 @@
+//! What all connections share, and the life of the server: accept, tick, stop.
+
+use crate::account::{Accounts, ClientHost};
+use crate::auth::{FastCache, RsaKey};
+use crate::errors;
+use crate::log_admin::LogAdmin;
+use crate::net::{Channel, Listeners, Stream};
+use crate::process::Processes;
+use crate::session::{RunnerFactory, serve_connection};
+use crate::status::ServerCounters;
+use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
+use omnibus_sql::SqlResult;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
+
+/// The server's shared state.
+pub struct Server {
+    /// Global variables.
+    pub globals: GlobalVars,
+    /// Connections.
+    pub processes: Processes,
+    /// Counters.
+    pub counters: ServerCounters,
+    /// Accounts.
+    pub accounts: Accounts,
+    /// Passwords that were checked in full.
+    pub fast_cache: FastCache,
+    /// The key for passwords over plain TCP.
+    pub rsa: RsaKey,
+    /// TLS, if there is a certificate.
+    pub tls: Option<Arc<TlsAcceptor>>,
+    /// The log's administration.
+    pub log: Arc<dyn LogAdmin>,
+    /// Sessions of the SQL layer.
+    pub runners: Box<dyn RunnerFactory>,
+    long_query_us: AtomicU64,
+    stopping: AtomicBool,
+    stop: Notify,
+    /// Signalled when a connection ends, for the wait at shutdown.
+    closed: Notify,
+}
+
+/// How long connections get to finish their statements at shutdown.
+const DRAIN: Duration = Duration::from_secs(10);
+
+impl Server {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(
+        globals: GlobalVars,
+        accounts: Accounts,
+        rsa: RsaKey,
+        tls: Option<Arc<TlsAcceptor>>,
+        log: Arc<dyn LogAdmin>,
+        runners: Box<dyn RunnerFactory>,
+    ) -> Server {
+        let server = Server {
+            globals,
+            processes: Processes::default(),
+            counters: ServerCounters::default(),
+            accounts,
+            fast_cache: FastCache::default(),
+            rsa,
+            tls,
+            log,
+            runners,
+            long_query_us: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+            stop: Notify::new(),
+            closed: Notify::new(),
+        };
+        server.counters.started_us.store(crate::clock::now_us(), Ordering::Relaxed);
+        server.cache_settings();
+        server
+    }
+
+    fn cache_settings(&self) {
+        let seconds = match self.globals.named("long_query_time") {
+            VarValue::Double(x) => x,
+            _ => 10.0,
+        };
+        self.long_query_us.store((seconds * 1e6) as u64, Ordering::Relaxed);
+    }
+
+    /// `long_query_time`, in microseconds.
+    #[must_use]
+    pub fn long_query_us(&self) -> u64 {
+        self.long_query_us.load(Ordering::Relaxed)
+    }
+
+    /// SET GLOBAL of a checked value: asks those who act upon it, then shows it.
+    pub fn set_global(&self, id: VarId, value: VarValue) -> SqlResult<()> {
+        let def = Registry::get().def(id);
+        self.log.set_variable(def.name, &value)?;
+        if def.name == "super_read_only" && value.as_bool() {
+            self.globals.set_named("read_only", VarValue::Bool(true));
+        }
+        if def.name == "read_only" && !value.as_bool() {
+            self.globals.set_named("super_read_only", VarValue::Bool(false));
+        }
+        self.globals.set(id, value);
+        self.cache_settings();
+        Ok(())
+    }
+
+    /// The plugin of the greeting and of new accounts.
+    #[must_use]
+    pub fn default_plugin(&self) -> String {
+        self.globals.named("default_authentication_plugin").as_str().to_owned()
+    }
+
+    /// Whether plain TCP is refused.
+    #[must_use]
+    pub fn requires_secure_transport(&self) -> bool {
+        self.globals.named("require_secure_transport").as_bool()
+    }
+
+    /// The default collation, as far as the greeting's one byte can say it.
+    #[must_use]
+    pub fn greeting_collation(&self) -> u8 {
+        let name = self.globals.named("collation_server");
+        let id = crate::charset::by_name(name.as_str()).map_or(255, |c| c.id);
+        u8::try_from(id).unwrap_or(45)
+    }
+
+    /// Begins the shutdown; returns at once.
+    pub fn stop(&self, why: &str) {
+        if !self.stopping.swap(true, Ordering::AcqRel) {
+            tracing::info!("shutting down: {why}");
+            self.stop.notify_one();
+        }
+    }
+
+    /// Whether a shutdown has begun.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Called by a connection that ends.
+    pub fn connection_closed(&self) {
+        self.closed.notify_one();
+    }
+
+    /// Accepts connections until `stop`, then lets them finish. Connections still there after the
+    /// grace time are left to the runtime's end.
+    pub async fn run(self: &Arc<Self>, listeners: Listeners) {
+        let mut tasks = Vec::new();
+        let Listeners { .. } = &listeners;
+        let listeners = Arc::new(listeners);
+        for at in 0..listeners.tcp.len() {
+            let (server, listeners) = (self.clone(), listeners.clone());
+            tasks.push(tokio::spawn(async move {
+                loop {
+                    match listeners.tcp[at].accept().await {
+                        Ok((stream, peer)) => {
+                            // A request and its reply are one small write each: never wait for more.
+                            let _ = stream.set_nodelay(true);
+                            let client = ClientHost::from_ip(peer.ip());
+                            server.accepted(Stream::Tcp(stream), client, peer.port());
+                        }
+                        Err(error) => pause_after(&error).await,
+                    }
+                }
+            }));
+        }
+        if listeners.unix.is_some() {
+            let (server, listeners) = (self.clone(), listeners.clone());
+            tasks.push(tokio::spawn(async move {
+                while let Some(unix) = &listeners.unix {
+                    match unix.accept().await {
+                        Ok((stream, _)) => server.accepted(Stream::Unix(stream), ClientHost::local(), 0),
+                        Err(error) => pause_after(&error).await,
+                    }
+                }
+            }));
+        }
+        let clock = tokio::spawn(self.clone().tick());
+        self.stop.notified().await;
+        clock.abort();
+        for task in &tasks {
+            task.abort();
+        }
+        for task in tasks {
+            let _ = task.await;
+        }
+        drop(listeners);
+        self.drain().await;
+    }
+
+    /// A new connection: into a task of its own, or away with error 1040.
+    fn accepted(self: &Arc<Self>, stream: Stream, client: ClientHost, port: u16) {
+        self.counters.connections.fetch_add(1, Ordering::Relaxed);
+        let now = self.counters.connect();
+        let max = self.globals.named("max_connections").as_u64();
+        if now > max + 1 {
+            self.counters.connected.fetch_sub(1, Ordering::Relaxed);
+            self.counters.refused_max.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                let mut channel = Channel::new(stream);
+                let goodbye = errors::too_many_connections();
+                let _ = tokio::time::timeout(Duration::from_secs(1), channel.refuse(&goodbye)).await;
+            });
+            return;
+        }
+        self.counters.threads_created.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(serve_connection(self.clone(), stream, client, port, now > max));
+    }
+
+    /// Once a second: connections that were silent for too long.
+    async fn tick(self: Arc<Self>) {
+        let mut every = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            every.tick().await;
+            let now = crate::clock::now_us();
+            for process in self.processes.all() {
+                process.check_idle(now);
+            }
+        }
+    }
+
+    async fn drain(&self) {
+        for process in self.processes.all() {
+            process.kill_connection();
+        }
+        let all_gone = async {
+            while !self.processes.is_empty() {
+                let _ = tokio::time::timeout(Duration::from_millis(100), self.closed.notified()).await;
+            }
+        };
+        if tokio::time::timeout(DRAIN, all_gone).await.is_err() {
+            tracing::warn!(connections = self.processes.len(), "connections did not end in time");
+        }
+    }
+}
+
+/// Running out of file handles must not make accepting a busy loop.
+async fn pause_after(error: &std::io::Error) {
+    tracing::warn!(%error, "accept failed");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}

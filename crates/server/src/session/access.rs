@@ -1,0 +1,106 @@
+//! Whether the session's account may do something.
+
+use crate::account::{Account, Accounts, Privileges};
+use crate::errors;
+use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
+use std::sync::Arc;
+
+/// An account and the name its client goes by in errors.
+#[derive(Clone, Debug)]
+pub struct SessionAccess {
+    account: Arc<Account>,
+    generation: u64,
+    user: Arc<str>,
+    host: Arc<str>,
+}
+
+impl SessionAccess {
+    /// For a session that logged in to `account`.
+    #[must_use]
+    pub fn new(account: Arc<Account>, user: &str, host: &str) -> SessionAccess {
+        SessionAccess { account, generation: u64::MAX, user: user.into(), host: host.into() }
+    }
+
+    /// The account.
+    #[must_use]
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// Follows GRANT, REVOKE and DROP USER. An account that is gone keeps its name and loses all else.
+    pub fn refresh(&mut self, accounts: &Accounts) {
+        let generation = accounts.generation();
+        if generation == self.generation {
+            return;
+        }
+        self.generation = generation;
+        let (user, host) = (&self.account.user, self.account.host.as_str());
+        self.account = match accounts.table().exact(user, host) {
+            Some(account) => account,
+            None => Arc::new(Account::new(user, host)),
+        };
+    }
+
+    /// Fails with 1227 unless the account has one of these globally.
+    pub fn require(&self, any_of: Privileges) -> SqlResult<()> {
+        if self.account.privileges.any(any_of) {
+            return Ok(());
+        }
+        let names: Vec<_> = any_of.names().collect();
+        Err(errors::specific_access_denied(names.join(" or ")))
+    }
+
+    /// Whether it has one of these globally.
+    #[must_use]
+    pub fn has(&self, any_of: Privileges) -> bool {
+        self.account.privileges.any(any_of)
+    }
+
+    /// Whether `read_only` does not hold it back.
+    #[must_use]
+    pub fn may_write_read_only(&self) -> bool {
+        self.has(Privileges::SUPER.with(Privileges::CONNECTION_ADMIN))
+    }
+
+    /// Error 1044 for a database.
+    #[must_use]
+    pub fn database_denied(&self, db: &str) -> SqlError {
+        SqlError::dbaccess_denied(&self.user, &self.host, db)
+    }
+}
+
+fn needed(privilege: Priv) -> Privileges {
+    match privilege {
+        Priv::Select => Privileges::SELECT,
+        Priv::Insert => Privileges::INSERT,
+        Priv::Update => Privileges::UPDATE,
+        Priv::Delete => Privileges::DELETE,
+        Priv::Create => Privileges::CREATE,
+        Priv::Drop => Privileges::DROP,
+        Priv::Alter => Privileges::ALTER,
+        Priv::Index => Privileges::INDEX,
+        Priv::LockTables => Privileges::LOCK_TABLES,
+        Priv::Any => Privileges::NONE,
+    }
+}
+
+impl AccessCheck for SessionAccess {
+    fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()> {
+        let needed = needed(privilege);
+        let virtual_schema =
+            db.eq_ignore_ascii_case("information_schema") || db.eq_ignore_ascii_case("performance_schema");
+        let allowed = match privilege {
+            Priv::Any => virtual_schema || self.account.sees_database(db),
+            Priv::Select if virtual_schema => true,
+            _ if virtual_schema => false,
+            _ => self.account.privileges.has(needed) || self.account.on_database(db).has(needed),
+        };
+        match (allowed, table) {
+            (true, _) => Ok(()),
+            (false, Some(table)) if !virtual_schema => {
+                Err(errors::command_denied(privilege.name(), &self.user, &self.host, table))
+            }
+            (false, _) => Err(self.database_denied(db)),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What each command does. A command that breaks off here gets an error packet; only a broken
+//! connection ends the session.
+
+use super::Session;
+use crate::account::Privileges;
+use crate::errors;
+use crate::net::NetError;
+use crate::process::Activity;
+use crate::status::Counter;
+use bytes::Bytes;
+use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
+use omnibus_wire::{Capability, Command};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+type Flow = ControlFlow<()>;
+const GO_ON: Result<Flow, NetError> = Ok(ControlFlow::Continue(()));
+
+fn activity(command: &Command<'_>) -> Activity {
+    match command {
+        Command::Query(_) => Activity::Query,
+        Command::StmtExecute(_) | Command::StmtFetch { .. } => Activity::Execute,
+        Command::StmtPrepare(_) => Activity::Prepare,
+        Command::StmtClose(_) => Activity::CloseStmt,
+        Command::StmtReset(_) => Activity::ResetStmt,
+        Command::InitDb(_) => Activity::InitDb,
+        Command::FieldList { .. } => Activity::FieldList,
+        Command::ProcessKill(_) => Activity::Kill,
+        Command::ChangeUser(_) => Activity::ChangeUser,
+        Command::ResetConnection => Activity::ResetConnection,
+        Command::Statistics => Activity::Statistics,
+        Command::BinlogDump(_) | Command::BinlogDumpGtid(_) => Activity::BinlogDump,
+        Command::RegisterSlave(_) => Activity::RegisterSlave,
+        Command::Quit => Activity::Quit,
+        _ => Activity::Other,
+    }
+}
+
+fn utf8(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Session {
+    /// Runs the command in the input buffer and collects its reply.
+    pub(super) async fn command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
+        let command = match Command::decode(self.channel.payload(range.clone())) {
+            Ok(command) => command,
+            Err(_) => {
+                self.channel.error(&errors::malformed_packet());
+                return GO_ON;
+            }
+        };
+        let now = crate::clock::now_us();
+        self.process.kill.reset();
+        let text = if let Command::Query(text) = command { text } else { &[] };
+        self.process.begin(activity(&command), text, now);
+        let flow = match command {
+            Command::Query(text) => {
+                let text = Bytes::copy_from_slice(text);
+                self.query(text).await;
+                GO_ON
+            }
+            Command::StmtExecute(_) => self.stmt_execute(range.start + 1..range.end).await,
+            Command::StmtPrepare(text) => {
+                let text = Bytes::copy_from_slice(text);
+                self.stmt_prepare(text).await;
+                GO_ON
+            }
+            _ => self.other_command(range).await,
+        };
+        let end = crate::clock::now_us();
+        if (end - now) as u64 >= self.server.long_query_us() {
+            self.process.counters.add(Counter::SlowQueries, 1);
+        }
+        self.process.end(end);
+        flow
+    }
+
+    async fn other_command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
+        let Ok(command) = Command::decode(self.channel.payload(range)) else { return GO_ON };
+        self.process.counters.add(Counter::Queries, 1);
+        match command {
+            Command::Quit => return Ok(ControlFlow::Break(())),
+            Command::Ping => self.ok(0, 0, ""),
+            Command::InitDb(name) => {
+                let name = utf8(name);
+                self.refresh();
+                let done = self.use_database(&name);
+                self.reply(done);
+            }
+            Command::StmtClose(id) => self.stmt_close(id),
+            Command::StmtReset(id) => self.stmt_reset(id),
+            Command::StmtSendLongData { id, param, data } => {
+                let data = data.to_vec();
+                self.stmt_long_data(id, param, &data);
+            }
+            Command::StmtFetch { id, rows } => self.stmt_fetch(id, rows),
+            Command::SetOption(option) => self.set_option(option),
+            Command::Statistics => self.statistics(),
+            Command::ProcessKill(id) => {
+                let done = self.kill(u64::from(id), false);
+                self.reply(done);
+            }
+            Command::ProcessInfo => {
+                let text = Bytes::from_static(b"SHOW FULL PROCESSLIST");
+                self.query(text).await;
+            }
+            Command::Refresh(_) => {
+                let done = self.access.require(Privileges::RELOAD);
+                self.reply(done);
+            }
+            Command::Shutdown => {
+                let done = self.access.require(Privileges::SHUTDOWN);
+                let allowed = done.is_ok();
+                self.reply(done);
+                if allowed {
+                    self.server.stop("COM_SHUTDOWN");
+                }
+            }
+            Command::Debug => {
+                let done = self.access.require(Privileges::SUPER);
+                self.reply(done);
+            }
+            Command::ResetConnection => self.reset_connection(),
+            Command::ChangeUser(payload) => {
+                let payload = payload.to_vec();
+                return self.change_user(&payload).await;
+            }
+            Command::FieldList { table, .. } => {
+                let name = utf8(table).replace('`', "``");
+                self.field_list(&name).await;
+            }
+            Command::BinlogDump(_) | Command::BinlogDumpGtid(_) | Command::RegisterSlave(_) => {
+                self.channel.error(&SqlError::not_supported_yet("sending the binary log to a replica"));
+            }
+            Command::Unknown(_) => self.channel.error(&errors::unknown_command()),
+            Command::Query(_) | Command::StmtExecute(_) | Command::StmtPrepare(_) => {}
+        }
+        GO_ON
+    }
+
+    /// OK or an error.
+    pub(crate) fn reply(&mut self, done: SqlResult<()>) {
+        match done {
+            Ok(()) => self.ok(0, 0, ""),
+            Err(error) => {
+                self.failed(error);
+            }
+        }
+    }
+
+    /// USE.
+    pub(crate) fn use_database(&mut self, name: &str) -> SqlResult<()> {
+        let virtual_schema = name.eq_ignore_ascii_case("information_schema");
+        if !virtual_schema {
+            self.access.check(name, None, Priv::Any)?;
+            if !self.server.runners.database_exists(name) {
+                return Err(SqlError::bad_db(name));
+            }
+        }
+        let name: Arc<str> = if virtual_schema { "information_schema".into() } else { name.into() };
+        self.runner.state_mut().database = Some(name.clone());
+        self.process.identity.lock().db = Some(name);
+        Ok(())
+    }
+
+    fn set_option(&mut self, option: u16) {
+        match option {
+            0 => self.multi_statements = true,
+            1 => self.multi_statements = false,
+            _ => {
+                self.channel.error(&errors::unknown_command());
+                return;
+            }
+        }
+        // The reply has always been an EOF packet.
+        let (caps, status) = (self.channel.caps, self.status());
+        if caps.has(Capability::DEPRECATE_EOF) {
+            self.end_of_rows(false);
+        } else {
+            self.channel.out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
+        }
+    }
+
+    fn statistics(&mut self) {
+        use omnibus_sql::{SessionHost, VariableScope};
+        let status = self.shared.status(VariableScope::Global);
+        let get = |name: &str| status.iter().find(|(n, _)| n == name).map_or("0", |(_, v)| v.as_str());
+        let uptime: u64 = get("Uptime").parse().unwrap_or(0);
+        let questions: u64 = get("Questions").parse().unwrap_or(0);
+        let text = format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 1  \
+             Open tables: 0  Queries per second avg: {:.3}",
+            get("Threads_connected"),
+            get("Slow_queries"),
+            questions as f64 / uptime.max(1) as f64
+        );
+        self.channel.out.packet(|out| out.extend_from_slice(text.as_bytes()));
+    }
+
+    fn reset_connection(&mut self) {
+        tokio::task::block_in_place(|| self.runner.reset());
+        self.forget_prepared();
+        *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
+        self.apply_settings();
+        self.ok(0, 0, "");
+    }
+
+    async fn change_user(&mut self, payload: &[u8]) -> Result<Flow, NetError> {
+        use crate::auth::{AuthFailure, Authenticator, authenticate, new_scramble};
+        let refused = |error| -> Result<Flow, SqlError> { Err(error) };
+        let attempt = async {
+            let Ok(login) = omnibus_wire::Login::decode_change_user(payload, self.channel.caps) else {
+                return refused(errors::malformed_packet());
+            };
+            let user = utf8(&login.user);
+            let table = self.server.accounts.table();
+            let plugin = self.server.default_plugin();
+            let authenticator = Authenticator {
+                table: &table,
+                cache: &self.server.fast_cache,
+                rsa: &self.server.rsa,
+                default_plugin: &plugin,
+            };
+            // The answer was made for the greeting's salt, which is gone: asking for a switch with a
+            // fresh one is what MySQL does too.
+            let scramble = new_scramble();
+            let answer = if login.auth.is_empty() { &[][..] } else { &login.auth };
+            let plugin = if answer.is_empty() { login.plugin.as_deref() } else { Some(&b"?"[..]) };
+            let done =
+                authenticate(&authenticator, &mut self.channel, scramble, &user, &self.client, plugin, answer).await;
+            let account = match done {
+                Ok(done) => done.account,
+                Err(AuthFailure::Refused(error)) => return refused(error),
+                Err(AuthFailure::Net(error)) => return Ok(ControlFlow::Break(drop(error))),
+            };
+            tokio::task::block_in_place(|| self.runner.reset());
+            self.forget_prepared();
+                self.become_account(account, user);
+            *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
+            self.shared.set_login_collation(login.collation);
+            self.apply_settings();
+            self.runner.state_mut().database = None;
+            self.process.identity.lock().db = None;
+            if let Some(db) = login.database {
+                self.use_database(&utf8(&db))?;
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        match attempt.await {
+            Ok(ControlFlow::Continue(())) => {
+                self.ok(0, 0, "");
+                GO_ON
+            }
+            Ok(ControlFlow::Break(())) => Err(NetError::Closed),
+            Err(error) => {
+                self.channel.refuse(&error).await;
+                Ok(ControlFlow::Break(()))
+            }
+        }
+    }
+
+    fn become_account(&mut self, account: Arc<crate::account::Account>, user: String) {
+        self.access = super::SessionAccess::new(account.clone(), &user, &self.client.name());
+        self.shared.set_sees_all(self.access.has(Privileges::PROCESS));
+        self.process.identity.lock().user = user.clone();
+        let state = self.runner.state_mut();
+        state.user = user.clone();
+        state.account = account.plain();
+        self.user = user;
+    }
+
+    /// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.
+    async fn field_list(&mut self, table: &str) {
+        let text = Bytes::from(format!("SELECT * FROM `{table}` LIMIT 0"));
+        let prepared = match self.parse(&text) {
+            Ok((parsed, _)) => self.runner.prepare(&parsed, &self.access),
+            Err(error) => Err(error),
+        };
+        match prepared {
+            Ok(info) => {
+                let collation = self.runner.state().settings.collation_results;
+                for column in &info.columns {
+                    super::sink::put_field(&mut self.channel.out, column, collation);
+                }
+                self.end_of_rows(false);
+            }
+            Err(error) => {
+                self.failed(error);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Runs one statement to its end: through lock waits, restarts, blocking mode, and the wait for its
+//! commit. The only await points of a statement are here.
+
+use super::runner::{Parsed, PreparedHandle, RunContext};
+use super::sink::{ReplySink, RowFormat};
+use super::{ResultSet, Session};
+use crate::process::Stage;
+use crate::status::Counter;
+use omnibus_locks::{LockWait, WaitOutcome};
+use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, RowSink, SqlError, SqlResult};
+use omnibus_value::Value;
+use omnibus_value::temporal::FixedOffset;
+use omnibus_wire::{OkPacket, Status};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Inline waits after which a statement is run where it may block.
+const MAX_RESTARTS: u32 = 3;
+
+/// How a statement was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replied {
+    /// OK or rows.
+    Good,
+    /// ERR: statements behind it in the same text are not run.
+    Bad,
+}
+
+/// What is run.
+pub(crate) enum Job<'a> {
+    /// A text statement.
+    Text(&'a Arc<Parsed>),
+    /// A prepared statement.
+    Prepared(&'a Arc<Parsed>, &'a mut PreparedHandle, &'a [Value]),
+}
+
+impl Session {
+    pub(crate) fn row_format(&self, binary: bool) -> RowFormat {
+        let settings = &self.runner.state().settings;
+        RowFormat {
+            caps: self.channel.caps,
+            binary,
+            zone: FixedOffset { seconds: settings.time_zone_offset },
+            collation: settings.collation_results,
+            status: self.status(),
+        }
+    }
+
+    /// One attempt.
+    fn attempt(&mut self, job: &mut Job<'_>, mode: Mode, sink_state: &mut (bool, u64)) -> ExecResult<Outcome> {
+        let binary = matches!(job, Job::Prepared(..));
+        let format = self.row_format(binary);
+        let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
+        let mut sink = ReplySink::new(&mut self.channel.out, format, stream);
+        let context = RunContext { mode, access: &self.access };
+        let result = match job {
+            Job::Text(parsed) => self.runner.execute(parsed, &context, &mut sink),
+            Job::Prepared(parsed, handle, params) => {
+                self.runner.execute_prepared(parsed, handle, params, &context, &mut sink)
+            }
+        };
+        *sink_state = (sink.overflow, sink.flushed);
+        self.channel.sent += sink_state.1;
+        result
+    }
+
+    /// Runs a job until it is done and durable (SESSION-1). Rows are in the output buffer; on an error
+    /// nothing of it is, unless some of it was sent already.
+    pub(crate) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
+        let mark = self.channel.out.mark();
+        let (mut mode, mut restarts) = (Mode::Inline, 0);
+        let mut sink_state = (false, 0);
+        loop {
+            let result = match mode {
+                Mode::Inline => self.attempt(&mut job, mode, &mut sink_state),
+                Mode::Blocking => {
+                    self.process.counters.add(Counter::Blocking, 1);
+                    // Replies to commands before this one leave first: this may take long.
+                    tokio::task::block_in_place(|| self.attempt(&mut job, mode, &mut sink_state))
+                }
+            };
+            let (overflow, flushed) = sink_state;
+            if result.is_err() && flushed == 0 {
+                self.channel.out.rollback(mark);
+            }
+            match result {
+                Ok(outcome) => return self.durable(outcome, flushed == 0, mark).await,
+                Err(Interrupt::Error(_)) if overflow && mode == Mode::Inline => mode = Mode::Blocking,
+                Err(Interrupt::Error(error)) => return Err(error),
+                Err(Interrupt::NeedBlocking) if mode == Mode::Inline => mode = Mode::Blocking,
+                Err(Interrupt::NeedBlocking) => return Err(SqlError::internal("a statement that cannot end")),
+                Err(Interrupt::LockWait(wait)) => {
+                    self.lock_wait(wait).await?;
+                    restarts += 1;
+                    self.process.counters.add(Counter::Restarts, 1);
+                    if restarts >= MAX_RESTARTS {
+                        mode = Mode::Blocking;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Awaits the commit, or what was read before it is durable.
+    async fn durable(
+        &mut self,
+        mut outcome: Outcome,
+        whole: bool,
+        mark: omnibus_wire::OutMark,
+    ) -> SqlResult<Outcome> {
+        let Some(ticket) = outcome.wait.take() else { return Ok(outcome) };
+        let result = match ticket.poll_now() {
+            Some(result) => result,
+            None => {
+                self.process.stage(Stage::CommitWait);
+                self.process.counters.add(Counter::CommitWaits, 1);
+                ticket.await
+            }
+        };
+        result.map_err(|error| {
+            tracing::error!(id = self.process.id, %error, "commit failed");
+            if whole {
+                self.channel.out.rollback(mark);
+            }
+            SqlError::error_during_commit(error)
+        })?;
+        Ok(outcome)
+    }
+
+    /// Awaits a lock, within the timeout, until killed.
+    async fn lock_wait(&mut self, mut wait: LockWait) -> SqlResult<()> {
+        self.process.stage(Stage::LockWait);
+        self.process.counters.add(Counter::LockWaits, 1);
+        let limit = Duration::from_millis(self.runner.state().settings.lock_wait_timeout_ms);
+        let left = limit.saturating_sub(wait.since().elapsed());
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut wait => break outcome,
+                () = self.process.killed.notified() => {
+                    if self.process.kill.check().is_err() {
+                        break match wait.cancel() {
+                            WaitOutcome::Granted => WaitOutcome::Granted,
+                            _ => WaitOutcome::Killed,
+                        };
+                    }
+                }
+                () = tokio::time::sleep(left) => break wait.cancel(),
+            }
+        };
+        self.process.stage(Stage::Executing);
+        match outcome {
+            WaitOutcome::Granted => self.process.kill.check(),
+            other => Err(self.runner.wait_failed(other)),
+        }
+    }
+
+    /// Adds the end of a successful statement to the reply.
+    pub(crate) fn reply_outcome(&mut self, outcome: &Outcome, more: bool) {
+        if outcome.result_set {
+            self.end_of_rows(more);
+        } else {
+            let status = if more { self.status().with(Status::MORE_RESULTS) } else { self.status() };
+            self.ok_packet(outcome.affected, outcome.last_insert_id, &outcome.info, status);
+        }
+    }
+
+    /// Adds an OK packet.
+    pub(crate) fn ok(&mut self, affected: u64, last_insert_id: u64, info: &str) {
+        let status = self.status();
+        self.ok_packet(affected, last_insert_id, info, status);
+    }
+
+    pub(crate) fn ok_packet(&mut self, affected: u64, last_insert_id: u64, info: &str, status: Status) {
+        let warnings = self.runner.state().diagnostics.count();
+        let packet = OkPacket { affected, last_insert_id, status, warnings, info: info.as_bytes(), changes: &[] };
+        let caps = self.channel.caps;
+        self.channel.out.packet(|out| packet.encode(out, caps, false));
+    }
+
+    /// Adds the packet that ends rows.
+    pub(crate) fn end_of_rows(&mut self, more: bool) {
+        let mut status = self.status();
+        if more {
+            status = status.with(Status::MORE_RESULTS);
+        }
+        let caps = self.channel.caps;
+        let warnings = self.runner.state().diagnostics.count();
+        if caps.has(omnibus_wire::Capability::DEPRECATE_EOF) {
+            let packet = OkPacket { status, warnings, ..OkPacket::default() };
+            self.channel.out.packet(|out| packet.encode(out, caps, true));
+        } else {
+            self.channel.out.packet(|out| omnibus_wire::reply::encode_eof(out, warnings, status));
+        }
+    }
+
+    /// Adds a result that the server itself made, with its end.
+    pub(crate) fn reply_rows(&mut self, rows: &ResultSet, more: bool) -> SqlResult<()> {
+        let format = self.row_format(false);
+        let mut sink = ReplySink::new(&mut self.channel.out, format, None);
+        rows.send(&mut sink as &mut dyn RowSink)?;
+        self.end_of_rows(more);
+        Ok(())
+    }
+}

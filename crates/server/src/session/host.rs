@@ -1,0 +1,189 @@
+//! What execution asks of the server while a statement runs: variables, status, the process list.
+//!
+//! Shared between the session's task and the SQL layer by `Arc`; its locks are never contended.
+
+use super::SessionAccess;
+use crate::account::Privileges;
+use crate::charset;
+use crate::errors;
+use crate::process::Process;
+use crate::server::Server;
+use crate::status::{StatusSources, render};
+use crate::sysvars::{
+    Change, ComputedContext, Registry, Scope, SessionVars, VarId, VarValue, computed, session_settings,
+};
+use bytes::Bytes;
+use omnibus_sql::{SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
+use omnibus_value::{ColumnType, Value};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A session's variables and what computed ones need.
+pub struct SessionShared {
+    server: Arc<Server>,
+    process: Arc<Process>,
+    /// The session's variables.
+    pub vars: Mutex<SessionVars>,
+    tls: Option<(String, String)>,
+    user: String,
+    sees_all: AtomicBool,
+    /// Conditions and errors of the last statement.
+    warnings: AtomicU64,
+    errors: AtomicU64,
+    last_insert_id: AtomicU64,
+    max_packet: AtomicU64,
+}
+
+impl SessionShared {
+    /// For a new session.
+    #[must_use]
+    pub fn new(
+        server: Arc<Server>,
+        process: Arc<Process>,
+        access: &SessionAccess,
+        tls: Option<(String, String)>,
+    ) -> SessionShared {
+        let vars = SessionVars::new(&server.globals);
+        let max_packet = vars.named("max_allowed_packet").as_u64();
+        SessionShared {
+            server,
+            process,
+            vars: Mutex::new(vars),
+            tls,
+            user: access.account().user.clone(),
+            sees_all: AtomicBool::new(access.has(Privileges::PROCESS)),
+            warnings: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            last_insert_id: AtomicU64::new(0),
+            max_packet: AtomicU64::new(max_packet),
+        }
+    }
+
+    /// SET NAMES as the login packet has it.
+    pub fn set_login_collation(&self, id: u16) {
+        let collation = charset::of_login(id);
+        self.set_names(collation);
+    }
+
+    /// The three variables of SET NAMES, and the connection's collation.
+    pub fn set_names(&self, collation: &charset::Collation) {
+        let mut vars = self.vars.lock();
+        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
+            vars.set_named(name, VarValue::Str(collation.charset.into()));
+        }
+        vars.set_named("collation_connection", VarValue::Str(collation.name.into()));
+    }
+
+    /// The settings that execution reads.
+    #[must_use]
+    pub fn settings(&self, found_rows: bool, may_write_read_only: bool) -> SessionSettings {
+        let vars = self.vars.lock();
+        self.max_packet.store(vars.named("max_allowed_packet").as_u64(), Ordering::Relaxed);
+        self.process.change_idle_limit(vars.named("wait_timeout").as_u64());
+        session_settings(&vars, &self.server.globals, found_rows, may_write_read_only)
+    }
+
+    /// Starts the idle clock: `interactive_timeout` rules for interactive clients.
+    pub fn start_idle_clock(&self, interactive: bool) {
+        let mut vars = self.vars.lock();
+        if interactive {
+            let limit = vars.named("interactive_timeout").clone();
+            vars.set_named("wait_timeout", limit);
+        }
+        self.process.start_idle_clock(vars.named("wait_timeout").as_u64());
+    }
+
+    /// `max_allowed_packet`, in bytes.
+    #[must_use]
+    pub fn max_allowed_packet(&self) -> usize {
+        self.max_packet.load(Ordering::Relaxed) as usize
+    }
+
+    /// Notes the outcome of a statement, for computed variables.
+    pub fn statement_ended(&self, warnings: u64, errors: u64, last_insert_id: u64) {
+        self.warnings.store(warnings, Ordering::Relaxed);
+        self.errors.store(errors, Ordering::Relaxed);
+        self.last_insert_id.store(last_insert_id, Ordering::Relaxed);
+    }
+
+    /// The account's privileges changed.
+    pub fn set_sees_all(&self, sees_all: bool) {
+        self.sees_all.store(sees_all, Ordering::Relaxed);
+    }
+
+    fn read(&self, id: VarId, global: bool) -> VarValue {
+        let def = Registry::get().def(id);
+        if def.change == Change::Computed {
+            let context = ComputedContext {
+                log: self.server.log.as_ref(),
+                warnings: self.warnings.load(Ordering::Relaxed),
+                errors: self.errors.load(Ordering::Relaxed),
+            };
+            return computed(def, &context);
+        }
+        if global || def.scope == Scope::Global {
+            return self.server.globals.get(id);
+        }
+        match def.name {
+            "timestamp" if self.vars.lock().get(id).as_u64() == 0 => {
+                VarValue::Double(crate::clock::now_us() as f64 / 1e6)
+            }
+            "last_insert_id" => VarValue::UInt(self.last_insert_id.load(Ordering::Relaxed)),
+            "pseudo_thread_id" => VarValue::UInt(u64::from(self.process.id)),
+            _ => self.vars.lock().get(id).clone(),
+        }
+    }
+}
+
+impl SessionHost for SessionShared {
+    fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
+        let registry = Registry::get();
+        let id = registry.find(name).ok_or_else(|| SqlError::unknown_system_variable(name))?;
+        match (scope, registry.def(id).scope) {
+            (VariableScope::Global, Scope::Session) => Err(errors::incorrect_scope(name, "SESSION")),
+            (VariableScope::Session, Scope::Global) => Err(errors::incorrect_scope(name, "GLOBAL")),
+            _ => Ok(self.read(id, scope == VariableScope::Global).to_sql()),
+        }
+    }
+
+    fn variables(&self, scope: VariableScope) -> Vec<(String, String)> {
+        let global = scope == VariableScope::Global;
+        let shown = Registry::get().iter().filter(|(_, def)| !(global && def.scope == Scope::Session));
+        shown.map(|(id, def)| (def.name.to_owned(), self.read(id, global).text())).collect()
+    }
+
+    fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
+        let processes = self.server.processes.all();
+        render(&StatusSources {
+            server: &self.server.counters,
+            sessions: processes.iter().map(|p| &p.counters).collect(),
+            own: (scope != VariableScope::Global).then_some(&self.process.counters),
+            running: processes.iter().filter(|p| p.is_running()).count(),
+            log: self.server.log.as_ref(),
+            tls: self.tls.clone(),
+        })
+    }
+
+    fn processlist(&self) -> Vec<[Value; 8]> {
+        let now = crate::clock::now_us();
+        let all = self.sees_all.load(Ordering::Relaxed);
+        let text = |s: &str| Value::Bytes(Bytes::copy_from_slice(s.as_bytes()));
+        let lines = self.server.processes.all().into_iter().map(|p| p.line(now));
+        let visible = lines.filter(|line| all || line.identity.user == self.user);
+        visible
+            .map(|line| {
+                [
+                    Value::UInt(u64::from(line.id)),
+                    text(&line.identity.user),
+                    text(&line.identity.host),
+                    line.identity.db.as_deref().map_or(Value::Null, text),
+                    text(line.command),
+                    Value::Int(line.seconds),
+                    text(line.state),
+                    line.info.as_deref().map_or(Value::Null, text),
+                ]
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! From accept to the account: greeting, SSLRequest, login packet, authentication.
+
+use crate::account::{Account, ClientHost, Privileges};
+use crate::auth::{AuthFailure, Authenticator, MAX_LOGIN_PACKET, authenticate, new_scramble};
+use crate::errors;
+use crate::net::{Channel, NetError};
+use crate::process::Process;
+use crate::server::Server;
+use omnibus_sql::SqlError;
+use omnibus_wire::{Capability, Greeting, Login, LoginPacket, Status};
+use std::sync::Arc;
+
+/// Who logged in, and with what wishes.
+pub struct LoggedIn {
+    /// The account.
+    pub account: Arc<Account>,
+    /// Name the client gave.
+    pub user: String,
+    /// Default database asked for.
+    pub database: Option<String>,
+    /// Collation of the connection.
+    pub collation: u16,
+}
+
+/// What the server offers.
+pub const SERVER_CAPABILITIES: Capability = Capability::LONG_PASSWORD
+    .with(Capability::FOUND_ROWS)
+    .with(Capability::LONG_FLAG)
+    .with(Capability::CONNECT_WITH_DB)
+    .with(Capability::IGNORE_SPACE)
+    .with(Capability::PROTOCOL_41)
+    .with(Capability::INTERACTIVE)
+    .with(Capability::TRANSACTIONS)
+    .with(Capability::SECURE_CONNECTION)
+    .with(Capability::MULTI_STATEMENTS)
+    .with(Capability::MULTI_RESULTS)
+    .with(Capability::PS_MULTI_RESULTS)
+    .with(Capability::PLUGIN_AUTH)
+    .with(Capability::CONNECT_ATTRS)
+    .with(Capability::PLUGIN_AUTH_LENENC)
+    .with(Capability::SESSION_TRACK)
+    .with(Capability::DEPRECATE_EOF);
+
+/// Runs the login. On failure the client has been told what it may know, and the caller only closes.
+pub async fn login(
+    server: &Arc<Server>,
+    channel: &mut Channel,
+    process: &Arc<Process>,
+    client: &ClientHost,
+    port: u16,
+    over_limit: bool,
+) -> Result<LoggedIn, ()> {
+    let host = match port {
+        0 => client.name(),
+        port => format!("{}:{port}", client.name()),
+    };
+    process.identity.lock().host = host;
+    match attempt(server, channel, client, process.id, over_limit).await {
+        Ok(logged_in) => {
+            process.identity.lock().user = logged_in.user.clone();
+            Ok(logged_in)
+        }
+        Err(AuthFailure::Refused(error)) => {
+            tracing::info!(id = process.id, host = client.name(), code = error.code, "connection refused: {}", error.message);
+            channel.refuse(&error).await;
+            Err(())
+        }
+        Err(AuthFailure::Net(error)) => {
+            tracing::debug!(id = process.id, %error, "login broken off");
+            if let NetError::Frame(frame) = error {
+                let answer = match frame {
+                    omnibus_wire::FrameError::TooBig => errors::packet_too_large(),
+                    _ => errors::packets_out_of_order(),
+                };
+                channel.refuse(&answer).await;
+            }
+            Err(())
+        }
+    }
+}
+
+fn refused(error: SqlError) -> AuthFailure {
+    AuthFailure::Refused(error)
+}
+
+async fn attempt(
+    server: &Arc<Server>,
+    channel: &mut Channel,
+    client: &ClientHost,
+    id: u32,
+    over_limit: bool,
+) -> Result<LoggedIn, AuthFailure> {
+    let table = server.accounts.table();
+    if !table.knows_host(client) {
+        return Err(refused(errors::host_not_allowed(client.name())));
+    }
+    let plugin = server.default_plugin();
+    let scramble = new_scramble();
+    let offered = if server.tls.is_some() { SERVER_CAPABILITIES.with(Capability::SSL) } else { SERVER_CAPABILITIES };
+    let greeting = Greeting {
+        version: server.globals.named("version").as_str().into(),
+        connection_id: id,
+        scramble,
+        capabilities: offered,
+        collation: server.greeting_collation(),
+        status: Status::AUTOCOMMIT,
+        plugin: plugin.as_bytes().to_vec(),
+    };
+    channel.out.packet(|out| greeting.encode(out));
+    channel.flush().await?;
+    let login = read_login(server, channel).await?;
+    channel.caps = login.capabilities.and(offered);
+    if server.requires_secure_transport() && !channel.stream.is_private() {
+        return Err(refused(errors::secure_transport_required()));
+    }
+    let user = String::from_utf8_lossy(&login.user).into_owned();
+    let authenticator =
+        Authenticator { table: &table, cache: &server.fast_cache, rsa: &server.rsa, default_plugin: &plugin };
+    let done =
+        authenticate(&authenticator, channel, scramble, &user, client, login.plugin.as_deref(), &login.auth).await?;
+    let admin = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
+    if over_limit && !done.account.privileges.any(admin) {
+        server.counters.refused_max.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        return Err(refused(errors::too_many_connections()));
+    }
+    let database = login.database.map(|d| String::from_utf8_lossy(&d).into_owned());
+    Ok(LoggedIn { account: done.account, user, database, collation: login.collation })
+}
+
+/// The login packet, inside TLS if the client asked for that first.
+async fn read_login(server: &Arc<Server>, channel: &mut Channel) -> Result<Login, AuthFailure> {
+    let mut secured = false;
+    loop {
+        let range = channel.read(MAX_LOGIN_PACKET).await?;
+        match LoginPacket::decode(channel.payload(range)) {
+            Ok(LoginPacket::Login(login)) => return Ok(*login),
+            Ok(LoginPacket::Ssl(_)) if !secured => {
+                let acceptor = server.tls.as_ref().ok_or_else(|| refused(errors::handshake()))?;
+                let early = channel.take_early();
+                channel.stream.upgrade(acceptor, early).await.map_err(NetError::Io)?;
+                secured = true;
+            }
+            Ok(LoginPacket::Ssl(_)) | Err(_) => return Err(refused(errors::handshake())),
+        }
+    }
+}

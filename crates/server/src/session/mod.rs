@@ -1,0 +1,296 @@
+//! One connection from its greeting to its end: a task that reads a command, runs it, replies.
+//!
+//! - `login`: greeting, TLS, authentication. - `command`: what each COM_ does. - `query`: text
+//!   statements. - `prepared`: COM_STMT_. - `drive`: runs a statement through its waits. - `sink`: rows
+//!   to packets. - `host` and `access`: what the SQL layer asks back. - `runner`: what a session asks of
+//!   the SQL layer.
+//!
+//! - SESSION-1 A reply leaves only when what it tells of is durable (COMMIT-2): the commit ticket is
+//!   awaited before the flush.
+//! - SESSION-2 A session that ends, however it ends, rolls back and gives its locks back.
+
+mod access;
+mod command;
+mod drive;
+mod host;
+mod login;
+mod prepared;
+mod query;
+mod runner;
+mod sink;
+
+pub use access::SessionAccess;
+pub use drive::Replied;
+pub use host::SessionShared;
+pub use runner::{Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState};
+pub use sink::{ReplySink, ResultSet, integer_column, text_column};
+
+use crate::account::{Account, ClientHost};
+use crate::net::{Channel, NetError, Stream};
+use crate::process::Process;
+use crate::server::Server;
+use crate::status::Counter;
+use omnibus_wire::{Capability, Status};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One logged-in connection.
+pub struct Session {
+    pub(crate) server: Arc<Server>,
+    pub(crate) channel: Channel,
+    pub(crate) process: Arc<Process>,
+    pub(crate) client: ClientHost,
+    /// Name the client gave at login.
+    pub(crate) user: String,
+    pub(crate) access: SessionAccess,
+    pub(crate) shared: Arc<SessionShared>,
+    pub(crate) runner: Box<dyn Runner>,
+    prepared: HashMap<u32, prepared::Statement>,
+    next_prepared: u32,
+    /// Several statements in one COM_QUERY are allowed.
+    multi_statements: bool,
+    /// `GlobalVars::generation` that the settings were made from.
+    generation: u64,
+    /// SET INSERT_ID holds for the next statement only.
+    pub(crate) pending_insert_id: Option<u64>,
+}
+
+/// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
+/// may take the one extra place.
+pub async fn serve_connection(server: Arc<Server>, stream: Stream, client: ClientHost, port: u16, over_limit: bool) {
+    let process = server.processes.register();
+    let _cleanup = Cleanup { server: server.clone(), process: process.clone() };
+    let mut channel = Channel::new(stream);
+    let limit = std::time::Duration::from_secs(server.globals.named("connect_timeout").as_u64());
+    let login = login::login(&server, &mut channel, &process, &client, port, over_limit);
+    let logged_in = match tokio::time::timeout(limit, login).await {
+        Ok(Ok(logged_in)) => logged_in,
+        Ok(Err(())) | Err(_) => {
+            server.counters.aborted_connects.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+    };
+    let mut session = match Session::open(server.clone(), channel, process, client, logged_in) {
+        Ok(session) => Box::new(session),
+        Err(mut refused) => {
+            refused.0.refuse(&refused.1).await;
+            return;
+        }
+    };
+    let how = session.run().await;
+    session.close();
+    if how == Ended::Aborted {
+        server.counters.aborted_clients.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes the connection off the books however its task ends (SESSION-2).
+struct Cleanup {
+    server: Arc<Server>,
+    process: Arc<Process>,
+}
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        self.server.counters.retire(&self.process.counters);
+        self.server.processes.remove(self.process.id);
+        self.server.counters.connected.fetch_sub(1, Ordering::Relaxed);
+        self.server.connection_closed();
+    }
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// COM_QUIT, KILL or shutdown.
+    Properly,
+    /// The peer vanished, timed out or broke the protocol.
+    Aborted,
+}
+
+impl Session {
+    fn open(
+        server: Arc<Server>,
+        channel: Channel,
+        process: Arc<Process>,
+        client: ClientHost,
+        login: login::LoggedIn,
+    ) -> Result<Session, Box<(Channel, omnibus_sql::SqlError)>> {
+        let access = SessionAccess::new(login.account.clone(), &login.user, &client.name());
+        let shared = Arc::new(SessionShared::new(server.clone(), process.clone(), &access, channel.stream.tls_names()));
+        shared.set_login_collation(login.collation);
+        let found_rows = channel.caps.has(Capability::FOUND_ROWS);
+        let identity = RunnerIdentity {
+            connection_id: process.id,
+            user: login.user.clone(),
+            host_name: client.name(),
+            account: login.account.plain(),
+            settings: shared.settings(found_rows, access.may_write_read_only()),
+            host: shared.clone(),
+            kill: process.kill.clone(),
+        };
+        let runner = match server.runners.open(identity) {
+            Ok(runner) => runner,
+            Err(error) => return Err(Box::new((channel, error))),
+        };
+        let multi_statements = channel.caps.has(Capability::MULTI_STATEMENTS);
+        let generation = server.globals.generation();
+        let mut session = Session {
+            server,
+            channel,
+            process,
+            client,
+            user: login.user,
+            access,
+            shared,
+            runner,
+            prepared: HashMap::new(),
+            next_prepared: 1,
+            multi_statements,
+            generation,
+            pending_insert_id: None,
+        };
+        if let Some(db) = login.database {
+            if let Err(error) = session.use_database(&db) {
+                return Err(Box::new((session.channel, error)));
+            }
+        }
+        session.ok(0, 0, "");
+        Ok(session)
+    }
+
+    async fn run(&mut self) -> Ended {
+        if self.channel.flush().await.is_err() {
+            return Ended::Aborted;
+        }
+        self.process.end(crate::clock::now_us());
+        loop {
+            if !self.channel.has_pending() {
+                self.channel.shrink();
+            }
+            let range = match self.next_command().await {
+                Ok(Some(range)) => range,
+                Ok(None) => return self.killed().await,
+                Err(error) => return self.broken(&error).await,
+            };
+            match self.command(range).await {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ended::Properly,
+                Err(error) => return self.broken(&error).await,
+            }
+            if let Err(error) = self.channel.flush().await {
+                return self.broken(&error).await;
+            }
+            self.count();
+        }
+    }
+
+    /// The next command, or nothing if the connection was killed while idle.
+    async fn next_command(&mut self) -> Result<Option<std::ops::Range<usize>>, NetError> {
+        let max = self.shared.max_allowed_packet();
+        loop {
+            if self.process.kill.connection_killed() {
+                return Ok(None);
+            }
+            tokio::select! {
+                biased;
+                read = self.channel.read_command(max) => return read.map(Some),
+                () = self.process.killed.notified() => {}
+            }
+        }
+    }
+
+    /// Tells the client why it is let go, where the protocol lets it read that.
+    async fn killed(&mut self) -> Ended {
+        if self.process.idle_ended() {
+            self.channel.refuse(&crate::errors::inactivity_timeout()).await;
+            return Ended::Aborted;
+        }
+        let error = if self.server.is_stopping() {
+            crate::errors::server_shutdown()
+        } else {
+            omnibus_sql::SqlError { code: 1927, state: *b"70100", message: "Connection was killed".into() }
+        };
+        self.channel.refuse(&error).await;
+        Ended::Properly
+    }
+
+    async fn broken(&mut self, error: &NetError) -> Ended {
+        match error {
+            NetError::Frame(omnibus_wire::FrameError::TooBig) => {
+                self.channel.refuse(&crate::errors::packet_too_large()).await;
+            }
+            NetError::Frame(_) => self.channel.refuse(&crate::errors::packets_out_of_order()).await,
+            NetError::Closed | NetError::Io(_) => {}
+        }
+        tracing::debug!(id = self.process.id, %error, "connection ended");
+        Ended::Aborted
+    }
+
+    fn count(&self) {
+        let counters = &self.process.counters;
+        counters.set(Counter::BytesReceived, self.channel.received);
+        counters.set(Counter::BytesSent, self.channel.sent);
+    }
+
+    /// SESSION-2.
+    fn close(&mut self) {
+        let statements = self.prepared.len() as u64;
+        self.server.counters.prepared.fetch_sub(statements, Ordering::Relaxed);
+        self.prepared.clear();
+        tokio::task::block_in_place(|| self.runner.reset());
+    }
+
+    /// The status flags of a reply.
+    pub(crate) fn status(&self) -> Status {
+        let trx = self.runner.trx();
+        let settings = &self.runner.state().settings;
+        let mut status = Status::default();
+        if trx.open {
+            status = status.with(Status::IN_TRANS);
+            if trx.read_only {
+                status = status.with(Status::IN_TRANS_READONLY);
+            }
+        }
+        if settings.autocommit {
+            status = status.with(Status::AUTOCOMMIT);
+        }
+        if settings.sql_mode & omnibus_sql::api::sql_mode::NO_BACKSLASH_ESCAPES != 0 {
+            status = status.with(Status::NO_BACKSLASH_ESCAPES);
+        }
+        status
+    }
+
+    /// The account, as it is in the present table; a dropped one keeps nothing.
+    pub(crate) fn account(&self) -> &Arc<Account> {
+        self.access.account()
+    }
+
+    /// Follows changes of global variables and accounts made by other sessions.
+    pub(crate) fn refresh(&mut self) {
+        let generation = self.server.globals.generation();
+        if generation != self.generation {
+            self.generation = generation;
+            self.apply_settings();
+        }
+        self.access.refresh(&self.server.accounts);
+    }
+
+    /// Rebuilds the settings that execution reads, after a SET.
+    pub(crate) fn apply_settings(&mut self) {
+        let found_rows = self.channel.caps.has(Capability::FOUND_ROWS);
+        let settings = self.shared.settings(found_rows, self.access.may_write_read_only());
+        let state = self.runner.state_mut();
+        state.settings = settings;
+        state.settings.insert_id = self.pending_insert_id;
+    }
+
+    /// After a statement: SET INSERT_ID is used up.
+    fn end_of_insert_id(&mut self) {
+        if self.pending_insert_id.take().is_some() {
+            self.runner.state_mut().settings.insert_id = None;
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! COM_STMT_: prepared statements of the binary protocol.
+//!
+//! A cursor is answered with the whole result at once, as the protocol allows; COM_STMT_FETCH is then
+//! never needed.
+
+use super::drive::Job;
+use super::runner::{Parsed, PreparedHandle};
+use super::sink::{column, put_column};
+use super::{Replied, Session};
+use crate::errors;
+use crate::net::NetError;
+use crate::status::Counter;
+use bytes::Bytes;
+use omnibus_sql::{SqlError, SqlResult};
+use omnibus_value::Value;
+use omnibus_wire::Capability;
+use omnibus_wire::stmt::{Execute, ParamType, PrepareOk};
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One prepared statement.
+pub struct Statement {
+    parsed: Arc<Parsed>,
+    handle: PreparedHandle,
+    params: usize,
+    types: Vec<ParamType>,
+    long_data: HashMap<u16, Vec<u8>>,
+    /// Long data went wrong: the next execution reports it, since the command has no reply.
+    long_data_error: Option<SqlError>,
+}
+
+impl Session {
+    pub(super) async fn stmt_prepare(&mut self, text: Bytes) {
+        self.process.counters.add(Counter::StmtPrepare, 1);
+        self.process.counters.add(Counter::Queries, 1);
+        self.refresh();
+        if let Err(error) = self.try_prepare(&text) {
+            self.failed(error);
+        }
+    }
+
+    fn try_prepare(&mut self, text: &Bytes) -> SqlResult<()> {
+        let max = self.server.globals.named("max_prepared_stmt_count").as_u64();
+        if self.server.counters.prepared.load(Ordering::Relaxed) >= max {
+            return Err(errors::max_prepared_stmts(max));
+        }
+        let (parsed, next) = self.parse(text)?;
+        if next.is_some() {
+            return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
+        }
+        let info = self.runner.prepare(&parsed, &self.access)?;
+        let params = parsed.statement.params as usize;
+        let id = self.free_id();
+        self.reply_prepare(id, params, &info.columns);
+        let statement = Statement {
+            parsed,
+            handle: info.handle,
+            params,
+            types: Vec::new(),
+            long_data: HashMap::new(),
+            long_data_error: None,
+        };
+        self.prepared.insert(id, statement);
+        self.server.counters.prepared.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn free_id(&mut self) -> u32 {
+        loop {
+            let id = self.next_prepared;
+            self.next_prepared = self.next_prepared.wrapping_add(1).max(1);
+            if !self.prepared.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    fn reply_prepare(&mut self, id: u32, params: usize, columns: &[omnibus_sql::ResultColumn]) {
+        let warnings = self.runner.state().diagnostics.count();
+        let head = PrepareOk { id, columns: columns.len() as u16, params: params as u16, warnings };
+        let collation = self.runner.state().settings.collation_results;
+        let (caps, status) = (self.channel.caps, self.status());
+        let out = &mut self.channel.out;
+        out.packet(|out| head.encode(out));
+        let marker = column("?", crate::sysvars::text_type(0));
+        let eof = !caps.has(Capability::DEPRECATE_EOF);
+        let mut section = |list: &mut dyn Iterator<Item = &omnibus_sql::ResultColumn>| {
+            let mut any = false;
+            for column in list {
+                any = true;
+                put_column(out, column, collation);
+            }
+            if any && eof {
+                out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
+            }
+        };
+        section(&mut std::iter::repeat_n(&marker, params));
+        section(&mut columns.iter());
+    }
+
+    pub(super) async fn stmt_execute(&mut self, range: Range<usize>) -> Result<ControlFlow<()>, NetError> {
+        self.process.counters.add(Counter::StmtExecute, 1);
+        self.process.counters.add(Counter::Questions, 1);
+        self.process.counters.add(Counter::Queries, 1);
+        let (id, decoded) = self.decode_execute(range);
+        match decoded {
+            Ok(params) => {
+                self.execute_statement(id, &params).await;
+            }
+            Err(error) => {
+                self.failed(error);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The statement's id and its parameters.
+    fn decode_execute(&mut self, range: Range<usize>) -> (u32, SqlResult<Vec<Value>>) {
+        let malformed = |_| errors::malformed_packet();
+        let execute = match Execute::decode(self.channel.payload(range)) {
+            Ok(execute) => execute,
+            Err(error) => return (0, Err(malformed(error))),
+        };
+        let id = execute.id;
+        let Some(statement) = self.prepared.get_mut(&id) else {
+            return (id, Err(errors::unknown_stmt_handler(id, "mysqld_stmt_execute")));
+        };
+        if let Some(error) = statement.long_data_error.take() {
+            return (id, Err(error));
+        }
+        let (types, long) = (&mut statement.types, &mut statement.long_data);
+        let given = execute.params(statement.params, types, |i| long.contains_key(&(i as u16)));
+        let values = given.map_err(malformed).and_then(|given| {
+            let values = given.iter().enumerate().map(|(i, param)| {
+                param.to_value(|| long.remove(&(i as u16)).unwrap_or_default().into()).map_err(malformed)
+            });
+            values.collect()
+        });
+        (id, values)
+    }
+
+    async fn execute_statement(&mut self, id: u32, params: &[Value]) -> Replied {
+        self.refresh();
+        // Taken out while it runs, since running needs the whole session.
+        let Some(mut statement) = self.prepared.remove(&id) else { return Replied::Bad };
+        let parsed = statement.parsed.clone();
+        self.process.begin(crate::process::Activity::Execute, &parsed.text, self.process.since_us());
+        self.process.counters.statement(parsed.kind);
+        let result = match self.administration(&parsed, false).await {
+            Some(Ok(())) => Ok(None),
+            Some(Err(error)) => Err(error),
+            None => self.drive(Job::Prepared(&parsed, &mut statement.handle, params)).await.map(Some),
+        };
+        self.prepared.insert(id, statement);
+        self.follow_statement(&parsed);
+        match result {
+            Ok(outcome) => {
+                if let Some(outcome) = outcome {
+                    self.reply_outcome(&outcome, false);
+                }
+                Replied::Good
+            }
+            Err(error) => self.failed_in_sql(error),
+        }
+    }
+
+    pub(super) fn stmt_close(&mut self, id: u32) {
+        self.process.counters.add(Counter::StmtClose, 1);
+        if self.prepared.remove(&id).is_some() {
+            self.server.counters.prepared.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn stmt_reset(&mut self, id: u32) {
+        self.process.counters.add(Counter::StmtReset, 1);
+        match self.prepared.get_mut(&id) {
+            Some(statement) => {
+                statement.long_data.clear();
+                statement.long_data_error = None;
+                self.ok(0, 0, "");
+            }
+            None => {
+                self.failed(errors::unknown_stmt_handler(id, "mysqld_stmt_reset"));
+            }
+        }
+    }
+
+    pub(super) fn stmt_long_data(&mut self, id: u32, param: u16, data: &[u8]) {
+        self.process.counters.add(Counter::StmtSendLongData, 1);
+        let max = self.shared.max_allowed_packet();
+        let Some(statement) = self.prepared.get_mut(&id) else { return };
+        if usize::from(param) >= statement.params {
+            statement.long_data_error = Some(SqlError::wrong_arguments("mysqld_stmt_send_long_data"));
+            return;
+        }
+        let value = statement.long_data.entry(param).or_default();
+        if value.len() + data.len() > max {
+            statement.long_data_error = Some(errors::packet_too_large());
+            return;
+        }
+        value.extend_from_slice(data);
+    }
+
+    pub(super) fn stmt_fetch(&mut self, id: u32, _rows: u32) {
+        self.process.counters.add(Counter::StmtFetch, 1);
+        self.failed(errors::unknown_stmt_handler(id, "mysqld_stmt_fetch"));
+    }
+
+    /// Forgets every prepared statement.
+    pub(super) fn forget_prepared(&mut self) {
+        self.server.counters.prepared.fetch_sub(self.prepared.len() as u64, Ordering::Relaxed);
+        self.prepared.clear();
+    }
+}

@@ -1,0 +1,113 @@
+//! COM_QUERY: splits a text into statements, one after the other, and runs each.
+
+use super::drive::{Job, Replied};
+use super::runner::Parsed;
+use super::Session;
+use crate::status::{Counter, com_index};
+use bytes::Bytes;
+use omnibus_parser::ParseError;
+use omnibus_sql::{Level, SqlError, SqlResult};
+use std::sync::Arc;
+
+/// A parse error as the client sees it.
+pub(crate) fn parse_error(error: &ParseError) -> SqlError {
+    let mut state = *b"HY000";
+    if let Ok(s) = <[u8; 5]>::try_from(error.state().as_bytes()) {
+        state = s;
+    }
+    SqlError { code: error.code(), state, message: error.to_string() }
+}
+
+impl Session {
+    /// The first statement of a text, and where the next one starts.
+    pub(crate) fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
+        let (statement, next) = self.runner.parse(text)?;
+        let kind = com_index(statement.node.kind());
+        let text = text.slice_ref(statement.span.of(text));
+        Ok((Arc::new(Parsed { text, statement, kind }), next))
+    }
+
+    /// Runs a text and adds all its replies.
+    pub(crate) async fn query(&mut self, mut text: Bytes) {
+        loop {
+            let (parsed, next) = match self.parse(&text) {
+                Ok(found) => found,
+                Err(error) => {
+                    self.failed(error);
+                    return;
+                }
+            };
+            if let Some(at) = next
+                && !self.multi_statements
+            {
+                let near = String::from_utf8_lossy(&text[at.min(text.len())..]).chars().take(80).collect::<String>();
+                let line = text[..at.min(text.len())].iter().filter(|c| **c == b'\n').count() as u32 + 1;
+                self.failed(parse_error(&ParseError::Syntax { near, line }));
+                return;
+            }
+            self.process.counters.add(Counter::Questions, 1);
+            self.process.counters.add(Counter::Queries, 1);
+            if self.statement(&parsed, next.is_some()).await == Replied::Bad {
+                return;
+            }
+            match next {
+                Some(at) if at < text.len() && !self.process.kill.connection_killed() => text = text.slice(at..),
+                _ => return,
+            }
+        }
+    }
+
+    /// Runs one statement and adds its reply.
+    pub(crate) async fn statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
+        self.process.counters.statement(parsed.kind);
+        self.refresh();
+        if let Some(handled) = self.administration(parsed, more).await {
+            return match handled {
+                Ok(()) => Replied::Good,
+                Err(error) => self.failed(error),
+            };
+        }
+        let result = self.drive(Job::Text(parsed)).await;
+        self.follow_statement(parsed);
+        match result {
+            Ok(outcome) => {
+                self.reply_outcome(&outcome, more);
+                Replied::Good
+            }
+            Err(error) => self.failed_in_sql(error),
+        }
+    }
+
+    /// Adds an error that the SQL layer has noted in its diagnostics itself.
+    pub(crate) fn failed_in_sql(&mut self, error: SqlError) -> Replied {
+        let noted = self.runner.state().diagnostics.conditions().iter().any(|(_, c)| *c == error);
+        if noted {
+            self.channel.error(&error);
+            return Replied::Bad;
+        }
+        self.failed(error)
+    }
+
+    /// Adds an error, and notes it for SHOW WARNINGS.
+    pub(crate) fn failed(&mut self, error: SqlError) -> Replied {
+        let diagnostics = &mut self.runner.state_mut().diagnostics;
+        diagnostics.clear();
+        diagnostics.push(Level::Error, error.clone());
+        self.channel.error(&error);
+        Replied::Bad
+    }
+
+    /// What the server must know after any statement: figures, and the default database, which USE
+    /// and DROP DATABASE change.
+    pub(super) fn follow_statement(&mut self, parsed: &Arc<Parsed>) {
+        let state = self.runner.state();
+        let warnings = u64::from(state.diagnostics.count());
+        self.shared.statement_ended(warnings, state.diagnostics.error_count(), state.last_insert_id);
+        use omnibus_parser::ast::Statement;
+        if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
+            self.process.identity.lock().db = self.runner.state().database.clone();
+        }
+        self.end_of_insert_id();
+    }
+}
+

@@ -1,0 +1,108 @@
+//! What a session asks of the SQL layer. One implementation adapts `omnibus_sql`; tests have a small one.
+
+use omnibus_locks::WaitOutcome;
+use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_sql::{
+    AccessCheck, ExecResult, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink, SessionHost, SessionSettings,
+    SessionState, SqlError, SqlResult,
+};
+use omnibus_value::Value;
+use std::any::Any;
+use std::sync::Arc;
+
+/// A parsed statement and its text.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The text of this one statement.
+    pub text: bytes::Bytes,
+    /// Its tree.
+    pub statement: Arc<Spanned<Statement>>,
+    /// `Com_` counter.
+    pub kind: usize,
+}
+
+/// What surrounds an execution.
+pub struct RunContext<'a> {
+    /// Whether it may block.
+    pub mode: Mode,
+    /// What the account may do.
+    pub access: &'a dyn AccessCheck,
+}
+
+/// The state of the session's transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrxState {
+    /// One is open.
+    pub open: bool,
+    /// It is READ ONLY.
+    pub read_only: bool,
+}
+
+/// What the SQL layer keeps of a prepared statement: plans and the like.
+pub type PreparedHandle = Box<dyn Any + Send>;
+
+/// What the client is told of one.
+pub struct PreparedInfo {
+    /// The SQL layer's part.
+    pub handle: PreparedHandle,
+    /// Result columns, none for statements without rows.
+    pub columns: Vec<ResultColumn>,
+}
+
+/// A session of the SQL layer. One statement at a time.
+pub trait Runner: Send {
+    /// Session state.
+    fn state(&self) -> &SessionState;
+    /// Session state, to be changed between statements.
+    fn state_mut(&mut self) -> &mut SessionState;
+    /// Parses the first statement of a text and says where the next one starts.
+    fn parse(&mut self, text: &bytes::Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>;
+    /// SET TRANSACTION without a scope; error 1568 inside a transaction.
+    fn set_next_transaction(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) -> SqlResult<()>;
+    /// The transaction.
+    fn trx(&self) -> TrxState;
+    /// Runs a statement. An interrupt other than an error means: run it again later.
+    fn execute(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>, sink: &mut dyn RowSink) -> ExecResult<Outcome>;
+    /// Checks and plans a statement.
+    fn prepare(&mut self, parsed: &Arc<Parsed>, access: &dyn AccessCheck) -> SqlResult<PreparedInfo>;
+    /// Runs a prepared statement.
+    fn execute_prepared(
+        &mut self,
+        parsed: &Arc<Parsed>,
+        handle: &mut PreparedHandle,
+        params: &[Value],
+        context: &RunContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome>;
+    /// A lock wait ended without the lock: what the statement fails with. A deadlock's victim is
+    /// rolled back here.
+    fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError;
+    /// Rolls back, releases table locks, drops temporary tables, forgets user variables. Blocks.
+    fn reset(&mut self);
+}
+
+/// Who a new session is for.
+pub struct RunnerIdentity {
+    /// CONNECTION_ID().
+    pub connection_id: u32,
+    /// Name given at login.
+    pub user: String,
+    /// Where from.
+    pub host_name: String,
+    /// CURRENT_USER().
+    pub account: String,
+    /// Settings to start with.
+    pub settings: SessionSettings,
+    /// Callbacks.
+    pub host: Arc<dyn SessionHost>,
+    /// KILL.
+    pub kill: Arc<KillFlag>,
+}
+
+/// Makes sessions of the SQL layer.
+pub trait RunnerFactory: Send + Sync {
+    /// A new one.
+    fn open(&self, identity: RunnerIdentity) -> SqlResult<Box<dyn Runner>>;
+    /// Whether a database is there.
+    fn database_exists(&self, name: &str) -> bool;
+}

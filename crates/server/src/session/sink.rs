@@ -1,0 +1,193 @@
+//! Rows to packets: the receiving end of a statement's result.
+//!
+//! Inline, everything is collected and a result that grows too large asks to be run again where it may
+//! block; there, what was collected is sent whenever enough has come together.
+
+use crate::net::Stream;
+use omnibus_sql::{ResultColumn, RowSink, SqlError, SqlResult};
+use omnibus_value::temporal::FixedOffset;
+use omnibus_value::{ColumnType, Value};
+use omnibus_wire::binary_row::put_binary_row;
+use omnibus_wire::buf::put_lenenc;
+use omnibus_wire::column::{display_length, field_type, is_text};
+use omnibus_wire::consts::{COLLATION_BINARY, ColumnFlag};
+use omnibus_wire::reply::encode_eof;
+use omnibus_wire::text_row::put_text_row;
+use omnibus_wire::{Capability, ColumnDef, OutBuf, Status};
+use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
+
+/// A result that is larger than this while inline is run again in blocking mode.
+const INLINE_LIMIT: usize = 4 << 20;
+/// In blocking mode, what is sent at once.
+const FLUSH_AT: usize = 256 << 10;
+
+/// A column of text, for results that the server itself makes.
+#[must_use]
+pub fn text_column(name: &str, chars: u32) -> ResultColumn {
+    column(name, crate::sysvars::text_type(chars))
+}
+
+/// A column of unsigned numbers, for results that the server itself makes.
+#[must_use]
+pub fn integer_column(name: &str) -> ResultColumn {
+    column(name, crate::sysvars::integer_type(true))
+}
+
+/// A column of any type, for results that the server itself makes.
+#[must_use]
+pub fn column(name: &str, ty: ColumnType) -> ResultColumn {
+    let empty: Arc<str> = "".into();
+    ResultColumn {
+        schema: empty.clone(),
+        table: empty.clone(),
+        org_table: empty.clone(),
+        name: name.into(),
+        org_name: empty,
+        ty,
+        flags: 0,
+    }
+}
+
+/// A small result that the server itself makes.
+#[derive(Debug, Default)]
+pub struct ResultSet {
+    /// Its columns.
+    pub columns: Vec<ResultColumn>,
+    /// Its rows.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl ResultSet {
+    /// Sends it.
+    pub fn send(&self, sink: &mut dyn RowSink) -> SqlResult<()> {
+        sink.columns(&self.columns)?;
+        self.rows.iter().try_for_each(|row| sink.row(row))
+    }
+}
+
+/// How the client wants its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct RowFormat {
+    /// Its capabilities.
+    pub caps: Capability,
+    /// Binary rows (prepared statements).
+    pub binary: bool,
+    /// The session's time zone.
+    pub zone: FixedOffset,
+    /// Collation id of the results' character set; 0 leaves each column's own.
+    pub collation: u16,
+    /// Status for the EOF after the columns.
+    pub status: Status,
+}
+
+/// The sink of one statement.
+pub struct ReplySink<'a> {
+    out: &'a mut OutBuf,
+    format: RowFormat,
+    types: Vec<ColumnType>,
+    /// Where to send in blocking mode.
+    stream: Option<&'a mut Stream>,
+    /// The result became too large for inline mode.
+    pub overflow: bool,
+    /// Bytes that have left already.
+    pub flushed: u64,
+    started: bool,
+}
+
+impl<'a> ReplySink<'a> {
+    /// Into `out`; with `stream` given, large results are sent as they come (blocking mode).
+    pub fn new(out: &'a mut OutBuf, format: RowFormat, stream: Option<&'a mut Stream>) -> Self {
+        ReplySink { out, format, types: Vec::new(), stream, overflow: false, flushed: 0, started: false }
+    }
+
+    /// Whether columns were sent.
+    #[must_use]
+    pub fn started(&self) -> bool {
+        self.started
+    }
+
+    fn full(&mut self) -> SqlResult<()> {
+        let Some(stream) = self.stream.as_deref_mut() else {
+            if self.out.bytes().len() > INLINE_LIMIT {
+                self.overflow = true;
+                return Err(SqlError::internal("result too large for inline mode"));
+            }
+            return Ok(());
+        };
+        let bytes = self.out.bytes();
+        let sent = tokio::runtime::Handle::current().block_on(stream.write_all(bytes));
+        sent.map_err(|e| SqlError { code: 1160, state: *b"08S01", message: format!("Got an error writing communication packets: {e}") })?;
+        self.flushed += bytes.len() as u64;
+        self.out.sent();
+        Ok(())
+    }
+}
+
+/// Appends the definition of a result column.
+pub fn put_column(out: &mut OutBuf, column: &ResultColumn, result_collation: u16) {
+    let def = definition(column, result_collation);
+    out.packet(|out| def.encode(out));
+}
+
+fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
+    let ty = &column.ty;
+    let text = is_text(ty);
+    let collation = match (text, result_collation) {
+        (false, _) => COLLATION_BINARY,
+        (true, 0 | COLLATION_BINARY) => ty.collation,
+        (true, id) => id,
+    };
+    let char_bytes = crate::charset::by_id(collation).map_or(4, |c| c.max_bytes);
+    let flags = ColumnFlag(column.flags).with(omnibus_wire::column::type_flags(ty));
+    ColumnDef {
+        schema: column.schema.as_bytes().into(),
+        table: column.table.as_bytes().into(),
+        org_table: column.org_table.as_bytes().into(),
+        name: column.name.as_bytes().into(),
+        org_name: column.org_name.as_bytes().into(),
+        collation,
+        length: display_length(ty, char_bytes),
+        field_type: field_type(ty.kind),
+        flags,
+        decimals: ty.decimals,
+    }
+}
+
+impl RowSink for ReplySink<'_> {
+    fn columns(&mut self, columns: &[ResultColumn]) -> SqlResult<()> {
+        self.started = true;
+        self.types = columns.iter().map(|c| c.ty.clone()).collect();
+        self.out.packet(|out| put_lenenc(out, columns.len() as u64));
+        for column in columns {
+            put_column(self.out, column, self.format.collation);
+        }
+        if !self.format.caps.has(Capability::DEPRECATE_EOF) {
+            let status = self.format.status;
+            self.out.packet(|out| encode_eof(out, 0, status));
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Value]) -> SqlResult<()> {
+        let (types, zone) = (&self.types, &self.format.zone);
+        let binary = self.format.binary;
+        self.out.packet(|out| {
+            if binary {
+                put_binary_row(out, values, types.iter(), zone);
+            } else {
+                put_text_row(out, values, types.iter(), zone);
+            }
+        });
+        if self.out.bytes().len() > FLUSH_AT { self.full() } else { Ok(()) }
+    }
+}
+
+/// Appends a definition as COM_FIELD_LIST wants it: with an empty default value behind it.
+pub fn put_field(out: &mut OutBuf, column: &ResultColumn, result_collation: u16) {
+    let def = definition(column, result_collation);
+    out.packet(|out| {
+        def.encode(out);
+        out.push(0xFB);
+    });
+}

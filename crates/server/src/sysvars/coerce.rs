@@ -1,0 +1,162 @@
+//! From what SET or an option gives to a variable's value, with MySQL's rules: numbers are clipped
+//! to bounds with a warning, labels may be given by number, a wrong type is an error.
+
+use super::settings::{sql_mode_bits, sql_mode_text};
+use super::{Kind, VarDef, VarValue};
+use crate::charset;
+use crate::errors;
+use omnibus_sql::{SqlError, SqlResult};
+use omnibus_value::Value;
+
+/// What is on the right side of an assignment.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// A word, or the text of an option.
+    Text(String),
+    /// The value of an expression.
+    Value(Value),
+}
+
+impl Given {
+    fn text(&self) -> String {
+        match self {
+            Given::Text(s) => s.clone(),
+            Given::Value(v) => match v {
+                Value::Null => "NULL".into(),
+                Value::Bytes(b) => String::from_utf8_lossy(b).into_owned(),
+                Value::Int(n) => n.to_string(),
+                Value::UInt(n) => n.to_string(),
+                other => number(other).map_or_else(|| "?".into(), |x| x.to_string()),
+            },
+        }
+    }
+
+    fn is_null(&self) -> bool {
+        matches!(self, Given::Value(Value::Null))
+    }
+
+    /// An integer, which only integers (and texts of options) are.
+    fn integer(&self) -> Option<i128> {
+        match self {
+            Given::Value(Value::Int(n)) => Some(i128::from(*n)),
+            Given::Value(Value::UInt(n)) => Some(i128::from(*n)),
+            Given::Value(_) => None,
+            Given::Text(s) => s.trim().parse().ok(),
+        }
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(n) => Some(*n as f64),
+        Value::UInt(n) => Some(*n as f64),
+        Value::Float(x) => Some(f64::from(*x)),
+        Value::Double(x) => Some(*x),
+        Value::Decimal(d) => d.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// The value, and a warning (1292) if it had to be adjusted.
+pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlError>)> {
+    let wrong_value = || SqlError::wrong_value_for_var(def.name, given.text());
+    let plain = |v: VarValue| Ok((v, None));
+    match def.kind {
+        Kind::Bool => plain(VarValue::Bool(boolean(given).ok_or_else(wrong_value)?)),
+        Kind::Int(min, max) => {
+            let n = given.integer().ok_or_else(|| errors::wrong_type_for_var(def.name))?;
+            let clipped = n.clamp(i128::from(min), i128::from(max));
+            Ok((VarValue::Int(clipped as i64), (clipped != n).then(|| adjusted(def, given))))
+        }
+        Kind::UInt(min, max, block) => {
+            let n = given.integer().ok_or_else(|| errors::wrong_type_for_var(def.name))?;
+            let clipped = n.clamp(i128::from(min), i128::from(max)) as u64;
+            let whole = (clipped - clipped % block.max(1)).max(min);
+            Ok((VarValue::UInt(whole), (i128::from(whole) != n).then(|| adjusted(def, given))))
+        }
+        Kind::Double(min, max) => {
+            let x = match given {
+                Given::Text(s) => s.trim().parse().ok(),
+                Given::Value(v) => number(v),
+            };
+            let x: f64 = x.ok_or_else(|| errors::wrong_type_for_var(def.name))?;
+            let clipped = x.clamp(min, max);
+            Ok((VarValue::Double(clipped), (clipped != x).then(|| adjusted(def, given))))
+        }
+        Kind::Enum(labels) => plain(VarValue::Str(label(labels, given).ok_or_else(wrong_value)?.into())),
+        Kind::Text if given.is_null() => Err(wrong_value()),
+        Kind::NullableText | Kind::NullableCharset if given.is_null() => plain(VarValue::Null),
+        Kind::Text | Kind::NullableText => plain(VarValue::Str(given.text().into())),
+        Kind::SqlMode => {
+            let bits = match given.integer() {
+                Some(n) => u64::try_from(n).ok().filter(|b| b >> 33 == 0).ok_or_else(wrong_value)?,
+                None if given.is_null() => return Err(wrong_value()),
+                None => sql_mode_bits(&given.text()).map_err(|word| SqlError::wrong_value_for_var(def.name, word))?,
+            };
+            plain(VarValue::Str(sql_mode_text(bits).into()))
+        }
+        Kind::Charset | Kind::NullableCharset => plain(VarValue::Str(charset_name(given)?.into())),
+        Kind::Collation => {
+            let found = match given.integer() {
+                Some(n) => u16::try_from(n).ok().and_then(charset::by_id),
+                None => charset::by_name(&given.text()),
+            };
+            plain(VarValue::Str(found.ok_or_else(|| SqlError::unknown_collation(given.text()))?.name.into()))
+        }
+        Kind::TimeZone => {
+            let text = given.text();
+            crate::clock::zone_offset(&text).ok_or_else(|| errors::unknown_time_zone(&text))?;
+            plain(VarValue::Str(text.into()))
+        }
+    }
+}
+
+fn adjusted(def: &VarDef, given: &Given) -> SqlError {
+    SqlError::truncated_wrong_value(def.name, given.text()).reworded_for_variable()
+}
+
+/// MySQL prints the variable's name where other conditions print a type.
+trait Reword {
+    fn reworded_for_variable(self) -> Self;
+}
+impl Reword for SqlError {
+    fn reworded_for_variable(mut self) -> Self {
+        self.state = *b"HY000";
+        self
+    }
+}
+
+fn boolean(given: &Given) -> Option<bool> {
+    match given.integer() {
+        Some(0) => Some(false),
+        Some(1) => Some(true),
+        Some(_) => None,
+        None => match given.text().to_ascii_lowercase().as_str() {
+            "on" | "true" => Some(true),
+            "off" | "false" => Some(false),
+            _ => None,
+        },
+    }
+}
+
+fn label(labels: &[&'static str], given: &Given) -> Option<&'static str> {
+    if let Some(n) = given.integer() {
+        return usize::try_from(n).ok().and_then(|n| labels.get(n)).copied();
+    }
+    let text = given.text();
+    let found = labels.iter().find(|l| l.eq_ignore_ascii_case(&text)).copied();
+    // Several switches grew from ON/OFF to more labels and still take booleans by other words.
+    found.or_else(|| match text.to_ascii_lowercase().as_str() {
+        "true" => labels.iter().find(|l| **l == "ON").copied(),
+        "false" => labels.iter().find(|l| **l == "OFF").copied(),
+        _ => None,
+    })
+}
+
+fn charset_name(given: &Given) -> SqlResult<&'static str> {
+    let found = match given.integer() {
+        Some(n) => u16::try_from(n).ok().and_then(charset::by_id),
+        None => charset::of_charset(&given.text()),
+    };
+    found.map(|c| c.charset).ok_or_else(|| SqlError::unknown_character_set(given.text()))
+}

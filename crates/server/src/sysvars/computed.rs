@@ -1,0 +1,27 @@
+//! Variables whose value is made when it is read.
+
+use super::{VarDef, VarValue};
+use crate::log_admin::LogAdmin;
+
+/// What they are made from.
+pub struct ComputedContext<'a> {
+    /// The log side.
+    pub log: &'a dyn LogAdmin,
+    /// Conditions of the session's last statement.
+    pub warnings: u64,
+    /// Errors among them.
+    pub errors: u64,
+}
+
+/// The value.
+#[must_use]
+pub fn computed(def: &VarDef, context: &ComputedContext<'_>) -> VarValue {
+    match def.name {
+        "gtid_executed" => VarValue::Str(context.log.gtid_executed().into()),
+        "gtid_purged" => VarValue::Str(context.log.gtid_purged().into()),
+        "warning_count" => VarValue::UInt(context.warnings),
+        "error_count" => VarValue::UInt(context.errors),
+        "system_time_zone" => VarValue::Str(crate::clock::system_zone_name().into()),
+        _ => def.default.value(),
+    }
+}

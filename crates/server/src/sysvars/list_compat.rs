@@ -1,0 +1,19 @@
+//! Variables of MariaDB and older MySQL that replicas, dump tools and CDC clients read or set.
+
+use super::def::{Fixed::*, Kind, VarDef as V};
+
+/// The family.
+pub static VARS: &[V] = &[
+    V::both("net_compression_level", Kind::UInt(1, 9, 1), U(6)),
+    V::global("stored_program_cache", Kind::UInt(16, 524_288, 1), U(256)),
+    V::global("stored_program_definition_cache", Kind::UInt(256, 524_288, 1), U(256)),
+    V::fixed("ft_min_word_len", Kind::UInt(1, 84, 1), U(4)),
+    V::fixed("ft_max_word_len", Kind::UInt(10, 84, 1), U(84)),
+    V::global("ft_boolean_syntax", Kind::Text, S("+ -><()~*:\"\"&|")),
+    V::both("auto_generate_invisible_key", Kind::Bool, B(false)),
+    V::both("new", Kind::Bool, B(false)),
+    V::both("keep_files_on_create", Kind::Bool, B(false)),
+    V::both("select_into_buffer_size", Kind::UInt(8192, 2_147_479_552, 4096), U(131_072)),
+    V::both("xa_detach_on_prepare", Kind::Bool, B(true)),
+    V::both("terminology_use_previous", Kind::Enum(&["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"]), S("NONE")),
+];

@@ -1,0 +1,120 @@
+//! System variables: one table-driven registry, the server's values, and each session's.
+//!
+//! - `list_*` are the table, by family. - `store` holds values. - `coerce` turns what SET or an
+//!   option gives into a value, with MySQL's errors. - `settings` turns a session's values into
+//!   the typed struct that the SQL layer reads. - `computed` makes those that are made when read.
+//!
+//! A variable that is listed and that nothing acts upon is one that clients read (or set) by habit.
+
+mod coerce;
+mod computed;
+mod def;
+mod list_binlog;
+mod list_charset;
+mod list_compat;
+mod list_network;
+mod list_server;
+mod list_session;
+mod list_storage;
+mod settings;
+mod store;
+mod value;
+
+pub use coerce::{Given, coerce};
+pub use computed::{ComputedContext, computed};
+pub use def::{Change, Fixed, Kind, Scope, VarDef};
+pub use settings::{isolation_name, session_settings, sql_mode_bits, sql_mode_text};
+pub use store::{GlobalVars, SessionVars};
+pub use value::{VarValue, double_type, integer_type, text_type};
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// A variable's place in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VarId(pub u16);
+
+/// Every variable, by name.
+#[derive(Debug)]
+pub struct Registry {
+    defs: Vec<&'static VarDef>,
+    by_name: HashMap<&'static str, VarId>,
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let families = [
+        list_binlog::VARS,
+        list_charset::VARS,
+        list_compat::VARS,
+        list_network::VARS,
+        list_server::VARS,
+        list_session::VARS,
+        list_storage::VARS,
+    ];
+    let mut defs: Vec<&'static VarDef> = families.into_iter().flatten().collect();
+    defs.sort_by_key(|d| d.name);
+    let by_name = defs.iter().enumerate().map(|(i, d)| (d.name, VarId(i as u16))).collect();
+    Registry { defs, by_name }
+});
+
+impl Registry {
+    /// The registry.
+    #[must_use]
+    pub fn get() -> &'static Registry {
+        &REGISTRY
+    }
+
+    /// The variable of this name; case does not matter. Old names mean their new variables.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<VarId> {
+        if let Some(id) = self.by_name.get(name) {
+            return Some(*id);
+        }
+        let lower = name.to_ascii_lowercase();
+        self.by_name.get(new_name(&lower)).copied()
+    }
+
+    /// What the registry says of a variable.
+    #[must_use]
+    pub fn def(&self, id: VarId) -> &'static VarDef {
+        self.defs[usize::from(id.0)]
+    }
+
+    /// All, in the order of names.
+    pub fn iter(&self) -> impl Iterator<Item = (VarId, &'static VarDef)> + '_ {
+        self.defs.iter().enumerate().map(|(i, d)| (VarId(i as u16), *d))
+    }
+}
+
+/// Names that other versions use for the same variable.
+fn new_name(name: &str) -> &str {
+    match name {
+        "tx_isolation" => "transaction_isolation",
+        "tx_read_only" => "transaction_read_only",
+        "identity" => "last_insert_id",
+        "storage_engine" => "default_storage_engine",
+        "skip_replication_start" => "skip_replica_start",
+        "log_slave_updates" => "log_replica_updates",
+        "slave_net_timeout" => "replica_net_timeout",
+        "rpl_semi_sync_master_enabled" => "rpl_semi_sync_source_enabled",
+        other => other,
+    }
+}
+
+/// Values that are known and not supported: refused by name rather than ignored.
+pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlResult<()> {
+    let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
+    match (def.name, value.as_str()) {
+        ("binlog_format", "STATEMENT" | "MIXED") => refuse(format!("binlog_format={}", value.text())),
+        ("gtid_mode" | "enforce_gtid_consistency", mode) if mode != "ON" => refuse(format!("{}={mode}", def.name)),
+        ("gtid_next", next) if !next.eq_ignore_ascii_case("automatic") => refuse("gtid_next".into()),
+        ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
+            refuse(format!("{}=ON", def.name))
+        }
+        ("rpl_semi_sync_source_enabled" | "rpl_semi_sync_replica_enabled", _) if value.as_bool() => {
+            refuse(format!("{}=ON", def.name))
+        }
+        ("binlog_row_value_options", options) if !options.is_empty() => refuse(format!("{}={options}", def.name)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,175 @@
+//! From a session's variables to the typed struct that execution reads. Rebuilt as a whole whenever
+//! a SET touched the session or the server, never while a statement runs.
+
+use super::{GlobalVars, SessionVars, VarValue};
+use crate::charset;
+use omnibus_sql::api::{Isolation, RowImage, SessionSettings};
+
+/// Names of the `sql_mode` bits; the place in the list is the bit. Empty names are bits of modes
+/// that MySQL 8 no longer has.
+const MODES: [&str; 33] = [
+    "REAL_AS_FLOAT",
+    "PIPES_AS_CONCAT",
+    "ANSI_QUOTES",
+    "IGNORE_SPACE",
+    "",
+    "ONLY_FULL_GROUP_BY",
+    "NO_UNSIGNED_SUBTRACTION",
+    "NO_DIR_IN_CREATE",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "ANSI",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "NO_BACKSLASH_ESCAPES",
+    "STRICT_TRANS_TABLES",
+    "STRICT_ALL_TABLES",
+    "NO_ZERO_IN_DATE",
+    "NO_ZERO_DATE",
+    "ALLOW_INVALID_DATES",
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "TRADITIONAL",
+    "",
+    "HIGH_NOT_PRECEDENCE",
+    "NO_ENGINE_SUBSTITUTION",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "TIME_TRUNCATE_FRACTIONAL",
+];
+
+const ANSI: u64 = 1 << 18 | 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5;
+const TRADITIONAL: u64 = 1 << 27 | 1 << 21 | 1 << 22 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30;
+
+/// Modes of older servers that dump files still set; they mean nothing any more.
+const GONE: [&str; 9] = [
+    "NO_AUTO_CREATE_USER",
+    "NO_FIELD_OPTIONS",
+    "NO_KEY_OPTIONS",
+    "NO_TABLE_OPTIONS",
+    "MYSQL323",
+    "MYSQL40",
+    "NOT_USED",
+    "SIMULTANEOUS_ASSIGNMENT",
+    "EMPTY_STRING_IS_NULL",
+];
+
+/// The bits of a comma-separated list, or the word that is none.
+pub fn sql_mode_bits(text: &str) -> Result<u64, String> {
+    let mut bits = 0;
+    for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+        let upper = word.to_ascii_uppercase();
+        match MODES.iter().position(|m| *m == upper) {
+            Some(bit) => bits |= 1 << bit,
+            None if GONE.contains(&upper.as_str()) => {}
+            None => return Err(word.to_owned()),
+        }
+    }
+    if bits & 1 << 18 != 0 {
+        bits |= ANSI;
+    }
+    if bits & 1 << 27 != 0 {
+        bits |= TRADITIONAL;
+    }
+    Ok(bits)
+}
+
+/// The list of names of the bits.
+#[must_use]
+pub fn sql_mode_text(bits: u64) -> String {
+    let names = MODES.iter().enumerate().filter(|(i, name)| bits & 1 << i != 0 && !name.is_empty());
+    names.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
+}
+
+/// `REPEATABLE-READ` and so on.
+#[must_use]
+pub fn isolation_name(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+        Isolation::ReadCommitted => "READ-COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE-READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+fn isolation(value: &VarValue) -> Isolation {
+    match value.as_str() {
+        "READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+        "READ-COMMITTED" => Isolation::ReadCommitted,
+        "SERIALIZABLE" => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    }
+}
+
+fn row_image(value: &VarValue) -> RowImage {
+    match value.as_str() {
+        "MINIMAL" => RowImage::Minimal,
+        "NOBLOB" => RowImage::NoBlob,
+        _ => RowImage::Full,
+    }
+}
+
+fn collation(name: &str) -> u16 {
+    charset::by_name(name).unwrap_or(&charset::DEFAULT_COLLATION).id
+}
+
+fn charset_default(value: &VarValue) -> u16 {
+    match value {
+        VarValue::Null => 0,
+        v => charset::of_charset(v.as_str()).unwrap_or(&charset::DEFAULT_COLLATION).id,
+    }
+}
+
+/// The struct for a session. `found_rows` is the login's CLIENT_FOUND_ROWS; `may_write_read_only` is
+/// the account's privilege to write although the server is `read_only`.
+#[must_use]
+pub fn session_settings(
+    vars: &SessionVars,
+    globals: &GlobalVars,
+    found_rows: bool,
+    may_write_read_only: bool,
+) -> SessionSettings {
+    let v = |name: &str| vars.named(name);
+    let read_only = globals.named("super_read_only").as_bool()
+        || (globals.named("read_only").as_bool() && !may_write_read_only);
+    SessionSettings {
+        sql_mode: sql_mode_bits(v("sql_mode").as_str()).unwrap_or(omnibus_sql::api::sql_mode::DEFAULT),
+        time_zone_offset: crate::clock::zone_offset(v("time_zone").as_str()).unwrap_or(0),
+        time_zone: v("time_zone").as_str().to_owned(),
+        autocommit: v("autocommit").as_bool(),
+        isolation: isolation(v("transaction_isolation")),
+        read_only: v("transaction_read_only").as_bool(),
+        collation_connection: collation(v("collation_connection").as_str()),
+        collation_client: charset_default(v("character_set_client")),
+        collation_results: charset_default(v("character_set_results")),
+        collation_server: collation(v("collation_server").as_str()),
+        binlog_row_image: row_image(v("binlog_row_image")),
+        binlog_rows_query_log_events: v("binlog_rows_query_log_events").as_bool(),
+        binlog_row_metadata_full: globals.named("binlog_row_metadata").as_str() == "FULL",
+        sql_log_bin: v("sql_log_bin").as_bool(),
+        foreign_key_checks: v("foreign_key_checks").as_bool(),
+        unique_checks: v("unique_checks").as_bool(),
+        auto_increment_increment: v("auto_increment_increment").as_u64(),
+        auto_increment_offset: v("auto_increment_offset").as_u64(),
+        max_allowed_packet: v("max_allowed_packet").as_u64(),
+        lock_wait_timeout_ms: v("innodb_lock_wait_timeout").as_u64().saturating_mul(1000),
+        metadata_lock_wait_timeout_ms: v("lock_wait_timeout").as_u64().saturating_mul(1000),
+        group_concat_max_len: v("group_concat_max_len").as_u64(),
+        sql_select_limit: v("sql_select_limit").as_u64(),
+        timestamp_us: match v("timestamp") {
+            VarValue::Double(x) if *x > 0.0 => Some((x * 1e6).round() as i64),
+            _ => None,
+        },
+        insert_id: Some(v("insert_id").as_u64()).filter(|n| *n != 0),
+        sql_safe_updates: v("sql_safe_updates").as_bool(),
+        div_precision_increment: v("div_precision_increment").as_u64() as u8,
+        server_read_only: read_only,
+        server_id: globals.named("server_id").as_u64() as u32,
+        found_rows,
+    }
+}
