@@ -81,7 +81,8 @@ impl Replayer {
     }
 
     fn private(&mut self, event: &ReplayEvent, applied: &mut Applied) -> SqlResult<()> {
-        let private = Private::decode(&event.body).map_err(|error| contradiction(format!("private event: {error}")))?;
+        let private =
+            Private::decode(&event.body).map_err(|error| contradiction(format!("private event: {error}")))?;
         match private {
             None | Some(Private::DropSpaces(_)) => Ok(()),
             Some(Private::Filler(_) | Private::FileStart(_) | Private::CommitMark(_)) => Ok(()),
@@ -92,9 +93,9 @@ impl Replayer {
             }
             Some(Private::BuildIndex { table_id, index_id }) => self.build_index(table_id, index_id, applied),
             Some(Private::Unknown { kind, .. }) if kind >= COMMIT_PATH_KINDS => Ok(()),
-            Some(Private::Unknown { kind, version }) => {
-                Err(contradiction(format!("private event of kind {kind}, version {version}, which this version does not know")))
-            }
+            Some(Private::Unknown { kind, version }) => Err(contradiction(format!(
+                "private event of kind {kind}, version {version}, which this version does not know"
+            ))),
         }
     }
 
@@ -148,12 +149,17 @@ impl Replayer {
         for change in Images::new(rows, table.rows.shape()).map_err(bad)? {
             let change = change.map_err(bad)?;
             let id = match table.def.hidden_key {
-                true => Some(applied.row_ids.pop_front().ok_or_else(|| contradiction("rows without row ids"))?),
+                true => {
+                    Some(applied.row_ids.pop_front().ok_or_else(|| contradiction("rows without row ids"))?)
+                }
                 false => None,
             };
-            let old = change.before.map(|image| applied.stored(&table, &image, &event.body, id)).transpose()?;
+            let old =
+                change.before.map(|image| applied.stored(&table, &image, &event.body, id)).transpose()?;
             let new = match (&change.after, &old) {
-                (Some(image), old) => Some(merged(&table, image, &event.body, old.as_ref().map(|(_, row)| row))?),
+                (Some(image), old) => {
+                    Some(merged(&table, image, &event.body, old.as_ref().map(|(_, row)| row))?)
+                }
                 (None, _) => None,
             };
             applied.change(&table, old, new, id)?;
@@ -213,7 +219,13 @@ impl Applied {
     }
 
     /// The stored row that a before image means, and its key.
-    fn stored(&self, table: &Table, image: &RowImage<'_>, body: &Bytes, id: Option<u64>) -> SqlResult<(Bytes, Bytes)> {
+    fn stored(
+        &self,
+        table: &Table,
+        image: &RowImage<'_>,
+        body: &Bytes,
+        id: Option<u64>,
+    ) -> SqlResult<(Bytes, Bytes)> {
         let full = image.is_full(table.rows.shape());
         let key = match id {
             Some(id) => table.keys[0].hidden(id),

@@ -57,18 +57,40 @@ fn every_type_survives_show_and_restart() {
         COMMENT='tbl' ROW_FORMAT=DYNAMIC AUTO_INCREMENT=5");
     let text = shown(&mut client, "t");
     for part in [
-        "`a` tinyint(1) DEFAULT '1'", "`b` smallint unsigned DEFAULT NULL", "`c` mediumint(8) unsigned zerofill DEFAULT NULL",
-        "`d` bigint unsigned NOT NULL DEFAULT '18446744073709551615'", "`e` decimal(20,5) DEFAULT '-1.50000'", "`f` float DEFAULT NULL",
-        "`g` double(10,2) DEFAULT NULL", "`h` bit(9) DEFAULT b'101'", "`i` year DEFAULT '2024'", "`j` date DEFAULT '2024-02-29'",
-        "`k` time(3) DEFAULT '-01:02:03.500'", "`l` datetime(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)",
-        "`m` timestamp NULL DEFAULT NULL", "`n` char(5) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT 'x'",
-        "COMMENT 'a ''comment'''", "`q` varbinary(20) DEFAULT 'ab'", "`r` text,", "`u` enum('a','b''c') DEFAULT 'b''c'",
-        "`v` set('x','y') DEFAULT 'x,y'", "`w` json DEFAULT NULL", "`od``d` int DEFAULT NULL", "UNIQUE KEY `uq` (`b`,`n` DESC)",
-        "KEY `pre` (`r`(10))", "KEY `o` (`o`)", "ROW_FORMAT=DYNAMIC", "COMMENT='tbl'",
+        "`a` tinyint(1) DEFAULT '1'",
+        "`b` smallint unsigned DEFAULT NULL",
+        "`c` mediumint(8) unsigned zerofill DEFAULT NULL",
+        "`d` bigint unsigned NOT NULL DEFAULT '18446744073709551615'",
+        "`e` decimal(20,5) DEFAULT '-1.50000'",
+        "`f` float DEFAULT NULL",
+        "`g` double(10,2) DEFAULT NULL",
+        "`h` bit(9) DEFAULT b'101'",
+        "`i` year DEFAULT '2024'",
+        "`j` date DEFAULT '2024-02-29'",
+        "`k` time(3) DEFAULT '-01:02:03.500'",
+        "`l` datetime(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)",
+        "`m` timestamp NULL DEFAULT NULL",
+        "`n` char(5) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT 'x'",
+        "COMMENT 'a ''comment'''",
+        "`q` varbinary(20) DEFAULT 'ab'",
+        "`r` text,",
+        "`u` enum('a','b''c') DEFAULT 'b''c'",
+        "`v` set('x','y') DEFAULT 'x,y'",
+        "`w` json DEFAULT NULL",
+        "`od``d` int DEFAULT NULL",
+        "UNIQUE KEY `uq` (`b`,`n` DESC)",
+        "KEY `pre` (`r`(10))",
+        "KEY `o` (`o`)",
+        "ROW_FORMAT=DYNAMIC",
+        "COMMENT='tbl'",
     ] {
         assert!(text.contains(part), "{part} not in {text}");
     }
-    let again = Database::open(TestPort::over(port.engine.clone(), port.last.load(std::sync::atomic::Ordering::Acquire))).unwrap();
+    let again = Database::open(TestPort::over(
+        port.engine.clone(),
+        port.last.load(std::sync::atomic::Ordering::Acquire),
+    ))
+    .unwrap();
     assert_eq!(shown(&mut Client::new(&again), "t"), text);
     let old = database.catalog().table("test", "t").unwrap().def.clone();
     let new = again.catalog().table("test", "t").unwrap().def.clone();
@@ -127,7 +149,10 @@ fn bad_definitions_get_mysqls_errors() {
 fn existence_clauses_leave_notes() {
     let mut client = client();
     client.ok("CREATE DATABASE IF NOT EXISTS test");
-    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1007", "Can't create database 'test'; database exists"]]);
+    assert_eq!(
+        client.rows("SHOW WARNINGS"),
+        [["Note", "1007", "Can't create database 'test'; database exists"]]
+    );
     client.ok("CREATE TABLE t (a int) ENGINE=MyISAM");
     assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1266", "Using storage engine InnoDB for table 't'"]]);
     client.ok("CREATE TABLE IF NOT EXISTS t (a int)");

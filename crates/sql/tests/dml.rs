@@ -64,8 +64,14 @@ fn unique_keys_refuse_duplicates() {
     let mut c = client();
     c.ok("CREATE TABLE t (id int PRIMARY KEY, a int, b varchar(5), UNIQUE KEY ab (a, b))");
     c.ok("INSERT INTO t VALUES (1, 1, 'x'), (2, 2, 'y')");
-    assert_eq!(c.error("INSERT INTO t VALUES (1, 9, 'z')"), (1062, "Duplicate entry '1' for key 't.PRIMARY'".into()));
-    assert_eq!(c.error("INSERT INTO t VALUES (3, 1, 'X')"), (1062, "Duplicate entry '1-X' for key 't.ab'".into()));
+    assert_eq!(
+        c.error("INSERT INTO t VALUES (1, 9, 'z')"),
+        (1062, "Duplicate entry '1' for key 't.PRIMARY'".into())
+    );
+    assert_eq!(
+        c.error("INSERT INTO t VALUES (3, 1, 'X')"),
+        (1062, "Duplicate entry '1-X' for key 't.ab'".into())
+    );
     assert_eq!(c.error("UPDATE t SET a = 1, b = 'x' WHERE id = 2").0, 1062);
     assert_eq!(c.error("UPDATE t SET id = 1 WHERE id = 2").0, 1062);
     // A statement that fails leaves none of its rows.
@@ -191,9 +197,15 @@ fn altered_tables_keep_their_rows() {
     c.ok("ALTER TABLE t ADD KEY (n), ADD UNIQUE KEY uv (v)");
     assert_eq!(c.rows("SELECT id FROM t WHERE n = 5"), [["1"], ["2"]]);
     assert_eq!(c.rows("SELECT id FROM t WHERE v = '30'"), [["3"]]);
-    assert_eq!(c.error("ALTER TABLE t ADD UNIQUE KEY (n)"), (1062, "Duplicate entry '5' for key 't.n_2'".into()));
+    assert_eq!(
+        c.error("ALTER TABLE t ADD UNIQUE KEY (n)"),
+        (1062, "Duplicate entry '5' for key 't.n_2'".into())
+    );
     c.ok("ALTER TABLE t MODIFY v int NOT NULL AFTER n, ADD COLUMN w int NOT NULL DEFAULT 4 FIRST, CHANGE n m bigint");
-    assert_eq!(c.rows("SELECT * FROM t"), [["4", "1", "5", "10"], ["4", "2", "5", "20"], ["4", "3", "6", "30"]]);
+    assert_eq!(
+        c.rows("SELECT * FROM t"),
+        [["4", "1", "5", "10"], ["4", "2", "5", "20"], ["4", "3", "6", "30"]]
+    );
     assert_eq!(c.rows("SELECT id FROM t WHERE v = 20"), [["2"]]);
     c.ok("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (v)");
     c.ok("INSERT INTO t (id, v) VALUES (1, 99)");

@@ -113,8 +113,10 @@ fn a_transaction_is_begin_rows_xid_and_a_definition_ends_with_query() {
         client.ok(sql);
     }
     let log = port.log.lock();
-    let types: Vec<Vec<T>> =
-        log[before..].iter().map(|(_, _, events)| events.iter().map(|event| event.event_type).collect()).collect();
+    let types: Vec<Vec<T>> = log[before..]
+        .iter()
+        .map(|(_, _, events)| events.iter().map(|event| event.event_type).collect())
+        .collect();
     assert_eq!(types[0], [T::IGNORABLE, T::QUERY]);
     assert_eq!(types[1], [T::IGNORABLE, T::QUERY]);
     assert_eq!(types[2], [T::QUERY, T::TABLE_MAP, T::WRITE_ROWS, T::XID]);

@@ -149,12 +149,13 @@ fn definitions_wait_for_transactions_and_end_their_own() {
     let (_, mut a, mut b) = pair();
     a.ok("BEGIN");
     a.rows("SELECT * FROM t");
-    b.session.state.settings.lock_wait_timeout_ms = 20;
+    b.session.state.settings.metadata_lock_wait_timeout_ms = 20;
     assert_eq!(b.error("ALTER TABLE t ADD COLUMN x int").0, 1205);
     a.ok("INSERT INTO t VALUES (4, 4, 4)");
     a.ok("CREATE TABLE other (a int)");
     assert!(!a.session.in_transaction());
     assert_eq!(b.rows("SELECT id FROM t WHERE id = 4"), [["4"]]);
+    b.session.state.settings.metadata_lock_wait_timeout_ms = 20_000;
     b.ok("ALTER TABLE t ADD COLUMN x int");
     a.ok("BEGIN");
     a.rows("SELECT * FROM other");
@@ -192,4 +193,34 @@ fn lock_tables_locks_tables() {
     a.ok("LOCK TABLES t READ");
     assert_eq!(a.error("DELETE FROM t").0, 1099);
     assert!(!waits(&mut b, "SELECT * FROM t"));
+}
+
+#[test]
+fn system_tables_change_with_their_statement() {
+    use omnibus_value::Value;
+    let (port, database) = database();
+    let mut a = Client::new(&database);
+    let text = |text: &str| Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()));
+    let row = |name: &str| vec![text("%"), text("shop"), text(name), text(""), text("SELECT"), Value::Int(0)];
+    let log = |a: &mut Client, user: &str| {
+        let sql = bytes::Bytes::from(format!("GRANT SELECT ON shop.* TO {user}"));
+        let values = row(user);
+        a.session.change_system_tables(&sql, Mode::Blocking, |tables| tables.put("db", &values)).unwrap()
+    };
+    log(&mut a, "ann");
+    log(&mut a, "bob");
+    log(&mut a, "ann");
+    assert_eq!(database.system_rows("db").unwrap().len(), 2);
+    let (_, logged, events) = port.log.lock().last().unwrap().clone();
+    assert!(logged);
+    let types: Vec<_> = events.iter().map(|event| event.event_type).collect();
+    assert_eq!(types, [omnibus_format::EventType::IGNORABLE, omnibus_format::EventType::QUERY]);
+    let values = row("bob");
+    let text = bytes::Bytes::from_static(b"REVOKE");
+    let gone = a.session.change_system_tables(&text, Mode::Blocking, |tables| {
+        assert!(tables.delete("db", &values)?);
+        Err(omnibus_sql::SqlError::unknown_error().into())
+    });
+    assert!(gone.is_err());
+    assert_eq!(database.system_rows("db").unwrap().len(), 2);
 }

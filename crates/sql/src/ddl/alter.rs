@@ -12,8 +12,8 @@ use crate::api::{Outcome, Priv};
 use crate::catalog::{Index, Table, TableDef, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_parser::ast::{
-    self, AlterAction, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateTable, DefaultValue, DropIndex, Ident, KeyTarget,
-    ObjectName, TableOption,
+    self, AlterAction, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateTable, DefaultValue,
+    DropIndex, Ident, KeyTarget, ObjectName, TableOption,
 };
 use std::sync::Arc;
 
@@ -49,7 +49,13 @@ impl Ddl<'_> {
         self.alter(&tree.table, &tree.actions, Priv::Alter, tree.if_exists)
     }
 
-    fn alter(&mut self, name: &ObjectName, actions: &[AlterAction], need: Priv, if_exists: bool) -> ExecResult<Outcome> {
+    fn alter(
+        &mut self,
+        name: &ObjectName,
+        actions: &[AlterAction],
+        need: Priv,
+        if_exists: bool,
+    ) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
         self.check(&db, Some(&name.name), need)?;
         let mut change = self.begin()?;
@@ -129,7 +135,9 @@ impl Ddl<'_> {
                 self.state.diagnostics.note(SqlError::cant_drop_field_or_key(name));
                 Ok(())
             }
-            AlterAction::AddColumn { column, if_not_exists: true, .. } if edit.find_column(&column.name).is_ok() => {
+            AlterAction::AddColumn { column, if_not_exists: true, .. }
+                if edit.find_column(&column.name).is_ok() =>
+            {
                 self.state.diagnostics.note(SqlError::dup_fieldname(&column.name));
                 Ok(())
             }
@@ -141,11 +149,14 @@ impl Ddl<'_> {
     fn rebuild(&mut self, table: &Arc<Table>, edit: &Edit, change: &mut Change) -> SqlResult<TableDef> {
         let mut context = BuildContext {
             created: table.def.created,
-            ..self.build_context(&table.def.db, &crate::catalog::Schema {
-                name: table.def.db.clone(),
-                collation: table.def.collation,
-                tables: Default::default(),
-            })
+            ..self.build_context(
+                &table.def.db,
+                &crate::catalog::Schema {
+                    name: table.def.db.clone(),
+                    collation: table.def.collation,
+                    tables: Default::default(),
+                },
+            )
         };
         // The table's own id stays; building hands out one that is not used.
         let mut def = build_table(&edit.tree, &mut context, &mut ids(&mut change.next))?.def;
@@ -153,9 +164,16 @@ impl Ddl<'_> {
         Ok(def)
     }
 
-    fn apply(&mut self, change: &mut Change, table: &Arc<Table>, mut def: TableDef, edit: &Edit) -> ExecResult<()> {
+    fn apply(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        mut def: TableDef,
+        edit: &Edit,
+    ) -> ExecResult<()> {
         let columns_kept = copy::rows_stay(&table.def, &def, &edit.sources);
-        let clustered_kept = same_index(&table.def, &table.def.indexes[0], &def, &def.indexes[0], &edit.sources);
+        let clustered_kept =
+            same_index(&table.def, &table.def.indexes[0], &def, &def.indexes[0], &edit.sources);
         if edit.force || !columns_kept || !clustered_kept {
             self.reserve_ids(change)?;
             let rows = copy::copy_rows(self, table, &def, &edit.sources)?;
@@ -167,7 +185,8 @@ impl Ddl<'_> {
         let mut built = Vec::new();
         for at in 0..def.indexes.len() {
             let new = &def.indexes[at];
-            let kept = table.def.indexes.iter().find(|old| same_index(&table.def, old, &def, new, &edit.sources));
+            let kept =
+                table.def.indexes.iter().find(|old| same_index(&table.def, old, &def, new, &edit.sources));
             match kept {
                 Some(old) => def.indexes[at].space = old.space,
                 None => built.push(at),
@@ -190,14 +209,26 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn replace_contents(&mut self, change: &mut Change, table: &Arc<Table>, def: TableDef, edit: &Edit) -> SqlResult<()> {
+    fn replace_contents(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        def: TableDef,
+        edit: &Edit,
+    ) -> SqlResult<()> {
         let new = self.finish(change, table, def, edit)?;
         change.fresh.push(new);
         Ok(())
     }
 
     /// Puts the new definition in place, under a new name if there is one.
-    fn finish(&mut self, change: &mut Change, table: &Arc<Table>, mut def: TableDef, edit: &Edit) -> SqlResult<Arc<Table>> {
+    fn finish(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        mut def: TableDef,
+        edit: &Edit,
+    ) -> SqlResult<Arc<Table>> {
         if let Some(name) = &edit.rename {
             let db = self.schema_of(name)?;
             self.check(&db, Some(&name.name), Priv::Create)?;
@@ -256,7 +287,9 @@ impl Edit {
     fn forget_null_defaults(&mut self, key: &ast::IndexDef) {
         for column in &mut self.tree.columns {
             let null = DefaultValue::Value(ast::Expr::Literal(ast::Literal::Null));
-            if key.parts.iter().any(|part| part_is(part, &column.name)) && column.default.as_ref() == Some(&null) {
+            if key.parts.iter().any(|part| part_is(part, &column.name))
+                && column.default.as_ref() == Some(&null)
+            {
                 column.default = None;
             }
         }
@@ -281,7 +314,9 @@ impl Edit {
             AlterAction::ModifyColumn { column, position, .. } => {
                 self.change_column(&column.name.clone(), column, position)?;
             }
-            AlterAction::ChangeColumn { old, column, position, .. } => self.change_column(old, column, position)?,
+            AlterAction::ChangeColumn { old, column, position, .. } => {
+                self.change_column(old, column, position)?
+            }
             AlterAction::RenameColumn { old, new } => {
                 let at = self.known_column(old)?;
                 self.rename_in_keys(old, new);
@@ -323,12 +358,15 @@ impl Edit {
                 self.tree.indexes[at].invisible = *invisible;
             }
             AlterAction::Option(option) => self.set_option(option),
-            AlterAction::ConvertCharset { charset, collation } => self.convert(charset.as_ref(), collation.as_ref()),
+            AlterAction::ConvertCharset { charset, collation } => {
+                self.convert(charset.as_ref(), collation.as_ref())
+            }
             AlterAction::Force => self.force = true,
             AlterAction::DisableKeys | AlterAction::EnableKeys | AlterAction::OrderBy(_) => {}
             AlterAction::AddForeignKey(_) => return Err(SqlError::not_supported_yet("ADD FOREIGN KEY")),
             AlterAction::AddCheck(_) => return Err(SqlError::not_supported_yet("ADD CHECK")),
-            AlterAction::DropForeignKey { name, if_exists } | AlterAction::DropConstraint { name, if_exists } => {
+            AlterAction::DropForeignKey { name, if_exists }
+            | AlterAction::DropConstraint { name, if_exists } => {
                 if let Some(at) = self.find_index(name) {
                     self.tree.indexes.remove(at);
                 } else if !if_exists {
@@ -336,7 +374,11 @@ impl Edit {
                 }
             }
             AlterAction::DropCheck { name } | AlterAction::AlterCheck { name, .. } => {
-                return Err(SqlError::new(3821, b"HY000", format!("Check constraint '{name}' is not found in the table.")));
+                return Err(SqlError::new(
+                    3821,
+                    b"HY000",
+                    format!("Check constraint '{name}' is not found in the table."),
+                ));
             }
             AlterAction::Partition(_) => return Err(SqlError::not_supported_yet("partitions")),
             AlterAction::DiscardTablespace | AlterAction::ImportTablespace => {
@@ -409,7 +451,13 @@ fn part_is(part: &ast::KeyPart, column: &str) -> bool {
 
 /// Whether two indexes hold the same entries: kind of uniqueness, columns, prefixes, order. Names
 /// and visibility do not matter.
-fn same_index(old_def: &TableDef, old: &Index, new_def: &TableDef, new: &Index, sources: &[ColumnSource]) -> bool {
+fn same_index(
+    old_def: &TableDef,
+    old: &Index,
+    new_def: &TableDef,
+    new: &Index,
+    sources: &[ColumnSource],
+) -> bool {
     let same_part = |(a, b): (&crate::catalog::IndexPart, &crate::catalog::IndexPart)| {
         sources[b.column] == ColumnSource::Old(a.column)
             && a.prefix == b.prefix

@@ -48,7 +48,11 @@ fn same_values(a: &Column, b: &Column) -> bool {
     let one_size = from.labels.len().max(1).div_ceil(256) == to.labels.len().max(1).div_ceil(256);
     let width_means_nothing = matches!(
         from.kind,
-        ColumnKind::TinyInt | ColumnKind::SmallInt | ColumnKind::MediumInt | ColumnKind::Int | ColumnKind::BigInt
+        ColumnKind::TinyInt
+            | ColumnKind::SmallInt
+            | ColumnKind::MediumInt
+            | ColumnKind::Int
+            | ColumnKind::BigInt
     );
     from.kind == to.kind
         && from.unsigned == to.unsigned
@@ -98,7 +102,12 @@ impl Rows {
 }
 
 /// Fills the space of index `at` of the new definition from the table's rows.
-pub(super) fn build_index(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef, at: usize) -> ExecResult<()> {
+pub(super) fn build_index(
+    ddl: &mut Ddl<'_>,
+    table: &Arc<Table>,
+    def: &TableDef,
+    at: usize,
+) -> ExecResult<()> {
     let new = Table::new(def.clone(), Arc::new(TableState::default()));
     let mut keys = HashSet::new();
     let mut batch: Vec<(Bytes, Bytes)> = Vec::new();

@@ -56,6 +56,7 @@ pub(super) struct Change {
 impl Ddl<'_> {
     /// Waits for other definition statements and gives the catalog to change.
     pub(super) fn begin(&mut self) -> ExecResult<Change> {
+        self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         let locks = self.trx.lock_handle_owner();
         let request = locks.lock_table(DDL_LOCK, TableMode::Exclusive);
         self.trx.await_table_lock(request)?;
@@ -170,7 +171,7 @@ impl Ddl<'_> {
 
 impl Trx {
     /// Writes the events of a definition statement.
-    fn log_ddl(&mut self, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
+    pub(crate) fn log_ddl(&mut self, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
         let xid = self.shared().xid.fetch_add(1, Ordering::Relaxed);
         let (cache, writes, events) = self.logging_parts();
         cache.set_context(info.timestamp, info.settings.server_id);

@@ -10,9 +10,9 @@ use crate::error::ExecResult;
 use crate::expr::exec::{Exec, Row, Slot};
 
 use crate::expr::node::{CompareOp, Expr, Kind};
+use crate::select::RowReader;
 use crate::select::access::{self, TableAccess};
 use crate::select::storage::{LockMode, WaitPolicy};
-use crate::select::RowReader;
 use crate::store::{RowAt, whole_index};
 use bytes::Bytes;
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -62,11 +62,13 @@ fn find_point(target: &TargetTable, filter: Option<&Expr>) -> Option<Point> {
     let table = &target.table;
     let equals: Vec<(usize, &Expr)> = terms.iter().filter_map(|term| equality(term, target)).collect();
     for (at, index) in table.def.indexes.iter().enumerate() {
-        let usable = index.unique() && !index.parts.is_empty() && index.parts.iter().all(|part| part.prefix.is_none());
+        let usable =
+            index.unique() && !index.parts.is_empty() && index.parts.iter().all(|part| part.prefix.is_none());
         if !usable {
             continue;
         }
-        let value = |column: usize| equals.iter().find(|(of, _)| *of == column).map(|(_, value)| (*value).clone());
+        let value =
+            |column: usize| equals.iter().find(|(of, _)| *of == column).map(|(_, value)| (*value).clone());
         let values: Option<Vec<Expr>> = index.parts.iter().map(|part| value(part.column)).collect();
         if let Some(values) = values {
             let complete = terms.len() == values.len();
@@ -126,7 +128,11 @@ fn key_value(value: Value, ty: &ColumnType) -> KeyValue {
         Value::Bytes(text) if is_text(ty.kind) => {
             let longest = ty.length as usize * crate::catalog::charset::max_len(ty.collation) as usize;
             // A longer text could still be equal but for trailing spaces.
-            if text.len() > longest || ty.kind == ColumnKind::Binary { KeyValue::Scan } else { KeyValue::Value(Value::Bytes(text)) }
+            if text.len() > longest || ty.kind == ColumnKind::Binary {
+                KeyValue::Scan
+            } else {
+                KeyValue::Value(Value::Bytes(text))
+            }
         }
         _ => KeyValue::Scan,
     }
@@ -139,7 +145,8 @@ fn integer_key(value: &Value, ty: &ColumnType) -> KeyValue {
         _ => return KeyValue::Scan,
     };
     let bits = 8 * ty.kind.integer_bytes() as u32;
-    let (low, high) = if ty.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) };
+    let (low, high) =
+        if ty.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) };
     match ((low..=high).contains(&wide), ty.unsigned) {
         (false, _) => KeyValue::Nothing,
         (true, true) => KeyValue::Value(Value::UInt(wide as u64)),
@@ -210,8 +217,13 @@ impl TargetTable {
                 PointKey::Nothing => return Ok(Vec::new()),
                 PointKey::Scan => {}
                 PointKey::Key(key) => {
-                    let found =
-                        run.trx.get_unique(&self.table, point.index, &key, LockMode::Exclusive, WaitPolicy::Wait)?;
+                    let found = run.trx.get_unique(
+                        &self.table,
+                        point.index,
+                        &key,
+                        LockMode::Exclusive,
+                        WaitPolicy::Wait,
+                    )?;
                     let mut rows: Vec<RowAt> = found.into_iter().collect();
                     if !point.complete {
                         self.keep_matching(run, finder.filter.as_ref(), &mut rows, 0)?;
@@ -250,7 +262,15 @@ impl TargetTable {
             let checked = rows.len();
             let left = usize::try_from(limit.saturating_sub(checked as u64)).unwrap_or(usize::MAX);
             let want = if filter.is_none() { left.min(BATCH) } else { BATCH };
-            let done = run.trx.scan(&self.table, 0, &mut range, LockMode::Exclusive, WaitPolicy::Wait, want, &mut rows)?;
+            let done = run.trx.scan(
+                &self.table,
+                0,
+                &mut range,
+                LockMode::Exclusive,
+                WaitPolicy::Wait,
+                want,
+                &mut rows,
+            )?;
             self.keep_matching(run, filter, &mut rows, checked)?;
             if rows.len() as u64 >= limit {
                 rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));

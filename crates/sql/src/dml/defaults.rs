@@ -59,4 +59,3 @@ pub(crate) fn null_value(column: &Column, lenient: bool, state: &mut SessionStat
     state.diagnostics.warn(error);
     Ok(implicit_default(&column.ty))
 }
-

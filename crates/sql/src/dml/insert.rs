@@ -1,7 +1,7 @@
 //! INSERT and REPLACE.
 
-use super::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
 use super::defaults::{default_value, implicit_default, null_value};
+use super::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
 use super::rows::{cast_into, changed_columns, same_value};
 use super::update::touch_on_update;
 use super::{Effect, Run};
@@ -83,8 +83,10 @@ impl InsertPlan {
         let on_duplicate = bind_assignments(&mut binder, &table, &table.def.name, &tree.on_duplicate)?;
         let assigned: Vec<usize> = on_duplicate.iter().map(|assignment| assignment.column).collect();
         let defs = table.columns().iter().enumerate();
-        let on_update =
-            defs.filter(|(at, column)| column.on_update_now && !assigned.contains(at)).map(|(at, _)| at).collect();
+        let on_update = defs
+            .filter(|(at, column)| column.on_update_now && !assigned.contains(at))
+            .map(|(at, _)| at)
+            .collect();
         let rest = (0..table.columns().len()).filter(|at| !columns.contains(at)).collect();
         let reads_row = match &source {
             Source::Values(rows) => rows.iter().flatten().flatten().any(|expr| expr.slots() != 0),
@@ -237,7 +239,8 @@ impl InsertPlan {
         let types = query.types.iter();
         for ((&at, value), source) in self.columns.iter().zip(row).zip(types) {
             let column = &self.target.table.def.columns[at];
-            values[at] = super::cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
+            values[at] =
+                super::cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
             if matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment {
                 let lenient = self.lenient(run);
                 values[at] = null_value(column, lenient, run.state)?;
@@ -247,7 +250,13 @@ impl InsertPlan {
     }
 
     /// Gives the AUTO_INCREMENT column its value if it needs one. `left` rows may still come.
-    fn generate(&self, run: &mut Run<'_>, values: &mut [Value], counts: &mut Counts, left: u64) -> SqlResult<bool> {
+    fn generate(
+        &self,
+        run: &mut Run<'_>,
+        values: &mut [Value],
+        counts: &mut Counts,
+        left: u64,
+    ) -> SqlResult<bool> {
         let table = &self.target.table;
         let Some(at) = table.auto_column else { return Ok(false) };
         let zero_counts = run.state.settings.sql_mode & sql_mode::NO_AUTO_VALUE_ON_ZERO != 0;
@@ -281,7 +290,13 @@ impl InsertPlan {
         Ok(true)
     }
 
-    fn add(&self, run: &mut Run<'_>, mut values: Vec<Value>, counts: &mut Counts, left: u64) -> ExecResult<()> {
+    fn add(
+        &self,
+        run: &mut Run<'_>,
+        mut values: Vec<Value>,
+        counts: &mut Counts,
+        left: u64,
+    ) -> ExecResult<()> {
         let table = &self.target.table;
         counts.records += 1;
         let generated = self.generate(run, &mut values, counts, left)?;
@@ -406,7 +421,9 @@ impl InsertPlan {
 }
 
 fn is_zero(value: &Value) -> bool {
-    [Value::Int(0), Value::UInt(0), Value::Float(0.0), Value::Double(0.0)].iter().any(|zero| same_value(zero, value))
+    [Value::Int(0), Value::UInt(0), Value::Float(0.0), Value::Double(0.0)]
+        .iter()
+        .any(|zero| same_value(zero, value))
 }
 
 fn bind_source(binder: &mut Binder<'_>, tree: &Insert, columns: &[usize], all: bool) -> SqlResult<Source> {

@@ -126,7 +126,9 @@ pub(crate) fn insert_columns(table: &Table, names: &[Ident], all: bool) -> SqlRe
 pub(crate) fn bind_limit(binder: &mut Binder<'_>, limit: Option<&ast::Limit>) -> SqlResult<Option<Expr>> {
     match limit {
         None => Ok(None),
-        Some(limit) if limit.offset.is_some() => Err(SqlError::parse_error("LIMIT with an offset is not allowed here")),
+        Some(limit) if limit.offset.is_some() => {
+            Err(SqlError::parse_error("LIMIT with an offset is not allowed here"))
+        }
         Some(limit) => binder.expr(&limit.count).map(Some),
     }
 }

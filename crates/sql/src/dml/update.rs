@@ -1,8 +1,8 @@
 //! UPDATE of one table.
 
 use super::access::Finder;
-use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::defaults::{default_value, now_for, null_value};
+use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::rows::{cast_into, changed_columns, limit_value, sort_rows};
 use super::{Effect, Run};
 use crate::api::Priv;
@@ -56,8 +56,10 @@ impl UpdatePlan {
         let finder = Finder::new(&target, filter);
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let columns = target.table.columns().iter().enumerate();
-        let on_update =
-            columns.filter(|(at, column)| column.on_update_now && !assigned.contains(at)).map(|(at, _)| at).collect();
+        let on_update = columns
+            .filter(|(at, column)| column.on_update_now && !assigned.contains(at))
+            .map(|(at, _)| at)
+            .collect();
         Ok(UpdatePlan { target, finder, assignments, assigned, on_update, order, limit, ignore: tree.ignore })
     }
 

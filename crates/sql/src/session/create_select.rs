@@ -66,7 +66,8 @@ impl SqlSession {
         let text = format!("DROP TABLE IF EXISTS {}", ddl::quote_ident(&tree.name.name));
         let drop = DropTable { temporary: false, if_exists: true, tables: vec![tree.name.clone()] };
         debug_assert_eq!(call.mode, Mode::Blocking, "definitions run in blocking mode");
-        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: text.as_bytes() };
+        let mut ddl =
+            Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: text.as_bytes() };
         let dropped = ddl.drop_tables(&drop);
         match self.end_definition(dropped)?.wait.map(omnibus_commit::Ticket::wait) {
             Some(Err(error)) => Err(Interrupt::Error(SqlError::error_during_commit(error))),

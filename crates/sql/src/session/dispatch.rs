@@ -85,7 +85,9 @@ impl SqlSession {
 
     fn use_database(&mut self, name: &str, call: &Call<'_>) -> ExecResult<Outcome> {
         let catalog = self.catalog();
-        let known = ["information_schema", "performance_schema"].iter().find(|known| name.eq_ignore_ascii_case(known));
+        let known = ["information_schema", "performance_schema"]
+            .iter()
+            .find(|known| name.eq_ignore_ascii_case(known));
         if let Some(known) = known {
             self.state.database = Some((*known).into());
             return Ok(Outcome::ok());
@@ -181,7 +183,9 @@ impl SqlSession {
             self.trx.unlock_tables();
         }
         match ticket {
-            Some(ticket) => ticket.wait().map(|_| ()).map_err(|error| SqlError::error_during_commit(error).into()),
+            Some(ticket) => {
+                ticket.wait().map(|_| ()).map_err(|error| SqlError::error_during_commit(error).into())
+            }
             None => Ok(()),
         }
     }

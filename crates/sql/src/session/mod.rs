@@ -11,11 +11,13 @@ mod session;
 mod show;
 mod state;
 mod statements;
+mod system;
 
 pub use database::Database;
 pub use prepared::Prepared;
 pub use session::SqlSession;
 pub use state::SessionState;
+pub use system::SystemTables;
 
 /// Microseconds since 1970 now. The only clock of the SQL layer.
 #[must_use]

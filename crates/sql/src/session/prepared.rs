@@ -35,7 +35,10 @@ pub struct Prepared {
 
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Prepared").field("text", &self.text).field("params", &self.params).finish_non_exhaustive()
+        f.debug_struct("Prepared")
+            .field("text", &self.text)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,11 +88,18 @@ impl SqlSession {
     }
 
     /// Makes the statement's plan, in the database it was prepared in.
-    fn plan(&mut self, prepared: &mut Prepared, access: &dyn AccessCheck, params: Option<&[Value]>) -> SqlResult<()> {
+    fn plan(
+        &mut self,
+        prepared: &mut Prepared,
+        access: &dyn AccessCheck,
+        params: Option<&[Value]>,
+    ) -> SqlResult<()> {
         let current = std::mem::replace(&mut self.state.database, prepared.database.clone());
         let key = self.plan_key();
         let plan = match &prepared.statement.node {
-            Statement::Select(query) => self.plan_query(query, access, params).map(|plan| Plan::Query(Box::new(plan))),
+            Statement::Select(query) => {
+                self.plan_query(query, access, params).map(|plan| Plan::Query(Box::new(plan)))
+            }
             other => {
                 let catalog = self.catalog();
                 self.plan_write(other, &catalog, access, params).map(Plan::Write)
@@ -146,7 +156,11 @@ impl SqlSession {
     }
 
     /// PREPARE, EXECUTE, DEALLOCATE, EXECUTE IMMEDIATE as statements.
-    pub(super) fn prepared_statement(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    pub(super) fn prepared_statement(
+        &mut self,
+        statement: &Statement,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
         match statement {
             Statement::Prepare { name, source } => {
                 let text = match source {
@@ -163,7 +177,10 @@ impl SqlSession {
             },
             Statement::Execute { name, using } => {
                 let key = name.to_lowercase();
-                let params = using.iter().map(|expr| Ok(self.evaluate(expr)?.0)).collect::<ExecResult<Vec<Value>>>()?;
+                let params = using
+                    .iter()
+                    .map(|expr| Ok(self.evaluate(expr)?.0))
+                    .collect::<ExecResult<Vec<Value>>>()?;
                 let mut prepared =
                     self.statements.prepared.remove(&key).ok_or_else(|| unknown(name, "EXECUTE"))?;
                 let result = self.execute_inner(&mut prepared, &params, call);
@@ -172,7 +189,10 @@ impl SqlSession {
             }
             Statement::ExecuteImmediate { source, using } => {
                 let (value, ty) = self.evaluate(source)?;
-                let params = using.iter().map(|expr| Ok(self.evaluate(expr)?.0)).collect::<ExecResult<Vec<Value>>>()?;
+                let params = using
+                    .iter()
+                    .map(|expr| Ok(self.evaluate(expr)?.0))
+                    .collect::<ExecResult<Vec<Value>>>()?;
                 let mut prepared = self.prepare(&value.to_bytes(&ty), call.access)?;
                 self.execute_inner(&mut prepared, &params, call)
             }
@@ -180,12 +200,18 @@ impl SqlSession {
         }
     }
 
-    fn execute_inner(&mut self, prepared: &mut Prepared, params: &[Value], call: &mut Call<'_>) -> ExecResult<Outcome> {
+    fn execute_inner(
+        &mut self,
+        prepared: &mut Prepared,
+        params: &[Value],
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
         if params.len() != prepared.params {
             return Err(SqlError::wrong_arguments("EXECUTE").into());
         }
         let text = prepared.text.clone();
-        let mut inner = Call { mode: call.mode, access: call.access, sink: &mut *call.sink, text: &text, params };
+        let mut inner =
+            Call { mode: call.mode, access: call.access, sink: &mut *call.sink, text: &text, params };
         self.run_prepared(prepared, &mut inner)
     }
 

@@ -59,7 +59,11 @@ impl SqlSession {
             self.enter();
         }
         let rows = select::execute(plan, &mut self.state, &mut self.trx, call.params, call.sink)?;
-        if plan.into.is_empty() { Ok(Outcome::rows()) } else { Ok(Outcome { affected: rows, ..Outcome::ok() }) }
+        if plan.into.is_empty() {
+            Ok(Outcome::rows())
+        } else {
+            Ok(Outcome { affected: rows, ..Outcome::ok() })
+        }
     }
 
     pub(super) fn write(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {

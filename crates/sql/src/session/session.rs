@@ -1,8 +1,8 @@
 //! A session: statements in, outcomes out; the rules of transactions around them.
 
 use super::Database;
-use super::statements::StatementCache;
 use super::state::SessionState;
+use super::statements::StatementCache;
 use crate::api::{AccessCheck, Isolation, KillFlag, Mode, Outcome, RowSink};
 use crate::catalog::Catalog;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
@@ -98,7 +98,11 @@ impl SqlSession {
     ///
     /// # Errors
     /// 1568 inside a transaction.
-    pub fn set_next_transaction(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) -> SqlResult<()> {
+    pub fn set_next_transaction(
+        &mut self,
+        isolation: Option<Isolation>,
+        read_only: Option<bool>,
+    ) -> SqlResult<()> {
         if self.trx.is_open() {
             return Err(SqlError::cant_change_tx_characteristics());
         }
@@ -130,6 +134,7 @@ impl SqlSession {
     pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
         if !self.resumed {
             self.kill.reset();
+            self.trx.lock_handle_owner().clear_kill();
             self.state.now_us = match self.state.settings.timestamp_us {
                 Some(us) => us,
                 None => super::wall_clock_us() as i64,
@@ -156,7 +161,8 @@ impl SqlSession {
                 Ok(outcome)
             });
             let Err(interrupt) = result else { break result };
-            let again = matches!(&interrupt, Interrupt::Error(error) if error.code == 1615) && replans < REPLANS;
+            let again =
+                matches!(&interrupt, Interrupt::Error(error) if error.code == 1615) && replans < REPLANS;
             let interrupt = self.undo(marks, interrupt);
             if !again {
                 break Err(interrupt);

@@ -43,7 +43,9 @@ impl SqlSession {
             Show::Warnings { count, limit } => self.show_conditions(call, *count, limit.as_ref(), false),
             Show::Errors { count, limit } => self.show_conditions(call, *count, limit.as_ref(), true),
             Show::CreateTable(name) => self.show_create_table(name, call),
-            Show::CreateDatabase { if_not_exists, name } => self.show_create_database(name, *if_not_exists, call),
+            Show::CreateDatabase { if_not_exists, name } => {
+                self.show_create_database(name, *if_not_exists, call)
+            }
             other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
         }
     }
@@ -74,7 +76,8 @@ impl SqlSession {
         let (offset, count) = window(limit)?;
         let shown = diagnostics.conditions().iter().filter(|(level, _)| wanted(*level));
         for (level, condition) in shown.skip(offset).take(count) {
-            let row = [text(level.name()), Value::UInt(u64::from(condition.code)), text(condition.message.clone())];
+            let row =
+                [text(level.name()), Value::UInt(u64::from(condition.code)), text(condition.message.clone())];
             call.sink.row(&row)?;
         }
         Ok(Outcome::rows())
@@ -96,7 +99,12 @@ impl SqlSession {
         Ok(Outcome::rows())
     }
 
-    fn show_create_database(&mut self, name: &str, if_not_exists: bool, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    fn show_create_database(
+        &mut self,
+        name: &str,
+        if_not_exists: bool,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
         call.access.check(name, None, Priv::Any)?;
         let schema = self.catalog().schema(name)?.clone();
         let exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
@@ -118,7 +126,9 @@ impl SqlSession {
 /// LIMIT of SHOW WARNINGS: numbers only.
 fn window(limit: Option<&Limit>) -> SqlResult<(usize, usize)> {
     let number = |expr: &Expr| match expr {
-        Expr::Literal(Literal::Int(number)) => usize::try_from(*number).map_err(|_| SqlError::wrong_arguments("LIMIT")),
+        Expr::Literal(Literal::Int(number)) => {
+            usize::try_from(*number).map_err(|_| SqlError::wrong_arguments("LIMIT"))
+        }
         _ => Err(SqlError::wrong_arguments("LIMIT")),
     };
     let Some(limit) = limit else { return Ok((0, usize::MAX)) };

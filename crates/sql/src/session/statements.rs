@@ -52,8 +52,12 @@ impl StatementCache {
     }
 
     fn keep(&mut self, text: &Bytes, options: ParseOptions, statement: &Arc<Spanned<Statement>>) {
-        let recent =
-            Recent { text: Bytes::copy_from_slice(text), options, statement: statement.clone(), used: self.clock };
+        let recent = Recent {
+            text: Bytes::copy_from_slice(text),
+            options,
+            statement: statement.clone(),
+            used: self.clock,
+        };
         if self.recent.len() < KEPT {
             self.recent.push(recent);
         } else if let Some(oldest) = self.recent.iter_mut().min_by_key(|recent| recent.used) {

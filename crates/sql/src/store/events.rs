@@ -115,6 +115,11 @@ impl StatementEvents {
         self.context = Some((key, context));
     }
 
+    /// The statement's changes are logged as a whole write set.
+    pub(super) fn stop_logging(&mut self) {
+        self.logged = false;
+    }
+
     /// Forgets rows not yet in the cache.
     pub(super) fn discard(&mut self) {
         self.rows.discard();

@@ -1,7 +1,7 @@
 //! What transactions need of the commit coordinator, as a trait so that tests can stand in for the
 //! log. The server's is [`omnibus_commit::Coordinator`].
 
-use omnibus_commit::{CommitRequest, LogPosition, SnapshotReader, Ticket, TrxCache};
+use omnibus_commit::{CommitRequest, Coordinator, LogPosition, SnapshotReader, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Engine, Snapshot};
 use std::sync::Arc;
 
@@ -49,5 +49,33 @@ pub trait CommitPort: Send + Sync + 'static {
     /// The newest installed versions, for holders of the row locks.
     fn latest(&self) -> Box<dyn Snapshot> {
         self.engine().snapshot(CommitNo::MAX)
+    }
+}
+
+impl CommitPort for Coordinator {
+    fn new_cache(&self) -> TrxCache {
+        Coordinator::new_cache(self)
+    }
+    fn hold(&self) -> Box<dyn SnapshotHold> {
+        Box::new(self.reader())
+    }
+    fn engine(&self) -> &Arc<dyn Engine> {
+        Coordinator::engine(self)
+    }
+    fn commit(&self, request: CommitRequest) -> Ticket {
+        // Saves two thread switches when nobody else commits; else it only enrols.
+        self.commit_inline(request)
+    }
+    fn wait_durable(&self, no: CommitNo) -> Ticket {
+        Coordinator::wait_durable(self, no)
+    }
+    fn durable(&self) -> CommitNo {
+        Coordinator::durable(self)
+    }
+    fn numbered(&self) -> CommitNo {
+        Coordinator::numbered(self)
+    }
+    fn deleted_floor(&self, key: &[u8]) -> CommitNo {
+        Coordinator::deleted_floor(self, key)
     }
 }

@@ -60,6 +60,8 @@ pub struct Trx {
     pub(super) snapshot: Option<(CommitNo, Box<dyn Snapshot>)>,
     pub(super) kill: Arc<KillFlag>,
     pub(super) covers: Vec<Covers>,
+    /// Rows added and removed, per table, for estimates only: a rolled back statement's stay in.
+    deltas: Vec<(Arc<TableState>, i64)>,
     savepoints: Vec<Savepoint>,
     /// Tables locked by this transaction, and how.
     tables: Vec<(u64, TableMode)>,
@@ -97,6 +99,7 @@ impl Trx {
             snapshot: None,
             kill,
             covers: Vec::new(),
+            deltas: Vec::new(),
             savepoints: Vec::new(),
             tables: Vec::new(),
             locked_tables: false,
@@ -267,6 +270,11 @@ impl Trx {
                 return Err(error);
             }
         };
+        for (state, delta) in self.deltas.drain(..) {
+            let _ = state.rows_estimate.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| {
+                (rows != 0).then(|| rows.saturating_add_signed(delta).max(1))
+            });
+        }
         let handle = self.locks.handle();
         let covers = std::mem::take(&mut self.covers);
         let keep_tables = self.locked_tables;
@@ -322,6 +330,7 @@ impl Trx {
         self.cache.clear();
         self.events.discard();
         self.covers.clear();
+        self.deltas.clear();
         self.savepoints.clear();
         self.drop_snapshot();
         self.snapshot_position = None;
@@ -392,6 +401,16 @@ impl Trx {
         &self.locks
     }
 
+    /// How long lock waits of the running statement last at most.
+    pub(crate) fn set_lock_wait(&mut self, ms: u64) {
+        self.lock_wait = Duration::from_millis(ms);
+    }
+
+    /// The running statement's rows are logged by other means.
+    pub(crate) fn without_row_events(&mut self) {
+        self.events.stop_logging();
+    }
+
     /// Waits for a table lock.
     pub(crate) fn await_table_lock(&mut self, request: omnibus_locks::Request) -> ExecResult<()> {
         self.await_lock(request).map(|_| ())
@@ -433,6 +452,14 @@ impl Trx {
     /// Fails if the session was killed.
     pub(super) fn check_kill(&self) -> SqlResult<()> {
         self.kill.check()
+    }
+
+    /// Notes that a table gained or lost a row.
+    pub(super) fn count_row(&mut self, state: &Arc<TableState>, delta: i64) {
+        match self.deltas.iter_mut().find(|(of, _)| Arc::ptr_eq(of, state)) {
+            Some((_, sum)) => *sum += delta,
+            None => self.deltas.push((state.clone(), delta)),
+        }
     }
 
     /// Counts a row that was locked or changed; inline statements may do so many.

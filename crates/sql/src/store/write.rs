@@ -100,6 +100,7 @@ impl Trx {
             self.writes.put(entry.key, entry.value);
         }
         self.note_auto_value(table, values)?;
+        self.count_row(&table.state, 1);
         self.events.insert(&mut self.cache, table, row_id, &row)?;
         self.writes.put(key, row);
         Ok(InsertOutcome::Inserted)
@@ -131,6 +132,7 @@ impl Trx {
             self.writes.delete(key);
         }
         self.cover_auto_value(table, values)?;
+        self.count_row(&table.state, -1);
         self.events.delete(&mut self.cache, table, hidden_id(table, &at.key), &at.row)?;
         self.writes.delete(at.key.clone());
         Ok(())

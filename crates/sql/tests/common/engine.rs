@@ -1,7 +1,9 @@
 //! An engine of maps: every version of every key, nothing persistent.
 
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, Write, WriteSet};
+use omnibus_engine::{
+    CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, Write, WriteSet,
+};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -50,7 +52,9 @@ impl MemEngine {
     /// Everything visible now.
     pub fn contents(&self) -> BTreeMap<Bytes, Bytes> {
         let keys = self.keys.read();
-        keys.iter().filter_map(|(key, versions)| Some((key.clone(), visible(versions, CommitNo::MAX)?.1))).collect()
+        keys.iter()
+            .filter_map(|(key, versions)| Some((key.clone(), visible(versions, CommitNo::MAX)?.1)))
+            .collect()
     }
 }
 

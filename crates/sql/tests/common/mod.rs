@@ -6,14 +6,13 @@ pub mod engine;
 
 use bytes::Bytes;
 use engine::MemEngine;
-use omnibus_commit::{
-    CacheSettings, CommitRequest, LogPosition, ReplayEvent, Ticket, TrxCache,
-};
+use omnibus_commit::{CacheSettings, CommitRequest, LogPosition, ReplayEvent, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Engine};
 use omnibus_format::EventHeader;
 use omnibus_sql::store::{CommitPort, SnapshotHold};
 use omnibus_sql::{
-    AllowAll, Database, Interrupt, KillFlag, Mode, Outcome, ResultColumn, RowSink, SqlError, SqlResult, SqlSession,
+    AllowAll, Database, Interrupt, KillFlag, Mode, Outcome, ResultColumn, RowSink, SqlError, SqlResult,
+    SqlSession,
 };
 use omnibus_value::Value;
 use parking_lot::Mutex;
@@ -27,6 +26,8 @@ pub struct TestPort {
     /// Events of each transaction, and whether it was logged.
     pub log: Mutex<Vec<(CommitNo, bool, Vec<ReplayEvent>)>>,
     order: Mutex<()>,
+    /// Whether events are kept.
+    keep: bool,
 }
 
 impl TestPort {
@@ -41,6 +42,19 @@ impl TestPort {
             settings: Arc::new(CacheSettings::new(std::env::temp_dir())),
             log: Mutex::default(),
             order: Mutex::default(),
+            keep: true,
+        })
+    }
+
+    /// Keeps no events: for measuring.
+    pub fn quiet(engine: Arc<dyn Engine>) -> Arc<TestPort> {
+        Arc::new(TestPort {
+            engine,
+            last: Arc::default(),
+            settings: Arc::new(CacheSettings::new(std::env::temp_dir())),
+            log: Mutex::default(),
+            order: Mutex::default(),
+            keep: false,
         })
     }
 }
@@ -90,7 +104,9 @@ impl CommitPort for TestPort {
         let _order = self.order.lock();
         let no = CommitNo(self.last.load(Ordering::Acquire) + 1);
         self.engine.prepare_ordered(no, &request.writes);
-        self.log.lock().push((no, request.logged, events_of(&mut request.cache)));
+        if self.keep {
+            self.log.lock().push((no, request.logged, events_of(&mut request.cache)));
+        }
         self.last.store(no.0, Ordering::Release);
         if let Some(ordered) = request.on_ordered.take() {
             ordered(no);
@@ -156,7 +172,8 @@ impl Client {
     pub fn new(database: &Arc<Database>) -> Client {
         static ID: AtomicU64 = AtomicU64::new(1);
         let id = ID.fetch_add(1, Ordering::Relaxed) as u32;
-        let mut client = Client { session: SqlSession::new(database.clone(), id, Arc::new(KillFlag::default())) };
+        let mut client =
+            Client { session: SqlSession::new(database.clone(), id, Arc::new(KillFlag::default())) };
         client.session.state.database = Some("test".into());
         client
     }

@@ -1,0 +1,151 @@
+//! Rows of the `mysql` schema for the server's account statements.
+//!
+//! CREATE USER and its kind change rows of system tables and are logged as the statement's own
+//! text (with password hashes instead of passwords), not as row events: a replica has its own
+//! tables. Recovery gets the changes from the private write set beside it.
+
+use super::session::{Call, SqlSession};
+use super::wall_clock_us;
+use crate::api::{Mode, Outcome};
+use crate::catalog::Table;
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::select::{LockMode, WaitPolicy};
+use crate::store::{InsertOutcome, RowAt, RowChange, StatementInfo, Trx, by_ref, whole_index};
+use bytes::Bytes;
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// System tables inside a change.
+pub struct SystemTables<'a> {
+    trx: &'a mut Trx,
+    catalog: Arc<crate::catalog::Catalog>,
+}
+
+impl super::Database {
+    /// All rows of `mysql.<name>`, as of the newest commit; for building caches of privileges.
+    ///
+    /// # Errors
+    /// 1146, or damage.
+    pub fn system_rows(&self, name: &str) -> SqlResult<Vec<Vec<Value>>> {
+        let table = self.catalog().table("mysql", name)?.clone();
+        let range = whole_index(&table, 0);
+        let latest = self.port().latest();
+        latest
+            .scan(by_ref(&range.from), by_ref(&range.to), false)
+            .map(|pair| table.decode(&pair?.1))
+            .collect()
+    }
+}
+
+impl SystemTables<'_> {
+    fn table(&self, name: &str) -> SqlResult<Arc<Table>> {
+        self.catalog.table("mysql", name).cloned()
+    }
+
+    /// All rows of `mysql.<name>`, locked against change.
+    ///
+    /// # Errors
+    /// Lock waits, damage.
+    pub fn rows(&mut self, name: &str) -> ExecResult<Vec<Vec<Value>>> {
+        let table = self.table(name)?;
+        let mut range = whole_index(&table, 0);
+        self.trx.begin_scan(&table, &range, LockMode::Exclusive)?;
+        let mut found = Vec::new();
+        while !self.trx.scan(&table, 0, &mut range, LockMode::Exclusive, WaitPolicy::Wait, 256, &mut found)? {
+        }
+        found.iter().map(|at| Ok(table.decode(&at.row)?)).collect()
+    }
+
+    /// Inserts a row of all columns, or puts it in the place of the one with its primary key.
+    ///
+    /// # Errors
+    /// Lock waits.
+    pub fn put(&mut self, name: &str, values: &[Value]) -> ExecResult<()> {
+        let table = self.table(name)?;
+        self.trx.start_write(&table)?;
+        let row = table.rows.encode(values)?;
+        let InsertOutcome::Duplicate(duplicate) = self.trx.insert_row(&table, values, row.clone())? else {
+            return Ok(());
+        };
+        let old = table.decode(&duplicate.existing.row)?;
+        let change =
+            RowChange { at: &duplicate.existing, old: &old, new: values, new_row: &row, changed: u64::MAX };
+        self.trx.update_row(&table, &change)?;
+        Ok(())
+    }
+
+    /// Deletes the row with the primary key of `values`; whether it was there. Only the key's
+    /// columns of `values` matter.
+    ///
+    /// # Errors
+    /// Lock waits, damage.
+    pub fn delete(&mut self, name: &str, values: &[Value]) -> ExecResult<bool> {
+        let table = self.table(name)?;
+        self.trx.start_write(&table)?;
+        let key = table.keys[0].entry(values, &[]).key;
+        let found = self.trx.get_row(&table, &key, LockMode::Exclusive, WaitPolicy::Wait)?;
+        let Some(row) = found else { return Ok(false) };
+        let old = table.decode(&row)?;
+        self.trx.delete_row(&table, &RowAt { key, row }, &old)?;
+        Ok(true)
+    }
+}
+
+impl SqlSession {
+    /// Changes system tables in a transaction of its own, which commits what is open first and is
+    /// logged as `text`. Runs in blocking mode only (`NeedBlocking` otherwise). The reply must wait
+    /// for the outcome's ticket; caches of privileges may be loaded again once it is complete.
+    ///
+    /// # Errors
+    /// Those of `change`; nothing is changed then.
+    pub fn change_system_tables(
+        &mut self,
+        text: &Bytes,
+        mode: Mode,
+        change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
+    ) -> ExecResult<Outcome> {
+        if mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        if self.state.settings.server_read_only {
+            return Err(SqlError::option_prevents_statement("--read-only").into());
+        }
+        self.begin(text, false);
+        let mut change = Some(change);
+        let mut call = Call {
+            mode,
+            access: &crate::api::AllowAll,
+            sink: &mut super::bootstrap::Nowhere,
+            text,
+            params: &[],
+        };
+        self.run(&mut call, |session, call| {
+            session.commit_before_definition()?;
+            // A second attempt cannot happen: nothing here asks for another plan.
+            let change = change.take().ok_or_else(SqlError::unknown_error)?;
+            let result = session.system_change(call.text, change);
+            session.end_definition(result)
+        })
+    }
+
+    fn system_change(
+        &mut self,
+        text: &Bytes,
+        change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
+    ) -> ExecResult<Outcome> {
+        self.trx.without_row_events();
+        change(&mut SystemTables { catalog: self.catalog(), trx: &mut self.trx })?;
+        let database = self.state.database.clone().unwrap_or_else(|| Arc::from(""));
+        let info = StatementInfo {
+            settings: &self.state.settings,
+            database: &database,
+            sql: text,
+            timestamp: (self.state.now_us / 1_000_000) as u32,
+            connection_id: self.state.connection_id,
+        };
+        self.trx.log_ddl(&info, &[])?;
+        let logged = self.state.settings.sql_log_bin;
+        let ticket = self.trx.commit_ddl(logged, wall_clock_us(), |_| {});
+        Ok(Outcome { wait: Some(ticket), ..Outcome::ok() })
+    }
+}
