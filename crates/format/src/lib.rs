@@ -7,6 +7,7 @@
 
 pub mod checksum;
 pub mod cursor;
+pub mod describe;
 pub mod error;
 pub mod event_type;
 pub mod events;

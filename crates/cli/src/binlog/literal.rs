@@ -1,5 +1,6 @@
 //! Values as SQL literals and as JSON.
 
+pub(super) use omnibus_format::describe::identifier;
 use omnibus_format::events::ColumnMetadata;
 use omnibus_format::field::{FieldType, code};
 use omnibus_value::{Value, json as mysql_json};
@@ -121,9 +122,4 @@ fn hex(bytes: &[u8], out: &mut String) {
     out.push_str("X'");
     bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02X}")));
     out.push('\'');
-}
-
-/// An identifier in backquotes.
-pub(super) fn identifier(name: &[u8]) -> String {
-    format!("`{}`", String::from_utf8_lossy(name).replace('`', "``"))
 }

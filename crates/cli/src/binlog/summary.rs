@@ -1,133 +1,19 @@
-//! What an event says, in one line.
+//! What an event says, in one line: the format crate's words, and for row events their table and number of rows.
 
-use omnibus_format::events::*;
-use omnibus_format::{DecodeError, EventType, Private, RawEvent};
+use omnibus_format::describe::{identifier, statement_end, summary};
+use omnibus_format::events::Rows;
+use omnibus_format::{DecodeError, RawEvent};
 
-use super::literal::identifier;
 use super::tables::Tables;
-
-/// Longest statement shown in a line, in characters.
-const STATEMENT_MAX: usize = 200;
 
 /// The summary of an event. `tables` names the tables of row events.
 pub(super) fn of(event: &RawEvent<'_>, tables: &Tables) -> Result<String, DecodeError> {
-    let body = event.body;
-    Ok(match event.header.event_type {
-        EventType::FORMAT_DESCRIPTION => format_description(&FormatDescription::decode(body)?),
-        EventType::PREVIOUS_GTIDS => {
-            let set = PreviousGtids::decode(body)?.set;
-            if set.is_empty() { "(none)".to_owned() } else { set.to_string() }
-        }
-        EventType::GTID | EventType::ANONYMOUS_GTID => gtid(event.header.event_type, &Gtid::decode(body)?),
-        EventType::QUERY => query(&Query::decode(body)?),
-        EventType::TABLE_MAP => table_map(&TableMap::decode(body)?),
-        t if t.is_rows() => rows(event, tables)?,
-        EventType::ROWS_QUERY => statement(RowsQuery::decode(body)?.0),
-        EventType::MARIADB_ANNOTATE_ROWS => statement(body),
-        EventType::XID => format!("COMMIT, xid {}", Xid::decode(body)?.0),
-        EventType::ROTATE => {
-            let rotate = Rotate::decode(body)?;
-            format!("to {} at {}", String::from_utf8_lossy(rotate.file), rotate.position)
-        }
-        EventType::INTVAR => {
-            let var = IntVar::decode(body)?;
-            let name = if var.kind == INTVAR_LAST_INSERT_ID { "LAST_INSERT_ID" } else { "INSERT_ID" };
-            format!("{name}={}", var.value)
-        }
-        EventType::RAND => {
-            let Rand(first, second) = Rand::decode(body)?;
-            format!("RAND_SEED1={first}, RAND_SEED2={second}")
-        }
-        EventType::USER_VAR => user_var(&UserVar::decode(body)?),
-        EventType::INCIDENT => {
-            let incident = Incident::decode(body)?;
-            format!("incident {}: {}", incident.code, String::from_utf8_lossy(incident.message))
-        }
-        EventType::XA_PREPARE => {
-            let xa = XaPrepare::decode(body)?;
-            let verb = if xa.one_phase { "XA COMMIT ONE PHASE" } else { "XA PREPARE" };
-            format!("{verb} X'{}',X'{}',{}", hex(xa.gtrid), hex(xa.bqual), xa.format_id)
-        }
-        EventType::IGNORABLE => private(Private::decode(body)?),
-        EventType::BEGIN_LOAD_QUERY | EventType::APPEND_BLOCK => {
-            let load = BeginLoadQuery::decode(body)?;
-            format!("file {}, {} bytes", load.file_id, load.data.len())
-        }
-        EventType::EXECUTE_LOAD_QUERY => {
-            let load = ExecuteLoadQuery::decode(body)?;
-            format!("file {}: {}", load.file_id, query(&load.query))
-        }
-        EventType::MARIADB_GTID => {
-            let gtid = MariadbGtidEvent::decode(body)?;
-            mariadb_gtid(&gtid, event.header.server_id)
-        }
-        EventType::MARIADB_GTID_LIST => {
-            let list = MariadbGtidList::decode(body)?.gtids;
-            let texts: Vec<_> = list.iter().map(ToString::to_string).collect();
-            if texts.is_empty() { "(none)".to_owned() } else { texts.join(",") }
-        }
-        EventType::MARIADB_BINLOG_CHECKPOINT => {
-            String::from_utf8_lossy(body.get(4..).unwrap_or_default()).into_owned()
-        }
-        _ => format!("{} bytes", body.len()),
-    })
-}
-
-fn format_description(format: &FormatDescription) -> String {
-    let checksum = match format.checksum {
-        Some(omnibus_format::Checksum::Crc32) => "CRC32",
-        _ => "none",
-    };
-    format!("server {}, binlog v{}, checksums {checksum}", format.server_version, format.binlog_version)
-}
-
-fn gtid(event_type: EventType, gtid: &Gtid) -> String {
-    let name = match event_type {
-        EventType::GTID => format!("{}:{}", gtid.uuid, gtid.gno),
-        _ => "ANONYMOUS".to_owned(),
-    };
-    let length = gtid.transaction_length;
-    format!("{name}, clock {}->{}, {length} bytes", gtid.last_committed, gtid.sequence_number)
-}
-
-fn mariadb_gtid(gtid: &MariadbGtidEvent, server: u32) -> String {
-    let id = MariadbGtid { domain: gtid.domain, server, sequence: gtid.sequence };
-    let begin = if gtid.flags & MariadbGtidEvent::FLAG_STANDALONE == 0 { "BEGIN " } else { "" };
-    format!("{begin}GTID {id}")
-}
-
-fn query(query: &Query<'_>) -> String {
-    let text = statement(query.sql);
-    let error =
-        if query.error_code == 0 { String::new() } else { format!(" /* error {} */", query.error_code) };
-    let needs_database = !matches!(query.sql, b"BEGIN" | b"COMMIT" | b"ROLLBACK");
-    match query.database {
-        database if needs_database && !database.is_empty() => {
-            format!("use {}; {text}{error}", identifier(database))
-        }
-        _ => text + &error,
-    }
-}
-
-/// A statement in one line, cut to a bearable length.
-fn statement(sql: &[u8]) -> String {
-    let text = String::from_utf8_lossy(sql);
-    let mut line: String =
-        text.chars().take(STATEMENT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().count() > STATEMENT_MAX {
-        line.push('…');
-    }
-    line
-}
-
-fn table_map(map: &TableMap) -> String {
-    let columns = map.columns.len();
-    format!("{}.{} is {}, {columns} columns", identifier(&map.database), identifier(&map.table), map.table_id)
+    if event.header.event_type.is_rows() { rows(event, tables) } else { summary(event) }
 }
 
 fn rows(event: &RawEvent<'_>, tables: &Tables) -> Result<String, DecodeError> {
     let header = Rows::decode(event.header.event_type, event.body)?;
-    let end = if header.flags & ROWS_FLAG_STMT_END != 0 { ", statement end" } else { "" };
+    let end = statement_end(&header);
     let Some((table, images)) = tables.rows(event)? else {
         return Ok(format!("table {} (its Table_map was not seen){end}", header.table_id));
     };
@@ -139,43 +25,4 @@ fn rows(event: &RawEvent<'_>, tables: &Tables) -> Result<String, DecodeError> {
     let plural = if count == 1 { "" } else { "s" };
     let (database, name) = (identifier(&table.map.database), identifier(&table.map.table));
     Ok(format!("{database}.{name}, {count} row{plural}{end}"))
-}
-
-fn user_var(var: &UserVar<'_>) -> String {
-    let value = match var.value {
-        UserVarValue::Null => "NULL".to_owned(),
-        UserVarValue::String(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
-        UserVarValue::Real(real) => real.to_string(),
-        UserVarValue::Int { bits, unsigned: true } => bits.to_string(),
-        UserVarValue::Int { bits, unsigned: false } => (bits as i64).to_string(),
-        UserVarValue::Decimal(bytes) => decimal(bytes).unwrap_or_else(|| "DECIMAL".to_owned()),
-    };
-    format!("@{}={value}", identifier(var.name))
-}
-
-/// Precision, scale and the digits of a DECIMAL user variable.
-fn decimal(bytes: &[u8]) -> Option<String> {
-    let [precision, scale, digits @ ..] = bytes else { return None };
-    let (value, _) = omnibus_value::decimal::Decimal::from_binlog(*precision, *scale, digits).ok()?;
-    let mut out = Vec::new();
-    value.write_text(&mut out);
-    String::from_utf8(out).ok()
-}
-
-fn private(private: Option<Private<'_>>) -> String {
-    match private {
-        None => "not ours".to_owned(),
-        Some(Private::WriteSet(set)) => format!("write set, {} writes", set.len()),
-        Some(Private::RowIds(ids)) => format!("row ids of the next event, {}", ids.len()),
-        Some(Private::BuildIndex { table_id, index_id }) => format!("table {table_id} has index {index_id}"),
-        Some(Private::DropSpaces(spaces)) => format!("spaces dropped: {spaces:?}"),
-        Some(Private::FileStart(no)) => format!("file begins with commit {no}"),
-        Some(Private::CommitMark(no)) => format!("commit {no}, without a GTID"),
-        Some(Private::Filler(len)) => format!("filler, {len} bytes"),
-        Some(Private::Unknown { kind, version }) => format!("private, kind {kind} version {version}"),
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }

@@ -1,6 +1,7 @@
 //! Tests of the whole crate, one file per subject.
 #![allow(clippy::unwrap_used)]
 
+mod describe;
 mod events;
 mod private;
 mod rows;

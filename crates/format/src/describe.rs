@@ -1,0 +1,233 @@
+//! What an event says, in one line of text: [`info`] as SHOW BINLOG EVENTS words it, [`summary`] as
+//! `omnibus binlog` does.
+//!
+//! Pure, from the event alone: the rows of a row event need its table and are left to the caller.
+
+use crate::events::*;
+use crate::{Checksum, DecodeError, EventType, Private, RawEvent};
+
+/// Longest statement shown in a summary, in characters.
+const STATEMENT_MAX: usize = 200;
+
+/// The `Info` column of SHOW BINLOG EVENTS. Statements are shown whole.
+pub fn info(event: &RawEvent<'_>) -> Result<String, DecodeError> {
+    let body = event.body;
+    Ok(match event.header.event_type {
+        EventType::FORMAT_DESCRIPTION => {
+            let format = FormatDescription::decode(body)?;
+            format!("Server ver: {}, Binlog ver: {}", format.server_version, format.binlog_version)
+        }
+        EventType::PREVIOUS_GTIDS => PreviousGtids::decode(body)?.set.to_string(),
+        EventType::GTID => {
+            let gtid = Gtid::decode(body)?;
+            format!("SET @@SESSION.GTID_NEXT= '{}:{}'", gtid.uuid, gtid.gno)
+        }
+        EventType::ANONYMOUS_GTID => "SET @@SESSION.GTID_NEXT= 'ANONYMOUS'".to_owned(),
+        EventType::QUERY => query_info(&Query::decode(body)?),
+        EventType::TABLE_MAP => {
+            let map = TableMap::decode(body)?;
+            let (database, table) = (lossy(&map.database), lossy(&map.table));
+            format!("table_id: {} ({database}.{table})", map.table_id)
+        }
+        kind if kind.is_rows() => rows_info(&Rows::decode(kind, body)?),
+        EventType::ROWS_QUERY => format!("# {}", lossy(RowsQuery::decode(body)?.0)),
+        EventType::MARIADB_ANNOTATE_ROWS => lossy(body),
+        EventType::XID => format!("COMMIT /* xid={} */", Xid::decode(body)?.0),
+        EventType::ROTATE => {
+            let rotate = Rotate::decode(body)?;
+            format!("{};pos={}", lossy(rotate.file), rotate.position)
+        }
+        EventType::RAND => {
+            let Rand(first, second) = Rand::decode(body)?;
+            format!("rand_seed1={first},rand_seed2={second}")
+        }
+        EventType::INCIDENT => {
+            let incident = Incident::decode(body)?;
+            format!("#{} ({})", incident.code, lossy(incident.message))
+        }
+        EventType::STOP => String::new(),
+        _ => return summary(event),
+    })
+}
+
+/// The event in the words of `omnibus binlog`. Of a row event only the table's number.
+pub fn summary(event: &RawEvent<'_>) -> Result<String, DecodeError> {
+    let body = event.body;
+    Ok(match event.header.event_type {
+        EventType::FORMAT_DESCRIPTION => format_description(&FormatDescription::decode(body)?),
+        EventType::PREVIOUS_GTIDS => {
+            let set = PreviousGtids::decode(body)?.set;
+            if set.is_empty() { "(none)".to_owned() } else { set.to_string() }
+        }
+        EventType::GTID | EventType::ANONYMOUS_GTID => gtid(event.header.event_type, &Gtid::decode(body)?),
+        EventType::QUERY => query(&Query::decode(body)?),
+        EventType::TABLE_MAP => table_map(&TableMap::decode(body)?),
+        kind if kind.is_rows() => {
+            let rows = Rows::decode(kind, body)?;
+            format!("table {}{}", rows.table_id, statement_end(&rows))
+        }
+        EventType::ROWS_QUERY => statement(RowsQuery::decode(body)?.0),
+        EventType::MARIADB_ANNOTATE_ROWS => statement(body),
+        EventType::XID => format!("COMMIT, xid {}", Xid::decode(body)?.0),
+        EventType::ROTATE => {
+            let rotate = Rotate::decode(body)?;
+            format!("to {} at {}", lossy(rotate.file), rotate.position)
+        }
+        EventType::INTVAR => {
+            let var = IntVar::decode(body)?;
+            let name = if var.kind == INTVAR_LAST_INSERT_ID { "LAST_INSERT_ID" } else { "INSERT_ID" };
+            format!("{name}={}", var.value)
+        }
+        EventType::RAND => {
+            let Rand(first, second) = Rand::decode(body)?;
+            format!("RAND_SEED1={first}, RAND_SEED2={second}")
+        }
+        EventType::USER_VAR => user_var(&UserVar::decode(body)?),
+        EventType::INCIDENT => {
+            let incident = Incident::decode(body)?;
+            format!("incident {}: {}", incident.code, lossy(incident.message))
+        }
+        EventType::XA_PREPARE => xa_prepare(&XaPrepare::decode(body)?),
+        EventType::IGNORABLE => private(Private::decode(body)?),
+        EventType::BEGIN_LOAD_QUERY | EventType::APPEND_BLOCK => {
+            let load = BeginLoadQuery::decode(body)?;
+            format!("file {}, {} bytes", load.file_id, load.data.len())
+        }
+        EventType::EXECUTE_LOAD_QUERY => {
+            let load = ExecuteLoadQuery::decode(body)?;
+            format!("file {}: {}", load.file_id, query(&load.query))
+        }
+        EventType::MARIADB_GTID => mariadb_gtid(&MariadbGtidEvent::decode(body)?, event.header.server_id),
+        EventType::MARIADB_GTID_LIST => {
+            let list = MariadbGtidList::decode(body)?.gtids;
+            let texts: Vec<_> = list.iter().map(ToString::to_string).collect();
+            if texts.is_empty() { "(none)".to_owned() } else { texts.join(",") }
+        }
+        EventType::MARIADB_BINLOG_CHECKPOINT => lossy(body.get(4..).unwrap_or_default()),
+        _ => format!("{} bytes", body.len()),
+    })
+}
+
+/// An identifier in backquotes.
+#[must_use]
+pub fn identifier(name: &[u8]) -> String {
+    format!("`{}`", lossy(name).replace('`', "``"))
+}
+
+/// ", statement end" if these are the last rows of their statement.
+#[must_use]
+pub fn statement_end(rows: &Rows<'_>) -> &'static str {
+    if rows.flags & ROWS_FLAG_STMT_END != 0 { ", statement end" } else { "" }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn rows_info(rows: &Rows<'_>) -> String {
+    let end = if rows.flags & ROWS_FLAG_STMT_END != 0 { " flags: STMT_END_F" } else { "" };
+    format!("table_id: {}{end}", rows.table_id)
+}
+
+fn query_info(query: &Query<'_>) -> String {
+    let text = lossy(query.sql);
+    if needs_database(query) { format!("use {}; {text}", identifier(query.database)) } else { text }
+}
+
+/// Whether the statement means something else in another database.
+fn needs_database(query: &Query<'_>) -> bool {
+    !query.database.is_empty() && !matches!(query.sql, b"BEGIN" | b"COMMIT" | b"ROLLBACK")
+}
+
+fn query(query: &Query<'_>) -> String {
+    let text = statement(query.sql);
+    let error =
+        if query.error_code == 0 { String::new() } else { format!(" /* error {} */", query.error_code) };
+    if needs_database(query) {
+        return format!("use {}; {text}{error}", identifier(query.database));
+    }
+    text + &error
+}
+
+/// A statement in one line, cut to a bearable length.
+fn statement(sql: &[u8]) -> String {
+    let text = String::from_utf8_lossy(sql);
+    let mut line: String =
+        text.chars().take(STATEMENT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().count() > STATEMENT_MAX {
+        line.push('…');
+    }
+    line
+}
+
+fn format_description(format: &FormatDescription) -> String {
+    let checksum = match format.checksum {
+        Some(Checksum::Crc32) => "CRC32",
+        _ => "none",
+    };
+    format!("server {}, binlog v{}, checksums {checksum}", format.server_version, format.binlog_version)
+}
+
+fn gtid(event_type: EventType, gtid: &Gtid) -> String {
+    let name = match event_type {
+        EventType::GTID => format!("{}:{}", gtid.uuid, gtid.gno),
+        _ => "ANONYMOUS".to_owned(),
+    };
+    let length = gtid.transaction_length;
+    format!("{name}, clock {}->{}, {length} bytes", gtid.last_committed, gtid.sequence_number)
+}
+
+fn mariadb_gtid(gtid: &MariadbGtidEvent, server: u32) -> String {
+    let id = MariadbGtid { domain: gtid.domain, server, sequence: gtid.sequence };
+    let begin = if gtid.flags & MariadbGtidEvent::FLAG_STANDALONE == 0 { "BEGIN " } else { "" };
+    format!("{begin}GTID {id}")
+}
+
+fn table_map(map: &TableMap) -> String {
+    let columns = map.columns.len();
+    format!("{}.{} is {}, {columns} columns", identifier(&map.database), identifier(&map.table), map.table_id)
+}
+
+fn xa_prepare(xa: &XaPrepare<'_>) -> String {
+    let verb = if xa.one_phase { "XA COMMIT ONE PHASE" } else { "XA PREPARE" };
+    format!("{verb} X'{}',X'{}',{}", hex(xa.gtrid), hex(xa.bqual), xa.format_id)
+}
+
+fn user_var(var: &UserVar<'_>) -> String {
+    let value = match var.value {
+        UserVarValue::Null => "NULL".to_owned(),
+        UserVarValue::String(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+        UserVarValue::Real(real) => real.to_string(),
+        UserVarValue::Int { bits, unsigned: true } => bits.to_string(),
+        UserVarValue::Int { bits, unsigned: false } => (bits as i64).to_string(),
+        UserVarValue::Decimal(bytes) => decimal(bytes).unwrap_or_else(|| "DECIMAL".to_owned()),
+    };
+    format!("@{}={value}", identifier(var.name))
+}
+
+/// Precision, scale and the digits of a DECIMAL user variable.
+fn decimal(bytes: &[u8]) -> Option<String> {
+    let [precision, scale, digits @ ..] = bytes else { return None };
+    let (value, _) = omnibus_value::decimal::Decimal::from_binlog(*precision, *scale, digits).ok()?;
+    let mut out = Vec::new();
+    value.write_text(&mut out);
+    String::from_utf8(out).ok()
+}
+
+fn private(private: Option<Private<'_>>) -> String {
+    match private {
+        None => "not ours".to_owned(),
+        Some(Private::WriteSet(set)) => format!("write set, {} writes", set.len()),
+        Some(Private::RowIds(ids)) => format!("row ids of the next event, {}", ids.len()),
+        Some(Private::BuildIndex { table_id, index_id }) => format!("table {table_id} has index {index_id}"),
+        Some(Private::DropSpaces(spaces)) => format!("spaces dropped: {spaces:?}"),
+        Some(Private::FileStart(no)) => format!("file begins with commit {no}"),
+        Some(Private::CommitMark(no)) => format!("commit {no}, without a GTID"),
+        Some(Private::Filler(len)) => format!("filler, {len} bytes"),
+        Some(Private::Unknown { kind, version }) => format!("private, kind {kind} version {version}"),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
