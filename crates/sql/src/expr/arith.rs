@@ -112,7 +112,8 @@ fn as_decimal(n: &Number) -> Decimal {
 /// The integer as a BIGINT of the given sign.
 fn big_integer(n: i128, unsigned: bool) -> Outcome {
     if unsigned {
-        return u64::try_from(n).map_or(Outcome::Overflow("BIGINT UNSIGNED"), |n| Outcome::Value(Value::UInt(n)));
+        return u64::try_from(n)
+            .map_or(Outcome::Overflow("BIGINT UNSIGNED"), |n| Outcome::Value(Value::UInt(n)));
     }
     i64::try_from(n).map_or(Outcome::Overflow("BIGINT"), |n| Outcome::Value(Value::Int(n)))
 }

@@ -7,7 +7,7 @@ use super::exec::Exec;
 use super::node::{Expr, Kind, slot_bit};
 use super::scope::{Scope, ScopeTable};
 use super::types::{BINARY, Coercibility, ExprType, string_column};
-use super::{charset, cast};
+use super::{cast, charset};
 use crate::api::{ResultColumn, VariableScope};
 use crate::catalog::{Catalog, Table};
 use crate::error::{Interrupt, SqlError, SqlResult};
@@ -124,7 +124,7 @@ pub struct Binder<'a> {
     pub subqueries: usize,
     /// Recursive working tables so far.
     pub recursions: usize,
-    /// Whether a type depended on a parameter that has no value yet.
+    /// Whether there are parameters whose types matter.
     pub untyped_params: bool,
     /// Locks that plain reads take (SERIALIZABLE), and reads inside a writing statement.
     pub default_lock: LockMode,
@@ -278,12 +278,10 @@ impl<'a> Binder<'a> {
     }
 
     fn param(&mut self, number: usize) -> Expr {
+        self.untyped_params = true;
         let ty = match self.params.and_then(|params| params.get(number)) {
             Some(value) => value_type(value, self.collation()),
-            None => {
-                self.untyped_params = true;
-                ExprType::varchar(16_383, self.collation()).nullable(true)
-            }
+            None => ExprType::varchar(16_383, self.collation()).nullable(true),
         };
         Expr { kind: Kind::Param(number), ty }
     }
@@ -346,7 +344,10 @@ impl<'a> Binder<'a> {
             }
             L::Timestamp(text) => {
                 let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
-                Expr::constant(Value::DateTime(parsed.value), ExprType::datetime(parsed.fraction_digits.min(6)))
+                Expr::constant(
+                    Value::DateTime(parsed.value),
+                    ExprType::datetime(parsed.fraction_digits.min(6)),
+                )
             }
         })
     }

@@ -63,11 +63,12 @@ impl Binder<'_> {
         if count < usize::from(def.min) || (def.max != MANY && count > usize::from(def.max)) {
             return Err(SqlError::wrong_parameter_count_to_native_fct(name));
         }
-        let args = if def.traits & (ONE_CHARSET | COLLATES) != 0 { self.in_one_charset(args, def.name)? } else { args };
+        let args = if def.traits & (ONE_CHARSET | COLLATES) != 0 {
+            self.in_one_charset(args, def.name)?
+        } else {
+            args
+        };
         let ty = (def.ty)(&args, &self.context())?;
-        if self.params.is_none() && args.iter().any(|a| matches!(a.kind, Kind::Param(_))) {
-            self.untyped_params = true;
-        }
         Ok(self.fold(Expr { kind: Kind::Call(def, args.into()), ty }))
     }
 
@@ -277,9 +278,6 @@ impl Binder<'_> {
         if ty.family() == Family::String {
             ty.column.collation = self.collation();
         }
-        if self.params.is_none() && matches!(date.kind, Kind::Param(_)) {
-            self.untyped_params = true;
-        }
         let args = Box::new([date, value]);
         Ok(self.fold(Expr { kind: Kind::DateArith { args, unit, subtract }, ty }))
     }
@@ -344,9 +342,12 @@ impl Binder<'_> {
         operands: Vec<Expr>,
         ty: Option<ExprType>,
     ) -> SqlResult<Expr> {
-        let (plan, outer) = crate::select::bind::subquery(self, query)?;
+        let (mut plan, outer) = crate::select::bind::subquery(self, query)?;
+        if kind == SubqueryKind::Exists {
+            plan.stop_at_first();
+        }
         let wanted = operands.len().max(1);
-        if !matches!(kind, SubqueryKind::Exists { .. }) && plan.types.len() != wanted {
+        if !matches!(kind, SubqueryKind::Exists) && plan.types.len() != wanted {
             return Err(SqlError::operand_columns(wanted));
         }
         let ty = ty.unwrap_or_else(|| plan.types[0].clone().nullable(true));
@@ -372,7 +373,12 @@ impl Binder<'_> {
         })
     }
 
-    pub(super) fn in_subquery(&mut self, operand: &ast::Expr, query: &ast::Query, negated: bool) -> SqlResult<Expr> {
+    pub(super) fn in_subquery(
+        &mut self,
+        operand: &ast::Expr,
+        query: &ast::Query,
+        negated: bool,
+    ) -> SqlResult<Expr> {
         let operands = self.row_members(operand)?;
         let ty = ExprType::boolean().nullable(true);
         self.subquery(query, SubqueryKind::In { negated }, operands, Some(ty))

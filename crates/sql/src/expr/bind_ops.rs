@@ -1,11 +1,11 @@
 //! Binding of operators: arithmetic, comparison and its type rules, logic, IN, BETWEEN, LIKE.
 
 use super::bind::Binder;
+use super::charset;
 use super::convert::bytes_as_number;
 use super::like::{LikeMatcher, RegexpMatcher};
 use super::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
 use super::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED, merge_collations};
-use super::charset;
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::{self, BinaryOp, UnaryOp};
 use omnibus_value::{ColumnKind, Value};
@@ -76,7 +76,8 @@ impl Binder<'_> {
                 self.call_function("JSON_UNQUOTE", vec![extracted])
             }
             _ => {
-                let (l, r) = (self.call_function("SOUNDEX", vec![l])?, self.call_function("SOUNDEX", vec![r])?);
+                let (l, r) =
+                    (self.call_function("SOUNDEX", vec![l])?, self.call_function("SOUNDEX", vec![r])?);
                 self.compare(CompareOp::Eq, l, r)
             }
         }
@@ -119,7 +120,10 @@ impl Binder<'_> {
         } else if op == ArithOp::Div {
             let scale = (a.scale().min(30) + self.session.settings.div_precision_increment).min(30);
             ExprType::decimal(a.integer_part() + u32::from(b.scale().min(30)) + u32::from(scale), scale)
-        } else if a.scale() == 0 && b.scale() == 0 && a.family() != Family::Decimal && b.family() != Family::Decimal
+        } else if a.scale() == 0
+            && b.scale() == 0
+            && a.family() != Family::Decimal
+            && b.family() != Family::Decimal
             || a.is_null() && b.is_null()
         {
             let mut ty = ExprType::bigint();
@@ -132,7 +136,9 @@ impl Binder<'_> {
         } else {
             let (x, y) = (fixed(a), fixed(b));
             match op {
-                ArithOp::Mul => ExprType::decimal(a.integer_part() + b.integer_part() + u32::from(x + y), x + y),
+                ArithOp::Mul => {
+                    ExprType::decimal(a.integer_part() + b.integer_part() + u32::from(x + y), x + y)
+                }
                 ArithOp::Mod => {
                     let scale = x.max(y);
                     ExprType::decimal(a.integer_part().max(b.integer_part()) + u32::from(scale), scale)
@@ -177,7 +183,10 @@ impl Binder<'_> {
                 }
                 let nullable = parts.iter().any(|e| e.ty.nullable);
                 let list = parts.into();
-                Ok(Expr::boolean(if op == CompareOp::Ne { Kind::Or(list) } else { Kind::And(list) }, nullable))
+                Ok(Expr::boolean(
+                    if op == CompareOp::Ne { Kind::Or(list) } else { Kind::And(list) },
+                    nullable,
+                ))
             }
             _ => self.compare_lexicographically(op, &pairs),
         }
@@ -222,7 +231,8 @@ impl Binder<'_> {
 
     fn comparable_strings(&mut self, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
         if left.ty.is_null() || right.ty.is_null() {
-            let collation = if left.ty.is_null() { right.ty.column.collation } else { left.ty.column.collation };
+            let collation =
+                if left.ty.is_null() { right.ty.column.collation } else { left.ty.column.collation };
             return Ok((left, right, collation));
         }
         let (collation, _) = merge_collations(
@@ -287,7 +297,12 @@ impl Binder<'_> {
         Ok(Expr::boolean(Kind::Between { args, collation, negated }, nullable))
     }
 
-    pub(super) fn is_in(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> SqlResult<Expr> {
+    pub(super) fn is_in(
+        &mut self,
+        operand: &ast::Expr,
+        list: &[ast::Expr],
+        negated: bool,
+    ) -> SqlResult<Expr> {
         let mut e = self.expr_or_row(operand)?;
         if let Kind::Row(_) = e.kind {
             let mut options = Vec::with_capacity(list.len());
@@ -370,7 +385,12 @@ impl Binder<'_> {
         Ok(Expr::boolean(Kind::Is { expr, what, negated }, false))
     }
 
-    pub(super) fn is_truth(&mut self, operand: &ast::Expr, truth: ast::Truth, negated: bool) -> SqlResult<Expr> {
+    pub(super) fn is_truth(
+        &mut self,
+        operand: &ast::Expr,
+        truth: ast::Truth,
+        negated: bool,
+    ) -> SqlResult<Expr> {
         let what = match truth {
             ast::Truth::True => IsKind::True,
             ast::Truth::False => IsKind::False,
@@ -438,7 +458,8 @@ fn prepare_side(e: Expr, other: &ExprType) -> Expr {
 
 /// The expression as text, if its values are not text already.
 pub(super) fn as_text(e: Expr) -> Expr {
-    let is_text = e.ty.family() == Family::String && !matches!(e.ty.column.kind, ColumnKind::Enum | ColumnKind::Set);
+    let is_text =
+        e.ty.family() == Family::String && !matches!(e.ty.column.kind, ColumnKind::Enum | ColumnKind::Set);
     if is_text {
         return e;
     }

@@ -87,7 +87,11 @@ fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> V
             let mut text = Vec::new();
             d.write_text(&mut text);
             let text = String::from_utf8_lossy(&text).into_owned();
-            cx.warn(SqlError::new(1264, b"22003", format!("Out of range value for column '{text}' at row 1")));
+            cx.warn(SqlError::new(
+                1264,
+                b"22003",
+                format!("Out of range value for column '{text}' at row 1"),
+            ));
             clipped
         }
     })

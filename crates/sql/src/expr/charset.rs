@@ -178,3 +178,9 @@ pub fn collation_name(id: u16) -> &'static str {
 pub fn charset_name(id: u16) -> &'static str {
     charset(id).name()
 }
+
+/// Most bytes of a character.
+#[must_use]
+pub fn max_width(id: u16) -> u32 {
+    charset(id).max_len() as u32
+}

@@ -16,7 +16,7 @@ pub fn values(a: &Value, b: &Value, collation: u16) -> Option<Ordering> {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
         (Value::UInt(a), Value::UInt(b)) => Some(a.cmp(b)),
         (Value::Bytes(a), Value::Bytes(b)) => Some(charset::compare(a, b, collation)),
-        _ => mixed(a, b, collation),
+        _ => mixed(a, b),
     }
 }
 
@@ -31,7 +31,7 @@ pub fn sort_order(a: &Value, b: &Value, collation: u16) -> Ordering {
     }
 }
 
-fn mixed(a: &Value, b: &Value, collation: u16) -> Option<Ordering> {
+fn mixed(a: &Value, b: &Value) -> Option<Ordering> {
     use Value as V;
     match (a, b) {
         (V::Null, _) | (_, V::Null) => None,
@@ -51,10 +51,6 @@ fn mixed(a: &Value, b: &Value, collation: u16) -> Option<Ordering> {
         (V::Set(a), V::Set(b)) => Some(a.cmp(b)),
         _ => numbers(a, b).or_else(|| Some(as_f64(a).total_cmp(&as_f64(b)))),
     }
-    .map(|order| {
-        let _ = collation;
-        order
-    })
 }
 
 /// A temporal value against text: the text is read as the same kind; if it cannot be, the printed

@@ -120,8 +120,27 @@ pub fn bytes_as_number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().take(8).rev().fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
+/// The integer at the start of a text, clipped to BIGINT of either sign, and whether something else
+/// is there. A fraction or exponent counts as something else.
+#[must_use]
+pub fn text_to_int(text: &[u8]) -> (i128, bool) {
+    let text = text.trim_ascii();
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let length = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+    let limit = if negative { 1 << 63 } else { i128::from(u64::MAX) };
+    let magnitude =
+        digits[..length].iter().fold(0i128, |n, b| (n * 10 + i128::from(b - b'0')).min(limit + 1));
+    let truncated = length == 0 || length < digits.len() || magnitude > limit;
+    let clipped = magnitude.min(limit);
+    (if negative { -clipped } else { clipped }, truncated)
+}
+
 fn clip(number: f64) -> i128 {
-    number.round().clamp(i64::MIN as f64, u64::MAX as f64) as i128
+    number.round_ties_even().clamp(i64::MIN as f64, u64::MAX as f64) as i128
 }
 
 impl Expr {
@@ -159,16 +178,11 @@ impl Expr {
             Value::DateTime(d) => i128::from(d.round(0).unwrap_or(*d).to_number()),
             Value::Time(t) => i128::from(t.round(0).to_number()),
             Value::Bytes(text) => {
-                let parsed = Decimal::parse(text);
-                if parsed.empty || parsed.truncated {
+                let (n, truncated) = text_to_int(text);
+                if truncated {
                     cx.warn(SqlError::truncated_wrong_value("INTEGER", lossy(text)));
                 }
-                let d = parsed.value;
-                if d.is_negative() {
-                    i128::from(d.to_i64().unwrap_or_else(|clipped| clipped))
-                } else {
-                    i128::from(d.to_u64().unwrap_or_else(|clipped| clipped))
-                }
+                n
             }
             Value::Json(json) => clip(super::json::to_f64(json)),
             Value::Null => 0,
@@ -219,8 +233,9 @@ impl Expr {
         match value {
             Value::Decimal(d) => *d,
             Value::Float(n) => Decimal::from_f64(f64::from(*n)).unwrap_or_default(),
-            Value::Double(n) => Decimal::from_f64(*n)
-                .unwrap_or_else(|overflow| Decimal::max_value(65, 0, overflow.negative)),
+            Value::Double(n) => {
+                Decimal::from_f64(*n).unwrap_or_else(|overflow| Decimal::max_value(65, 0, overflow.negative))
+            }
             Value::Bytes(text) => {
                 let parsed = Decimal::parse(text);
                 if parsed.empty || parsed.truncated {
@@ -277,7 +292,8 @@ impl Expr {
             },
             value => {
                 let number = self.to_int(value, cx);
-                let parsed = i64::try_from(number).ok().and_then(|n| datetime_from_number(n, DateMode::RELAXED).ok());
+                let parsed =
+                    i64::try_from(number).ok().and_then(|n| datetime_from_number(n, DateMode::RELAXED).ok());
                 match parsed {
                     Some((at, _)) => Some(at),
                     None => bad_datetime(&number.to_string(), cx),
@@ -342,9 +358,7 @@ impl Expr {
 /// Seconds east added to fields.
 #[must_use]
 pub fn shift(at: DateTime, seconds: i32) -> DateTime {
-    at.to_micros()
-        .and_then(|us| DateTime::from_micros(us + i64::from(seconds) * 1_000_000))
-        .unwrap_or(at)
+    at.to_micros().and_then(|us| DateTime::from_micros(us + i64::from(seconds) * 1_000_000)).unwrap_or(at)
 }
 
 fn bad_datetime(text: &str, cx: &mut Exec<'_>) -> Option<DateTime> {

@@ -105,12 +105,7 @@ impl Expr {
         }
     }
 
-    fn case(
-        &self,
-        whens: &[(Expr, Expr)],
-        otherwise: Option<&Expr>,
-        cx: &mut Exec<'_>,
-    ) -> ExecResult<Value> {
+    fn case(&self, whens: &[(Expr, Expr)], otherwise: Option<&Expr>, cx: &mut Exec<'_>) -> ExecResult<Value> {
         for (condition, result) in whens {
             if condition.eval_bool(cx)? == Some(true) {
                 return super::cast::to_common(result, &self.ty, cx);

@@ -61,7 +61,15 @@ pub struct Exec<'a> {
 impl<'a> Exec<'a> {
     /// A statement about to run; `slots` and `subqueries` as the binder counted them.
     pub fn new(session: &'a mut SessionState, storage: &'a mut dyn Storage, params: &'a [Value]) -> Exec<'a> {
-        Exec { session, storage, params, frame: Vec::new(), subqueries: Vec::new(), rand_seeds: HashMap::new(), strict: false }
+        Exec {
+            session,
+            storage,
+            params,
+            frame: Vec::new(),
+            subqueries: Vec::new(),
+            rand_seeds: HashMap::new(),
+            strict: false,
+        }
     }
 
     /// Makes room for the slots and subqueries that the binder counted.

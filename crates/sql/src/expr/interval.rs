@@ -26,7 +26,9 @@ fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<
         return Ok(Some(Interval::of_micros(micros.round() as i64)));
     }
     let n = match &value {
-        Value::Bytes(text) => i128::from(e.to_decimal(&Value::Bytes(text.clone()), cx).truncate(0).to_i64().unwrap_or(0)),
+        Value::Bytes(text) => {
+            i128::from(e.to_decimal(&Value::Bytes(text.clone()), cx).truncate(0).to_i64().unwrap_or(0))
+        }
         value => e.to_int(value, cx),
     };
     Ok(i64::try_from(n).ok().and_then(|n| Interval::of(n, unit)))
@@ -94,7 +96,8 @@ pub fn date_arith(
 /// Text in, text out: a date stays a date unless a time of day comes into it.
 fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &mut Exec<'_>) -> Value {
     let text = e.to_str(value);
-    let parsed = omnibus_value::temporal::parse_datetime(&text, 6, omnibus_value::temporal::DateMode::RELAXED);
+    let parsed =
+        omnibus_value::temporal::parse_datetime(&text, 6, omnibus_value::temporal::DateMode::RELAXED);
     let _ = cx;
     let has_time = match &parsed {
         Ok(parsed) => parsed.has_time,
@@ -116,13 +119,23 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Va
     use IntervalUnit as U;
     let of_time = matches!(
         unit,
-        U::Microsecond | U::Second | U::Minute | U::Hour | U::SecondMicrosecond | U::MinuteMicrosecond
-            | U::MinuteSecond | U::HourMicrosecond | U::HourSecond | U::HourMinute
+        U::Microsecond
+            | U::Second
+            | U::Minute
+            | U::Hour
+            | U::SecondMicrosecond
+            | U::MinuteMicrosecond
+            | U::MinuteSecond
+            | U::HourMicrosecond
+            | U::HourSecond
+            | U::HourMinute
     );
     let value = e.eval(cx)?;
     let (date, time) = match &value {
         Value::Null => return Ok(Value::Null),
-        Value::Time(time) if !of_time && matches!(unit, U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond) => {
+        Value::Time(time)
+            if !of_time && matches!(unit, U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond) =>
+        {
             (DateTime::ZERO.date(), *time)
         }
         _ if of_time => {
@@ -152,7 +165,8 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Va
 
 fn of_day(unit: IntervalUnit, day: u32, time: Time) -> i64 {
     use IntervalUnit as U;
-    let (d, h, m, s) = (i64::from(day), i64::from(time.hour()), i64::from(time.minute()), i64::from(time.second()));
+    let (d, h, m, s) =
+        (i64::from(day), i64::from(time.hour()), i64::from(time.minute()), i64::from(time.second()));
     let us = i64::from(time.micros());
     let hms = h * 10_000 + m * 100 + s;
     match unit {

@@ -270,7 +270,12 @@ impl Expr {
     #[must_use]
     pub fn is_truth(&self) -> bool {
         match &self.kind {
-            Kind::Compare(..) | Kind::And(_) | Kind::Or(_) | Kind::Xor(_) | Kind::Not(_) | Kind::Is { .. } => true,
+            Kind::Compare(..)
+            | Kind::And(_)
+            | Kind::Or(_)
+            | Kind::Xor(_)
+            | Kind::Not(_)
+            | Kind::Is { .. } => true,
             Kind::In { .. } | Kind::Between { .. } | Kind::Like(_) | Kind::Regexp(_) => true,
             Kind::Const(Value::Int(0 | 1)) => self.ty.column.length == 1,
             _ => false,
@@ -308,7 +313,9 @@ impl Expr {
                 | Kind::Row(_)
                 | Kind::Unit(_)
                 | Kind::Param(_) => false,
-                Kind::Call(def, _) => def.traits & (crate::functions::VOLATILE | crate::functions::SESSION) == 0,
+                Kind::Call(def, _) => {
+                    def.traits & (crate::functions::VOLATILE | crate::functions::SESSION) == 0
+                }
                 _ => true,
             }
         });
@@ -346,7 +353,9 @@ impl Expr {
             Kind::DateArith { args, .. } => args.iter().for_each(visit),
             Kind::Between { args, .. } => args.iter().for_each(visit),
             Kind::And(list) | Kind::Or(list) | Kind::Row(list) => list.iter().for_each(visit),
-            Kind::In { args, .. } | Kind::Call(_, args) | Kind::ServerCall(_, args) => args.iter().for_each(visit),
+            Kind::In { args, .. } | Kind::Call(_, args) | Kind::ServerCall(_, args) => {
+                args.iter().for_each(visit)
+            }
             Kind::Like(like) => [&like.text, &like.pattern].into_iter().for_each(visit),
             Kind::Regexp(regexp) => [&regexp.text, &regexp.pattern].into_iter().for_each(visit),
             Kind::Case { whens, otherwise } => {

@@ -216,7 +216,10 @@ fn stored_flags(table: &Table, at: usize, nullable: bool) -> u16 {
     if column.on_update_now {
         flags |= flag::ON_UPDATE_NOW;
     }
-    if matches!(column.default, crate::catalog::ColumnDefault::None) && !column.auto_increment && !column.nullable {
+    if matches!(column.default, crate::catalog::ColumnDefault::None)
+        && !column.auto_increment
+        && !column.nullable
+    {
         flags |= flag::NO_DEFAULT_VALUE;
     }
     for index in table.indexes() {

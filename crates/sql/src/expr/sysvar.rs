@@ -18,10 +18,9 @@ pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResu
         "error_count" => number(session.diagnostics.error_count()),
         "last_insert_id" | "identity" => number(session.last_insert_id),
         "pseudo_thread_id" => number(u64::from(session.connection_id)),
-        "timestamp" if scope != VariableScope::Global => Ok((
-            Value::Double(session.now_us as f64 / 1e6),
-            ExprType::double().column,
-        )),
+        "timestamp" if scope != VariableScope::Global => {
+            Ok((Value::Double(session.now_us as f64 / 1e6), ExprType::double().column))
+        }
         _ => {
             let (value, ty) = session.host.variable(scope, name)?;
             match &value {

@@ -71,7 +71,13 @@ fn no_labels() -> Arc<[Bytes]> {
 
 /// A column type with everything spelled out but labels.
 #[must_use]
-pub fn column_type(kind: ColumnKind, unsigned: bool, length: u32, decimals: u8, collation: u16) -> ColumnType {
+pub fn column_type(
+    kind: ColumnKind,
+    unsigned: bool,
+    length: u32,
+    decimals: u8,
+    collation: u16,
+) -> ColumnType {
     ColumnType { kind, unsigned, zerofill: false, length, decimals, collation, labels: no_labels() }
 }
 
@@ -319,11 +325,9 @@ pub fn merge_collations(
     match super::charset::prefer(a.0, b.0) {
         Some(collation) => Ok((collation, a.1)),
         None if a.1 >= Coercibility::Literal => Ok(a),
-        None => Err(SqlError::cant_aggregate_2collations(
-            describe_collation(a),
-            describe_collation(b),
-            operation,
-        )),
+        None => {
+            Err(SqlError::cant_aggregate_2collations(describe_collation(a), describe_collation(b), operation))
+        }
     }
 }
 
@@ -396,7 +400,8 @@ pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType>
 }
 
 fn unify_integers(a: &ExprType, b: &ExprType) -> ExprType {
-    let (wide, narrow) = if integer_bytes(a.column.kind) >= integer_bytes(b.column.kind) { (a, b) } else { (b, a) };
+    let (wide, narrow) =
+        if integer_bytes(a.column.kind) >= integer_bytes(b.column.kind) { (a, b) } else { (b, a) };
     let length = a.column.length.max(b.column.length);
     if a.column.unsigned == b.column.unsigned {
         let mut ty = wide.clone();

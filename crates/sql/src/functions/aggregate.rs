@@ -62,7 +62,9 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
             _ => ExprType::double(),
         }
         .nullable(true),
-        (Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp, _) => ExprType::double().nullable(true),
+        (Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp, _) => {
+            ExprType::double().nullable(true)
+        }
         (Kind::GroupConcat, _) => {
             let length = u32::try_from(cx.session.settings.group_concat_max_len).unwrap_or(u32::MAX);
             super::ty::string_of(args, length, cx)?
@@ -236,10 +238,16 @@ impl Accumulator {
             }
             State::Object(members) => {
                 let Some(key) = spec.args[0].eval_str(cx)? else {
-                    return Err(SqlError::new(3158, b"22032", "JSON documents may not contain NULL member names.").into());
+                    return Err(SqlError::new(
+                        3158,
+                        b"22032",
+                        "JSON documents may not contain NULL member names.",
+                    )
+                    .into());
                 };
                 let value = spec.args[1].eval(cx)?;
-                members.push((String::from_utf8_lossy(&key).into_owned(), json_argument(&spec.args[1], &value)));
+                members
+                    .push((String::from_utf8_lossy(&key).into_owned(), json_argument(&spec.args[1], &value)));
             }
         }
         Ok(())
@@ -269,7 +277,9 @@ impl Accumulator {
         match self.state {
             State::Count(n) => Value::Int(n),
             State::SumInt(sum) => sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0))),
-            State::SumDecimal(sum) => sum.map_or(Value::Null, |d| Value::Decimal(d.rescale(spec.ty.column.decimals))),
+            State::SumDecimal(sum) => {
+                sum.map_or(Value::Null, |d| Value::Decimal(d.rescale(spec.ty.column.decimals)))
+            }
             State::SumReal(sum) => sum.map_or(Value::Null, Value::Double),
             State::Avg(_, 0) | State::AvgReal(_, 0) => Value::Null,
             State::Avg(sum, count) => {

@@ -12,7 +12,9 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("SHA1", 1, 1, ty::ascii::<40>, sha1),
     Def::new("SHA", 1, 1, ty::ascii::<40>, sha1),
     Def::new("SHA2", 2, 2, ty::ascii::<128>, sha2),
-    Def::new("CRC32", 1, 1, ty::ubigint, |a, _, cx| Ok(Value::UInt(u64::from(crc32fast::hash(&str_arg!(a, 0, cx)))))),
+    Def::new("CRC32", 1, 1, ty::ubigint, |a, _, cx| {
+        Ok(Value::UInt(u64::from(crc32fast::hash(&str_arg!(a, 0, cx)))))
+    }),
     Def::volatile("RANDOM_BYTES", 1, 1, ty::binary, random_bytes),
 ];
 

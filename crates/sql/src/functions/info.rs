@@ -16,7 +16,9 @@ pub(super) const DEFS: &[Def] = &[
     Def::session("CURRENT_USER", 0, 0, name_type, current_user),
     Def::session("CURRENT_ROLE", 0, 0, name_type, |_, _, _| Ok(text("NONE"))),
     Def::session("VERSION", 0, 0, name_type, |_, _, _| Ok(text(VERSION))),
-    Def::session("CONNECTION_ID", 0, 0, ty::ubigint, |_, _, cx| Ok(Value::UInt(u64::from(cx.session.connection_id)))),
+    Def::session("CONNECTION_ID", 0, 0, ty::ubigint, |_, _, cx| {
+        Ok(Value::UInt(u64::from(cx.session.connection_id)))
+    }),
     Def::volatile("LAST_INSERT_ID", 0, 1, ty::ubigint, last_insert_id),
     Def::session("ROW_COUNT", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.row_count))),
     Def::session("FOUND_ROWS", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.found_rows as i64))),

@@ -43,7 +43,9 @@ fn failure(error: &JsonError, number: usize, function: &str) -> SqlError {
         JsonError::Syntax { message, offset } => SqlError::new(
             3141,
             b"22032",
-            format!("Invalid JSON text in argument {number} to function {function}: \"{message}\" at position {offset}."),
+            format!(
+                "Invalid JSON text in argument {number} to function {function}: \"{message}\" at position {offset}."
+            ),
         ),
         JsonError::Path { .. } => SqlError::new(3143, b"42000", error.to_string()),
         JsonError::TooDeep => SqlError::new(3157, b"22032", error.to_string()),
@@ -58,7 +60,10 @@ fn document(args: &[Expr], at: usize, function: &str, cx: &mut Exec<'_>) -> Exec
         Value::Json(binary) => json::decode(&binary),
         Value::Bytes(bytes) => Json::parse(&bytes).map_err(|error| failure(&error, at + 1, function))?,
         _ => {
-            let error = format!("Invalid data type for JSON data in argument {} to function {function}; a JSON string or JSON type is required.", at + 1);
+            let error = format!(
+                "Invalid data type for JSON data in argument {} to function {function}; a JSON string or JSON type is required.",
+                at + 1
+            );
             return Err(SqlError::new(3146, b"22032", error).into());
         }
     }))
@@ -126,7 +131,9 @@ fn object(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let mut members = Vec::with_capacity(args.len() / 2);
     for at in (0..args.len()).step_by(2) {
         let Some(key) = args[at].eval_str(cx)? else {
-            return Err(SqlError::new(3158, b"22032", "JSON documents may not contain NULL member names.").into());
+            return Err(
+                SqlError::new(3158, b"22032", "JSON documents may not contain NULL member names.").into()
+            );
         };
         members.push((String::from_utf8_lossy(&key).into_owned(), scalar(args, at + 1, cx)?));
     }
@@ -197,7 +204,14 @@ fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<V
     let all = match mode.to_ascii_lowercase().as_slice() {
         b"all" => true,
         b"one" => false,
-        _ => return Err(SqlError::new(3154, b"42000", "The oneOrAll argument to json_contains_path may take these values: 'one' or 'all'.").into()),
+        _ => {
+            return Err(SqlError::new(
+                3154,
+                b"42000",
+                "The oneOrAll argument to json_contains_path may take these values: 'one' or 'all'.",
+            )
+            .into());
+        }
     };
     for at in 2..args.len() {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
@@ -224,7 +238,8 @@ fn change(args: &[Expr], mode: SetMode, cx: &mut Exec<'_>) -> ExecResult<Value> 
 
 fn refuse_wildcard(path: &Path) -> ExecResult<()> {
     if path.has_wildcard() {
-        let text = "In this situation, path expressions may not contain the * and ** tokens or an array range.";
+        let text =
+            "In this situation, path expressions may not contain the * and ** tokens or an array range.";
         return Err(SqlError::new(3149, b"42000", text).into());
     }
     Ok(())
@@ -236,7 +251,12 @@ fn remove(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
         refuse_wildcard(&path)?;
         if path.legs.is_empty() {
-            return Err(SqlError::new(3153, b"42000", "The path expression '$' is not allowed in this context.").into());
+            return Err(SqlError::new(
+                3153,
+                b"42000",
+                "The path expression '$' is not allowed in this context.",
+            )
+            .into());
         }
         doc.remove(&path);
     }

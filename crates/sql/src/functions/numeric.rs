@@ -96,7 +96,11 @@ fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let nullable = ty::any_null(args);
     Ok(match (ty.family(), constant_places(args)) {
         (Family::Integer, _) => {
-            if ty.column.unsigned { ExprType::ubigint() } else { ExprType::bigint() }
+            if ty.column.unsigned {
+                ExprType::ubigint()
+            } else {
+                ExprType::bigint()
+            }
         }
         (Family::Decimal, Some(places)) => {
             let scale = places.clamp(0, i64::from(ty.column.decimals)) as u8;
@@ -233,7 +237,12 @@ fn pow(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range("pow").into()) }
 }
 
-fn defined(args: &[Expr], cx: &mut Exec<'_>, domain: fn(f64) -> bool, f: fn(f64) -> f64) -> ExecResult<Value> {
+fn defined(
+    args: &[Expr],
+    cx: &mut Exec<'_>,
+    domain: fn(f64) -> bool,
+    f: fn(f64) -> f64,
+) -> ExecResult<Value> {
     let x = real_arg!(args, 0, cx);
     Ok(if domain(x) { Value::Double(f(x)) } else { Value::Null })
 }

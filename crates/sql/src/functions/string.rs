@@ -335,4 +335,3 @@ fn space(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     }
     Ok(text(vec![b' '; count]))
 }
-

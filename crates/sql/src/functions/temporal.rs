@@ -9,20 +9,28 @@ use crate::expr::types::Family;
 use crate::expr::{BindContext, Exec, Expr, ExprType, Kind};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{Date, DateMode, DateTime, FixedOffset, Interval, IntervalUnit, Time, parse_datetime};
+use omnibus_value::temporal::{
+    Date, DateMode, DateTime, FixedOffset, Interval, IntervalUnit, Time, parse_datetime,
+};
 
 pub(super) const DEFS: &[Def] = &[
-    Def::session("NOW", 0, 1, now_type, |_, ty, cx| Ok(Value::DateTime(cx.now().truncate(ty.column.decimals)))),
+    Def::session("NOW", 0, 1, now_type, |_, ty, cx| {
+        Ok(Value::DateTime(cx.now().truncate(ty.column.decimals)))
+    }),
     Def::session("CURRENT_TIMESTAMP", 0, 1, now_type, |_, ty, cx| {
         Ok(Value::DateTime(cx.now().truncate(ty.column.decimals)))
     }),
     Def::volatile("SYSDATE", 0, 1, now_type, sysdate),
     Def::session("CURDATE", 0, 0, curdate_type, |_, _, cx| Ok(Value::Date(cx.now().date()))),
-    Def::session("CURTIME", 0, 1, curtime_type, |_, ty, cx| Ok(Value::Time(cx.now().time().truncate(ty.column.decimals)))),
+    Def::session("CURTIME", 0, 1, curtime_type, |_, ty, cx| {
+        Ok(Value::Time(cx.now().time().truncate(ty.column.decimals)))
+    }),
     Def::session("UTC_TIMESTAMP", 0, 1, now_type, |_, ty, cx| {
         Ok(Value::DateTime(unix_us(cx.session.now_us).truncate(ty.column.decimals)))
     }),
-    Def::session("UTC_DATE", 0, 0, curdate_type, |_, _, cx| Ok(Value::Date(unix_us(cx.session.now_us).date()))),
+    Def::session("UTC_DATE", 0, 0, curdate_type, |_, _, cx| {
+        Ok(Value::Date(unix_us(cx.session.now_us).date()))
+    }),
     Def::session("UTC_TIME", 0, 1, curtime_type, |_, ty, cx| {
         Ok(Value::Time(unix_us(cx.session.now_us).time().truncate(ty.column.decimals)))
     }),
@@ -102,7 +110,11 @@ fn timestamp_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 fn unix_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let decimals = args.first().map_or(0, decimals_of);
     let nullable = args.iter().any(|a| a.ty.nullable);
-    let ty = if decimals == 0 { ExprType::bigint() } else { ExprType::decimal(12 + u32::from(decimals), decimals) };
+    let ty = if decimals == 0 {
+        ExprType::bigint()
+    } else {
+        ExprType::decimal(12 + u32::from(decimals), decimals)
+    };
     Ok(ty.nullable(nullable || !args.is_empty()))
 }
 

@@ -15,8 +15,12 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("HOUR", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Hour, &a[0], cx)),
     Def::new("MINUTE", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Minute, &a[0], cx)),
     Def::new("SECOND", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Second, &a[0], cx)),
-    Def::new("MICROSECOND", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Microsecond, &a[0], cx)),
-    Def::new("DAYOFWEEK", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.weekday().map(|w| i64::from((w + 1) % 7) + 1))),
+    Def::new("MICROSECOND", 1, 1, ty::small_int, |a, _, cx| {
+        interval::extract(IntervalUnit::Microsecond, &a[0], cx)
+    }),
+    Def::new("DAYOFWEEK", 1, 1, ty::small_int, |a, _, cx| {
+        number(a, cx, |d| d.weekday().map(|w| i64::from((w + 1) % 7) + 1))
+    }),
     Def::new("WEEKDAY", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.weekday().map(i64::from))),
     Def::new("DAYOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.day_of_year().map(i64::from))),
     Def::new("TO_DAYS", 1, 1, ty::int, |a, _, cx| number(a, cx, Date::to_days)),
@@ -29,9 +33,20 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("YEARWEEK", 1, 2, ty::int, yearweek),
 ];
 
-pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub(super) const DAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 pub(super) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 
@@ -50,7 +65,7 @@ fn name(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<&'static str>
 pub fn week_and_year(date: Date, mode: u32) -> Option<(i64, i64)> {
     let monday_first = mode & 1 != 0;
     let mut by_year = mode & 2 != 0;
-    let first_weekday = (mode & 4 != 0) != !monday_first;
+    let first_weekday = (mode & 4 != 0) == monday_first;
     let mut year = date.year();
     let day = date.to_days()?;
     let first = Date::from_ymd(year, 1, 1)?;

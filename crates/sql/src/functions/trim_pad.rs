@@ -78,7 +78,11 @@ fn pad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<(By
         return Ok(Some((Bytes::new(), Bytes::new())));
     }
     let missing = length - count;
-    if !super::string::fits(missing.saturating_mul(filler.len() / unit).saturating_add(value.len()), "lpad", cx) {
+    if !super::string::fits(
+        missing.saturating_mul(filler.len() / unit).saturating_add(value.len()),
+        "lpad",
+        cx,
+    ) {
         return Ok(None);
     }
     let mut padding = filler.repeat(missing / unit);

@@ -6,8 +6,8 @@
 
 use crate::catalog::{IndexKind, Table};
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
-use crate::expr::types::Family;
 use crate::expr::slot_bit;
+use crate::expr::types::Family;
 use omnibus_parser::ast::{IndexHint, IndexHintKind};
 use std::sync::Arc;
 
@@ -94,8 +94,6 @@ enum Says<'e> {
     In(&'e [Expr]),
 }
 
-
-
 /// What `condition` says about a column of slot `slot`, in terms of slots in `available`.
 fn says<'e>(condition: &'e Expr, slot: u16, available: u64, table: &Table) -> Option<(usize, Says<'e>)> {
     let column_of = |e: &Expr| match &e.kind {
@@ -155,7 +153,7 @@ fn says<'e>(condition: &'e Expr, slot: u16, available: u64, table: &Table) -> Op
 /// The NULL of IS NULL, as an expression to compare with.
 fn null_constant() -> &'static Expr {
     static NULL: std::sync::OnceLock<Expr> = std::sync::OnceLock::new();
-    NULL.get_or_init(|| Expr::null())
+    NULL.get_or_init(Expr::null)
 }
 
 /// Whether a value may change from row to row although it reads no column.
@@ -242,7 +240,12 @@ pub fn choose(
     TableAccess { access, reverse: false, filter, implied, rows, possible }
 }
 
-fn candidate(table: &Table, index: usize, facts: &[Option<(usize, Says<'_>)>], total: f64) -> Option<Candidate> {
+fn candidate(
+    table: &Table,
+    index: usize,
+    facts: &[Option<(usize, Says<'_>)>],
+    total: f64,
+) -> Option<Candidate> {
     let definition = &table.indexes()[index];
     let of = |column: usize| {
         facts.iter().enumerate().filter_map(move |(at, fact)| match fact {
@@ -439,4 +442,3 @@ fn order_of(table: &Table, index: usize, fixed: usize, keys: &[(usize, bool)]) -
     }
     Some(reverse.unwrap_or(false))
 }
-

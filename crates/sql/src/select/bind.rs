@@ -2,7 +2,9 @@
 //! order in which their names become visible. FROM is in `from`, join order in `join_order`.
 
 use super::from::{From, Nest};
-use super::plan::{Block, Body, Compound, Grouping, Limit, QueryPlan, Recursive, SetOperation, SortBy, SortKey};
+use super::plan::{
+    Block, Body, Compound, Grouping, Limit, QueryPlan, Recursive, SetOperation, SortBy, SortKey,
+};
 use super::storage::LockMode;
 use super::{full_group, join_order};
 use crate::api::ResultColumn;
@@ -95,7 +97,9 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
     match &query.body {
         QueryBody::Select(select) => block(binder, select, query),
         QueryBody::Table(name) => block(binder, &select_all(name), query),
-        QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => bind_query(binder, inner),
+        QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
+            bind_query(binder, inner)
+        }
         body => compound(binder, body, query),
     }
 }
@@ -154,11 +158,8 @@ fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPl
         }
         bound.push(row);
     }
-    let columns: Vec<ResultColumn> = types
-        .iter()
-        .enumerate()
-        .map(|(at, ty)| computed_column(format!("column_{at}").into(), ty))
-        .collect();
+    let columns: Vec<ResultColumn> =
+        types.iter().enumerate().map(|(at, ty)| computed_column(format!("column_{at}").into(), ty)).collect();
     Ok(plan_of(Body::Values(bound), columns, types))
 }
 
@@ -223,9 +224,11 @@ fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query) -> SqlResu
         .columns
         .iter()
         .zip(&types)
-        .map(|(column, ty)| {
-            if bound.is_empty() { column.clone() } else { computed_column(column.name.clone(), ty) }
-        })
+        .map(
+            |(column, ty)| {
+                if bound.is_empty() { column.clone() } else { computed_column(column.name.clone(), ty) }
+            },
+        )
         .collect();
     let slot = binder.new_slot();
     let scope = Scope::of(ScopeTable {
@@ -250,13 +253,20 @@ fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query) -> SqlResu
     Ok(plan)
 }
 
-fn compound_order(binder: &mut Binder<'_>, query: &Query, slot: u16, types: &[ExprType]) -> SqlResult<Vec<SortKey>> {
+fn compound_order(
+    binder: &mut Binder<'_>,
+    query: &Query,
+    slot: u16,
+    types: &[ExprType],
+) -> SqlResult<Vec<SortKey>> {
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
         let at = match position(&item.expr, types.len(), "order clause")? {
             Some(at) => Some(at),
             None => match binder.expr(&item.expr)? {
-                Expr { kind: Kind::Column { slot: s, column, .. }, .. } if s == slot => Some(usize::from(column)),
+                Expr { kind: Kind::Column { slot: s, column, .. }, .. } if s == slot => {
+                    Some(usize::from(column))
+                }
                 e => {
                     let collation = e.ty.column.collation;
                     order.push(SortKey { expr: SortBy::Expr(e), descending: item.descending, collation });
@@ -416,7 +426,7 @@ fn select_list(
                 let e = binder.expr(expr)?;
                 names.push(match (alias, expr) {
                     (Some(alias), _) => Arc::from(&**alias),
-                    (None, ast::Expr::Column(column)) => output_name(binder, &e, column),
+                    (None, ast::Expr::Column(column)) => Arc::from(&*column.name),
                     (None, _) => Arc::from(&*String::from_utf8_lossy(text)),
                 });
                 outputs.push(e);
@@ -424,12 +434,6 @@ fn select_list(
         }
     }
     Ok((outputs, names))
-}
-
-/// A column's own spelling of its name, as MySQL answers `SELECT ID` from a table with `id`.
-fn output_name(binder: &Binder<'_>, e: &Expr, written: &ast::ColumnRef) -> Arc<str> {
-    let _ = (binder, e);
-    Arc::from(&*written.name)
 }
 
 fn finish_block(
@@ -466,10 +470,10 @@ fn finish_block(
         .map(|(e, descending)| sort_key(e, descending, &outputs))
         .collect();
     match &mut grouping {
-        None if !order.is_empty() => {
-            if join_order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) {
-                order.clear();
-            }
+        None if !order.is_empty()
+            && join_order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) =>
+        {
+            order.clear();
         }
         Some(grouping) if grouping.keys.is_empty() => {
             grouping.first_only = join_order::extreme_first(&mut nodes, grouping);
@@ -508,10 +512,14 @@ fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {
 /// Whether two expressions are the same, node by node.
 pub(super) fn same_expr(a: &Expr, b: &Expr) -> bool {
     match (&a.kind, &b.kind) {
-        (Kind::Column { slot: x, column: y, .. }, Kind::Column { slot: v, column: w, .. }) => x == v && y == w,
+        (Kind::Column { slot: x, column: y, .. }, Kind::Column { slot: v, column: w, .. }) => {
+            x == v && y == w
+        }
         (Kind::Column { .. }, _) | (_, Kind::Column { .. }) => false,
         (Kind::Subquery(a), Kind::Subquery(b)) => a.id == b.id,
-        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b) && format!("{a:?}") == format!("{b:?}"),
+        (a, b) => {
+            std::mem::discriminant(a) == std::mem::discriminant(b) && format!("{a:?}") == format!("{b:?}")
+        }
     }
 }
 
@@ -575,7 +583,14 @@ pub(super) fn recursive(
         let count = limit(binder, query.limit.as_ref())?;
         let (columns, types) = (plan.columns.to_vec(), plan.types.clone());
         let slot = binder.new_slot();
-        let compound = Compound { left: plan, rest: Vec::new(), slot, types: types.clone(), order: Vec::new(), limit: count };
+        let compound = Compound {
+            left: plan,
+            rest: Vec::new(),
+            slot,
+            types: types.clone(),
+            order: Vec::new(),
+            limit: count,
+        };
         plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
     }
     Ok(plan)

@@ -144,7 +144,12 @@ impl<'q> From<'q> {
         (binder.default_lock, WaitPolicy::Wait)
     }
 
-    fn factor(&mut self, binder: &mut Binder<'_>, factor: &ast::TableFactor, nest: &mut Nest) -> SqlResult<()> {
+    fn factor(
+        &mut self,
+        binder: &mut Binder<'_>,
+        factor: &ast::TableFactor,
+        nest: &mut Nest,
+    ) -> SqlResult<()> {
         if !factor.partitions.is_empty() {
             return Err(SqlError::not_supported_yet("PARTITION"));
         }
@@ -191,7 +196,8 @@ impl<'q> From<'q> {
         let slot = scope.slot;
         let alias = scope.alias.clone();
         let stored = matches!(source, ItemSource::Table(_));
-        let (lock, wait) = if stored { self.lock_of(binder, &alias) } else { (LockMode::None, WaitPolicy::Wait) };
+        let (lock, wait) =
+            if stored { self.lock_of(binder, &alias) } else { (LockMode::None, WaitPolicy::Wait) };
         binder.slots[usize::from(slot)] = Some(scope.clone());
         let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
         let twice = block.scope.tables.iter().any(|t| t.alias == alias && t.schema == scope.schema);
@@ -203,7 +209,13 @@ impl<'q> From<'q> {
         Ok(())
     }
 
-    fn common_table(&mut self, binder: &mut Binder<'_>, at: usize, alias: &str, nest: &mut Nest) -> SqlResult<()> {
+    fn common_table(
+        &mut self,
+        binder: &mut Binder<'_>,
+        at: usize,
+        alias: &str,
+        nest: &mut Nest,
+    ) -> SqlResult<()> {
         let table = binder.common[at].clone();
         match table.definition {
             CommonDefinition::Recursion { columns, store } => {
@@ -400,7 +412,9 @@ fn natural_columns(binder: &Binder<'_>, start: usize, middle: usize) -> Vec<Stri
     let Some(block) = binder.blocks.last() else { return Vec::new() };
     let visible = |tables: &[ScopeTable]| -> Vec<String> {
         let columns = tables.iter().flat_map(|t| {
-            (0..t.width()).filter(|at| !t.hidden.contains(at) && !t.is_invisible(*at)).map(|at| t.column_name(at).to_string())
+            (0..t.width())
+                .filter(|at| !t.hidden.contains(at) && !t.is_invisible(*at))
+                .map(|at| t.column_name(at).to_string())
         });
         columns.collect()
     };
@@ -410,7 +424,11 @@ fn natural_columns(binder: &Binder<'_>, start: usize, middle: usize) -> Vec<Stri
 }
 
 /// The one visible column of a name among some tables: table position and column.
-fn visible_column(binder: &Binder<'_>, range: std::ops::Range<usize>, name: &str) -> SqlResult<(usize, usize)> {
+fn visible_column(
+    binder: &Binder<'_>,
+    range: std::ops::Range<usize>,
+    name: &str,
+) -> SqlResult<(usize, usize)> {
     let Some(block) = binder.blocks.last() else { return Err(SqlError::bad_field(name, "from clause")) };
     let mut found = None;
     for at in range {

@@ -14,7 +14,12 @@ use crate::expr::{Expr, Kind};
 ///
 /// # Errors
 /// 1055, or 1140 without GROUP BY.
-pub(super) fn check(scope: &BlockScope, group: &[Expr], outputs: &[Expr], conditions: &[Expr]) -> SqlResult<()> {
+pub(super) fn check(
+    scope: &BlockScope,
+    group: &[Expr],
+    outputs: &[Expr],
+    conditions: &[Expr],
+) -> SqlResult<()> {
     for (number, output) in outputs.iter().enumerate() {
         let Some((table, column)) = offender(scope, group, output, conditions) else { continue };
         if group.is_empty() {
@@ -40,7 +45,8 @@ fn offender(scope: &BlockScope, group: &[Expr], e: &Expr, conditions: &[Expr]) -
     if let Kind::Column { slot, column, .. } = &e.kind {
         let at = scope.scope.tables.iter().position(|t| t.slot == *slot)?;
         let column = usize::from(*column);
-        return (!determined(scope, group, at, conditions) && !fixed(e, group, conditions)).then_some((at, column));
+        return (!determined(scope, group, at, conditions) && !fixed(e, group, conditions))
+            .then_some((at, column));
     }
     let mut found = None;
     e.children(&mut |child| {

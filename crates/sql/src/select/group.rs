@@ -31,7 +31,11 @@ pub(super) fn run(
     cx: &mut Exec<'_>,
     out: &mut Consumer<'_>,
 ) -> ExecResult<Flow> {
-    let groups = if grouping.keys.is_empty() { vec![single(block, grouping, cx)?] } else { gather(block, grouping, cx)? };
+    let groups = if grouping.keys.is_empty() {
+        vec![single(block, grouping, cx)?]
+    } else {
+        gather(block, grouping, cx)?
+    };
     if block.order.is_empty() {
         let mut emitter = Emitter::new(window, block.distinct, &block.outputs);
         for group in groups {

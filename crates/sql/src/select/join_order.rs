@@ -75,7 +75,9 @@ fn null_if(e: &Expr, slot: u16) -> bool {
     match &e.kind {
         Kind::Column { slot: s, .. } => *s == slot,
         Kind::Arith(_, pair) | Kind::Bits(_, pair) => pair.iter().any(|e| null_if(e, slot)),
-        Kind::Negate(e) | Kind::Text(e) | Kind::Cast(e) | Kind::Retype(e) | Kind::Transcode(e) => null_if(e, slot),
+        Kind::Negate(e) | Kind::Text(e) | Kind::Cast(e) | Kind::Retype(e) | Kind::Transcode(e) => {
+            null_if(e, slot)
+        }
         _ => false,
     }
 }
@@ -127,7 +129,8 @@ impl Planner<'_, '_> {
             Item::Table(_) => true,
             Item::Outer { required, .. } => required & !available & self.own == 0,
         };
-        let present = || items.iter().enumerate().filter_map(|(at, item)| item.as_ref().map(|item| (at, item)));
+        let present =
+            || items.iter().enumerate().filter_map(|(at, item)| item.as_ref().map(|item| (at, item)));
         let mut left = present();
         let first = left.next()?;
         if left.next().is_none() {
@@ -224,13 +227,15 @@ impl Planner<'_, '_> {
         if reads_others || path.implied.iter().any(|c| c.slots() & !bit != 0) {
             return None;
         }
-        let (own_only, with_others): (Vec<Expr>, Vec<Expr>) =
-            std::mem::take(&mut path.filter).into_iter().partition(|c| c.slots() & !bit == 0 && !is_volatile(c));
+        let (own_only, with_others): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut path.filter)
+            .into_iter()
+            .partition(|c| c.slots() & !bit == 0 && !is_volatile(c));
         if with_others.is_empty() {
             path.filter = own_only;
             return None;
         }
-        let mut keep = Keep { id: 0, own: Vec::new(), probe: Vec::new(), collations: Vec::new(), filter: Vec::new() };
+        let mut keep =
+            Keep { id: 0, own: Vec::new(), probe: Vec::new(), collations: Vec::new(), filter: Vec::new() };
         for condition in with_others {
             match equality(&condition, bit) {
                 Some((own, probe, collation)) => {

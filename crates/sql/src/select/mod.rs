@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod bind;
+mod explain;
 mod from;
 mod full_group;
 mod group;
@@ -23,6 +24,7 @@ pub mod virtual_table;
 #[cfg(test)]
 mod tests;
 
+pub use explain::explain;
 pub use plan::QueryPlan;
 pub use reader::RowReader;
 pub use storage::{LockMode, NoStorage, Scan, Storage, WaitPolicy};
@@ -76,6 +78,7 @@ pub fn execute(
         return into_variables(plan, &mut cx);
     }
     sink.columns(&plan.columns)?;
+    count_tables(plan, &mut cx);
     let most = if has_limit(plan) { u64::MAX } else { cx.session.settings.sql_select_limit };
     if most == 0 {
         return Ok(0);
@@ -87,6 +90,26 @@ pub fn execute(
     })?;
     cx.session.found_rows = rows;
     Ok(rows)
+}
+
+/// Has storage estimate the tables of which no size is known yet, so that the next plan knows it.
+/// Not for point reads, which would pay for it and gain nothing.
+fn count_tables(plan: &QueryPlan, cx: &mut Exec<'_>) {
+    let point = match &plan.body {
+        plan::Body::Block(block) => match &block.nodes[..] {
+            [plan::Node::Scan(scan)] => match &scan.source {
+                plan::NodeSource::Table { path, .. } => path.is_point(),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
+    };
+    if !point {
+        for table in plan.tables.iter().filter(|table| table.rows_estimate() == 0) {
+            cx.storage.estimate_rows(table);
+        }
+    }
 }
 
 fn has_limit(plan: &QueryPlan) -> bool {

@@ -112,12 +112,8 @@ impl<'p> Sorter<'p> {
                 SortBy::Expr(e) => e.eval(cx)?,
             });
         }
-        let sortable = Sortable {
-            keys: keys.into(),
-            row: row.into(),
-            number: self.number,
-            orders: self.orders.clone(),
-        };
+        let sortable =
+            Sortable { keys: keys.into(), row: row.into(), number: self.number, orders: self.orders.clone() };
         self.number += 1;
         if self.number.is_multiple_of(4096) {
             cx.storage.check_killed()?;

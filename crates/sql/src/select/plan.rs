@@ -42,6 +42,19 @@ pub struct QueryPlan {
     pub locks: bool,
 }
 
+impl QueryPlan {
+    /// Says that nobody will look at more than one row (EXISTS).
+    pub fn stop_at_first(&mut self) {
+        if let Body::Block(block) = &mut self.body
+            && block.limit.count.is_none()
+            && block.limit.offset.is_none()
+        {
+            block.limit.count = Some(Expr::integer(1));
+            block.order.clear();
+        }
+    }
+}
+
 /// The forms of query.
 #[derive(Debug)]
 pub enum Body {
@@ -145,6 +158,7 @@ pub struct ScanNode {
 }
 
 /// What a scan reads.
+#[expect(clippy::large_enum_variant, reason = "stored tables are the usual case, and scans are boxed")]
 pub enum NodeSource {
     /// A stored table.
     Table {

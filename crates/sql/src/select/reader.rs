@@ -62,7 +62,7 @@ impl<'p> RowReader<'p> {
             batch: Vec::new(),
             at: 0,
             want: limit.map_or(FIRST_BATCH, |n| n.clamp(1, LAST_BATCH)),
-            grow: limit.is_none(),
+            grow: limit.is_none_or(|n| n > 1),
             exact: true,
         };
         reader.start(cx)?;
@@ -71,7 +71,9 @@ impl<'p> RowReader<'p> {
 
     fn start(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
         match &self.path.access {
-            Access::Full { index } => self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None))),
+            Access::Full { index } => {
+                self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)))
+            }
             Access::Point { index, key } => {
                 let found = match &key[..] {
                     [only] => key::point(self.table, *index, &[only.eval(cx)?], cx),
@@ -186,7 +188,9 @@ impl<'p> RowReader<'p> {
                     let key = key.take();
                     self.state = State::Done;
                     return match key {
-                        Some(key) => cx.storage.get(self.table, self.path.index(), &key, self.lock, self.wait),
+                        Some(key) => {
+                            cx.storage.get(self.table, self.path.index(), &key, self.lock, self.wait)
+                        }
                         None => Ok(None),
                     };
                 }

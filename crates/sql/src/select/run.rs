@@ -9,6 +9,7 @@ use super::reader::RowReader;
 use super::{group, order, set_operation};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::{Exec, Expr, Row, Slot, hash_key};
+use crate::select::storage::LockMode;
 use crate::select::subquery::SubqueryState;
 use omnibus_value::Value;
 use std::collections::HashMap;
@@ -133,7 +134,8 @@ pub(super) struct Emitter {
 
 impl Emitter {
     pub(super) fn new(window: Window, distinct: bool, outputs: &[Expr]) -> Emitter {
-        let collations = if distinct { outputs.iter().map(|e| e.ty.column.collation).collect() } else { Vec::new() };
+        let collations =
+            if distinct { outputs.iter().map(|e| e.ty.column.collation).collect() } else { Vec::new() };
         Emitter {
             window,
             seen: distinct.then(Default::default),
@@ -142,7 +144,12 @@ impl Emitter {
         }
     }
 
-    pub(super) fn emit(&mut self, outputs: &[Expr], cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    pub(super) fn emit(
+        &mut self,
+        outputs: &[Expr],
+        cx: &mut Exec<'_>,
+        out: &mut Consumer<'_>,
+    ) -> ExecResult<Flow> {
         if self.seen.is_none() && self.window.offset > 0 {
             self.window.offset -= 1;
             return Ok(Flow::Continue);
@@ -189,7 +196,12 @@ pub(super) fn join(
     run_nodes(&block.nodes, limit, cx, joined)
 }
 
-fn run_nodes(nodes: &[Node], limit: Option<usize>, cx: &mut Exec<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
+fn run_nodes(
+    nodes: &[Node],
+    limit: Option<usize>,
+    cx: &mut Exec<'_>,
+    joined: &mut Joined<'_>,
+) -> ExecResult<Flow> {
     match nodes.split_first() {
         None => joined(cx),
         Some((Node::Scan(scan), rest)) => {
@@ -241,14 +253,25 @@ fn run_scan(
 }
 
 /// Reads a table's rows one by one into its slot.
-fn read(scan: &ScanNode, limit: Option<usize>, cx: &mut Exec<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
+fn read(
+    scan: &ScanNode,
+    limit: Option<usize>,
+    cx: &mut Exec<'_>,
+    joined: &mut Joined<'_>,
+) -> ExecResult<Flow> {
     let slot = usize::from(scan.slot);
     match &scan.source {
         NodeSource::Table { table, path, lock, wait } => {
             if cx.frame[slot].table.is_none() {
                 cx.frame[slot] = Slot { table: Some(table.clone()), row: Row::Unset };
             }
-            let limit = limit.filter(|_| path.filter.is_empty());
+            // With further conditions a LIMIT says nothing about how many rows must be read; but
+            // rows that are locked one by one are not locked for nothing.
+            let limit = match limit {
+                Some(_) if path.filter.is_empty() => limit,
+                Some(_) if *lock != LockMode::None => Some(1),
+                _ => None,
+            };
             let mut reader = RowReader::open(table, path, *lock, *wait, limit, cx)?;
             while reader.next(scan.slot, cx)?.is_some() {
                 if joined(cx)? == Flow::Stop {

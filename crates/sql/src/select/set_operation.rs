@@ -49,7 +49,8 @@ pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>
         return Ok(Flow::Continue);
     }
     let types = &compound.types;
-    let streams = compound.order.is_empty() && compound.rest.iter().all(|(op, _)| *op == SetOperation::UnionAll);
+    let streams =
+        compound.order.is_empty() && compound.rest.iter().all(|(op, _)| *op == SetOperation::UnionAll);
     if streams {
         let (mut offset, mut count) = (limits.offset, limits.count);
         for plan in std::iter::once(&compound.left).chain(compound.rest.iter().map(|(_, plan)| plan)) {
@@ -82,7 +83,12 @@ pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>
     sorter.finish(cx, out)
 }
 
-fn combine(op: SetOperation, left: Vec<Vec<Value>>, right: Vec<Vec<Value>>, types: &[ExprType]) -> Vec<Vec<Value>> {
+fn combine(
+    op: SetOperation,
+    left: Vec<Vec<Value>>,
+    right: Vec<Vec<Value>>,
+    types: &[ExprType],
+) -> Vec<Vec<Value>> {
     let mut counts: HashMap<Box<[u8]>, usize> = HashMap::new();
     let distinct = |rows: Vec<Vec<Value>>| -> Vec<Vec<Value>> {
         let mut seen = HashSet::new();
@@ -114,7 +120,11 @@ fn combine(op: SetOperation, left: Vec<Vec<Value>>, right: Vec<Vec<Value>>, type
 }
 
 /// Runs a recursive common table expression.
-pub(super) fn run_recursive(recursive: &Recursive, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+pub(super) fn run_recursive(
+    recursive: &Recursive,
+    cx: &mut Exec<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
     let types = &recursive.types;
     let mut seen = HashSet::new();
     let mut keep = |rows: Vec<Vec<Value>>| -> Vec<Vec<Value>> {

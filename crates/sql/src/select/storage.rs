@@ -128,7 +128,13 @@ impl Storage for NoStorage {
     ) -> Result<Option<Bytes>, Interrupt> {
         Ok(None)
     }
-    fn fetch(&mut self, _: &Arc<Table>, scan: &mut Scan, _: &mut Vec<Bytes>, _: usize) -> Result<(), Interrupt> {
+    fn fetch(
+        &mut self,
+        _: &Arc<Table>,
+        scan: &mut Scan,
+        _: &mut Vec<Bytes>,
+        _: usize,
+    ) -> Result<(), Interrupt> {
         scan.done = true;
         Ok(())
     }

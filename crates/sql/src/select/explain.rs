@@ -1,0 +1,300 @@
+//! EXPLAIN: a plan as MySQL's table of one row per table read.
+
+use super::access::{Access, TableAccess};
+use super::plan::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
+use crate::api::{ResultColumn, RowSink};
+use crate::catalog::Table;
+use crate::error::ExecResult;
+use crate::expr::node::Expr;
+use crate::expr::types::string_column;
+use crate::expr::{ExprType, Kind};
+use omnibus_value::{ColumnKind, Value};
+use std::sync::Arc;
+
+/// Rows of EXPLAIN's table.
+struct Explainer {
+    rows: Vec<Vec<Value>>,
+    next_id: u64,
+}
+
+const COLUMNS: [&str; 12] = [
+    "id",
+    "select_type",
+    "table",
+    "partitions",
+    "type",
+    "possible_keys",
+    "key",
+    "key_len",
+    "ref",
+    "rows",
+    "filtered",
+    "Extra",
+];
+
+/// Writes the plan into a sink.
+///
+/// # Errors
+/// Those of the sink.
+pub fn explain(plan: &QueryPlan, sink: &mut dyn RowSink) -> ExecResult<()> {
+    let columns: Vec<ResultColumn> = COLUMNS
+        .iter()
+        .map(|name| {
+            let ty = match *name {
+                "id" | "rows" => ExprType::ubigint().column,
+                "filtered" => ExprType::decimal(5, 2).column,
+                _ => string_column(1024, 45),
+            };
+            let none: Arc<str> = Arc::from("");
+            ResultColumn {
+                schema: none.clone(),
+                table: none.clone(),
+                org_table: none.clone(),
+                name: Arc::from(*name),
+                org_name: none,
+                ty,
+                flags: 0,
+            }
+        })
+        .collect();
+    sink.columns(&columns)?;
+    let mut explainer = Explainer { rows: Vec::new(), next_id: 1 };
+    explainer.query(plan, "SIMPLE");
+    if explainer.next_id > 2 {
+        // A query with parts is not simple.
+        for row in &mut explainer.rows {
+            if row[1].to_bytes(&string_column(64, 45)).as_ref() == b"SIMPLE" {
+                row[1] = text("PRIMARY");
+            }
+        }
+    }
+    for row in &explainer.rows {
+        sink.row(row)?;
+    }
+    Ok(())
+}
+
+fn text(value: impl Into<String>) -> Value {
+    Value::Bytes(value.into().into())
+}
+
+fn list(names: Vec<String>) -> Value {
+    if names.is_empty() { Value::Null } else { text(names.join(",")) }
+}
+
+/// Bytes that a key part takes, as MySQL counts them.
+fn part_length(table: &Table, column: usize) -> u32 {
+    let column = &table.columns()[column];
+    let ty = &column.ty;
+    let width = crate::expr::charset::max_width(ty.collation);
+    let bytes = match ty.kind {
+        ColumnKind::TinyInt | ColumnKind::Year => 1,
+        ColumnKind::SmallInt => 2,
+        ColumnKind::MediumInt | ColumnKind::Date => 3,
+        ColumnKind::Int | ColumnKind::Float => 4,
+        ColumnKind::BigInt | ColumnKind::Double => 8,
+        ColumnKind::Time => 3 + u32::from(ty.decimals).div_ceil(2),
+        ColumnKind::Timestamp => 4 + u32::from(ty.decimals).div_ceil(2),
+        ColumnKind::DateTime => 5 + u32::from(ty.decimals).div_ceil(2),
+        ColumnKind::Decimal => ty.length.div_ceil(2),
+        ColumnKind::Char | ColumnKind::Binary => ty.length * width,
+        _ => ty.length * width + 2,
+    };
+    bytes + u32::from(column.nullable)
+}
+
+impl Explainer {
+    fn query(&mut self, plan: &QueryPlan, kind: &str) {
+        match &plan.body {
+            Body::Block(block) => self.block(block, kind),
+            Body::Compound(compound) => {
+                self.query(&compound.left, kind);
+                for (_, plan) in &compound.rest {
+                    self.query(plan, "UNION");
+                }
+            }
+            Body::Values(_) => self.line(kind, Value::Null, "No tables used"),
+            Body::Recursive(recursive) => {
+                self.query(&recursive.seed, kind);
+                for plan in &recursive.steps {
+                    self.query(plan, "UNION");
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, kind: &str, table: Value, extra: &str) {
+        let mut row = vec![Value::Null; COLUMNS.len()];
+        row[0] = Value::UInt(self.next_id);
+        row[1] = text(kind);
+        row[2] = table;
+        row[11] = text(extra);
+        self.rows.push(row);
+        self.next_id += 1;
+    }
+
+    fn block(&mut self, block: &Block, kind: &str) {
+        let id = self.next_id;
+        self.next_id += 1;
+        let mut extra = Vec::new();
+        if block.grouping.as_ref().is_some_and(|g| !g.keys.is_empty()) || block.distinct {
+            extra.push("Using temporary");
+        }
+        if !block.order.is_empty() {
+            extra.push("Using filesort");
+        }
+        let from = self.rows.len();
+        let mut derived = Vec::new();
+        self.nodes(&block.nodes, id, kind, &mut derived);
+        if self.rows.len() == from {
+            let mut row = vec![Value::Null; COLUMNS.len()];
+            (row[0], row[1], row[11]) = (Value::UInt(id), text(kind), text("No tables used"));
+            self.rows.push(row);
+        } else if !extra.is_empty() {
+            let first = &mut self.rows[from][11];
+            let before = match first {
+                Value::Bytes(text) if !text.is_empty() => format!("{}; ", String::from_utf8_lossy(text)),
+                _ => String::new(),
+            };
+            *first = text(before + &extra.join("; "));
+        }
+        for plan in derived {
+            self.query(&plan, "DERIVED");
+        }
+        let conditions = block.outputs.iter().chain(&block.constants).chain(&block.having);
+        let mut inner = Vec::new();
+        conditions.for_each(|e| subqueries(e, &mut inner));
+        node_subqueries(&block.nodes, &mut inner);
+        for (plan, correlated) in inner {
+            self.query(&plan, if correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
+        }
+    }
+
+    fn nodes(&mut self, nodes: &[Node], id: u64, kind: &str, derived: &mut Vec<Arc<QueryPlan>>) {
+        for node in nodes {
+            match node {
+                Node::Scan(scan) => self.scan(scan, id, kind, derived),
+                Node::Outer(outer) => self.nodes(&outer.nodes, id, kind, derived),
+            }
+        }
+    }
+
+    fn scan(&mut self, scan: &ScanNode, id: u64, kind: &str, derived: &mut Vec<Arc<QueryPlan>>) {
+        let mut row = vec![Value::Null; COLUMNS.len()];
+        row[0] = Value::UInt(id);
+        row[1] = text(kind);
+        row[2] = text(&*scan.alias);
+        row[4] = text("ALL");
+        row[10] = Value::Decimal(omnibus_value::decimal::Decimal::from_i128(10_000, 2));
+        let mut extra = Vec::new();
+        match &scan.source {
+            NodeSource::Table { table, path, .. } => {
+                row[4] = text(access_type(table, path));
+                let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
+                row[5] = list(names.collect());
+                key_columns(&mut row, table, path);
+                let rows =
+                    if path.is_point() { 1.0 } else { path.rows.min(table.rows_estimate().max(1) as f64) };
+                row[9] = Value::UInt(rows.max(1.0) as u64);
+                if !path.filter.is_empty() {
+                    extra.push("Using where");
+                }
+                if path.reverse {
+                    extra.push("Backward index scan");
+                }
+            }
+            NodeSource::Derived { plan, filter, .. } => {
+                derived.push(plan.clone());
+                row[9] = Value::UInt(2);
+                if !filter.is_empty() {
+                    extra.push("Using where");
+                }
+            }
+            NodeSource::Virtual { filter, .. } | NodeSource::Recursion { filter, .. } => {
+                if !filter.is_empty() {
+                    extra.push("Using where");
+                }
+            }
+        }
+        if scan.keep.is_some() {
+            extra.push("Using where; Using join buffer (hash join)");
+        }
+        row[11] = if extra.is_empty() { Value::Null } else { text(extra.join("; ")) };
+        self.rows.push(row);
+    }
+}
+
+fn access_type(table: &Table, path: &TableAccess) -> &'static str {
+    match &path.access {
+        Access::Full { index: 0 } if !path.reverse => "ALL",
+        Access::Full { .. } => "index",
+        Access::Point { key, .. } if key.iter().all(Expr::is_fixed) => "const",
+        Access::Point { .. } => "eq_ref",
+        Access::Range { index, equal, low: None, high: None } => {
+            let nulls = equal.iter().any(|e| e.null_safe);
+            let whole = equal.len() == table.indexes()[*index].parts.len();
+            if nulls && whole { "ref_or_null" } else { "ref" }
+        }
+        Access::Range { .. } | Access::List { .. } => "range",
+    }
+}
+
+/// Fills key, key_len and ref.
+fn key_columns(row: &mut [Value], table: &Table, path: &TableAccess) {
+    let (values, more): (Vec<&Expr>, usize) = match &path.access {
+        Access::Full { index: 0 } if !path.reverse => return,
+        Access::Full { .. } => (Vec::new(), usize::MAX),
+        Access::Point { key, .. } => (key.iter().collect(), 0),
+        Access::Range { equal, low: None, high: None, .. } => (equal.iter().map(|e| &e.expr).collect(), 0),
+        Access::Range { equal, .. } | Access::List { equal, .. } => {
+            (equal.iter().map(|e| &e.expr).collect(), 1)
+        }
+    };
+    let index = &table.indexes()[path.index()];
+    if index.parts.is_empty() {
+        return;
+    }
+    row[6] = text(&*index.name);
+    let used = values.len().saturating_add(more);
+    let length: u32 = index.parts.iter().take(used).map(|part| part_length(table, part.column)).sum();
+    row[7] = text(length.to_string());
+    if more == 0 {
+        let names = values.iter().map(|e| match &e.kind {
+            Kind::Column { .. } => "func".to_owned(),
+            _ => "const".to_owned(),
+        });
+        row[8] = list(names.collect());
+    }
+}
+
+/// Subqueries inside an expression, and whether they are correlated.
+fn subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
+    e.walk(&mut |e| {
+        if let Kind::Subquery(subquery) = &e.kind {
+            out.push((subquery.plan.clone(), subquery.outer_slots != 0));
+        }
+    });
+}
+
+fn node_subqueries(nodes: &[Node], out: &mut Vec<(Arc<QueryPlan>, bool)>) {
+    for node in nodes {
+        match node {
+            Node::Scan(scan) => {
+                let filter = match &scan.source {
+                    NodeSource::Table { path, .. } => &path.filter,
+                    NodeSource::Derived { filter, .. }
+                    | NodeSource::Virtual { filter, .. }
+                    | NodeSource::Recursion { filter, .. } => filter,
+                };
+                filter
+                    .iter()
+                    .chain(scan.keep.iter().flat_map(|k| &k.filter))
+                    .for_each(|e| subqueries(e, out));
+            }
+            Node::Outer(outer) => {
+                node_subqueries(&outer.nodes, out);
+                outer.on.iter().chain(&outer.filter).for_each(|e| subqueries(e, out));
+            }
+        }
+    }
+}
