@@ -216,7 +216,7 @@ impl LsmEngine {
         let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
         let applied = format::read_applied(&config.directory)?.max(in_tables);
         let shared = Arc::new(Shared {
-            views: Views::new(Tables::current(&tree), applied),
+            views: Views::new(Tables::current(&tree), applied, config.memtable_size),
             config,
             tree,
             versions,
@@ -289,9 +289,10 @@ impl Engine for LsmEngine {
     }
 
     fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+        let guard = crossbeam_epoch::pin();
         let mut writer = self.shared.views.writer.lock();
         for (key, write) in writes.iter() {
-            writer.active.insert(key.clone(), no.0, write.clone());
+            writer.active.insert(key.clone(), no.0, write.clone(), &guard);
         }
         writer.prepared = writer.prepared.max(no.0);
         if writer.active.bytes() >= self.shared.config.memtable_size {

@@ -34,6 +34,7 @@ struct Task {
 /// The thread's body.
 pub(crate) fn run(shared: &Arc<Shared>) {
     while !shared.signals.stopping() {
+        shared.views.prepare_spare();
         match next_task(shared) {
             Some(task) if shared.failure().is_none() => {
                 shared.guard("flush", || flush(shared, &task));
@@ -66,9 +67,15 @@ fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
     let gone = shared.spaces.gone();
     let watermark = shared.watermark.load(Ordering::Acquire);
     let keep = Keep::new(task, watermark, &gone);
-    let entries =
-        task.memtable.versions().scan(keep, |keep, version| Some(keep.entry(version))).flatten().map(Ok);
+    let guard = crossbeam_epoch::pin();
+    let entries = task
+        .memtable
+        .versions(&guard)
+        .scan(keep, |keep, version| Some(keep.entry(version)))
+        .flatten()
+        .map(Ok);
     let written = shared.tree.flush_to_tables(entries).map_err(tree_error)?;
+    drop(guard);
     let tables = written.map(|(tables, _)| tables).unwrap_or_default();
     if !tables.is_empty() {
         let highest = task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX);

@@ -23,6 +23,7 @@
 mod compaction;
 mod config;
 mod engine;
+mod filter;
 mod flush;
 mod format;
 mod load;

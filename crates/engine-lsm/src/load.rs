@@ -6,6 +6,7 @@ use crate::engine::Shared;
 use crate::memtable::MemTable;
 use crate::view::View;
 use bytes::Bytes;
+use crossbeam_epoch as epoch;
 use omnibus_engine::EngineError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,9 +22,9 @@ pub(crate) fn load(
     shared.checkpoint_to.fetch_max(at, Ordering::AcqRel);
     let mut last = None;
     loop {
-        let memtable = Arc::new(MemTable::for_load(at));
+        let memtable = Arc::new(MemTable::for_load(shared.config.memtable_size, at));
         for (key, value) in &mut *pairs {
-            memtable.insert(key, at, Some(value));
+            memtable.insert(key, at, Some(value), &epoch::pin());
             if memtable.bytes() >= shared.config.memtable_size {
                 break;
             }

@@ -1,69 +1,74 @@
 //! Versions of keys in memory, ordered by key, newest first within a key.
 //!
-//! One writer (the commit thread, or a load in its own memtable), any number of readers, no lock.
-//! A crossbeam skip list, with the first 16 bytes of the key inside the node: nearly every index
-//! key of a small primary key fits, so a comparison does not leave the node.
+//! One writer (the commit thread, or a load in its own memtable), any number of readers, no lock: a
+//! thread that is preempted while it reads must not hold up the commit thread. A crossbeam skip
+//! list with small nodes, because a search is a chain of cache misses: the first 16 bytes of the
+//! key are in the node, which is all of nearly every index key, so a comparison does not leave it;
+//! the key as bytes and the value are behind one pointer. A filter answers most searches for
+//! keys that are not here, which is most searches, without the list.
 
+use crate::filter::Filter;
 use bytes::Bytes;
-use crossbeam_skiplist::SkipMap;
+use crossbeam_epoch::{self as epoch, Guard};
+use crossbeam_skiplist::base::SkipList;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 const HEAD: usize = 16;
-/// A guess at what a node costs besides key and value bytes.
-const NODE_BYTES: u64 = 160;
+/// What an entry costs besides key and value bytes: the node, the pair, and the allocator's share.
+const ENTRY_BYTES: u64 = 200;
 
 /// A key and a commit number. Sorts by key, then newest first.
 #[derive(Clone, Debug)]
 pub(crate) struct VersionKey {
     /// The first 16 bytes, big-endian, zero-padded.
-    head: u128,
-    len: u32,
-    /// The whole key; empty in a probe whose key fits `head`.
-    key: Bytes,
+    head: [u64; 2],
     number: u64,
+    /// The whole key, if it is longer.
+    long: Option<Box<Bytes>>,
+    len: u32,
 }
 
 impl VersionKey {
-    fn new(key: Bytes, number: u64) -> VersionKey {
-        VersionKey { head: head(&key), len: key.len() as u32, key, number }
+    pub(crate) fn new(key: &Bytes, number: u64) -> VersionKey {
+        let long = (key.len() > HEAD).then(|| Box::new(key.clone()));
+        VersionKey { head: head(key), number, long, len: key.len() as u32 }
     }
 
-    /// For lookups: copies the key only where comparisons may need all of it.
+    /// For lookups by bytes that are not counted: copies them only if they do not fit.
     pub(crate) fn probe(key: &[u8], number: u64) -> VersionKey {
-        let rest = if key.len() > HEAD { Bytes::copy_from_slice(key) } else { Bytes::new() };
-        VersionKey { head: head(key), len: key.len() as u32, key: rest, number }
+        let long = (key.len() > HEAD).then(|| Box::new(Bytes::copy_from_slice(key)));
+        VersionKey { head: head(key), number, long, len: key.len() as u32 }
     }
 
     fn cmp_key(&self, other: &VersionKey) -> Ordering {
-        self.head.cmp(&other.head).then_with(|| {
-            let (short, long) = (HEAD as u32, self.len.min(other.len));
-            if long <= short {
-                // Equal heads: the shorter is the other without some zeros.
-                self.len.cmp(&other.len)
-            } else {
-                self.key[HEAD..].cmp(&other.key[HEAD..])
-            }
+        self.head.cmp(&other.head).then_with(|| match (&self.long, &other.long) {
+            (Some(own), Some(other)) => own[HEAD..].cmp(&other[HEAD..]),
+            // Equal heads, one of them whole: the shorter key is the longer without some zeros.
+            _ => self.len.cmp(&other.len),
         })
     }
 }
 
-fn head(key: &[u8]) -> u128 {
+fn head(key: &[u8]) -> [u64; 2] {
     let mut head = [0; HEAD];
     let len = key.len().min(HEAD);
     head[..len].copy_from_slice(&key[..len]);
-    u128::from_be_bytes(head)
+    let (high, low) = head.split_at(HEAD / 2);
+    [high, low].map(|half| half.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
 impl Ord for VersionKey {
+    #[inline]
     fn cmp(&self, other: &VersionKey) -> Ordering {
         self.cmp_key(other).then_with(|| other.number.cmp(&self.number))
     }
 }
 
 impl PartialOrd for VersionKey {
+    #[inline]
     fn partial_cmp(&self, other: &VersionKey) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -84,12 +89,24 @@ pub(crate) struct Version {
     pub(crate) value: Option<Bytes>,
 }
 
+/// What a node points to.
+struct Pair {
+    key: Bytes,
+    value: Option<Bytes>,
+}
+
+impl Pair {
+    fn version(&self, number: u64) -> Version {
+        Version { key: self.key.clone(), number, value: self.value.clone() }
+    }
+}
+
 /// The bounds of a scan that is under way: they shrink from the side it starts at.
 pub(crate) type Span = (Bound<VersionKey>, Bound<VersionKey>);
 
-#[derive(Default)]
 pub(crate) struct MemTable {
-    map: SkipMap<VersionKey, Option<Bytes>>,
+    list: SkipList<VersionKey, Box<Pair>>,
+    filter: Filter,
     bytes: AtomicU64,
     /// The number of a bulk load; such a memtable holds nothing else and covers nothing.
     pub(crate) loaded_at: Option<u64>,
@@ -100,14 +117,28 @@ pub(crate) struct MemTable {
 }
 
 impl MemTable {
-    pub(crate) fn for_load(at: u64) -> MemTable {
-        MemTable { loaded_at: Some(at), ..MemTable::default() }
+    /// For about `size` bytes.
+    pub(crate) fn new(size: u64) -> MemTable {
+        MemTable {
+            list: SkipList::new(epoch::default_collector().clone()),
+            filter: Filter::for_keys(size / (ENTRY_BYTES + 20)),
+            bytes: AtomicU64::new(0),
+            loaded_at: None,
+            covers: AtomicU64::new(0),
+            flushed: AtomicU64::new(0),
+        }
     }
 
-    pub(crate) fn insert(&self, key: Bytes, number: u64, value: Option<Bytes>) {
+    pub(crate) fn for_load(size: u64, at: u64) -> MemTable {
+        MemTable { loaded_at: Some(at), ..MemTable::new(size) }
+    }
+
+    pub(crate) fn insert(&self, key: Bytes, number: u64, value: Option<Bytes>, guard: &Guard) {
         let bytes = key.len() + value.as_ref().map_or(0, Bytes::len);
-        self.bytes.fetch_add(bytes as u64 + NODE_BYTES, Memory::Relaxed);
-        self.map.insert(VersionKey::new(key, number), value);
+        self.bytes.fetch_add(bytes as u64 + ENTRY_BYTES, Memory::Relaxed);
+        self.filter.insert(Filter::hash(&key));
+        let version = VersionKey::new(&key, number);
+        self.list.insert(version, Box::new(Pair { key, value }), guard).release(guard);
     }
 
     /// Approximate memory use.
@@ -116,24 +147,26 @@ impl MemTable {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.map.is_empty()
+        self.bytes() == 0
+    }
+
+    /// Whether the key may be here at all; `hash` is `Filter::hash`.
+    pub(crate) fn may_hold(&self, hash: u64) -> bool {
+        self.filter.may_hold(hash)
     }
 
     /// The newest version that `probe` may see (its number is the snapshot's): outer `None` if this
     /// memtable knows nothing of the key.
     pub(crate) fn get(&self, probe: &VersionKey) -> Option<(u64, Option<Bytes>)> {
-        let entry = self.map.lower_bound(Bound::Included(probe))?;
+        let guard = epoch::pin();
+        let entry = self.list.lower_bound(Bound::Included(probe), &guard)?;
         let found = entry.key();
-        (found.cmp_key(probe) == Ordering::Equal).then(|| (found.number, entry.value().clone()))
+        (found.cmp_key(probe) == Ordering::Equal).then(|| (found.number, entry.value().value.clone()))
     }
 
     /// All versions, for a flush.
-    pub(crate) fn versions(&self) -> impl Iterator<Item = Version> {
-        self.map.iter().map(|entry| Version {
-            key: entry.key().key.clone(),
-            number: entry.key().number,
-            value: entry.value().clone(),
-        })
+    pub(crate) fn versions<'a>(&'a self, guard: &'a Guard) -> impl Iterator<Item = Version> + 'a {
+        self.list.iter(guard).map(|entry| entry.value().version(entry.key().number))
     }
 
     /// Appends to `out` what a snapshot at `at` sees of the next `count` keys in `span`, in the
@@ -161,19 +194,20 @@ impl MemTable {
 
     /// The last key looked at if there is more behind it.
     fn forward(&self, span: &Span, at: u64, count: usize, out: &mut VecDeque<Version>) -> Option<VersionKey> {
-        let mut last: Option<VersionKey> = None;
+        let guard = epoch::pin();
+        let mut last: Option<&VersionKey> = None;
         let mut left = count;
-        for entry in self.map.range::<VersionKey, _>((span.0.as_ref(), span.1.as_ref())) {
+        let entries = self.list.range::<VersionKey, _>((span.0.as_ref(), span.1.as_ref()), &guard);
+        for entry in entries {
             let key = entry.key();
-            let seen = last.as_ref().is_some_and(|last| last.cmp_key(key) == Ordering::Equal);
-            if seen || key.number > at {
+            if key.number > at || last.is_some_and(|last| last.cmp_key(key) == Ordering::Equal) {
                 continue;
             }
             if left == 0 {
-                return last;
+                return last.cloned();
             }
-            out.push_back(Version { key: key.key.clone(), number: key.number, value: entry.value().clone() });
-            last = Some(key.clone());
+            out.push_back(entry.value().version(key.number));
+            last = Some(key);
             left -= 1;
         }
         None
@@ -187,23 +221,24 @@ impl MemTable {
         count: usize,
         out: &mut VecDeque<Version>,
     ) -> Option<VersionKey> {
-        let mut last: Option<VersionKey> = None;
+        let guard = epoch::pin();
+        let mut last: Option<&VersionKey> = None;
         let mut left = count;
-        for entry in self.map.range::<VersionKey, _>((span.0.as_ref(), span.1.as_ref())).rev() {
+        let entries = self.list.range::<VersionKey, _>((span.0.as_ref(), span.1.as_ref()), &guard);
+        for entry in entries.rev() {
             let key = entry.key();
             if key.number > at {
                 continue;
             }
-            let same = last.as_ref().is_some_and(|last| last.cmp_key(key) == Ordering::Equal);
-            if same {
+            if last.is_some_and(|last| last.cmp_key(key) == Ordering::Equal) {
                 out.pop_back();
             } else if left == 0 {
-                return last;
+                return last.cloned();
             } else {
                 left -= 1;
             }
-            out.push_back(Version { key: key.key.clone(), number: key.number, value: entry.value().clone() });
-            last = Some(key.clone());
+            out.push_back(entry.value().version(key.number));
+            last = Some(key);
         }
         None
     }

@@ -1,7 +1,7 @@
 //! A scan: the memtables, each in batches, merged with the tables' own merged stream.
 //!
 //! Each source yields a key at most once, with the newest version that the snapshot may see. Of
-//! equal keys the highest number wins.
+//! equal keys the highest number wins; that in the tables is always the lowest.
 
 use crate::memtable::{MemTable, Span, Version};
 use crate::tables::TableIter;
@@ -9,6 +9,7 @@ use crate::tree_error;
 use crate::view::View;
 use bytes::Bytes;
 use omnibus_engine::EngineError;
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl Source {
     fn fill(&mut self, at: u64, reverse: bool) {
         if self.ready.is_empty() && self.more {
             self.more = self.memtable.batch(&mut self.span, at, reverse, self.batch, &mut self.ready);
-            self.batch = (self.batch * 4).min(LAST_BATCH);
+            self.batch = (self.batch * 2).min(LAST_BATCH);
         }
     }
 }
@@ -77,25 +78,36 @@ impl Scan {
     /// The next key's winning version, deletions included.
     fn advance(&mut self) -> Result<Option<Version>, EngineError> {
         self.fill()?;
-        if self.sources.is_empty() {
+        let Some(best) = self.best_source() else { return Ok(self.table_next.take()) };
+        let first = self.sources[best].ready.front();
+        let order = first.zip(self.table_next.as_ref()).map(|(memory, table)| self.order(memory, table));
+        if order == Some(Ordering::Greater) {
             return Ok(self.table_next.take());
         }
-        let Some(key) = self.next_key() else { return Ok(None) };
-        let mut best = self.table_next.take_if(|version| version.key == key);
-        for source in &mut self.sources {
-            let version = source.ready.pop_front_if(|version| version.key == key);
-            if version.as_ref().is_some_and(|v| best.as_ref().is_none_or(|best| v.number > best.number)) {
-                best = version;
-            }
+        if order == Some(Ordering::Equal) {
+            // What is in a memtable is newer than what is in the tables.
+            self.table_next = None;
         }
-        Ok(best)
+        let Some(version) = self.sources[best].ready.pop_front() else { return Ok(None) };
+        for source in &mut self.sources {
+            source.ready.pop_front_if(|other| other.key == version.key);
+        }
+        Ok(Some(version))
     }
 
-    /// The first key of all sources in the scan's direction.
-    fn next_key(&self) -> Option<Bytes> {
-        let fronts = self.sources.iter().filter_map(|source| source.ready.front());
-        let keys = fronts.chain(&self.table_next).map(|version| &version.key);
-        if self.reverse { keys.max().cloned() } else { keys.min().cloned() }
+    /// The memtable that has the next key, and of several the one with its newest version.
+    fn best_source(&self) -> Option<usize> {
+        let fronts = self.sources.iter().map(|source| source.ready.front());
+        let fronts = fronts.enumerate().filter_map(|(at, front)| front.map(|front| (at, front)));
+        let order = |(_, a): &(usize, &Version), (_, b): &(usize, &Version)| {
+            self.order(a, b).then_with(|| b.number.cmp(&a.number))
+        };
+        fronts.min_by(order).map(|(at, _)| at)
+    }
+
+    /// By key, in the scan's direction.
+    fn order(&self, a: &Version, b: &Version) -> Ordering {
+        if self.reverse { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) }
     }
 }
 

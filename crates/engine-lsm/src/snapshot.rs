@@ -3,6 +3,7 @@
 //! what it needs.
 
 use crate::engine::Shared;
+use crate::filter::Filter;
 use crate::memtable::VersionKey;
 use crate::scan::Scan;
 use crate::{memtable, tree_error};
@@ -19,14 +20,16 @@ pub(crate) struct LsmSnapshot {
 impl LsmSnapshot {
     fn find(&self, key: &[u8]) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         let view = self.shared.views.current();
-        let probe = VersionKey::probe(key, self.at);
+        let hash = Filter::hash(key);
+        let mut probe = None;
         // Newest first; a memtable's versions are newer than any older memtable's or table's.
-        for memtable in view.memtables() {
-            if let Some(found) = memtable.get(&probe) {
+        for memtable in view.memtables().filter(|memtable| memtable.may_hold(hash)) {
+            let probe = probe.get_or_insert_with(|| VersionKey::probe(key, self.at));
+            if let Some(found) = memtable.get(probe) {
                 return Ok(Some(found));
             }
         }
-        view.tables.get(key, self.at).map_err(tree_error)
+        view.tables.get(key, hash, self.at).map_err(tree_error)
     }
 }
 

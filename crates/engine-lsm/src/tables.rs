@@ -5,11 +5,10 @@
 //! converts.
 
 use bytes::Bytes;
-use lsm_tree::table::filter::standard_bloom::Builder as Bloom;
 use lsm_tree::{AbstractTree, InternalValue, Table, Tree};
 use std::ops::Bound;
 
-type Get = dyn Fn(&[u8], u64) -> lsm_tree::Result<Option<InternalValue>> + Send + Sync;
+type Get = dyn Fn(&[u8], u64, u64) -> lsm_tree::Result<Option<InternalValue>> + Send + Sync;
 type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 pub(crate) type TableIter = Box<dyn DoubleEndedIterator<Item = lsm_tree::Result<InternalValue>> + Send>;
 type Scan = dyn Fn(Bounds<'_>, u64) -> TableIter + Send + Sync;
@@ -33,8 +32,7 @@ impl Tables {
         let l0_runs = version.level(0).map_or(0, |level| level.run_count());
         let disk_bytes = version.iter_levels().map(|level| level.size()).sum();
         let empty = runs.is_empty();
-        let get = move |key: &[u8], limit: u64| {
-            let hash = Bloom::get_hash(key);
+        let get = move |key: &[u8], hash: u64, limit: u64| {
             for run in &runs {
                 if let Some(table) = run.get_for_key(key)
                     && let Some(entry) = Table::get(table, key, limit, hash)?
@@ -50,12 +48,17 @@ impl Tables {
         Tables { get: Box::new(get), scan: Box::new(scan), l0_runs, disk_bytes, empty }
     }
 
-    /// The newest version at or below `at`: `Some((_, None))` is a deletion.
-    pub(crate) fn get(&self, key: &[u8], at: u64) -> lsm_tree::Result<Option<(u64, Option<Bytes>)>> {
+    /// The newest version at or below `at`: `Some((_, None))` is a deletion. `hash` is `Filter::hash`.
+    pub(crate) fn get(
+        &self,
+        key: &[u8],
+        hash: u64,
+        at: u64,
+    ) -> lsm_tree::Result<Option<(u64, Option<Bytes>)>> {
         if self.empty {
             return Ok(None);
         }
-        let entry = (self.get)(key, limit(at))?;
+        let entry = (self.get)(key, hash, limit(at))?;
         Ok(entry.map(|entry| {
             let value = if entry.key.is_tombstone() { None } else { Some(Bytes::from(entry.value)) };
             (entry.key.seqno, value)

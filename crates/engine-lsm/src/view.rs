@@ -42,16 +42,34 @@ pub(crate) struct Views {
     /// Held from fetching the tables to showing them, so that an older version never replaces a
     /// newer one.
     refreshing: Mutex<()>,
+    /// The next active memtable, made ahead of need: its filter is a megabyte to clear.
+    spare: Mutex<Option<Arc<MemTable>>>,
+    memtable_size: u64,
 }
 
 impl Views {
-    pub(crate) fn new(tables: Tables, applied: u64) -> Views {
-        let active = Arc::new(MemTable::default());
+    pub(crate) fn new(tables: Tables, applied: u64, size: u64) -> Views {
+        let active = Arc::new(MemTable::new(size));
         let view = View { active: Arc::clone(&active), sealed: Vec::new(), tables: Arc::new(tables) };
         Views {
             current: RwLock::new(Arc::new(view)),
             writer: Mutex::new(Writer { active, prepared: applied }),
             refreshing: Mutex::new(()),
+            spare: Mutex::new(None),
+            memtable_size: size,
+        }
+    }
+
+    fn fresh(&self) -> Arc<MemTable> {
+        let spare = self.spare.lock().take();
+        spare.unwrap_or_else(|| Arc::new(MemTable::new(self.memtable_size)))
+    }
+
+    /// Makes the next active memtable. The flush thread, between flushes.
+    pub(crate) fn prepare_spare(&self) {
+        if self.spare.lock().is_none() {
+            let made = Arc::new(MemTable::new(self.memtable_size));
+            self.spare.lock().get_or_insert(made);
         }
     }
 
@@ -63,7 +81,7 @@ impl Views {
     /// caller holds the writer.
     pub(crate) fn seal(&self, writer: &mut Writer, covers: u64) {
         writer.active.covers.store(covers, Ordering::Release);
-        writer.active = Arc::new(MemTable::default());
+        writer.active = self.fresh();
         let mut current = self.current.write();
         let mut sealed = current.sealed.clone();
         sealed.push(Arc::clone(&current.active));

@@ -93,14 +93,16 @@ pub trait Engine: Send + Sync + 'static {
     fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet);
 
     /// Everything up to and including `up_to` is durable in the log (ENGINE-1) and may be
-    /// persisted. In order, one thread at a time, fast, no I/O on this thread; infallible.
+    /// persisted. In order, one thread at a time, fast, no I/O on this thread; infallible. Numbers
+    /// that were never prepared here (no writes, or another engine's) count as applied.
     fn commit_ordered(&self, up_to: CommitNo);
 
     /// A view of everything at or below `at`; `CommitNo::MAX` reads the newest installed versions.
     fn snapshot(&self, at: CommitNo) -> Box<dyn Snapshot>;
 
-    /// Writes pairs into a space that no committed catalog refers to yet (an index being built).
-    /// They carry the commit number `at`, which must be published. May block on a write stall.
+    /// Writes pairs, in any order, into a space that no committed catalog refers to yet (an index
+    /// being built). They carry the commit number `at`, which must be published. Blocks until the
+    /// pairs, and everything up to `at`, are persistent: the log does not have them.
     fn load(&self, at: CommitNo, pairs: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError>;
 
     /// The space is gone from the catalog since `at`; its storage may be reclaimed once no
@@ -108,7 +110,8 @@ pub trait Engine: Send + Sync + 'static {
     /// dead spaces again.
     fn drop_space(&self, space: SpaceId, at: CommitNo);
 
-    /// No snapshot older than this will be used again.
+    /// No snapshot older than this will be used again. Never goes back; at start it is `applied`. Called
+    /// during replay as well, or every replayed version of a hot row is kept.
     fn gc_watermark(&self, oldest: CommitNo);
 
     /// How long a writer should wait now because flushing or compaction lags; zero nearly always.

@@ -70,7 +70,7 @@ pub(super) fn replay_continues_where_the_engine_stopped(make: MakeEngine<'_>) {
     let mut engine = bench.open();
     let writes = |no: u64| {
         [
-            (format!("k{}", no % 13), (no % 6 != 0).then(|| format!("{no}"))),
+            (format!("k{}", no % 13), (!no.is_multiple_of(6)).then(|| format!("{no}"))),
             ("n".into(), Some(no.to_string())),
         ]
     };

@@ -16,6 +16,8 @@ mod model;
 mod spaces;
 mod visibility;
 
+pub use model::random_history;
+
 use crate::{CommitNo, Engine, Snapshot, WriteSet};
 use bytes::Bytes;
 use std::ops::Bound;
@@ -55,8 +57,9 @@ pub const CHECKS: &[(&str, Check)] = &[
 /// Runs every check, each in a directory of its own.
 pub fn run_all(make_engine: impl Fn(&Path) -> Arc<dyn Engine>) {
     for (name, check) in CHECKS {
-        eprintln!("conformance: {name}");
+        let start = std::time::Instant::now();
         check(&make_engine);
+        eprintln!("conformance: {name}: {:?}", start.elapsed());
     }
 }
 

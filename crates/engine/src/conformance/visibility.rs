@@ -206,7 +206,7 @@ pub(super) fn readers_run_beside_the_writer(make: MakeEngine<'_>) {
     let bench = Bench::new(make);
     let engine = bench.open();
     let published = AtomicU64::new(0);
-    const LAST: u64 = 3000;
+    const LAST: u64 = 1500;
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {

@@ -1,0 +1,116 @@
+//! The threads behind the engine: what they reclaim, how they push back, how they fail.
+
+use super::*;
+use omnibus_engine::SpaceId;
+
+#[test]
+fn memtables_are_flushed_without_being_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(tiny(directory.path()));
+    for no in 1..=2000 {
+        put(&engine, no, key(1, no), 100);
+        std::thread::sleep(engine.write_stall());
+    }
+    eventually("a flush", || engine.persisted() > CommitNo(1500));
+    eventually("a compaction", || engine.stats().compactions > 0);
+    assert!(engine.stats().flushes > 5);
+}
+
+#[test]
+fn nothing_is_flushed_that_is_not_durable() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(tiny(directory.path()));
+    for no in 1..=500 {
+        let mut set = WriteSet::default();
+        set.put(key(1, no), vec![7; 200].into());
+        engine.prepare_ordered(CommitNo(no), &set);
+    }
+    assert!(!engine.write_stall().is_zero(), "memtables pile up");
+    assert_eq!((engine.persisted(), engine.stats().flushes), (CommitNo::ZERO, 0));
+    engine.commit_ordered(CommitNo(500));
+    eventually("a flush", || engine.persisted() > CommitNo(400));
+    eventually("the end of the stall", || engine.write_stall().is_zero());
+}
+
+/// Overwrites the same keys until compactions have seen most of what was written.
+fn churn(engine: &LsmEngine, from: u64, count: u64, watermark: impl Fn(u64) -> u64) -> u64 {
+    for no in from..from + count {
+        put(engine, no, key(1, no % 20), 200);
+        engine.gc_watermark(CommitNo(watermark(no)));
+        if no % 50 == 0 {
+            engine.checkpoint().unwrap();
+        }
+    }
+    from + count - 1
+}
+
+#[test]
+fn old_versions_go_when_no_snapshot_needs_them_and_stay_when_one_does() {
+    let (directory, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let engine = open(tiny(directory.path()));
+    churn(&engine, 1, 2000, |_| 10);
+    let kept = engine.stats().disk_bytes;
+    assert!(kept > 200 * 1900, "a snapshot at 10 keeps what came after it: {kept}");
+    assert_eq!(engine.snapshot(CommitNo(10)).get_version(&key(1, 7)).unwrap().unwrap().0, CommitNo(7));
+    let engine = open(tiny(other.path()));
+    churn(&engine, 1, 2000, |no| no);
+    eventually("garbage collection", || engine.stats().disk_bytes < kept / 5);
+    assert!(engine.stats().compactions > 0);
+}
+
+#[test]
+fn a_snapshot_that_outlives_flushes_and_compactions_keeps_its_versions() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(tiny(directory.path()));
+    let last = churn(&engine, 1, 300, |no| no);
+    let snapshot = engine.snapshot(CommitNo(last));
+    let read = || (0..20).map(|n| snapshot.get_version(&key(1, n)).unwrap().unwrap().0).collect::<Vec<_>>();
+    let expected = read();
+    churn(&engine, last + 1, 2000, |_| last);
+    eventually("a compaction", || engine.stats().compactions > 3);
+    assert_eq!(read(), expected);
+}
+
+#[test]
+fn a_dropped_space_gives_its_disk_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(LsmConfig { memtable_size: 64 << 10, ..tiny(directory.path()) });
+    put(&engine, 1, key(1, 1), 100);
+    let mut pairs = (0..5000).map(|n| (key(2, n), noise(n, 100)));
+    engine.load(CommitNo(1), &mut pairs).unwrap();
+    assert!(engine.stats().disk_bytes > 100_000);
+    engine.drop_space(SpaceId(2), CommitNo(2));
+    put(&engine, 2, key(1, 2), 100);
+    engine.gc_watermark(CommitNo(2));
+    eventually("reclaiming", || engine.stats().disk_bytes < 20_000);
+    assert_eq!(engine.snapshot(CommitNo(2)).get(&key(2, 1)).unwrap(), None);
+    assert!(engine.snapshot(CommitNo(2)).get(&key(1, 1)).unwrap().is_some());
+}
+
+#[test]
+fn a_failed_flush_is_reported_and_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(tiny(directory.path()));
+    put(&engine, 1, key(1, 1), 100);
+    engine.checkpoint().unwrap();
+    let tables = directory.path().join("tree/tables");
+    let aside = directory.path().join("aside");
+    std::fs::rename(&tables, &aside).unwrap();
+    for no in 2..=300 {
+        put(&engine, no, key(1, no), 200);
+    }
+    assert!(engine.checkpoint().is_err());
+    assert!(engine.failure().unwrap().contains("flush"), "{:?}", engine.failure());
+    assert_eq!(engine.persisted(), CommitNo(1));
+    for no in 2..=300 {
+        assert!(
+            engine.snapshot(CommitNo(300)).get(&key(1, no)).unwrap().is_some(),
+            "{no} is still in memory"
+        );
+    }
+    drop(engine);
+    std::fs::rename(&aside, &tables).unwrap();
+    let engine = open(tiny(directory.path()));
+    assert_eq!(engine.applied(), CommitNo(1));
+    assert!(engine.snapshot(CommitNo(1)).get(&key(1, 1)).unwrap().is_some());
+}

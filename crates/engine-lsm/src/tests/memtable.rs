@@ -1,0 +1,70 @@
+//! The memtable's order is that of the keys as bytes, whatever their length.
+
+use crate::filter::Filter;
+use crate::memtable::{MemTable, VersionKey, span};
+use bytes::Bytes;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
+
+/// Keys around the length that fits a node, of few different bytes, so that prefixes abound.
+fn random_key(rng: &mut StdRng) -> Vec<u8> {
+    let mut key = vec![[0, 1, 255][rng.random_range(0..3)]; rng.random_range(12..20)];
+    for _ in 0..rng.random_range(0..3) {
+        let at = rng.random_range(0..key.len());
+        key[at] = rng.random_range(0..3);
+    }
+    key
+}
+
+#[test]
+fn version_keys_sort_as_their_bytes_then_newest_first() {
+    let mut rng = StdRng::seed_from_u64(1);
+    for _ in 0..20_000 {
+        let (a, b) = (random_key(&mut rng), random_key(&mut rng));
+        let (na, nb) = (rng.random_range(0..3u64), rng.random_range(0..3u64));
+        let expected = a.cmp(&b).then(nb.cmp(&na));
+        assert_eq!(
+            VersionKey::probe(&a, na).cmp(&VersionKey::new(&b.clone().into(), nb)),
+            expected,
+            "{a:?} {b:?}"
+        );
+    }
+}
+
+#[test]
+fn batches_of_any_size_cover_a_span_once() {
+    let mut rng = StdRng::seed_from_u64(2);
+    let memtable = MemTable::new(1 << 20);
+    let mut keys = BTreeSet::new();
+    for number in 1..=2000u64 {
+        let key = random_key(&mut rng);
+        memtable.insert(Bytes::from(key.clone()), number, None, &crossbeam_epoch::pin());
+        if number <= 1000 {
+            keys.insert(key);
+        }
+    }
+    for reverse in [false, true] {
+        for size in [1, 2, 7, 4000] {
+            let (mut span, mut out) = (span(Bound::Unbounded, Bound::Unbounded), VecDeque::new());
+            while memtable.batch(&mut span, 1000, reverse, size, &mut out) {}
+            let mut seen: Vec<_> = out.iter().map(|version| version.key.to_vec()).collect();
+            if reverse {
+                seen.reverse();
+            }
+            assert!(seen.iter().eq(keys.iter()), "reverse {reverse}, batches of {size}");
+            assert!(out.iter().all(|version| version.number <= 1000));
+        }
+    }
+}
+
+#[test]
+fn the_filter_lets_every_key_through_and_few_others() {
+    let filter = Filter::for_keys(10_000);
+    let hash = |n: u32| Filter::hash(&n.to_be_bytes());
+    (0..10_000).for_each(|n| filter.insert(hash(n)));
+    assert!((0..10_000).all(|n| filter.may_hold(hash(n))));
+    let wrong = (10_000..110_000).filter(|n| filter.may_hold(hash(*n))).count();
+    assert!(wrong < 4_000, "{wrong} of 100,000 absent keys were let through");
+}
