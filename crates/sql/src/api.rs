@@ -362,6 +362,10 @@ pub trait SessionHost: Send + Sync {
     fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
     /// Rows of PROCESSLIST: id, user, host, db, command, seconds, state, info.
     fn processlist(&self) -> Vec<[Value; 8]>;
+    /// Whether the account may know that a schema, or a table of it, exists.
+    fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {
+        true
+    }
 }
 
 /// A host that knows nothing.

@@ -3,6 +3,7 @@
 use crate::catalog::{Catalog, CatalogCell, charset, persist};
 use crate::error::SqlResult;
 use crate::select::{NoVirtualTables, VirtualTables};
+use crate::show::InformationSchema;
 use crate::store::{CommitPort, TrxContext};
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_locks::LockManager;
@@ -38,6 +39,7 @@ impl Database {
             port,
         };
         let database = Arc::new(Database { shared: Arc::new(shared), virtuals: OnceLock::new() });
+        database.set_virtual_tables(Arc::new(InformationSchema::new(&database.shared)));
         super::bootstrap::run(&database)?;
         Ok(database)
     }

@@ -39,6 +39,7 @@ impl SqlSession {
             | Statement::Deallocate(_)
             | Statement::ExecuteImmediate { .. } => self.prepared_statement(statement, call),
             Statement::Show(show) => self.show(show, call),
+            Statement::Describe { table, column } => self.describe(table, column.as_ref(), call),
             statement if is_ddl(statement) => self.define(statement, call),
             Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),
             other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
@@ -130,7 +131,7 @@ impl SqlSession {
         Ok(Outcome { wait: ticket, ..Outcome::ok() })
     }
 
-    pub(super) fn schema_of(&self, name: &ObjectName) -> Result<String, SqlError> {
+    pub(crate) fn schema_of(&self, name: &ObjectName) -> Result<String, SqlError> {
         match (&name.schema, &self.state.database) {
             (Some(schema), _) => Ok(schema.to_string()),
             (None, Some(current)) => Ok(current.to_string()),

@@ -15,6 +15,7 @@ mod system;
 
 pub use database::Database;
 pub use prepared::Prepared;
+pub(crate) use session::Call;
 pub use session::SqlSession;
 pub use state::SessionState;
 pub use system::SystemTables;

@@ -36,7 +36,7 @@ impl SqlSession {
     }
 
     /// Compiles a query and checks that the account may read its tables.
-    pub(super) fn plan_query(
+    pub(crate) fn plan_query(
         &self,
         query: &Query,
         access: &dyn AccessCheck,
@@ -54,7 +54,7 @@ impl SqlSession {
         Ok(plan)
     }
 
-    pub(super) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    pub(crate) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         if !plan.tables.is_empty() {
             self.enter();
         }

@@ -20,7 +20,7 @@ const REPLANS: usize = 20;
 pub struct SqlSession {
     /// What expressions and the server see of it.
     pub state: SessionState,
-    pub(super) database: Arc<Database>,
+    pub(crate) database: Arc<Database>,
     pub(super) trx: Trx,
     pub(super) kill: Arc<KillFlag>,
     pub(super) statements: StatementCache,
@@ -281,7 +281,7 @@ impl SqlSession {
     }
 
     /// The catalog now.
-    pub(super) fn catalog(&self) -> Arc<Catalog> {
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.database.catalog()
     }
 

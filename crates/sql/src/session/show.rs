@@ -1,5 +1,5 @@
 //! The SHOW statements that need only the session and the catalog: WARNINGS, ERRORS, CREATE TABLE,
-//! CREATE DATABASE. Others are virtual queries elsewhere.
+//! CREATE DATABASE. Others are queries of computed tables (`crate::show`).
 
 use super::session::{Call, SqlSession};
 use crate::api::{Outcome, Priv, ResultColumn};
@@ -46,7 +46,7 @@ impl SqlSession {
             Show::CreateDatabase { if_not_exists, name } => {
                 self.show_create_database(name, *if_not_exists, call)
             }
-            other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
+            other => self.show_query(other, call),
         }
     }
 

@@ -1,0 +1,219 @@
+//! COLUMNS: stored tables and the computed ones themselves.
+
+use super::computed::{Def, Reader, Ty, all, column_type, text, yes_no};
+use crate::catalog::{Column, ColumnDefault, IndexKind, Table, charset};
+use crate::ddl::type_text;
+use crate::error::ExecResult;
+use omnibus_value::{ColumnKind, ColumnType, Value};
+
+pub(super) const DEFS: &[Def] = &[Def {
+    schema: "information_schema",
+    name: "COLUMNS",
+    columns: &[
+        ("TABLE_CATALOG", Ty::Text(64)),
+        ("TABLE_SCHEMA", Ty::Name),
+        ("TABLE_NAME", Ty::Name),
+        ("COLUMN_NAME", Ty::Text(64)),
+        ("ORDINAL_POSITION", Ty::UInt),
+        ("COLUMN_DEFAULT", Ty::Long),
+        ("IS_NULLABLE", Ty::Text(3)),
+        ("DATA_TYPE", Ty::Long),
+        ("CHARACTER_MAXIMUM_LENGTH", Ty::Int),
+        ("CHARACTER_OCTET_LENGTH", Ty::Int),
+        ("NUMERIC_PRECISION", Ty::UInt),
+        ("NUMERIC_SCALE", Ty::UInt),
+        ("DATETIME_PRECISION", Ty::UInt),
+        ("CHARACTER_SET_NAME", Ty::Text(64)),
+        ("COLLATION_NAME", Ty::Text(64)),
+        ("COLUMN_TYPE", Ty::Long),
+        ("COLUMN_KEY", Ty::Text(3)),
+        ("EXTRA", Ty::Text(256)),
+        ("PRIVILEGES", Ty::Text(154)),
+        ("COLUMN_COMMENT", Ty::Text(1024)),
+        ("GENERATION_EXPRESSION", Ty::Long),
+        ("SRS_ID", Ty::UInt),
+    ],
+    rows: columns,
+}];
+
+fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for def in all() {
+        for (at, (name, ty)) in def.columns.iter().enumerate() {
+            let place = [text("def"), text(def.schema), text(def.name), text(name)];
+            let facts =
+                Facts { default: Value::Null, nullable: true, key: "", extra: String::new(), comment: "" };
+            rows.push(row(place, at, &column_type(*ty), facts));
+        }
+    }
+    for table in reader.tables() {
+        for (at, column) in table.columns().iter().enumerate() {
+            let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
+            let facts = Facts {
+                default: default_value(column),
+                nullable: column.nullable,
+                key: key_of(table, at),
+                extra: extra(column),
+                comment: &column.comment,
+            };
+            rows.push(row(place, at, &column.ty, facts));
+        }
+    }
+    Ok(rows)
+}
+
+struct Facts<'a> {
+    default: Value,
+    nullable: bool,
+    key: &'static str,
+    extra: String,
+    comment: &'a str,
+}
+
+fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<Value> {
+    let full = type_text(ty);
+    let base = full.split(['(', ' ']).next().unwrap_or_default();
+    let (characters, octets) = lengths(ty);
+    let (precision, scale) = numeric(ty);
+    let named = charset::is_character(ty);
+    let fraction = match ty.kind {
+        ColumnKind::Time | ColumnKind::DateTime | ColumnKind::Timestamp => {
+            Value::UInt(u64::from(ty.decimals))
+        }
+        _ => Value::Null,
+    };
+    let mut row = Vec::with_capacity(22);
+    row.extend(place);
+    row.extend([
+        Value::UInt(at as u64 + 1),
+        facts.default,
+        yes_no(facts.nullable),
+        text(base),
+        characters.map_or(Value::Null, Value::Int),
+        octets.map_or(Value::Null, Value::Int),
+        precision.map_or(Value::Null, Value::UInt),
+        scale.map_or(Value::Null, Value::UInt),
+        fraction,
+        if named { text(charset::charset_name(ty.collation)) } else { Value::Null },
+        if named { text(charset::collation_name(ty.collation)) } else { Value::Null },
+        text(&full),
+        text(facts.key),
+        text(facts.extra),
+        text("select,insert,update,references"),
+        text(facts.comment),
+        text(""),
+        Value::Null,
+    ]);
+    row
+}
+
+/// CHARACTER_MAXIMUM_LENGTH and CHARACTER_OCTET_LENGTH.
+fn lengths(ty: &ColumnType) -> (Option<i64>, Option<i64>) {
+    use ColumnKind as K;
+    let max_len = i64::from(charset::max_len(ty.collation));
+    let bytes = |n: i64| (Some(n), Some(n));
+    match ty.kind {
+        K::Char | K::VarChar => (Some(i64::from(ty.length)), Some(i64::from(ty.length) * max_len)),
+        K::Binary | K::VarBinary => bytes(i64::from(ty.length)),
+        K::TinyBlob => bytes(255),
+        K::Blob => bytes(65_535),
+        K::MediumBlob => bytes(16_777_215),
+        K::LongBlob => bytes(4_294_967_295),
+        // As MySQL says it: bytes in both, whatever the character set.
+        K::TinyText => bytes(255),
+        K::Text => bytes(65_535),
+        K::MediumText => bytes(16_777_215),
+        K::LongText => bytes(4_294_967_295),
+        K::Enum => {
+            let longest = ty.labels.iter().map(|label| characters(label, ty.collation)).max().unwrap_or(0);
+            (Some(longest), Some(longest * max_len))
+        }
+        K::Set => {
+            let labels: i64 = ty.labels.iter().map(|label| characters(label, ty.collation)).sum();
+            let all = labels + (ty.labels.len() as i64 - 1).max(0);
+            (Some(all), Some(all * max_len))
+        }
+        _ => (None, None),
+    }
+}
+
+fn characters(label: &bytes::Bytes, collation: u16) -> i64 {
+    charset::to_utf8(label, collation).chars().count() as i64
+}
+
+/// NUMERIC_PRECISION and NUMERIC_SCALE.
+fn numeric(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
+    use ColumnKind as K;
+    let fixed = ty.decimals < 31;
+    match ty.kind {
+        K::TinyInt => (Some(3), Some(0)),
+        K::SmallInt => (Some(5), Some(0)),
+        K::MediumInt => (Some(7), Some(0)),
+        K::Int => (Some(10), Some(0)),
+        K::BigInt => (Some(if ty.unsigned { 20 } else { 19 }), Some(0)),
+        K::Decimal => (Some(u64::from(ty.length)), Some(u64::from(ty.decimals))),
+        K::Float | K::Double if fixed => (Some(u64::from(ty.length)), Some(u64::from(ty.decimals))),
+        K::Float => (Some(12), None),
+        K::Double => (Some(22), None),
+        K::Bit => (Some(u64::from(ty.length)), None),
+        _ => (None, None),
+    }
+}
+
+fn default_value(column: &Column) -> Value {
+    let digits = column.ty.decimals;
+    match &column.default {
+        ColumnDefault::None | ColumnDefault::Value(Value::Null) => Value::Null,
+        ColumnDefault::CurrentTimestamp if digits == 0 => text("CURRENT_TIMESTAMP"),
+        ColumnDefault::CurrentTimestamp => text(format!("CURRENT_TIMESTAMP({digits})")),
+        ColumnDefault::Expression(expression) => text(expression),
+        ColumnDefault::Value(Value::Bit(bits)) => text(format!("b'{bits:b}'")),
+        ColumnDefault::Value(value) => text(charset::text(value, &column.ty)),
+    }
+}
+
+/// PRI, UNI, MUL or nothing.
+fn key_of(table: &Table, column: usize) -> &'static str {
+    let clustered = table.indexes().first().filter(|_| !table.def.hidden_key);
+    if let Some(index) = clustered
+        && index.parts.iter().any(|part| part.column == column)
+    {
+        // A unique key that stands in for the primary key shows as one, if it is of one column.
+        if index.kind == IndexKind::Primary || index.parts.len() == 1 {
+            return "PRI";
+        }
+    }
+    let leads =
+        table.indexes().iter().filter(|index| index.parts.first().is_some_and(|part| part.column == column));
+    let mut found = "";
+    for index in leads {
+        if index.unique() && index.parts.len() == 1 {
+            return "UNI";
+        }
+        found = "MUL";
+    }
+    found
+}
+
+fn extra(column: &Column) -> String {
+    let mut words: Vec<String> = Vec::new();
+    if column.auto_increment {
+        words.push("auto_increment".into());
+    }
+    if matches!(column.default, ColumnDefault::CurrentTimestamp | ColumnDefault::Expression(_)) {
+        words.push("DEFAULT_GENERATED".into());
+    }
+    if column.on_update_now {
+        let digits = column.ty.decimals;
+        words.push("on update".into());
+        words.push(if digits == 0 {
+            "CURRENT_TIMESTAMP".into()
+        } else {
+            format!("CURRENT_TIMESTAMP({digits})")
+        });
+    }
+    if column.invisible {
+        words.push("INVISIBLE".into());
+    }
+    words.join(" ")
+}

@@ -1,0 +1,185 @@
+//! Computed tables: their definitions, and how a query finds them.
+
+use crate::api::{ResultColumn, flag};
+use crate::catalog::{Catalog, Table};
+use crate::error::ExecResult;
+use crate::expr::Exec;
+use crate::select::{VirtualTable, VirtualTables};
+use crate::store::TrxContext;
+use bytes::Bytes;
+use omnibus_value::temporal::DateTime;
+use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::sync::Arc;
+
+/// Collation of schema and table names: they are case-sensitive.
+const NAME_COLLATION: u16 = 83;
+/// Collation of every other text.
+const TEXT_COLLATION: u16 = 33;
+
+/// The type of a computed column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ty {
+    /// A schema's or table's name: VARCHAR(64), case-sensitive.
+    Name,
+    /// VARCHAR(n).
+    Text(u32),
+    /// LONGTEXT.
+    Long,
+    /// BIGINT UNSIGNED.
+    UInt,
+    /// BIGINT.
+    Int,
+    /// DATETIME.
+    Time,
+}
+
+/// A computed table.
+#[derive(Debug)]
+pub(super) struct Def {
+    /// Lower case.
+    pub schema: &'static str,
+    /// Upper case in information_schema, lower case in performance_schema.
+    pub name: &'static str,
+    pub columns: &'static [(&'static str, Ty)],
+    pub rows: fn(&mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>,
+}
+
+/// What a table's rows are computed from.
+pub(super) struct Reader<'a, 'b> {
+    pub catalog: &'a Catalog,
+    pub cx: &'a mut Exec<'b>,
+}
+
+impl Reader<'_, '_> {
+    /// Whether the account may know of a table (or, without one, of a schema).
+    pub fn sees(&self, db: &str, table: Option<&str>) -> bool {
+        self.cx.session.host.may_see(db, table)
+    }
+
+    /// Every stored table the account may know of, in order.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.catalog.tables().filter(|table| self.sees(&table.def.db, Some(&table.def.name)))
+    }
+
+    /// Seconds since 1970 in the session's zone.
+    pub fn time(&self, seconds: u64) -> Value {
+        if seconds == 0 {
+            return Value::Null;
+        }
+        let utc = DateTime::from_unix(i64::try_from(seconds).unwrap_or(i64::MAX), 0);
+        utc.map_or(Value::Null, |at| Value::DateTime(self.cx.to_local(at)))
+    }
+}
+
+/// Text as a value.
+pub(super) fn text(value: impl AsRef<str>) -> Value {
+    Value::Bytes(Bytes::copy_from_slice(value.as_ref().as_bytes()))
+}
+
+/// YES or NO.
+pub(super) fn yes_no(value: bool) -> Value {
+    Value::Bytes(Bytes::from_static(if value { b"YES" } else { b"NO" }))
+}
+
+/// All computed tables, information_schema's in the order of their names.
+pub(super) fn all() -> impl Iterator<Item = &'static Def> {
+    let groups: [&'static [Def]; 8] = [
+        super::charsets::DEFS,
+        super::columns::DEFS,
+        super::constraints::DEFS,
+        super::empty::DEFS,
+        super::schemata::DEFS,
+        super::server::DEFS,
+        super::statistics::DEFS,
+        super::tables::DEFS,
+    ];
+    groups.into_iter().flatten()
+}
+
+/// Names of the schemas that have only computed tables.
+pub(super) const SCHEMAS: [&str; 2] = ["information_schema", "performance_schema"];
+
+/// Finds computed tables; one for all sessions.
+pub struct InformationSchema {
+    tables: Vec<Arc<Computed>>,
+}
+
+impl InformationSchema {
+    /// Over a database's catalog.
+    #[must_use]
+    pub fn new(shared: &Arc<TrxContext>) -> InformationSchema {
+        let tables = all().map(|def| Arc::new(Computed::new(def, shared.clone()))).collect();
+        InformationSchema { tables }
+    }
+}
+
+impl std::fmt::Debug for InformationSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InformationSchema").field("tables", &self.tables.len()).finish()
+    }
+}
+
+impl VirtualTables for InformationSchema {
+    fn find(&self, schema: &str, name: &str) -> Option<Arc<dyn VirtualTable>> {
+        let known = SCHEMAS.iter().find(|known| schema.eq_ignore_ascii_case(known))?;
+        let same =
+            |table: &&Arc<Computed>| table.def.schema == *known && name.eq_ignore_ascii_case(table.def.name);
+        self.tables.iter().find(same).map(|table| table.clone() as Arc<dyn VirtualTable>)
+    }
+}
+
+struct Computed {
+    def: &'static Def,
+    columns: Arc<[ResultColumn]>,
+    shared: Arc<TrxContext>,
+}
+
+impl Computed {
+    fn new(def: &'static Def, shared: Arc<TrxContext>) -> Computed {
+        let (schema, table): (Arc<str>, Arc<str>) = (Arc::from(def.schema), Arc::from(def.name));
+        let column = |(name, ty): &(&'static str, Ty)| {
+            let name: Arc<str> = Arc::from(*name);
+            ResultColumn {
+                schema: schema.clone(),
+                table: table.clone(),
+                org_table: table.clone(),
+                org_name: name.clone(),
+                name,
+                flags: if matches!(ty, Ty::UInt) { flag::UNSIGNED } else { 0 },
+                ty: column_type(*ty),
+            }
+        };
+        Computed { def, columns: def.columns.iter().map(column).collect(), shared }
+    }
+}
+
+impl VirtualTable for Computed {
+    fn columns(&self) -> Arc<[ResultColumn]> {
+        self.columns.clone()
+    }
+
+    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
+        let catalog = self.shared.catalog.load();
+        (self.def.rows)(&mut Reader { catalog: &catalog, cx })
+    }
+}
+
+/// The catalog's form of a computed column's type.
+pub(super) fn column_type(ty: Ty) -> ColumnType {
+    let (kind, length, collation) = match ty {
+        Ty::Name => (ColumnKind::VarChar, 64, NAME_COLLATION),
+        Ty::Text(length) => (ColumnKind::VarChar, length, TEXT_COLLATION),
+        Ty::Long => (ColumnKind::LongText, 0, TEXT_COLLATION),
+        Ty::UInt | Ty::Int => (ColumnKind::BigInt, 20, 63),
+        Ty::Time => (ColumnKind::DateTime, 0, 63),
+    };
+    ColumnType {
+        kind,
+        unsigned: matches!(ty, Ty::UInt),
+        zerofill: false,
+        length,
+        decimals: 0,
+        collation,
+        labels: Arc::from(Vec::new()),
+    }
+}

@@ -1,0 +1,39 @@
+//! SCHEMATA.
+
+use super::computed::{Def, Reader, SCHEMAS, Ty, text};
+use crate::catalog::charset;
+use crate::error::ExecResult;
+use omnibus_value::Value;
+
+pub(super) const DEFS: &[Def] = &[Def {
+    schema: "information_schema",
+    name: "SCHEMATA",
+    columns: &[
+        ("CATALOG_NAME", Ty::Text(64)),
+        ("SCHEMA_NAME", Ty::Name),
+        ("DEFAULT_CHARACTER_SET_NAME", Ty::Text(64)),
+        ("DEFAULT_COLLATION_NAME", Ty::Text(64)),
+        ("SQL_PATH", Ty::Text(512)),
+        ("DEFAULT_ENCRYPTION", Ty::Text(3)),
+    ],
+    rows: schemata,
+}];
+
+fn schemata(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let stored = reader.catalog.schemas.values().map(|schema| (&*schema.name, schema.collation));
+    let computed = SCHEMAS.iter().map(|name| (*name, charset::server_default()));
+    let mut all: Vec<(&str, u16)> =
+        stored.chain(computed).filter(|(name, _)| reader.sees(name, None)).collect();
+    all.sort_unstable();
+    let row = |(name, collation): (&str, u16)| {
+        vec![
+            text("def"),
+            text(name),
+            text(charset::charset_name(collation)),
+            text(charset::collation_name(collation)),
+            Value::Null,
+            text("NO"),
+        ]
+    };
+    Ok(all.into_iter().map(row).collect())
+}

@@ -1,0 +1,85 @@
+//! ENGINES, PROCESSLIST, variables and status: what the server knows, through the session's host.
+
+use super::computed::{Def, Reader, Ty, text, yes_no};
+use crate::api::VariableScope;
+use crate::error::ExecResult;
+use omnibus_value::Value;
+
+const PAIRS: &[(&str, Ty)] = &[("VARIABLE_NAME", Ty::Text(64)), ("VARIABLE_VALUE", Ty::Text(2048))];
+
+pub(super) const DEFS: &[Def] = &[
+    Def {
+        schema: "information_schema",
+        name: "ENGINES",
+        columns: &[
+            ("ENGINE", Ty::Text(64)),
+            ("SUPPORT", Ty::Text(8)),
+            ("COMMENT", Ty::Text(80)),
+            ("TRANSACTIONS", Ty::Text(3)),
+            ("XA", Ty::Text(3)),
+            ("SAVEPOINTS", Ty::Text(3)),
+        ],
+        rows: engines,
+    },
+    Def {
+        schema: "information_schema",
+        name: "PROCESSLIST",
+        columns: &[
+            ("ID", Ty::UInt),
+            ("USER", Ty::Text(32)),
+            ("HOST", Ty::Text(261)),
+            ("DB", Ty::Text(64)),
+            ("COMMAND", Ty::Text(16)),
+            ("TIME", Ty::Int),
+            ("STATE", Ty::Text(64)),
+            ("INFO", Ty::Long),
+        ],
+        rows: processlist,
+    },
+    Def { schema: "information_schema", name: "GLOBAL_VARIABLES", columns: PAIRS, rows: global_variables },
+    Def { schema: "information_schema", name: "SESSION_VARIABLES", columns: PAIRS, rows: session_variables },
+    Def { schema: "information_schema", name: "GLOBAL_STATUS", columns: PAIRS, rows: global_status },
+    Def { schema: "information_schema", name: "SESSION_STATUS", columns: PAIRS, rows: session_status },
+    Def { schema: "performance_schema", name: "global_variables", columns: PAIRS, rows: global_variables },
+    Def { schema: "performance_schema", name: "session_variables", columns: PAIRS, rows: session_variables },
+    Def { schema: "performance_schema", name: "global_status", columns: PAIRS, rows: global_status },
+    Def { schema: "performance_schema", name: "session_status", columns: PAIRS, rows: session_status },
+];
+
+fn engines(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    // `InnoDB` is what clients ask for; it is whatever the default engine is.
+    let engines = [(
+        "InnoDB",
+        "DEFAULT",
+        "Supports transactions, row-level locking, and crash recovery from the binary log",
+    )];
+    let row = |(name, support, comment): (&str, &str, &str)| {
+        vec![text(name), text(support), text(comment), yes_no(true), yes_no(false), yes_no(true)]
+    };
+    Ok(engines.into_iter().map(row).collect())
+}
+
+fn processlist(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.processlist().into_iter().map(Vec::from).collect())
+}
+
+fn pairs(mut list: Vec<(String, String)>) -> Vec<Vec<Value>> {
+    list.sort_unstable();
+    list.into_iter().map(|(name, value)| vec![text(name), text(value)]).collect()
+}
+
+fn global_variables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(pairs(reader.cx.session.host.variables(VariableScope::Global)))
+}
+
+fn session_variables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(pairs(reader.cx.session.host.variables(VariableScope::Session)))
+}
+
+fn global_status(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(pairs(reader.cx.session.host.status(VariableScope::Global)))
+}
+
+fn session_status(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(pairs(reader.cx.session.host.status(VariableScope::Session)))
+}

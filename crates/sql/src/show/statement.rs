@@ -1,0 +1,316 @@
+//! SHOW and DESCRIBE as queries of information_schema.
+//!
+//! Each form is a SELECT text over a computed table; LIKE and WHERE become the filter of a query
+//! around it, so they see the columns by the names that SHOW gives them.
+
+use super::computed::SCHEMAS;
+use crate::api::{Outcome, Priv};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::session::{Call, SqlSession};
+use bytes::Bytes;
+use omnibus_parser::ast::{
+    ColumnRef, Derived, Expr, Like, Literal, ObjectName, Query, QueryBody, Select, SelectItem, SelectOptions,
+    Show, ShowFilter, Statement, TableRef, VarScope,
+};
+use omnibus_parser::{ParseOptions, parse_first};
+
+/// A SHOW: its query, the name its LIKE filters, its filter.
+struct Form {
+    sql: String,
+    first: String,
+    filter: Option<ShowFilter>,
+}
+
+impl Form {
+    fn new(first: &str, sql: String, filter: Option<&ShowFilter>) -> Form {
+        Form { sql, first: first.to_owned(), filter: filter.cloned() }
+    }
+}
+
+impl SqlSession {
+    /// Runs a SHOW that is a query of a computed table.
+    pub(crate) fn show_query(&mut self, show: &Show, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let form = self.form(show, call)?;
+        self.run_form(form, call)
+    }
+
+    /// DESCRIBE t [column | 'pattern'].
+    pub(crate) fn describe(
+        &mut self,
+        table: &ObjectName,
+        column: Option<&Bytes>,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let filter = column.map(|pattern| ShowFilter::Like(pattern.clone()));
+        let sql = self.columns_sql(table, false, call)?;
+        self.run_form(Form::new("Field", sql, filter.as_ref()), call)
+    }
+
+    fn run_form(&mut self, form: Form, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let query = form_query(form)?;
+        let plan = self.plan_query(&query, call.access, Some(call.params))?;
+        self.run_query(&plan, call)
+    }
+
+    fn form(&self, show: &Show, call: &Call<'_>) -> SqlResult<Form> {
+        Ok(match show {
+            Show::Databases(filter) => {
+                let name = titled("Database", filter.as_ref());
+                Form::new(
+                    &name,
+                    format!("SELECT SCHEMA_NAME AS {} FROM information_schema.SCHEMATA", ident(&name)),
+                    filter.as_ref(),
+                )
+            }
+            Show::Tables { full, schema, filter, .. } => {
+                let db = self.shown_schema(schema.as_deref(), call)?;
+                let name = titled(&format!("Tables_in_{db}"), filter.as_ref());
+                let kind = if *full { ", TABLE_TYPE AS `Table_type`" } else { "" };
+                let sql = format!(
+                    "SELECT TABLE_NAME AS {}{kind} FROM information_schema.TABLES WHERE TABLE_SCHEMA = {}",
+                    ident(&name),
+                    string(&db)
+                );
+                Form::new(&name, sql, filter.as_ref())
+            }
+            Show::TableStatus { schema, filter } => {
+                let db = self.shown_schema(schema.as_deref(), call)?;
+                Form::new("Name", format!("{TABLE_STATUS}{}", string(&db)), filter.as_ref())
+            }
+            Show::OpenTables { schema, filter } => {
+                self.schema_exists(schema.as_deref(), call)?;
+                let sql = "SELECT TABLE_SCHEMA AS `Database`, TABLE_NAME AS `Table`, 0 AS `In_use`, 0 AS `Name_locked` \
+                           FROM information_schema.TABLES WHERE FALSE";
+                Form::new("Table", sql.into(), filter.as_ref())
+            }
+            Show::Columns { full, table, filter, .. } => {
+                Form::new("Field", self.columns_sql(table, *full, call)?, filter.as_ref())
+            }
+            Show::Index { table, filter, .. } => {
+                let (db, name) = self.shown_table(table, call)?;
+                let sql = format!(
+                    "{INDEX} WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+                    string(&db),
+                    string(&name)
+                );
+                let filter = filter.clone().map(ShowFilter::Where);
+                Form::new("Key_name", sql, filter.as_ref())
+            }
+            Show::Engines => Form::new("Engine", ENGINES.into(), None),
+            Show::CharacterSet(filter) => Form::new("Charset", CHARSETS.into(), filter.as_ref()),
+            Show::Collation(filter) => Form::new("Collation", COLLATIONS.into(), filter.as_ref()),
+            Show::Variables { scope, filter } => {
+                Form::new("Variable_name", pairs("VARIABLES", *scope), filter.as_ref())
+            }
+            Show::Status { scope, filter } => {
+                Form::new("Variable_name", pairs("STATUS", *scope), filter.as_ref())
+            }
+            Show::ProcessList { full } => {
+                let info = if *full { "INFO" } else { "LEFT(INFO, 100)" };
+                let sql = format!("{PROCESSLIST}, {info} AS `Info` FROM information_schema.PROCESSLIST");
+                Form::new("Id", sql, None)
+            }
+            Show::Triggers { schema, filter } => {
+                self.schema_exists(schema.as_deref(), call)?;
+                Form::new("Table", TRIGGERS.into(), filter.as_ref())
+            }
+            Show::Events { schema, filter } => {
+                self.schema_exists(schema.as_deref(), call)?;
+                Form::new("Name", EVENTS.into(), filter.as_ref())
+            }
+            Show::ProcedureStatus(filter) | Show::FunctionStatus(filter) | Show::PackageStatus(filter) => {
+                Form::new("Name", ROUTINES.into(), filter.as_ref())
+            }
+            Show::CreateView(name) => {
+                let (db, name) = self.shown_table(name, call)?;
+                return Err(SqlError::new(1347, b"HY000", format!("'{db}.{name}' is not VIEW")));
+            }
+            Show::CreateProcedure(name) | Show::ProcedureCode(name) => {
+                return Err(missing("PROCEDURE", name));
+            }
+            Show::CreateFunction(name) | Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
+            Show::CreateTrigger(_) => return Err(SqlError::new(1360, b"HY000", "Trigger does not exist")),
+            Show::CreateEvent(name) => {
+                return Err(SqlError::new(1539, b"HY000", format!("Unknown event '{}'", name.name)));
+            }
+            Show::EngineStatus { .. } => {
+                Form::new("Type", "SELECT 'InnoDB' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
+            }
+            other => {
+                let name = other.kind().replace('_', " ").to_uppercase();
+                return Err(SqlError::not_supported_yet(name));
+            }
+        })
+    }
+
+    /// The database a SHOW is about: it must exist, and the account must have something in it.
+    fn shown_schema(&self, written: Option<&str>, call: &Call<'_>) -> SqlResult<String> {
+        let name = match (written, &self.state.database) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(current)) => current.to_string(),
+            (None, None) => return Err(SqlError::no_db()),
+        };
+        if let Some(known) = SCHEMAS.iter().find(|known| name.eq_ignore_ascii_case(known)) {
+            return Ok((*known).to_owned());
+        }
+        call.access.check(&name, None, Priv::Any)?;
+        self.catalog().schema(&name)?;
+        Ok(name)
+    }
+
+    /// As above, for forms whose answer does not depend on which it is.
+    fn schema_exists(&self, written: Option<&str>, call: &Call<'_>) -> SqlResult<()> {
+        if written.is_some() || self.state.database.is_some() {
+            self.shown_schema(written, call)?;
+        }
+        Ok(())
+    }
+
+    /// A table that a SHOW is about, by the names the computed tables know it by.
+    fn shown_table(&self, name: &ObjectName, call: &Call<'_>) -> SqlResult<(String, String)> {
+        let db = self.schema_of(name)?;
+        if let Some(table) = self.database.virtual_tables().find(&db, &name.name)
+            && let Some(column) = table.columns().first()
+        {
+            return Ok((column.schema.to_string(), column.org_table.to_string()));
+        }
+        call.access.check(&db, Some(&name.name), Priv::Any)?;
+        let table = self.catalog().table(&db, &name.name)?.clone();
+        Ok((table.def.db.to_string(), table.def.name.to_string()))
+    }
+
+    fn columns_sql(&self, table: &ObjectName, full: bool, call: &Call<'_>) -> SqlResult<String> {
+        let (db, name) = self.shown_table(table, call)?;
+        let (collation, rest) = if full {
+            (", COLLATION_NAME AS `Collation`", ", PRIVILEGES AS `Privileges`, COLUMN_COMMENT AS `Comment`")
+        } else {
+            ("", "")
+        };
+        Ok(format!(
+            "SELECT COLUMN_NAME AS `Field`, COLUMN_TYPE AS `Type`{collation}, IS_NULLABLE AS `Null`, COLUMN_KEY AS `Key`, \
+             COLUMN_DEFAULT AS `Default`, EXTRA AS `Extra`{rest} FROM information_schema.COLUMNS \
+             WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            string(&db),
+            string(&name)
+        ))
+    }
+}
+
+const TABLE_STATUS: &str = "SELECT TABLE_NAME AS `Name`, ENGINE AS `Engine`, VERSION AS `Version`, ROW_FORMAT AS `Row_format`, \
+    TABLE_ROWS AS `Rows`, AVG_ROW_LENGTH AS `Avg_row_length`, DATA_LENGTH AS `Data_length`, \
+    MAX_DATA_LENGTH AS `Max_data_length`, INDEX_LENGTH AS `Index_length`, DATA_FREE AS `Data_free`, \
+    AUTO_INCREMENT AS `Auto_increment`, CREATE_TIME AS `Create_time`, UPDATE_TIME AS `Update_time`, \
+    CHECK_TIME AS `Check_time`, TABLE_COLLATION AS `Collation`, CHECKSUM AS `Checksum`, \
+    CREATE_OPTIONS AS `Create_options`, TABLE_COMMENT AS `Comment` \
+    FROM information_schema.TABLES WHERE TABLE_SCHEMA = ";
+
+const INDEX: &str = "SELECT TABLE_NAME AS `Table`, NON_UNIQUE AS `Non_unique`, INDEX_NAME AS `Key_name`, \
+    SEQ_IN_INDEX AS `Seq_in_index`, COLUMN_NAME AS `Column_name`, COLLATION AS `Collation`, CARDINALITY AS `Cardinality`, \
+    SUB_PART AS `Sub_part`, PACKED AS `Packed`, NULLABLE AS `Null`, INDEX_TYPE AS `Index_type`, COMMENT AS `Comment`, \
+    INDEX_COMMENT AS `Index_comment`, IS_VISIBLE AS `Visible`, EXPRESSION AS `Expression` \
+    FROM information_schema.STATISTICS";
+
+const ENGINES: &str = "SELECT ENGINE AS `Engine`, SUPPORT AS `Support`, COMMENT AS `Comment`, \
+    TRANSACTIONS AS `Transactions`, XA AS `XA`, SAVEPOINTS AS `Savepoints` FROM information_schema.ENGINES";
+
+const CHARSETS: &str = "SELECT CHARACTER_SET_NAME AS `Charset`, DESCRIPTION AS `Description`, \
+    DEFAULT_COLLATE_NAME AS `Default collation`, MAXLEN AS `Maxlen` FROM information_schema.CHARACTER_SETS";
+
+const COLLATIONS: &str = "SELECT COLLATION_NAME AS `Collation`, CHARACTER_SET_NAME AS `Charset`, ID AS `Id`, \
+    IS_DEFAULT AS `Default`, IS_COMPILED AS `Compiled`, SORTLEN AS `Sortlen`, PAD_ATTRIBUTE AS `Pad_attribute` \
+    FROM information_schema.COLLATIONS";
+
+const PROCESSLIST: &str = "SELECT ID AS `Id`, USER AS `User`, HOST AS `Host`, DB AS `db`, COMMAND AS `Command`, \
+    TIME AS `Time`, STATE AS `State`";
+
+const TRIGGERS: &str = "SELECT TRIGGER_NAME AS `Trigger`, EVENT_MANIPULATION AS `Event`, EVENT_OBJECT_TABLE AS `Table`, \
+    ACTION_STATEMENT AS `Statement`, ACTION_TIMING AS `Timing`, CREATED AS `Created`, SQL_MODE AS `sql_mode`, \
+    DEFINER AS `Definer`, CHARACTER_SET_CLIENT AS `character_set_client`, COLLATION_CONNECTION AS `collation_connection`, \
+    DATABASE_COLLATION AS `Database Collation` FROM information_schema.TRIGGERS";
+
+const EVENTS: &str = "SELECT EVENT_SCHEMA AS `Db`, EVENT_NAME AS `Name`, DEFINER AS `Definer`, TIME_ZONE AS `Time zone`, \
+    EVENT_TYPE AS `Type`, EXECUTE_AT AS `Execute at`, INTERVAL_VALUE AS `Interval value`, INTERVAL_FIELD AS `Interval field`, \
+    STARTS AS `Starts`, ENDS AS `Ends`, STATUS AS `Status`, ORIGINATOR AS `Originator`, \
+    CHARACTER_SET_CLIENT AS `character_set_client`, COLLATION_CONNECTION AS `collation_connection`, \
+    DATABASE_COLLATION AS `Database Collation` FROM information_schema.EVENTS";
+
+const ROUTINES: &str = "SELECT ROUTINE_SCHEMA AS `Db`, ROUTINE_NAME AS `Name`, ROUTINE_TYPE AS `Type`, DEFINER AS `Definer`, \
+    LAST_ALTERED AS `Modified`, CREATED AS `Created`, SECURITY_TYPE AS `Security_type`, ROUTINE_COMMENT AS `Comment`, \
+    CHARACTER_SET_CLIENT AS `character_set_client`, COLLATION_CONNECTION AS `collation_connection`, \
+    DATABASE_COLLATION AS `Database Collation` FROM information_schema.ROUTINES";
+
+fn pairs(what: &str, scope: VarScope) -> String {
+    let scope = if scope == VarScope::Global { "GLOBAL" } else { "SESSION" };
+    format!(
+        "SELECT VARIABLE_NAME AS `Variable_name`, VARIABLE_VALUE AS `Value` FROM information_schema.{scope}_{what}"
+    )
+}
+
+/// The column title of SHOW DATABASES and SHOW TABLES tells the LIKE pattern.
+fn titled(name: &str, filter: Option<&ShowFilter>) -> String {
+    match filter {
+        Some(ShowFilter::Like(pattern)) => format!("{name} ({})", String::from_utf8_lossy(pattern)),
+        _ => name.to_owned(),
+    }
+}
+
+fn missing(what: &str, name: &ObjectName) -> SqlError {
+    SqlError::new(1305, b"42000", format!("{what} {} does not exist", name.name))
+}
+
+fn ident(name: &str) -> String {
+    crate::ddl::quote_ident(name)
+}
+
+fn string(text: &str) -> String {
+    format!("_utf8mb4{}", crate::ddl::quote_string(text))
+}
+
+fn parsed(sql: &str) -> SqlResult<Query> {
+    let statement = parse_first(sql.as_bytes(), &ParseOptions::default());
+    match statement.map(|(statement, _)| statement.node) {
+        Ok(Statement::Select(query)) => Ok(*query),
+        _ => Err(SqlError::internal("the query behind a SHOW does not parse")),
+    }
+}
+
+fn form_query(form: Form) -> SqlResult<Query> {
+    let query = parsed(&form.sql)?;
+    Ok(match form.filter {
+        None => query,
+        Some(ShowFilter::Where(expr)) => around(query, expr),
+        Some(ShowFilter::Like(pattern)) => {
+            let column = ColumnRef { qualifier: None, name: form.first.as_str().into() };
+            let like = Like {
+                expr: Expr::Column(column),
+                pattern: Expr::Literal(Literal::Str(pattern)),
+                escape: None,
+                negated: false,
+            };
+            around(query, Expr::Like(Box::new(like)))
+        }
+    })
+}
+
+/// `SELECT * FROM (query) WHERE filter`
+fn around(query: Query, filter: Expr) -> Query {
+    let derived = Derived { lateral: false, query, alias: Some("shown".into()), columns: Vec::new() };
+    let select = Select {
+        options: SelectOptions::default(),
+        items: vec![SelectItem::Wildcard],
+        from: vec![TableRef::Derived(Box::new(derived))],
+        filter: Some(filter),
+        group_by: Vec::new(),
+        with_rollup: false,
+        having: None,
+        windows: Vec::new(),
+    };
+    Query {
+        with: None,
+        body: QueryBody::Select(Box::new(select)),
+        order_by: Vec::new(),
+        limit: None,
+        locking: Vec::new(),
+        into: None,
+    }
+}

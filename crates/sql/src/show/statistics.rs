@@ -1,0 +1,71 @@
+//! STATISTICS: one row per index part.
+
+use super::computed::{Def, Reader, Ty, text, yes_no};
+use crate::catalog::{Index, Table};
+use crate::error::ExecResult;
+use omnibus_value::Value;
+
+pub(super) const DEFS: &[Def] = &[Def {
+    schema: "information_schema",
+    name: "STATISTICS",
+    columns: &[
+        ("TABLE_CATALOG", Ty::Text(64)),
+        ("TABLE_SCHEMA", Ty::Name),
+        ("TABLE_NAME", Ty::Name),
+        ("NON_UNIQUE", Ty::Int),
+        ("INDEX_SCHEMA", Ty::Name),
+        ("INDEX_NAME", Ty::Text(64)),
+        ("SEQ_IN_INDEX", Ty::UInt),
+        ("COLUMN_NAME", Ty::Text(64)),
+        ("COLLATION", Ty::Text(1)),
+        ("CARDINALITY", Ty::Int),
+        ("SUB_PART", Ty::Int),
+        ("PACKED", Ty::Text(1)),
+        ("NULLABLE", Ty::Text(3)),
+        ("INDEX_TYPE", Ty::Text(11)),
+        ("COMMENT", Ty::Text(8)),
+        ("INDEX_COMMENT", Ty::Text(2048)),
+        ("IS_VISIBLE", Ty::Text(3)),
+        ("EXPRESSION", Ty::Long),
+    ],
+    rows: statistics,
+}];
+
+fn statistics(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for table in reader.tables() {
+        for index in table.indexes() {
+            rows.extend((0..index.parts.len()).map(|at| row(table, index, at)));
+        }
+    }
+    Ok(rows)
+}
+
+fn row(table: &Table, index: &Index, at: usize) -> Vec<Value> {
+    let part = &index.parts[at];
+    let column = &table.columns()[part.column];
+    let rows = i64::try_from(table.rows_estimate()).unwrap_or(i64::MAX);
+    // Distinct values are not counted: all of a unique key, and a guess that shrinks otherwise.
+    let last = at + 1 == index.parts.len();
+    let cardinality = if index.unique() && last { rows } else { rows / 10 + i64::from(rows > 0) };
+    vec![
+        text("def"),
+        text(&table.def.db),
+        text(&table.def.name),
+        Value::Int(i64::from(!index.unique())),
+        text(&table.def.db),
+        text(&index.name),
+        Value::UInt(at as u64 + 1),
+        text(&column.name),
+        text(if part.descending { "D" } else { "A" }),
+        Value::Int(cardinality),
+        part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
+        Value::Null,
+        text(if column.nullable { "YES" } else { "" }),
+        text("BTREE"),
+        text(""),
+        text(&index.comment),
+        yes_no(!index.invisible),
+        Value::Null,
+    ]
+}

@@ -1,0 +1,110 @@
+//! TABLES. Sizes are estimates from the row count: engines do not say what a table takes.
+
+use super::computed::{Def, Reader, Ty, all, text};
+use crate::catalog::{Table, charset};
+use crate::error::ExecResult;
+use omnibus_value::Value;
+use std::sync::atomic::Ordering;
+
+pub(super) const DEFS: &[Def] = &[Def {
+    schema: "information_schema",
+    name: "TABLES",
+    columns: &[
+        ("TABLE_CATALOG", Ty::Text(64)),
+        ("TABLE_SCHEMA", Ty::Name),
+        ("TABLE_NAME", Ty::Name),
+        ("TABLE_TYPE", Ty::Text(64)),
+        ("ENGINE", Ty::Text(64)),
+        ("VERSION", Ty::UInt),
+        ("ROW_FORMAT", Ty::Text(10)),
+        ("TABLE_ROWS", Ty::UInt),
+        ("AVG_ROW_LENGTH", Ty::UInt),
+        ("DATA_LENGTH", Ty::UInt),
+        ("MAX_DATA_LENGTH", Ty::UInt),
+        ("INDEX_LENGTH", Ty::UInt),
+        ("DATA_FREE", Ty::UInt),
+        ("AUTO_INCREMENT", Ty::UInt),
+        ("CREATE_TIME", Ty::Time),
+        ("UPDATE_TIME", Ty::Time),
+        ("CHECK_TIME", Ty::Time),
+        ("TABLE_COLLATION", Ty::Text(64)),
+        ("CHECKSUM", Ty::UInt),
+        ("CREATE_OPTIONS", Ty::Text(256)),
+        ("TABLE_COMMENT", Ty::Text(2048)),
+    ],
+    rows: tables,
+}];
+
+/// What an average row is taken to need.
+const ROW_BYTES: u64 = 128;
+/// The least a table takes.
+const LEAST_BYTES: u64 = 16 << 10;
+
+fn tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows: Vec<Vec<Value>> = all().map(|def| computed(def.schema, def.name)).collect();
+    rows.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
+    rows.extend(reader.tables().map(|table| stored(reader, table)));
+    Ok(rows)
+}
+
+fn bytes_of(value: &Value) -> bytes::Bytes {
+    match value {
+        Value::Bytes(bytes) => bytes.clone(),
+        _ => bytes::Bytes::new(),
+    }
+}
+
+fn computed(schema: &str, name: &str) -> Vec<Value> {
+    let mut row =
+        vec![text("def"), text(schema), text(name), text("SYSTEM VIEW"), Value::Null, Value::UInt(10)];
+    row.push(Value::Null);
+    row.extend([0; 6].map(Value::UInt));
+    row.extend([Value::Null, Value::Null, Value::Null, Value::Null, Value::Null, Value::Null]);
+    row.extend([text(""), text("")]);
+    row
+}
+
+fn stored(reader: &Reader<'_, '_>, table: &Table) -> Vec<Value> {
+    let def = &table.def;
+    let rows = table.rows_estimate();
+    let size = |bytes: u64| Value::UInt(bytes.max(LEAST_BYTES));
+    let secondary = def.indexes.len().saturating_sub(1) as u64;
+    let auto = table.auto_column.map_or(Value::Null, |_| {
+        let next = table.state.auto_increment.load(Ordering::Relaxed);
+        Value::UInt(next.max(1))
+    });
+    let format = def.options.iter().find_map(|option| option.strip_prefix("ROW_FORMAT="));
+    let options: Vec<String> = def.options.iter().map(|option| option.to_lowercase()).collect();
+    vec![
+        text("def"),
+        text(&def.db),
+        text(&def.name),
+        text("BASE TABLE"),
+        text(&def.engine),
+        Value::UInt(10),
+        text(title(format.unwrap_or("Dynamic"))),
+        Value::UInt(rows),
+        Value::UInt(if rows == 0 { 0 } else { ROW_BYTES }),
+        size(rows.saturating_mul(ROW_BYTES)),
+        Value::UInt(0),
+        if secondary == 0 { Value::UInt(0) } else { size(rows.saturating_mul(secondary * 16)) },
+        Value::UInt(0),
+        auto,
+        reader.time(def.created),
+        Value::Null,
+        Value::Null,
+        text(charset::collation_name(def.collation)),
+        Value::Null,
+        text(options.join(" ")),
+        text(&def.comment),
+    ]
+}
+
+/// `DYNAMIC` as `Dynamic`.
+fn title(word: &str) -> String {
+    let mut out = word.to_ascii_lowercase();
+    if let Some(first) = out.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    out
+}

@@ -1,0 +1,226 @@
+//! SHOW, DESCRIBE and information_schema.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Client, database};
+use omnibus_sql::{SessionHost, SqlError, SqlResult, VariableScope};
+use omnibus_value::{ColumnType, Value};
+use std::sync::Arc;
+
+fn client() -> Client {
+    let (_, database) = database();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE test");
+    client.ok(
+        "CREATE TABLE t1 (id INT UNSIGNED NOT NULL AUTO_INCREMENT, name VARCHAR(20) NOT NULL DEFAULT 'x''y' COMMENT 'n', \
+         ts TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3), d DECIMAL(10,2), \
+         e ENUM('a','bc') CHARACTER SET latin1 DEFAULT 'a', blb BLOB, PRIMARY KEY (id), UNIQUE KEY u (name), \
+         KEY k (d, blb(10) DESC) COMMENT 'kk') COMMENT='first'",
+    );
+    client.ok("CREATE TABLE t2 (a INT NOT NULL, b INT, UNIQUE KEY (a))");
+    client
+}
+
+fn column(rows: &[Vec<String>], at: usize) -> Vec<&str> {
+    rows.iter().map(|row| row[at].as_str()).collect()
+}
+
+fn titles(client: &mut Client, sql: &str) -> Vec<String> {
+    let (_, rows) = client.run(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+    rows.columns.iter().map(|c| c.name.to_string()).collect()
+}
+
+#[test]
+fn databases_and_tables() {
+    let mut client = client();
+    let all = client.rows("SHOW DATABASES");
+    assert_eq!(column(&all, 0), ["information_schema", "mysql", "performance_schema", "test"]);
+    assert_eq!(client.rows("SHOW DATABASES LIKE 'te%'"), [["test"]]);
+    assert_eq!(titles(&mut client, "SHOW DATABASES LIKE 'te%'"), ["Database (te%)"]);
+    assert_eq!(client.rows("SHOW SCHEMAS WHERE `Database` = 'mysql'"), [["mysql"]]);
+    assert_eq!(client.rows("SHOW TABLES"), [["t1"], ["t2"]]);
+    assert_eq!(titles(&mut client, "SHOW FULL TABLES"), ["Tables_in_test", "Table_type"]);
+    assert_eq!(client.rows("SHOW FULL TABLES FROM test LIKE '%2'"), [["t2", "BASE TABLE"]]);
+    assert_eq!(client.rows("SHOW FULL TABLES WHERE Table_type = 'VIEW'"), [[""; 0]; 0]);
+    assert!(client.rows("SHOW TABLES FROM INFORMATION_SCHEMA").iter().any(|row| row[0] == "COLUMNS"));
+    assert_eq!(client.error("SHOW TABLES FROM nowhere").0, 1049);
+    client.session.state.database = None;
+    assert_eq!(client.error("SHOW TABLES").0, 1046);
+}
+
+#[test]
+fn columns_are_described_as_mysql_does() {
+    let mut client = client();
+    let plain = client.rows("SHOW COLUMNS FROM t1");
+    assert_eq!(
+        plain,
+        [
+            ["id", "int unsigned", "NO", "PRI", "NULL", "auto_increment"],
+            ["name", "varchar(20)", "NO", "UNI", "x'y", ""],
+            [
+                "ts",
+                "timestamp(3)",
+                "NO",
+                "",
+                "CURRENT_TIMESTAMP(3)",
+                "DEFAULT_GENERATED on update CURRENT_TIMESTAMP(3)"
+            ],
+            ["d", "decimal(10,2)", "YES", "MUL", "NULL", ""],
+            ["e", "enum('a','bc')", "YES", "", "a", ""],
+            ["blb", "blob", "YES", "", "NULL", ""],
+        ]
+    );
+    assert_eq!(client.rows("DESCRIBE t1"), plain);
+    assert_eq!(client.rows("SHOW FIELDS FROM t1 FROM test"), plain);
+    assert_eq!(client.rows("DESC t1 name"), plain[1..2]);
+    assert_eq!(client.rows("DESC t1 'd%'"), plain[3..4]);
+    assert_eq!(client.rows("SHOW COLUMNS FROM t1 WHERE `Key` = 'PRI'"), plain[..1]);
+    let full = client.rows("SHOW FULL COLUMNS FROM t1 LIKE 'name'");
+    assert_eq!(full[0][8], "n");
+    assert_eq!(full[0].len(), 9);
+    assert_eq!(column(&client.rows("SHOW COLUMNS FROM t2"), 3), ["PRI", ""]);
+    assert_eq!(client.error("SHOW COLUMNS FROM nothing").0, 1146);
+    assert_eq!(client.rows("SHOW COLUMNS FROM information_schema.engines")[0][0], "ENGINE");
+    let facts = client.rows(
+        "SELECT COLUMN_NAME, DATA_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_OCTET_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE, \
+         DATETIME_PRECISION, CHARACTER_SET_NAME FROM information_schema.columns WHERE table_schema = 'test' AND table_name = 't1'",
+    );
+    assert_eq!(facts[0], ["id", "int", "NULL", "NULL", "10", "0", "NULL", "NULL"]);
+    assert_eq!(facts[1], ["name", "varchar", "20", "80", "NULL", "NULL", "NULL", "utf8mb4"]);
+    assert_eq!(facts[2], ["ts", "timestamp", "NULL", "NULL", "NULL", "NULL", "3", "NULL"]);
+    assert_eq!(facts[4], ["e", "enum", "2", "2", "NULL", "NULL", "NULL", "latin1"]);
+}
+
+#[test]
+fn indexes_and_constraints() {
+    let mut client = client();
+    let rows = client.rows("SHOW INDEX FROM t1");
+    let parts: Vec<_> =
+        rows.iter().map(|r| [r[1].as_str(), &r[2], &r[3], &r[4], &r[5], &r[7], &r[12]]).collect();
+    assert_eq!(
+        parts,
+        [
+            ["0", "PRIMARY", "1", "id", "A", "NULL", ""],
+            ["0", "u", "1", "name", "A", "NULL", ""],
+            ["1", "k", "1", "d", "A", "NULL", "kk"],
+            ["1", "k", "2", "blb", "D", "10", "kk"],
+        ]
+    );
+    assert_eq!(client.rows("SHOW KEYS FROM t1 WHERE Key_name = 'PRIMARY'").len(), 1);
+    assert_eq!(
+        client.rows(
+            "SELECT CONSTRAINT_NAME, CONSTRAINT_TYPE FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_NAME = 't1'"
+        ),
+        [["PRIMARY", "PRIMARY KEY"], ["u", "UNIQUE"]]
+    );
+    assert_eq!(
+        client.rows(
+            "SELECT k.COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.TABLES t \
+             USING (TABLE_SCHEMA, TABLE_NAME) WHERE k.TABLE_NAME = 't2' AND t.ENGINE = 'InnoDB'"
+        ),
+        [["a"]]
+    );
+}
+
+#[test]
+fn tables_and_their_status() {
+    let mut client = client();
+    let status = client.rows("SHOW TABLE STATUS LIKE 't1'");
+    assert_eq!(status.len(), 1);
+    assert_eq!([&status[0][0], &status[0][1], &status[0][17]], ["t1", "InnoDB", "first"]);
+    assert_eq!(status[0].len(), 18);
+    assert_eq!(client.rows("SHOW TABLE STATUS FROM mysql WHERE Name = 'user'").len(), 1);
+    assert_eq!(
+        client.rows(
+            "SELECT TABLE_NAME FROM information_schema.tables WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1 DESC"
+        ),
+        [["t2"], ["t1"]]
+    );
+    assert_eq!(
+        client.rows("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='test'"),
+        [["1"]]
+    );
+    client.ok("DROP TABLE t1");
+    assert_eq!(client.rows("SHOW TABLES"), [["t2"]]);
+}
+
+#[test]
+fn character_sets_engines_and_absent_things() {
+    let mut client = client();
+    assert_eq!(client.rows("SHOW CHARACTER SET LIKE 'utf8mb4'")[0][3], "4");
+    assert_eq!(
+        client.rows("SHOW COLLATION WHERE Charset = 'utf8mb4' AND `Default` = 'Yes'")[0][..3],
+        ["utf8mb4_0900_ai_ci", "utf8mb4", "255"]
+    );
+    assert_eq!(client.rows("SHOW ENGINES")[0][..2], ["InnoDB", "DEFAULT"]);
+    for sql in [
+        "SHOW TRIGGERS LIKE 't1'",
+        "SHOW EVENTS",
+        "SHOW FUNCTION STATUS WHERE Db = 'test'",
+        "SHOW PROCEDURE STATUS WHERE Db = 'test'",
+        "SHOW OPEN TABLES FROM test LIKE 'x'",
+        "SELECT * FROM information_schema.VIEWS",
+        "SELECT LOGFILE_GROUP_NAME FROM INFORMATION_SCHEMA.FILES WHERE FILE_TYPE = 'UNDO LOG' AND FILE_NAME IS NOT NULL \
+         AND LOGFILE_GROUP_NAME IS NOT NULL GROUP BY LOGFILE_GROUP_NAME, FILE_NAME ORDER BY LOGFILE_GROUP_NAME",
+    ] {
+        assert!(client.rows(sql).is_empty(), "{sql}");
+    }
+    assert_eq!(client.error("SHOW CREATE PROCEDURE p").0, 1305);
+}
+
+struct Host;
+
+impl SessionHost for Host {
+    fn variable(&self, _: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
+        Err(SqlError::unknown_system_variable(name))
+    }
+    fn variables(&self, scope: VariableScope) -> Vec<(String, String)> {
+        let scope = if scope == VariableScope::Global { "global" } else { "session" };
+        vec![("version".into(), "8.4.0".into()), ("autocommit".into(), scope.into())]
+    }
+    fn status(&self, _: VariableScope) -> Vec<(String, String)> {
+        vec![("Uptime".into(), "5".into())]
+    }
+    fn processlist(&self) -> Vec<[Value; 8]> {
+        let text = |s: &str| Value::Bytes(s.to_owned().into());
+        let info = "SELECT ".repeat(30);
+        vec![[
+            Value::UInt(1),
+            text("u"),
+            text("h"),
+            Value::Null,
+            text("Query"),
+            Value::Int(0),
+            text("init"),
+            text(&info),
+        ]]
+    }
+    fn may_see(&self, db: &str, table: Option<&str>) -> bool {
+        db == "test" && table != Some("t1")
+    }
+}
+
+#[test]
+fn the_host_gives_variables_and_hides_tables() {
+    let mut client = client();
+    client.session.state.host = Arc::new(Host);
+    assert_eq!(client.rows("SHOW VARIABLES"), [["autocommit", "session"], ["version", "8.4.0"]]);
+    assert_eq!(client.rows("SHOW GLOBAL VARIABLES LIKE 'AUTO%'"), [["autocommit", "global"]]);
+    assert_eq!(client.rows("SHOW VARIABLES WHERE Variable_name IN ('version','x')"), [["version", "8.4.0"]]);
+    assert_eq!(client.rows("SHOW STATUS LIKE 'uptime'"), [["Uptime", "5"]]);
+    assert_eq!(client.rows("SELECT VARIABLE_VALUE FROM performance_schema.global_status"), [["5"]]);
+    assert_eq!(client.rows("SHOW PROCESSLIST")[0][7].len(), 100);
+    assert_eq!(client.rows("SHOW FULL PROCESSLIST")[0][7].len(), 210);
+    assert_eq!(client.rows("SHOW DATABASES"), [["test"]]);
+    assert_eq!(client.rows("SHOW TABLES"), [["t2"]]);
+}
+
+#[test]
+fn show_works_under_any_sql_mode() {
+    let mut client = client();
+    client.session.state.settings.sql_mode =
+        omnibus_sql::api::sql_mode::ANSI_QUOTES | omnibus_sql::api::sql_mode::NO_BACKSLASH_ESCAPES;
+    assert_eq!(client.rows("SHOW TABLES LIKE 't1'"), [["t1"]]);
+    assert_eq!(client.rows("SHOW COLUMNS FROM \"t2\" WHERE \"Field\" = 'a'").len(), 1);
+}
