@@ -8,24 +8,32 @@
 
 mod account;
 mod admin;
+mod assemble;
 mod auth;
 mod charset;
 mod clock;
+pub mod coordination;
+mod datadir;
 mod errors;
 mod log_admin;
+mod log_control;
 mod net;
 pub mod options;
 pub mod process;
+mod serve;
 mod server;
 mod session;
+mod sql_runner;
 mod status;
 mod sysvars;
 
+pub use assemble::StartError;
 pub use account::{AccessTable, Account, AccountStore, Accounts, MemoryStore, Record};
 pub use auth::RsaKey;
 pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus, NoLog};
 pub use net::{Listeners, TlsFiles, acceptor, bind};
 pub use options::{OptionError, ServerOptions};
+pub use serve::serve;
 pub use server::Server;
 pub use session::{
     Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState,

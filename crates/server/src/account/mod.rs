@@ -13,6 +13,7 @@ mod manage_grant;
 mod privilege;
 mod show;
 mod store;
+mod system_store;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use manage_grant::{grant, revoke};
 pub use privilege::{DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, by_name};
 pub use show::{show_create_user, show_grants};
 pub use store::{AccountStore, MemoryStore, Record};
+pub use system_store::SystemStore;
 pub use table::{AccessTable, Account, DbGrant, quote};
 
 use omnibus_sql::SqlResult;

@@ -1,0 +1,192 @@
+//! Accounts in `mysql.user` and `mysql.db`.
+//!
+//! The columns are the SQL layer's (its bootstrap makes the tables): global privileges are a list of
+//! names, as are those of a database. Rows whose `Table_name` is not empty belong to a later version
+//! and are left alone.
+
+use super::privilege::{self, Privileges};
+use super::store::{AccountStore, Record};
+use super::table::{Account, DbGrant};
+use bytes::Bytes;
+use omnibus_sql::{Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables};
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// Columns of `mysql.user`, by position.
+mod user {
+    pub const HOST: usize = 0;
+    pub const USER: usize = 1;
+    pub const PRIVILEGES: usize = 2;
+    pub const GRANT_OPTION: usize = 3;
+    pub const SSL_TYPE: usize = 5;
+    pub const PLUGIN: usize = 7;
+    pub const AUTH: usize = 8;
+    pub const LOCKED: usize = 10;
+    pub const ATTRIBUTES: usize = 12;
+}
+
+/// Columns of `mysql.db`, by position.
+mod db {
+    pub const HOST: usize = 0;
+    pub const DB: usize = 1;
+    pub const USER: usize = 2;
+    pub const TABLE: usize = 3;
+    pub const PRIVILEGES: usize = 4;
+    pub const GRANT_OPTION: usize = 5;
+}
+
+/// Accounts kept in the database itself.
+pub struct SystemStore(pub Arc<Database>);
+
+fn text(row: &[Value], column: usize) -> String {
+    match row.get(column) {
+        Some(Value::Bytes(b)) => String::from_utf8_lossy(b).into_owned(),
+        _ => String::new(),
+    }
+}
+
+fn number(row: &[Value], column: usize) -> i64 {
+    match row.get(column) {
+        Some(Value::Int(n)) => *n,
+        Some(Value::UInt(n)) => *n as i64,
+        _ => 0,
+    }
+}
+
+fn value(s: &str) -> Value {
+    Value::Bytes(Bytes::copy_from_slice(s.as_bytes()))
+}
+
+/// Names this version does not know are passed over, as a newer version may have written them.
+fn parse(names: &str, grant_option: bool) -> Privileges {
+    let known = names.split(',').filter_map(|n| privilege::by_name(n.trim()));
+    let set = known.fold(Privileges::NONE, Privileges::with);
+    if grant_option { set.with(Privileges::GRANT_OPTION) } else { set }
+}
+
+fn names(set: Privileges) -> String {
+    set.without(Privileges::GRANT_OPTION).names().collect::<Vec<_>>().join(",")
+}
+
+fn grant_option(set: Privileges) -> Value {
+    Value::Int(i64::from(set.has(Privileges::GRANT_OPTION)))
+}
+
+fn account_of(row: &[Value]) -> Account {
+    let mut account = Account::new(&text(row, user::USER), &text(row, user::HOST));
+    account.privileges = parse(&text(row, user::PRIVILEGES), number(row, user::GRANT_OPTION) != 0);
+    account.require_ssl = !matches!(text(row, user::SSL_TYPE).as_str(), "" | "NONE");
+    account.plugin = text(row, user::PLUGIN);
+    account.auth = text(row, user::AUTH).into_bytes();
+    account.locked = number(row, user::LOCKED) != 0;
+    account.attribute = Some(text(row, user::ATTRIBUTES)).filter(|a| !a.is_empty());
+    account
+}
+
+fn user_row(account: &Account) -> Vec<Value> {
+    vec![
+        value(account.host.as_str()),
+        value(&account.user),
+        value(&names(account.privileges)),
+        grant_option(account.privileges),
+        Value::Int(0),
+        value(if account.require_ssl { "ANY" } else { "" }),
+        Value::UInt(0),
+        value(&account.plugin),
+        Value::Bytes(account.auth.clone().into()),
+        Value::Int(0),
+        Value::Int(i64::from(account.locked)),
+        Value::Null,
+        account.attribute.as_deref().map_or(Value::Null, value),
+    ]
+}
+
+fn db_row(account: &Account, grant: &DbGrant) -> Vec<Value> {
+    vec![
+        value(account.host.as_str()),
+        value(&grant.pattern),
+        value(&account.user),
+        value(""),
+        value(&names(grant.privileges)),
+        grant_option(grant.privileges),
+    ]
+}
+
+impl SystemStore {
+    /// Whether there is no account at all, which only a new data directory has.
+    pub fn is_empty(&self) -> SqlResult<bool> {
+        Ok(self.0.system_rows("user")?.is_empty())
+    }
+
+    fn change(
+        &self,
+        changes: &[Record],
+        statement: &[u8],
+        logged: bool,
+    ) -> SqlResult<()> {
+        let mut session = SqlSession::new(self.0.clone(), 0, Arc::new(KillFlag::default()));
+        session.state.settings.sql_log_bin = logged;
+        let text = Bytes::copy_from_slice(statement);
+        let done = session.change_system_tables(&text, Mode::Blocking, |tables| {
+            changes.iter().try_for_each(|change| apply(tables, change))
+        });
+        let outcome = done.map_err(|interrupt| match interrupt {
+            Interrupt::Error(error) => error,
+            _ => SqlError::internal("account tables could not be changed"),
+        })?;
+        match outcome.wait {
+            Some(ticket) => ticket.wait().map(drop).map_err(SqlError::error_during_commit),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the first account into a new data directory; not for replicas, which have their own.
+    pub fn create_root(&self) -> SqlResult<()> {
+        self.change(&[Record::Put(Box::new(Account::root()))], b"", false)
+    }
+}
+
+/// The database rows of an account go first, so that what is put is all there is.
+fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
+    let (name, host) = match change {
+        Record::Put(account) => (account.user.as_str(), account.host.as_str()),
+        Record::Delete { user, host } => (user.as_str(), host.as_str()),
+    };
+    for row in tables.rows("db")? {
+        let own = text(&row, db::USER) == name && text(&row, db::HOST) == host;
+        if own && text(&row, db::TABLE).is_empty() {
+            tables.delete("db", &row)?;
+        }
+    }
+    match change {
+        Record::Put(account) => {
+            tables.put("user", &user_row(account))?;
+            account.databases.iter().try_for_each(|grant| tables.put("db", &db_row(account, grant)))
+        }
+        Record::Delete { .. } => {
+            tables.delete("user", &user_row(&Account::new(name, host)))?;
+            Ok(())
+        }
+    }
+}
+
+impl AccountStore for SystemStore {
+    fn load(&self) -> SqlResult<Vec<Account>> {
+        let mut accounts: Vec<Account> = self.0.system_rows("user")?.iter().map(|row| account_of(row)).collect();
+        for row in self.0.system_rows("db")? {
+            let (name, host) = (text(&row, db::USER), text(&row, db::HOST));
+            let owner = accounts.iter_mut().find(|a| a.is(&name, &host));
+            if let Some(account) = owner.filter(|_| text(&row, db::TABLE).is_empty()) {
+                account.databases.push(DbGrant {
+                    pattern: text(&row, db::DB),
+                    privileges: parse(&text(&row, db::PRIVILEGES), number(&row, db::GRANT_OPTION) != 0),
+                });
+            }
+        }
+        Ok(accounts)
+    }
+
+    fn apply(&self, changes: &[Record], statement: &[u8]) -> SqlResult<()> {
+        self.change(changes, statement, true)
+    }
+}

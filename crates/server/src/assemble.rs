@@ -1,0 +1,219 @@
+//! Puts a server together: data directory, engine, log, recovery, database, accounts, TLS.
+//!
+//! On the main thread, before anything listens. Whatever goes wrong is one error with a text for the
+//! user; nothing is half open afterwards.
+
+use crate::account::{AccountStore, Accounts, SystemStore};
+use crate::auth::RsaKey;
+use crate::datadir::DataDir;
+use crate::log_control::LogControl;
+use crate::net::{TlsFiles, acceptor};
+use crate::options::ServerOptions;
+use crate::server::Server;
+use crate::sql_runner::SqlRunners;
+use crate::sysvars::{GlobalVars, VarValue};
+use omnibus_commit::{CacheSettings, CommitSettings, Coordinator, LogEnv, LogIdentity, recover};
+use omnibus_engine::Engine;
+use omnibus_engine_lsm::{LsmConfig, LsmEngine};
+use omnibus_format::Checksum;
+use omnibus_log::{FlushMethod, LogConfig, LogDir};
+use omnibus_sql::Database;
+use omnibus_sql::recover::Replayer;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// Why a server could not be put together.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(pub String);
+
+/// A start-up step's error with what was being done.
+fn step<E: std::fmt::Display>(what: &'static str) -> impl FnOnce(E) -> StartError {
+    move |error| StartError(format!("{what}: {error}"))
+}
+
+/// A server that is ready to listen, and what must be closed behind it.
+pub struct Assembled {
+    /// The server.
+    pub server: Arc<Server>,
+    /// The coordinator, to be closed last.
+    pub coordinator: Arc<Coordinator>,
+    /// Tells the log's failure handler whom to stop.
+    _failure: Arc<OnceLock<Weak<Server>>>,
+    _datadir: DataDir,
+}
+
+/// Opens everything. Blocks; must run inside the runtime's context.
+pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
+    let datadir = DataDir::open(&options.datadir()).map_err(|e| StartError(e.to_string()))?;
+    if datadir.created {
+        tracing::info!(path = %datadir.path.display(), "created the data directory; account root@localhost has no password and is reachable from this machine only");
+    }
+    let globals = options.globals.clone();
+    fill_in(&globals, &options, &datadir);
+    let engine = open_engine(&globals, &datadir.path)?;
+    let failure: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
+    let coordinator = Arc::new(open_log(&globals, &datadir, engine, failure.clone())?);
+    show_log_names(&globals, &coordinator);
+    let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
+    let log = Arc::new(LogControl::new(coordinator.clone()));
+    log.set_database(database.clone());
+    let store = SystemStore(database.clone());
+    if store.is_empty().map_err(step("reading accounts"))? {
+        store.create_root().map_err(step("creating the root account"))?;
+    }
+    let store: Box<dyn AccountStore> = Box::new(store);
+    let accounts = Accounts::open(store).map_err(step("reading accounts"))?;
+    let tls = open_tls(&globals, &datadir.path)?;
+    let rsa = RsaKey::new(datadir.path.clone());
+    let server = Server::new(globals, accounts, rsa, tls, log, Box::new(SqlRunners(database)));
+    let server = Arc::new(server);
+    let _ = failure.set(Arc::downgrade(&server));
+    Ok(Assembled { server, coordinator, _failure: failure, _datadir: datadir })
+}
+
+/// Variables that follow from where and what we are.
+fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
+    let text = |s: &str| VarValue::Str(s.into());
+    let mut folder = datadir.path.display().to_string();
+    if !folder.ends_with('/') {
+        folder.push('/');
+    }
+    globals.set_named("datadir", text(&folder));
+    globals.set_named("server_uuid", text(&datadir.uuid.to_string()));
+    if let Some(socket) = options.socket() {
+        globals.set_named("socket", text(&socket.display().to_string()));
+    }
+    let default = |name: &str, value: String| {
+        if globals.named(name).as_str().is_empty() {
+            globals.set_named(name, text(&value));
+        }
+    };
+    default("hostname", host_name());
+    default("tmpdir", std::env::temp_dir().display().to_string());
+    let program = std::env::current_exe().ok();
+    let base = program.and_then(|p| p.parent().map(|d| format!("{}/", d.display())));
+    default("basedir", base.unwrap_or_else(|| "/".into()));
+    let server = globals.named("collation_server");
+    let charset = globals.named("character_set_server");
+    globals.set_named("collation_database", server.clone());
+    globals.set_named("character_set_database", charset);
+    globals.set_named("collation_connection", server);
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "localhost".into(), |name| name.trim().to_owned())
+}
+
+fn open_engine(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, StartError> {
+    let mut config = LsmConfig::new(&datadir.join("lsm"));
+    config.memtable_size = globals.named("lsm_memtable_size").as_u64();
+    config.block_cache_size = globals.named("lsm_block_cache_size").as_u64();
+    let engine = LsmEngine::open(config).map_err(step("opening the storage engine"))?;
+    Ok(Arc::new(engine))
+}
+
+fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
+    let method = globals.named("binlog_flush_method");
+    let flush_method = match method.as_str() {
+        "auto" => FlushMethod::default(),
+        name => name.parse().map_err(StartError)?,
+    };
+    let name = globals.named("binlog_name");
+    let basename = Path::new(name.as_str()).file_name().map_or("binlog".into(), |n| n.to_string_lossy().into_owned());
+    Ok(LogConfig {
+        basename,
+        max_size: globals.named("max_binlog_size").as_u64(),
+        flush_method,
+        preallocate: globals.named("binlog_preallocate").as_u64() != 0,
+        ..LogConfig::default()
+    })
+}
+
+fn commit_settings(globals: &GlobalVars) -> CommitSettings {
+    let settings = CommitSettings::default();
+    let get = |name: &str| globals.named(name).as_u64();
+    let sync = if globals.named("commit_protocol").as_str() == "none" { 0 } else { get("sync_binlog") };
+    settings.sync_binlog.store(sync, Ordering::Relaxed);
+    settings.order_commits.store(globals.named("binlog_order_commits").as_bool(), Ordering::Relaxed);
+    settings.max_flush_queue_time_us.store(get("binlog_max_flush_queue_time"), Ordering::Relaxed);
+    settings.sync_delay_us.store(get("binlog_group_commit_sync_delay"), Ordering::Relaxed);
+    settings.sync_no_delay_count.store(get("binlog_group_commit_sync_no_delay_count"), Ordering::Relaxed);
+    settings
+}
+
+/// Opens the log, brings the engine to its end, and starts committing behind it.
+fn open_log(
+    globals: &GlobalVars,
+    datadir: &DataDir,
+    engine: Arc<dyn Engine>,
+    failure: Arc<OnceLock<Weak<Server>>>,
+) -> Result<Coordinator, StartError> {
+    let dir = LogDir::open(&datadir.path, log_config(globals)?).map_err(step("opening the binary log"))?;
+    let mut replayer = Replayer::new(engine.clone()).map_err(step("recovery"))?;
+    let recovered = recover(&dir, engine.as_ref(), &mut replayer).map_err(step("recovery"))?;
+    tracing::info!(
+        last = %recovered.last,
+        replayed = recovered.replayed,
+        bytes = recovered.bytes,
+        truncated = recovered.truncated,
+        milliseconds = recovered.took.as_millis() as u64,
+        "recovered from the binary log"
+    );
+    let identity = LogIdentity {
+        server_id: globals.named("server_id").as_u64() as u32,
+        uuid: datadir.uuid,
+        version: crate::VERSION.into(),
+    };
+    let checksum = if globals.named("binlog_checksum").as_str() == "NONE" { Checksum::None } else { Checksum::Crc32 };
+    let abort = globals.named("binlog_error_action").as_str() == "ABORT_SERVER";
+    let on_failure = Box::new(move |reason: &str| {
+        tracing::error!(reason, "the binary log failed; nothing more is committed");
+        if abort && let Some(server) = failure.get().and_then(Weak::upgrade) {
+            server.stop("the binary log failed (binlog_error_action=ABORT_SERVER)");
+        }
+    });
+    let (env, appender) = LogEnv::start(dir, &recovered, identity, checksum, engine.clone(), on_failure)
+        .map_err(step("starting the binary log"))?;
+    let caches = CacheSettings::new(PathBuf::from(globals.named("tmpdir").as_str()));
+    caches.cache_size.store(globals.named("binlog_cache_size").as_u64(), Ordering::Relaxed);
+    caches.max_cache_size.store(globals.named("max_binlog_cache_size").as_u64(), Ordering::Relaxed);
+    let settings = Arc::new(commit_settings(globals));
+    Coordinator::start(engine, env, appender, recovered.last, settings, Arc::new(caches))
+        .map_err(step("starting the commit pipeline"))
+}
+
+fn show_log_names(globals: &GlobalVars, coordinator: &Coordinator) {
+    let files = coordinator.log().files();
+    let text = |path: PathBuf| VarValue::Str(path.display().to_string().into());
+    let index = files.names().index();
+    let base = index.strip_suffix(".index").unwrap_or(&index);
+    globals.set_named("log_bin_basename", text(files.path().join(base)));
+    globals.set_named("log_bin_index", text(files.path().join(&index)));
+    globals.set_named("binlog_flush_method", VarValue::Str(files.flush_method().name().into()));
+}
+
+/// The certificate given by options, or the directory's own. Without either there is no TLS.
+fn open_tls(
+    globals: &GlobalVars,
+    datadir: &Path,
+) -> Result<Option<Arc<tokio_rustls::TlsAcceptor>>, StartError> {
+    let path = |name: &str| {
+        let value = globals.named(name);
+        (!value.as_str().is_empty()).then(|| datadir.join(value.as_str()))
+    };
+    let files = match (path("ssl_cert"), path("ssl_key")) {
+        (Some(cert), Some(key)) => TlsFiles { cert, key, ca: path("ssl_ca") },
+        (None, None) if globals.named("auto_generate_certs").as_bool() => {
+            TlsFiles::generated(datadir).map_err(step("making a TLS certificate"))?
+        }
+        (None, None) => return Ok(None),
+        _ => return Err(StartError("--ssl-cert and --ssl-key must be given together".into())),
+    };
+    let name = |p: &Path| VarValue::Str(p.display().to_string().into());
+    globals.set_named("ssl_cert", name(&files.cert));
+    globals.set_named("ssl_key", name(&files.key));
+    acceptor(&files).map(Some).map_err(step("TLS"))
+}

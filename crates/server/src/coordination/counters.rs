@@ -1,0 +1,80 @@
+//! SHOW STATUS lines of the log, the commit pipeline and the engine.
+
+use omnibus_commit::{Coordinator, Histogram};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The lines, in no particular order. Does not block.
+pub(super) fn lines(coordinator: &Coordinator) -> Vec<(String, String)> {
+    let mut lines = Vec::with_capacity(120);
+    commits(coordinator, &mut lines);
+    place(coordinator, &mut lines);
+    engine(coordinator, &mut lines);
+    lines
+}
+
+type Lines = Vec<(String, String)>;
+
+fn put(lines: &mut Lines, name: impl Into<String>, value: impl ToString) {
+    lines.push((name.into(), value.to_string()));
+}
+
+fn commits(coordinator: &Coordinator, lines: &mut Lines) {
+    let (stats, caches) = (coordinator.stats(), coordinator.cache_settings());
+    let counters: [(&str, &AtomicU64); 7] = [
+        ("Binlog_commits", &stats.commits),
+        ("Binlog_group_commits", &stats.groups),
+        ("Binlog_inline_commits", &stats.inline_groups),
+        ("Binlog_syncs", &stats.syncs),
+        ("Binlog_bytes_written", &stats.bytes),
+        ("Binlog_cache_use", &caches.uses),
+        ("Binlog_cache_disk_use", &caches.disk_uses),
+    ];
+    for (name, counter) in counters {
+        put(lines, name, counter.load(Ordering::Relaxed));
+    }
+    // One cache serves all statements here.
+    put(lines, "Binlog_stmt_cache_use", 0);
+    put(lines, "Binlog_stmt_cache_disk_use", 0);
+    histogram(lines, "Binlog_group_size", &stats.group_size);
+    histogram(lines, "Binlog_group_commit_queue_us", &stats.queue_us);
+    histogram(lines, "Binlog_group_commit_flush_us", &stats.flush_us);
+    histogram(lines, "Binlog_group_commit_sync_us", &stats.sync_us);
+    histogram(lines, "Binlog_group_commit_commit_us", &stats.commit_us);
+}
+
+/// Quantiles are upper bounds of their bucket; `_le_N` counts the values in the bucket that ends at N.
+fn histogram(lines: &mut Lines, name: &str, histogram: &Histogram) {
+    let (count, sum) = histogram.totals();
+    let mean = if count == 0 { 0.0 } else { sum as f64 / count as f64 };
+    put(lines, format!("{name}_avg"), format!("{mean:.3}"));
+    put(lines, format!("{name}_p50"), histogram.quantile(0.50));
+    put(lines, format!("{name}_p99"), histogram.quantile(0.99));
+    for (bound, count) in histogram.rows() {
+        put(lines, format!("{name}_le_{bound}"), count);
+    }
+}
+
+/// Where a snapshot taken now would be. A session's own snapshot has a place of its own.
+fn place(coordinator: &Coordinator, lines: &mut Lines) {
+    let (_, position) = coordinator.published().place();
+    let names = coordinator.log().files().names();
+    put(lines, "Binlog_snapshot_file", names.log(position.file));
+    put(lines, "Binlog_snapshot_position", position.offset);
+    put(lines, "Binlog_snapshot_gtid_executed", coordinator.gtid_executed());
+}
+
+fn engine(coordinator: &Coordinator, lines: &mut Lines) {
+    let engine = coordinator.engine();
+    let stats = engine.stats();
+    let mut name = engine.name().to_ascii_lowercase();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    put(lines, format!("{name}_memtable_bytes"), stats.memtable_bytes);
+    put(lines, format!("{name}_flushes"), stats.flushes);
+    put(lines, format!("{name}_compactions"), stats.compactions);
+    put(lines, format!("{name}_write_stalls"), stats.write_stalls);
+    put(lines, format!("{name}_disk_bytes"), stats.disk_bytes);
+    put(lines, format!("{name}_persisted_commit"), engine.persisted());
+    put(lines, format!("{name}_published_commit"), coordinator.published().number());
+}

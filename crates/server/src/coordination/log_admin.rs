@@ -1,0 +1,182 @@
+//! [`LogAdmin`] over the coordinator.
+
+use super::events;
+use super::failure::FailureWatch;
+use super::purge::{PurgeFailure, Wish, hindrance, purge};
+use super::variables::{Applied, LOG_VARIABLES, LogLimits, apply};
+use super::{counters, purge};
+use crate::log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
+use crate::sysvars::VarValue;
+use omnibus_commit::{CommitError, Coordinator, ResetLogError};
+use omnibus_log::{FileSeq, PurgeError};
+use omnibus_sql::{SqlError, SqlResult};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// The log's administration. Any thread.
+pub struct CoordinatorAdmin {
+    coordinator: Arc<Coordinator>,
+    limits: Arc<LogLimits>,
+    failures: Arc<FailureWatch>,
+    /// `gtid_purged`, and what it was read from: the oldest file, and what GTIDs count from.
+    purged: Mutex<Option<((Option<FileSeq>, u64), String)>>,
+}
+
+impl CoordinatorAdmin {
+    /// Administers `coordinator`; `limits` are shared with the housekeeping.
+    #[must_use]
+    pub fn new(
+        coordinator: Arc<Coordinator>,
+        limits: Arc<LogLimits>,
+        failures: Arc<FailureWatch>,
+    ) -> CoordinatorAdmin {
+        CoordinatorAdmin { coordinator, limits, failures, purged: Mutex::new(None) }
+    }
+
+    /// At start-up: makes the values of all variables act that are the log's. The first file has the
+    /// checksum that the log was started with.
+    pub fn apply_all(&self, value_of: impl Fn(&str) -> Option<VarValue>) {
+        for name in LOG_VARIABLES {
+            if let Some(value) = value_of(name) {
+                apply(&self.coordinator, &self.limits, &self.failures, name, &value);
+            }
+        }
+    }
+
+    fn purge(&self, wish: Wish) -> SqlResult<()> {
+        let purged = purge(&self.coordinator, wish).map_err(purge_error)?;
+        match hindrance(&self.coordinator, &purged) {
+            None => Ok(()),
+            Some(why) => {
+                tracing::warn!("PURGE BINARY LOGS stopped early: {why}");
+                Err(SqlError::new(1378, b"HY000", format!("A purgeable log is in use, will not purge: {why}")))
+            }
+        }
+    }
+}
+
+impl LogAdmin for CoordinatorAdmin {
+    fn gtid_executed(&self) -> String {
+        self.coordinator.gtid_executed().to_string()
+    }
+
+    fn gtid_purged(&self) -> String {
+        let log = self.coordinator.log();
+        let source = (log.files().oldest(), log.gtid_base());
+        let mut cached = self.purged.lock();
+        if let Some((of, text)) = &*cached
+            && *of == source
+        {
+            return text.clone();
+        }
+        match self.coordinator.gtid_purged() {
+            Ok(set) => {
+                let text = set.to_string();
+                *cached = Some((source, text.clone()));
+                text
+            }
+            Err(error) => {
+                tracing::warn!(%error, "gtid_purged: the oldest log file can not be read");
+                String::new()
+            }
+        }
+    }
+
+    fn status(&self) -> LogStatus {
+        let files = self.coordinator.log().files();
+        let end = files.durable_end().get();
+        LogStatus { file: files.names().log(end.file), position: end.offset.0 }
+    }
+
+    fn files(&self) -> SqlResult<Vec<LogFile>> {
+        let list = self.coordinator.log().files().list();
+        Ok(list.into_iter().map(|entry| LogFile { name: entry.name, size: entry.size }).collect())
+    }
+
+    fn events(&self, file: Option<&str>, from: u64, skip: u64, count: u64) -> SqlResult<Vec<LogEvent>> {
+        events::events(self.coordinator.log().files(), file, from, skip, count)
+    }
+
+    fn rotate(&self) -> SqlResult<()> {
+        self.coordinator.rotate().map_err(|error| commit_error(&error))
+    }
+
+    fn purge_to(&self, file: &str) -> SqlResult<()> {
+        let seq = self.coordinator.log().files().names().parse(file).ok_or_else(unknown_file)?;
+        self.purge(Wish::To(seq))
+    }
+
+    fn purge_before(&self, unix: i64) -> SqlResult<()> {
+        let since = Duration::from_secs(u64::try_from(unix).unwrap_or(0));
+        match SystemTime::UNIX_EPOCH.checked_add(since) {
+            Some(time) => self.purge(Wish::Before(time)),
+            None => Err(SqlError::wrong_arguments("PURGE LOGS BEFORE")),
+        }
+    }
+
+    fn reset(&self, to: Option<u64>) -> SqlResult<()> {
+        let first = u32::try_from(to.unwrap_or(1)).map_err(|_| bad_number(to))?;
+        let result = self.coordinator.reset_log(FileSeq(first));
+        *self.purged.lock() = None;
+        result.map_err(|error| match error {
+            ResetLogError::Commit(error) => commit_error(&error),
+            ResetLogError::Engine(error) => error.into(),
+            ResetLogError::Files(omnibus_commit::ResetError::BadNumber(_)) => bad_number(to),
+            other => fatal_purge(&other),
+        })
+    }
+
+    fn set_variable(&self, name: &str, value: &VarValue) -> SqlResult<()> {
+        match apply(&self.coordinator, &self.limits, &self.failures, name, value) {
+            Applied::Done => Ok(()),
+            Applied::Rotate => blocking(|| self.rotate()),
+        }
+    }
+
+    fn counters(&self) -> Vec<(String, String)> {
+        counters::lines(&self.coordinator)
+    }
+}
+
+/// Lets the runtime's other tasks go on while a file is switched, if there is a runtime that can.
+fn blocking<R>(work: impl FnOnce() -> R) -> R {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+fn unknown_file() -> SqlError {
+    SqlError::new(1373, b"HY000", "Target log not found in binlog index")
+}
+
+fn bad_number(to: Option<u64>) -> SqlError {
+    let number = to.unwrap_or(1);
+    SqlError::new(
+        3567,
+        b"HY000",
+        format!("The requested value '{number}' for the next binary log index is out of range. Please use a value between '1' and '2147483647'."),
+    )
+}
+
+fn fatal_purge(error: &dyn std::fmt::Display) -> SqlError {
+    tracing::error!("the log files could not be removed: {error}");
+    SqlError::new(1377, b"HY000", format!("Fatal error during log purge: {error}"))
+}
+
+fn purge_error(error: PurgeFailure) -> SqlError {
+    match error {
+        purge::PurgeFailure::Purge(PurgeError::NoSuchFile(_)) => unknown_file(),
+        PurgeFailure::Engine(error) => error.into(),
+        other => fatal_purge(&other),
+    }
+}
+
+fn commit_error(error: &CommitError) -> SqlError {
+    match error {
+        CommitError::ShuttingDown => SqlError::server_shutdown(),
+        other => SqlError::new(1598, b"HY000", format!("Binary logging not possible. Message: {other}")),
+    }
+}

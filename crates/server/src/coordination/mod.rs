@@ -1,0 +1,25 @@
+//! The server's side of the log and the commit pipeline: administration, housekeeping, failures.
+//!
+//! - `log_admin` answers SHOW, FLUSH, PURGE and RESET on the log; `events`, `variables` and `counters` are its parts
+//! - `purge` is what a statement and the housekeeping share: what may go, and why not more
+//! - `housekeeping` is one thread: it expires old files, keeps recovery short, and watches the engine
+//! - `failure` decides what a failed log means (`binlog_error_action`)
+//!
+//! Not here: how the log is written (`omnibus_commit`), nor the statements' syntax and privileges (`admin`).
+//! Everything may block on a file unless it says otherwise.
+
+mod counters;
+mod events;
+mod failure;
+mod housekeeping;
+mod log_admin;
+mod purge;
+mod variables;
+
+#[cfg(test)]
+mod tests;
+
+pub use failure::{FailureWatch, OnStop};
+pub use housekeeping::{Housekeeping, HousekeepingSettings};
+pub use log_admin::CoordinatorAdmin;
+pub use variables::{LOG_VARIABLES, LogLimits};

@@ -1,0 +1,136 @@
+//! The data directory before anything is opened in it: created, locked, of a format that this version
+//! can read, and with the server's uuid.
+//!
+//! `omnibus.format` is written once, before anything else, and holds the format's number. A directory
+//! that holds files but not that one is not ours and is left alone.
+
+use omnibus_format::ServerUuid;
+use omnibus_log::DirLock;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The format this version writes, and the newest it reads.
+const FORMAT: u32 = 1;
+const MARKER: &str = "omnibus.format";
+const AUTO: &str = "auto.cnf";
+
+/// Why the directory can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataDirError {
+    /// Another server runs on it, or it can't be created.
+    #[error(transparent)]
+    Lock(#[from] omnibus_log::LockError),
+    /// The operating system said no.
+    #[error("data directory: {path}: {source}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A newer version wrote it.
+    #[error("data directory {path} has format {found}, which a newer version wrote; this version reads formats up to {FORMAT}")]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// Its format.
+        found: String,
+    },
+    /// Something else is in it.
+    #[error("data directory {path} is not empty and was not made by Omnibus ({found} is in it); give an empty or new directory")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// One of the files there.
+        found: String,
+    },
+    /// `auto.cnf` is damaged.
+    #[error("{path}: no valid server-uuid; restore the file, or remove it to get a new identity")]
+    Uuid {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A directory that this process owns.
+#[derive(Debug)]
+pub struct DataDir {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its `server_uuid`.
+    pub uuid: ServerUuid,
+    /// It was made just now.
+    pub created: bool,
+    _lock: DirLock,
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> DataDirError + '_ {
+    move |source| DataDirError::Io { path: path.to_owned(), source }
+}
+
+/// Writes a small file so that it is either wholly there after a crash, or not at all.
+fn write_whole(folder: &Path, name: &str, text: &str) -> Result<(), DataDirError> {
+    let (path, temporary) = (folder.join(name), folder.join(format!("{name}.tmp")));
+    let mut file = std::fs::File::create(&temporary).map_err(io(&temporary))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io(&temporary))?;
+    std::fs::rename(&temporary, &path).map_err(io(&path))?;
+    std::fs::File::open(folder).and_then(|d| d.sync_all()).map_err(io(folder))
+}
+
+impl DataDir {
+    /// Takes the directory, making it if there is none.
+    pub fn open(path: &Path) -> Result<DataDir, DataDirError> {
+        std::fs::create_dir_all(path).map_err(io(path))?;
+        let marker = path.join(MARKER);
+        let created = !marker.exists();
+        if created {
+            refuse_foreign(path)?;
+        }
+        let lock = DirLock::acquire(path)?;
+        if created {
+            write_whole(path, MARKER, &format!("{FORMAT}\n"))?;
+        } else {
+            check_format(path, &marker)?;
+        }
+        let uuid = server_uuid(path)?;
+        Ok(DataDir { path: path.to_owned(), uuid, created, _lock: lock })
+    }
+}
+
+/// Prepared log files may be there before the first start: `omnibus alloc` makes them.
+fn refuse_foreign(path: &Path) -> Result<(), DataDirError> {
+    let ours = ["pre-allocated-binlog", "lost+found", "omnibus.lock"];
+    for entry in std::fs::read_dir(path).map_err(io(path))? {
+        let name = entry.map_err(io(path))?.file_name().to_string_lossy().into_owned();
+        if !ours.contains(&name.as_str()) && !name.starts_with('.') && !name.ends_with(".tmp") {
+            return Err(DataDirError::Foreign { path: path.to_owned(), found: name });
+        }
+    }
+    Ok(())
+}
+
+fn check_format(path: &Path, marker: &Path) -> Result<(), DataDirError> {
+    let text = std::fs::read_to_string(marker).map_err(io(marker))?;
+    match text.trim().parse::<u32>() {
+        Ok(found) if found <= FORMAT => Ok(()),
+        _ => Err(DataDirError::Newer { path: path.to_owned(), found: text.trim().to_owned() }),
+    }
+}
+
+/// Reads the uuid, in MySQL's file and form, or makes one.
+fn server_uuid(path: &Path) -> Result<ServerUuid, DataDirError> {
+    let file = path.join(AUTO);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let uuid = ServerUuid(*uuid::Uuid::new_v4().as_bytes());
+            write_whole(path, AUTO, &format!("[auto]\nserver-uuid={uuid}\n"))?;
+            return Ok(uuid);
+        }
+        Err(error) => return Err(io(&file)(error)),
+    };
+    let value = text.lines().filter_map(|l| l.split_once('=')).find(|(k, _)| k.trim().replace('_', "-") == "server-uuid");
+    value.and_then(|(_, v)| v.trim().parse().ok()).ok_or(DataDirError::Uuid { path: file })
+}

@@ -1,0 +1,140 @@
+//! The server's whole life in one call: runtime, assembly, listeners, signals, shutdown.
+
+use crate::assemble::{Assembled, StartError, assemble};
+use crate::net::{Listeners, bind};
+use crate::options::ServerOptions;
+use crate::server::Server;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long the runtime's own threads get at the end.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// Runs a server until it is shut down. Failures are logged; the code says whether there was one.
+#[must_use]
+pub fn serve(options: ServerOptions) -> ExitCode {
+    match try_serve(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_serve(options: ServerOptions) -> Result<(), StartError> {
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
+    raise_file_limit();
+    let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
+    let connections = options.globals.named("max_connections").as_u64() as usize;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        // A statement in blocking mode takes a thread of this pool; each connection may have one.
+        .max_blocking_threads(connections + 64)
+        .thread_name("session")
+        .enable_all()
+        .build()
+        .map_err(|e| StartError(format!("starting the runtime: {e}")))?;
+    let result = run(&runtime, options);
+    runtime.shutdown_timeout(LAST_WAIT);
+    result
+}
+
+fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), StartError> {
+    let announce = options.announce;
+    let (bind_address, port, socket) = (options.bind_address(), options.port(), options.socket());
+    let assembled = {
+        let _inside = runtime.enter();
+        assemble(options)?
+    };
+    let Assembled { server, coordinator, .. } = &assembled;
+    let listeners = {
+        let _inside = runtime.enter();
+        let backlog = server.globals.named("back_log").as_u64() as u32;
+        bind(&bind_address, port, backlog, socket.as_deref()).map_err(|e| StartError(e.to_string()))
+    };
+    let result = match listeners {
+        Ok(listeners) => {
+            say_ready(server, &listeners, announce);
+            runtime.block_on(until_stopped(server, listeners));
+            Ok(())
+        }
+        Err(error) => Err(error),
+    };
+    // Everything acknowledged is durable already; this makes the next start short.
+    match coordinator.close() {
+        Ok(()) => tracing::info!("shutdown complete"),
+        Err(error) => tracing::error!(%error, "the shutdown was not clean; the next start recovers from the binary log"),
+    }
+    result
+}
+
+async fn until_stopped(server: &Arc<Server>, listeners: Listeners) {
+    let signals = tokio::spawn(watch_signals(server.clone()));
+    server.run(listeners).await;
+    signals.abort();
+}
+
+/// The first SIGTERM or SIGINT asks, the second one insists.
+async fn watch_signals(server: Arc<Server>) {
+    let (Ok(mut term), Ok(mut int), Ok(mut hup)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
+    else {
+        tracing::warn!("signals can't be watched; use SHUTDOWN");
+        return;
+    };
+    loop {
+        let name = tokio::select! {
+            _ = term.recv() => "SIGTERM",
+            _ = int.recv() => "SIGINT",
+            _ = hup.recv() => {
+                flush_on_hangup(&server);
+                continue;
+            }
+        };
+        if server.is_stopping() {
+            tracing::warn!("{name} again: exiting at once");
+            std::process::exit(1);
+        }
+        server.stop(name);
+    }
+}
+
+/// SIGHUP means FLUSH LOGS, as log rotation scripts expect.
+fn flush_on_hangup(server: &Arc<Server>) {
+    let server = server.clone();
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = server.log.rotate() {
+            tracing::error!(%error, "SIGHUP: the log could not be rotated");
+        }
+    });
+}
+
+fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
+    let port = listeners.tcp.first().and_then(|l| l.local_addr().ok()).map_or(0, |a| a.port());
+    server.globals.set_named("port", crate::sysvars::VarValue::UInt(u64::from(port)));
+    let socket = if listeners.unix.is_some() { server.globals.named("socket").text() } else { String::new() };
+    let line =
+        format!("ready for connections. Version: '{}'  socket: '{socket}'  port: {port}  Omnibus", crate::VERSION);
+    tracing::info!("{line}");
+    if announce {
+        let mut out = std::io::stdout();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}
+
+/// Each connection is a file handle: asks for as many as the system allows.
+fn raise_file_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live, properly typed local.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 && limit.rlim_cur < limit.rlim_max {
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: as above; the call only reads.
+        let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+}

@@ -1,0 +1,96 @@
+//! Sessions of the SQL layer behind the `Runner` trait. Adapts names and nothing more.
+
+use crate::session::{
+    Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState,
+};
+use bytes::Bytes;
+use omnibus_locks::WaitOutcome;
+use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_sql::{
+    AccessCheck, Database, ExecResult, Interrupt, Isolation, Outcome, Prepared, RowSink, SessionState, SqlError,
+    SqlResult, SqlSession,
+};
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// Opens sessions on one database.
+pub struct SqlRunners(pub Arc<Database>);
+
+impl RunnerFactory for SqlRunners {
+    fn open(&self, identity: RunnerIdentity) -> SqlResult<Box<dyn Runner>> {
+        let mut session = SqlSession::new(self.0.clone(), identity.connection_id, identity.kill);
+        let state = &mut session.state;
+        state.settings = identity.settings;
+        state.user = identity.user;
+        state.host_name = identity.host_name;
+        state.account = identity.account;
+        state.host = identity.host;
+        let mut seed = [0; 16];
+        crate::auth::random_bytes(&mut seed);
+        let n = u128::from_le_bytes(seed);
+        state.rand = ((n as u32).into(), ((n >> 64) as u32).into());
+        Ok(Box::new(SqlRunner { session }))
+    }
+
+    fn database_exists(&self, name: &str) -> bool {
+        self.0.catalog().schema(name).is_ok()
+    }
+}
+
+struct SqlRunner {
+    session: SqlSession,
+}
+
+impl Runner for SqlRunner {
+    fn state(&self) -> &SessionState {
+        &self.session.state
+    }
+
+    fn state_mut(&mut self) -> &mut SessionState {
+        &mut self.session.state
+    }
+
+    fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        self.session.parse(text)
+    }
+
+    fn set_next_transaction(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) -> SqlResult<()> {
+        self.session.set_next_transaction(isolation, read_only)
+    }
+
+    fn trx(&self) -> TrxState {
+        TrxState { open: self.session.in_transaction(), read_only: false }
+    }
+
+    fn execute(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>, sink: &mut dyn RowSink) -> ExecResult<Outcome> {
+        self.session.execute(&parsed.statement, &parsed.text, context.mode, context.access, sink)
+    }
+
+    fn prepare(&mut self, parsed: &Arc<Parsed>, access: &dyn AccessCheck) -> SqlResult<PreparedInfo> {
+        let prepared = self.session.prepare(&parsed.text, access)?;
+        let columns = prepared.columns.to_vec();
+        Ok(PreparedInfo { handle: Box::new(prepared), columns })
+    }
+
+    fn execute_prepared(
+        &mut self,
+        _: &Arc<Parsed>,
+        handle: &mut PreparedHandle,
+        params: &[Value],
+        context: &RunContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
+        let Some(prepared) = handle.downcast_mut::<Prepared>() else {
+            return Err(Interrupt::Error(SqlError::internal("a prepared statement of another kind")));
+        };
+        self.session.execute_prepared(prepared, params, context.mode, context.access, sink)
+    }
+
+    fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError {
+        self.session.wait_failed(outcome)
+    }
+
+    fn reset(&mut self) {
+        self.session.reset();
+    }
+}
