@@ -190,9 +190,9 @@ pub enum CastType {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCall {
     pub schema: Option<Ident>,
-    /// As written for unknown names; compare with [`Ident::is`]. CURRENT_TIMESTAMP, LOCALTIME,
-    /// LOCALTIMESTAMP become `now`; CURRENT_DATE `curdate`; CURRENT_TIME `curtime`; SUBSTR, MID
-    /// `substring`; POSITION `locate`; SESSION_USER and SYSTEM_USER `user`; LCASE/UCASE stay.
+    /// Lower case, synonyms resolved: CURRENT_TIMESTAMP, LOCALTIME, LOCALTIMESTAMP are `now`;
+    /// CURRENT_DATE `curdate`; CURRENT_TIME `curtime`; SUBSTR, MID `substring`; POSITION `locate`;
+    /// SCHEMA `database`; SESSION_USER, SYSTEM_USER `user`.
     pub name: Ident,
     pub args: Vec<Expr>,
 }

@@ -93,8 +93,8 @@ pub enum SelectItem {
     Expr {
         expr: Expr,
         alias: Option<Ident>,
-        /// The expression's source text: the column's name when there is no alias (for a column
-        /// reference MySQL uses its last part instead).
+        /// The expression's source text: the column's name when there is no alias. Empty for a
+        /// plain column reference, whose name is its last part.
         text: Bytes,
     },
 }
