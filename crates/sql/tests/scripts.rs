@@ -1,5 +1,5 @@
 //! Scripts of statements and what they answer, in `testdata/*.test`. `OMNIBUS_REWRITE=1` writes
-//! the answers anew; look at the difference before committing it.
+//! the answers anew (of the folder `OMNIBUS_SCRIPTS`, if set); look at the difference before committing it.
 //!
 //! A line that starts with `> ` is a statement; the lines behind it are its rows, tab-separated, or
 //! its error.
@@ -56,7 +56,10 @@ fn run_script(path: &Path) {
 
 #[test]
 fn scripts_answer_as_written() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let folder = match std::env::var_os("OMNIBUS_SCRIPTS") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata"),
+    };
     let mut scripts: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     scripts.sort();
     for script in scripts.iter().filter(|p| p.extension().is_some_and(|e| e == "test")) {

@@ -204,7 +204,7 @@ impl Trx {
             commit_timestamp_us: crate::session::wall_clock_us(),
             on_ordered: Some(Box::new(move |_| shared.catalog.store(current))),
         });
-        ticket.wait().map(|_| ()).map_err(|error| SqlError::error_during_commit(error))
+        ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)
     }
 }
 

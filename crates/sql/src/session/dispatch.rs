@@ -39,6 +39,7 @@ impl SqlSession {
             | Statement::Deallocate(_)
             | Statement::ExecuteImmediate { .. } => self.prepared_statement(statement, call),
             Statement::Show(show) => self.show(show, call),
+            Statement::Explain(explain) => self.explain(explain, call),
             Statement::Describe { table, column } => self.describe(table, column.as_ref(), call),
             statement if is_ddl(statement) => self.define(statement, call),
             Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),

@@ -16,6 +16,7 @@ struct PlanKey {
     sql_mode: u64,
     collation: u16,
     time_zone_offset: i32,
+    access: u64,
 }
 
 /// A prepared statement of one session.
@@ -30,7 +31,19 @@ pub struct Prepared {
     pub columns: Arc<[ResultColumn]>,
     plan: Option<(PlanKey, Plan)>,
     /// Names resolve in the database that was current at prepare.
-    database: Option<Arc<str>>,
+    pub(super) database: Option<Arc<str>>,
+}
+
+impl Prepared {
+    /// Without a plan yet.
+    pub(super) fn unplanned(
+        text: Bytes,
+        statement: Arc<Spanned<Statement>>,
+        database: Option<Arc<str>>,
+    ) -> Prepared {
+        let params = statement.params as usize;
+        Prepared { text, statement, params, columns: Arc::from(Vec::new()), plan: None, database }
+    }
 }
 
 impl std::fmt::Debug for Prepared {
@@ -52,14 +65,8 @@ impl SqlSession {
         if next.is_some() {
             return Err(SqlError::parse_error("a prepared statement must be one statement"));
         }
-        let mut prepared = Prepared {
-            text: Bytes::copy_from_slice(text),
-            params: statement.params as usize,
-            statement,
-            columns: Arc::from(Vec::new()),
-            plan: None,
-            database: self.state.database.clone(),
-        };
+        let text = Bytes::copy_from_slice(text);
+        let mut prepared = Prepared::unplanned(text, statement, self.state.database.clone());
         match &prepared.statement.node {
             Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
                 let message = "This command is not supported in the prepared statement protocol yet";
@@ -78,12 +85,13 @@ impl SqlSession {
         Ok(prepared)
     }
 
-    fn plan_key(&self) -> PlanKey {
+    fn plan_key(&self, access: &dyn AccessCheck) -> PlanKey {
         PlanKey {
             catalog: self.catalog().version,
             sql_mode: self.state.settings.sql_mode,
             collation: self.state.settings.collation_connection,
             time_zone_offset: self.state.settings.time_zone_offset,
+            access: access.version(),
         }
     }
 
@@ -95,7 +103,7 @@ impl SqlSession {
         params: Option<&[Value]>,
     ) -> SqlResult<()> {
         let current = std::mem::replace(&mut self.state.database, prepared.database.clone());
-        let key = self.plan_key();
+        let key = self.plan_key(access);
         let plan = match &prepared.statement.node {
             Statement::Select(query) => {
                 self.plan_query(query, access, params).map(|plan| Plan::Query(Box::new(plan)))
@@ -131,18 +139,18 @@ impl SqlSession {
         self.run(&mut call, |session, call| session.run_prepared(prepared, call))
     }
 
-    fn run_prepared(&mut self, prepared: &mut Prepared, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let planned = matches!(
-            prepared.statement.node,
-            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
-        );
-        if !planned {
+    pub(super) fn run_prepared(
+        &mut self,
+        prepared: &mut Prepared,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        if !is_planned(&prepared.statement.node) {
             let statement = prepared.statement.clone();
             return self.dispatch(&statement.node, call);
         }
         let usable = match &prepared.plan {
             Some((_, Plan::Query(plan))) if plan.untyped_params => false,
-            Some((key, _)) => *key == self.plan_key(),
+            Some((key, _)) => *key == self.plan_key(call.access),
             None => false,
         };
         if !usable {
@@ -221,6 +229,14 @@ impl SqlSession {
             None => Bytes::from_static(b"NULL"),
         }
     }
+}
+
+/// Whether a statement has a plan.
+pub(super) fn is_planned(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+    )
 }
 
 fn unknown(name: &Ident, verb: &str) -> SqlError {

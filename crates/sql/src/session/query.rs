@@ -66,6 +66,22 @@ impl SqlSession {
         }
     }
 
+    /// EXPLAIN of a query.
+    pub(super) fn explain(&mut self, explain: &ast::Explain, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let ast::ExplainTarget::Statement(statement) = &explain.target else {
+            return Err(SqlError::not_supported_yet("EXPLAIN FOR CONNECTION").into());
+        };
+        let Statement::Select(query) = &**statement else {
+            return Err(SqlError::not_supported_yet("EXPLAIN of a statement that is no query").into());
+        };
+        if explain.analyze || explain.format.as_ref().is_some_and(|format| !format.is("traditional")) {
+            return Err(SqlError::not_supported_yet("EXPLAIN ANALYZE and EXPLAIN FORMAT").into());
+        }
+        let plan = self.plan_query(query, call.access, Some(call.params))?;
+        select::explain(&plan, call.sink)?;
+        Ok(Outcome::rows())
+    }
+
     pub(super) fn write(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let catalog = self.catalog();
         let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;

@@ -1,6 +1,7 @@
 //! A session: statements in, outcomes out; the rules of transactions around them.
 
 use super::Database;
+use super::prepared::is_planned;
 use super::state::SessionState;
 use super::statements::StatementCache;
 use crate::api::{AccessCheck, Isolation, KillFlag, Mode, Outcome, RowSink};
@@ -12,6 +13,9 @@ use omnibus_commit::Ticket;
 use omnibus_locks::{TrxHandle, WaitOutcome};
 use omnibus_parser::ast::{Spanned, Statement};
 use std::sync::Arc;
+
+/// Lock waits after which an inline statement moves to a thread that may block.
+const WAITS: u8 = 3;
 
 /// How often a statement is planned anew because a definition changed under it.
 const REPLANS: usize = 20;
@@ -29,6 +33,8 @@ pub struct SqlSession {
     next_read_only: Option<bool>,
     /// The statement is being run again after an interrupt: it began at the first attempt.
     resumed: bool,
+    /// How often it has met a lock.
+    waits: u8,
 }
 
 /// What a statement is run with.
@@ -60,6 +66,7 @@ impl SqlSession {
             next_isolation: None,
             next_read_only: None,
             resumed: false,
+            waits: 0,
         }
     }
 
@@ -127,6 +134,13 @@ impl SqlSession {
         let text = &text.slice_ref(statement.span.of(text));
         let mut call = Call { mode, access, sink, text, params: &[] };
         self.begin(text, keeps_diagnostics(&statement.node));
+        if is_planned(&statement.node)
+            && let Some(mut plan) = self.statements.take_plan(statement, self.state.database.as_ref())
+        {
+            let result = self.run(&mut call, |session, call| session.run_prepared(&mut plan, call));
+            self.statements.keep_plan(plan);
+            return result;
+        }
         self.run(&mut call, |session, call| session.dispatch(&statement.node, call))
     }
 
@@ -243,7 +257,21 @@ impl SqlSession {
             }
             Err(_) => self.resumed = true,
         }
-        result
+        match result {
+            // Dropping the wait withdraws the request; the blocking run asks again.
+            Err(Interrupt::LockWait(_)) if self.waits >= WAITS => {
+                self.waits = 0;
+                Err(Interrupt::NeedBlocking)
+            }
+            Err(Interrupt::LockWait(wait)) => {
+                self.waits += 1;
+                Err(Interrupt::LockWait(wait))
+            }
+            result => {
+                self.waits = 0;
+                result
+            }
+        }
     }
 
     /// A lock wait that `execute` asked for ended without the lock: the statement's error. After a
@@ -254,6 +282,7 @@ impl SqlSession {
             self.trx.rollback();
         }
         self.resumed = false;
+        self.waits = 0;
         self.state.row_count = -1;
         self.state.diagnostics.push(Level::Error, error.clone());
         error

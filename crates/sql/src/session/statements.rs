@@ -27,6 +27,9 @@ struct Recent {
     options: ParseOptions,
     statement: Arc<Spanned<Statement>>,
     used: u64,
+    /// Its plan, kept from the second use on.
+    plan: Option<Prepared>,
+    repeated: bool,
 }
 
 impl StatementCache {
@@ -41,6 +44,7 @@ impl StatementCache {
         let hit = self.recent.iter_mut().find(|recent| recent.text == *text && recent.options == options);
         if let Some(recent) = hit {
             recent.used = self.clock;
+            recent.repeated = true;
             return Ok((recent.statement.clone(), None));
         }
         let (statement, next) = omnibus_parser::parse_first(text, &options).map_err(parse_error)?;
@@ -57,11 +61,38 @@ impl StatementCache {
             options,
             statement: statement.clone(),
             used: self.clock,
+            plan: None,
+            repeated: false,
         };
         if self.recent.len() < KEPT {
             self.recent.push(recent);
         } else if let Some(oldest) = self.recent.iter_mut().min_by_key(|recent| recent.used) {
             *oldest = recent;
+        }
+    }
+
+    /// A text that comes again and again: its plan, to be given back with `keep_plan`. `None` for
+    /// other texts.
+    pub(super) fn take_plan(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        database: Option<&Arc<str>>,
+    ) -> Option<Prepared> {
+        let recent = self.recent.iter_mut().find(|recent| Arc::ptr_eq(&recent.statement, statement))?;
+        if !recent.repeated || statement.params > 0 {
+            return None;
+        }
+        match recent.plan.take() {
+            Some(plan) if plan.database.as_ref() == database => Some(plan),
+            _ => Some(Prepared::unplanned(recent.text.clone(), statement.clone(), database.cloned())),
+        }
+    }
+
+    /// Gives a plan back.
+    pub(super) fn keep_plan(&mut self, plan: Prepared) {
+        let of = |recent: &&mut Recent| Arc::ptr_eq(&recent.statement, &plan.statement);
+        if let Some(recent) = self.recent.iter_mut().find(of) {
+            recent.plan = Some(plan);
         }
     }
 

@@ -12,14 +12,13 @@ mod storage;
 mod trx;
 mod write;
 
-pub(crate) use auto::{auto_max, auto_value, whole_index};
+pub(crate) use auto::{auto_value, whole_index};
 pub use events::StatementInfo;
 pub(crate) use events::{private_event, write_set_event};
 pub(crate) use lock::wait_failure;
 pub use port::{CommitPort, SnapshotHold};
 pub(crate) use read::by_ref;
 pub use read::{KeyRange, RowAt};
-pub(crate) use storage::{full_key, space_end};
 pub use trx::{Marks, Trx, TrxContext};
-pub(crate) use trx::{cache_error, need_replan};
+pub(crate) use trx::need_replan;
 pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error, duplicate_of_row};

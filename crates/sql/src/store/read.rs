@@ -372,7 +372,7 @@ fn read_batch(
             (None, None) => return Ok(true),
             (Some(_), None) => std::cmp::Ordering::Less,
             (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some((key, _)), Some((own, _))) if range.reverse => own.cmp(&key),
+            (Some((key, _)), Some((own, _))) if range.reverse => own.cmp(key),
             (Some((key, _)), Some((own, _))) => key.cmp(own),
         };
         if order.is_le() {
