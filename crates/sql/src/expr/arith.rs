@@ -61,7 +61,6 @@ pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Ex
         _ => {}
     }
     let (x, y) = (number(left, &a, cx), number(right, &b, cx));
-    let failed = |kind: &str| SqlError::data_out_of_range(kind, super::print::binary(op, left, right));
     let increment = cx.session.settings.div_precision_increment;
     let outcome = match (x, y) {
         (Number::Real(x), y) => real(op, x, as_real(&y)),
@@ -83,7 +82,9 @@ pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Ex
             cx.division_by_zero()?;
             Ok(Value::Null)
         }
-        Outcome::Overflow(kind) => Err(failed(kind).into()),
+        Outcome::Overflow(kind) => {
+            Err(SqlError::data_out_of_range(kind, super::print::binary(op, left, right, cx)).into())
+        }
     }
 }
 
@@ -191,7 +192,7 @@ pub fn negate(e: &Expr, _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     match number(e, &value, cx) {
         Number::Integer(n, _) => match big_integer(-n, false) {
             Outcome::Value(value) => Ok(value),
-            _ => Err(SqlError::data_out_of_range("BIGINT", super::print::negated(e)).into()),
+            _ => Err(SqlError::data_out_of_range("BIGINT", super::print::negated(e, cx)).into()),
         },
         Number::Decimal(d) => Ok(Value::Decimal(Decimal::ZERO.sub(&d).unwrap_or(d))),
         Number::Real(n) => Ok(Value::Double(-n)),

@@ -1,18 +1,19 @@
 //! Expressions as text inside error messages ("value is out of range in '(9 + 1)'").
 
+use super::exec::Exec;
 use super::node::{ArithOp, Expr, Kind};
 use omnibus_value::Value;
 
 /// `(left op right)`.
 #[must_use]
-pub fn binary(op: ArithOp, left: &Expr, right: &Expr) -> String {
-    format!("({} {} {})", expr(left), symbol(op), expr(right))
+pub fn binary(op: ArithOp, left: &Expr, right: &Expr, cx: &Exec<'_>) -> String {
+    format!("({} {} {})", expr(left, cx), symbol(op), expr(right, cx))
 }
 
 /// `-(e)`.
 #[must_use]
-pub fn negated(e: &Expr) -> String {
-    format!("-({})", expr(e))
+pub fn negated(e: &Expr, cx: &Exec<'_>) -> String {
+    format!("-({})", expr(e, cx))
 }
 
 fn symbol(op: ArithOp) -> &'static str {
@@ -26,7 +27,7 @@ fn symbol(op: ArithOp) -> &'static str {
     }
 }
 
-fn expr(e: &Expr) -> String {
+fn expr(e: &Expr, cx: &Exec<'_>) -> String {
     match &e.kind {
         Kind::Const(Value::Null) => "NULL".into(),
         Kind::Const(Value::Bytes(text)) => format!("'{}'", String::from_utf8_lossy(text)),
@@ -34,15 +35,24 @@ fn expr(e: &Expr) -> String {
             String::from_utf8_lossy(&super::convert::print(value, e.ty.column.decimals)).into_owned()
         }
         Kind::Param(_) => "?".into(),
-        Kind::Column { slot, column, .. } => format!("column {column} of table {slot}"),
+        Kind::Column { slot, column, .. } => column_name(*slot, *column, cx),
         Kind::UserVariable(name) => format!("(@`{name}`)"),
-        Kind::Arith(op, pair) => binary(*op, &pair[0], &pair[1]),
-        Kind::Negate(e) => negated(e),
+        Kind::Arith(op, pair) => binary(*op, &pair[0], &pair[1], cx),
+        Kind::Negate(e) => negated(e, cx),
         Kind::Call(def, args) => {
-            let args: Vec<String> = args.iter().map(expr).collect();
+            let args: Vec<String> = args.iter().map(|e| expr(e, cx)).collect();
             format!("{}({})", def.name.to_lowercase(), args.join(","))
         }
-        Kind::Cast(e) | Kind::Retype(e) | Kind::Text(e) | Kind::Transcode(e) => expr(e),
+        Kind::Cast(e) | Kind::Retype(e) | Kind::Text(e) | Kind::Transcode(e) => expr(e, cx),
         _ => "...".into(),
+    }
+}
+
+/// "`db`.`table`.`column`"; a computed table's columns have no names left.
+fn column_name(slot: u16, column: u16, cx: &Exec<'_>) -> String {
+    let table = cx.frame.get(usize::from(slot)).and_then(|slot| slot.table.as_ref());
+    match table.and_then(|t| t.columns().get(usize::from(column)).map(|c| (t, c))) {
+        Some((t, c)) => format!("`{}`.`{}`.`{}`", t.def.db, t.def.name, c.name),
+        None => format!("`{}`", column + 1),
     }
 }

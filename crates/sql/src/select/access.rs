@@ -415,6 +415,11 @@ impl TableAccess {
 /// backwards (`Some(true)`). A unique key's order decides everything behind it.
 fn order_of(table: &Table, index: usize, fixed: usize, keys: &[(usize, bool)]) -> Option<bool> {
     let definition = &table.indexes()[index];
+    if definition.parts.is_empty() {
+        return None;
+    }
+    let decides = definition.kind != IndexKind::Plain
+        && definition.parts.iter().all(|part| !table.columns()[part.column].nullable);
     let fixed_columns: Vec<usize> = definition.parts.iter().take(fixed).map(|p| p.column).collect();
     // A secondary index continues with the clustered key.
     let mut parts: Vec<(usize, bool, bool)> =
@@ -429,7 +434,7 @@ fn order_of(table: &Table, index: usize, fixed: usize, keys: &[(usize, bool)]) -
             continue;
         }
         let Some((part, part_descending, prefix)) = parts.get(at) else {
-            return (definition.kind != IndexKind::Plain).then(|| reverse.unwrap_or(false));
+            return decides.then(|| reverse.unwrap_or(false));
         };
         if part != column || *prefix {
             return None;
