@@ -55,6 +55,18 @@ pub enum Access {
         /// Upper bound of the next part.
         high: Option<Bound>,
     },
+    /// Rows whose leading parts are equal to values and whose next part begins with what stands
+    /// before the first wildcard of a LIKE pattern.
+    Prefix {
+        /// Which index.
+        index: usize,
+        /// Leading parts.
+        equal: Vec<Equal>,
+        /// The pattern.
+        pattern: Expr,
+        /// Its escape character.
+        escape: Option<u32>,
+    },
     /// As `Range`, once for each value of a list for the next part (IN).
     List {
         /// Which index.
@@ -92,6 +104,7 @@ enum Says<'e> {
     High(&'e Expr, bool),
     Between(&'e Expr, &'e Expr),
     In(&'e [Expr]),
+    Like(&'e Expr, Option<u32>),
 }
 
 /// What `condition` says about a column of slot `slot`, in terms of slots in `available`.
@@ -141,6 +154,13 @@ fn says<'e>(condition: &'e Expr, slot: u16, available: u64, table: &Table) -> Op
             let column = column_of(&args[0])?;
             let all = args[1..].iter().all(|value| usable(column, value, *collation));
             all.then_some((column, Says::In(&args[1..])))
+        }
+        Kind::Like(like) if !like.negated => {
+            let column = column_of(&like.text)?;
+            let begins = like.matcher.as_ref().is_none_or(|matcher| !matcher.prefix().is_empty());
+            let text = crate::expr::types::family(table.columns()[column].ty.kind) == Family::String;
+            let usable = text && begins && usable(column, &like.pattern, like.collation);
+            usable.then_some((column, Says::Like(&like.pattern, like.escape)))
         }
         Kind::Is { expr, what: IsKind::Null, negated: false } => {
             let column = column_of(expr)?;
@@ -301,6 +321,14 @@ fn candidate(
             let access = Access::Range { index, equal, low, high };
             return Some(Candidate { access, absorbed, rows, cost: rows * lookup });
         }
+        if let Some((pattern, escape)) = of(part.column).find_map(|(_, says)| match says {
+            Says::Like(pattern, escape) => Some((*pattern, *escape)),
+            _ => None,
+        }) {
+            let rows = (share(depth).min(total) * 0.2).max(2.0);
+            let access = Access::Prefix { index, equal, pattern: pattern.clone(), escape };
+            return Some(Candidate { access, absorbed, rows, cost: rows * lookup });
+        }
     }
     if equal.is_empty() {
         return None;
@@ -361,6 +389,7 @@ impl TableAccess {
             Access::Full { index }
             | Access::Point { index, .. }
             | Access::Range { index, .. }
+            | Access::Prefix { index, .. }
             | Access::List { index, .. } => *index,
         }
     }
@@ -369,7 +398,7 @@ impl TableAccess {
     #[must_use]
     pub fn fixed_parts(&self) -> usize {
         match &self.access {
-            Access::Range { equal, .. } => equal.len(),
+            Access::Range { equal, .. } | Access::Prefix { equal, .. } => equal.len(),
             _ => 0,
         }
     }

@@ -235,7 +235,7 @@ fn access_type(table: &Table, path: &TableAccess) -> &'static str {
             let whole = equal.len() == table.indexes()[*index].parts.len();
             if nulls && whole { "ref_or_null" } else { "ref" }
         }
-        Access::Range { .. } | Access::List { .. } => "range",
+        Access::Range { .. } | Access::Prefix { .. } | Access::List { .. } => "range",
     }
 }
 
@@ -246,7 +246,7 @@ fn key_columns(row: &mut [Value], table: &Table, path: &TableAccess) {
         Access::Full { .. } => (Vec::new(), usize::MAX),
         Access::Point { key, .. } => (key.iter().collect(), 0),
         Access::Range { equal, low: None, high: None, .. } => (equal.iter().map(|e| &e.expr).collect(), 0),
-        Access::Range { equal, .. } | Access::List { equal, .. } => {
+        Access::Range { equal, .. } | Access::Prefix { equal, .. } | Access::List { equal, .. } => {
             (equal.iter().map(|e| &e.expr).collect(), 1)
         }
     };

@@ -220,6 +220,9 @@ impl Planner<'_, '_> {
                 let bounds = low.iter().chain(high).map(|b| &b.expr);
                 reads_others = equal.iter().map(|e| &e.expr).chain(bounds).any(|e| e.slots() != 0);
             }
+            Access::Prefix { equal, pattern, .. } => {
+                reads_others = equal.iter().map(|e| &e.expr).chain([pattern]).any(|e| e.slots() != 0);
+            }
             Access::List { equal, list, .. } => {
                 reads_others = equal.iter().map(|e| &e.expr).chain(list).any(|e| e.slots() != 0);
             }

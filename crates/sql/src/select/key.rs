@@ -303,6 +303,44 @@ fn finish(
     }
 }
 
+/// The range of index `index` whose leading parts equal `equal` and whose next part, which is text,
+/// begins with `prefix`.
+#[must_use]
+pub fn prefix_range(
+    table: &Table,
+    index: usize,
+    equal: &[(Value, bool)],
+    prefix: &[u8],
+    cx: &Exec<'_>,
+) -> KeyRange {
+    let KeyRange::Scan(whole, exact) = range(table, index, equal, None, None, cx) else { return KeyRange::Empty };
+    let Some(part) = table.indexes()[index].parts.get(equal.len()).filter(|_| exact && !prefix.is_empty()) else {
+        return KeyRange::Scan(whole, exact);
+    };
+    let column = &table.columns()[part.column];
+    // The end of a text is written behind its weights; without it the key of the prefix is how the
+    // keys of all texts begin that begin with it.
+    let mut end = Vec::new();
+    crate::expr::charset::collation(column.ty.collation).write_sort_key(b"", &mut end);
+    let mut values = Vec::with_capacity(equal.len() + 1);
+    for ((value, _), part) in equal.iter().zip(&table.indexes()[index].parts) {
+        match fit(value, &table.columns()[part.column], cx) {
+            Fit::Exact(value) => values.push(value),
+            _ => values.push(Value::Null),
+        }
+    }
+    values.push(Value::Bytes(Bytes::copy_from_slice(prefix)));
+    let key = encode(table, index, &values);
+    match key.strip_suffix(&end[..]) {
+        Some(start) if !part.descending => {
+            let start = key.slice(..start.len());
+            let to = successor(&start).or(whole.to);
+            KeyRange::Scan(Scan::new(index, start, to), exact)
+        }
+        _ => KeyRange::Scan(whole, exact),
+    }
+}
+
 /// The complete key of a unique index, if every value is one that its column can hold. `Ok(None)`:
 /// no row can have it. `Err`: use `range` instead.
 #[allow(clippy::result_unit_err)]

@@ -6,6 +6,7 @@ use super::key::{self, BoundValue, KeyRange};
 use super::storage::{LockMode, Scan, WaitPolicy};
 use crate::catalog::Table;
 use crate::error::ExecResult;
+use crate::expr::like::LikeMatcher;
 use crate::expr::{Exec, Expr, Row};
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -105,6 +106,16 @@ impl<'p> RowReader<'p> {
                 let range = key::range(self.table, *index, &values, low.as_ref(), high.as_ref(), cx);
                 self.enqueue(range);
             }
+            Access::Prefix { index, equal, pattern, escape } => {
+                let mut values = Vec::with_capacity(equal.len());
+                for e in equal {
+                    values.push((e.expr.eval(cx)?, e.null_safe));
+                }
+                let Some(text) = pattern.eval_str(cx)? else { return Ok(()) };
+                let matcher = LikeMatcher::new(&text, *escape, pattern.ty.column.collation);
+                let range = key::prefix_range(self.table, *index, &values, matcher.prefix(), cx);
+                self.enqueue(range);
+            }
             Access::List { index, equal, list } => {
                 let mut values = Vec::with_capacity(equal.len() + 1);
                 for e in equal {
@@ -151,13 +162,27 @@ impl<'p> RowReader<'p> {
     /// # Errors
     /// As storage and the conditions.
     pub fn next(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+        if !self.step(slot, cx)? {
+            return Ok(None);
+        }
+        Ok(match &cx.frame[usize::from(slot)].row {
+            Row::Image(image) => Some(image.clone()),
+            _ => None,
+        })
+    }
+
+    /// As `next`, for callers who want the row in the frame only.
+    ///
+    /// # Errors
+    /// As `next`.
+    pub fn step(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<bool> {
         while let Some(row) = self.advance(cx)? {
-            cx.frame[usize::from(slot)].row = Row::Image(row.clone());
+            cx.frame[usize::from(slot)].row = Row::Image(row);
             if self.accepts(cx)? {
-                return Ok(Some(row));
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn accepts(&self, cx: &mut Exec<'_>) -> ExecResult<bool> {

@@ -273,7 +273,7 @@ fn read(
                 _ => None,
             };
             let mut reader = RowReader::open(table, path, *lock, *wait, limit, cx)?;
-            while reader.next(scan.slot, cx)?.is_some() {
+            while reader.step(scan.slot, cx)? {
                 if joined(cx)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
