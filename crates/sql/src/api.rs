@@ -368,6 +368,10 @@ pub trait SessionHost: Send + Sync {
     fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
     /// Rows of PROCESSLIST: id, user, host, db, command, seconds, state, info.
     fn processlist(&self) -> Vec<[Value; 8]>;
+    /// A function that the server implements (locks by name, replication). `None`: no such function.
+    fn call(&self, _connection_id: u32, _name: &str, _args: &[Value]) -> Option<SqlResult<Value>> {
+        None
+    }
     /// Whether the account may know that a schema, or a table of it, exists.
     fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {
         true

@@ -236,3 +236,21 @@ fn prepared_statements_take_parameters_and_survive_ddl() {
 fn expr(sql: &str) -> omnibus_parser::ast::Expr {
     omnibus_parser::parse_expr(sql.as_bytes(), &omnibus_parser::ParseOptions::default()).unwrap()
 }
+
+#[test]
+fn several_tables_change_in_one_statement() {
+    let mut c = client();
+    c.ok("CREATE TABLE a (id int PRIMARY KEY, v int)");
+    c.ok("CREATE TABLE b (id int PRIMARY KEY, a_id int, w int)");
+    c.ok("INSERT INTO a VALUES (1, 10), (2, 20), (3, 30)");
+    c.ok("INSERT INTO b VALUES (1, 1, 5), (2, 1, 6), (3, 2, 7)");
+    let outcome = c.ok("UPDATE a JOIN b ON b.a_id = a.id SET a.v = a.v + 1, w = 0 WHERE a.id < 3");
+    assert_eq!((outcome.affected, outcome.info.as_str()), (5, "Rows matched: 5  Changed: 5  Warnings: 0"));
+    assert_eq!(c.rows("SELECT v FROM a"), [["11"], ["21"], ["30"]]);
+    assert_eq!(c.rows("SELECT SUM(w) FROM b"), [["0"]]);
+    assert_eq!(c.ok("DELETE a FROM a LEFT JOIN b ON b.a_id = a.id WHERE b.id IS NULL").affected, 1);
+    assert_eq!(c.ok("DELETE FROM x, b USING a AS x, b WHERE x.id = b.a_id AND x.id = 1").affected, 3);
+    assert_eq!(c.rows("SELECT id FROM a"), [["2"]]);
+    assert_eq!(c.rows("SELECT id FROM b"), [["3"]]);
+    assert_eq!(c.error("DELETE z FROM a, b").0, 1109);
+}

@@ -8,12 +8,14 @@ pub(crate) mod cast;
 pub(crate) mod defaults;
 mod delete;
 mod insert;
+mod multi;
 mod plan;
 mod rows;
 mod update;
 
 pub(crate) use delete::DeletePlan;
 pub(crate) use insert::InsertPlan;
+use multi::MultiPlan;
 pub(crate) use plan::Planner;
 pub(crate) use update::UpdatePlan;
 
@@ -46,6 +48,7 @@ pub(crate) enum WritePlan {
     Insert(Box<InsertPlan>),
     Update(Box<UpdatePlan>),
     Delete(Box<DeletePlan>),
+    Multi(Box<MultiPlan>),
 }
 
 impl WritePlan {
@@ -53,6 +56,12 @@ impl WritePlan {
     pub(crate) fn build(planner: &Planner<'_>, statement: &Statement) -> SqlResult<WritePlan> {
         Ok(match statement {
             Statement::Insert(tree) => WritePlan::Insert(Box::new(InsertPlan::build(planner, tree)?)),
+            Statement::Update(tree) if !tree.is_single() => {
+                WritePlan::Multi(Box::new(MultiPlan::update(planner, tree)?))
+            }
+            Statement::Delete(tree) if !tree.is_single() => {
+                WritePlan::Multi(Box::new(MultiPlan::delete(planner, tree)?))
+            }
             Statement::Update(tree) => WritePlan::Update(Box::new(UpdatePlan::build(planner, tree)?)),
             Statement::Delete(tree) => WritePlan::Delete(Box::new(DeletePlan::build(planner, tree)?)),
             other => return Err(SqlError::not_supported_yet(other.kind())),
@@ -65,6 +74,7 @@ impl WritePlan {
             WritePlan::Insert(plan) => plan.run(run),
             WritePlan::Update(plan) => plan.run(run),
             WritePlan::Delete(plan) => plan.run(run),
+            WritePlan::Multi(plan) => plan.run(run),
         }
     }
 }

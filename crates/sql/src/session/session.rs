@@ -131,7 +131,10 @@ impl SqlSession {
         access: &dyn AccessCheck,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
-        let text = &text.slice_ref(statement.span.of(text));
+        // The caller may have cut this statement out of a longer text already.
+        let span = statement.span;
+        let whole = span.end.saturating_sub(span.start) as usize == text.len();
+        let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
         let mut call = Call { mode, access, sink, text, params: &[] };
         self.begin(text, keeps_diagnostics(&statement.node));
         if is_planned(&statement.node)

@@ -1,0 +1,328 @@
+//! UPDATE and DELETE over several tables.
+//!
+//! The joined rows come from a SELECT ... FOR UPDATE made from the statement's own tables and
+//! conditions: the keys of the target tables' rows, then the values to assign. All of them are
+//! read before the first row changes, and a row that joins more than once is changed once, with the
+//! values of its first appearance, as MySQL does.
+
+use super::cast::into_column;
+use super::defaults::{default_value, now_for, null_value};
+use super::plan::Planner;
+use super::rows::changed_columns;
+use super::{Effect, Run};
+use crate::api::Priv;
+use crate::catalog::{Table, same_name};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::Exec;
+use crate::expr::bind::Binder;
+use crate::select::run::Flow;
+use crate::select::{self, LockMode, QueryPlan, WaitPolicy};
+use crate::store::{RowAt, RowChange, duplicate_error};
+use bytes::Bytes;
+use omnibus_parser::ast::{
+    self, ColumnRef, Delete, Expr, Ident, Join, LockStrength, LockWait, Locking, ObjectName, Qualifier,
+    Query, QueryBody, Select, SelectItem, SelectOptions, TableFactor, TableRef, Update,
+};
+use omnibus_value::Value;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A table whose rows change.
+struct Target {
+    table: Arc<Table>,
+    alias: Ident,
+    /// Where its key columns begin in the joined rows.
+    key_at: usize,
+    /// Column, and where its value is in the joined rows (`None`: DEFAULT).
+    assignments: Vec<(usize, Option<usize>)>,
+}
+
+/// A statement over several tables, compiled.
+pub(crate) struct MultiPlan {
+    query: QueryPlan,
+    targets: Vec<Target>,
+    delete: bool,
+    ignore: bool,
+}
+
+impl MultiPlan {
+    /// Compiles UPDATE.
+    pub(crate) fn update(planner: &Planner<'_>, tree: &Update) -> SqlResult<MultiPlan> {
+        if !tree.order_by.is_empty() || tree.limit.is_some() {
+            return Err(SqlError::new(1221, b"HY000", "Incorrect usage of UPDATE and ORDER BY or LIMIT"));
+        }
+        let factors = factors(&tree.tables);
+        let mut targets: Vec<Target> = Vec::new();
+        let mut values = Vec::new();
+        for assignment in &tree.assignments {
+            let factor = owner(planner, &factors, &assignment.column)?;
+            let at = target(planner, &mut targets, factor, Priv::Update)?;
+            let table = &targets[at].table;
+            let column = table
+                .column_index(&assignment.column.name)
+                .ok_or_else(|| SqlError::bad_field(&assignment.column.name, "field list"))?;
+            let value = match &assignment.value {
+                Expr::Default => None,
+                expr => {
+                    values.push(expr.clone());
+                    Some(values.len() - 1)
+                }
+            };
+            targets[at].assignments.push((column, value));
+        }
+        let mut items = key_items(&mut targets)?;
+        let first_value = items.len();
+        for value in targets.iter_mut().flat_map(|target| &mut target.assignments) {
+            value.1 = value.1.map(|at| at + first_value);
+        }
+        items.extend(values.into_iter().map(item));
+        let query = query(planner, tree.with.clone(), items, &tree.tables, tree.filter.clone(), &targets)?;
+        Ok(MultiPlan { query, targets, delete: false, ignore: tree.ignore })
+    }
+
+    /// Compiles DELETE.
+    pub(crate) fn delete(planner: &Planner<'_>, tree: &Delete) -> SqlResult<MultiPlan> {
+        let factors = factors(&tree.from);
+        let mut targets = Vec::new();
+        for name in &tree.targets {
+            let found = factors.iter().find(|factor| alias(factor).as_str() == name.name.as_str());
+            let factor = found.ok_or_else(|| SqlError::unknown_table(&name.name, "MULTI DELETE"))?;
+            target(planner, &mut targets, factor, Priv::Delete)?;
+        }
+        let items = key_items(&mut targets)?;
+        let query = query(planner, tree.with.clone(), items, &tree.from, tree.filter.clone(), &targets)?;
+        Ok(MultiPlan { query, targets, delete: true, ignore: tree.ignore })
+    }
+
+    /// Runs it.
+    pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
+        for target in &self.targets {
+            run.trx.start_write(&target.table)?;
+        }
+        let joined = self.joined(run)?;
+        let (mut matched, mut changed) = (0, 0);
+        for target in &self.targets {
+            let mut seen = HashSet::new();
+            for (number, row) in joined.iter().enumerate() {
+                let Some(key) = target.key(row) else { continue };
+                if !seen.insert(key.clone()) {
+                    continue;
+                }
+                matched += 1;
+                changed += u64::from(self.apply(run, target, key, row, number as u64 + 1)?);
+            }
+        }
+        if self.delete {
+            return Ok(Effect { affected: changed, ..Effect::default() });
+        }
+        let warnings = run.state.diagnostics.count();
+        let affected = if run.state.settings.found_rows { matched } else { changed };
+        let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+        Ok(Effect { affected, last_insert_id: 0, info })
+    }
+
+    fn joined(&self, run: &mut Run<'_>) -> ExecResult<Vec<Vec<Value>>> {
+        let mut exec = Exec::new(run.state, run.trx, run.params);
+        exec.reserve(self.query.slots, self.query.subqueries);
+        exec.strict = exec.session.settings.strict() && !self.ignore;
+        let mut rows = Vec::new();
+        select::run::run(&self.query, &mut exec, &mut |_, row| {
+            rows.push(row.to_vec());
+            Ok(Flow::Continue)
+        })?;
+        Ok(rows)
+    }
+
+    /// Changes one row of a target; whether it changed.
+    fn apply(
+        &self,
+        run: &mut Run<'_>,
+        target: &Target,
+        key: Bytes,
+        joined: &[Value],
+        number: u64,
+    ) -> ExecResult<bool> {
+        let table = &target.table;
+        let found = run.trx.get_row(table, &key, LockMode::Exclusive, WaitPolicy::Wait)?;
+        let Some(row) = found else { return Ok(false) };
+        let at = RowAt { key, row };
+        let old = table.decode(&at.row)?;
+        if self.delete {
+            run.trx.delete_row(table, &at, &old)?;
+            return Ok(true);
+        }
+        let mut new = old.clone();
+        let mut assigned = Vec::with_capacity(target.assignments.len());
+        for (column, value) in &target.assignments {
+            let def = &table.def.columns[*column];
+            let mut stored = match value {
+                None => default_value(def, run.state)?,
+                Some(value) => {
+                    let source = &self.query.types[*value].column;
+                    into_column(joined[*value].clone(), source, def, number, self.ignore, run.state)?
+                }
+            };
+            if matches!(stored, Value::Null) && !def.nullable {
+                let lenient = self.ignore || !run.state.settings.strict();
+                stored = null_value(def, lenient, run.state)?;
+            }
+            new[*column] = stored;
+            assigned.push(*column);
+        }
+        let mut changed = changed_columns(table, &old, &new, &assigned);
+        if changed == 0 {
+            return Ok(false);
+        }
+        for (column, def) in table.def.columns.iter().enumerate() {
+            if def.on_update_now && !assigned.contains(&column) {
+                new[column] = now_for(def, run.state);
+                changed |= 1 << (column % 64);
+            }
+        }
+        let new_row = table.rows.encode(&new)?;
+        let change = RowChange { at: &at, old: &old, new: &new, new_row: &new_row, changed };
+        let Some(duplicate) = run.trx.update_row(table, &change)? else { return Ok(true) };
+        let error = duplicate_error(table, duplicate.index, &new);
+        if !self.ignore {
+            return Err(error.into());
+        }
+        run.state.diagnostics.warn(error);
+        Ok(false)
+    }
+}
+
+impl Target {
+    /// The key of this table's row in a joined row; `None` where an outer join found none.
+    fn key(&self, joined: &[Value]) -> Option<Bytes> {
+        let parts = self.table.key_columns.len();
+        let values = &joined[self.key_at..self.key_at + parts];
+        if values.iter().all(|value| matches!(value, Value::Null)) {
+            return None;
+        }
+        Some(self.table.keys[0].prefix(values).into())
+    }
+}
+
+/// The named tables of a FROM clause.
+fn factors(tables: &[TableRef]) -> Vec<&TableFactor> {
+    let mut out = Vec::new();
+    for table in tables {
+        match table {
+            TableRef::Table(factor) => out.push(&**factor),
+            TableRef::Join(join) => {
+                let Join { left, right, .. } = &**join;
+                out.extend(factors(std::slice::from_ref(left)));
+                out.extend(factors(std::slice::from_ref(right)));
+            }
+            TableRef::Group(members) => out.extend(factors(members)),
+            TableRef::Derived(_) => {}
+        }
+    }
+    out
+}
+
+fn alias(factor: &TableFactor) -> &Ident {
+    factor.alias.as_ref().unwrap_or(&factor.name.name)
+}
+
+/// The table that an assigned column belongs to.
+fn owner<'f>(
+    planner: &Planner<'_>,
+    factors: &[&'f TableFactor],
+    column: &ColumnRef,
+) -> SqlResult<&'f TableFactor> {
+    if let Some(table) = column.table() {
+        let found = factors.iter().find(|factor| alias(factor).as_str() == table.as_str());
+        let full = format!("{table}.{}", column.name);
+        return found.copied().ok_or_else(|| SqlError::bad_field(full, "field list"));
+    }
+    let mut found = None;
+    for factor in factors {
+        let table = planner.table(&factor.name, Priv::Select)?;
+        if table.columns().iter().any(|own| same_name(&own.name, &column.name)) {
+            if found.is_some() {
+                return Err(SqlError::non_uniq(&column.name, "field list"));
+            }
+            found = Some(*factor);
+        }
+    }
+    found.ok_or_else(|| SqlError::bad_field(&column.name, "field list"))
+}
+
+fn target(
+    planner: &Planner<'_>,
+    targets: &mut Vec<Target>,
+    factor: &TableFactor,
+    need: Priv,
+) -> SqlResult<usize> {
+    let alias = alias(factor);
+    if let Some(at) = targets.iter().position(|target| target.alias == *alias) {
+        return Ok(at);
+    }
+    let table = planner.table(&factor.name, need)?;
+    if table.def.hidden_key {
+        return Err(SqlError::not_supported_yet("multi-table changes of a table without a primary key"));
+    }
+    targets.push(Target { table, alias: alias.clone(), key_at: 0, assignments: Vec::new() });
+    Ok(targets.len() - 1)
+}
+
+fn item(expr: Expr) -> SelectItem {
+    SelectItem::Expr { expr, alias: None, text: Bytes::from_static(b"value") }
+}
+
+/// The key columns of every target.
+fn key_items(targets: &mut [Target]) -> SqlResult<Vec<SelectItem>> {
+    let mut items = Vec::new();
+    for target in targets {
+        target.key_at = items.len();
+        for &column in &target.table.key_columns {
+            let name = Ident::new(&*target.table.def.columns[column].name);
+            let qualifier = Some(Box::new(Qualifier { schema: None, table: target.alias.clone() }));
+            items.push(item(Expr::Column(ColumnRef { qualifier, name })));
+        }
+    }
+    Ok(items)
+}
+
+fn query(
+    planner: &Planner<'_>,
+    with: Option<Box<ast::With>>,
+    items: Vec<SelectItem>,
+    from: &[TableRef],
+    filter: Option<Expr>,
+    targets: &[Target],
+) -> SqlResult<QueryPlan> {
+    let select = Select {
+        options: SelectOptions::default(),
+        items,
+        from: from.to_vec(),
+        filter,
+        group_by: Vec::new(),
+        with_rollup: false,
+        having: None,
+        windows: Vec::new(),
+    };
+    let locked = |target: &Target| ObjectName { schema: None, name: target.alias.clone() };
+    let locking = Locking {
+        strength: LockStrength::Update,
+        tables: targets.iter().map(locked).collect(),
+        wait: LockWait::Wait,
+    };
+    let query = Query {
+        with,
+        body: QueryBody::Select(Box::new(select)),
+        order_by: Vec::new(),
+        limit: None,
+        locking: vec![locking],
+        into: None,
+    };
+    let mut binder = Binder::new(planner.session, planner.catalog);
+    binder.virtuals = planner.virtuals;
+    binder.params = planner.params;
+    let plan = select::bind::query(&mut binder, &query)?;
+    for table in &plan.tables {
+        planner.access.check(&table.def.db, Some(&table.def.name), Priv::Select)?;
+    }
+    Ok(plan)
+}
