@@ -35,12 +35,29 @@ pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResu
     }
 }
 
+/// Functions that may wait.
+const WAITING: [&str; 6] = [
+    "GET_LOCK",
+    "WAIT_FOR_EXECUTED_GTID_SET",
+    "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
+    "MASTER_POS_WAIT",
+    "SOURCE_POS_WAIT",
+    "MASTER_GTID_WAIT",
+];
+
 /// Calls a function that the server implements.
 ///
 /// # Errors
-/// 1305 when there is none of that name.
+/// 1305 when there is none of that name; `NeedBlocking` for those that may wait.
 pub fn call(cx: &mut Exec<'_>, name: &str, args: &[Value]) -> ExecResult<Value> {
-    let _ = args;
-    let db = cx.session.database.as_deref().unwrap_or_default();
-    Err(SqlError::sp_does_not_exist("FUNCTION", format!("{db}.{name}")).into())
+    if WAITING.contains(&name) {
+        cx.storage.need_blocking()?;
+    }
+    match cx.session.host.call(cx.session.connection_id, name, args) {
+        Some(result) => Ok(result?),
+        None => {
+            let db = cx.session.database.as_deref().unwrap_or_default();
+            Err(SqlError::sp_does_not_exist("FUNCTION", format!("{db}.{name}")).into())
+        }
+    }
 }

@@ -427,6 +427,9 @@ fn select_list(
                 names.push(match (alias, expr) {
                     (Some(alias), _) => Arc::from(&**alias),
                     (None, ast::Expr::Column(column)) => Arc::from(&*column.name),
+                    (None, ast::Expr::Literal(ast::Literal::Str(value))) => {
+                        Arc::from(&*String::from_utf8_lossy(value))
+                    }
                     (None, _) => Arc::from(&*String::from_utf8_lossy(text)),
                 });
                 outputs.push(e);

@@ -313,8 +313,11 @@ pub fn prefix_range(
     prefix: &[u8],
     cx: &Exec<'_>,
 ) -> KeyRange {
-    let KeyRange::Scan(whole, exact) = range(table, index, equal, None, None, cx) else { return KeyRange::Empty };
-    let Some(part) = table.indexes()[index].parts.get(equal.len()).filter(|_| exact && !prefix.is_empty()) else {
+    let KeyRange::Scan(whole, exact) = range(table, index, equal, None, None, cx) else {
+        return KeyRange::Empty;
+    };
+    let Some(part) = table.indexes()[index].parts.get(equal.len()).filter(|_| exact && !prefix.is_empty())
+    else {
         return KeyRange::Scan(whole, exact);
     };
     let column = &table.columns()[part.column];
