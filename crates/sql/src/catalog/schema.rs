@@ -5,6 +5,7 @@ use crate::error::{SqlError, SqlResult};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A database: a name, a default collation, its tables by name.
 #[derive(Clone, Debug)]
@@ -75,13 +76,14 @@ impl Catalog {
 #[derive(Debug, Default)]
 pub struct CatalogCell {
     current: RwLock<Arc<Catalog>>,
+    version: AtomicU64,
 }
 
 impl CatalogCell {
     /// Starts with `catalog`.
     #[must_use]
     pub fn new(catalog: Catalog) -> CatalogCell {
-        CatalogCell { current: RwLock::new(Arc::new(catalog)) }
+        CatalogCell { version: AtomicU64::new(catalog.version), current: RwLock::new(Arc::new(catalog)) }
     }
 
     /// The catalog now.
@@ -90,8 +92,16 @@ impl CatalogCell {
         self.current.read().clone()
     }
 
+    /// The version of the catalog now; cheaper than `load`.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
     /// Makes `catalog` the current one.
     pub fn store(&self, catalog: Arc<Catalog>) {
-        *self.current.write() = catalog;
+        let mut current = self.current.write();
+        self.version.store(catalog.version, Ordering::Release);
+        *current = catalog;
     }
 }

@@ -198,6 +198,16 @@ pub(crate) fn evaluate(expr: &Expr, run: &mut Run<'_>) -> ExecResult<Value> {
 }
 
 impl TargetTable {
+    /// An execution whose frame has the target's row in its slot.
+    pub(crate) fn exec<'r>(&self, run: &'r mut Run<'_>, row: Row) -> Exec<'r> {
+        let mut exec = Exec::new(run.state, run.trx, run.params);
+        if self.subqueries > 0 {
+            exec.reserve(self.slots, self.subqueries);
+        }
+        exec.frame = self.frame(row);
+        exec
+    }
+
     /// A frame with the target's row in its slot.
     pub(crate) fn frame(&self, row: Row) -> Vec<Slot> {
         let mut frame = vec![Slot::default(); self.slots.max(1)];
@@ -240,9 +250,7 @@ impl TargetTable {
 
     /// Reads along an access path. Rows come as images; their keys are made from them.
     fn read_path(&self, run: &mut Run<'_>, path: &TableAccess, limit: u64) -> ExecResult<Vec<RowAt>> {
-        let mut exec = Exec::new(run.state, run.trx, run.params);
-        exec.reserve(self.slots, self.subqueries);
-        exec.frame = self.frame(Row::Unset);
+        let mut exec = self.exec(run, Row::Unset);
         let read_limit = usize::try_from(limit).ok().filter(|_| limit != u64::MAX);
         let mut reader =
             RowReader::open(&self.table, path, LockMode::Exclusive, WaitPolicy::Wait, read_limit, &mut exec)?;
@@ -291,10 +299,7 @@ impl TargetTable {
         from: usize,
     ) -> ExecResult<()> {
         let Some(filter) = filter else { return Ok(()) };
-        let mut exec = Exec::new(run.state, run.trx, run.params);
-        exec.reserve(self.slots, self.subqueries);
-        exec.strict = false;
-        exec.frame = self.frame(Row::Unset);
+        let mut exec = self.exec(run, Row::Unset);
         let mut kept = from;
         for at in from..rows.len() {
             exec.frame[usize::from(self.slot)].row = Row::Image(rows[at].row.clone());

@@ -360,9 +360,7 @@ impl InsertPlan {
         let table = &self.target.table;
         let old = table.decode(&duplicate.existing.row)?;
         let mut new = old.clone();
-        let mut exec = Exec::new(run.state, run.trx, run.params);
-        exec.reserve(self.target.slots, self.target.subqueries);
-        exec.frame = self.target.frame(Row::Image(duplicate.existing.row.clone()));
+        let mut exec = self.target.exec(run, Row::Image(duplicate.existing.row.clone()));
         exec.frame[usize::from(self.values_slot)] =
             Slot { table: Some(table.clone()), row: Row::Values(values.into()) };
         exec.strict = exec.session.settings.strict() && !self.ignore;

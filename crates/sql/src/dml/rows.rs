@@ -6,7 +6,7 @@ use super::plan::TargetTable;
 use crate::catalog::{Column, Table};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::compare::sort_order;
-use crate::expr::exec::{Exec, Row};
+use crate::expr::exec::Row;
 use crate::expr::node::Expr;
 use crate::session::SessionState;
 use crate::store::RowAt;
@@ -42,9 +42,7 @@ pub(crate) fn sort_rows(
     order: &[(Expr, bool)],
     rows: &mut Vec<RowAt>,
 ) -> ExecResult<()> {
-    let mut exec = Exec::new(run.state, run.trx, run.params);
-    exec.reserve(target.slots, target.subqueries);
-    exec.frame = target.frame(Row::Unset);
+    let mut exec = target.exec(run, Row::Unset);
     let mut keyed: Vec<(Vec<Value>, RowAt)> = Vec::with_capacity(rows.len());
     for row in rows.drain(..) {
         exec.frame[usize::from(target.slot)].row = Row::Image(row.row.clone());

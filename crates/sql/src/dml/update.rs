@@ -97,9 +97,7 @@ impl UpdatePlan {
     ) -> ExecResult<Vec<Computed>> {
         let table = &self.target.table;
         let slot = usize::from(self.target.slot);
-        let mut exec = Exec::new(run.state, run.trx, run.params);
-        exec.reserve(self.target.slots, self.target.subqueries);
-        exec.frame = self.target.frame(Row::Unset);
+        let mut exec = self.target.exec(run, Row::Unset);
         exec.strict = exec.session.settings.strict() && !self.ignore;
         let mut out = Vec::with_capacity(rows.size_hint().1.unwrap_or(0).min(256));
         for at in rows {

@@ -87,7 +87,7 @@ impl SqlSession {
 
     fn plan_key(&self, access: &dyn AccessCheck) -> PlanKey {
         PlanKey {
-            catalog: self.catalog().version,
+            catalog: self.database.shared.catalog.version(),
             sql_mode: self.state.settings.sql_mode,
             collation: self.state.settings.collation_connection,
             time_zone_offset: self.state.settings.time_zone_offset,

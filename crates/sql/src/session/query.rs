@@ -1,10 +1,10 @@
 //! SELECT, DO and the data-changing statements as a session runs them: plan, check, run.
 
 use super::session::{Call, SqlSession};
-use crate::api::{AccessCheck, Outcome, Priv};
+use crate::api::{AccessCheck, Mode, Outcome, Priv};
 use crate::catalog::Catalog;
 use crate::dml::{Planner, Run, WritePlan};
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::Exec;
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::scope::Scope;
@@ -105,6 +105,7 @@ impl SqlSession {
 
     pub(super) fn run_write(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         self.enter();
+        self.hold_back(call.mode)?;
         let effect =
             plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: call.params })?;
         Ok(Outcome {
@@ -113,6 +114,19 @@ impl SqlSession {
             info: effect.info,
             ..Outcome::ok()
         })
+    }
+
+    /// Waits when the engine's background work lags behind its writers.
+    fn hold_back(&mut self, mode: Mode) -> ExecResult<()> {
+        let stall = self.database.port().engine().write_stall();
+        if stall.is_zero() {
+            return Ok(());
+        }
+        if mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        std::thread::sleep(stall);
+        Ok(())
     }
 
     /// The value and type of an expression without tables: SET and its kind. Subqueries read what
