@@ -177,6 +177,12 @@ impl LogHandle {
         list.files.iter().map(entry).collect()
     }
 
+    /// The oldest file.
+    #[must_use]
+    pub fn oldest(&self) -> Option<FileSeq> {
+        self.catalog.files.lock().files.first().map(|file| file.seq)
+    }
+
     /// The position that readers may read up to. The commit pipeline advances it.
     #[must_use]
     pub fn durable_end(&self) -> &DurableEnd {

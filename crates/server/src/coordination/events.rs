@@ -26,7 +26,8 @@ pub(super) fn events(
     if from > entry.size.max(LogOffset::FIRST_EVENT.0) {
         return Err(refused("Wrong offset or I/O error"));
     }
-    let mut reader = TailReader::open(log, LogPosition::new(entry.file, from)).map_err(|error| wrong(&error))?;
+    let mut reader =
+        TailReader::open(log, LogPosition::new(entry.file, from)).map_err(|error| wrong(&error))?;
     let mut found = Vec::new();
     let mut left = skip;
     while (found.len() as u64) < count {

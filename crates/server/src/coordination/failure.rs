@@ -92,7 +92,8 @@ impl FailureWatch {
         // The caller holds locks of the pipeline, and the group it speaks for has yet to get its errors.
         let watch = Arc::clone(self);
         let text = why.clone();
-        let spawned = std::thread::Builder::new().name("server-stop".into()).spawn(move || (watch.on_stop)(&text));
+        let spawned =
+            std::thread::Builder::new().name("server-stop".into()).spawn(move || (watch.on_stop)(&text));
         if let Err(error) = spawned {
             tracing::error!(%error, "no thread for the shutdown; it begins on this one");
             (self.on_stop)(&why);

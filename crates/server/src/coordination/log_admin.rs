@@ -1,10 +1,10 @@
 //! [`LogAdmin`] over the coordinator.
 
+use super::counters;
 use super::events;
 use super::failure::FailureWatch;
 use super::purge::{PurgeFailure, Wish, hindrance, purge};
 use super::variables::{Applied, LOG_VARIABLES, LogLimits, apply};
-use super::{counters, purge};
 use crate::log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 use crate::sysvars::VarValue;
 use omnibus_commit::{CommitError, Coordinator, ResetLogError};
@@ -50,7 +50,11 @@ impl CoordinatorAdmin {
             None => Ok(()),
             Some(why) => {
                 tracing::warn!("PURGE BINARY LOGS stopped early: {why}");
-                Err(SqlError::new(1378, b"HY000", format!("A purgeable log is in use, will not purge: {why}")))
+                Err(SqlError::new(
+                    1378,
+                    b"HY000",
+                    format!("A purgeable log is in use, will not purge: {why}"),
+                ))
             }
         }
     }
@@ -143,7 +147,9 @@ impl LogAdmin for CoordinatorAdmin {
 fn blocking<R>(work: impl FnOnce() -> R) -> R {
     use tokio::runtime::{Handle, RuntimeFlavor};
     match Handle::try_current() {
-        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
+            tokio::task::block_in_place(work)
+        }
         _ => work(),
     }
 }
@@ -157,7 +163,9 @@ fn bad_number(to: Option<u64>) -> SqlError {
     SqlError::new(
         3567,
         b"HY000",
-        format!("The requested value '{number}' for the next binary log index is out of range. Please use a value between '1' and '2147483647'."),
+        format!(
+            "The requested value '{number}' for the next binary log index is out of range. Please use a value between '1' and '2147483647'."
+        ),
     )
 }
 
@@ -168,7 +176,7 @@ fn fatal_purge(error: &dyn std::fmt::Display) -> SqlError {
 
 fn purge_error(error: PurgeFailure) -> SqlError {
     match error {
-        purge::PurgeFailure::Purge(PurgeError::NoSuchFile(_)) => unknown_file(),
+        PurgeFailure::Purge(PurgeError::NoSuchFile(_)) => unknown_file(),
         PurgeFailure::Engine(error) => error.into(),
         other => fatal_purge(&other),
     }

@@ -72,6 +72,5 @@ pub(super) fn hindrance(coordinator: &Coordinator, purged: &Purged) -> Option<St
         PurgeLimit::Reader(file) => {
             Some(format!("{} is being read; {count} files were purged", names.log(file)))
         }
-        _ => Some(format!("{count} files were purged")),
     }
 }
