@@ -5,13 +5,13 @@
 
 use crate::account::{AccountStore, Accounts, SystemStore};
 use crate::auth::RsaKey;
+use crate::coordination::{CoordinatorAdmin, FailureWatch, Housekeeping, HousekeepingSettings, LogLimits};
 use crate::datadir::DataDir;
-use crate::log_control::LogControl;
 use crate::net::{TlsFiles, acceptor};
 use crate::options::ServerOptions;
 use crate::server::Server;
 use crate::sql_runner::SqlRunners;
-use crate::sysvars::{GlobalVars, VarValue};
+use crate::sysvars::{GlobalVars, Registry, VarValue};
 use omnibus_commit::{CacheSettings, CommitSettings, Coordinator, LogEnv, LogIdentity, recover};
 use omnibus_engine::Engine;
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
@@ -39,9 +39,12 @@ pub struct Assembled {
     pub server: Arc<Server>,
     /// The coordinator, to be closed last.
     pub coordinator: Arc<Coordinator>,
-    /// Tells the log's failure handler whom to stop.
-    _failure: Arc<OnceLock<Weak<Server>>>,
-    _datadir: DataDir,
+    /// Knows whether a failure ended the server.
+    pub failures: Arc<FailureWatch>,
+    /// Expires log files; to be stopped before the coordinator is closed.
+    pub housekeeping: Housekeeping,
+    /// Held until everything in it is closed.
+    pub datadir: DataDir,
 }
 
 /// Opens everything. Blocks; must run inside the runtime's context.
@@ -53,12 +56,17 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let globals = options.globals.clone();
     fill_in(&globals, &options, &datadir);
     let engine = open_engine(&globals, &datadir.path)?;
-    let failure: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
-    let coordinator = Arc::new(open_log(&globals, &datadir, engine, failure.clone())?);
+    let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
+    let failures = watch_failures(whom.clone());
+    let coordinator = Arc::new(open_log(&globals, &datadir, engine, &failures)?);
     show_log_names(&globals, &coordinator);
     let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
-    let log = Arc::new(LogControl::new(coordinator.clone()));
-    log.set_database(database.clone());
+    let limits = Arc::new(LogLimits::default());
+    let log = Arc::new(CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone()));
+    log.apply_all(|name| Registry::get().find(name).map(|id| globals.get(id)));
+    if globals.named("commit_protocol").as_str() == "none" {
+        coordinator.settings().sync_binlog.store(0, Ordering::Relaxed);
+    }
     let store = SystemStore(database.clone());
     if store.is_empty().map_err(step("reading accounts"))? {
         store.create_root().map_err(step("creating the root account"))?;
@@ -69,8 +77,20 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let rsa = RsaKey::new(datadir.path.clone());
     let server = Server::new(globals, accounts, rsa, tls, log, Box::new(SqlRunners(database)));
     let server = Arc::new(server);
-    let _ = failure.set(Arc::downgrade(&server));
-    Ok(Assembled { server, coordinator, _failure: failure, _datadir: datadir })
+    let _ = whom.set(Arc::downgrade(&server));
+    let settings = HousekeepingSettings::default();
+    let housekeeping = Housekeeping::start(coordinator.clone(), limits, failures.clone(), settings)
+        .map_err(step("starting the housekeeping"))?;
+    Ok(Assembled { server, coordinator, failures, housekeeping, datadir })
+}
+
+/// A failed log or engine stops the server, once there is one.
+fn watch_failures(whom: Arc<OnceLock<Weak<Server>>>) -> Arc<FailureWatch> {
+    FailureWatch::new(Box::new(move |why| {
+        if let Some(server) = whom.get().and_then(Weak::upgrade) {
+            server.stop(why);
+        }
+    }))
 }
 
 /// Variables that follow from where and what we are.
@@ -132,24 +152,12 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
     })
 }
 
-fn commit_settings(globals: &GlobalVars) -> CommitSettings {
-    let settings = CommitSettings::default();
-    let get = |name: &str| globals.named(name).as_u64();
-    let sync = if globals.named("commit_protocol").as_str() == "none" { 0 } else { get("sync_binlog") };
-    settings.sync_binlog.store(sync, Ordering::Relaxed);
-    settings.order_commits.store(globals.named("binlog_order_commits").as_bool(), Ordering::Relaxed);
-    settings.max_flush_queue_time_us.store(get("binlog_max_flush_queue_time"), Ordering::Relaxed);
-    settings.sync_delay_us.store(get("binlog_group_commit_sync_delay"), Ordering::Relaxed);
-    settings.sync_no_delay_count.store(get("binlog_group_commit_sync_no_delay_count"), Ordering::Relaxed);
-    settings
-}
-
 /// Opens the log, brings the engine to its end, and starts committing behind it.
 fn open_log(
     globals: &GlobalVars,
     datadir: &DataDir,
     engine: Arc<dyn Engine>,
-    failure: Arc<OnceLock<Weak<Server>>>,
+    failures: &Arc<FailureWatch>,
 ) -> Result<Coordinator, StartError> {
     let dir = LogDir::open(&datadir.path, log_config(globals)?).map_err(step("opening the binary log"))?;
     let mut replayer = Replayer::new(engine.clone()).map_err(step("recovery"))?;
@@ -168,19 +176,10 @@ fn open_log(
         version: crate::VERSION.into(),
     };
     let checksum = if globals.named("binlog_checksum").as_str() == "NONE" { Checksum::None } else { Checksum::Crc32 };
-    let abort = globals.named("binlog_error_action").as_str() == "ABORT_SERVER";
-    let on_failure = Box::new(move |reason: &str| {
-        tracing::error!(reason, "the binary log failed; nothing more is committed");
-        if abort && let Some(server) = failure.get().and_then(Weak::upgrade) {
-            server.stop("the binary log failed (binlog_error_action=ABORT_SERVER)");
-        }
-    });
-    let (env, appender) = LogEnv::start(dir, &recovered, identity, checksum, engine.clone(), on_failure)
+    let (env, appender) = LogEnv::start(dir, &recovered, identity, checksum, engine.clone(), failures.on_log_failure())
         .map_err(step("starting the binary log"))?;
     let caches = CacheSettings::new(PathBuf::from(globals.named("tmpdir").as_str()));
-    caches.cache_size.store(globals.named("binlog_cache_size").as_u64(), Ordering::Relaxed);
-    caches.max_cache_size.store(globals.named("max_binlog_cache_size").as_u64(), Ordering::Relaxed);
-    let settings = Arc::new(commit_settings(globals));
+    let settings = Arc::new(CommitSettings::default());
     Coordinator::start(engine, env, appender, recovered.last, settings, Arc::new(caches))
         .map_err(step("starting the commit pipeline"))
 }

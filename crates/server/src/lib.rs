@@ -16,7 +16,6 @@ pub mod coordination;
 mod datadir;
 mod errors;
 mod log_admin;
-mod log_control;
 mod net;
 pub mod options;
 pub mod process;

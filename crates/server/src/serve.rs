@@ -52,7 +52,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
         let _inside = runtime.enter();
         assemble(options)?
     };
-    let Assembled { server, coordinator, .. } = &assembled;
+    let Assembled { server, coordinator, failures, housekeeping, datadir } = assembled;
     let listeners = {
         let _inside = runtime.enter();
         let backlog = server.globals.named("back_log").as_u64() as u32;
@@ -60,18 +60,23 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
     };
     let result = match listeners {
         Ok(listeners) => {
-            say_ready(server, &listeners, announce);
-            runtime.block_on(until_stopped(server, listeners));
+            say_ready(&server, &listeners, announce);
+            runtime.block_on(until_stopped(&server, listeners));
             Ok(())
         }
         Err(error) => Err(error),
     };
+    housekeeping.stop();
     // Everything acknowledged is durable already; this makes the next start short.
     match coordinator.close() {
         Ok(()) => tracing::info!("shutdown complete"),
         Err(error) => tracing::error!(%error, "the shutdown was not clean; the next start recovers from the binary log"),
     }
-    result
+    drop(datadir);
+    match failures.stopped_because() {
+        Some(why) => Err(StartError(format!("stopped: {why}"))),
+        None => result,
+    }
 }
 
 async fn until_stopped(server: &Arc<Server>, listeners: Listeners) {

@@ -35,6 +35,22 @@ impl RunnerFactory for SqlRunners {
     fn database_exists(&self, name: &str) -> bool {
         self.0.catalog().schema(name).is_ok()
     }
+
+    /// Row locks, by the names that monitoring knows.
+    fn counters(&self) -> Vec<(String, String)> {
+        let locks = self.0.locks().stats();
+        [
+            ("Innodb_row_lock_current_waits", locks.current_waits),
+            ("Innodb_row_lock_waits", locks.waits),
+            ("Innodb_row_lock_time", locks.wait_us_total / 1000),
+            ("Innodb_row_lock_time_avg", locks.wait_us_total / 1000 / locks.waits.max(1)),
+            ("Innodb_row_lock_time_max", locks.wait_us_max / 1000),
+            ("Innodb_row_lock_timeouts", locks.timeouts),
+            ("Innodb_deadlocks", locks.deadlocks),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .into()
+    }
 }
 
 struct SqlRunner {

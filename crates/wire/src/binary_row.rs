@@ -58,6 +58,7 @@ fn to_integer(value: &Value) -> u64 {
         Value::Int(n) => *n as u64,
         Value::UInt(n) | Value::Bit(n) | Value::Set(n) => *n,
         Value::Year(n) | Value::Enum(n) => u64::from(*n),
+        Value::Decimal(d) => d.to_i64().unwrap_or_else(|clipped| clipped) as u64,
         other => to_double(other).round() as i64 as u64,
     }
 }
@@ -69,6 +70,7 @@ fn to_double(value: &Value) -> f64 {
         Value::Int(n) => *n as f64,
         Value::UInt(n) | Value::Bit(n) | Value::Set(n) => *n as f64,
         Value::Year(n) | Value::Enum(n) => f64::from(*n),
+        Value::Decimal(d) => d.to_f64(),
         Value::Bytes(b) => std::str::from_utf8(b).ok().and_then(|s| s.trim().parse().ok()).unwrap_or(0.0),
         _ => 0.0,
     }

@@ -4,6 +4,7 @@ use crate::buf::DecodeError;
 use crate::stmt::{Param, ParamDateTime};
 use bytes::Bytes;
 use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{Date, DateTime, Time};
 
 impl Param<'_> {
@@ -32,8 +33,10 @@ impl Param<'_> {
     }
 }
 
+/// Digits as text; what is no number stays text, for the statement to complain about.
 fn decimal(text: &[u8]) -> Value {
-    Value::Bytes(Bytes::copy_from_slice(text))
+    let parsed = Decimal::parse(text);
+    if parsed.truncated { Value::Bytes(Bytes::copy_from_slice(text)) } else { Value::Decimal(parsed.value) }
 }
 
 fn date(t: ParamDateTime) -> Result<Date, DecodeError> {

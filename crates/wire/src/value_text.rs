@@ -3,7 +3,7 @@
 //! Integers, strings and temporal values take the short way here; the rest is the value crate's.
 
 use omnibus_value::temporal::TimeZone;
-use omnibus_value::{ColumnKind, ColumnType, Value};
+use omnibus_value::{ColumnKind, ColumnType, Value, json, text};
 
 /// Appends the text of a value. NULL has none.
 pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: &dyn TimeZone) {
@@ -30,13 +30,18 @@ pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: &dyn TimeZon
 }
 
 fn put_other(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
-    use std::io::Write;
-    let _ = ty;
-    let _ = match value {
-        Value::Float(f) => write!(out, "{f}"),
-        Value::Double(f) => write!(out, "{f}"),
-        other => write!(out, "{other:?}"),
-    };
+    match value {
+        Value::Float(f) if ty.decimals < 31 => text::write_f64_fixed(f64::from(*f), ty.decimals, out),
+        Value::Float(f) => text::write_f32(*f, out),
+        Value::Double(f) if ty.decimals < 31 && ty.kind != ColumnKind::BigInt => {
+            text::write_f64_fixed(*f, ty.decimals, out);
+        }
+        Value::Double(f) => text::write_f64(*f, out),
+        Value::Decimal(d) => d.write_text(out),
+        // Stored JSON was checked when it was stored; damage shows as what could be read of it.
+        Value::Json(binary) => drop(json::binary_to_text(binary, out)),
+        _ => {}
+    }
 }
 
 fn put_int(out: &mut Vec<u8>, n: i64, ty: &ColumnType) {

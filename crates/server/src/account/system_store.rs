@@ -126,6 +126,9 @@ impl SystemStore {
     ) -> SqlResult<()> {
         let mut session = SqlSession::new(self.0.clone(), 0, Arc::new(KillFlag::default()));
         session.state.settings.sql_log_bin = logged;
+        // Known to every tool that reads the log, also to those of other servers.
+        session.state.settings.collation_connection = 45;
+        session.state.settings.collation_client = 45;
         let text = Bytes::copy_from_slice(statement);
         let done = session.change_system_tables(&text, Mode::Blocking, |tables| {
             changes.iter().try_for_each(|change| apply(tables, change))

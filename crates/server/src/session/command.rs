@@ -36,6 +36,12 @@ fn activity(command: &Command<'_>) -> Activity {
     }
 }
 
+/// Some clients (mysqlslap) send the NUL that ends their string.
+fn without_nul(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|c| *c != 0).map_or(0, |at| at + 1);
+    &text[..end]
+}
+
 fn utf8(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -56,13 +62,13 @@ impl Session {
         self.process.begin(activity(&command), text, now);
         let flow = match command {
             Command::Query(text) => {
-                let text = Bytes::copy_from_slice(text);
+                let text = Bytes::copy_from_slice(without_nul(text));
                 self.query(text).await;
                 GO_ON
             }
             Command::StmtExecute(_) => self.stmt_execute(range.start + 1..range.end).await,
             Command::StmtPrepare(text) => {
-                let text = Bytes::copy_from_slice(text);
+                let text = Bytes::copy_from_slice(without_nul(text));
                 self.stmt_prepare(text).await;
                 GO_ON
             }

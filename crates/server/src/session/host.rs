@@ -161,6 +161,7 @@ impl SessionHost for SessionShared {
             own: (scope != VariableScope::Global).then_some(&self.process.counters),
             running: processes.iter().filter(|p| p.is_running()).count(),
             log: self.server.log.as_ref(),
+            sql: self.server.runners.counters(),
             tls: self.tls.clone(),
         })
     }

@@ -105,4 +105,8 @@ pub trait RunnerFactory: Send + Sync {
     fn open(&self, identity: RunnerIdentity) -> SqlResult<Box<dyn Runner>>;
     /// Whether a database is there.
     fn database_exists(&self, name: &str) -> bool;
+    /// Lines for SHOW STATUS. Does not block.
+    fn counters(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }

@@ -17,6 +17,8 @@ pub struct StatusSources<'a> {
     pub running: usize,
     /// The log's counters.
     pub log: &'a dyn LogAdmin,
+    /// The SQL layer's counters.
+    pub sql: Vec<(String, String)>,
     /// TLS version and cipher of the session.
     pub tls: Option<(String, String)>,
 }
@@ -60,8 +62,8 @@ pub fn render(sources: &StatusSources<'_>) -> Vec<(String, String)> {
     put("Open_tables", "0".into());
     put("Opened_tables", "0".into());
     put("Flush_commands", "1".into());
-    for (name, value) in sources.log.counters() {
-        put(&name, value);
+    for (name, value) in sources.log.counters().iter().chain(&sources.sql) {
+        put(name, value.clone());
     }
     lines.sort_by_cached_key(|(name, _)| name.to_ascii_lowercase());
     lines.dedup_by(|a, b| a.0.eq_ignore_ascii_case(&b.0));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, dead_code)]
 
 use omnibus_locks::WaitOutcome;
-use omnibus_parser::ast::{Expr, Literal, QueryBody, SelectItem, Spanned, Statement, VarScope};
+use omnibus_parser::ast::{Expr, Literal, QueryBody, SelectItem, Show, Spanned, Statement, VarScope};
 use omnibus_parser::{ParseOptions, parse_first};
 use omnibus_server::*;
 use omnibus_sql::{
@@ -123,6 +123,27 @@ impl FakeRunner {
                 self.trx.open = false;
                 Ok(Outcome::ok())
             }
+            Statement::Show(show) => {
+                let lines = match show.as_ref() {
+                    Show::Status { .. } => self.state.host.status(VariableScope::Session),
+                    Show::Variables { .. } => self.state.host.variables(VariableScope::Session),
+                    _ => return Ok(Outcome::ok()),
+                };
+                let column = |name: &str| ResultColumn {
+                    schema: "".into(),
+                    table: "".into(),
+                    org_table: "".into(),
+                    name: name.into(),
+                    org_name: "".into(),
+                    ty: ty(ColumnKind::VarChar, 1024),
+                    flags: 0,
+                };
+                sink.columns(&[column("Variable_name"), column("Value")])?;
+                for (name, value) in lines {
+                    sink.row(&[Value::Bytes(name.into()), Value::Bytes(value.into())])?;
+                }
+                Ok(Outcome::rows())
+            }
             Statement::Use(name) => {
                 context.access.check(name, None, Priv::Any)?;
                 self.state.database = Some(name.as_str().into());
@@ -231,6 +252,9 @@ pub fn start(args: &[&str]) -> TestServer {
     let port = listeners.tcp[0].local_addr().unwrap().port();
     let tls = acceptor(&TlsFiles::generated(folder.path()).unwrap()).unwrap();
     let accounts = Accounts::open(Box::new(MemoryStore::new(vec![Account::root()]))).unwrap();
+    // Making an RSA key without optimisation takes many seconds; openssl is quick, where it is there.
+    let key = folder.path().join("private_key.pem");
+    let _ = Command::new("openssl").args(["genpkey", "-quiet", "-algorithm", "RSA", "-out"]).arg(key).output();
     let rsa = RsaKey::new(folder.path().to_owned());
     let socket = options.socket().unwrap();
     let server =
@@ -255,7 +279,7 @@ impl TestServer {
     /// Runs the `mariadb` client; `args` select transport and account.
     pub fn client(&self, args: &[&str], sql: &str) -> Output {
         let mut command = Command::new("mariadb");
-        command.arg("--no-defaults");
+        command.args(["--no-defaults", "--default-character-set=utf8mb4"]);
         if !args.iter().any(|a| a.starts_with("-h")) {
             command.arg(format!("--socket={}", self.socket.display()));
         } else {
