@@ -158,6 +158,14 @@ impl Binder<'_> {
             (Kind::Row(_), _) | (_, Kind::Row(_)) => return self.compare_rows(op, left, right),
             _ => {}
         }
+        if matches!(op, CompareOp::Eq | CompareOp::Ne | CompareOp::NullSafeEq) {
+            if let Some(number) = label_number(&left, &right) {
+                return Ok(Expr::compare(op, BINARY, left, number));
+            }
+            if let Some(number) = label_number(&right, &left) {
+                return Ok(Expr::compare(op, BINARY, number, right));
+            }
+        }
         let (left, right, collation) = self.comparable(left, right)?;
         let compared = Expr::compare(op, collation, left, right);
         Ok(self.fold(compared))
@@ -427,6 +435,17 @@ fn bits(op: BitOp, left: Expr, right: Expr) -> Expr {
     let nullable = left.ty.nullable || right.ty.nullable;
     let pair = Box::new([number_literal(left), number_literal(right)]);
     Expr { kind: Kind::Bits(op, pair), ty: ExprType::ubigint().nullable(nullable) }
+}
+
+/// The number of the label of an ENUM column that a constant text is, so that the comparison is one
+/// of numbers, which an index on the column can answer.
+fn label_number(column: &Expr, text: &Expr) -> Option<Expr> {
+    let (Kind::Column { .. }, ColumnKind::Enum) = (&column.kind, column.ty.column.kind) else { return None };
+    let Some(Value::Bytes(text)) = text.as_const() else { return None };
+    let ty = &column.ty.column;
+    let found = ty.labels.iter().position(|label| charset::compare(label, text, ty.collation).is_eq())?;
+    let number = u16::try_from(found + 1).ok()?;
+    Some(Expr::constant(Value::Enum(number), column.ty.clone().nullable(false)))
 }
 
 /// `x'0A'` where a number is wanted.

@@ -9,7 +9,7 @@ use super::exec::Exec;
 use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
 use crate::error::ExecResult;
 use bytes::Bytes;
-use omnibus_value::Value;
+use omnibus_value::{ColumnType, Value};
 use std::cmp::Ordering;
 
 /// The three-valued truth of NOT, AND, OR.
@@ -212,9 +212,32 @@ fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Value> {
 
 fn assign(name: &str, value: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let result = value.eval(cx)?;
-    let ty = value.ty.column.clone();
-    cx.session.user_variables.insert(name.to_owned(), (own(result.clone()), ty));
+    let kept = for_variable(result.clone(), &value.ty.column, cx.session.settings.collation_connection);
+    cx.session.user_variables.insert(name.to_owned(), kept);
     Ok(result)
+}
+
+/// A value and its type as a user variable keeps them: an integer, a decimal, a double or text.
+/// Everything else (times, labels, JSON, bits) becomes what it prints as; so the variable can also
+/// be written into the binary log, which knows no other kinds.
+#[must_use]
+pub fn for_variable(value: Value, ty: &ColumnType, collation: u16) -> (Value, ColumnType) {
+    match value {
+        Value::Null | Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
+            (value, ty.clone())
+        }
+        Value::Bytes(_) => (own(value), ty.clone()),
+        Value::Float(n) => (Value::Double(f64::from(n)), super::ExprType::double().column),
+        Value::Bit(n) => (Value::UInt(n), super::ExprType::ubigint().column),
+        Value::Year(n) => (Value::UInt(u64::from(n)), super::ExprType::ubigint().column),
+        value => {
+            let labels = matches!(value, Value::Enum(_) | Value::Set(_) | Value::Json(_));
+            let collation = if labels && ty.collation != 0 { ty.collation } else { collation };
+            let text = super::convert::to_text(&value, ty);
+            let length = super::charset::char_count(&text, collation) as u32;
+            (Value::Bytes(text), super::types::string_column(length, collation))
+        }
+    }
 }
 
 /// A value that no longer holds on to a whole row image.

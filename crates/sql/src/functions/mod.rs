@@ -12,6 +12,7 @@ mod encrypt;
 mod info;
 mod json;
 mod numeric;
+mod regexp;
 mod string;
 mod string_search;
 mod temporal;
@@ -95,6 +96,7 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
             info::DEFS,
             json::DEFS,
             numeric::DEFS,
+            regexp::DEFS,
             string::DEFS,
             string_search::DEFS,
             temporal::DEFS,

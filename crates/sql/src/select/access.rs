@@ -9,6 +9,7 @@ use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
 use crate::expr::slot_bit;
 use crate::expr::types::Family;
 use omnibus_parser::ast::{IndexHint, IndexHintKind};
+use omnibus_value::ColumnKind;
 use std::sync::Arc;
 
 /// One end of a range.
@@ -119,6 +120,7 @@ fn says<'e>(condition: &'e Expr, slot: u16, available: u64, table: &Table) -> Op
         }
         let ty = &table.columns()[column].ty;
         match crate::expr::types::family(ty.kind) {
+            Family::String if ty.kind == ColumnKind::Enum => value.ty.column.kind == ColumnKind::Enum,
             Family::String => {
                 let text = value.ty.family() == Family::String || value.ty.is_null();
                 text && (collation == ty.collation || value.ty.is_null())
@@ -190,12 +192,45 @@ fn calls_anew(e: &Expr) -> bool {
     anew
 }
 
-/// Splits a condition into its conjuncts.
+/// Splits a condition into its conjuncts. `a = 1 OR a = 2` becomes `a IN (1, 2)`, which an index
+/// can be used for.
 pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
     match condition.kind {
         Kind::And(list) => list.into_vec().into_iter().for_each(|e| conjuncts(e, out)),
+        Kind::Or(list) => {
+            let ty = condition.ty;
+            out.push(match alternatives(&list) {
+                Some((args, collation)) => Expr { kind: Kind::In { args, collation, negated: false }, ty },
+                None => Expr { kind: Kind::Or(list), ty },
+            });
+        }
         _ => out.push(condition),
     }
+}
+
+/// The arguments of IN that an OR of equalities of one column amounts to.
+fn alternatives(list: &[Expr]) -> Option<(Box<[Expr]>, u16)> {
+    let mut args: Vec<Expr> = Vec::with_capacity(list.len() + 1);
+    let mut common = None;
+    for option in list {
+        let Kind::Compare(CompareOp::Eq, collation, pair) = &option.kind else { return None };
+        let [left, right] = &**pair;
+        let (column, value) = match (&left.kind, &right.kind) {
+            (Kind::Column { .. }, _) if right.is_fixed() => (left, right),
+            (_, Kind::Column { .. }) if left.is_fixed() => (right, left),
+            _ => return None,
+        };
+        match args.first() {
+            None => args.push(column.clone()),
+            Some(first) if super::bind::same_expr(first, column) => {}
+            Some(_) => return None,
+        }
+        if *common.get_or_insert(*collation) != *collation {
+            return None;
+        }
+        args.push(value.clone());
+    }
+    Some((args.into(), common?))
 }
 
 /// Positions of the indexes that the hints leave, in order; invisible ones never.

@@ -33,7 +33,7 @@ pub use virtual_table::{NoVirtualTables, VirtualTable, VirtualTables};
 use crate::api::RowSink;
 use crate::catalog::Catalog;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::expr::bind::{Binder, value_type};
+use crate::expr::bind::Binder;
 use crate::expr::{Exec, eval};
 use crate::session::SessionState;
 use omnibus_parser::ast::Query;
@@ -135,11 +135,8 @@ fn into_variables(plan: &QueryPlan, cx: &mut Exec<'_>) -> ExecResult<u64> {
         return Ok(0);
     };
     for ((name, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
-        let mut column = ty.column.clone();
-        if !matches!(value, Value::Bytes(_)) {
-            column = value_type(&value, column.collation).column;
-        }
-        cx.session.user_variables.insert(name.to_string(), (value, column));
+        let kept = eval::for_variable(value, &ty.column, cx.session.settings.collation_connection);
+        cx.session.user_variables.insert(name.to_string(), kept);
     }
     Ok(1)
 }

@@ -1,0 +1,128 @@
+//! REGEXP_LIKE, REGEXP_INSTR, REGEXP_SUBSTR, REGEXP_REPLACE.
+
+use super::{Def, boolean, int_arg, str_arg, text, ty};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::like::RegexpMatcher;
+use crate::expr::{Exec, Expr, ExprType, charset};
+use bytes::Bytes;
+use omnibus_value::Value;
+
+pub(super) const DEFS: &[Def] = &[
+    Def::collating("REGEXP_LIKE", 2, 3, ty::boolean, like),
+    Def::collating("REGEXP_INSTR", 2, 6, ty::int, instr),
+    Def::collating("REGEXP_SUBSTR", 2, 5, ty::like_first, substr),
+    Def::collating("REGEXP_REPLACE", 3, 6, ty::long_string, replace),
+];
+
+/// Compiles the pattern under the match type's letters; the last of `c` and `i` wins.
+fn compile(pattern: &[u8], letters: &[u8], collation: u16) -> SqlResult<RegexpMatcher> {
+    let mut ignore_case = !charset::is_binary_order(collation);
+    let (mut multi_line, mut dot_newline) = (false, false);
+    for letter in letters {
+        match letter {
+            b'c' => ignore_case = false,
+            b'i' => ignore_case = true,
+            b'm' => multi_line = true,
+            b'n' => dot_newline = true,
+            b'u' => {}
+            _ => return Err(SqlError::wrong_arguments("regexp")),
+        }
+    }
+    RegexpMatcher::with_options(pattern, ignore_case, multi_line, dot_newline)
+}
+
+/// The optional match type.
+fn letters(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    match args.get(at) {
+        Some(arg) => arg.eval_str(cx),
+        None => Ok(Some(Bytes::new())),
+    }
+}
+
+/// An optional integer argument.
+fn integer(args: &[Expr], at: usize, default: i128, cx: &mut Exec<'_>) -> ExecResult<Option<i128>> {
+    match args.get(at) {
+        Some(arg) => arg.eval_int(cx),
+        None => Ok(Some(default)),
+    }
+}
+
+/// Byte offset of the 1-based character `position`.
+fn offset(value: &Bytes, position: i128, collation: u16) -> ExecResult<usize> {
+    let count = charset::char_count(value, collation);
+    match usize::try_from(position) {
+        Ok(p) if p >= 1 && p <= count + 1 => Ok(charset::slice_chars(value, 0, p - 1, collation).len()),
+        _ => Err(SqlError::new(3686, b"HY000", "Index out of bounds in regular expression search.").into()),
+    }
+}
+
+fn like(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let pattern = str_arg!(args, 1, cx);
+    let Some(letters) = letters(args, 2, cx)? else { return Ok(Value::Null) };
+    let matcher = compile(&pattern, &letters, args[0].ty.column.collation)?;
+    Ok(boolean(matcher.regex().is_match(&value)))
+}
+
+fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let pattern = str_arg!(args, 1, cx);
+    let (Some(position), Some(occurrence), Some(behind)) =
+        (integer(args, 2, 1, cx)?, integer(args, 3, 1, cx)?, integer(args, 4, 0, cx)?)
+    else {
+        return Ok(Value::Null);
+    };
+    let Some(letters) = letters(args, 5, cx)? else { return Ok(Value::Null) };
+    let collation = args[0].ty.column.collation;
+    let from = offset(&value, position, collation)?;
+    let matcher = compile(&pattern, &letters, collation)?;
+    let wanted = usize::try_from(occurrence.max(1) - 1).unwrap_or(0);
+    let found = matcher.regex().find_iter(&value[from..]).nth(wanted);
+    Ok(Value::Int(found.map_or(0, |found| {
+        let end = from + if behind == 1 { found.end() } else { found.start() };
+        charset::char_count(&value[..end], collation) as i64 + 1
+    })))
+}
+
+fn substr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let pattern = str_arg!(args, 1, cx);
+    let (Some(position), Some(occurrence)) = (integer(args, 2, 1, cx)?, integer(args, 3, 1, cx)?) else {
+        return Ok(Value::Null);
+    };
+    let Some(letters) = letters(args, 4, cx)? else { return Ok(Value::Null) };
+    let collation = args[0].ty.column.collation;
+    let from = offset(&value, position, collation)?;
+    let matcher = compile(&pattern, &letters, collation)?;
+    let wanted = usize::try_from(occurrence.max(1) - 1).unwrap_or(0);
+    let found = matcher.regex().find_iter(&value[from..]).nth(wanted);
+    Ok(found.map_or(Value::Null, |found| text(value.slice(from + found.start()..from + found.end()))))
+}
+
+fn replace(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let value = str_arg!(args, 0, cx);
+    let pattern = str_arg!(args, 1, cx);
+    let new = str_arg!(args, 2, cx);
+    let position = if args.len() > 3 { int_arg!(args, 3, cx) } else { 1 };
+    let Some(occurrence) = integer(args, 4, 0, cx)? else { return Ok(Value::Null) };
+    let Some(letters) = letters(args, 5, cx)? else { return Ok(Value::Null) };
+    let collation = args[0].ty.column.collation;
+    let from = offset(&value, position, collation)?;
+    let matcher = compile(&pattern, &letters, collation)?;
+    let mut out = value[..from].to_vec();
+    let mut at = from;
+    for (number, captures) in matcher.regex().captures_iter(&value[from..]).enumerate() {
+        let Some(found) = captures.get(0) else { continue };
+        if occurrence > 0 && number as i128 + 1 != occurrence {
+            continue;
+        }
+        out.extend_from_slice(&value[at..from + found.start()]);
+        captures.expand(&new, &mut out);
+        at = from + found.end();
+        if !super::string::fits(out.len(), "regexp_replace", cx) {
+            return Ok(Value::Null);
+        }
+    }
+    out.extend_from_slice(&value[at..]);
+    Ok(text(out))
+}
