@@ -188,7 +188,7 @@ pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprTyp
         untyped_params: false,
         catalog_version: 0,
         into: Vec::new(),
-        calc_found_rows: false,
+        late_limit: None,
         locks: false,
     }
 }
@@ -446,7 +446,8 @@ fn finish_block(
     scope: BlockScope,
     first_slot: usize,
 ) -> SqlResult<QueryPlan> {
-    let Clauses { nest, outputs, names, group, having, order, limit } = clauses;
+    let Clauses { nest, outputs, names, group, having, order, mut limit } = clauses;
+    let late_limit = select.options.calc_found_rows.then(|| std::mem::take(&mut limit));
     let own = binder.slots_since(first_slot);
     let columns: Vec<ResultColumn> =
         outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
@@ -498,7 +499,7 @@ fn finish_block(
     let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
     plan.volatile = volatile;
     plan.locks = locks;
-    plan.calc_found_rows = select.options.calc_found_rows;
+    plan.late_limit = late_limit;
     Ok(plan)
 }
 

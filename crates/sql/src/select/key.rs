@@ -344,7 +344,7 @@ pub fn prefix_range(
     }
 }
 
-/// The complete key of a unique index, if every value is one that its column can hold. `Ok(None)`:
+/// The complete key of a unique index, its space in front, if every value is one that its column can hold. `Ok(None)`:
 /// no row can have it. `Err`: use `range` instead.
 #[allow(clippy::result_unit_err)]
 pub fn point(table: &Table, index: usize, values: &[Value], cx: &Exec<'_>) -> Result<Option<Bytes>, ()> {
@@ -352,7 +352,7 @@ pub fn point(table: &Table, index: usize, values: &[Value], cx: &Exec<'_>) -> Re
     // One-column integer keys, nearly all of them, need no vector.
     if let ([value], [part]) = (values, &parts[..]) {
         return match fit(value, &table.columns()[part.column], cx) {
-            Fit::Exact(value) => Ok(Some(encode(table, index, &[value]))),
+            Fit::Exact(value) => Ok(Some(table.key_prefix(index, &[value]).into())),
             Fit::Unknown => Err(()),
             _ => Ok(None),
         };
@@ -365,5 +365,5 @@ pub fn point(table: &Table, index: usize, values: &[Value], cx: &Exec<'_>) -> Re
             _ => return Ok(None),
         }
     }
-    Ok(Some(encode(table, index, &held)))
+    Ok(Some(table.key_prefix(index, &held).into()))
 }

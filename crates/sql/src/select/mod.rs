@@ -83,6 +83,9 @@ pub fn execute(
     if most == 0 {
         return Ok(0);
     }
+    if let Some(limit) = &plan.late_limit {
+        return counting(plan, limit, &mut cx, sink);
+    }
     run::run(plan, &mut cx, &mut |_, row| {
         sink.row(row)?;
         rows += 1;
@@ -90,6 +93,27 @@ pub fn execute(
     })?;
     cx.session.found_rows = rows;
     Ok(rows)
+}
+
+/// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent.
+fn counting(
+    plan: &QueryPlan,
+    limit: &plan::Limit,
+    cx: &mut Exec<'_>,
+    sink: &mut dyn RowSink,
+) -> ExecResult<u64> {
+    let window = run::window(limit, cx)?;
+    let (mut found, mut sent) = (0, 0);
+    run::run(plan, cx, &mut |_, row| {
+        found += 1;
+        if found > window.offset && sent < window.count {
+            sent += 1;
+            sink.row(row)?;
+        }
+        Ok(Flow::Continue)
+    })?;
+    cx.session.found_rows = found;
+    Ok(sent)
 }
 
 /// Has storage estimate the tables of which no size is known yet, so that the next plan knows it.

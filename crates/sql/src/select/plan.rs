@@ -36,8 +36,8 @@ pub struct QueryPlan {
     pub catalog_version: u64,
     /// SELECT ... INTO @a, @b.
     pub into: Vec<Box<str>>,
-    /// SQL_CALC_FOUND_ROWS.
-    pub calc_found_rows: bool,
+    /// SQL_CALC_FOUND_ROWS: the outermost LIMIT, applied while the rows behind it are counted.
+    pub late_limit: Option<Limit>,
     /// Whether rows are locked.
     pub locks: bool,
 }

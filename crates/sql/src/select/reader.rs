@@ -214,7 +214,7 @@ impl<'p> RowReader<'p> {
                     self.state = State::Done;
                     return match key {
                         Some(key) => {
-                            cx.storage.get(self.table, self.path.index(), &key, self.lock, self.wait)
+                            cx.storage.get_full(self.table, self.path.index(), &key, self.lock, self.wait)
                         }
                         None => Ok(None),
                     };

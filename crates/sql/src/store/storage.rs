@@ -89,6 +89,17 @@ impl Storage for Trx {
         Ok(self.get_unique(table, index, &key, lock, wait)?.map(|found| found.row))
     }
 
+    fn get_full(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        key: &Bytes,
+        lock: LockMode,
+        wait: WaitPolicy,
+    ) -> ExecResult<Option<Bytes>> {
+        Ok(self.get_unique(table, index, key, lock, wait)?.map(|found| found.row))
+    }
+
     fn fetch(
         &mut self,
         table: &Arc<Table>,
