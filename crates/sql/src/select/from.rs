@@ -3,7 +3,8 @@
 //! Inner joins of any shape are flattened into one list of items and conditions (a `Nest`), which
 //! `join_order` may read in any order. The inner side of an outer join is a nest of its own.
 
-use super::bind::{bind_query, recursive, rename};
+use super::bind::bind_query;
+use super::bind_compound::{recursive, rename};
 use super::plan::QueryPlan;
 use super::storage::{LockMode, WaitPolicy};
 use super::virtual_table::VirtualTable;

@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod bind;
+mod bind_compound;
 mod explain;
 mod from;
 mod full_group;

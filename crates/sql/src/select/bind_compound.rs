@@ -1,0 +1,231 @@
+//! Binds set operations, VALUES and recursive common table expressions: queries made of queries.
+
+use super::bind::{bind_query, block, limit, plan_of, position, select_all};
+use super::plan::{Body, Compound, QueryPlan, Recursive, SetOperation, SortBy, SortKey};
+use crate::api::ResultColumn;
+use crate::error::{SqlError, SqlResult};
+use crate::expr::bind::{Binder, Clause, CommonDefinition, CommonTable};
+use crate::expr::scope::{Scope, ScopeTable, Source};
+use crate::expr::types::unify;
+use crate::expr::{Expr, ExprType, Kind};
+use omnibus_parser::ast::{self, Query, QueryBody};
+use std::sync::Arc;
+
+/// A body that stands alone: an operand of a set operation.
+fn operand(binder: &mut Binder<'_>, body: &QueryBody) -> SqlResult<QueryPlan> {
+    let bare = |body: QueryBody| Query {
+        with: None,
+        body,
+        order_by: Vec::new(),
+        limit: None,
+        locking: Vec::new(),
+        into: None,
+    };
+    match body {
+        QueryBody::Select(select) => block(binder, select, &bare(QueryBody::Values(Vec::new()))),
+        QueryBody::Table(name) => block(binder, &select_all(name), &bare(QueryBody::Values(Vec::new()))),
+        QueryBody::Nested(query) => bind_query(binder, query),
+        QueryBody::Values(rows) => values(binder, rows),
+        QueryBody::SetOperation { .. } => compound(binder, body, &bare(QueryBody::Values(Vec::new()))),
+    }
+}
+
+fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPlan> {
+    let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
+    let mut types: Vec<ExprType> = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let row = row.iter().map(|e| binder.expr(e)).collect::<SqlResult<Vec<_>>>()?;
+        if number > 0 && row.len() != types.len() {
+            return Err(SqlError::wrong_value_count_on_row(number + 1));
+        }
+        for (at, e) in row.iter().enumerate() {
+            match types.get_mut(at) {
+                Some(ty) => *ty = unify(ty, &e.ty, "VALUES")?,
+                None => types.push(e.ty.clone()),
+            }
+        }
+        bound.push(row);
+    }
+    let columns: Vec<ResultColumn> =
+        types.iter().enumerate().map(|(at, ty)| computed_column(format!("column_{at}").into(), ty)).collect();
+    Ok(plan_of(Body::Values(bound), columns, types))
+}
+
+fn computed_column(name: Arc<str>, ty: &ExprType) -> ResultColumn {
+    let none: Arc<str> = Arc::from("");
+    ResultColumn {
+        schema: none.clone(),
+        table: none.clone(),
+        org_table: none.clone(),
+        name,
+        org_name: none,
+        ty: ty.column.clone(),
+        flags: crate::expr::scope::type_flags(ty),
+    }
+}
+
+pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query) -> SqlResult<QueryPlan> {
+    let mut rest = Vec::new();
+    let mut left = body;
+    while let QueryBody::SetOperation { op, all, left: inner, right } = left {
+        let operation = match (op, all) {
+            (ast::SetOp::Union, true) => SetOperation::UnionAll,
+            (ast::SetOp::Union, false) => SetOperation::Union,
+            (ast::SetOp::Intersect, all) => SetOperation::Intersect(*all),
+            (ast::SetOp::Except, all) => SetOperation::Except(*all),
+        };
+        rest.push((operation, &**right));
+        left = inner;
+    }
+    rest.reverse();
+    let left = operand(binder, left)?;
+    let mut types = left.types.clone();
+    let mut bound = Vec::with_capacity(rest.len());
+    for (operation, body) in rest {
+        let plan = operand(binder, body)?;
+        if plan.types.len() != types.len() {
+            return Err(SqlError::wrong_number_of_columns_in_select());
+        }
+        for (ty, other) in types.iter_mut().zip(&plan.types) {
+            *ty = unify(ty, other, "UNION")?;
+        }
+        bound.push((operation, plan));
+    }
+    let columns: Vec<ResultColumn> = left
+        .columns
+        .iter()
+        .zip(&types)
+        .map(
+            |(column, ty)| {
+                if bound.is_empty() { column.clone() } else { computed_column(column.name.clone(), ty) }
+            },
+        )
+        .collect();
+    let slot = binder.new_slot();
+    let scope = Scope::of(ScopeTable {
+        slot,
+        schema: Arc::from(""),
+        alias: Arc::from(""),
+        source: Source::Columns(columns.clone().into()),
+        nullable: false,
+        hidden: Vec::new(),
+    });
+    binder.open(scope, Clause::Order);
+    let order = compound_order(binder, query, slot, &types);
+    binder.blocks.pop();
+    let order = order?;
+    let limit = limit(binder, query.limit.as_ref())?;
+    let volatile = left.volatile || bound.iter().any(|(_, plan)| plan.volatile);
+    let locks = left.locks || bound.iter().any(|(_, plan)| plan.locks);
+    let compound = Compound { left, rest: bound, slot, types: types.clone(), order, limit };
+    let mut plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
+    plan.volatile = volatile;
+    plan.locks = locks;
+    Ok(plan)
+}
+
+fn compound_order(
+    binder: &mut Binder<'_>,
+    query: &Query,
+    slot: u16,
+    types: &[ExprType],
+) -> SqlResult<Vec<SortKey>> {
+    let mut order = Vec::with_capacity(query.order_by.len());
+    for item in &query.order_by {
+        let at = match position(&item.expr, types.len(), "order clause")? {
+            Some(at) => Some(at),
+            None => match binder.expr(&item.expr)? {
+                Expr { kind: Kind::Column { slot: s, column, .. }, .. } if s == slot => {
+                    Some(usize::from(column))
+                }
+                e => {
+                    let collation = e.ty.column.collation;
+                    order.push(SortKey { expr: SortBy::Expr(e), descending: item.descending, collation });
+                    None
+                }
+            },
+        };
+        if let Some(at) = at {
+            let collation = types[at].column.collation;
+            order.push(SortKey { expr: SortBy::Output(at), descending: item.descending, collation });
+        }
+    }
+    Ok(order)
+}
+
+/// Binds the query of a recursive common table expression.
+pub(super) fn recursive(
+    binder: &mut Binder<'_>,
+    name: &Arc<str>,
+    names: &[ast::Ident],
+    query: &Query,
+) -> SqlResult<QueryPlan> {
+    let QueryBody::SetOperation { .. } = &query.body else { return bind_query(binder, query) };
+    let mut parts = Vec::new();
+    let mut distinct = false;
+    let mut left = &query.body;
+    while let QueryBody::SetOperation { op: ast::SetOp::Union, all, left: inner, right } = left {
+        distinct |= !all;
+        parts.push(&**right);
+        left = inner;
+    }
+    parts.reverse();
+    let seed = operand(binder, left)?;
+    let mut columns = seed.columns.to_vec();
+    rename(&mut columns, names)?;
+    let types: Vec<ExprType> = seed.types.iter().cloned().map(|ty| ty.nullable(true)).collect();
+    for column in &mut columns {
+        column.flags &= !crate::api::flag::NOT_NULL;
+    }
+    let id = binder.subqueries;
+    binder.subqueries += 1;
+    binder.common.push(CommonTable {
+        name: name.clone(),
+        definition: CommonDefinition::Recursion { columns: columns.clone().into(), store: id },
+    });
+    let mut steps = Vec::with_capacity(parts.len());
+    for part in parts {
+        let plan = operand(binder, part)?;
+        if plan.types.len() != types.len() {
+            return Err(SqlError::wrong_number_of_columns_in_select());
+        }
+        steps.push(plan);
+    }
+    binder.common.pop();
+    let recursive = Recursive { seed, steps, distinct, id, types: types.clone() };
+    let mut plan = plan_of(Body::Recursive(Box::new(recursive)), columns, types);
+    if !query.order_by.is_empty() || query.limit.is_some() {
+        // ORDER BY and LIMIT of the whole apply to what the recursion yields.
+        let count = limit(binder, query.limit.as_ref())?;
+        let (columns, types) = (plan.columns.to_vec(), plan.types.clone());
+        let slot = binder.new_slot();
+        let compound = Compound {
+            left: plan,
+            rest: Vec::new(),
+            slot,
+            types: types.clone(),
+            order: Vec::new(),
+            limit: count,
+        };
+        plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
+    }
+    Ok(plan)
+}
+
+/// Gives columns the names of a column list, `(a, b)` behind an alias.
+pub(super) fn rename(columns: &mut [ResultColumn], names: &[ast::Ident]) -> SqlResult<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    if names.len() != columns.len() {
+        return Err(SqlError::new(
+            1353,
+            b"HY000",
+            "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts",
+        ));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = Arc::from(&**name);
+    }
+    Ok(())
+}
