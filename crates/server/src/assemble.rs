@@ -75,7 +75,14 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let accounts = Accounts::open(store).map_err(step("reading accounts"))?;
     let tls = open_tls(&globals, &datadir.path)?;
     let rsa = RsaKey::new(datadir.path.clone());
-    let server = Server::new(globals, accounts, rsa, tls, log, Box::new(SqlRunners(database)));
+    let server = Server::new(
+        globals,
+        accounts,
+        rsa,
+        tls,
+        log,
+        Box::new(SqlRunners { database, names: coordinator.log().files().names().clone() }),
+    );
     let server = Arc::new(server);
     let _ = whom.set(Arc::downgrade(&server));
     let settings = HousekeepingSettings::default();
@@ -142,7 +149,8 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
         name => name.parse().map_err(StartError)?,
     };
     let name = globals.named("binlog_name");
-    let basename = Path::new(name.as_str()).file_name().map_or("binlog".into(), |n| n.to_string_lossy().into_owned());
+    let basename =
+        Path::new(name.as_str()).file_name().map_or("binlog".into(), |n| n.to_string_lossy().into_owned());
     Ok(LogConfig {
         basename,
         max_size: globals.named("max_binlog_size").as_u64(),
@@ -175,9 +183,11 @@ fn open_log(
         uuid: datadir.uuid,
         version: crate::VERSION.into(),
     };
-    let checksum = if globals.named("binlog_checksum").as_str() == "NONE" { Checksum::None } else { Checksum::Crc32 };
-    let (env, appender) = LogEnv::start(dir, &recovered, identity, checksum, engine.clone(), failures.on_log_failure())
-        .map_err(step("starting the binary log"))?;
+    let checksum =
+        if globals.named("binlog_checksum").as_str() == "NONE" { Checksum::None } else { Checksum::Crc32 };
+    let (env, appender) =
+        LogEnv::start(dir, &recovered, identity, checksum, engine.clone(), failures.on_log_failure())
+            .map_err(step("starting the binary log"))?;
     let caches = CacheSettings::new(PathBuf::from(globals.named("tmpdir").as_str()));
     let settings = Arc::new(CommitSettings::default());
     Coordinator::start(engine, env, appender, recovered.last, settings, Arc::new(caches))

@@ -1,70 +1,57 @@
-//! Character sets and collations by name: what SET NAMES, the login packet and variables speak of.
-//! Not comparison or conversion, which the value crate does.
+//! Character sets and collations by name, as SET NAMES, the login packet and variables speak of them.
+//! The table itself, comparison and conversion are the value crate's.
 
-/// One collation.
+use omnibus_value::collation::{self, Charset};
+
+/// What the server needs to know of a collation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collation {
     /// MySQL's number.
     pub id: u16,
     /// Name.
     pub name: &'static str,
-    /// Its character set.
+    /// Its character set's name.
     pub charset: &'static str,
-    /// Whether it is the character set's default.
-    pub default: bool,
     /// Longest character, in bytes.
     pub max_bytes: u32,
 }
 
-const fn c(id: u16, name: &'static str, charset: &'static str, default: bool, max_bytes: u32) -> Collation {
-    Collation { id, name, charset, default, max_bytes }
+impl From<&'static collation::Collation> for Collation {
+    fn from(c: &'static collation::Collation) -> Self {
+        let max_bytes = u32::try_from(c.charset.max_len()).unwrap_or(4);
+        Collation { id: c.id, name: c.name, charset: c.charset.name(), max_bytes }
+    }
 }
 
-/// What the server speaks.
-pub static COLLATIONS: &[Collation] = &[
-    c(63, "binary", "binary", true, 1),
-    c(45, "utf8mb4_general_ci", "utf8mb4", false, 4),
-    c(46, "utf8mb4_bin", "utf8mb4", false, 4),
-    c(224, "utf8mb4_unicode_ci", "utf8mb4", false, 4),
-    c(255, "utf8mb4_0900_ai_ci", "utf8mb4", true, 4),
-    c(309, "utf8mb4_0900_bin", "utf8mb4", false, 4),
-    c(33, "utf8mb3_general_ci", "utf8mb3", true, 3),
-    c(83, "utf8mb3_bin", "utf8mb3", false, 3),
-    c(192, "utf8mb3_unicode_ci", "utf8mb3", false, 3),
-    c(8, "latin1_swedish_ci", "latin1", true, 1),
-    c(47, "latin1_bin", "latin1", false, 1),
-    c(48, "latin1_general_ci", "latin1", false, 1),
-    c(11, "ascii_general_ci", "ascii", true, 1),
-    c(65, "ascii_bin", "ascii", false, 1),
-];
+/// The server's own: `collation_server`'s default.
+pub const DEFAULT_ID: u16 = 255;
 
 /// `collation_server`'s default.
-pub static DEFAULT_COLLATION: Collation = c(255, "utf8mb4_0900_ai_ci", "utf8mb4", true, 4);
+#[must_use]
+pub fn default_collation() -> Collation {
+    collation::for_client(DEFAULT_ID).into()
+}
 
 /// The collation with this number.
 #[must_use]
-pub fn by_id(id: u16) -> Option<&'static Collation> {
-    COLLATIONS.iter().find(|c| c.id == id)
+pub fn by_id(id: u16) -> Option<Collation> {
+    collation::by_id(id).map(Collation::from)
 }
 
 /// The collation with this name; `utf8_` is taken for `utf8mb3_`.
 #[must_use]
-pub fn by_name(name: &str) -> Option<&'static Collation> {
-    let name = name.to_ascii_lowercase();
-    let name = name.strip_prefix("utf8_").map_or(name.clone(), |rest| format!("utf8mb3_{rest}"));
-    COLLATIONS.iter().find(|c| c.name == name)
+pub fn by_name(name: &str) -> Option<Collation> {
+    collation::by_name(name).map(Collation::from)
 }
 
 /// The default collation of a character set; `utf8` is `utf8mb3`.
 #[must_use]
-pub fn of_charset(name: &str) -> Option<&'static Collation> {
-    let name = name.to_ascii_lowercase();
-    let name = if name == "utf8" { "utf8mb3" } else { &name };
-    COLLATIONS.iter().find(|c| c.default && c.charset == name)
+pub fn of_charset(name: &str) -> Option<Collation> {
+    Charset::by_name(name).map(|set| set.default_collation().into())
 }
 
-/// A client's collation number at login: an unknown one means the server's default, as in MySQL.
+/// A client's collation number at login. 0 and 255 mean the server's default.
 #[must_use]
-pub fn of_login(id: u16) -> &'static Collation {
-    by_id(id).unwrap_or(&DEFAULT_COLLATION)
+pub fn of_login(id: u16) -> Collation {
+    if id == 0 { default_collation() } else { collation::for_client(id).into() }
 }

@@ -5,7 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Microseconds since the epoch.
 #[must_use]
 pub fn now_us() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
 }
 
 fn local(unix: i64) -> Option<libc::tm> {

@@ -31,7 +31,9 @@ pub enum DataDirError {
         source: std::io::Error,
     },
     /// A newer version wrote it.
-    #[error("data directory {path} has format {found}, which a newer version wrote; this version reads formats up to {FORMAT}")]
+    #[error(
+        "data directory {path} has format {found}, which a newer version wrote; this version reads formats up to {FORMAT}"
+    )]
     Newer {
         /// The directory.
         path: PathBuf,
@@ -39,7 +41,9 @@ pub enum DataDirError {
         found: String,
     },
     /// Something else is in it.
-    #[error("data directory {path} is not empty and was not made by Omnibus ({found} is in it); give an empty or new directory")]
+    #[error(
+        "data directory {path} is not empty and was not made by Omnibus ({found} is in it); give an empty or new directory"
+    )]
     Foreign {
         /// The directory.
         path: PathBuf,
@@ -131,6 +135,9 @@ fn server_uuid(path: &Path) -> Result<ServerUuid, DataDirError> {
         }
         Err(error) => return Err(io(&file)(error)),
     };
-    let value = text.lines().filter_map(|l| l.split_once('=')).find(|(k, _)| k.trim().replace('_', "-") == "server-uuid");
+    let value = text
+        .lines()
+        .filter_map(|l| l.split_once('='))
+        .find(|(k, _)| k.trim().replace('_', "-") == "server-uuid");
     value.and_then(|(_, v)| v.trim().parse().ok()).ok_or(DataDirError::Uuid { path: file })
 }

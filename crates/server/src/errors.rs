@@ -67,22 +67,25 @@ pub fn packets_out_of_order() -> SqlError {
 /// 1227.
 #[must_use]
 pub fn specific_access_denied(privileges: impl Display) -> SqlError {
-    error(1227, b"42000", format!("Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"))
+    error(
+        1227,
+        b"42000",
+        format!("Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"),
+    )
 }
 /// 1228.
 #[must_use]
 pub fn local_variable(name: impl Display) -> SqlError {
-    error(1228, b"HY000", format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"))
+    error(
+        1228,
+        b"HY000",
+        format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"),
+    )
 }
 /// 1229.
 #[must_use]
 pub fn global_variable(name: impl Display) -> SqlError {
     error(1229, b"HY000", format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"))
-}
-/// 1230.
-#[must_use]
-pub fn no_default(name: impl Display) -> SqlError {
-    error(1230, b"42000", format!("Variable '{name}' doesn't have a default value"))
 }
 /// 1232.
 #[must_use]
@@ -114,11 +117,6 @@ pub fn bad_password_hash() -> SqlError {
 pub fn unknown_time_zone(name: impl Display) -> SqlError {
     error(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'"))
 }
-/// 1381 / 1373: the log is not there.
-#[must_use]
-pub fn unknown_target_binlog() -> SqlError {
-    error(1373, b"HY000", "Target log not found in binlog index".into())
-}
 /// 1396.
 #[must_use]
 pub fn cannot_user(operation: &str, users: impl Display) -> SqlError {
@@ -132,7 +130,11 @@ pub fn cant_create_user_with_grant() -> SqlError {
 /// 1461.
 #[must_use]
 pub fn max_prepared_stmts(max: u64) -> SqlError {
-    error(1461, b"42000", format!("Can't create more than max_prepared_stmt_count statements (current value: {max})"))
+    error(
+        1461,
+        b"42000",
+        format!("Can't create more than max_prepared_stmt_count statements (current value: {max})"),
+    )
 }
 /// 1524.
 #[must_use]
@@ -152,7 +154,11 @@ pub fn account_locked(user: impl Display, host: impl Display) -> SqlError {
 /// 3159.
 #[must_use]
 pub fn secure_transport_required() -> SqlError {
-    error(3159, b"HY000", "Connections using insecure transport are prohibited while --require_secure_transport=ON.".into())
+    error(
+        3159,
+        b"HY000",
+        "Connections using insecure transport are prohibited while --require_secure_transport=ON.".into(),
+    )
 }
 /// 4031.
 #[must_use]

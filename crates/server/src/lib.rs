@@ -23,11 +23,11 @@ mod serve;
 mod server;
 mod session;
 mod sql_runner;
-mod status;
+pub mod status;
 mod sysvars;
 
-pub use assemble::StartError;
 pub use account::{AccessTable, Account, AccountStore, Accounts, MemoryStore, Record};
+pub use assemble::StartError;
 pub use auth::RsaKey;
 pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus, NoLog};
 pub use net::{Listeners, TlsFiles, acceptor, bind};

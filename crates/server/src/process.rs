@@ -2,11 +2,12 @@
 //!
 //! Each connection owns its entry and writes it without contention; readers look at it rarely.
 
+use crate::session::KillHook;
 use omnibus_sql::KillFlag;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// What a connection is doing, as the Command column says.
@@ -72,14 +73,8 @@ pub enum Stage {
     Sending,
 }
 
-const STAGES: [&str; 6] = [
-    "",
-    "login",
-    "executing",
-    "waiting for a lock",
-    "waiting for handler commit",
-    "sending data",
-];
+const STAGES: [&str; 6] =
+    ["", "login", "executing", "waiting for a lock", "waiting for handler commit", "sending data"];
 
 /// Texts that change rarely.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +88,6 @@ pub struct Identity {
 }
 
 /// One connection.
-#[derive(Debug)]
 pub struct Process {
     /// Connection id.
     pub id: u32,
@@ -114,6 +108,13 @@ pub struct Process {
     /// `wait_timeout` of this session, seconds; 0 before the login.
     idle_limit: AtomicU64,
     idle_ended: AtomicBool,
+    kill_hook: OnceLock<KillHook>,
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Process").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 /// What is kept of a statement's text.
@@ -136,7 +137,23 @@ impl Process {
             statement: Mutex::new(Vec::new()),
             idle_limit: AtomicU64::new(0),
             idle_ended: AtomicBool::new(false),
+            kill_hook: OnceLock::new(),
         }
+    }
+
+    /// What ends a lock wait of this session.
+    pub fn set_kill_hook(&self, hook: Option<KillHook>) {
+        if let Some(hook) = hook {
+            let _ = self.kill_hook.set(hook);
+        }
+    }
+
+    /// After the flag is set: wakes whatever the session waits in.
+    fn wake(&self) {
+        if let Some(hook) = self.kill_hook.get() {
+            hook();
+        }
+        self.killed.notify_one();
     }
 
     /// The login is over: `seconds` of silence end the connection from now on.
@@ -212,13 +229,13 @@ impl Process {
     /// Ends the running statement.
     pub fn kill_query(&self) {
         self.kill.kill_query();
-        self.killed.notify_one();
+        self.wake();
     }
 
     /// Ends the connection.
     pub fn kill_connection(&self) {
         self.kill.kill_connection();
-        self.killed.notify_one();
+        self.wake();
     }
 
     /// As SHOW PROCESSLIST has it.

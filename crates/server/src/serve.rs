@@ -70,7 +70,9 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
     // Everything acknowledged is durable already; this makes the next start short.
     match coordinator.close() {
         Ok(()) => tracing::info!("shutdown complete"),
-        Err(error) => tracing::error!(%error, "the shutdown was not clean; the next start recovers from the binary log"),
+        Err(error) => {
+            tracing::error!(%error, "the shutdown was not clean; the next start recovers from the binary log")
+        }
     }
     drop(datadir);
     match failures.stopped_because() {
@@ -124,8 +126,10 @@ fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
     let port = listeners.tcp.first().and_then(|l| l.local_addr().ok()).map_or(0, |a| a.port());
     server.globals.set_named("port", crate::sysvars::VarValue::UInt(u64::from(port)));
     let socket = if listeners.unix.is_some() { server.globals.named("socket").text() } else { String::new() };
-    let line =
-        format!("ready for connections. Version: '{}'  socket: '{socket}'  port: {port}  Omnibus", crate::VERSION);
+    let line = format!(
+        "ready for connections. Version: '{}'  socket: '{socket}'  port: {port}  Omnibus",
+        crate::VERSION
+    );
     tracing::info!("{line}");
     if announce {
         let mut out = std::io::stdout();
@@ -137,7 +141,8 @@ fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
 fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live, properly typed local.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 && limit.rlim_cur < limit.rlim_max {
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 && limit.rlim_cur < limit.rlim_max
+    {
         limit.rlim_cur = limit.rlim_max;
         // SAFETY: as above; the call only reads.
         let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };

@@ -1,24 +1,31 @@
 //! Sessions of the SQL layer behind the `Runner` trait. Adapts names and nothing more.
 
 use crate::session::{
-    Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState,
+    KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
+    TrxState,
 };
 use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
+use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, Database, ExecResult, Interrupt, Isolation, Outcome, Prepared, RowSink, SessionState, SqlError,
-    SqlResult, SqlSession,
+    AccessCheck, Database, ExecResult, Interrupt, Isolation, Outcome, Prepared, RowSink, SessionState,
+    SqlError, SqlResult, SqlSession,
 };
 use omnibus_value::Value;
 use std::sync::Arc;
 
 /// Opens sessions on one database.
-pub struct SqlRunners(pub Arc<Database>);
+pub struct SqlRunners {
+    /// The database.
+    pub database: Arc<Database>,
+    /// How log files are called.
+    pub names: FileNames,
+}
 
 impl RunnerFactory for SqlRunners {
     fn open(&self, identity: RunnerIdentity) -> SqlResult<Box<dyn Runner>> {
-        let mut session = SqlSession::new(self.0.clone(), identity.connection_id, identity.kill);
+        let mut session = SqlSession::new(self.database.clone(), identity.connection_id, identity.kill);
         let state = &mut session.state;
         state.settings = identity.settings;
         state.user = identity.user;
@@ -29,16 +36,16 @@ impl RunnerFactory for SqlRunners {
         crate::auth::random_bytes(&mut seed);
         let n = u128::from_le_bytes(seed);
         state.rand = ((n as u32).into(), ((n >> 64) as u32).into());
-        Ok(Box::new(SqlRunner { session }))
+        Ok(Box::new(SqlRunner { session, names: self.names.clone() }))
     }
 
     fn database_exists(&self, name: &str) -> bool {
-        self.0.catalog().schema(name).is_ok()
+        self.database.catalog().schema(name).is_ok()
     }
 
     /// Row locks, by the names that monitoring knows.
     fn counters(&self) -> Vec<(String, String)> {
-        let locks = self.0.locks().stats();
+        let locks = self.database.locks().stats();
         [
             ("Innodb_row_lock_current_waits", locks.current_waits),
             ("Innodb_row_lock_waits", locks.waits),
@@ -55,6 +62,7 @@ impl RunnerFactory for SqlRunners {
 
 struct SqlRunner {
     session: SqlSession,
+    names: FileNames,
 }
 
 impl Runner for SqlRunner {
@@ -70,7 +78,11 @@ impl Runner for SqlRunner {
         self.session.parse(text)
     }
 
-    fn set_next_transaction(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) -> SqlResult<()> {
+    fn set_next_transaction(
+        &mut self,
+        isolation: Option<Isolation>,
+        read_only: Option<bool>,
+    ) -> SqlResult<()> {
         self.session.set_next_transaction(isolation, read_only)
     }
 
@@ -78,7 +90,12 @@ impl Runner for SqlRunner {
         TrxState { open: self.session.in_transaction(), read_only: false }
     }
 
-    fn execute(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>, sink: &mut dyn RowSink) -> ExecResult<Outcome> {
+    fn execute(
+        &mut self,
+        parsed: &Arc<Parsed>,
+        context: &RunContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
         self.session.execute(&parsed.statement, &parsed.text, context.mode, context.access, sink)
     }
 
@@ -104,6 +121,22 @@ impl Runner for SqlRunner {
 
     fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError {
         self.session.wait_failed(outcome)
+    }
+
+    fn kill_hook(&self) -> Option<KillHook> {
+        let handle = self.session.lock_handle();
+        Some(Box::new(move || {
+            handle.kill();
+        }))
+    }
+
+    fn clear_kill(&mut self) {
+        self.session.lock_handle().clear_kill();
+    }
+
+    fn snapshot_position(&mut self) -> Option<(String, u64)> {
+        let position = self.session.trx().snapshot_position()?;
+        Some((self.names.log(position.file), position.offset.0))
     }
 
     fn reset(&mut self) {

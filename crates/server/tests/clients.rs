@@ -40,7 +40,10 @@ fn both_plugins_over_every_transport() {
         let mut args = vec!["-unobody", "-px"];
         args.extend_from_slice(transport);
         let denied = s.fail(&args, "SELECT 5");
-        assert!(denied.contains("Access denied for user 'nobody'@'localhost' (using password: YES)"), "{denied}");
+        assert!(
+            denied.contains("Access denied for user 'nobody'@'localhost' (using password: YES)"),
+            "{denied}"
+        );
     }
     s.ask(&root, "ALTER USER c IDENTIFIED BY 'new'");
     assert!(s.fail(&["-uc", "-ppw'c"], "SELECT 1").contains("1045"), "the cache forgets a changed password");
@@ -56,7 +59,10 @@ fn accounts_and_privileges() {
     let root = ["-uroot"];
     s.ask(&root, "CREATE USER u IDENTIFIED BY 'p'; GRANT CREATE, SELECT ON d.* TO u");
     let u = ["-uu", "-pp"];
-    assert_eq!(s.ask(&u, "SHOW GRANTS"), "GRANT USAGE ON *.* TO `u`@`%`\nGRANT SELECT, CREATE ON `d`.* TO `u`@`%`");
+    assert_eq!(
+        s.ask(&u, "SHOW GRANTS"),
+        "GRANT USAGE ON *.* TO `u`@`%`\nGRANT SELECT, CREATE ON `d`.* TO `u`@`%`"
+    );
     s.ask(&u, "CREATE DATABASE d");
     assert!(s.fail(&u, "CREATE DATABASE e").contains("1044"));
     assert!(s.fail(&u, "CREATE USER v").contains("1227"));
@@ -74,7 +80,10 @@ fn accounts_and_privileges() {
         s.ask(&root, "SHOW GRANTS FOR w@localhost"),
         "GRANT USAGE ON *.* TO `w`@`localhost`\nGRANT SELECT ON `d`.* TO `w`@`localhost`"
     );
-    assert!(s.ask(&root, "SHOW CREATE USER w@localhost").contains("IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$"));
+    assert!(
+        s.ask(&root, "SHOW CREATE USER w@localhost")
+            .contains("IDENTIFIED WITH 'caching_sha2_password' AS '$A$005$")
+    );
     s.ask(&root, "DROP USER w@localhost");
     assert!(s.fail(&["-uw", "-pp"], "SELECT 1").contains("1045"));
 }
@@ -83,18 +92,27 @@ fn accounts_and_privileges() {
 fn variables() {
     let s = start(&["--sync-binlog=7"]);
     let root = ["-uroot"];
-    assert_eq!(s.ask(&root, "SELECT @@global.sync_binlog, @@autocommit, @@character_set_client"), "7\t1\tutf8mb4");
+    assert_eq!(
+        s.ask(&root, "SELECT @@global.sync_binlog, @@autocommit, @@character_set_client"),
+        "7\t1\tutf8mb4"
+    );
     assert_eq!(
         s.ask(&root, "SET SESSION sql_mode='ansi', autocommit=0, @x=5; SELECT @@autocommit, @x"),
         "0\t5"
     );
     assert_eq!(s.ask(&root, "SET GLOBAL sync_binlog=DEFAULT; SELECT @@sync_binlog"), "1");
-    assert_eq!(s.ask(&root, "SET @old=@@sql_select_limit, sql_select_limit=5; SELECT @@sql_select_limit, @old"),
-        "5\t18446744073709551615");
-    assert_eq!(s.ask(&root, "SET NAMES latin1; SELECT @@collation_connection, @@character_set_results"),
-        "latin1_swedish_ci\tlatin1");
-    assert_eq!(s.ask(&root, "SET max_error_count=99999; SHOW WARNINGS"),
-        "Warning\t1292\tTruncated incorrect max_error_count value: '99999'");
+    assert_eq!(
+        s.ask(&root, "SET @old=@@sql_select_limit, sql_select_limit=5; SELECT @@sql_select_limit, @old"),
+        "5\t18446744073709551615"
+    );
+    assert_eq!(
+        s.ask(&root, "SET NAMES latin1; SELECT @@collation_connection, @@character_set_results"),
+        "latin1_swedish_ci\tlatin1"
+    );
+    assert_eq!(
+        s.ask(&root, "SET max_error_count=99999; SHOW WARNINGS"),
+        "Warning\t1292\tTruncated incorrect max_error_count value: '99999'"
+    );
     for (sql, code) in [
         ("SET nonsense=1", "1193"),
         ("SET version='x'", "1238"),
@@ -133,7 +151,14 @@ fn statements_follow_one_another_and_stop_at_an_error() {
     assert!(s.fail(&["-uroot"], "SELEKT 1").contains("1064 (42000)"));
     assert_eq!(s.ask(&["-uroot"], "SELECT 'big', 20000").lines().count(), 20_000);
     let admin = std::process::Command::new("mariadb-admin")
-        .args(["--no-defaults", "-uroot", &format!("--socket={}", s.socket.display()), "ping", "status", "flush-logs"])
+        .args([
+            "--no-defaults",
+            "-uroot",
+            &format!("--socket={}", s.socket.display()),
+            "ping",
+            "status",
+            "flush-logs",
+        ])
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&admin.stdout);
@@ -143,7 +168,8 @@ fn statements_follow_one_another_and_stop_at_an_error() {
 #[test]
 fn kill_ends_queries_and_connections() {
     let s = start(&[]);
-    let find = || s.server.processes.all().into_iter().find(|p| p.line(0).info.is_some_and(|i| i.contains("sleep")));
+    let find =
+        || s.server.processes.all().into_iter().find(|p| p.line(0).info.is_some_and(|i| i.contains("sleep")));
     for (connection, code) in [(false, "1317"), (true, "1317")] {
         let failed = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| s.fail(&["-uroot"], "SELECT 'sleep', 20000"));

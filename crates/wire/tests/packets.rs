@@ -217,7 +217,9 @@ impl Random {
     fn bytes(&mut self, max: usize) -> Vec<u8> {
         let n = self.next() as usize % (max + 1);
         (0..n)
-            .map(|_| if self.next() % 3 == 0 { 0xFB + (self.next() % 5) as u8 } else { self.next() as u8 })
+            .map(|_| {
+                if self.next().is_multiple_of(3) { 0xFB + (self.next() % 5) as u8 } else { self.next() as u8 }
+            })
             .collect()
     }
 }

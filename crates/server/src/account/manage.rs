@@ -96,7 +96,9 @@ fn check_name(user: &str, host: &str) -> SqlResult<()> {
         return Err(SqlError {
             code: 1470,
             state: *b"HY000",
-            message: format!("String '{user}' is too long for user name (should be no longer than {MAX_USER})"),
+            message: format!(
+                "String '{user}' is too long for user name (should be no longer than {MAX_USER})"
+            ),
         });
     }
     if host.chars().count() > 255 {

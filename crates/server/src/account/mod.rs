@@ -21,11 +21,11 @@ mod tests;
 pub use host::{ClientHost, HostPattern};
 pub use manage::{alter_user, create_user, drop_user, rename_user, set_password};
 pub use manage_grant::{grant, revoke};
-pub use privilege::{DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, by_name};
+pub use privilege::{PRIVILEGES, PrivilegeInfo, Privileges};
 pub use show::{show_create_user, show_grants};
 pub use store::{AccountStore, MemoryStore, Record};
 pub use system_store::SystemStore;
-pub use table::{AccessTable, Account, DbGrant, quote};
+pub use table::{AccessTable, Account, quote};
 
 use omnibus_sql::SqlResult;
 use parking_lot::RwLock;
@@ -45,7 +45,11 @@ impl Accounts {
     /// Loads the table from the store.
     pub fn open(store: Box<dyn AccountStore>) -> SqlResult<Accounts> {
         let table = AccessTable::build(store.load()?);
-        Ok(Accounts { table: RwLock::new(Arc::new(table)), store: parking_lot::Mutex::new(store), generation: AtomicU64::new(0) })
+        Ok(Accounts {
+            table: RwLock::new(Arc::new(table)),
+            store: parking_lot::Mutex::new(store),
+            generation: AtomicU64::new(0),
+        })
     }
 
     /// The table as it is now.
@@ -56,7 +60,10 @@ impl Accounts {
 
     /// Makes the change that `plan` derives from the present table, durably, then shows it to
     /// sessions. The plan also gives the statement that replicas get. Blocks.
-    pub fn change(&self, plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>) -> SqlResult<()> {
+    pub fn change(
+        &self,
+        plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>,
+    ) -> SqlResult<()> {
         let store = self.store.lock();
         let (changes, statement) = plan(&self.table())?;
         if changes.is_empty() {

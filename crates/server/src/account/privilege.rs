@@ -148,7 +148,9 @@ pub fn by_name(name: &str) -> Option<Privileges> {
     let upper = name.to_ascii_uppercase();
     match upper.as_str() {
         "USAGE" => return Some(Privileges::NONE),
-        "BINLOG MONITOR" | "SLAVE MONITOR" | "REPLICA MONITOR" => return Some(Privileges::REPLICATION_CLIENT),
+        "BINLOG MONITOR" | "SLAVE MONITOR" | "REPLICA MONITOR" => {
+            return Some(Privileges::REPLICATION_CLIENT);
+        }
         "REPLICATION REPLICA" => return Some(Privileges::REPLICATION_SLAVE),
         "REPLICATION MASTER ADMIN" => return Some(Privileges::REPLICATION_SLAVE_ADMIN),
         "DELETE HISTORY" => return Some(Privileges::DELETE),

@@ -8,7 +8,9 @@ use super::privilege::{self, Privileges};
 use super::store::{AccountStore, Record};
 use super::table::{Account, DbGrant};
 use bytes::Bytes;
-use omnibus_sql::{Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables};
+use omnibus_sql::{
+    Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables,
+};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -118,12 +120,7 @@ impl SystemStore {
         Ok(self.0.system_rows("user")?.is_empty())
     }
 
-    fn change(
-        &self,
-        changes: &[Record],
-        statement: &[u8],
-        logged: bool,
-    ) -> SqlResult<()> {
+    fn change(&self, changes: &[Record], statement: &[u8], logged: bool) -> SqlResult<()> {
         let mut session = SqlSession::new(self.0.clone(), 0, Arc::new(KillFlag::default()));
         session.state.settings.sql_log_bin = logged;
         // Known to every tool that reads the log, also to those of other servers.
@@ -175,7 +172,8 @@ fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
 
 impl AccountStore for SystemStore {
     fn load(&self) -> SqlResult<Vec<Account>> {
-        let mut accounts: Vec<Account> = self.0.system_rows("user")?.iter().map(|row| account_of(row)).collect();
+        let mut accounts: Vec<Account> =
+            self.0.system_rows("user")?.iter().map(|row| account_of(row)).collect();
         for row in self.0.system_rows("db")? {
             let (name, host) = (text(&row, db::USER), text(&row, db::HOST));
             let owner = accounts.iter_mut().find(|a| a.is(&name, &host));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::host::like;
-use super::privilege::{self, Privileges};
+use super::privilege::{self, DB_PRIVILEGES, Privileges, by_name};
 use super::table::{AccessTable, Account, DbGrant};
 use super::*;
 use std::net::IpAddr;
@@ -93,7 +93,8 @@ fn grants_are_printed_as_statements() {
     let mut a = Account::new("it's", "%");
     assert_eq!(show_grants(&a), ["GRANT USAGE ON *.* TO `it's`@`%`"]);
     a.privileges = Privileges::SELECT.with(Privileges::BINLOG_ADMIN).with(Privileges::GRANT_OPTION);
-    a.databases.push(DbGrant { pattern: "d".into(), privileges: DB_PRIVILEGES.without(Privileges::GRANT_OPTION) });
+    a.databases
+        .push(DbGrant { pattern: "d".into(), privileges: DB_PRIVILEGES.without(Privileges::GRANT_OPTION) });
     assert_eq!(
         show_grants(&a),
         [
@@ -103,7 +104,9 @@ fn grants_are_printed_as_statements() {
         ]
     );
     let root = show_grants(&Account::root());
-    assert!(root[0].starts_with("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD, SHUTDOWN, PROCESS"));
+    assert!(
+        root[0].starts_with("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD, SHUTDOWN, PROCESS")
+    );
     assert!(root[0].ends_with("CREATE ROLE, DROP ROLE ON *.* TO `root`@`localhost` WITH GRANT OPTION"));
 }
 

@@ -5,8 +5,8 @@ use crate::session::{Parsed, RunContext, Session};
 use crate::sysvars::{double_type, integer_type, text_type};
 use bytes::Bytes;
 use omnibus_parser::ast::{
-    Expr, Limit, Literal, Query, QueryBody, Select, SelectItem, SelectOptions, Span, Spanned, Statement, UnaryOp,
-    VarScope,
+    Expr, Limit, Literal, Query, QueryBody, Select, SelectItem, SelectOptions, Span, Spanned, Statement,
+    UnaryOp, VarScope,
 };
 use omnibus_sql::{Interrupt, Mode, ResultColumn, RowSink, SessionHost, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};

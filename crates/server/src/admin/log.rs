@@ -24,7 +24,8 @@ impl Session {
             Purge::Before(when) => {
                 let (value, _) = self.evaluate(when).await?;
                 let zone = self.runner.state().settings.time_zone_offset;
-                let unix = unix_of(&value, zone).ok_or_else(|| SqlError::wrong_arguments("PURGE LOGS BEFORE"))?;
+                let unix =
+                    unix_of(&value, zone).ok_or_else(|| SqlError::wrong_arguments("PURGE LOGS BEFORE"))?;
                 tokio::task::block_in_place(|| self.server.log.purge_before(unix))
             }
         }
@@ -55,7 +56,11 @@ impl Session {
         self.access.require(READERS)?;
         let files = tokio::task::block_in_place(|| self.server.log.files())?;
         Ok(ResultSet {
-            columns: vec![text_column("Log_name", 255), integer_column("File_size"), text_column("Encrypted", 3)],
+            columns: vec![
+                text_column("Log_name", 255),
+                integer_column("File_size"),
+                text_column("Encrypted", 3),
+            ],
             rows: files.iter().map(|f| vec![text(&f.name), Value::UInt(f.size), text("No")]).collect(),
         })
     }
@@ -68,7 +73,8 @@ impl Session {
             Some(limit) => self.limit(limit).await?,
         };
         let from = show.position.unwrap_or(4);
-        let events = tokio::task::block_in_place(|| self.server.log.events(file.as_deref(), from, skip, count))?;
+        let events =
+            tokio::task::block_in_place(|| self.server.log.events(file.as_deref(), from, skip, count))?;
         Ok(ResultSet {
             columns: vec![
                 text_column("Log_name", 255),

@@ -130,7 +130,8 @@ impl Session {
         if assignment.global {
             return self.server.set_global(assignment.id, assignment.value);
         }
-        if def.name == "autocommit" && assignment.value.as_bool() && !self.runner.state().settings.autocommit {
+        if def.name == "autocommit" && assignment.value.as_bool() && !self.runner.state().settings.autocommit
+        {
             self.commit_first().await?;
         }
         self.assign_session(assignment.id, def, assignment.value);

@@ -6,7 +6,7 @@ use crate::session::{Session, SessionShared};
 use crate::sysvars::{VarDef, VarId, VarValue};
 use omnibus_sql::{SqlError, SqlResult};
 
-fn known_charset(name: &str) -> SqlResult<&'static Collation> {
+fn known_charset(name: &str) -> SqlResult<Collation> {
     charset::of_charset(name).ok_or_else(|| SqlError::unknown_character_set(name))
 }
 
@@ -25,7 +25,7 @@ impl Session {
             let own = self.server.globals.named("collation_connection");
             chosen = charset::by_name(own.as_str()).filter(|c| c.charset == chosen.charset).unwrap_or(chosen);
         }
-        self.shared.set_names(chosen);
+        self.shared.set_names(&chosen);
         self.apply_settings();
         Ok(())
     }
@@ -58,7 +58,8 @@ impl SessionShared {
             if let Some(collation) = charset::by_name(value.as_str()) {
                 vars.set_named(&format!("character_set_{suffix}"), VarValue::Str(collation.charset.into()));
             }
-        } else if let Some(suffix @ ("connection" | "server" | "database")) = def.name.strip_prefix("character_set_")
+        } else if let Some(suffix @ ("connection" | "server" | "database")) =
+            def.name.strip_prefix("character_set_")
             && let Some(collation) = charset::of_charset(value.as_str())
         {
             vars.set_named(&format!("collation_{suffix}"), VarValue::Str(collation.name.into()));

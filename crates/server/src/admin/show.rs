@@ -29,7 +29,9 @@ impl Session {
             Show::Replicas { old_names: false } => {
                 empty(&["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"])
             }
-            Show::Replicas { old_names: true } => empty(&["Server_id", "Host", "Port", "Master_id", "Slave_UUID"]),
+            Show::Replicas { old_names: true } => {
+                empty(&["Server_id", "Host", "Port", "Master_id", "Slave_UUID"])
+            }
             Show::ReplicaStatus { old_names, .. } => empty(replica_columns(*old_names)),
             _ => return Err(SqlError::internal("a SHOW form that is not the server's")),
         };
@@ -37,7 +39,12 @@ impl Session {
     }
 
     /// SHOW WARNINGS and SHOW ERRORS: of the statement before, which they leave as it is.
-    async fn conditions(&mut self, count: bool, limit: Option<&Limit>, errors_only: bool) -> SqlResult<ResultSet> {
+    async fn conditions(
+        &mut self,
+        count: bool,
+        limit: Option<&Limit>,
+        errors_only: bool,
+    ) -> SqlResult<ResultSet> {
         let diagnostics = self.runner.state().diagnostics.clone();
         if count {
             let (name, n) = if errors_only {
@@ -51,7 +58,8 @@ impl Session {
             Some(limit) => self.limit(limit).await?,
             None => (0, u64::MAX),
         };
-        let shown = diagnostics.conditions().iter().filter(|(level, _)| !errors_only || *level == Level::Error);
+        let shown =
+            diagnostics.conditions().iter().filter(|(level, _)| !errors_only || *level == Level::Error);
         let rows = shown
             .skip(usize::try_from(skip).unwrap_or(usize::MAX))
             .take(usize::try_from(take).unwrap_or(usize::MAX))
@@ -84,7 +92,10 @@ impl Session {
     fn create_user_text(&self, user: &UserName) -> SqlResult<ResultSet> {
         let account = self.named_account(Some(user))?;
         let title = format!("CREATE USER for {}", account.plain());
-        Ok(ResultSet { columns: vec![text_column(&title, 1024)], rows: vec![vec![text(&show_create_user(&account))]] })
+        Ok(ResultSet {
+            columns: vec![text_column(&title, 1024)],
+            rows: vec![vec![text(&show_create_user(&account))]],
+        })
     }
 }
 
@@ -106,7 +117,8 @@ fn privileges() -> ResultSet {
         let mut chars = lower.chars();
         chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + chars.as_str())
     };
-    let name = |p: &crate::account::PrivilegeInfo| if p.dynamic { p.name.to_owned() } else { title_case(p.name) };
+    let name =
+        |p: &crate::account::PrivilegeInfo| if p.dynamic { p.name.to_owned() } else { title_case(p.name) };
     ResultSet {
         columns: vec![text_column("Privilege", 64), text_column("Context", 64), text_column("Comment", 128)],
         rows: PRIVILEGES.iter().map(|p| vec![text(&name(p)), text(p.context), text(p.comment)]).collect(),

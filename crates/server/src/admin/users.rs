@@ -52,7 +52,11 @@ impl Session {
         Ok(())
     }
 
-    pub(super) async fn set_password(&mut self, user: Option<&UserName>, value: &PasswordValue) -> SqlResult<()> {
+    pub(super) async fn set_password(
+        &mut self,
+        user: Option<&UserName>,
+        value: &PasswordValue,
+    ) -> SqlResult<()> {
         let me = self.account().clone();
         let own = user.is_none_or(|u| is_own(u, &me));
         if !own {
@@ -95,7 +99,8 @@ fn with_hashes(verb: &str, records: &[Record]) -> Vec<u8> {
         let Record::Put(account) = record else { continue };
         let separator = if text.is_empty() { verb.to_owned() + " " } else { ", ".into() };
         let hash = account::quote(&String::from_utf8_lossy(&account.auth));
-        let _ = write!(text, "{separator}{} IDENTIFIED WITH '{}' AS '{hash}'", account.quoted(), account.plugin);
+        let _ =
+            write!(text, "{separator}{} IDENTIFIED WITH '{}' AS '{hash}'", account.quoted(), account.plugin);
     }
     if let Some(Record::Put(account)) = records.iter().find(|r| matches!(r, Record::Put(_))) {
         let require = if account.require_ssl { "SSL" } else { "NONE" };

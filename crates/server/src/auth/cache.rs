@@ -15,7 +15,9 @@ impl FastCache {
     #[must_use]
     pub fn check(&self, account: &str, stored: &[u8], scramble: &[u8], answer: &[u8]) -> bool {
         let entries = self.0.read();
-        entries.get(account).is_some_and(|(known, hash)| known == stored && check_fast(hash, scramble, answer))
+        entries
+            .get(account)
+            .is_some_and(|(known, hash)| known == stored && check_fast(hash, scramble, answer))
     }
 
     /// Remembers a password that was checked against `stored`.

@@ -5,7 +5,7 @@ use crate::account::{AccessTable, Account, ClientHost};
 use crate::errors;
 use crate::net::{Channel, NetError};
 use omnibus_sql::SqlError;
-use omnibus_wire::auth::{AuthSwitch, CACHING_SHA2, NATIVE, caching_sha2, encode_auth_more, native};
+use omnibus_wire::auth::{AuthSwitch, NATIVE, caching_sha2, encode_auth_more, native};
 use std::sync::Arc;
 
 /// Largest packet before a login is over.
@@ -72,11 +72,7 @@ pub async fn authenticate(
     let wanted = account.as_ref().map_or(server.default_plugin, |a| a.plugin.as_str()).to_owned();
     let mut exchange = Exchange { server, channel, scramble, account, used_password: !answer.is_empty() };
     let given = plugin.map_or(NATIVE.as_bytes(), |p| p);
-    let answer = if given == wanted.as_bytes() {
-        answer.to_vec()
-    } else {
-        exchange.switch(&wanted).await?
-    };
+    let answer = if given == wanted.as_bytes() { answer.to_vec() } else { exchange.switch(&wanted).await? };
     exchange.used_password |= !matches!(answer.as_slice(), [] | [0]);
     let good = match wanted.as_str() {
         NATIVE => exchange.native(&answer),

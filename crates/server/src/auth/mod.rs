@@ -11,7 +11,7 @@ mod exchange;
 mod rsa_key;
 
 pub use cache::FastCache;
-pub use exchange::{AuthFailure, Authenticated, Authenticator, MAX_LOGIN_PACKET, authenticate};
+pub use exchange::{AuthFailure, Authenticator, MAX_LOGIN_PACKET, authenticate};
 pub use rsa_key::RsaKey;
 
 use rsa::rand_core::{OsRng, RngCore};

@@ -66,15 +66,6 @@ impl Stream {
         *self = Stream::Tls(Box::new(tls));
         Ok(())
     }
-
-    /// Waits until the peer has closed its end, or has sent something. Used while a statement waits.
-    pub async fn peer_activity(&self) -> io::Result<()> {
-        match self {
-            Stream::Tcp(s) => s.readable().await,
-            Stream::Unix(s) => s.readable().await,
-            Stream::Tls(_) | Stream::Gone => std::future::pending().await,
-        }
-    }
 }
 
 fn gone() -> io::Error {

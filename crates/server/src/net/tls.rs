@@ -77,9 +77,10 @@ pub fn acceptor(files: &TlsFiles) -> io::Result<Arc<TlsAcceptor>> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|e| invalid(&files.cert, e))?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|e| invalid(&files.key, e))?;
-    let builder = ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|e| invalid(&files.cert, e))?;
+    let builder =
+        ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|e| invalid(&files.cert, e))?;
     let builder = match &files.ca {
         None => builder.with_no_client_auth(),
         Some(path) => {

@@ -29,7 +29,8 @@ fn read_into(path: &Path, depth: usize, options: &mut Vec<FileOption>) -> Result
     if depth > MAX_DEPTH {
         return Err(format!("{}: option files include one another", path.display()));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| format!("can't read option file {}: {e}", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| format!("can't read option file {}: {e}", path.display()))?;
     let mut ours = false;
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -69,3 +69,22 @@ impl ServerOptions {
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
+
+/// All options with their defaults, for `--help`.
+#[must_use]
+pub fn help() -> String {
+    use std::fmt::Write;
+    let mut text = String::from(
+        "Options are MySQL's system variables, as --name=value; --skip-NAME switches one off, and sizes take K, M, G.\n\
+         --defaults-file=FILE reads groups [mysqld], [server] and [omnibus] of an option file; --no-defaults reads none.\n\n",
+    );
+    for (_, def) in crate::sysvars::Registry::get().iter() {
+        let settable = !matches!(def.change, crate::sysvars::Change::Computed)
+            && def.scope != crate::sysvars::Scope::Session;
+        if settable {
+            let name = def.name.replace('_', "-");
+            let _ = writeln!(text, "  --{name:<46} {}", def.default.value().text());
+        }
+    }
+    text
+}

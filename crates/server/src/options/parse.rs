@@ -3,9 +3,9 @@
 //! Later wins: files in the order given, then arguments. Dashes and underscores are the same. Names may
 //! be preceded by `skip-`, `disable-`, `enable-` (switches) and `loose-` (ignored if unknown).
 
+use super::ServerOptions;
 use super::file::{self, FileOption};
 use super::near::nearest;
-use super::ServerOptions;
 use crate::sysvars::{Change, Given, Kind, Registry, VarDef, VarId, VarValue, coerce, refuse_unsupported};
 use std::path::PathBuf;
 
@@ -28,7 +28,10 @@ pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions,
         let name = arg.split('=').next().unwrap_or_default().replace('_', "-");
         let mut value = || match arg.split_once('=') {
             Some((_, v)) => Ok(PathBuf::from(v)),
-            None => iter.next().map(PathBuf::from).ok_or_else(|| OptionError(format!("{arg}: a file name is missing"))),
+            None => iter
+                .next()
+                .map(PathBuf::from)
+                .ok_or_else(|| OptionError(format!("{arg}: a file name is missing"))),
         };
         match name.as_str() {
             "--defaults-file" => files = vec![value()?],
@@ -129,7 +132,13 @@ fn resolve(name: &str, value: Option<&str>) -> Option<(VarId, Option<String>)> {
             && registry.def(id).kind == Kind::Bool
         {
             let on = value.is_none_or(|v| !matches!(v.to_ascii_lowercase().as_str(), "0" | "off" | "false"));
-            let text = if on { text } else if text == "OFF" { "ON" } else { "OFF" };
+            let text = if on {
+                text
+            } else if text == "OFF" {
+                "ON"
+            } else {
+                "OFF"
+            };
             return Some((id, own(text)));
         }
     }
@@ -195,7 +204,7 @@ fn companions(options: &ServerOptions, def: &VarDef) {
 
 /// 64M is 67108864.
 fn with_suffix(def: &VarDef, text: &str) -> String {
-    if !matches!(def.kind, Kind::UInt(..) | Kind::Int(..)) {
+    if !matches!(def.kind, Kind::UInt(..)) {
         return text.to_owned();
     }
     let trimmed = text.trim();
@@ -218,7 +227,6 @@ fn allowed(def: &VarDef) -> String {
         Kind::Enum(labels) => format!("; one of {} is", labels.join(", ")),
         Kind::Bool => "; ON or OFF is".into(),
         Kind::UInt(min, max, _) => format!("; a number from {min} to {max} is"),
-        Kind::Int(min, max) => format!("; a number from {min} to {max} is"),
         _ => String::new(),
     }
 }

@@ -82,7 +82,8 @@ fn every_default_is_a_value_of_its_variable() {
             VarValue::Null => continue,
             v => crate::sysvars::Given::Text(v.text()),
         };
-        let (again, warning) = crate::sysvars::coerce(def, &given).unwrap_or_else(|e| panic!("{}: {e}", def.name));
+        let (again, warning) =
+            crate::sysvars::coerce(def, &given).unwrap_or_else(|e| panic!("{}: {e}", def.name));
         assert!(warning.is_none(), "{}: default out of bounds", def.name);
         assert_eq!(again.text(), value.text(), "{}", def.name);
     }

@@ -57,7 +57,10 @@ impl Session {
             }
         };
         let now = crate::clock::now_us();
-        self.process.kill.reset();
+        if self.process.kill.check().is_err() {
+            self.process.kill.reset();
+            self.runner.clear_kill();
+        }
         let text = if let Command::Query(text) = command { text } else { &[] };
         self.process.begin(activity(&command), text, now);
         let flow = match command {
@@ -233,16 +236,27 @@ impl Session {
             let scramble = new_scramble();
             let answer = if login.auth.is_empty() { &[][..] } else { &login.auth };
             let plugin = if answer.is_empty() { login.plugin.as_deref() } else { Some(&b"?"[..]) };
-            let done =
-                authenticate(&authenticator, &mut self.channel, scramble, &user, &self.client, plugin, answer).await;
+            let done = authenticate(
+                &authenticator,
+                &mut self.channel,
+                scramble,
+                &user,
+                &self.client,
+                plugin,
+                answer,
+            )
+            .await;
             let account = match done {
                 Ok(done) => done.account,
                 Err(AuthFailure::Refused(error)) => return refused(error),
-                Err(AuthFailure::Net(error)) => return Ok(ControlFlow::Break(drop(error))),
+                Err(AuthFailure::Net(error)) => {
+                    tracing::debug!(%error, "COM_CHANGE_USER broken off");
+                    return Ok(ControlFlow::Break(()));
+                }
             };
             tokio::task::block_in_place(|| self.runner.reset());
             self.forget_prepared();
-                self.become_account(account, user);
+            self.become_account(account, user);
             *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
             self.shared.set_login_collation(login.collation);
             self.apply_settings();

@@ -47,7 +47,12 @@ impl Session {
     }
 
     /// One attempt.
-    fn attempt(&mut self, job: &mut Job<'_>, mode: Mode, sink_state: &mut (bool, u64)) -> ExecResult<Outcome> {
+    fn attempt(
+        &mut self,
+        job: &mut Job<'_>,
+        mode: Mode,
+        sink_state: &mut (bool, u64),
+    ) -> ExecResult<Outcome> {
         let binary = matches!(job, Job::Prepared(..));
         let format = self.row_format(binary);
         let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
@@ -88,7 +93,9 @@ impl Session {
                 Err(Interrupt::Error(_)) if overflow && mode == Mode::Inline => mode = Mode::Blocking,
                 Err(Interrupt::Error(error)) => return Err(error),
                 Err(Interrupt::NeedBlocking) if mode == Mode::Inline => mode = Mode::Blocking,
-                Err(Interrupt::NeedBlocking) => return Err(SqlError::internal("a statement that cannot end")),
+                Err(Interrupt::NeedBlocking) => {
+                    return Err(SqlError::internal("a statement that cannot end"));
+                }
                 Err(Interrupt::LockWait(wait)) => {
                     self.lock_wait(wait).await?;
                     restarts += 1;
@@ -173,7 +180,8 @@ impl Session {
 
     pub(crate) fn ok_packet(&mut self, affected: u64, last_insert_id: u64, info: &str, status: Status) {
         let warnings = self.runner.state().diagnostics.count();
-        let packet = OkPacket { affected, last_insert_id, status, warnings, info: info.as_bytes(), changes: &[] };
+        let packet =
+            OkPacket { affected, last_insert_id, status, warnings, info: info.as_bytes(), changes: &[] };
         let caps = self.channel.caps;
         self.channel.out.packet(|out| packet.encode(out, caps, false));
     }

@@ -33,6 +33,8 @@ pub struct SessionShared {
     errors: AtomicU64,
     last_insert_id: AtomicU64,
     max_packet: AtomicU64,
+    /// Where the open transaction's snapshot is in the log.
+    snapshot_position: Mutex<Option<(String, u64)>>,
 }
 
 impl SessionShared {
@@ -57,13 +59,14 @@ impl SessionShared {
             errors: AtomicU64::new(0),
             last_insert_id: AtomicU64::new(0),
             max_packet: AtomicU64::new(max_packet),
+            snapshot_position: Mutex::new(None),
         }
     }
 
     /// SET NAMES as the login packet has it.
     pub fn set_login_collation(&self, id: u16) {
         let collation = charset::of_login(id);
-        self.set_names(collation);
+        self.set_names(&collation);
     }
 
     /// The three variables of SET NAMES, and the connection's collation.
@@ -105,6 +108,11 @@ impl SessionShared {
         self.warnings.store(warnings, Ordering::Relaxed);
         self.errors.store(errors, Ordering::Relaxed);
         self.last_insert_id.store(last_insert_id, Ordering::Relaxed);
+    }
+
+    /// A transaction began or ended.
+    pub fn set_snapshot_position(&self, position: Option<(String, u64)>) {
+        *self.snapshot_position.lock() = position;
     }
 
     /// The account's privileges changed.
@@ -155,7 +163,7 @@ impl SessionHost for SessionShared {
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
         let processes = self.server.processes.all();
-        render(&StatusSources {
+        let mut lines = render(&StatusSources {
             server: &self.server.counters,
             sessions: processes.iter().map(|p| &p.counters).collect(),
             own: (scope != VariableScope::Global).then_some(&self.process.counters),
@@ -163,7 +171,18 @@ impl SessionHost for SessionShared {
             log: self.server.log.as_ref(),
             sql: self.server.runners.counters(),
             tls: self.tls.clone(),
-        })
+        });
+        // mysqldump --single-transaction --master-data asks for the position of its own snapshot.
+        if let Some((file, offset)) = &*self.snapshot_position.lock() {
+            for (name, value) in &mut lines {
+                match name.as_str() {
+                    "Binlog_snapshot_file" => value.clone_from(file),
+                    "Binlog_snapshot_position" => *value = offset.to_string(),
+                    _ => {}
+                }
+            }
+        }
+        lines
     }
 
     fn processlist(&self) -> Vec<[Value; 8]> {

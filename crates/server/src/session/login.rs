@@ -61,7 +61,13 @@ pub async fn login(
             Ok(logged_in)
         }
         Err(AuthFailure::Refused(error)) => {
-            tracing::info!(id = process.id, host = client.name(), code = error.code, "connection refused: {}", error.message);
+            tracing::info!(
+                id = process.id,
+                host = client.name(),
+                code = error.code,
+                "connection refused: {}",
+                error.message
+            );
             channel.refuse(&error).await;
             Err(())
         }
@@ -96,7 +102,8 @@ async fn attempt(
     }
     let plugin = server.default_plugin();
     let scramble = new_scramble();
-    let offered = if server.tls.is_some() { SERVER_CAPABILITIES.with(Capability::SSL) } else { SERVER_CAPABILITIES };
+    let offered =
+        if server.tls.is_some() { SERVER_CAPABILITIES.with(Capability::SSL) } else { SERVER_CAPABILITIES };
     let greeting = Greeting {
         version: server.globals.named("version").as_str().into(),
         connection_id: id,
@@ -117,7 +124,8 @@ async fn attempt(
     let authenticator =
         Authenticator { table: &table, cache: &server.fast_cache, rsa: &server.rsa, default_plugin: &plugin };
     let done =
-        authenticate(&authenticator, channel, scramble, &user, client, login.plugin.as_deref(), &login.auth).await?;
+        authenticate(&authenticator, channel, scramble, &user, client, login.plugin.as_deref(), &login.auth)
+            .await?;
     let admin = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
     if over_limit && !done.account.privileges.any(admin) {
         server.counters.refused_max.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -22,8 +22,11 @@ mod sink;
 pub use access::SessionAccess;
 pub use drive::Replied;
 pub use host::SessionShared;
-pub use runner::{Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState};
-pub use sink::{ReplySink, ResultSet, integer_column, text_column};
+pub use runner::{
+    KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
+    TrxState,
+};
+pub use sink::{ResultSet, integer_column, text_column};
 
 use crate::account::{Account, ClientHost};
 use crate::net::{Channel, NetError, Stream};
@@ -59,7 +62,13 @@ pub struct Session {
 
 /// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
 /// may take the one extra place.
-pub async fn serve_connection(server: Arc<Server>, stream: Stream, client: ClientHost, port: u16, over_limit: bool) {
+pub async fn serve_connection(
+    server: Arc<Server>,
+    stream: Stream,
+    client: ClientHost,
+    port: u16,
+    over_limit: bool,
+) {
     let process = server.processes.register();
     let _cleanup = Cleanup { server: server.clone(), process: process.clone() };
     let mut channel = Channel::new(stream);
@@ -119,8 +128,14 @@ impl Session {
         login: login::LoggedIn,
     ) -> Result<Session, Box<(Channel, omnibus_sql::SqlError)>> {
         let access = SessionAccess::new(login.account.clone(), &login.user, &client.name());
-        let shared = Arc::new(SessionShared::new(server.clone(), process.clone(), &access, channel.stream.tls_names()));
+        let shared = Arc::new(SessionShared::new(
+            server.clone(),
+            process.clone(),
+            &access,
+            channel.stream.tls_names(),
+        ));
         shared.set_login_collation(login.collation);
+        shared.start_idle_clock(channel.caps.has(Capability::INTERACTIVE));
         let found_rows = channel.caps.has(Capability::FOUND_ROWS);
         let identity = RunnerIdentity {
             connection_id: process.id,
@@ -135,6 +150,7 @@ impl Session {
             Ok(runner) => runner,
             Err(error) => return Err(Box::new((channel, error))),
         };
+        process.set_kill_hook(runner.kill_hook());
         let multi_statements = channel.caps.has(Capability::MULTI_STATEMENTS);
         let generation = server.globals.generation();
         let mut session = Session {
@@ -152,10 +168,10 @@ impl Session {
             generation,
             pending_insert_id: None,
         };
-        if let Some(db) = login.database {
-            if let Err(error) = session.use_database(&db) {
-                return Err(Box::new((session.channel, error)));
-            }
+        if let Some(db) = login.database
+            && let Err(error) = session.use_database(&db)
+        {
+            return Err(Box::new((session.channel, error)));
         }
         session.ok(0, 0, "");
         Ok(session)

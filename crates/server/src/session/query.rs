@@ -1,8 +1,8 @@
 //! COM_QUERY: splits a text into statements, one after the other, and runs each.
 
+use super::Session;
 use super::drive::{Job, Replied};
 use super::runner::Parsed;
-use super::Session;
 use crate::status::{Counter, com_index};
 use bytes::Bytes;
 use omnibus_parser::ParseError;
@@ -40,7 +40,8 @@ impl Session {
             if let Some(at) = next
                 && !self.multi_statements
             {
-                let near = String::from_utf8_lossy(&text[at.min(text.len())..]).chars().take(80).collect::<String>();
+                let near =
+                    String::from_utf8_lossy(&text[at.min(text.len())..]).chars().take(80).collect::<String>();
                 let line = text[..at.min(text.len())].iter().filter(|c| **c == b'\n').count() as u32 + 1;
                 self.failed(parse_error(&ParseError::Syntax { near, line }));
                 return;
@@ -51,7 +52,9 @@ impl Session {
                 return;
             }
             match next {
-                Some(at) if at < text.len() && !self.process.kill.connection_killed() => text = text.slice(at..),
+                Some(at) if at < text.len() && !self.process.kill.connection_killed() => {
+                    text = text.slice(at..)
+                }
                 _ => return,
             }
         }
@@ -107,7 +110,13 @@ impl Session {
         if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
             self.process.identity.lock().db = self.runner.state().database.clone();
         }
+        if matches!(
+            parsed.statement.node,
+            Statement::Begin(_) | Statement::Commit(_) | Statement::Rollback(_)
+        ) {
+            let position = self.runner.snapshot_position();
+            self.shared.set_snapshot_position(position);
+        }
         self.end_of_insert_id();
     }
 }
-

@@ -3,8 +3,8 @@
 use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, ExecResult, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink, SessionHost, SessionSettings,
-    SessionState, SqlError, SqlResult,
+    AccessCheck, ExecResult, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink, SessionHost,
+    SessionSettings, SessionState, SqlError, SqlResult,
 };
 use omnibus_value::Value;
 use std::any::Any;
@@ -49,6 +49,9 @@ pub struct PreparedInfo {
     pub columns: Vec<ResultColumn>,
 }
 
+/// Ends a lock wait. Called on other sessions' threads; does not block.
+pub type KillHook = Box<dyn Fn() + Send + Sync>;
+
 /// A session of the SQL layer. One statement at a time.
 pub trait Runner: Send {
     /// Session state.
@@ -58,11 +61,20 @@ pub trait Runner: Send {
     /// Parses the first statement of a text and says where the next one starts.
     fn parse(&mut self, text: &bytes::Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>;
     /// SET TRANSACTION without a scope; error 1568 inside a transaction.
-    fn set_next_transaction(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) -> SqlResult<()>;
+    fn set_next_transaction(
+        &mut self,
+        isolation: Option<Isolation>,
+        read_only: Option<bool>,
+    ) -> SqlResult<()>;
     /// The transaction.
     fn trx(&self) -> TrxState;
     /// Runs a statement. An interrupt other than an error means: run it again later.
-    fn execute(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>, sink: &mut dyn RowSink) -> ExecResult<Outcome>;
+    fn execute(
+        &mut self,
+        parsed: &Arc<Parsed>,
+        context: &RunContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome>;
     /// Checks and plans a statement.
     fn prepare(&mut self, parsed: &Arc<Parsed>, access: &dyn AccessCheck) -> SqlResult<PreparedInfo>;
     /// Runs a prepared statement.
@@ -77,6 +89,16 @@ pub trait Runner: Send {
     /// A lock wait ended without the lock: what the statement fails with. A deadlock's victim is
     /// rolled back here.
     fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError;
+    /// What ends a lock wait that parks a thread, for KILL from another session.
+    fn kill_hook(&self) -> Option<KillHook> {
+        None
+    }
+    /// Forgets a KILL QUERY whose statement is over.
+    fn clear_kill(&mut self) {}
+    /// File and offset of the open transaction's snapshot, if it was taken with one.
+    fn snapshot_position(&mut self) -> Option<(String, u64)> {
+        None
+    }
     /// Rolls back, releases table locks, drops temporary tables, forgets user variables. Blocks.
     fn reset(&mut self);
 }

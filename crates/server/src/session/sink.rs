@@ -5,6 +5,7 @@
 
 use crate::net::Stream;
 use omnibus_sql::{ResultColumn, RowSink, SqlError, SqlResult};
+use omnibus_value::collation::{self, Charset};
 use omnibus_value::temporal::FixedOffset;
 use omnibus_value::{ColumnType, Value};
 use omnibus_wire::binary_row::put_binary_row;
@@ -86,25 +87,30 @@ pub struct ReplySink<'a> {
     out: &'a mut OutBuf,
     format: RowFormat,
     types: Vec<ColumnType>,
+    /// Columns whose characters the client wants in another set.
+    conversions: Vec<(usize, Charset, Charset)>,
+    converted: Vec<Value>,
     /// Where to send in blocking mode.
     stream: Option<&'a mut Stream>,
     /// The result became too large for inline mode.
     pub overflow: bool,
     /// Bytes that have left already.
     pub flushed: u64,
-    started: bool,
 }
 
 impl<'a> ReplySink<'a> {
     /// Into `out`; with `stream` given, large results are sent as they come (blocking mode).
     pub fn new(out: &'a mut OutBuf, format: RowFormat, stream: Option<&'a mut Stream>) -> Self {
-        ReplySink { out, format, types: Vec::new(), stream, overflow: false, flushed: 0, started: false }
-    }
-
-    /// Whether columns were sent.
-    #[must_use]
-    pub fn started(&self) -> bool {
-        self.started
+        ReplySink {
+            out,
+            format,
+            types: Vec::new(),
+            conversions: Vec::new(),
+            converted: Vec::new(),
+            stream,
+            overflow: false,
+            flushed: 0,
+        }
     }
 
     fn full(&mut self) -> SqlResult<()> {
@@ -117,11 +123,48 @@ impl<'a> ReplySink<'a> {
         };
         let bytes = self.out.bytes();
         let sent = tokio::runtime::Handle::current().block_on(stream.write_all(bytes));
-        sent.map_err(|e| SqlError { code: 1160, state: *b"08S01", message: format!("Got an error writing communication packets: {e}") })?;
+        sent.map_err(|e| SqlError {
+            code: 1160,
+            state: *b"08S01",
+            message: format!("Got an error writing communication packets: {e}"),
+        })?;
         self.flushed += bytes.len() as u64;
         self.out.sent();
         Ok(())
     }
+}
+
+/// A row with the text of some columns in another character set.
+fn convert(
+    values: &[Value],
+    types: &[ColumnType],
+    conversions: &[(usize, Charset, Charset)],
+    row: &mut Vec<Value>,
+) {
+    row.clear();
+    row.extend_from_slice(values);
+    for (i, from, to) in conversions {
+        let (Some(value), Some(ty)) = (row.get_mut(*i), types.get(*i)) else { continue };
+        if matches!(value, Value::Bytes(_) | Value::Enum(_) | Value::Set(_)) {
+            let mut text = Vec::new();
+            from.convert(*to, &value.to_bytes(ty), &mut text);
+            *value = Value::Bytes(text.into());
+        }
+    }
+}
+
+/// Which columns need another character set, and from which to which.
+fn conversions(types: &[ColumnType], collation: u16) -> Vec<(usize, Charset, Charset)> {
+    let Some(to) = collation::by_id(collation).map(|c| c.charset) else { return Vec::new() };
+    if to == Charset::Binary {
+        return Vec::new();
+    }
+    let text = types.iter().enumerate().filter(|(_, ty)| is_text(ty));
+    text.filter_map(|(i, ty)| {
+        let from = collation::by_id(ty.collation)?.charset;
+        (from != to && !from.converts_as_is(to)).then_some((i, from, to))
+    })
+    .collect()
 }
 
 /// Appends the definition of a result column.
@@ -156,8 +199,8 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
 
 impl RowSink for ReplySink<'_> {
     fn columns(&mut self, columns: &[ResultColumn]) -> SqlResult<()> {
-        self.started = true;
         self.types = columns.iter().map(|c| c.ty.clone()).collect();
+        self.conversions = conversions(&self.types, self.format.collation);
         self.out.packet(|out| put_lenenc(out, columns.len() as u64));
         for column in columns {
             put_column(self.out, column, self.format.collation);
@@ -170,6 +213,19 @@ impl RowSink for ReplySink<'_> {
     }
 
     fn row(&mut self, values: &[Value]) -> SqlResult<()> {
+        let mut converted = std::mem::take(&mut self.converted);
+        let plain = |(i, ..): &(usize, Charset, Charset)| match values.get(*i) {
+            Some(Value::Bytes(text)) => text.is_ascii(),
+            Some(Value::Enum(_) | Value::Set(_)) => false,
+            _ => true,
+        };
+        // Every character set here has ASCII as it is, and most text is ASCII.
+        let values = if self.conversions.iter().all(plain) {
+            values
+        } else {
+            convert(values, &self.types, &self.conversions, &mut converted);
+            &converted
+        };
         let (types, zone) = (&self.types, &self.format.zone);
         let binary = self.format.binary;
         self.out.packet(|out| {
@@ -179,6 +235,7 @@ impl RowSink for ReplySink<'_> {
                 put_text_row(out, values, types.iter(), zone);
             }
         });
+        self.converted = converted;
         if self.out.bytes().len() > FLUSH_AT { self.full() } else { Ok(()) }
     }
 }

@@ -63,11 +63,6 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
     let plain = |v: VarValue| Ok((v, None));
     match def.kind {
         Kind::Bool => plain(VarValue::Bool(boolean(given).ok_or_else(wrong_value)?)),
-        Kind::Int(min, max) => {
-            let n = given.integer().ok_or_else(|| errors::wrong_type_for_var(def.name))?;
-            let clipped = n.clamp(i128::from(min), i128::from(max));
-            Ok((VarValue::Int(clipped as i64), (clipped != n).then(|| adjusted(def, given))))
-        }
         Kind::UInt(min, max, block) => {
             let n = given.integer().ok_or_else(|| errors::wrong_type_for_var(def.name))?;
             let clipped = n.clamp(i128::from(min), i128::from(max)) as u64;
@@ -91,7 +86,8 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             let bits = match given.integer() {
                 Some(n) => u64::try_from(n).ok().filter(|b| b >> 33 == 0).ok_or_else(wrong_value)?,
                 None if given.is_null() => return Err(wrong_value()),
-                None => sql_mode_bits(&given.text()).map_err(|word| SqlError::wrong_value_for_var(def.name, word))?,
+                None => sql_mode_bits(&given.text())
+                    .map_err(|word| SqlError::wrong_value_for_var(def.name, word))?,
             };
             plain(VarValue::Str(sql_mode_text(bits).into()))
         }

@@ -18,8 +18,6 @@ pub enum Scope {
 pub enum Kind {
     /// ON or OFF.
     Bool,
-    /// Signed integer within bounds.
-    Int(i64, i64),
     /// Unsigned integer within bounds, a multiple of the last number.
     UInt(u64, u64, u64),
     /// Real number within bounds.
@@ -47,8 +45,6 @@ pub enum Kind {
 pub enum Fixed {
     /// ON or OFF.
     B(bool),
-    /// Signed.
-    I(i64),
     /// Unsigned.
     U(u64),
     /// Real.
@@ -65,7 +61,6 @@ impl Fixed {
     pub fn value(self) -> VarValue {
         match self {
             Fixed::B(b) => VarValue::Bool(b),
-            Fixed::I(n) => VarValue::Int(n),
             Fixed::U(n) => VarValue::UInt(n),
             Fixed::D(x) => VarValue::Double(x),
             Fixed::S(s) => VarValue::Str(s.into()),

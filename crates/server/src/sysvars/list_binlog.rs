@@ -31,7 +31,11 @@ pub static VARS: &[V] = &[
     V::global("max_binlog_size", Kind::UInt(4096, 1 << 30, 4096), U(1 << 30)),
     V::global("binlog_error_action", Kind::Enum(&["IGNORE_ERROR", "ABORT_SERVER"]), S("ABORT_SERVER")),
     V::fixed("binlog_preallocate", Kind::UInt(0, 1, 1), U(1)),
-    V::fixed("binlog_flush_method", Kind::Enum(&["auto", "fdatasync", "O_DSYNC", "O_DIRECT_DSYNC"]), S("auto")),
+    V::fixed(
+        "binlog_flush_method",
+        Kind::Enum(&["auto", "fdatasync", "O_DSYNC", "O_DIRECT_DSYNC"]),
+        S("auto"),
+    ),
     V::global("binlog_expire_logs_seconds", Kind::UInt(0, u32::MAX as u64, 1), U(2_592_000)),
     V::global("binlog_expire_logs_auto_purge", Kind::Bool, B(true)),
     V::global("binlog_space_limit", Kind::UInt(0, MAX, 1), U(0)),

@@ -66,8 +66,11 @@ pub static VARS: &[V] = &[
     V::both("session_track_schema", Kind::Bool, B(true)),
     V::both("session_track_state_change", Kind::Bool, B(false)),
     V::both("session_track_transaction_info", Kind::Enum(&["OFF", "STATE", "CHARACTERISTICS"]), S("OFF")),
-    V::both("session_track_system_variables", Kind::Text,
-        S("time_zone,autocommit,character_set_client,character_set_results,character_set_connection")),
+    V::both(
+        "session_track_system_variables",
+        Kind::Text,
+        S("time_zone,autocommit,character_set_client,character_set_results,character_set_connection"),
+    ),
     V::both("resultset_metadata", Kind::Enum(&["NONE", "FULL"]), S("FULL")),
     V::both("use_secondary_engine", Kind::Enum(&["OFF", "ON", "FORCED"]), S("ON")),
     V::session("timestamp", Kind::Double(0.0, 4_294_967_295.0), D(0.0)),

@@ -22,8 +22,8 @@ mod value;
 
 pub use coerce::{Given, coerce};
 pub use computed::{ComputedContext, computed};
-pub use def::{Change, Fixed, Kind, Scope, VarDef};
-pub use settings::{isolation_name, session_settings, sql_mode_bits, sql_mode_text};
+pub use def::{Change, Kind, Scope, VarDef};
+pub use settings::{isolation_name, session_settings};
 pub use store::{GlobalVars, SessionVars};
 pub use value::{VarValue, double_type, integer_type, text_type};
 
@@ -106,7 +106,9 @@ pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlRes
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
     match (def.name, value.as_str()) {
         ("binlog_format", "STATEMENT" | "MIXED") => refuse(format!("binlog_format={}", value.text())),
-        ("gtid_mode" | "enforce_gtid_consistency", mode) if mode != "ON" => refuse(format!("{}={mode}", def.name)),
+        ("gtid_mode" | "enforce_gtid_consistency", mode) if mode != "ON" => {
+            refuse(format!("{}={mode}", def.name))
+        }
         ("gtid_next", next) if !next.eq_ignore_ascii_case("automatic") => refuse("gtid_next".into()),
         ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
             refuse(format!("{}=ON", def.name))
@@ -114,7 +116,9 @@ pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlRes
         ("rpl_semi_sync_source_enabled" | "rpl_semi_sync_replica_enabled", _) if value.as_bool() => {
             refuse(format!("{}=ON", def.name))
         }
-        ("binlog_row_value_options", options) if !options.is_empty() => refuse(format!("{}={options}", def.name)),
+        ("binlog_row_value_options", options) if !options.is_empty() => {
+            refuse(format!("{}={options}", def.name))
+        }
         _ => Ok(()),
     }
 }

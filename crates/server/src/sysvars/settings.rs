@@ -115,13 +115,13 @@ fn row_image(value: &VarValue) -> RowImage {
 }
 
 fn collation(name: &str) -> u16 {
-    charset::by_name(name).unwrap_or(&charset::DEFAULT_COLLATION).id
+    charset::by_name(name).map_or(charset::DEFAULT_ID, |c| c.id)
 }
 
 fn charset_default(value: &VarValue) -> u16 {
     match value {
         VarValue::Null => 0,
-        v => charset::of_charset(v.as_str()).unwrap_or(&charset::DEFAULT_COLLATION).id,
+        v => charset::of_charset(v.as_str()).map_or(charset::DEFAULT_ID, |c| c.id),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where values live: one vector for the server, and for each session the server's vector as it was
 //! at connect time (shared, not copied) with the few values the session changed on top.
 
-use super::{Registry, Scope, VarId, VarValue};
+use super::{Registry, VarId, VarValue};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,15 +111,6 @@ impl SessionVars {
     pub fn set_named(&mut self, name: &str, value: VarValue) {
         if let Some(id) = Registry::get().find(name) {
             self.set(id, value);
-        }
-    }
-
-    /// What the session sees of a variable: its own value, or the server's live one.
-    #[must_use]
-    pub fn visible(&self, id: VarId, globals: &GlobalVars) -> VarValue {
-        match Registry::get().def(id).scope {
-            Scope::Global => globals.get(id),
-            Scope::Session | Scope::Both => self.get(id).clone(),
         }
     }
 }

@@ -11,8 +11,6 @@ pub enum VarValue {
     Null,
     /// Shown as ON and OFF, read as 1 and 0.
     Bool(bool),
-    /// Signed integer.
-    Int(i64),
     /// Unsigned integer.
     UInt(u64),
     /// Real number.
@@ -28,7 +26,6 @@ impl VarValue {
         match self {
             VarValue::Null => String::new(),
             VarValue::Bool(b) => if *b { "ON" } else { "OFF" }.into(),
-            VarValue::Int(n) => n.to_string(),
             VarValue::UInt(n) => n.to_string(),
             VarValue::Double(x) => format!("{x:.6}"),
             VarValue::Str(s) => s.to_string(),
@@ -41,7 +38,6 @@ impl VarValue {
         match self {
             VarValue::Null => (Value::Null, text_type(0)),
             VarValue::Bool(b) => (Value::Int(i64::from(*b)), integer_type(false)),
-            VarValue::Int(n) => (Value::Int(*n), integer_type(false)),
             VarValue::UInt(n) => (Value::UInt(*n), integer_type(true)),
             VarValue::Double(x) => (Value::Double(*x), double_type()),
             VarValue::Str(s) => {
@@ -55,7 +51,6 @@ impl VarValue {
     pub fn as_u64(&self) -> u64 {
         match self {
             VarValue::UInt(n) => *n,
-            VarValue::Int(n) => u64::try_from(*n).unwrap_or(0),
             VarValue::Bool(b) => u64::from(*b),
             VarValue::Double(x) => *x as u64,
             VarValue::Null | VarValue::Str(_) => 0,
@@ -97,5 +92,5 @@ pub fn double_type() -> ColumnType {
 /// VARCHAR of the server's character set.
 #[must_use]
 pub fn text_type(chars: u32) -> ColumnType {
-    column(ColumnKind::VarChar, false, chars, 0, crate::charset::DEFAULT_COLLATION.id)
+    column(ColumnKind::VarChar, false, chars, 0, crate::charset::DEFAULT_ID)
 }

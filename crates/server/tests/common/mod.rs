@@ -6,8 +6,8 @@ use omnibus_parser::ast::{Expr, Literal, QueryBody, SelectItem, Show, Spanned, S
 use omnibus_parser::{ParseOptions, parse_first};
 use omnibus_server::*;
 use omnibus_sql::{
-    AccessCheck, ExecResult, Interrupt, Isolation, Mode, Outcome, Priv, ResultColumn, RowSink, SessionState, SqlError,
-    SqlResult, VariableScope,
+    AccessCheck, ExecResult, Interrupt, Isolation, Mode, Outcome, Priv, ResultColumn, RowSink, SessionState,
+    SqlError, SqlResult, VariableScope,
 };
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::path::PathBuf;
@@ -23,16 +23,28 @@ pub struct FakeRunner {
 
 fn ty(kind: ColumnKind, length: u32) -> ColumnType {
     let collation = if kind == ColumnKind::VarChar { 255 } else { 63 };
-    ColumnType { kind, unsigned: false, zerofill: false, length, decimals: 0, collation, labels: Arc::new([]) }
+    ColumnType {
+        kind,
+        unsigned: false,
+        zerofill: false,
+        length,
+        decimals: 0,
+        collation,
+        labels: Arc::new([]),
+    }
 }
 
 impl FakeRunner {
     fn value(&self, expr: &Expr, params: &[Value]) -> SqlResult<(Value, ColumnType)> {
         Ok(match expr {
             Expr::Literal(Literal::Int(n)) => (Value::Int(*n as i64), ty(ColumnKind::BigInt, 20)),
-            Expr::Literal(Literal::Str(s)) => (Value::Bytes(s.clone()), ty(ColumnKind::VarChar, s.len() as u32)),
+            Expr::Literal(Literal::Str(s)) => {
+                (Value::Bytes(s.clone()), ty(ColumnKind::VarChar, s.len() as u32))
+            }
             Expr::Literal(Literal::Null) => (Value::Null, ty(ColumnKind::VarChar, 0)),
-            Expr::Param(n) => (params.get(*n as usize).cloned().unwrap_or(Value::Null), ty(ColumnKind::VarChar, 255)),
+            Expr::Param(n) => {
+                (params.get(*n as usize).cloned().unwrap_or(Value::Null), ty(ColumnKind::VarChar, 255))
+            }
             Expr::UserVar(name) => self
                 .state
                 .user_variables
@@ -74,7 +86,13 @@ impl FakeRunner {
         Ok((columns, row))
     }
 
-    fn select(&mut self, items: &[SelectItem], params: &[Value], mode: Mode, sink: &mut dyn RowSink) -> ExecResult<Outcome> {
+    fn select(
+        &mut self,
+        items: &[SelectItem],
+        params: &[Value],
+        mode: Mode,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
         let (columns, row) = self.columns(items, params)?;
         sink.columns(&columns)?;
         let repeat = match row.as_slice() {
@@ -180,7 +198,12 @@ impl Runner for FakeRunner {
     fn trx(&self) -> TrxState {
         self.trx
     }
-    fn execute(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>, sink: &mut dyn RowSink) -> ExecResult<Outcome> {
+    fn execute(
+        &mut self,
+        parsed: &Arc<Parsed>,
+        context: &RunContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
         self.run(&parsed.statement.node, &[], context, sink)
     }
     fn prepare(&mut self, parsed: &Arc<Parsed>, _: &dyn AccessCheck) -> SqlResult<PreparedInfo> {
@@ -254,11 +277,18 @@ pub fn start(args: &[&str]) -> TestServer {
     let accounts = Accounts::open(Box::new(MemoryStore::new(vec![Account::root()]))).unwrap();
     // Making an RSA key without optimisation takes many seconds; openssl is quick, where it is there.
     let key = folder.path().join("private_key.pem");
-    let _ = Command::new("openssl").args(["genpkey", "-quiet", "-algorithm", "RSA", "-out"]).arg(key).output();
+    let _ =
+        Command::new("openssl").args(["genpkey", "-quiet", "-algorithm", "RSA", "-out"]).arg(key).output();
     let rsa = RsaKey::new(folder.path().to_owned());
     let socket = options.socket().unwrap();
-    let server =
-        Arc::new(Server::new(options.globals, accounts, rsa, Some(tls), Arc::new(NoLog), Box::new(FakeFactory)));
+    let server = Arc::new(Server::new(
+        options.globals,
+        accounts,
+        rsa,
+        Some(tls),
+        Arc::new(NoLog),
+        Box::new(FakeFactory),
+    ));
     let running = server.clone();
     let done = runtime.spawn(async move { running.run(listeners).await });
     drop(_inside);
@@ -269,7 +299,8 @@ impl Drop for TestServer {
     fn drop(&mut self) {
         self.server.stop("test over");
         if let (Some(runtime), Some(done)) = (self.runtime.take(), self.done.take()) {
-            let _ = runtime.block_on(async { tokio::time::timeout(std::time::Duration::from_secs(5), done).await });
+            let _ = runtime
+                .block_on(async { tokio::time::timeout(std::time::Duration::from_secs(5), done).await });
             runtime.shutdown_background();
         }
     }
