@@ -64,6 +64,7 @@ impl LogDir {
             return Err(IndexError::Missing(dir.path_of(missing)).into());
         }
         dir.clear_unlisted(&there)?;
+        dir.free_coming_names()?;
         dir.resume_cuts()?;
         Ok(dir)
     }
@@ -186,6 +187,21 @@ impl LogDir {
             } else {
                 return Err(IndexError::Unlisted(path).into());
             }
+        }
+        Ok(())
+    }
+
+    /// After an interrupted reset the files that are left to delete have names that are yet to come.
+    fn free_coming_names(&mut self) -> Result<(), OpenError> {
+        let next = self.next_file();
+        for &seq in self.leftovers.iter().filter(|seq| Some(**seq) >= next) {
+            let path = self.path_of(seq);
+            io::remove(&self.config.faults, Point::PurgeRemove, &path).map_err(failed("remove", &path))?;
+        }
+        let before = self.leftovers.len();
+        self.leftovers.retain(|seq| Some(*seq) < next);
+        if self.leftovers.is_empty() && before > 0 {
+            self.index.remove_purge_list()?;
         }
         Ok(())
     }

@@ -37,6 +37,8 @@ pub(crate) struct LogFile {
     allocated: AtomicU64,
     extend: Mutex<()>,
     extend_chunk: u64,
+    /// Has its final length; changed and looked at under the extend lock.
+    ended: AtomicBool,
     unsynced: AtomicBool,
     /// Jobs sealed and not yet dropped.
     pub(crate) outstanding: AtomicUsize,
@@ -64,6 +66,7 @@ impl LogFile {
             allocated: AtomicU64::new(len),
             extend: Mutex::new(()),
             extend_chunk,
+            ended: AtomicBool::new(false),
             unsynced: AtomicBool::new(false),
             outstanding: AtomicUsize::new(0),
             faults,
@@ -142,6 +145,9 @@ impl LogFile {
         let target = round_up(target);
         while self.allocated() < target {
             let _extending = self.extend.lock();
+            if self.ended.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             let from = self.allocated();
             let to = target.min((from + ZERO_PIECE as u64) / ZERO_PIECE as u64 * ZERO_PIECE as u64);
             if from >= to {
@@ -157,6 +163,13 @@ impl LogFile {
             };
         }
         Ok(())
+    }
+
+    /// Stops zero-filling for good: the file is about to get its final length, and the background thread must not
+    /// make it longer again.
+    pub(crate) fn end(&self) {
+        let _extending = self.extend.lock();
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     /// The write-through descriptor makes the new length durable too, so that a later write changes no metadata.

@@ -121,12 +121,12 @@ impl Catalog {
         }
     }
 
-    pub(crate) fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
+    fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
         let catalog = Arc::clone(self);
         self.in_background("log-remove", move || catalog.remove_files(&files));
     }
 
-    fn remove_files(&self, files: &[FileSeq]) {
+    pub(crate) fn remove_files(&self, files: &[FileSeq]) {
         for &seq in files {
             let path = self.path_of(seq);
             if let Err(error) = io::remove(&self.config.faults, Point::PurgeRemove, &path) {

@@ -84,7 +84,8 @@ impl Catalog {
         }
     }
 
-    /// Step 3: the log is this one file from now on.
+    /// Step 3: the log is this one file from now on. The others are deleted before this returns: their names
+    /// may be wanted by the very next rotation.
     pub(crate) fn replace_all(self: &Arc<Self>, first: FileSeq) -> Result<(), PurgeError> {
         let leaving: Vec<FileSeq> = {
             let mut index = self.index.lock();
@@ -97,7 +98,7 @@ impl Catalog {
             list.pins.clear();
             leaving
         };
-        self.remove_in_background(leaving);
+        self.remove_files(&leaving);
         Ok(())
     }
 }

@@ -189,6 +189,7 @@ impl LogWriter {
             return Err(RotateError::JobsOutstanding(outstanding));
         }
         self.seal().run()?;
+        self.file.end();
         let end = self.position();
         let (faults, file, path) = (&self.catalog.config.faults, self.file.plain(), &self.file.path);
         let spare = self.file.allocated().saturating_sub(end.offset.0);

@@ -140,3 +140,21 @@ fn the_background_thread_keeps_files_ready_and_extends_the_first() {
     drop(writer);
     assert_eq!(recover(dir.path()).0, (1..=400).collect::<Vec<_>>());
 }
+
+#[test]
+fn an_ended_file_is_not_made_longer_by_the_background_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = start(dir.path(), config(FlushMethod::ODirectDsync));
+    commit(&mut writer, 1, 1000).unwrap();
+    let first = writer.current();
+    rotate(&mut writer).unwrap();
+    let second = writer.current();
+    close(&mut writer).unwrap();
+    let lengths = || ["binlog.000001", "binlog.000002"].map(|name| file_len(dir.path(), name));
+    let before = lengths();
+    // What the thread does when it looked at the file just before the rotation.
+    for file in [first, second] {
+        file.extend_to(8 << 20, 0).unwrap();
+    }
+    assert_eq!(lengths(), before, "zeros behind the end would disturb other readers of the file");
+}

@@ -93,6 +93,42 @@ fn a_reader_of_the_old_log_is_told_so_and_holds_nothing_back() {
     assert_eq!(log.purge_to(FileSeq(2), FileSeq(2)).unwrap().files, [FileSeq(1)]);
 }
 
+/// One file, a reset to 1 and rotations over the names that were just given up; killed at every step.
+#[test]
+fn names_that_a_reset_gave_up_can_be_used_at_once() {
+    let life = |path: &Path, faults: &Faults| -> Result<(), Box<dyn std::error::Error>> {
+        let settings = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
+        let mut writer = LogDir::open(path, settings)?.start(&head())?;
+        commit(&mut writer, 1, 10)?;
+        for gno in 2..4 {
+            rotate(&mut writer)?;
+            writer.restart_at(FileSeq(1), &head())?;
+            commit(&mut writer, gno, 10)?;
+        }
+        rotate(&mut writer)?;
+        commit(&mut writer, 4, 10)?;
+        Ok(())
+    };
+    let steps = {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        life(dir.path(), &faults).unwrap();
+        assert_eq!(recover(dir.path()).0, [3, 4]);
+        faults.passed().len()
+    };
+    for step in 0..steps {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        faults.crash_at_step(step);
+        let _ = life(dir.path(), &faults);
+        let (found, _) = recover(dir.path());
+        assert!([&[][..], &[1], &[2], &[3], &[3, 4]].contains(&found.as_slice()), "step {step}: {found:?}");
+        let mut writer = start(dir.path(), config(FlushMethod::ODirectDsync));
+        rotate(&mut writer).unwrap();
+        rotate(&mut writer).unwrap();
+    }
+}
+
 #[test]
 fn a_foreign_file_in_the_way_is_found_before_anything_changes() {
     let dir = tempfile::tempdir().unwrap();

@@ -14,13 +14,16 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+/// What `gtid_purged` was read from: the oldest file, and what GTIDs count from.
+type PurgedSource = (Option<FileSeq>, u64);
+
 /// The log's administration. Any thread.
 pub struct CoordinatorAdmin {
     coordinator: Arc<Coordinator>,
     limits: Arc<LogLimits>,
     failures: Arc<FailureWatch>,
-    /// `gtid_purged`, and what it was read from: the oldest file, and what GTIDs count from.
-    purged: Mutex<Option<((Option<FileSeq>, u64), String)>>,
+    /// `gtid_purged`, as it was read last.
+    purged: Mutex<Option<(PurgedSource, String)>>,
 }
 
 impl CoordinatorAdmin {
