@@ -9,6 +9,10 @@ use std::hint::black_box;
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
+/// As in the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Failed = Box<dyn std::error::Error>;
 
 struct Random(u64);

@@ -110,12 +110,20 @@ fn compact(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> 
 
 fn compact_once(shared: &Shared, strategy: Arc<Leveled>) -> Result<(), EngineError> {
     shared.gate.close();
+    let _opener = Opener(&shared.gate);
     let watermark = shared.watermark.load(Ordering::Acquire);
     let newest = shared.highest_in_tables.load(Ordering::SeqCst);
     let threshold = if newest <= watermark { watermark.saturating_add(1) } else { 0 };
-    let done = shared.tree.compact(strategy, threshold).map_err(tree_error);
-    shared.gate.open();
-    done
+    shared.tree.compact(strategy, threshold).map_err(tree_error)
+}
+
+/// Opens the gate whatever happens: a flush that waited at a closed one could never be stopped.
+struct Opener<'a>(&'a Gate);
+
+impl Drop for Opener<'_> {
+    fn drop(&mut self) {
+        self.0.open();
+    }
 }
 
 /// Makes the filters, and opens the gate. It is handed to the tree before `Shared` exists.

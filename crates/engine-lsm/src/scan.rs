@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The first batch suits a scan of a few rows; later ones amortise their seek.
-const FIRST_BATCH: usize = 8;
+const FIRST_BATCH: usize = 4;
 const LAST_BATCH: usize = 256;
 
 struct Source {

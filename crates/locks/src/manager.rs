@@ -9,7 +9,7 @@ use crate::mode::Mode;
 use crate::queue::{Queue, Waiter};
 use crate::space::{Asked, Space};
 use crate::stats::{Counters, LockStats};
-use crate::trx::{Held, Target, Trx, TrxHandle, TrxLocks, Wakes};
+use crate::trx::{Held, HeldTable, Target, Trx, TrxHandle, TrxLocks, Wakes};
 use crate::wait::{LockWait, Request, WaitOutcome};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -130,9 +130,16 @@ impl LockManager {
     }
 
     pub(crate) fn request_table(self: &Arc<Self>, trx: &Arc<Trx>, table: u64, wanted: Mode) -> Request {
+        let known = trx.held.lock().tables.iter().find(|held| held.table == table).map(|held| held.mode);
+        if let Some(Some(mode)) = known
+            && mode.join(wanted) == mode
+        {
+            return Request::Granted { fresh: false };
+        }
         let mut shard = self.table_shard(table).lock();
         let queue = shard.entry(table).or_default();
-        let own = queue.mode_of(trx);
+        // A look through all holders, which a first request need not take.
+        let own = known.and_then(|_| queue.mode_of(trx));
         let mode = own.map_or(wanted, |own| own.join(wanted));
         if own == Some(mode) {
             return Request::Granted { fresh: false };
@@ -147,13 +154,14 @@ impl LockManager {
             }
             Err((ticket, upgrade))
         } else {
-            queue.add_hold(trx, mode);
+            match own {
+                Some(_) => queue.add_hold(trx, mode),
+                None => queue.add_new_hold(trx, mode),
+            }
             Ok(Asked::Granted { fresh: !upgrade })
         };
         drop(shard);
-        if !upgrade {
-            trx.held.lock().tables.push(table);
-        }
+        note_table(trx, table, asked.is_ok().then_some(mode));
         self.answer(trx, asked)
     }
 
@@ -263,13 +271,13 @@ impl LockManager {
 
     pub(crate) fn release_tables(&self, trx: &Arc<Trx>) {
         let mut held = trx.held.lock();
-        while let Some(table) = held.tables.pop() {
-            self.free_table(trx, table);
+        while let Some(held) = held.tables.pop() {
+            self.free_table(trx, held.table);
         }
     }
 
     pub(crate) fn release_table(&self, trx: &Arc<Trx>, table: u64) {
-        trx.held.lock().tables.retain(|held| *held != table);
+        trx.held.lock().tables.retain(|held| held.table != table);
         self.free_table(trx, table);
     }
 
@@ -307,5 +315,14 @@ impl LockManager {
                 }
             }
         }
+    }
+}
+
+/// Remembers a table in the transaction's list, with the mode if it is held for certain.
+fn note_table(trx: &Trx, table: u64, mode: Option<Mode>) {
+    let mut held = trx.held.lock();
+    match held.tables.iter_mut().find(|held| held.table == table) {
+        Some(known) => known.mode = mode.or(known.mode),
+        None => held.tables.push(HeldTable { table, mode }),
     }
 }

@@ -63,6 +63,11 @@ impl Mode {
         self.conflicts() & other.0 != 0
     }
 
+    /// Which bit.
+    pub(crate) fn index(self) -> usize {
+        self.0.trailing_zeros() as usize
+    }
+
     /// Whether nothing at all goes with this mode.
     pub(crate) fn excludes_all(self) -> bool {
         matches!(self.conflicts(), Mode::ROWS | Mode::TABLES)

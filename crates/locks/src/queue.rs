@@ -25,7 +25,30 @@ pub(crate) struct Waiter {
 #[derive(Default)]
 struct More {
     holders: Vec<Hold>,
+    /// Modes of `holders`, and how often each: a table has as many holders as there are open
+    /// transactions, and nearly always one look tells that none is in the way.
+    modes: u8,
+    counts: [u32; 8],
     waiters: VecDeque<Waiter>,
+}
+
+impl More {
+    fn count(&mut self, mode: Mode) {
+        self.counts[mode.index()] += 1;
+        self.modes |= mode.0;
+    }
+
+    fn discount(&mut self, mode: Mode) {
+        let count = &mut self.counts[mode.index()];
+        *count -= 1;
+        if *count == 0 {
+            self.modes &= !mode.0;
+        }
+    }
+
+    fn position(&self, trx: &Arc<Trx>) -> Option<usize> {
+        self.holders.iter().rposition(|hold| Arc::ptr_eq(&hold.trx, trx))
+    }
 }
 
 #[derive(Default)]
@@ -58,7 +81,12 @@ impl Queue {
 
     /// Whether another holder stands in the way of `mode`.
     pub(crate) fn held_against(&self, trx: &Arc<Trx>, mode: Mode) -> bool {
-        self.holders().any(|hold| mode.conflicts_with(hold.mode) && !Arc::ptr_eq(&hold.trx, trx))
+        let against = |hold: &Hold| mode.conflicts_with(hold.mode) && !Arc::ptr_eq(&hold.trx, trx);
+        self.first.as_ref().is_some_and(against)
+            || self
+                .more
+                .as_ref()
+                .is_some_and(|more| more.modes & mode.conflicts() != 0 && more.holders.iter().any(against))
     }
 
     /// Whether somebody who already waits would be overtaken unfairly.
@@ -68,30 +96,31 @@ impl Queue {
 
     /// Grants `mode`, replacing what the transaction held here.
     pub(crate) fn add_hold(&mut self, trx: &Arc<Trx>, mode: Mode) {
-        if let Some(hold) = self.hold_mut(trx) {
-            hold.mode = mode;
-            return;
-        }
+        self.remove_hold(trx);
+        self.add_new_hold(trx, mode);
+    }
+
+    /// The same for a transaction that holds nothing here.
+    pub(crate) fn add_new_hold(&mut self, trx: &Arc<Trx>, mode: Mode) {
         let hold = Hold { trx: Arc::clone(trx), mode };
         if self.first.is_none() {
             self.first = Some(hold);
         } else {
-            self.more.get_or_insert_default().holders.push(hold);
+            let more = self.more.get_or_insert_default();
+            more.count(mode);
+            more.holders.push(hold);
         }
-    }
-
-    fn hold_mut(&mut self, trx: &Arc<Trx>) -> Option<&mut Hold> {
-        let rest = self.more.iter_mut().flat_map(|more| &mut more.holders);
-        self.first.iter_mut().chain(rest).find(|hold| Arc::ptr_eq(&hold.trx, trx))
     }
 
     pub(crate) fn remove_hold(&mut self, trx: &Arc<Trx>) -> Option<Mode> {
         if self.first.as_ref().is_some_and(|hold| Arc::ptr_eq(&hold.trx, trx)) {
             return self.first.take().map(|hold| hold.mode);
         }
-        let holders = &mut self.more.as_mut()?.holders;
-        let at = holders.iter().position(|hold| Arc::ptr_eq(&hold.trx, trx))?;
-        Some(holders.swap_remove(at).mode)
+        let more = self.more.as_mut()?;
+        let at = more.position(trx)?;
+        let mode = more.holders.swap_remove(at).mode;
+        more.discount(mode);
+        Some(mode)
     }
 
     /// Upgrades go before everybody who holds nothing here, behind earlier upgrades.

@@ -55,7 +55,14 @@ pub(crate) struct Slot {
 pub(crate) struct Held {
     pub(crate) records: Vec<(u32, Bytes)>,
     pub(crate) ranges: Vec<u32>,
-    pub(crate) tables: Vec<u64>,
+    pub(crate) tables: Vec<HeldTable>,
+}
+
+/// A table that is held, or was asked for.
+pub(crate) struct HeldTable {
+    pub(crate) table: u64,
+    /// What is certainly held, if it was granted at once.
+    pub(crate) mode: Option<Mode>,
 }
 
 pub(crate) struct Trx {

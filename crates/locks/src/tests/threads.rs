@@ -72,7 +72,7 @@ fn stress_with_deadlocks_always_comes_to_an_end() {
             scope.spawn(move || {
                 let mut rng = StdRng::seed_from_u64(thread);
                 let trx = manager.begin(thread);
-                for _ in 0..3000 {
+                for _ in 0..1500 {
                     trx.set_weight(rng.random_range(0..4));
                     transaction(&trx, &mut rng, guarded, deadlocks);
                 }
