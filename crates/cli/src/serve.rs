@@ -2,6 +2,7 @@
 
 use clap::Args;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The arguments as they are; the server's option parser understands them.
@@ -12,9 +13,33 @@ pub struct ServeArgs {
     options: Vec<OsString>,
 }
 
+/// Option files that are read if they are there, in this order; later ones win.
+const OPTION_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/omnibus.cnf"];
+
 /// Runs the server until it is shut down.
 #[must_use]
 pub fn run(args: ServeArgs) -> ExitCode {
-    let _ = args.options;
-    ExitCode::FAILURE
+    let mut options = Vec::with_capacity(args.options.len());
+    for option in args.options {
+        match option.into_string() {
+            Ok(option) => options.push(option),
+            Err(option) => {
+                eprintln!("omnibus serve: option {} is not valid UTF-8", option.display());
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .with_target(false)
+        .init();
+    let files = OPTION_FILES.map(PathBuf::from);
+    match omnibus_server::options::parse(&options, &files) {
+        Ok(options) => omnibus_server::serve(options),
+        Err(error) => {
+            eprintln!("omnibus serve: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
