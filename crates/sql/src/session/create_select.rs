@@ -5,7 +5,7 @@ use super::session::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
 use crate::catalog::same_name;
 use crate::ddl::{self, Ddl};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_parser::ast::{
     ColumnDef, CreateTable, DropTable, Ident, Insert, InsertSource, OnDuplicate, Priority, Query, Statement,
 };
@@ -38,6 +38,7 @@ impl SqlSession {
         if existed {
             return Ok(created);
         }
+        self.finish_commit(created.wait)?;
         let insert = Statement::Insert(Box::new(Insert {
             replace: tree.on_duplicate == OnDuplicate::Replace,
             priority: Priority::Normal,
@@ -53,7 +54,7 @@ impl SqlSession {
         let result = self.write(&insert, call).and_then(|outcome| {
             self.trx.end_statement()?;
             let ticket = self.commit_now()?;
-            Ok(Outcome { wait: ticket.or(created.wait), ..outcome })
+            Ok(Outcome { wait: ticket, ..outcome })
         });
         if result.is_err() {
             self.trx.rollback();
@@ -69,10 +70,8 @@ impl SqlSession {
         let mut ddl =
             Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: text.as_bytes() };
         let dropped = ddl.drop_tables(&drop);
-        match self.end_definition(dropped)?.wait.map(omnibus_commit::Ticket::wait) {
-            Some(Err(error)) => Err(Interrupt::Error(SqlError::error_during_commit(error))),
-            _ => Ok(()),
-        }
+        let ticket = self.end_definition(dropped)?.wait;
+        self.finish_commit(ticket)
     }
 }
 

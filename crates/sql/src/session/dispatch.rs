@@ -60,9 +60,8 @@ impl SqlSession {
     /// Commits before START TRANSACTION without forgetting SET TRANSACTION.
     fn commit_for_new(&mut self) -> ExecResult<Option<omnibus_commit::Ticket>> {
         if self.trx.has_locked_tables() {
-            let ticket = self.commit_now()?;
             self.trx.unlock_tables();
-            return Ok(ticket);
+            return Ok(self.commit_now()?);
         }
         Ok(if self.trx.is_open() { self.commit_now()? } else { None })
     }
@@ -103,8 +102,7 @@ impl SqlSession {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        let ticket = self.commit_now()?;
-        self.trx.unlock_tables();
+        self.commit_before_definition()?;
         let catalog = self.catalog();
         for lock in tables {
             let db = self.schema_of(&lock.table)?;
@@ -120,15 +118,15 @@ impl SqlSession {
             }
         }
         self.trx.keep_table_locks();
-        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+        Ok(Outcome::ok())
     }
 
     fn unlock_tables(&mut self) -> ExecResult<Outcome> {
         if !self.trx.has_locked_tables() {
             return Ok(Outcome::ok());
         }
-        let ticket = self.commit_now()?;
         self.trx.unlock_tables();
+        let ticket = self.commit_now()?;
         Ok(Outcome { wait: ticket, ..Outcome::ok() })
     }
 
@@ -180,16 +178,18 @@ impl SqlSession {
 
     /// What is open becomes durable before a definition begins, whatever becomes of that.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
+        self.trx.unlock_tables();
         let ticket = self.commit_now()?;
-        if self.trx.has_locked_tables() {
-            self.trx.unlock_tables();
+        self.finish_commit(ticket)
+    }
+
+    /// Waits for a commit within a statement that goes on. Blocks.
+    pub(super) fn finish_commit(&mut self, ticket: Option<omnibus_commit::Ticket>) -> ExecResult<()> {
+        if let Some(ticket) = ticket {
+            ticket.wait().map_err(SqlError::error_during_commit)?;
         }
-        match ticket {
-            Some(ticket) => {
-                ticket.wait().map(|_| ()).map_err(|error| SqlError::error_during_commit(error).into())
-            }
-            None => Ok(()),
-        }
+        self.trx.commit_is_over();
+        Ok(())
     }
 
     pub(super) fn end_definition(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {

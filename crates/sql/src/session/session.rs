@@ -293,8 +293,8 @@ impl SqlSession {
 
     /// The client is gone: everything open is rolled back.
     pub fn close(&mut self) {
-        self.trx.rollback();
         self.trx.unlock_tables();
+        self.trx.rollback();
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: as `close`, and the session's own memory goes.

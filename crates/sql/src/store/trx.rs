@@ -52,7 +52,8 @@ pub(super) struct Covers {
 /// A transaction, or the absence of one.
 pub struct Trx {
     pub(super) shared: Arc<TrxContext>,
-    pub(super) locks: TrxLocks,
+    /// Shared with commits on their way: a session that goes away early must not release them.
+    pub(super) locks: Arc<TrxLocks>,
     pub(super) writes: WriteSet,
     pub(super) cache: TrxCache,
     pub(super) events: StatementEvents,
@@ -67,6 +68,9 @@ pub struct Trx {
     tables: Vec<(u64, TableMode)>,
     /// Held by LOCK TABLES, kept across transactions.
     locked_tables: bool,
+    /// A commit is on its way, which will release the locks when its versions are installed.
+    /// Whoever released them sooner would let others read what it is about to replace.
+    handed_over: bool,
     /// START TRANSACTION or the first statement under autocommit=0 has opened it.
     open: bool,
     /// START TRANSACTION READ ONLY.
@@ -91,7 +95,7 @@ impl Trx {
     pub fn new(shared: Arc<TrxContext>, session: u64, kill: Arc<KillFlag>) -> Trx {
         let port = &shared.port;
         Trx {
-            locks: shared.locks.begin(session),
+            locks: Arc::new(shared.locks.begin(session)),
             cache: port.new_cache(),
             hold: port.hold(),
             writes: WriteSet::default(),
@@ -103,6 +107,7 @@ impl Trx {
             savepoints: Vec::new(),
             tables: Vec::new(),
             locked_tables: false,
+            handed_over: false,
             open: false,
             read_only: false,
             isolation: Isolation::RepeatableRead,
@@ -163,6 +168,12 @@ impl Trx {
     /// Prepares for a statement and returns the point to undo it to.
     pub fn begin_statement(&mut self, mode: Mode, info: &StatementInfo<'_>) -> Marks {
         let settings = info.settings;
+        // The ticket of the statement before should have been waited for. If it was not, the commit
+        // keeps its locks to itself, and this statement waits for them like anybody.
+        if self.handed_over && !self.locked_tables && Arc::strong_count(&self.locks) > 1 {
+            self.locks = Arc::new(self.shared.locks.begin(self.locks.id()));
+        }
+        self.handed_over = false;
         self.mode = mode;
         self.touched = 0;
         self.read_floor = CommitNo::ZERO;
@@ -254,7 +265,7 @@ impl Trx {
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
         if self.writes.is_empty() {
             let ticket = self.read_ticket();
-            self.end(true);
+            self.end();
             return Ok(ticket);
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
@@ -275,7 +286,7 @@ impl Trx {
                 (rows != 0).then(|| rows.saturating_add_signed(delta).max(1))
             });
         }
-        let handle = self.locks.handle();
+        let locks = self.locks.clone();
         let covers = std::mem::take(&mut self.covers);
         let keep_tables = self.locked_tables;
         let request = CommitRequest {
@@ -287,11 +298,12 @@ impl Trx {
                 for covered in covers {
                     covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
                 }
-                if keep_tables { handle.release_records() } else { handle.release_all() }
+                if keep_tables { locks.release_records() } else { locks.release_all() }
             })),
         };
+        self.handed_over = true;
         let ticket = self.shared.port.commit(request);
-        self.end(false);
+        self.end();
         Ok(Some(ticket))
     }
 
@@ -303,7 +315,7 @@ impl Trx {
         now_us: u64,
         on_ordered: impl FnOnce(CommitNo) + Send + 'static,
     ) -> Ticket {
-        let handle = self.locks.handle();
+        let locks = self.locks.clone();
         let request = CommitRequest {
             cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
             writes: std::mem::take(&mut self.writes),
@@ -311,21 +323,22 @@ impl Trx {
             commit_timestamp_us: now_us,
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
-                handle.release_all();
+                locks.release_all();
             })),
         };
+        self.handed_over = true;
         let ticket = self.shared.port.commit(request);
         self.locked_tables = false;
-        self.end(false);
+        self.end();
         ticket
     }
 
     /// Rolls everything back and lets go of all locks.
     pub fn rollback(&mut self) {
-        self.end(true);
+        self.end();
     }
 
-    fn end(&mut self, release_locks: bool) {
+    fn end(&mut self) {
         self.writes.clear();
         self.cache.clear();
         self.events.discard();
@@ -336,16 +349,19 @@ impl Trx {
         self.snapshot_position = None;
         self.open = false;
         self.read_only = false;
-        if self.locked_tables {
-            if release_locks {
-                self.locks.release_records();
-            }
-        } else {
+        if !self.locked_tables {
             self.tables.clear();
-            if release_locks {
-                self.locks.release_all();
-            }
         }
+        match (self.handed_over, self.locked_tables) {
+            (true, _) => {}
+            (false, true) => self.locks.release_records(),
+            (false, false) => self.locks.release_all(),
+        }
+    }
+
+    /// A commit's ticket has been waited for within the statement that began it.
+    pub(crate) fn commit_is_over(&mut self) {
+        self.handed_over = false;
     }
 
     /// LOCK TABLES has been granted: table locks outlive transactions until `unlock_tables`.
@@ -359,11 +375,9 @@ impl Trx {
         self.locked_tables
     }
 
-    /// UNLOCK TABLES, after the transaction has ended.
+    /// UNLOCK TABLES: the table locks go with the commit or rollback that must follow.
     pub fn unlock_tables(&mut self) {
         self.locked_tables = false;
-        self.tables.clear();
-        self.locks.release_all();
     }
 
     /// Locks a table for this transaction and checks that `table` is still what it is called.
