@@ -29,6 +29,7 @@ mod format;
 mod load;
 mod memtable;
 mod scan;
+mod signals;
 mod snapshot;
 mod spaces;
 mod stall;

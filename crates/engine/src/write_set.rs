@@ -86,15 +86,57 @@ impl WriteSet {
     pub fn rollback_to(&mut self, mark: Mark) {
         while self.undo.len() > mark.0 {
             let Some((key, old)) = self.undo.pop() else { break };
-            match old {
+            let len = key.len();
+            let undone = match old {
                 Some(write) => self.map.insert(key, write),
                 None => self.map.remove(&key),
             };
+            // The same as `write` added for it.
+            self.bytes -= len + undone.flatten().map_or(0, |value| value.len()) + 64;
         }
     }
 
     /// Empties the set, keeping nothing to roll back to.
     pub fn clear(&mut self) {
         *self = WriteSet::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn key(name: &'static str) -> Bytes {
+        Bytes::from_static(name.as_bytes())
+    }
+
+    #[test]
+    fn the_last_write_wins_and_keys_come_in_order() {
+        let mut set = WriteSet::default();
+        set.put(key("b"), key("1"));
+        set.put(key("a"), key("2"));
+        set.delete(key("b"));
+        assert_eq!(set.get(b"b"), Some(&None));
+        assert_eq!(set.get(b"c"), None);
+        let keys: Vec<_> = set.iter().map(|(key, write)| (key.clone(), write.clone())).collect();
+        assert_eq!(keys, [(key("a"), Some(key("2"))), (key("b"), None)]);
+    }
+
+    #[test]
+    fn rolling_back_restores_writes_and_memory() {
+        let mut set = WriteSet::default();
+        set.put(key("a"), key("one"));
+        let (outer, memory) = (set.mark(), set.memory());
+        set.put(key("a"), key("two"));
+        set.delete(key("b"));
+        let inner = set.mark();
+        set.put(key("b"), key("back"));
+        set.delete(key("a"));
+        set.rollback_to(inner);
+        assert_eq!((set.get(b"a"), set.get(b"b")), (Some(&Some(key("two"))), Some(&None)));
+        set.rollback_to(outer);
+        assert_eq!((set.get(b"a"), set.get(b"b"), set.len()), (Some(&Some(key("one"))), None, 1));
+        assert_eq!(set.memory(), memory);
     }
 }
