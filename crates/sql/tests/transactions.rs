@@ -224,3 +224,16 @@ fn system_tables_change_with_their_statement() {
     assert!(gone.is_err());
     assert_eq!(database.system_rows("db").unwrap().len(), 2);
 }
+
+#[test]
+fn a_statement_run_again_takes_the_same_ids_again() {
+    let (_, mut a, mut b) = pair();
+    a.ok("CREATE TABLE g (id int AUTO_INCREMENT PRIMARY KEY, u int UNIQUE)");
+    a.ok("BEGIN");
+    a.ok("INSERT INTO g (u) VALUES (1)");
+    // Waits for the unique value after it has taken its id, and is run again when that is free.
+    assert!(waits(&mut b, "INSERT INTO g (u) VALUES (0), (1)"));
+    a.ok("ROLLBACK");
+    b.ok("INSERT INTO g (u) VALUES (0), (1)");
+    assert_eq!(b.rows("SELECT id FROM g ORDER BY id"), [["2"], ["3"]]);
+}

@@ -13,11 +13,14 @@ use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::Expr;
 use crate::expr::scope::VALUES_ALIAS;
 use crate::select::run::Flow;
-use crate::select::{self, QueryPlan};
+use crate::select::{self, QueryPlan, Storage};
 use crate::store::{Duplicate, InsertOutcome, RowChange, auto_value, duplicate_error};
 use omnibus_parser::ast::{self, Insert, InsertSource};
 use omnibus_value::Value;
 use std::sync::Arc;
+
+/// Longer lists of rows are not even begun on an async worker.
+const INLINE_ROWS: usize = 1024;
 
 /// Where rows come from.
 enum Source {
@@ -118,6 +121,9 @@ impl InsertPlan {
         let mut counts = Counts::default();
         match &self.source {
             Source::Values(rows) => {
+                if rows.len() > INLINE_ROWS {
+                    run.trx.need_blocking()?;
+                }
                 for (at, row) in rows.iter().enumerate() {
                     let values = self.values(run, &template, row, at as u64 + 1, rows.len() > 1)?;
                     self.add(run, values, &mut counts, (rows.len() - at) as u64)?;

@@ -172,6 +172,7 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let mut replans = 0;
         let result = loop {
+            self.trx.again(self.resumed || replans > 0);
             let marks = self.begin_statement(call);
             let result = body(self, call).and_then(|outcome| {
                 self.trx.end_statement()?;

@@ -75,6 +75,26 @@ impl Trx {
         increment: u64,
         offset: u64,
     ) -> SqlResult<u64> {
+        // A statement that is run again would leave gaps if it took new ones.
+        let taken = self.auto_taken.get(self.auto_reused);
+        if let Some((_, _, first)) = taken.filter(|(id, many, _)| *id == table.def.id && *many == count) {
+            self.auto_reused += 1;
+            return Ok(*first);
+        }
+        self.auto_taken.truncate(self.auto_reused);
+        let first = self.new_auto_values(table, count, increment, offset)?;
+        self.auto_taken.push((table.def.id, count, first));
+        self.auto_reused += 1;
+        Ok(first)
+    }
+
+    fn new_auto_values(
+        &mut self,
+        table: &Arc<Table>,
+        count: u64,
+        increment: u64,
+        offset: u64,
+    ) -> SqlResult<u64> {
         self.auto_increment(table)?;
         let max = auto_max(table);
         let counter = &table.state.auto_increment;

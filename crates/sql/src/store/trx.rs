@@ -61,6 +61,10 @@ pub struct Trx {
     pub(super) snapshot: Option<(CommitNo, Box<dyn Snapshot>)>,
     pub(super) kill: Arc<KillFlag>,
     pub(super) covers: Vec<Covers>,
+    /// AUTO_INCREMENT values that the running statement took: table, how many, first. If it is
+    /// run again it takes the same ones again.
+    pub(super) auto_taken: Vec<(u64, u64, u64)>,
+    pub(super) auto_reused: usize,
     /// Rows added and removed, per table, for estimates only: a rolled back statement's stay in.
     deltas: Vec<(Arc<TableState>, i64)>,
     savepoints: Vec<Savepoint>,
@@ -103,6 +107,8 @@ impl Trx {
             snapshot: None,
             kill,
             covers: Vec::new(),
+            auto_taken: Vec::new(),
+            auto_reused: 0,
             deltas: Vec::new(),
             savepoints: Vec::new(),
             tables: Vec::new(),
@@ -188,6 +194,14 @@ impl Trx {
         self.cache.set_context(info.timestamp, settings.server_id);
         self.events.begin(info);
         self.marks()
+    }
+
+    /// Whether the statement is a new one, or the last one again after an interrupt.
+    pub(crate) fn again(&mut self, again: bool) {
+        self.auto_reused = 0;
+        if !again {
+            self.auto_taken.clear();
+        }
     }
 
     pub(super) fn marks(&self) -> Marks {
