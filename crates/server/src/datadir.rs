@@ -141,3 +141,45 @@ fn server_uuid(path: &Path) -> Result<ServerUuid, DataDirError> {
         .find(|(k, _)| k.trim().replace('_', "-") == "server-uuid");
     value.and_then(|(_, v)| v.trim().parse().ok()).ok_or(DataDirError::Uuid { path: file })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_directory_is_made_once_and_owned_by_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("data");
+        let first = DataDir::open(&path).unwrap();
+        assert!(first.created);
+        assert!(matches!(DataDir::open(&path), Err(DataDirError::Lock(_))));
+        let uuid = first.uuid;
+        drop(first);
+        let again = DataDir::open(&path).unwrap();
+        assert!(!again.created && again.uuid == uuid);
+    }
+
+    #[test]
+    fn what_is_not_ours_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ibdata1"), "x").unwrap();
+        let error = DataDir::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("ibdata1"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was added");
+        let prepared = tempfile::tempdir().unwrap();
+        std::fs::create_dir(prepared.path().join("pre-allocated-binlog")).unwrap();
+        assert!(DataDir::open(prepared.path()).unwrap().created);
+    }
+
+    #[test]
+    fn newer_formats_and_damage_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(DataDir::open(folder.path()).unwrap());
+        std::fs::write(folder.path().join(AUTO), "[auto]\nserver-uuid=nonsense\n").unwrap();
+        assert!(matches!(DataDir::open(folder.path()), Err(DataDirError::Uuid { .. })));
+        std::fs::write(folder.path().join(MARKER), "2\n").unwrap();
+        let error = DataDir::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("format 2") && error.contains("newer version"), "{error}");
+    }
+}

@@ -200,6 +200,20 @@ fn silence_ends_a_connection() {
     assert_eq!(read(&mut silent), None, "no login within connect_timeout");
 }
 
+#[test]
+fn a_client_that_does_not_read_is_let_go() {
+    let s = start(&["--net-write-timeout=1"]);
+    let mut stream = root(&s);
+    let started = std::time::Instant::now();
+    write(&mut stream, 0, b"\x03SELECT 'big', 200000");
+    // It never reads; the server must give up by itself, and take no other session with it.
+    while s.server.counters.connected.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+        assert!(started.elapsed() < Duration::from_secs(15), "still connected");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(s.ask(&["-uroot"], "SELECT 1"), "1");
+}
+
 /// Resident memory of this process, in bytes.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();

@@ -5,8 +5,12 @@
 
 use super::stream::Stream;
 use omnibus_wire::{Capability, ErrPacket, FrameError, InBuf, OutBuf};
+use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::Range;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Why the connection cannot go on.
@@ -24,6 +28,19 @@ pub enum NetError {
     Frame(#[from] FrameError),
 }
 
+/// Writes everything. Nearly always the socket takes it at once, and no timer is made.
+pub async fn send(stream: &mut Stream, bytes: &[u8], limit: Duration) -> io::Result<()> {
+    let mut write = pin!(async {
+        stream.write_all(bytes).await?;
+        if stream.is_tls() { stream.flush().await } else { Ok(()) }
+    });
+    let first = poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await;
+    if let Poll::Ready(done) = first {
+        return done;
+    }
+    tokio::time::timeout(limit, write).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
+
 /// One connection's packets.
 #[derive(Debug)]
 pub struct Channel {
@@ -39,6 +56,8 @@ pub struct Channel {
     pub received: u64,
     /// Bytes sent since start.
     pub sent: u64,
+    /// `net_write_timeout`: how long the peer may leave a reply unread.
+    pub write_timeout: Duration,
 }
 
 impl Channel {
@@ -53,6 +72,7 @@ impl Channel {
             seq: 0,
             received: 0,
             sent: 0,
+            write_timeout: Duration::from_secs(60),
         }
     }
 
@@ -102,10 +122,7 @@ impl Channel {
     pub async fn flush(&mut self) -> Result<(), NetError> {
         if !self.out.is_empty() {
             self.sent += self.out.bytes().len() as u64;
-            self.stream.write_all(self.out.bytes()).await?;
-            if self.stream.is_tls() {
-                self.stream.flush().await?;
-            }
+            send(&mut self.stream, self.out.bytes(), self.write_timeout).await?;
             self.out.sent();
         }
         self.seq = self.out.seq();

@@ -5,7 +5,7 @@ mod listen;
 mod stream;
 mod tls;
 
-pub use channel::{Channel, NetError};
+pub use channel::{Channel, NetError, send};
 pub use listen::{Listeners, bind};
 pub use stream::Stream;
 pub use tls::{TlsFiles, acceptor};

@@ -170,6 +170,7 @@ impl Session {
         let name: Arc<str> = if virtual_schema { "information_schema".into() } else { name.into() };
         self.runner.state_mut().database = Some(name.clone());
         self.process.identity.lock().db = Some(name);
+        self.schema_changed = true;
         Ok(())
     }
 

@@ -10,7 +10,8 @@ use omnibus_locks::{LockWait, WaitOutcome};
 use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, RowSink, SqlError, SqlResult};
 use omnibus_value::Value;
 use omnibus_value::temporal::FixedOffset;
-use omnibus_wire::{OkPacket, Status};
+use omnibus_wire::session_state::StateChange;
+use omnibus_wire::{Capability, OkPacket, Status};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ impl Session {
             zone: FixedOffset { seconds: settings.time_zone_offset },
             collation: settings.collation_results,
             status: self.status(),
+            write_timeout: self.channel.write_timeout,
         }
     }
 
@@ -65,6 +67,11 @@ impl Session {
             }
         };
         *sink_state = (sink.overflow, sink.flushed);
+        if sink.broken {
+            // Nothing more may be sent: the client would read the rest of a torn packet in it.
+            self.process.kill.kill_connection();
+            self.channel.stream = crate::net::Stream::Gone;
+        }
         self.channel.sent += sink_state.1;
         result
     }
@@ -180,9 +187,12 @@ impl Session {
 
     pub(crate) fn ok_packet(&mut self, affected: u64, last_insert_id: u64, info: &str, status: Status) {
         let warnings = self.runner.state().diagnostics.count();
-        let packet =
-            OkPacket { affected, last_insert_id, status, warnings, info: info.as_bytes(), changes: &[] };
         let caps = self.channel.caps;
+        let track = std::mem::take(&mut self.schema_changed) && caps.has(Capability::SESSION_TRACK);
+        let database = self.runner.state().database.clone().filter(|_| track);
+        let change = StateChange::Schema(database.as_deref().unwrap_or_default().as_bytes());
+        let changes = if track { std::slice::from_ref(&change) } else { &[] };
+        let packet = OkPacket { affected, last_insert_id, status, warnings, info: info.as_bytes(), changes };
         self.channel.out.packet(|out| packet.encode(out, caps, false));
     }
 

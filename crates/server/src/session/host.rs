@@ -97,6 +97,12 @@ impl SessionShared {
         self.process.start_idle_clock(vars.named("wait_timeout").as_u64());
     }
 
+    /// `net_write_timeout`.
+    #[must_use]
+    pub fn write_timeout(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.vars.lock().named("net_write_timeout").as_u64())
+    }
+
     /// `max_allowed_packet`, in bytes.
     #[must_use]
     pub fn max_allowed_packet(&self) -> usize {

@@ -58,6 +58,8 @@ pub struct Session {
     generation: u64,
     /// SET INSERT_ID holds for the next statement only.
     pub(crate) pending_insert_id: Option<u64>,
+    /// The next OK tells clients that track it of a new default database.
+    schema_changed: bool,
 }
 
 /// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
@@ -167,7 +169,9 @@ impl Session {
             multi_statements,
             generation,
             pending_insert_id: None,
+            schema_changed: false,
         };
+        session.channel.write_timeout = session.shared.write_timeout();
         if let Some(db) = login.database
             && let Err(error) = session.use_database(&db)
         {
@@ -298,6 +302,7 @@ impl Session {
     pub(crate) fn apply_settings(&mut self) {
         let found_rows = self.channel.caps.has(Capability::FOUND_ROWS);
         let settings = self.shared.settings(found_rows, self.access.may_write_read_only());
+        self.channel.write_timeout = self.shared.write_timeout();
         let state = self.runner.state_mut();
         state.settings = settings;
         state.settings.insert_id = self.pending_insert_id;

@@ -109,6 +109,7 @@ impl Session {
         use omnibus_parser::ast::Statement;
         if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
             self.process.identity.lock().db = self.runner.state().database.clone();
+            self.schema_changed = true;
         }
         if matches!(
             parsed.statement.node,

@@ -16,7 +16,7 @@ use omnibus_wire::reply::encode_eof;
 use omnibus_wire::text_row::put_text_row;
 use omnibus_wire::{Capability, ColumnDef, OutBuf, Status};
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt;
+use std::time::Duration;
 
 /// A result that is larger than this while inline is run again in blocking mode.
 const INLINE_LIMIT: usize = 4 << 20;
@@ -80,6 +80,8 @@ pub struct RowFormat {
     pub collation: u16,
     /// Status for the EOF after the columns.
     pub status: Status,
+    /// `net_write_timeout`.
+    pub write_timeout: Duration,
 }
 
 /// The sink of one statement.
@@ -96,6 +98,8 @@ pub struct ReplySink<'a> {
     pub overflow: bool,
     /// Bytes that have left already.
     pub flushed: u64,
+    /// The client could not be written to: a packet may be torn, and the connection must end.
+    pub broken: bool,
 }
 
 impl<'a> ReplySink<'a> {
@@ -110,6 +114,7 @@ impl<'a> ReplySink<'a> {
             stream,
             overflow: false,
             flushed: 0,
+            broken: false,
         }
     }
 
@@ -122,7 +127,9 @@ impl<'a> ReplySink<'a> {
             return Ok(());
         };
         let bytes = self.out.bytes();
-        let sent = tokio::runtime::Handle::current().block_on(stream.write_all(bytes));
+        let write = crate::net::send(stream, bytes, self.format.write_timeout);
+        let sent = tokio::runtime::Handle::current().block_on(write);
+        self.broken = sent.is_err();
         sent.map_err(|e| SqlError {
             code: 1160,
             state: *b"08S01",

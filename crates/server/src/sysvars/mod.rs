@@ -122,3 +122,51 @@ pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlRes
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use omnibus_sql::api::sql_mode;
+
+    #[test]
+    fn sql_modes_there_and_back() {
+        let bits = settings::sql_mode_bits(list_session::SQL_MODE).unwrap();
+        assert_eq!(bits, sql_mode::DEFAULT);
+        assert_eq!(settings::sql_mode_text(bits), list_session::SQL_MODE);
+        let ansi = settings::sql_mode_text(settings::sql_mode_bits("ansi").unwrap());
+        assert_eq!(ansi, "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,ANSI");
+        assert_eq!(
+            settings::sql_mode_bits("NO_AUTO_CREATE_USER, "),
+            Ok(0),
+            "dump files of older servers set it"
+        );
+        assert_eq!(settings::sql_mode_bits("STRICT_TRANS_TABLES,WRONG"), Err("WRONG".into()));
+    }
+
+    #[test]
+    fn defaults_are_what_execution_has_by_default() {
+        let globals = GlobalVars::default();
+        let vars = SessionVars::new(&globals);
+        let ours = session_settings(&vars, &globals, false, false);
+        let theirs = omnibus_sql::SessionSettings::default();
+        assert_eq!(format!("{:?}", without_zone(ours)), format!("{:?}", without_zone(theirs)));
+    }
+
+    fn without_zone(mut settings: omnibus_sql::SessionSettings) -> omnibus_sql::SessionSettings {
+        settings.time_zone_offset = 0;
+        settings
+    }
+
+    #[test]
+    fn a_session_keeps_its_values_and_sees_new_global_ones_only_when_it_is_new() {
+        let globals = GlobalVars::default();
+        let id = Registry::get().find("Sql_Select_Limit").unwrap();
+        let mut old = SessionVars::new(&globals);
+        old.set(id, VarValue::UInt(7));
+        globals.set(id, VarValue::UInt(9));
+        assert_eq!(old.get(id), &VarValue::UInt(7));
+        assert_eq!(SessionVars::new(&globals).get(id), &VarValue::UInt(9));
+        assert_eq!(Registry::get().find("tx_isolation"), Registry::get().find("transaction_isolation"));
+    }
+}
