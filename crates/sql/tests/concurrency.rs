@@ -129,3 +129,56 @@ fn nor_on_the_engine_alone() {
     let engine = Arc::new(omnibus_engine_lsm::LsmEngine::open(config).unwrap());
     money(&Database::open(common::TestPort::over(engine, 0)).unwrap());
 }
+
+#[test]
+fn indexes_agree_with_their_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path());
+    let mut setup = Client::new(&server.database);
+    setup.ok("CREATE DATABASE test");
+    setup.ok("CREATE TABLE s (id int AUTO_INCREMENT PRIMARY KEY, k int NOT NULL, c char(20), KEY k_1 (k))");
+    for n in 0..10_u64 {
+        setup.ok(&format!("INSERT INTO s (k, c) VALUES ({n}, 'a'), ({n}, 'b'), ({n}, 'c')"));
+    }
+    std::thread::scope(|scope| {
+        for seed in 1..7_u64 {
+            let database = server.database.clone();
+            scope.spawn(move || {
+                let mut client = Client::new(&database);
+                let mut state = seed;
+                for _ in 0..80 {
+                    while !read_write(&mut client, &mut state) {}
+                }
+            });
+        }
+    });
+    let by_key = setup.rows("SELECT id, k, c FROM s ORDER BY id");
+    let mut by_index = setup.rows("SELECT id, k, c FROM s FORCE INDEX (k_1) WHERE k > -1000000");
+    by_index.sort_by_key(|row| row[0].parse::<u64>().unwrap());
+    assert_eq!(by_key, by_index);
+    assert_eq!(by_key.len(), 30);
+}
+
+/// One transaction as sysbench makes them; whether it was committed.
+fn read_write(client: &mut Client, state: &mut u64) -> bool {
+    let mut next = |limit: u64| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % limit
+    };
+    let (a, b, c) = (next(30) + 1, next(30) + 1, next(30) + 1);
+    let k = next(50);
+    client.ok("BEGIN");
+    let statements = [
+        format!("UPDATE s SET k = k + 1 WHERE id = {a}"),
+        format!("UPDATE s SET c = 'x{k}' WHERE id = {b}"),
+        format!("DELETE FROM s WHERE id = {c}"),
+        format!("INSERT INTO s (id, k, c) VALUES ({c}, {k}, 'new')"),
+    ];
+    for sql in &statements {
+        if !step(client, sql) {
+            return false;
+        }
+    }
+    client.ok("COMMIT");
+    true
+}
