@@ -33,7 +33,8 @@ def mysqladmin(server):
 def interactive(server):
     """A session as typed: default settings, tables and columns read for completion."""
     script = """
-CREATE DATABASE shop; USE shop
+CREATE DATABASE shop;
+USE shop
 CREATE TABLE item (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(50) NOT NULL, price DECIMAL(8,2) DEFAULT 1.50);
 INSERT INTO item (name) VALUES ('tea'), ('coffee');
 SELECT * FROM item;

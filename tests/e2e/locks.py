@@ -73,7 +73,8 @@ def blocked_then_sees_the_new_value(s):
     until(lambda: s.waiting(b), "the second update waits")
     run(a, "COMMIT")
     expect(later.done() == 0, "the second update goes on")
-    expect(run(b, "SELECT k FROM t WHERE id = 10") == ((111,),), "it updated the latest version")
+    got = run(b, "SELECT k FROM t WHERE id = 10")
+    expect(got == ((111,),), f"it updated the latest version: {got}")
     run(b, "COMMIT")
 
 
