@@ -326,3 +326,33 @@ impl Processes {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn other_sessions_see_no_password() {
+        // ACCOUNT-1
+        let processes = Processes::default();
+        let process = processes.register();
+        process.begin(Activity::Query, b"CREATE USER u IDENTIFIED BY 'geheim'", 0);
+        let line = process.line(5_000_000);
+        let info = line.info.unwrap();
+        assert!(info.starts_with("CREATE USER u") && !info.contains("geheim"), "{info}");
+        assert_eq!((line.command, line.state, line.seconds), ("Query", "executing", 5));
+        process.end(0);
+        assert_eq!(process.line(0).info, None);
+    }
+
+    #[test]
+    fn ids_are_not_given_twice() {
+        let processes = Processes::default();
+        processes.next.store(u64::from(u32::MAX) - 1, Ordering::Relaxed);
+        let ids: Vec<u32> = (0..3).map(|_| processes.register().id).collect();
+        assert_eq!(ids, [u32::MAX, 1, 2], "0 is never an id");
+        processes.next.store(0, Ordering::Relaxed);
+        assert_eq!(processes.register().id, 3);
+    }
+}

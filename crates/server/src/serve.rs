@@ -16,6 +16,10 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// Runs a server until it is shut down. Failures are logged; the code says whether there was one.
 #[must_use]
 pub fn serve(options: ServerOptions) -> ExitCode {
+    if options.help {
+        print!("{}", crate::options::help());
+        return ExitCode::SUCCESS;
+    }
     match try_serve(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

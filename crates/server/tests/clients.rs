@@ -1,4 +1,4 @@
-//! The real `mariadb` client: transports, plugins, TLS, passwords, statements of the server's own.
+//! The real `mariadb` client: transports, plugins, TLS, passwords (AUTH-1, AUTH-2), statements of the server's own.
 #![allow(clippy::unwrap_used)]
 
 mod common;

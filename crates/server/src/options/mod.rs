@@ -23,11 +23,13 @@ pub struct ServerOptions {
     pub warnings: Vec<String>,
     /// Where `ready for connections` goes besides the log; standard output unless told otherwise.
     pub announce: bool,
+    /// `--help`: say what there is, and start nothing.
+    pub help: bool,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        ServerOptions { globals: GlobalVars::default(), warnings: Vec::new(), announce: true }
+        ServerOptions { globals: GlobalVars::default(), warnings: Vec::new(), announce: true, help: false }
     }
 }
 

@@ -23,6 +23,7 @@ const IGNORED: &[&str] = &["console", "user", "log_warnings", "symbolic_links", 
 pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions, OptionError> {
     let mut files: Vec<PathBuf> = option_files.iter().filter(|p| p.exists()).cloned().collect();
     let mut rest = Vec::new();
+    let mut help = false;
     let mut iter = args.iter().peekable();
     while let Some(arg) = iter.next() {
         let name = arg.split('=').next().unwrap_or_default().replace('_', "-");
@@ -40,10 +41,11 @@ pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions,
                 files.push(file);
             }
             "--no-defaults" => files.clear(),
+            "--help" | "--verbose" | "-?" => help = true,
             _ => rest.push(arg.clone()),
         }
     }
-    let mut options = ServerOptions::default();
+    let mut options = ServerOptions { help, ..ServerOptions::default() };
     for path in files {
         for option in file::read(&path).map_err(OptionError)? {
             apply(&mut options, &option)?;
