@@ -127,6 +127,10 @@ impl TrxCache {
         if self.memory.len() as u64 + size > cache_size && !self.memory.is_empty() {
             self.spill_memory()?;
         }
+        if self.memory.capacity() == 0 {
+            // Most transactions fit; growing from nothing would allocate five times.
+            self.memory.reserve(1024);
+        }
         writer::append_event(&mut self.memory, self.context, EventType(event_type), flags, body);
         self.events += 1;
         if !self.counted {

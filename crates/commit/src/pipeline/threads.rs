@@ -27,32 +27,59 @@ const FLUSH_AHEAD: usize = 16;
 /// How often a thread with nothing to do looks around: bounds the data loss of `sync_binlog=0`.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Sleeping log threads.
+/// Sleeping log threads, the last to fall asleep first to be woken: its caches are warm.
 #[derive(Default)]
 pub(super) struct Idle {
+    /// Length of `asleep`, to be read without its lock.
     sleeping: AtomicUsize,
-    calls: Mutex<usize>,
-    bell: Condvar,
+    asleep: Mutex<Vec<Arc<Bell>>>,
     shutdown: AtomicBool,
+}
+
+/// One thread's own way of being woken.
+#[derive(Default)]
+pub(super) struct Bell {
+    rung: Mutex<bool>,
+    condition: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        *self.rung.lock() = true;
+        self.condition.notify_one();
+    }
+
+    /// False if `TICK` passed first.
+    fn wait(&self) -> bool {
+        let mut rung = self.rung.lock();
+        if !*rung {
+            self.condition.wait_for(&mut rung, TICK);
+        }
+        std::mem::take(&mut *rung)
+    }
 }
 
 impl Idle {
     /// Wakes one sleeping thread, if any.
     pub(super) fn call(&self) {
-        if self.sleeping.load(Ordering::SeqCst) > 0 {
-            let mut calls = self.calls.lock();
-            *calls = (*calls + 1).min(THREADS);
-            drop(calls);
-            self.bell.notify_one();
+        if self.sleeping.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let mut asleep = self.asleep.lock();
+        let bell = asleep.pop();
+        self.sleeping.store(asleep.len(), Ordering::SeqCst);
+        drop(asleep);
+        if let Some(bell) = bell {
+            bell.ring();
         }
     }
 
     pub(super) fn shut_down(&self) {
         self.shutdown.store(true, Ordering::SeqCst);
-        let mut calls = self.calls.lock();
-        *calls = THREADS;
-        drop(calls);
-        self.bell.notify_all();
+        let bells = std::mem::take(&mut *self.asleep.lock());
+        for bell in bells {
+            bell.ring();
+        }
     }
 
     pub(super) fn is_shut_down(&self) -> bool {
@@ -60,18 +87,28 @@ impl Idle {
     }
 
     /// Sleeps until called, unless `busy` after the intention to sleep is announced: whoever adds
-    /// work after that sees a sleeper and calls.
-    /// False if a tick passed without a call.
-    fn sleep(&self, busy: impl Fn() -> bool) -> bool {
-        let mut calls = self.calls.lock();
-        self.sleeping.fetch_add(1, Ordering::SeqCst);
-        let mut called = true;
-        if *calls == 0 && !busy() && !self.is_shut_down() {
-            called = !self.bell.wait_for(&mut calls, TICK).timed_out();
+    /// work after that sees a sleeper and calls. False if a tick passed without a call.
+    fn sleep(&self, bell: &Arc<Bell>, busy: impl Fn() -> bool) -> bool {
+        let mut asleep = self.asleep.lock();
+        asleep.push(bell.clone());
+        self.sleeping.store(asleep.len(), Ordering::SeqCst);
+        if busy() || self.is_shut_down() {
+            asleep.pop();
+            self.sleeping.store(asleep.len(), Ordering::SeqCst);
+            return true;
         }
-        *calls = calls.saturating_sub(1);
-        self.sleeping.fetch_sub(1, Ordering::SeqCst);
-        called
+        drop(asleep);
+        if bell.wait() {
+            return true;
+        }
+        let mut asleep = self.asleep.lock();
+        let before = asleep.len();
+        asleep.retain(|other| !Arc::ptr_eq(other, bell));
+        self.sleeping.store(asleep.len(), Ordering::SeqCst);
+        // Called just now: the ring is for this thread, and must not be left for its next sleep.
+        let called = asleep.len() == before;
+        drop(asleep);
+        called && bell.wait()
     }
 }
 
@@ -140,6 +177,7 @@ impl<E: Env> Shared<E> {
     }
 
     fn log_thread(&self) {
+        let bell = Arc::default();
         loop {
             let led = self.lead();
             if led || self.waiting() > 0 && self.may_take_off() {
@@ -148,7 +186,7 @@ impl<E: Env> Shared<E> {
             if self.idle.is_shut_down() && self.waiting() == 0 {
                 return;
             }
-            if !self.idle.sleep(|| self.waiting() > 0 && self.may_take_off()) {
+            if !self.idle.sleep(&bell, || self.waiting() > 0 && self.may_take_off()) {
                 self.sync_stragglers();
             }
         }
