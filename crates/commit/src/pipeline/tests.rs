@@ -272,10 +272,15 @@ fn an_unreadable_cache_harms_nobody_else() {
 fn without_sync_commits_are_published_and_later_synced() {
     let world = Arc::new(World::default());
     let settings = CommitSettings { sync_binlog: AtomicU64::new(0), ..CommitSettings::default() };
+    let begun = std::time::Instant::now();
     let pipeline = start(&world, settings);
     let no = pipeline.commit(request()).wait().unwrap();
     assert_eq!(pipeline.published().number(), no);
-    assert_eq!(pipeline.durable(), CommitNo::ZERO);
+    let durable = pipeline.durable();
+    // The threads sync by themselves every second; on a machine so slow, this says nothing.
+    if begun.elapsed() < std::time::Duration::from_millis(900) {
+        assert_eq!(durable, CommitNo::ZERO);
+    }
     assert_eq!(pipeline.sync_all().unwrap(), no);
     assert_eq!(pipeline.durable(), no);
 }
