@@ -123,7 +123,7 @@ pub enum Kind {
     Xor(Box<[Expr; 2]>),
     /// NOT.
     Not(Box<Expr>),
-    /// IS [NOT] ...
+    /// IS \[NOT\] ...
     Is {
         /// The operand.
         expr: Box<Expr>,
@@ -132,7 +132,7 @@ pub enum Kind {
         /// NOT.
         negated: bool,
     },
-    /// [NOT] IN (list): operand first.
+    /// \[NOT\] IN (list): operand first.
     In {
         /// The operand, then the list.
         args: Box<[Expr]>,
@@ -141,7 +141,7 @@ pub enum Kind {
         /// NOT.
         negated: bool,
     },
-    /// [NOT] BETWEEN: operand, low, high.
+    /// \[NOT\] BETWEEN: operand, low, high.
     Between {
         /// Operand, low, high.
         args: Box<[Expr; 3]>,
@@ -150,9 +150,9 @@ pub enum Kind {
         /// NOT.
         negated: bool,
     },
-    /// [NOT] LIKE.
+    /// \[NOT\] LIKE.
     Like(Box<LikeExpr>),
-    /// [NOT] REGEXP.
+    /// \[NOT\] REGEXP.
     Regexp(Box<RegexpExpr>),
     /// CASE. Conditions are truth values: `CASE x WHEN y` has been made `x = y`.
     Case {
