@@ -2,7 +2,7 @@
 
 use crate::session::{
     KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
-    TrxState,
+    TrxState, WaitProbe,
 };
 use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
@@ -119,6 +119,10 @@ impl Runner for SqlRunner {
         self.session.execute_prepared(prepared, params, context.mode, context.access, sink)
     }
 
+    fn write_stall(&self) -> std::time::Duration {
+        self.session.database().port().engine().write_stall()
+    }
+
     fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError {
         self.session.wait_failed(outcome)
     }
@@ -128,6 +132,11 @@ impl Runner for SqlRunner {
         Some(Box::new(move || {
             handle.kill();
         }))
+    }
+
+    fn wait_probe(&self) -> Option<WaitProbe> {
+        let handle = self.session.lock_handle();
+        Some(Box::new(move || handle.is_waiting()))
     }
 
     fn clear_kill(&mut self) {

@@ -138,6 +138,11 @@ impl Session {
             }
             SqlError::error_during_commit(error)
         })?;
+        // Backpressure: after the commit, when no lock is held that others would wait for.
+        let stall = self.runner.write_stall();
+        if !stall.is_zero() {
+            tokio::time::sleep(stall).await;
+        }
         Ok(outcome)
     }
 

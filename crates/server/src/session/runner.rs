@@ -52,6 +52,9 @@ pub struct PreparedInfo {
 /// Ends a lock wait. Called on other sessions' threads; does not block.
 pub type KillHook = Box<dyn Fn() + Send + Sync>;
 
+/// Whether a thread is parked in a lock wait. Called on other sessions' threads; does not block.
+pub type WaitProbe = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// A session of the SQL layer. One statement at a time.
 pub trait Runner: Send {
     /// Session state.
@@ -93,11 +96,19 @@ pub trait Runner: Send {
     fn kill_hook(&self) -> Option<KillHook> {
         None
     }
+    /// What tells a lock wait that parks a thread, for SHOW PROCESSLIST.
+    fn wait_probe(&self) -> Option<WaitProbe> {
+        None
+    }
     /// Forgets a KILL QUERY whose statement is over.
     fn clear_kill(&mut self) {}
     /// File and offset of the open transaction's snapshot, if it was taken with one.
     fn snapshot_position(&mut self) -> Option<(String, u64)> {
         None
+    }
+    /// How long a writer should wait after its commit, because the engine cannot keep up.
+    fn write_stall(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
     }
     /// Rolls back, releases table locks, drops temporary tables, forgets user variables. Blocks.
     fn reset(&mut self);
