@@ -1,6 +1,6 @@
 //! What a committing session holds: it can park a thread on it, or await it as a future.
 //!
-//! Each waiter is woken by itself (seed of the idea: one condition for all costs a stampede); the
+//! Each waiter is woken by itself (one condition for all costs a stampede); the
 //! waker touches only this waiter's lock, never a neighbour's.
 
 use parking_lot::{Condvar, Mutex};

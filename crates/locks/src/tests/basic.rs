@@ -24,6 +24,7 @@ fn shared_goes_with_shared_and_nothing_else_goes_together() {
 
 #[test]
 fn first_come_first_served_and_shared_does_not_overtake_exclusive() {
+    // LOCK-1.
     let manager = LockManager::new();
     let [a, b, c, d, e] = trxs(&manager);
     granted(s(&a, "k"));
@@ -70,6 +71,26 @@ fn giving_up_lets_those_behind_go_on() {
     assert_eq!((stats.waits, stats.timeouts, stats.deadlocks), (2, 1, 0));
     drop(wc);
     assert_eq!(manager.stats().current_waits, 0);
+}
+
+#[test]
+fn a_wait_given_up_leaves_nothing_queued_and_the_next_has_the_slot_for_itself() {
+    // LOCK-3: a transaction waits for one lock at a time.
+    let manager = LockManager::new();
+    let [a, b, c] = trxs(&manager);
+    granted(x(&a, "k"));
+    granted(x(&c, "l"));
+    let first = waits(x(&b, "k"));
+    assert!(b.handle().is_waiting());
+    drop(first);
+    assert!(!b.handle().is_waiting());
+    let second = waits(x(&b, "l"));
+    a.release_all();
+    assert_eq!(second.outcome(), None, "the release of a key that it no longer waits for is nothing to it");
+    granted(x(&a, "k"));
+    c.release_all();
+    assert_eq!(second.outcome(), GRANTED);
+    assert!(!b.handle().is_waiting());
 }
 
 #[test]
