@@ -27,7 +27,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
-from omnibus import MariaDB, Omnibus  # noqa: E402
+from omnibus import MariaDB, Omnibus, expect, replay  # noqa: E402
 
 CLIENTS = 8
 ACCOUNTS = 10
@@ -140,11 +140,6 @@ def check_binlogs(server):
         expect(read.returncode == 0 and "ERROR" not in read.stderr, f"mariadb-binlog {path}: {read.stderr}")
 
 
-def expect(condition, message):
-    if not condition:
-        raise SystemExit(f"FAIL: {message}")
-
-
 def contents(server):
     """A digest of every row of every table, by table."""
     digests = {}
@@ -160,12 +155,7 @@ def replay_into_mariadb(server, directory):
     peer = MariaDB(directory, "--skip-log-bin")
     peer.start()
     try:
-        replay = subprocess.Popen(["mariadb-binlog", "--no-defaults", "--verify-binlog-checksum", *server.binlogs()],
-                                  stdout=subprocess.PIPE)
-        client = subprocess.run(["mariadb", "--no-defaults", f"--socket={peer.socket}", "-uroot", "--binary-mode"],
-                                stdin=replay.stdout, stderr=subprocess.PIPE, text=True)
-        expect(replay.wait() == 0, "mariadb-binlog failed on the log")
-        expect(client.returncode == 0, f"MariaDB refused the replay: {client.stderr[-2000:]}")
+        replay(server, peer)
         ours, theirs = contents(server), contents(peer)
         for table, digest in ours.items():
             expect(digest == theirs[table], f"{table}: {digest} here, {theirs[table]} after the replay")

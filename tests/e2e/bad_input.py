@@ -73,7 +73,8 @@ def garbage_after_login(server):
         db = connect(server)
         sock = db._sock
         try:
-            command = n % 40
+            # 8 is COM_SHUTDOWN, which is root's right: no garbage.
+            command = n % 40 if n % 40 != 8 else 40 + n % 200
             sock.sendall(packet(bytes([command]) + rng.randbytes(rng.randrange(0, 60)), 0))
             if n % 3 == 0:
                 sock.sendall(packet(bytes([0x17]) + struct.pack("<I", rng.randrange(3)) + rng.randbytes(rng.randrange(40)), 0))

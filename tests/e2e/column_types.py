@@ -40,7 +40,7 @@ TYPES = [
     ("TIME", ["'-838:59:59'", "'00:00:00'", "'-00:00:01'", "'838:59:59'"], ""),
     ("TIME(6)", ["'-12:34:56.789012'", "'12:34:56.7'"], ""),
     ("DATETIME", ["'1000-01-01 00:00:00'", "'2026-11-21 20:00:01'", "'9999-12-31 23:59:59'"], ""),
-    ("DATETIME(3)", ["'2026-11-21 20:00:01.2345'", "'2026-11-21 20:00:01'"], ""),
+    ("DATETIME(3)", ["'2026-11-21 20:00:01.234'", "'2026-11-21 20:00:01'"], ""),
     ("DATETIME(6)", ["'2026-11-21 20:00:01.000001'"], ""),
     ("TIMESTAMP NULL", ["'1970-01-02 00:00:00'", "'2037-12-31 23:59:59'"], ""),
     ("TIMESTAMP(6) NULL", ["'2026-11-21 20:00:01.123456'"], ""),
@@ -61,7 +61,7 @@ TYPES = [
     ("BLOB", ["REPEAT(0x00ff, 1000)"], "(10)"),
     ("MEDIUMBLOB", ["REPEAT(0x00ff, 40000)"], "(10)"),
     ("LONGBLOB", ["REPEAT(0x00ff, 100000)"], "(10)"),
-    ("ENUM('a','b','ä')", ["'a'", "'ä'", "2"], ""),
+    ("ENUM('a','b','ö')", ["'a'", "'ö'", "2"], ""),
     ("SET('a','b','c','d')", ["''", "'a,c'", "'b'", "15"], ""),
 ]
 # MariaDB's own text of a few types differs from MySQL's on purpose; none is in the list above.
@@ -134,6 +134,11 @@ def main():
             wide = "SET time_zone='+00:00'; SELECT * FROM types.wide"
             expect(client(copy, wide) == client(ours, wide), "the wide table after the replay")
             passed += 2
+            # MySQL rounds digits that do not fit; MariaDB cuts them off.
+            client(ours, "CREATE TABLE types.r (d DATETIME(3), t TIME(1)); INSERT INTO types.r VALUES"
+                         " ('2026-11-21 20:00:59.9996', '10:59:59.96')")
+            expect(client(ours, "SELECT * FROM types.r") == "2026-11-21 20:01:00.000\t11:00:00.0\n", "rounding")
+            passed += 1
             # Last, because MariaDB cannot replay the type.
             client(ours, "CREATE TABLE types.j (id INT PRIMARY KEY, v JSON); INSERT INTO types.j VALUES"
                          " (1, '{\"b\": [1, 2.5, null, true], \"a\": \"ä\"}'), (2, '[]'), (3, NULL), (4, '18446744073709551615')")

@@ -144,11 +144,20 @@ def error_code(function):
     return 0
 
 
+def finished_binlogs(server):
+    """The server's whole log, in files that are not written any more: the one in use ends in preallocated zeros."""
+    if server.process is None or server.process.poll() is not None:
+        return server.binlogs()
+    client(server, "FLUSH LOGS")
+    return server.binlogs()[:-1]
+
+
 def replay(server, peer, *options):
     """Pipes the server's whole log through mariadb-binlog into another server."""
     reader = subprocess.Popen(["mariadb-binlog", "--no-defaults", "--verify-binlog-checksum", *options,
-                               *server.binlogs()], stdout=subprocess.PIPE)
+                               *finished_binlogs(server)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     applied = subprocess.run(["mariadb", "--no-defaults", f"--socket={peer.socket}", "-uroot", "--binary-mode"],
                              stdin=reader.stdout, stderr=subprocess.PIPE, text=True)
-    expect(reader.wait() == 0, "mariadb-binlog failed on the log")
+    complaints = reader.stderr.read().decode(errors="replace")
+    expect(reader.wait() == 0, f"mariadb-binlog failed on the log: {complaints[-2000:]}")
     expect(applied.returncode == 0, f"the replay was refused: {applied.stderr[-3000:]}")

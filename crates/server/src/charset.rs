@@ -24,7 +24,7 @@ impl From<&'static collation::Collation> for Collation {
 }
 
 /// The server's own: `collation_server`'s default.
-pub const DEFAULT_ID: u16 = 255;
+pub const DEFAULT_ID: u16 = 45;
 
 /// `collation_server`'s default.
 #[must_use]
@@ -50,7 +50,7 @@ pub fn of_charset(name: &str) -> Option<Collation> {
     Charset::by_name(name).map(|set| set.default_collation().into())
 }
 
-/// A client's collation number at login. 0 and 255 mean the server's default.
+/// A client's collation number at login. 0 means the server's default.
 #[must_use]
 pub fn of_login(id: u16) -> Collation {
     if id == 0 { default_collation() } else { collation::for_client(id).into() }

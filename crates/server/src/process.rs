@@ -2,7 +2,7 @@
 //!
 //! Each connection owns its entry and writes it without contention; readers look at it rarely.
 
-use crate::session::KillHook;
+use crate::session::{KillHook, WaitProbe};
 use omnibus_sql::KillFlag;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -109,6 +109,7 @@ pub struct Process {
     idle_limit: AtomicU64,
     idle_ended: AtomicBool,
     kill_hook: OnceLock<KillHook>,
+    wait_probe: OnceLock<WaitProbe>,
 }
 
 impl std::fmt::Debug for Process {
@@ -138,6 +139,7 @@ impl Process {
             idle_limit: AtomicU64::new(0),
             idle_ended: AtomicBool::new(false),
             kill_hook: OnceLock::new(),
+            wait_probe: OnceLock::new(),
         }
     }
 
@@ -146,6 +148,20 @@ impl Process {
         if let Some(hook) = hook {
             let _ = self.kill_hook.set(hook);
         }
+    }
+
+    /// What tells that a thread of this session is parked in a lock wait.
+    pub fn set_wait_probe(&self, probe: Option<WaitProbe>) {
+        if let Some(probe) = probe {
+            let _ = self.wait_probe.set(probe);
+        }
+    }
+
+    /// The stage, as far as the statement itself could say it: blocking waits are inside the SQL layer.
+    fn present_stage(&self) -> u8 {
+        let stage = self.stage.load(Ordering::Relaxed);
+        let parked = stage == Stage::Executing as u8 && self.wait_probe.get().is_some_and(|waits| waits());
+        if parked { Stage::LockWait as u8 } else { stage }
     }
 
     /// After the flag is set: wakes whatever the session waits in.
@@ -247,7 +263,7 @@ impl Process {
         let info = (!statement.is_empty())
             .then(|| String::from_utf8_lossy(&omnibus_parser::redact(&statement)).into_owned());
         let killed = self.kill.connection_killed();
-        let stage = STAGES[usize::from(self.stage.load(Ordering::Relaxed)).min(STAGES.len() - 1)];
+        let stage = STAGES[usize::from(self.present_stage()).min(STAGES.len() - 1)];
         ProcessLine {
             id: self.id,
             identity,

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long the runtime's own threads get at the end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
@@ -63,9 +63,16 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
         bind(&bind_address, port, backlog, socket.as_deref()).map_err(|e| StartError(e.to_string()))
     };
     let result = match listeners {
+        // A log that failed while recovery wrote to it: nobody may be told that the server is ready.
+        Ok(_) if failures.stopped_because().is_some() => Ok(()),
         Ok(listeners) => {
+            // Before the word that the server is ready: whoever reads it may send a signal at once.
+            let signals = {
+                let _inside = runtime.enter();
+                Signals::register()
+            };
             say_ready(&server, &listeners, announce);
-            runtime.block_on(until_stopped(&server, listeners));
+            runtime.block_on(until_stopped(&server, listeners, signals));
             Ok(())
         }
         Err(error) => Err(error),
@@ -85,20 +92,37 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
     }
 }
 
-async fn until_stopped(server: &Arc<Server>, listeners: Listeners) {
-    let signals = tokio::spawn(watch_signals(server.clone()));
+async fn until_stopped(server: &Arc<Server>, listeners: Listeners, signals: Option<Signals>) {
+    let watch = signals.map(|signals| tokio::spawn(watch_signals(server.clone(), signals)));
     server.run(listeners).await;
-    signals.abort();
+    if let Some(watch) = watch {
+        watch.abort();
+    }
+}
+
+/// The signals that the server answers.
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    /// From now on they no longer end the process by themselves.
+    fn register() -> Option<Signals> {
+        let (Ok(term), Ok(int), Ok(hup)) =
+            (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
+        else {
+            tracing::warn!("signals can't be watched; use SHUTDOWN");
+            return None;
+        };
+        Some(Signals { term, int, hup })
+    }
 }
 
 /// The first SIGTERM or SIGINT asks, the second one insists.
-async fn watch_signals(server: Arc<Server>) {
-    let (Ok(mut term), Ok(mut int), Ok(mut hup)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
-    else {
-        tracing::warn!("signals can't be watched; use SHUTDOWN");
-        return;
-    };
+async fn watch_signals(server: Arc<Server>, signals: Signals) {
+    let Signals { mut term, mut int, mut hup } = signals;
     loop {
         let name = tokio::select! {
             _ = term.recv() => "SIGTERM",

@@ -122,7 +122,7 @@ impl Server {
     #[must_use]
     pub fn greeting_collation(&self) -> u8 {
         let name = self.globals.named("collation_server");
-        let id = crate::charset::by_name(name.as_str()).map_or(255, |c| c.id);
+        let id = crate::charset::by_name(name.as_str()).map_or(crate::charset::DEFAULT_ID, |c| c.id);
         u8::try_from(id).unwrap_or(45)
     }
 

@@ -38,7 +38,7 @@ fn a_table_is_shown_as_mysql_shows_it() {
   `pad` char(60) NOT NULL DEFAULT '',
   PRIMARY KEY (`id`),
   KEY `k_1` (`k`)
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=";
+) ENGINE=LSM DEFAULT CHARSET=utf8mb4 COLLATE=";
     assert!(text.starts_with(start), "{text}");
 }
 
@@ -153,8 +153,8 @@ fn existence_clauses_leave_notes() {
         client.rows("SHOW WARNINGS"),
         [["Note", "1007", "Can't create database 'test'; database exists"]]
     );
-    client.ok("CREATE TABLE t (a int) ENGINE=MyISAM");
-    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1266", "Using storage engine InnoDB for table 't'"]]);
+    client.ok("CREATE TABLE t (a int) ENGINE=InnoDB");
+    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1266", "Using storage engine LSM for table 't'"]]);
     client.ok("CREATE TABLE IF NOT EXISTS t (a int)");
     assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1050", "Table 't' already exists"]]);
     client.ok("DROP TABLE IF EXISTS t, u");

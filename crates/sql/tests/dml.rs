@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Client, database};
+use omnibus_sql::AllowAll;
 
 fn client() -> Client {
     let (_, database) = database();
@@ -222,7 +223,7 @@ fn prepared_statements_take_parameters_and_survive_ddl() {
     c.ok("CREATE TABLE t (id int PRIMARY KEY, v int)");
     c.ok("PREPARE i FROM 'INSERT INTO t VALUES (?, ?)'");
     c.ok("PREPARE s FROM 'SELECT v FROM t WHERE id = ?'");
-    let (a, ty) = c.session.evaluate(&expr("1")).unwrap();
+    let (a, ty) = c.session.evaluate(&expr("1"), &AllowAll).unwrap();
     c.session.state.user_variables.insert("a".into(), (a, ty));
     c.ok("EXECUTE i USING @a, @a");
     assert_eq!(c.rows("EXECUTE s USING @a"), [["1"]]);

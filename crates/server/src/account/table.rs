@@ -111,6 +111,13 @@ impl Account {
         let global = Privileges(privilege::DB_PRIVILEGES.0).with(Privileges::SHOW_DATABASES);
         anything.any(global) || self.on_database(db).any(privilege::DB_PRIVILEGES)
     }
+
+    /// Whether the account may know which tables a database has, and what they look like.
+    #[must_use]
+    pub fn sees_tables(&self, db: &str) -> bool {
+        let any = privilege::DB_PRIVILEGES.without(Privileges::GRANT_OPTION);
+        self.on_database(db).any(any)
+    }
 }
 
 /// Doubles quotes and backslashes, for `'...'`.

@@ -28,10 +28,11 @@ impl SessionAccess {
     }
 
     /// Follows GRANT, REVOKE and DROP USER. An account that is gone keeps its name and loses all else.
-    pub fn refresh(&mut self, accounts: &Accounts) {
+    /// Says whether it may be another one now.
+    pub fn refresh(&mut self, accounts: &Accounts) -> bool {
         let generation = accounts.generation();
         if generation == self.generation {
-            return;
+            return false;
         }
         self.generation = generation;
         let (user, host) = (&self.account.user, self.account.host.as_str());
@@ -39,6 +40,7 @@ impl SessionAccess {
             Some(account) => account,
             None => Arc::new(Account::new(user, host)),
         };
+        true
     }
 
     /// Fails with 1227 unless the account has one of these globally.
@@ -69,6 +71,20 @@ impl SessionAccess {
     }
 }
 
+fn is_virtual(db: &str) -> bool {
+    db.eq_ignore_ascii_case("information_schema") || db.eq_ignore_ascii_case("performance_schema")
+}
+
+/// Whether an account may know that a database, or a table of it, exists.
+#[must_use]
+pub fn may_see(account: &Account, db: &str, table: Option<&str>) -> bool {
+    match table {
+        _ if is_virtual(db) => true,
+        Some(_) => account.sees_tables(db),
+        None => account.sees_database(db),
+    }
+}
+
 fn needed(privilege: Priv) -> Privileges {
     match privilege {
         Priv::Select => Privileges::SELECT,
@@ -85,12 +101,15 @@ fn needed(privilege: Priv) -> Privileges {
 }
 
 impl AccessCheck for SessionAccess {
+    fn version(&self) -> u64 {
+        self.generation
+    }
+
     fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()> {
         let needed = needed(privilege);
-        let virtual_schema =
-            db.eq_ignore_ascii_case("information_schema") || db.eq_ignore_ascii_case("performance_schema");
+        let virtual_schema = is_virtual(db);
         let allowed = match privilege {
-            Priv::Any => virtual_schema || self.account.sees_database(db),
+            Priv::Any => may_see(&self.account, db, table),
             Priv::Select if virtual_schema => true,
             _ if virtual_schema => false,
             _ => self.account.privileges.has(needed) || self.account.on_database(db).has(needed),

@@ -283,7 +283,7 @@ impl Session {
 
     fn become_account(&mut self, account: Arc<crate::account::Account>, user: String) {
         self.access = super::SessionAccess::new(account.clone(), &user, &self.client.name());
-        self.shared.set_sees_all(self.access.has(Privileges::PROCESS));
+        self.shared.set_account(self.access.account());
         self.process.identity.lock().user = user.clone();
         let state = self.runner.state_mut();
         state.user = user.clone();

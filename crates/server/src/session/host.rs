@@ -2,8 +2,8 @@
 //!
 //! Shared between the session's task and the SQL layer by `Arc`; its locks are never contended.
 
-use super::SessionAccess;
-use crate::account::Privileges;
+use super::{SessionAccess, access};
+use crate::account::{Account, Privileges};
 use crate::charset;
 use crate::errors;
 use crate::process::Process;
@@ -17,7 +17,7 @@ use omnibus_sql::{SessionHost, SessionSettings, SqlError, SqlResult, VariableSco
 use omnibus_value::{ColumnType, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A session's variables and what computed ones need.
 pub struct SessionShared {
@@ -26,8 +26,7 @@ pub struct SessionShared {
     /// The session's variables.
     pub vars: Mutex<SessionVars>,
     tls: Option<(String, String)>,
-    user: String,
-    sees_all: AtomicBool,
+    account: Mutex<Arc<Account>>,
     /// Conditions and errors of the last statement.
     warnings: AtomicU64,
     errors: AtomicU64,
@@ -53,8 +52,7 @@ impl SessionShared {
             process,
             vars: Mutex::new(vars),
             tls,
-            user: access.account().user.clone(),
-            sees_all: AtomicBool::new(access.has(Privileges::PROCESS)),
+            account: Mutex::new(access.account().clone()),
             warnings: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             last_insert_id: AtomicU64::new(0),
@@ -121,9 +119,9 @@ impl SessionShared {
         *self.snapshot_position.lock() = position;
     }
 
-    /// The account's privileges changed.
-    pub fn set_sees_all(&self, sees_all: bool) {
-        self.sees_all.store(sees_all, Ordering::Relaxed);
+    /// The session's account, or its privileges, changed.
+    pub fn set_account(&self, account: &Arc<Account>) {
+        *self.account.lock() = account.clone();
     }
 
     fn read(&self, id: VarId, global: bool) -> VarValue {
@@ -191,12 +189,18 @@ impl SessionHost for SessionShared {
         lines
     }
 
+    fn may_see(&self, db: &str, table: Option<&str>) -> bool {
+        let account = self.account.lock();
+        access::may_see(&account, db, table)
+    }
+
     fn processlist(&self) -> Vec<[Value; 8]> {
         let now = crate::clock::now_us();
-        let all = self.sees_all.load(Ordering::Relaxed);
+        let account = self.account.lock().clone();
+        let all = account.privileges.any(Privileges::PROCESS);
         let text = |s: &str| Value::Bytes(Bytes::copy_from_slice(s.as_bytes()));
         let lines = self.server.processes.all().into_iter().map(|p| p.line(now));
-        let visible = lines.filter(|line| all || line.identity.user == self.user);
+        let visible = lines.filter(|line| all || line.identity.user == account.user);
         visible
             .map(|line| {
                 [

@@ -24,7 +24,7 @@ pub use drive::Replied;
 pub use host::SessionShared;
 pub use runner::{
     KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
-    TrxState,
+    TrxState, WaitProbe,
 };
 pub use sink::{ResultSet, integer_column, text_column};
 
@@ -153,6 +153,7 @@ impl Session {
             Err(error) => return Err(Box::new((channel, error))),
         };
         process.set_kill_hook(runner.kill_hook());
+        process.set_wait_probe(runner.wait_probe());
         let multi_statements = channel.caps.has(Capability::MULTI_STATEMENTS);
         let generation = server.globals.generation();
         let mut session = Session {
@@ -295,7 +296,9 @@ impl Session {
             self.generation = generation;
             self.apply_settings();
         }
-        self.access.refresh(&self.server.accounts);
+        if self.access.refresh(&self.server.accounts) {
+            self.shared.set_account(self.access.account());
+        }
     }
 
     /// Rebuilds the settings that execution reads, after a SET.

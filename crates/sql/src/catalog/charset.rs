@@ -5,10 +5,11 @@ use bytes::Bytes;
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
-/// `collation_server` as compiled in: MySQL 8's utf8mb4_0900_ai_ci where it is known.
+/// `collation_server` as compiled in: `utf8mb4_general_ci`, which every MariaDB and MySQL that replays
+/// the log knows; MySQL 8's `utf8mb4_0900_ai_ci` is used by whoever asks for it.
 #[must_use]
 pub fn server_default() -> u16 {
-    if collation::by_id(255).is_some() { 255 } else { 45 }
+    45
 }
 
 /// The id of a collation's name.

@@ -14,7 +14,7 @@ use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
 /// The engine's name as SHOW CREATE TABLE tells it.
-pub(crate) const DEFAULT_ENGINE: &str = "InnoDB";
+pub(crate) const DEFAULT_ENGINE: &str = "LSM";
 const MAX_COLUMNS: usize = 1017;
 const MAX_IDENT: usize = 64;
 
@@ -172,9 +172,9 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
 
 /// ENGINE= : everything is the default engine, with a note where that is not what was asked for.
 pub(crate) fn check_engine(name: &Ident, table: &str, context: &mut BuildContext<'_>) -> SqlResult<()> {
-    const SILENT: [&str; 3] = ["innodb", "omnibus", "lsm"];
-    const KNOWN: [&str; 10] =
-        ["myisam", "aria", "memory", "heap", "rocksdb", "tokudb", "csv", "archive", "blackhole", "merge"];
+    const SILENT: [&str; 2] = ["omnibus", "lsm"];
+    const KNOWN: [&str; 11] =
+        ["innodb", "myisam", "aria", "memory", "heap", "rocksdb", "tokudb", "csv", "archive", "blackhole", "merge"];
     if SILENT.iter().any(|engine| name.is(engine)) {
         return Ok(());
     }

@@ -34,6 +34,16 @@ pub fn quote_string(text: &str) -> String {
 /// The whole statement. `auto_increment` above 1 is shown.
 #[must_use]
 pub fn show_create_table(def: &TableDef, auto_increment: u64) -> String {
+    definition(def, auto_increment, true)
+}
+
+/// The same as a log has it: without ENGINE, since other servers know no engine of this name.
+#[must_use]
+pub(super) fn logged_create_table(def: &TableDef) -> String {
+    definition(def, 0, false)
+}
+
+fn definition(def: &TableDef, auto_increment: u64, engine: bool) -> String {
     let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
     let mut lines: Vec<String> =
         def.columns.iter().map(|column| column_line(column, def.collation)).collect();
@@ -44,7 +54,10 @@ pub fn show_create_table(def: &TableDef, auto_increment: u64) -> String {
         let comma = if at + 1 < lines.len() { "," } else { "" };
         let _ = writeln!(out, "  {line}{comma}");
     }
-    let _ = write!(out, ") ENGINE={}", def.engine);
+    out.push(')');
+    if engine {
+        let _ = write!(out, " ENGINE={}", def.engine);
+    }
     if auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
     }

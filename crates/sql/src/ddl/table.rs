@@ -22,7 +22,7 @@ impl Ddl<'_> {
     pub(crate) fn create_table_as(&mut self, tree: &CreateTable, text: &mut Vec<u8>) -> ExecResult<Outcome> {
         let Some(change) = self.new_table(tree)? else { return Ok(Outcome::ok()) };
         if let Some(table) = change.fresh.first() {
-            *text = super::show_create_table(&table.def, 0).into_bytes();
+            *text = super::show_create::logged_create_table(&table.def).into_bytes();
             let name = super::quote_ident(&table.def.name);
             let full = format!("{}.{name}", super::quote_ident(&table.def.db));
             *text = String::from_utf8_lossy(text).replacen(&name, &full, 1).into_bytes();

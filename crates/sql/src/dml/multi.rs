@@ -320,9 +320,6 @@ fn query(
     let mut binder = Binder::new(planner.session, planner.catalog);
     binder.virtuals = planner.virtuals;
     binder.params = planner.params;
-    let plan = select::bind::query(&mut binder, &query)?;
-    for table in &plan.tables {
-        planner.access.check(&table.def.db, Some(&table.def.name), Priv::Select)?;
-    }
-    Ok(plan)
+    binder.access = planner.access;
+    select::bind::query(&mut binder, &query)
 }

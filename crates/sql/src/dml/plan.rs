@@ -52,6 +52,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn binder(&self, table: &Arc<Table>, alias: Option<&str>) -> (Binder<'a>, u16) {
         let mut binder = Binder::new(self.session, self.catalog);
         binder.virtuals = self.virtuals;
+        binder.access = self.access;
         binder.params = self.params;
         let scope = binder.add_table(table, alias);
         let slot = scope.slot;

@@ -8,7 +8,7 @@ use super::node::{Expr, Kind, slot_bit};
 use super::scope::{Scope, ScopeTable};
 use super::types::{BINARY, Coercibility, ExprType, string_column};
 use super::{cast, charset};
-use crate::api::{ResultColumn, VariableScope};
+use crate::api::{AccessCheck, AllowAll, ResultColumn, VariableScope};
 use crate::catalog::{Catalog, Table};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::functions::aggregate::AggregateSpec;
@@ -114,6 +114,8 @@ pub struct Binder<'a> {
     pub params: Option<&'a [Value]>,
     /// information_schema and the like.
     pub virtuals: &'a dyn VirtualTables,
+    /// What the account may read: asked wherever a query names a stored table, before it is looked up.
+    pub access: &'a dyn AccessCheck,
     /// Query blocks, innermost last.
     pub blocks: Vec<BlockScope>,
     /// Stored tables used, each once per use.
@@ -142,6 +144,7 @@ impl<'a> Binder<'a> {
             catalog,
             params: None,
             virtuals: &NoVirtualTables,
+            access: &AllowAll,
             blocks: Vec::new(),
             tables: Vec::new(),
             slots: Vec::new(),

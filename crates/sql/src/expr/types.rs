@@ -441,7 +441,7 @@ fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprT
         )?,
         (true, false) => (a.column.collation, a.coercibility),
         (false, true) => (b.column.collation, b.coercibility),
-        (false, false) => (255, Coercibility::Literal),
+        (false, false) => (crate::catalog::charset::server_default(), Coercibility::Literal),
     };
     let length = a.display_length().max(b.display_length());
     Ok(ExprType { column: string_column(length, collation), nullable: false, coercibility })

@@ -8,7 +8,7 @@ use super::bind_compound::{recursive, rename};
 use super::plan::QueryPlan;
 use super::storage::{LockMode, WaitPolicy};
 use super::virtual_table::VirtualTable;
-use crate::api::ResultColumn;
+use crate::api::{Priv, ResultColumn};
 use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, Clause, CommonDefinition};
@@ -174,6 +174,7 @@ impl<'q> From<'q> {
             scope.schema = Arc::from(schema);
             return self.add(binder, scope, ItemSource::Virtual(table), Vec::new(), nest);
         }
+        binder.access.check(schema, Some(name), Priv::Select)?;
         let table = binder.catalog.table(schema, name)?.clone();
         for hint in &factor.hints {
             for index in &hint.indexes {

@@ -31,7 +31,7 @@ pub use reader::RowReader;
 pub use storage::{LockMode, NoStorage, Scan, Storage, WaitPolicy};
 pub use virtual_table::{NoVirtualTables, VirtualTable, VirtualTables};
 
-use crate::api::RowSink;
+use crate::api::{AccessCheck, RowSink};
 use crate::catalog::Catalog;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::bind::Binder;
@@ -42,7 +42,7 @@ use omnibus_value::Value;
 use run::Flow;
 
 /// Compiles a query. `params` are the values of `?`, if they are known: types of result columns
-/// that depend on them are exact then. `lock` is what plain reads lock (SERIALIZABLE).
+/// that depend on them are exact then. `access` is asked for each table read. `lock` is what plain reads lock (SERIALIZABLE).
 ///
 /// # Errors
 /// Whatever is wrong with the query.
@@ -51,11 +51,13 @@ pub fn prepare(
     session: &SessionState,
     catalog: &Catalog,
     virtuals: &dyn VirtualTables,
+    access: &dyn AccessCheck,
     params: Option<&[Value]>,
     lock: LockMode,
 ) -> SqlResult<QueryPlan> {
     let mut binder = Binder::new(session, catalog);
     binder.virtuals = virtuals;
+    binder.access = access;
     binder.params = params;
     binder.default_lock = lock;
     bind::query(&mut binder, query)

@@ -187,7 +187,7 @@ impl SqlSession {
                 let key = name.to_lowercase();
                 let params = using
                     .iter()
-                    .map(|expr| Ok(self.evaluate(expr)?.0))
+                    .map(|expr| Ok(self.evaluate(expr, call.access)?.0))
                     .collect::<ExecResult<Vec<Value>>>()?;
                 let mut prepared =
                     self.statements.prepared.remove(&key).ok_or_else(|| unknown(name, "EXECUTE"))?;
@@ -196,10 +196,10 @@ impl SqlSession {
                 result
             }
             Statement::ExecuteImmediate { source, using } => {
-                let (value, ty) = self.evaluate(source)?;
+                let (value, ty) = self.evaluate(source, call.access)?;
                 let params = using
                     .iter()
-                    .map(|expr| Ok(self.evaluate(expr)?.0))
+                    .map(|expr| Ok(self.evaluate(expr, call.access)?.0))
                     .collect::<ExecResult<Vec<Value>>>()?;
                 let mut prepared = self.prepare(&value.to_bytes(&ty), call.access)?;
                 self.execute_inner(&mut prepared, &params, call)

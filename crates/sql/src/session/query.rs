@@ -1,7 +1,7 @@
 //! SELECT, DO and the data-changing statements as a session runs them: plan, check, run.
 
 use super::session::{Call, SqlSession};
-use crate::api::{AccessCheck, Mode, Outcome, Priv};
+use crate::api::{AccessCheck, Mode, Outcome};
 use crate::catalog::Catalog;
 use crate::dml::{Planner, Run, WritePlan};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
@@ -27,7 +27,7 @@ impl SqlSession {
             }
             Statement::Do(list) => {
                 for expr in list {
-                    self.evaluate_with(expr, call.params)?;
+                    self.evaluate_with(expr, call.params, call.access)?;
                 }
                 Ok(Outcome::ok())
             }
@@ -44,10 +44,7 @@ impl SqlSession {
     ) -> SqlResult<QueryPlan> {
         let catalog = self.catalog();
         let virtuals = self.database.virtual_tables();
-        let plan = select::prepare(query, &self.state, &catalog, virtuals, params, LockMode::None)?;
-        for table in &plan.tables {
-            access.check(&table.def.db, Some(&table.def.name), Priv::Select)?;
-        }
+        let plan = select::prepare(query, &self.state, &catalog, virtuals, access, params, LockMode::None)?;
         if plan.locks && self.state.settings.server_read_only {
             return Err(SqlError::option_prevents_statement("--read-only"));
         }
@@ -134,16 +131,26 @@ impl SqlSession {
     ///
     /// # Errors
     /// As any statement.
-    pub fn evaluate(&mut self, expr: &ast::Expr) -> ExecResult<(Value, ColumnType)> {
-        self.evaluate_with(expr, &[])
+    pub fn evaluate(
+        &mut self,
+        expr: &ast::Expr,
+        access: &dyn AccessCheck,
+    ) -> ExecResult<(Value, ColumnType)> {
+        self.evaluate_with(expr, &[], access)
     }
 
-    fn evaluate_with(&mut self, expr: &ast::Expr, params: &[Value]) -> ExecResult<(Value, ColumnType)> {
+    fn evaluate_with(
+        &mut self,
+        expr: &ast::Expr,
+        params: &[Value],
+        access: &dyn AccessCheck,
+    ) -> ExecResult<(Value, ColumnType)> {
         let catalog = self.catalog();
         let (bound, slots, subqueries) = {
             let mut binder = Binder::new(&self.state, &catalog);
             binder.virtuals = self.database.virtual_tables();
             binder.params = Some(params);
+            binder.access = access;
             binder.open(Scope::default(), Clause::FieldList);
             (binder.expr(expr)?, binder.slots.len(), binder.subqueries)
         };

@@ -47,9 +47,8 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 fn engines(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    // `InnoDB` is what clients ask for; it is whatever the default engine is.
     let engines = [(
-        "InnoDB",
+        "LSM",
         "DEFAULT",
         "Supports transactions, row-level locking, and crash recovery from the binary log",
     )];

@@ -134,7 +134,7 @@ impl SqlSession {
                 return Err(SqlError::new(1539, b"HY000", format!("Unknown event '{}'", name.name)));
             }
             Show::EngineStatus { .. } => {
-                Form::new("Type", "SELECT 'InnoDB' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
+                Form::new("Type", "SELECT 'LSM' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
             }
             other => {
                 let name = other.kind().replace('_', " ").to_uppercase();
