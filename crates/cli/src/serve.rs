@@ -13,8 +13,8 @@ pub struct ServeArgs {
     options: Vec<OsString>,
 }
 
-/// Option files that are read if they are there, in this order; later ones win.
-const OPTION_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/omnibus.cnf"];
+/// Read if it is there. Not MySQL's own files: a data directory named there belongs to another server.
+const OPTION_FILES: [&str; 1] = ["/etc/omnibus/omnibus.cnf"];
 
 /// Runs the server until it is shut down.
 #[must_use]
