@@ -10,6 +10,7 @@ use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
 use crate::{NAME, compaction, flush, format, io_error, load, stall, tree_error};
 use bytes::Bytes;
+use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, WriteSet};
 use parking_lot::Mutex;
@@ -157,6 +158,9 @@ impl LsmEngine {
     }
 }
 
+/// Bytes of a table's block, which is read and cached as a whole.
+const BLOCK_SIZE: u32 = 16 << 10;
+
 fn open_tree(
     config: &LsmConfig,
     versions: &SequenceNumberCounter,
@@ -167,6 +171,10 @@ fn open_tree(
     let tree = Config::new(directory, versions.clone(), SequenceNumberCounter::default())
         .use_cache(Arc::new(Cache::with_capacity_bytes(config.block_cache_size)))
         .use_descriptor_table(Some(Arc::new(DescriptorTable::new(config.open_tables))))
+        // Keys are short and rows are not: keys that share no prefix cost little space, and a read makes no
+        // copy to put them together. Larger blocks suit ranges.
+        .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
+        .data_block_size_policy(BlockSizePolicy::all(BLOCK_SIZE))
         .with_compaction_filter_factory(Some(factory))
         .open()
         .map_err(tree_error)?;

@@ -35,6 +35,7 @@ mod spaces;
 mod stall;
 mod tables;
 mod view;
+mod visit;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@
 use crate::filter::Filter;
 use bytes::Bytes;
 use crossbeam_epoch::{self as epoch, Guard};
-use crossbeam_skiplist::base::SkipList;
+use crossbeam_skiplist::base::{Range, SkipList};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -43,6 +43,14 @@ impl VersionKey {
         VersionKey { head: head(key), number, long, len: key.len() as u32 }
     }
 
+    pub(crate) fn head(&self) -> [u64; 2] {
+        self.head
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     fn cmp_key(&self, other: &VersionKey) -> Ordering {
         self.head.cmp(&other.head).then_with(|| match (&self.long, &other.long) {
             (Some(own), Some(other)) => own[HEAD..].cmp(&other[HEAD..]),
@@ -52,12 +60,19 @@ impl VersionKey {
     }
 }
 
-fn head(key: &[u8]) -> [u64; 2] {
-    let mut head = [0; HEAD];
-    let len = key.len().min(HEAD);
-    head[..len].copy_from_slice(&key[..len]);
-    let (high, low) = head.split_at(HEAD / 2);
-    [high, low].map(|half| half.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+/// The first 16 bytes, big-endian, zero-padded: what nearly every comparison ends with.
+#[inline]
+pub(crate) fn head(key: &[u8]) -> [u64; 2] {
+    let head = match key.first_chunk::<HEAD>() {
+        Some(chunk) => *chunk,
+        None => {
+            let mut head = [0; HEAD];
+            head[..key.len()].copy_from_slice(key);
+            head
+        }
+    };
+    let both = u128::from_be_bytes(head);
+    [(both >> 64) as u64, both as u64]
 }
 
 impl Ord for VersionKey {
@@ -98,6 +113,43 @@ struct Pair {
 impl Pair {
     fn version(&self, number: u64) -> Version {
         Version { key: self.key.clone(), number, value: self.value.clone() }
+    }
+}
+
+/// References to a span's bounds, as the list wants them.
+type SpanRef<'g> = (Bound<&'g VersionKey>, Bound<&'g VersionKey>);
+
+/// A walk over a range, forward, in place: of each key the newest version that a snapshot at `at`
+/// sees, deletions included.
+pub(crate) struct Cursor<'g> {
+    entries: Range<'g, 'g, VersionKey, SpanRef<'g>, VersionKey, Box<Pair>>,
+    at: u64,
+    now: Option<(&'g VersionKey, &'g Pair)>,
+}
+
+impl<'g> Cursor<'g> {
+    /// Moves to the next key, the first at first.
+    pub(crate) fn advance(&mut self) -> Option<&'g VersionKey> {
+        let last = self.now.map(|(key, _)| key);
+        for entry in self.entries.by_ref() {
+            let key = entry.key();
+            if key.number > self.at || last.is_some_and(|last| last.cmp_key(key) == Ordering::Equal) {
+                continue;
+            }
+            self.now = Some((key, &**entry.value()));
+            return Some(key);
+        }
+        None
+    }
+
+    /// The key it stands at. Only after `advance`.
+    pub(crate) fn key(&self) -> &'g Bytes {
+        &self.now.expect("a cursor is read only where it stands at a key").1.key
+    }
+
+    /// Its value; `None` is a deletion.
+    pub(crate) fn value(&self) -> Option<&'g Bytes> {
+        self.now.and_then(|(_, pair)| pair.value.as_ref())
     }
 }
 
@@ -162,6 +214,12 @@ impl MemTable {
         let entry = self.list.lower_bound(Bound::Included(probe), &guard)?;
         let found = entry.key();
         (found.cmp_key(probe) == Ordering::Equal).then(|| (found.number, entry.value().value.clone()))
+    }
+
+    /// A walk over a range as a snapshot at `at` sees it.
+    pub(crate) fn cursor<'g>(&'g self, span: &'g Span, at: u64, guard: &'g Guard) -> Cursor<'g> {
+        let entries = self.list.range((span.0.as_ref(), span.1.as_ref()), guard);
+        Cursor { entries, at, now: None }
     }
 
     /// All versions, for a flush.

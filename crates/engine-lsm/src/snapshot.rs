@@ -6,8 +6,10 @@ use crate::engine::Shared;
 use crate::filter::Filter;
 use crate::memtable::VersionKey;
 use crate::scan::Scan;
+use crate::visit::{self, Source};
 use crate::{memtable, tree_error};
 use bytes::Bytes;
+use crossbeam_epoch as epoch;
 use omnibus_engine::{CommitNo, EngineError, Snapshot, SnapshotIter};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -50,8 +52,31 @@ impl Snapshot for LsmSnapshot {
         let tables = view.tables.scan(from, to, self.at);
         Box::new(Scan::new(&view, memtable::span(from, to), tables, self.at, reverse))
     }
+
+    fn visit(
+        &self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+    ) -> Result<bool, EngineError> {
+        if inverted(from, to) {
+            return Ok(true);
+        }
+        let view = self.shared.views.current();
+        let (span, guard) = (memtable::span(from, to), epoch::pin());
+        let mut sources = Vec::with_capacity(view.sealed.len() + 8);
+        let used = view.memtables().filter(|memtable| !memtable.is_empty());
+        sources.extend(
+            used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at, &guard))),
+        );
+        for iter in view.tables.ranges(from, to) {
+            sources.extend(Source::of_table(iter, self.at)?);
+        }
+        visit::merge(sources, self.at, each)
+    }
 }
 
+#[inline]
 fn inverted(from: Bound<&[u8]>, to: Bound<&[u8]>) -> bool {
     match (from, to) {
         (Bound::Included(from), Bound::Included(to)) => from > to,

@@ -5,7 +5,7 @@
 //! converts.
 
 use bytes::Bytes;
-use lsm_tree::{AbstractTree, InternalValue, Table, Tree};
+use lsm_tree::{AbstractTree, InternalValue, Table, Tree, UserKey};
 use std::ops::Bound;
 
 type Get = dyn Fn(&[u8], u64, u64) -> lsm_tree::Result<Option<InternalValue>> + Send + Sync;
@@ -13,9 +13,13 @@ type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 pub(crate) type TableIter = Box<dyn DoubleEndedIterator<Item = lsm_tree::Result<InternalValue>> + Send>;
 type Scan = dyn Fn(Bounds<'_>, u64) -> TableIter + Send + Sync;
 
+/// Tables whose key ranges do not overlap, in order.
+type Run = Vec<Table>;
+
 pub(crate) struct Tables {
     get: Box<Get>,
     scan: Box<Scan>,
+    runs: Vec<Run>,
     /// Runs in level 0: each may have to be looked at by every read.
     pub(crate) l0_runs: usize,
     pub(crate) disk_bytes: u64,
@@ -32,6 +36,7 @@ impl Tables {
         let l0_runs = version.level(0).map_or(0, |level| level.run_count());
         let disk_bytes = version.iter_levels().map(|level| level.size()).sum();
         let empty = runs.is_empty();
+        let tables = runs.iter().map(|run| run.iter().cloned().collect()).collect();
         let get = move |key: &[u8], hash: u64, limit: u64| {
             for run in &runs {
                 if let Some(table) = run.get_for_key(key)
@@ -45,7 +50,7 @@ impl Tables {
         let scan = move |bounds: Bounds<'_>, limit: u64| -> TableIter {
             Box::new(Tree::create_internal_range::<&[u8], _>(frozen.clone(), &bounds, limit, None))
         };
-        Tables { get: Box::new(get), scan: Box::new(scan), l0_runs, disk_bytes, empty }
+        Tables { get: Box::new(get), scan: Box::new(scan), runs: tables, l0_runs, disk_bytes, empty }
     }
 
     /// The newest version at or below `at`: `Some((_, None))` is a deletion. `hash` is `Filter::hash`.
@@ -65,9 +70,38 @@ impl Tables {
         }))
     }
 
+    /// For each run that has tables in the range, all versions in it. The bounds must not be inverted.
+    pub(crate) fn ranges(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> impl Iterator<Item = TableIter> {
+        let bounds = (from.map(UserKey::from), to.map(UserKey::from));
+        self.runs.iter().filter_map(move |run| range_of_run(run, &bounds))
+    }
+
     /// What a snapshot at `at` sees within the bounds; no deletions. The bounds must not be inverted.
     pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Option<TableIter> {
         (!self.empty).then(|| (self.scan)((from, to), limit(at)))
+    }
+}
+
+fn range_of_run(run: &Run, bounds: &(Bound<UserKey>, Bound<UserKey>)) -> Option<TableIter> {
+    let first = run.partition_point(|table| match &bounds.0 {
+        Bound::Included(from) => table.metadata.key_range.max() < from,
+        Bound::Excluded(from) => table.metadata.key_range.max() <= from,
+        Bound::Unbounded => false,
+    });
+    let within = |table: &&Table| match &bounds.1 {
+        Bound::Included(to) => table.metadata.key_range.min() <= to,
+        Bound::Excluded(to) => table.metadata.key_range.min() < to,
+        Bound::Unbounded => true,
+    };
+    let tables = &run[first..];
+    let tables = &tables[..tables.partition_point(|table| within(&table))];
+    match tables {
+        [] => None,
+        [only] => Some(Box::new(only.range(bounds.clone()))),
+        _ => {
+            let (tables, bounds) = (tables.to_vec(), bounds.clone());
+            Some(Box::new(tables.into_iter().flat_map(move |table| table.range(bounds.clone()))))
+        }
     }
 }
 

@@ -63,6 +63,26 @@ pub trait Snapshot: Send + Sync {
 
     /// The pairs within the bounds, ascending, or descending if `reverse`.
     fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a>;
+
+    /// Gives the pairs within the bounds to `each`, ascending, until it returns false; then the answer
+    /// is false too. As `scan`, for reads that are over when the call is.
+    ///
+    /// # Errors
+    /// As `scan`'s.
+    fn visit(
+        &self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+    ) -> Result<bool, EngineError> {
+        for pair in self.scan(from, to, false) {
+            let (key, value) = pair?;
+            if !each(&key, value) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// Figures for SHOW STATUS. Counters since start unless said otherwise.

@@ -132,3 +132,21 @@ fn all(snapshot: &dyn Snapshot, space: u32) -> Vec<(Bytes, Bytes)> {
     let (from, to) = (space.to_be_bytes(), (space + 1).to_be_bytes());
     snapshot.scan(Bound::Included(&from), Bound::Excluded(&to), false).map(Result::unwrap).collect()
 }
+
+/// What a visit gives.
+fn visited(snapshot: &dyn Snapshot, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<(Bytes, Bytes)> {
+    let mut pairs = Vec::new();
+    let all = snapshot.visit(from, to, &mut |key, value| {
+        pairs.push((key.clone(), value));
+        true
+    });
+    assert!(all.unwrap());
+    // Told to stop, it stops there.
+    let mut first = Vec::new();
+    let more = snapshot.visit(from, to, &mut |key, value| {
+        first.push((key.clone(), value));
+        false
+    });
+    assert_eq!((more.unwrap(), &first[..]), (pairs.is_empty(), &pairs[..pairs.len().min(1)]));
+    pairs
+}

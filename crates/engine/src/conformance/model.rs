@@ -173,6 +173,7 @@ impl Run<'_> {
                 pairs.map(Result::unwrap).collect::<Vec<_>>()
             };
             assert_eq!(scan(false), pairs, "{context}");
+            assert_eq!(visited(&**snapshot, Bound::Unbounded, Bound::Unbounded), pairs, "{context}, visited");
             pairs.reverse();
             assert_eq!(scan(true), pairs, "{context}, reverse");
             for key in self.history.keys() {

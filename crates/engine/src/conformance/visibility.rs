@@ -115,6 +115,10 @@ pub(super) fn scans_go_both_ways_within_bounds(make: MakeEngine<'_>) {
             let within = |n: &u32| std::ops::RangeBounds::contains(&(from, to), n);
             let mut expected: Vec<u32> = (1..=300).map(|n| n * 2).filter(within).collect();
             assert_eq!(scan(from, to, false), expected, "{from:?} {to:?}");
+            let keys = (from.map(|n| numbered(2, n)), to.map(|n| numbered(2, n)));
+            let pairs = visited(&*snapshot, keys.0.as_ref().map(|k| &k[..]), keys.1.as_ref().map(|k| &k[..]));
+            let numbers = pairs.iter().map(|(key, _)| u32::from_be_bytes(key[4..].try_into().unwrap()));
+            assert_eq!(numbers.collect::<Vec<_>>(), expected, "{from:?} {to:?} visited");
             expected.reverse();
             assert_eq!(scan(from, to, true), expected, "{from:?} {to:?} reverse");
         }
@@ -150,6 +154,7 @@ pub(super) fn scans_see_one_version_of_many(make: MakeEngine<'_>) {
         let expected: Vec<_> = expected.map(|n| (numbered(1, n as u32), value(&text(no, n)))).collect();
         let snapshot = engine.snapshot(CommitNo(no));
         assert_eq!(all(&*snapshot, 1), expected, "at {no}");
+        assert_eq!(visited(&*snapshot, Bound::Unbounded, Bound::Unbounded), expected, "at {no}, visited");
         let mut back: Vec<_> =
             snapshot.scan(Bound::Unbounded, Bound::Unbounded, true).map(Result::unwrap).collect();
         back.reverse();

@@ -1,0 +1,164 @@
+//! A forward scan that hands each row to a closure: what range reads run on.
+//!
+//! `scan` must own what it reads, because its iterator outlives the call; a visit does not, so it
+//! walks the memtables in place and copies no keys. Of the sources (memtables, runs of tables) the one with
+//! the smallest key is read until another has a smaller one, so that rows that are in one source only, nearly
+//! all, cost one comparison. Of equal keys the highest number wins (SNAP-1).
+
+use crate::memtable::{Cursor, VersionKey, head};
+use crate::tables::TableIter;
+use crate::tree_error;
+use bytes::Bytes;
+use omnibus_engine::EngineError;
+use std::cmp::Ordering;
+
+/// The first version that the snapshot may see of each key of one run.
+struct TableCursor {
+    iter: TableIter,
+    key: Bytes,
+    value: Option<Bytes>,
+}
+
+enum Kind<'g> {
+    Memory(Cursor<'g>),
+    Table(TableCursor),
+}
+
+/// A source, and the row that it stands at.
+pub(crate) struct Source<'g> {
+    head: [u64; 2],
+    number: u64,
+    kind: Kind<'g>,
+}
+
+impl<'g> Source<'g> {
+    /// `None` if the memtable has nothing in the range.
+    pub(crate) fn of_memory(mut cursor: Cursor<'g>) -> Option<Source<'g>> {
+        let (head, number) = cursor.advance().map(|key| (key.head(), key.number()))?;
+        Some(Source { head, number, kind: Kind::Memory(cursor) })
+    }
+
+    /// `None` if the run has nothing in the range.
+    pub(crate) fn of_table(iter: TableIter, at: u64) -> Result<Option<Source<'g>>, EngineError> {
+        let table = TableCursor { iter, key: Bytes::new(), value: None };
+        let mut source = Source { head: [0; 2], number: 0, kind: Kind::Table(table) };
+        // No key is empty: each begins with its space.
+        Ok(source.advance(at)?.then_some(source))
+    }
+
+    fn key(&self) -> &Bytes {
+        match &self.kind {
+            Kind::Memory(cursor) => cursor.key(),
+            Kind::Table(table) => &table.key,
+        }
+    }
+
+    /// Moves to the next key of which the snapshot may see something; false at the end.
+    fn advance(&mut self, at: u64) -> Result<bool, EngineError> {
+        match &mut self.kind {
+            Kind::Memory(cursor) => {
+                let Some(key) = cursor.advance() else { return Ok(false) };
+                (self.head, self.number) = (VersionKey::head(key), key.number());
+                Ok(true)
+            }
+            Kind::Table(table) => {
+                for entry in table.iter.by_ref() {
+                    let entry = entry.map_err(tree_error)?;
+                    if entry.key.seqno > at || *entry.key.user_key == *table.key {
+                        continue;
+                    }
+                    self.number = entry.key.seqno;
+                    table.value = (!entry.key.is_tombstone()).then(|| Bytes::from(entry.value));
+                    table.key = Bytes::from(entry.key.user_key);
+                    self.head = head(&table.key);
+                    return Ok(true);
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Gives the present row away, if it is no deletion. Once only. False: no more wanted.
+    fn emit(&mut self, each: &mut dyn FnMut(&Bytes, Bytes) -> bool) -> bool {
+        match &mut self.kind {
+            Kind::Memory(cursor) => cursor.value().is_none_or(|value| each(cursor.key(), value.clone())),
+            Kind::Table(table) => match table.value.take() {
+                Some(value) => each(&table.key, value),
+                None => true,
+            },
+        }
+    }
+
+    #[inline]
+    fn cmp_key(&self, other: &Source<'_>) -> Ordering {
+        self.head.cmp(&other.head).then_with(|| self.key().cmp(other.key()))
+    }
+}
+
+/// Merges the sources until `each` says no (then false) or all is read.
+pub(crate) fn merge(
+    mut sources: Vec<Source<'_>>,
+    at: u64,
+    each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+) -> Result<bool, EngineError> {
+    while sources.len() > 1 {
+        let (best, second) = match smallest(&sources) {
+            Smallest::Superseded(older) => {
+                if !sources[older].advance(at)? {
+                    sources.swap_remove(older);
+                }
+                continue;
+            }
+            Smallest::Of(best, second) => (best, second),
+        };
+        loop {
+            if !sources[best].emit(each) {
+                return Ok(false);
+            }
+            if !sources[best].advance(at)? {
+                sources.swap_remove(best);
+                break;
+            }
+            if sources[best].cmp_key(&sources[second]).is_ge() {
+                break;
+            }
+        }
+    }
+    let Some(mut last) = sources.pop() else { return Ok(true) };
+    loop {
+        if !last.emit(each) {
+            return Ok(false);
+        }
+        if !last.advance(at)? {
+            return Ok(true);
+        }
+    }
+}
+
+enum Smallest {
+    /// This one's row is an older version of another one's.
+    Superseded(usize),
+    /// The smallest key, and the smallest of the others.
+    Of(usize, usize),
+}
+
+/// Of at least two.
+fn smallest(sources: &[Source<'_>]) -> Smallest {
+    let (mut best, mut second) = (0, None);
+    for i in 1..sources.len() {
+        match sources[i].cmp_key(&sources[best]) {
+            Ordering::Equal if sources[i].number > sources[best].number => return Smallest::Superseded(best),
+            Ordering::Equal => return Smallest::Superseded(i),
+            Ordering::Less => {
+                second = Some(best);
+                best = i;
+            }
+            Ordering::Greater => {
+                if second.is_none_or(|second: usize| sources[i].cmp_key(&sources[second]).is_lt()) {
+                    second = Some(i);
+                }
+            }
+        }
+    }
+    Smallest::Of(best, second.unwrap_or(best))
+}
