@@ -207,9 +207,10 @@ impl Engine for LsmEngine {
 
     fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
         let guard = crossbeam_epoch::pin();
+        let watermark = self.shared.watermark.load(Ordering::Acquire);
         let mut writer = self.shared.views.writer.lock();
         for (key, write) in writes.iter() {
-            writer.active.insert(key.clone(), no.0, write.clone(), &guard);
+            writer.active.insert(key.clone(), no.0, write.clone(), watermark, &guard);
         }
         writer.prepared = writer.prepared.max(no.0);
         if writer.active.bytes() >= self.shared.config.memtable_size {

@@ -24,7 +24,7 @@ pub(crate) fn load(
     loop {
         let memtable = Arc::new(MemTable::for_load(shared.config.memtable_size, at));
         for (key, value) in &mut *pairs {
-            memtable.insert(key, at, Some(value), &epoch::pin());
+            memtable.insert(key, at, Some(value), 0, &epoch::pin());
             if memtable.bytes() >= shared.config.memtable_size {
                 break;
             }

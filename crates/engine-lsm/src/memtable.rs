@@ -10,7 +10,7 @@
 use crate::filter::Filter;
 use bytes::Bytes;
 use crossbeam_epoch::{self as epoch, Guard};
-use crossbeam_skiplist::base::{Range, SkipList};
+use crossbeam_skiplist::base::{Range, RefEntry, SkipList};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -19,6 +19,9 @@ use std::sync::atomic::{AtomicU64, Ordering as Memory};
 const HEAD: usize = 16;
 /// What an entry costs besides key and value bytes: the node, the pair, and the allocator's share.
 const ENTRY_BYTES: u64 = 200;
+
+/// Old versions looked at when a newer one comes: bounds the work on the commit thread, and is more than come.
+const PRUNED_AT_ONCE: usize = 8;
 
 /// A key and a commit number. Sorts by key, then newest first.
 #[derive(Clone, Debug)]
@@ -111,10 +114,17 @@ struct Pair {
 }
 
 impl Pair {
+    /// What it takes of the memtable's budget.
+    fn cost(&self) -> u64 {
+        (self.key.len() + self.value.as_ref().map_or(0, Bytes::len)) as u64 + ENTRY_BYTES
+    }
+
     fn version(&self, number: u64) -> Version {
         Version { key: self.key.clone(), number, value: self.value.clone() }
     }
 }
+
+type Entry<'a> = RefEntry<'a, VersionKey, Box<Pair>>;
 
 /// References to a span's bounds, as the list wants them.
 type SpanRef<'g> = (Bound<&'g VersionKey>, Bound<&'g VersionKey>);
@@ -185,12 +195,46 @@ impl MemTable {
         MemTable { loaded_at: Some(at), ..MemTable::new(size) }
     }
 
-    pub(crate) fn insert(&self, key: Bytes, number: u64, value: Option<Bytes>, guard: &Guard) {
-        let bytes = key.len() + value.as_ref().map_or(0, Bytes::len);
-        self.bytes.fetch_add(bytes as u64 + ENTRY_BYTES, Memory::Relaxed);
-        self.filter.insert(Filter::hash(&key));
-        let version = VersionKey::new(&key, number);
-        self.list.insert(version, Box::new(Pair { key, value }), guard).release(guard);
+    /// Adds a version, and takes out versions of the key that no snapshot at or above `watermark` can see:
+    /// a row that is written all the time would otherwise be in the way of every scan that passes it.
+    pub(crate) fn insert(
+        &self,
+        key: Bytes,
+        number: u64,
+        value: Option<Bytes>,
+        watermark: u64,
+        guard: &Guard,
+    ) {
+        let pair = Pair { key, value };
+        self.bytes.fetch_add(pair.cost(), Memory::Relaxed);
+        self.filter.insert(Filter::hash(&pair.key));
+        let version = VersionKey::new(&pair.key, number);
+        let entry = self.list.insert(version, Box::new(pair), guard);
+        self.prune(&entry, watermark, guard);
+        entry.release(guard);
+    }
+
+    /// Of a key's versions at or below the watermark only the newest is seen (ENGINE-1 is not touched: it is as
+    /// durable as they are).
+    fn prune(&self, newest: &Entry<'_>, watermark: u64, guard: &Guard) {
+        let mut settled = newest.key().number <= watermark;
+        let mut next = newest.next(guard);
+        for _ in 0..PRUNED_AT_ONCE {
+            let Some(entry) = next else { return };
+            next = None;
+            if entry.key().cmp_key(newest.key()) == Ordering::Equal {
+                next = entry.next(guard);
+                if !settled {
+                    settled = entry.key().number <= watermark;
+                } else if entry.remove(guard) {
+                    self.bytes.fetch_sub(entry.value().cost(), Memory::Relaxed);
+                }
+            }
+            entry.release(guard);
+        }
+        if let Some(entry) = next {
+            entry.release(guard);
+        }
     }
 
     /// Approximate memory use.

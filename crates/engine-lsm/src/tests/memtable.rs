@@ -40,7 +40,7 @@ fn batches_of_any_size_cover_a_span_once() {
     let mut keys = BTreeSet::new();
     for number in 1..=2000u64 {
         let key = random_key(&mut rng);
-        memtable.insert(Bytes::from(key.clone()), number, None, &crossbeam_epoch::pin());
+        memtable.insert(Bytes::from(key.clone()), number, None, 0, &crossbeam_epoch::pin());
         if number <= 1000 {
             keys.insert(key);
         }
@@ -67,4 +67,38 @@ fn the_filter_lets_every_key_through_and_few_others() {
     assert!((0..10_000).all(|n| filter.may_hold(hash(n))));
     let wrong = (10_000..110_000).filter(|n| filter.may_hold(hash(*n))).count();
     assert!(wrong < 4_000, "{wrong} of 100,000 absent keys were let through");
+}
+
+/// What is in a memtable: numbers by key.
+fn numbers(memtable: &MemTable) -> Vec<u64> {
+    memtable.versions(&crossbeam_epoch::pin()).map(|version| version.number).collect()
+}
+
+#[test]
+fn versions_that_no_snapshot_sees_are_taken_out() {
+    let memtable = MemTable::new(1 << 20);
+    let insert = |key: &'static [u8], number, watermark| {
+        let guard = crossbeam_epoch::pin();
+        memtable.insert(Bytes::from_static(key), number, Some(Bytes::from_static(b"row")), watermark, &guard);
+    };
+    insert(b"b", 1, 0);
+    insert(b"b", 2, 0);
+    // A snapshot at 3 still sees 2, but nothing sees 1.
+    insert(b"b", 5, 3);
+    assert_eq!(numbers(&memtable), [5, 2]);
+    let bytes = memtable.bytes();
+    insert(b"b", 6, 5);
+    assert_eq!((numbers(&memtable), memtable.bytes()), (vec![6, 5], bytes));
+    // Other keys are left alone.
+    insert(b"a", 7, 6);
+    insert(b"c", 8, 7);
+    assert_eq!(numbers(&memtable), [7, 6, 5, 8]);
+    // What piled up behind an old snapshot goes a few at a time.
+    for number in 10..40 {
+        insert(b"b", number, 7);
+    }
+    for number in 40..60 {
+        insert(b"b", number, number - 1);
+    }
+    assert_eq!(numbers(&memtable), [7, 59, 58, 8]);
 }

@@ -71,6 +71,21 @@ fn padded_bytes(a: &[u8], b: &[u8]) -> Ordering {
     beyond(&a[common..]).then(beyond(&b[common..]).reverse())
 }
 
+/// The order of two `General` texts, if that shows where they first differ and only ASCII is met there.
+#[inline]
+fn general_ascii(a: &[u8], b: &[u8]) -> Option<Ordering> {
+    for (a, b) in a.iter().zip(b) {
+        if (a | b) >= 0x80 {
+            return None;
+        }
+        match a.to_ascii_uppercase().cmp(&b.to_ascii_uppercase()) {
+            Ordering::Equal => {}
+            unequal => return Some(unequal),
+        }
+    }
+    None
+}
+
 fn table_weights<'a>(
     table: &'static [u8; 256],
     text: &'a [u8],
@@ -85,9 +100,13 @@ impl Collation {
             Kind::Bytes if !self.pad_space => a.cmp(b),
             Kind::Bytes => padded_bytes(a, b),
             Kind::Table(table) => padded(table_weights(table, a), table_weights(table, b)),
-            Kind::General => padded(self.general(a), self.general(b)),
-            Kind::Uca(v) if self.pad_space => padded_with(v.weights(a), v.weights(b), v.space()),
-            Kind::Uca(v) => v.weights(a).cmp(v.weights(b)),
+            Kind::General => {
+                general_ascii(a, b).unwrap_or_else(|| padded(self.general(a), self.general(b)))
+            }
+            Kind::Uca(v) => v.table().compare_ascii(a, b).unwrap_or_else(|| match self.pad_space {
+                true => padded_with(v.weights(a), v.weights(b), v.space()),
+                false => v.weights(a).cmp(v.weights(b)),
+            }),
         }
     }
 

@@ -9,6 +9,7 @@
 //! Without PAD SPACE a zero byte is written as 0 255, and the end as 0 0; weights of the UCA take two
 //! bytes each and end with a zero weight.
 
+use super::uca::Version;
 use super::{Collation, Kind};
 
 const SPACE: u16 = 0x20;
@@ -52,7 +53,8 @@ fn push_byte(weight: u16, out: &mut Vec<u8>) {
 impl Collation {
     /// Appends the sort key of `text`.
     pub fn write_sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
-        out.reserve(text.len() + 2);
+        let weight = if matches!(self.kind, Kind::Uca(_)) { 2 } else { 1 };
+        out.reserve(weight * text.len() + 4);
         match self.kind {
             Kind::Bytes if !self.pad_space => push_unpadded(text, out),
             Kind::Bytes => push_padded(text.iter().map(|&b| u16::from(b)), push_byte, out),
@@ -62,7 +64,7 @@ impl Collation {
             }
             Kind::General => push_padded(self.general(text), push_weight, out),
             // No weight is zero, so two zero bytes end the key.
-            Kind::Uca(v) if !self.pad_space => v.weights(text).chain([0]).for_each(|w| push_pair(w, out)),
+            Kind::Uca(v) if !self.pad_space => push_uca(v, text, out),
             Kind::Uca(v) => push_padded_uca(v.weights(text), v.space(), out),
         }
     }
@@ -79,6 +81,21 @@ fn push_unpadded(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
+/// Weights of two bytes, then a zero one.
+fn push_uca(version: Version, text: &[u8], out: &mut Vec<u8>) {
+    let table = version.table();
+    let mut rest = text;
+    while let Some((&first, behind)) = rest.split_first() {
+        let Some(weight) = table.ascii(first) else { break };
+        if weight != 0 {
+            push_pair(weight, out);
+        }
+        rest = behind;
+    }
+    version.weights(rest).chain([0]).for_each(|w| push_pair(w, out));
+}
+
+#[inline]
 fn push_pair(weight: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&weight.to_be_bytes());
 }

@@ -11,6 +11,7 @@
 //! Kind 0 repeats one weight, kind 1 counts it up, kind 2 starts with a varint length and repeats a
 //! sequence, which is empty for ignorable characters.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -253,6 +254,36 @@ impl Pending {
             *slot = weight;
             self.len += 1;
         }
+    }
+}
+
+impl Table {
+    /// The order of two texts, if that shows where they first differ and only ASCII is met there: weights
+    /// come character by character, so equal bytes in front have equal weights.
+    #[inline]
+    pub(super) fn compare_ascii(&self, a: &[u8], b: &[u8]) -> Option<Ordering> {
+        for (&a, &b) in a.iter().zip(b) {
+            if (a | b) >= 0x80 {
+                return None;
+            }
+            if a != b {
+                let (a, b) = (self.ascii[usize::from(a)], self.ascii[usize::from(b)]);
+                if a == 0 || b == 0 {
+                    // One of them is ignored, so that the texts are out of step.
+                    return None;
+                }
+                if a != b {
+                    return Some(a.cmp(&b));
+                }
+            }
+        }
+        None
+    }
+
+    /// The weight of an ASCII character; 0 if it is ignored.
+    #[inline]
+    pub(super) fn ascii(&self, byte: u8) -> Option<u16> {
+        self.ascii.get(usize::from(byte)).copied()
     }
 }
 
