@@ -207,7 +207,10 @@ impl Engine for LsmEngine {
 
     fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
         let guard = crossbeam_epoch::pin();
-        let watermark = self.shared.watermark.load(Ordering::Acquire);
+        // Only what is durable replaces an older version for good: without a sync a commit, a flush may
+        // have to stop between the two (ENGINE-1).
+        let durable = self.shared.committed.load(Ordering::Acquire);
+        let watermark = self.shared.watermark.load(Ordering::Acquire).min(durable);
         let mut writer = self.shared.views.writer.lock();
         for (key, write) in writes.iter() {
             writer.active.insert(key.clone(), no.0, write.clone(), watermark, &guard);
