@@ -104,13 +104,13 @@ fn a_kill_at_any_step_of_the_second_rotation_is_safe() {
             faults.passed().len()
         };
         assert!(steps > 40);
-        for step in 0..steps {
+        at_once(steps, |step| {
             let dir = tempfile::tempdir().unwrap();
             let faults = Faults::default();
             faults.crash_at_step(step);
             let acknowledged = life(dir.path(), &faults, prepared);
             check(dir.path(), acknowledged, &format!("step {step} prepared {prepared}"));
-        }
+        });
     }
 }
 

@@ -21,8 +21,23 @@ use omnibus_format::writer::write_final;
 use omnibus_format::{Checksum, EventContext, EventType, GtidSet, ServerUuid};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const CONTEXT: EventContext = EventContext { timestamp: 1_700_000_000, server_id: 7 };
+
+/// Runs `check` for every number below `count`, several at a time: each spends its time waiting for the device.
+fn at_once(count: usize, check: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while let Some(n) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < count) {
+                    check(n);
+                }
+            });
+        }
+    });
+}
 
 /// Appends one event at file offset `at` and gives its end.
 fn event(out: &mut Vec<u8>, kind: EventType, at: u64, body: impl FnOnce(&mut Vec<u8>)) -> u64 {

@@ -50,7 +50,7 @@ fn a_kill_at_any_step_leaves_the_old_log_or_the_new_one() {
             faults.passed().len()
         };
         assert!(steps > 20);
-        for step in 0..steps {
+        at_once(steps, |step| {
             let dir = tempfile::tempdir().unwrap();
             let faults = Faults::default();
             faults.crash_at_step(step);
@@ -68,7 +68,7 @@ fn a_kill_at_any_step_leaves_the_old_log_or_the_new_one() {
             writer.handle().wait_for_background();
             drop(writer);
             assert_eq!(recover(dir.path()).0, [4], "to {first}, step {step}");
-        }
+        });
     }
 }
 
@@ -116,7 +116,7 @@ fn names_that_a_reset_gave_up_can_be_used_at_once() {
         assert_eq!(recover(dir.path()).0, [3, 4]);
         faults.passed().len()
     };
-    for step in 0..steps {
+    at_once(steps, |step| {
         let dir = tempfile::tempdir().unwrap();
         let faults = Faults::default();
         faults.crash_at_step(step);
@@ -126,7 +126,7 @@ fn names_that_a_reset_gave_up_can_be_used_at_once() {
         let mut writer = start(dir.path(), config(FlushMethod::ODirectDsync));
         rotate(&mut writer).unwrap();
         rotate(&mut writer).unwrap();
-    }
+    });
 }
 
 #[test]
