@@ -159,9 +159,15 @@ mod tests {
                     while !done.load(Ordering::SeqCst) {
                         let (number, position) = reader.take_with_position();
                         assert_eq!(position, at(number.0), "number and position are of one moment");
-                        assert!(collected.load(Ordering::SeqCst) <= number.0, "collected what {number:?} reads");
+                        assert!(
+                            collected.load(Ordering::SeqCst) <= number.0,
+                            "collected what {number:?} reads"
+                        );
                         let number = reader.take();
-                        assert!(collected.load(Ordering::SeqCst) <= number.0, "collected what {number:?} reads");
+                        assert!(
+                            collected.load(Ordering::SeqCst) <= number.0,
+                            "collected what {number:?} reads"
+                        );
                         reader.release();
                     }
                 });
