@@ -28,7 +28,7 @@ def logins(server):
     client(server, f"CREATE USER secure@'%' IDENTIFIED BY {quoted(PASSWORD)} REQUIRE SSL")
     context = {"ssl": {"ca": None, "check_hostname": False, "verify_mode": "none"}}
     for user in ("sha", "native"):
-        for options in ({}, context):
+        for options in ({"ssl_disabled": True}, context):
             db = tcp(server, user, PASSWORD, **options)
             with db.cursor() as cursor:
                 cursor.execute("SELECT CURRENT_USER()")
@@ -37,7 +37,7 @@ def logins(server):
         expect(error_code(lambda: tcp(server, user, "wrong")) == 1045, f"{user}: wrong password")
         expect(error_code(lambda: tcp(server, user, "")) == 1045, f"{user}: empty password")
     expect(error_code(lambda: tcp(server, "nobody", "x")) == 1045, "unknown users get the same error")
-    expect(error_code(lambda: tcp(server, "secure", PASSWORD)) == 1045, "REQUIRE SSL without TLS")
+    expect(error_code(lambda: tcp(server, "secure", PASSWORD, ssl_disabled=True)) == 1045, "REQUIRE SSL without TLS")
     db = tcp(server, "secure", PASSWORD, **context)
     with db.cursor() as cursor:
         cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
@@ -78,6 +78,31 @@ def privileges(server):
     expect(code("SELECT * FROM app.t") == 0 and code("INSERT INTO app.t VALUES (1)") == 0, "granted at once")
     expect(code("DELETE FROM app.t WHERE id = 1") == 1142 and code("SELECT * FROM other.t") == 1142, "and no more")
     expect(code("INSERT INTO app.t SELECT id + 1 FROM other.t") == 1142, "both tables are checked")
+    admin("GRANT UPDATE, DELETE ON app.* TO worker@'%'")
+    reads = ["INSERT INTO app.t VALUES ((SELECT id FROM other.t LIMIT 1))", "REPLACE INTO app.t SELECT id FROM other.t",
+             "INSERT INTO app.t VALUES (1) ON DUPLICATE KEY UPDATE id = (SELECT MAX(id) FROM other.t)",
+             "UPDATE app.t SET id = (SELECT MAX(id) FROM other.t)", "DELETE FROM app.t WHERE id IN (SELECT id FROM other.t)",
+             "DELETE a FROM app.t a JOIN other.t b ON a.id = b.id", "UPDATE app.t a JOIN other.t b ON a.id = b.id SET a.id = 5",
+             "CREATE TABLE app.copy SELECT * FROM other.t", "DO (SELECT 1 FROM other.t)", "SET @a = (SELECT id FROM other.t)",
+             "WITH x AS (SELECT * FROM other.t) SELECT * FROM x", "SELECT 1 UNION SELECT id FROM other.t",
+             "SELECT EXISTS (SELECT 1 FROM other.t)", "EXPLAIN SELECT * FROM other.t", "TABLE other.t", "DESCRIBE other.t",
+             "SHOW CREATE TABLE other.t", "SHOW INDEX FROM other.t", "SELECT * FROM other.absent", "LOCK TABLES other.t READ"]
+    for sql in reads:
+        expect(code(sql) == 1142, f"{sql}: {code(sql)} instead of 1142")
+    expect(code("SHOW TABLES FROM other") == 1044, "tables of other databases are nobody's business")
+    with user.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT LIKE '%schema'")
+        expect(cursor.fetchall() == (("app",),), "information_schema shows what the account has rights on")
+        cursor.execute("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'other'")
+        expect(cursor.fetchall() == ((0,),), "and no columns of other tables")
+        cursor.execute("SHOW DATABASES")
+        expect([row[0] for row in cursor.fetchall() if not row[0].endswith("_schema")] == ["app"], "nor databases")
+        cursor.execute("PREPARE s FROM 'SELECT * FROM app.t'")
+    admin("REVOKE SELECT ON app.* FROM worker@'%'")
+    expect(code("EXECUTE s") == 1142, "a prepared statement loses its rights with its account")
+    admin("REVOKE UPDATE, DELETE ON app.* FROM worker@'%'")
+    admin("GRANT SELECT ON app.* TO worker@'%'")
+    expect(code("EXECUTE s") == 0, "and has them again")
     grants = "\n".join(row[0] for row in admin("SHOW GRANTS FOR worker@'%'"))
     expect("SELECT, INSERT ON `app`.*" in grants and "USAGE ON *.*" in grants, f"SHOW GRANTS: {grants}")
     admin("REVOKE INSERT ON app.* FROM worker@'%'")
