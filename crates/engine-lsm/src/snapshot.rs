@@ -66,9 +66,8 @@ impl Snapshot for LsmSnapshot {
         let (span, guard) = (memtable::span(from, to), epoch::pin());
         let mut sources = Vec::with_capacity(view.sealed.len() + 8);
         let used = view.memtables().filter(|memtable| !memtable.is_empty());
-        sources.extend(
-            used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at, &guard))),
-        );
+        sources
+            .extend(used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at, &guard))));
         for iter in view.tables.ranges(from, to) {
             sources.extend(Source::of_table(iter, self.at)?);
         }

@@ -12,7 +12,7 @@ pub struct StartTransaction {
     pub read_only: Option<bool>,
 }
 
-/// AND [NO] CHAIN, [NO] RELEASE; `None` leaves it to `completion_type`.
+/// `AND [NO] CHAIN`, `[NO] RELEASE`; `None` leaves it to `completion_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     pub chain: Option<bool>,
@@ -111,7 +111,7 @@ pub enum FlushTarget {
 /// RESET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// RESET MASTER [TO n], RESET BINARY LOGS AND GTIDS [TO n].
+    /// `RESET MASTER [TO n]`, `RESET BINARY LOGS AND GTIDS [TO n]`.
     BinaryLogs {
         to: Option<u64>,
     },

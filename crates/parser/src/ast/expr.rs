@@ -301,7 +301,7 @@ pub struct Case {
     pub otherwise: Option<Expr>,
 }
 
-/// TRIM([LEADING|TRAILING|BOTH] [what] FROM s).
+/// `TRIM([LEADING|TRAILING|BOTH] [what] FROM s)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trim {
     pub side: TrimSide,

@@ -173,8 +173,19 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
 /// ENGINE= : everything is the default engine, with a note where that is not what was asked for.
 pub(crate) fn check_engine(name: &Ident, table: &str, context: &mut BuildContext<'_>) -> SqlResult<()> {
     const SILENT: [&str; 2] = ["omnibus", "lsm"];
-    const KNOWN: [&str; 11] =
-        ["innodb", "myisam", "aria", "memory", "heap", "rocksdb", "tokudb", "csv", "archive", "blackhole", "merge"];
+    const KNOWN: [&str; 11] = [
+        "innodb",
+        "myisam",
+        "aria",
+        "memory",
+        "heap",
+        "rocksdb",
+        "tokudb",
+        "csv",
+        "archive",
+        "blackhole",
+        "merge",
+    ];
     if SILENT.iter().any(|engine| name.is(engine)) {
         return Ok(());
     }

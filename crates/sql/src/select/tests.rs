@@ -14,7 +14,8 @@ fn columns(sql: &str, params: Option<&[Value]>) -> Vec<ResultColumn> {
     let Statement::Select(query) = &statement.node else { panic!("not a query") };
     let session = SessionState::default();
     let plan =
-        prepare(query, &session, &Catalog::default(), &NoVirtualTables, &AllowAll, params, LockMode::None).unwrap();
+        prepare(query, &session, &Catalog::default(), &NoVirtualTables, &AllowAll, params, LockMode::None)
+            .unwrap();
     plan.columns.to_vec()
 }
 
@@ -67,7 +68,8 @@ fn parameters_type_the_result_once_they_are_known() {
         let (statement, _) = omnibus_parser::parse_first(sql.as_bytes(), &ParseOptions::default()).unwrap();
         let Statement::Select(query) = &statement.node else { panic!("not a query") };
         let session = SessionState::default();
-        prepare(query, &session, &Catalog::default(), &NoVirtualTables, &AllowAll, None, LockMode::None).unwrap()
+        prepare(query, &session, &Catalog::default(), &NoVirtualTables, &AllowAll, None, LockMode::None)
+            .unwrap()
     };
     assert!(plan("SELECT ? + 1").untyped_params);
     assert!(!plan("SELECT 1 FROM DUAL WHERE ? = 1 LIMIT ?").untyped_params, "a plan for all executions");

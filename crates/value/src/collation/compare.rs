@@ -100,9 +100,7 @@ impl Collation {
             Kind::Bytes if !self.pad_space => a.cmp(b),
             Kind::Bytes => padded_bytes(a, b),
             Kind::Table(table) => padded(table_weights(table, a), table_weights(table, b)),
-            Kind::General => {
-                general_ascii(a, b).unwrap_or_else(|| padded(self.general(a), self.general(b)))
-            }
+            Kind::General => general_ascii(a, b).unwrap_or_else(|| padded(self.general(a), self.general(b))),
             Kind::Uca(v) => v.table().compare_ascii(a, b).unwrap_or_else(|| match self.pad_space {
                 true => padded_with(v.weights(a), v.weights(b), v.space()),
                 false => v.weights(a).cmp(v.weights(b)),

@@ -79,7 +79,7 @@ fn exponent(text: &[u8]) -> Option<(i64, usize)> {
 }
 
 impl Decimal {
-    /// Reads '[spaces][sign]digits[.digits][e[sign]digits]' and remarks what follows.
+    /// Reads `[spaces][sign]digits[.digits][e[sign]digits]` and remarks what follows.
     pub fn parse(text: &[u8]) -> ParsedDecimal {
         let mut at = text.iter().take_while(|&&c| is_space(c)).count();
         let negative = text.get(at) == Some(&b'-');

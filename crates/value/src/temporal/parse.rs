@@ -219,7 +219,7 @@ pub fn parse_date(text: &[u8], mode: DateMode) -> Result<Parsed<Date>, TemporalE
     })
 }
 
-/// Reads a TIME: '[-][d ]hh:mm:ss.f', 'hhmmss', or the time part of a full datetime.
+/// Reads a TIME: `[-][d ]hh:mm:ss.f`, `hhmmss`, or the time part of a full datetime.
 pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
     let mut cur = Cursor { text, at: 0 };
     cur.skip_spaces();
