@@ -9,14 +9,21 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
 use std::rc::Rc;
 
-/// How the keys compare; shared by the rows so that a heap can order them.
+/// How rows compare; shared by the rows so that a heap can order them.
 #[derive(Debug)]
-struct Orders(Vec<(u16, bool)>);
+struct Orders(Vec<Order>);
 
-/// A row and its sort keys.
+#[derive(Debug)]
+struct Order {
+    /// Where in `Sortable::row` the key is.
+    at: usize,
+    collation: u16,
+    descending: bool,
+}
+
+/// A row, with the sort keys behind it that are not in it.
 #[derive(Debug)]
 struct Sortable {
-    keys: Box<[Value]>,
     row: Box<[Value]>,
     /// Arrival, which makes the sort stable.
     number: u64,
@@ -25,13 +32,18 @@ struct Sortable {
 
 impl Sortable {
     fn order(&self, other: &Sortable) -> Ordering {
-        for ((a, b), (collation, descending)) in self.keys.iter().zip(&other.keys).zip(&self.orders.0) {
+        self.key_order(other).then(self.number.cmp(&other.number))
+    }
+
+    fn key_order(&self, other: &Sortable) -> Ordering {
+        for Order { at, collation, descending } in &self.orders.0 {
+            let (Some(a), Some(b)) = (self.row.get(*at), other.row.get(*at)) else { continue };
             let order = compare::sort_order(a, b, *collation);
             if order != Ordering::Equal {
                 return if *descending { order.reverse() } else { order };
             }
         }
-        self.number.cmp(&other.number)
+        Ordering::Equal
     }
 }
 
@@ -61,8 +73,13 @@ pub(super) struct Sorter<'p> {
     best: Option<usize>,
     heap: BinaryHeap<Sortable>,
     rows: Vec<Sortable>,
+    /// DISTINCT, by what has been seen.
     seen: Option<HashSet<Box<[u8]>>>,
+    /// DISTINCT, where rows with equal sort keys are equal: sorting brings them together.
+    unique: bool,
     collations: Vec<u16>,
+    /// Columns of a row; sort keys that are no columns come behind them.
+    width: usize,
     number: u64,
 }
 
@@ -70,24 +87,52 @@ pub(super) struct Sorter<'p> {
 const HEAP_ROWS: u64 = 10_000;
 
 impl<'p> Sorter<'p> {
+    /// For the rows of a block.
     pub(super) fn new(keys: &'p [SortKey], window: Window, distinct: bool, outputs: &[Expr]) -> Sorter<'p> {
+        Sorter::with_width(keys, window, distinct, outputs, outputs.len())
+    }
+
+    /// For finished rows of `width` columns.
+    pub(super) fn of_rows(keys: &'p [SortKey], window: Window, width: usize) -> Sorter<'p> {
+        Sorter::with_width(keys, window, false, &[], width)
+    }
+
+    fn with_width(
+        keys: &'p [SortKey],
+        window: Window,
+        distinct: bool,
+        outputs: &[Expr],
+        width: usize,
+    ) -> Sorter<'p> {
         let wanted = window.offset.saturating_add(window.count);
+        let few = wanted <= HEAP_ROWS;
+        let unique = distinct && !few && sorted_by_all(keys, outputs);
+        let mut extra = width..;
+        let order = |key: &SortKey| {
+            let at = match key.expr {
+                SortBy::Output(at) => at,
+                SortBy::Expr(_) => extra.next().unwrap_or(usize::MAX),
+            };
+            Order { at, collation: key.collation, descending: key.descending }
+        };
         Sorter {
             keys,
-            orders: Rc::new(Orders(keys.iter().map(|k| (k.collation, k.descending)).collect())),
+            orders: Rc::new(Orders(keys.iter().map(order).collect())),
             window,
-            best: (wanted <= HEAP_ROWS).then_some(wanted as usize),
+            best: few.then_some(wanted as usize),
             heap: BinaryHeap::new(),
             rows: Vec::new(),
-            seen: distinct.then(HashSet::new),
+            seen: (distinct && !unique).then(HashSet::new),
+            unique,
             collations: outputs.iter().map(|e| e.ty.column.collation).collect(),
+            width,
             number: 0,
         }
     }
 
     /// Takes up the row in the frame.
     pub(super) fn add(&mut self, outputs: &[Expr], cx: &mut Exec<'_>) -> ExecResult<()> {
-        let mut row = Vec::with_capacity(outputs.len());
+        let mut row = Vec::with_capacity(outputs.len() + self.keys.len());
         for e in outputs {
             row.push(e.eval(cx)?);
         }
@@ -95,7 +140,7 @@ impl<'p> Sorter<'p> {
     }
 
     /// Takes up a finished row; sort expressions are evaluated over the frame.
-    pub(super) fn add_row(&mut self, row: Vec<Value>, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn add_row(&mut self, mut row: Vec<Value>, cx: &mut Exec<'_>) -> ExecResult<()> {
         if let Some(seen) = &mut self.seen {
             let mut key = Vec::new();
             for (value, collation) in row.iter().zip(&self.collations) {
@@ -105,15 +150,12 @@ impl<'p> Sorter<'p> {
                 return Ok(());
             }
         }
-        let mut keys = Vec::with_capacity(self.keys.len());
         for key in self.keys {
-            keys.push(match &key.expr {
-                SortBy::Output(at) => row.get(*at).cloned().unwrap_or(Value::Null),
-                SortBy::Expr(e) => e.eval(cx)?,
-            });
+            if let SortBy::Expr(e) = &key.expr {
+                row.push(e.eval(cx)?);
+            }
         }
-        let sortable =
-            Sortable { keys: keys.into(), row: row.into(), number: self.number, orders: self.orders.clone() };
+        let sortable = Sortable { row: row.into(), number: self.number, orders: self.orders.clone() };
         self.number += 1;
         if self.number.is_multiple_of(4096) {
             cx.storage.check_killed()?;
@@ -139,18 +181,32 @@ impl<'p> Sorter<'p> {
             None => {
                 let mut rows = self.rows;
                 rows.sort_unstable();
+                if self.unique {
+                    rows.dedup_by(|later, first| later.key_order(first).is_eq());
+                }
                 rows
             }
         };
         let skip = usize::try_from(self.window.offset).unwrap_or(usize::MAX);
         let take = usize::try_from(self.window.count).unwrap_or(usize::MAX);
         for sortable in rows.into_iter().skip(skip).take(take) {
-            if out(cx, &sortable.row)? == Flow::Stop {
+            if out(cx, &sortable.row[..self.width.min(sortable.row.len())])? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
         Ok(Flow::Continue)
     }
+}
+
+/// Whether rows that sort as equal are equal to DISTINCT: every column is sorted by, under its own collation.
+/// Text only, for which comparing is what DISTINCT does.
+fn sorted_by_all(keys: &[SortKey], outputs: &[Expr]) -> bool {
+    let sorted = |(at, e): (usize, &Expr)| {
+        let (text, collation) = (crate::catalog::charset::is_character(&e.ty.column), e.ty.column.collation);
+        let by = |k: &SortKey| matches!(k.expr, SortBy::Output(by) if by == at) && k.collation == collation;
+        text && keys.iter().any(by)
+    };
+    outputs.iter().enumerate().all(sorted)
 }
 
 /// A row that no longer holds on to row images.

@@ -12,8 +12,11 @@ use bytes::Bytes;
 use omnibus_value::Value;
 use std::sync::Arc;
 
-/// Rows of the first batch; later ones are larger.
-const FIRST_BATCH: usize = 64;
+/// Rows of the first batch; later ones are larger. A batch ends with its range, so that reading ahead
+/// costs something only where the rest is not wanted.
+const FIRST_BATCH: usize = 256;
+/// The same where rows are locked.
+const FIRST_LOCKED: usize = 64;
 /// Rows of a batch at most.
 const LAST_BATCH: usize = 1024;
 
@@ -53,6 +56,7 @@ impl<'p> RowReader<'p> {
         limit: Option<usize>,
         cx: &mut Exec<'_>,
     ) -> ExecResult<RowReader<'p>> {
+        let first = if lock == LockMode::None { FIRST_BATCH } else { FIRST_LOCKED };
         let mut reader = RowReader {
             table,
             path,
@@ -62,7 +66,7 @@ impl<'p> RowReader<'p> {
             queue: Vec::new(),
             batch: Vec::new(),
             at: 0,
-            want: limit.map_or(FIRST_BATCH, |n| n.clamp(1, LAST_BATCH)),
+            want: limit.map_or(first, |n| n.clamp(1, LAST_BATCH)),
             grow: limit.is_none_or(|n| n > 1),
             exact: true,
         };

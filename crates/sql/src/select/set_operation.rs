@@ -75,7 +75,7 @@ pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>
         let more = rows_of(plan, types, cx)?;
         rows = combine(*op, rows, more, types);
     }
-    let mut sorter = Sorter::new(&compound.order, limits, false, &[]);
+    let mut sorter = Sorter::of_rows(&compound.order, limits, compound.left.columns.len());
     for row in rows {
         cx.frame[usize::from(compound.slot)].row = Row::Values(row.clone().into());
         sorter.add_row(row, cx)?;

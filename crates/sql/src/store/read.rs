@@ -273,6 +273,37 @@ impl Trx {
         Ok(done)
     }
 
+    /// The commonest scan: forward over the clustered index, as the snapshot has it, where this
+    /// transaction wrote nothing. As `scan`, without the keys; `None` if it is another kind of scan.
+    ///
+    /// # Errors
+    /// Damage, KILL.
+    pub(super) fn scan_rows(
+        &mut self,
+        range: &mut KeyRange,
+        want: usize,
+        rows: &mut Vec<Bytes>,
+    ) -> ExecResult<Option<bool>> {
+        if range.reverse || range.is_empty() || !OwnWrites::new(&self.writes, range).is_empty() {
+            return Ok(None);
+        }
+        self.check_kill()?;
+        let (mut left, mut last) = (want.max(1), None);
+        let done =
+            self.snapshot().visit(by_ref(&range.from), by_ref(&range.to), &mut |key: &Bytes, row| {
+                rows.push(row);
+                left -= 1;
+                if left == 0 {
+                    last = Some(key.clone());
+                }
+                left > 0
+            })?;
+        if let Some(last) = last {
+            range.resume_after(last);
+        }
+        Ok(Some(done))
+    }
+
     fn rows_of_entries(
         &mut self,
         table: &Arc<Table>,
@@ -352,8 +383,14 @@ fn read_batch(
     if range.is_empty() {
         return Ok(true);
     }
-    let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
     let mut own = OwnWrites::new(writes, range);
+    if own.is_empty() && !range.reverse {
+        return snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, value| {
+            out.push((key.clone(), value));
+            out.len() < want
+        });
+    }
+    let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
     if own.is_empty() {
         for pair in stored {
             out.push(pair?);

@@ -114,6 +114,14 @@ impl Storage for Trx {
         if scan.last.is_none() {
             self.begin_scan(table, &range, scan.lock)?;
         }
+        if scan.index == 0
+            && self.effective_lock(scan.lock) == LockMode::None
+            && let Some(done) = self.scan_rows(&mut range, want, rows)?
+        {
+            scan.done = done;
+            note_progress(scan, &range);
+            return Ok(());
+        }
         let mut found = Vec::new();
         scan.done = self.scan(table, scan.index, &mut range, scan.lock, scan.wait, want, &mut found)?;
         note_progress(scan, &range);
