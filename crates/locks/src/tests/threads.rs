@@ -36,6 +36,8 @@ fn transaction(trx: &TrxLocks, rng: &mut StdRng, guarded: &Guarded, deadlocks: &
         alive = request.wait(FOREVER);
         if alive == WaitOutcome::Granted {
             enter(guarded, &mut entered, at, kind);
+            // Holding it: else, on few cores, a thread is through before the next one starts.
+            std::thread::yield_now();
         }
     }
     assert!(matches!(alive, WaitOutcome::Granted | WaitOutcome::Deadlock), "{alive:?}");
@@ -67,11 +69,13 @@ fn stress_with_deadlocks_always_comes_to_an_end() {
     let manager = LockManager::new();
     let (guarded, deadlocks) = (Guarded::default(), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let start = Arc::new(std::sync::Barrier::new(8));
         for thread in 0..8u64 {
-            let (manager, guarded, deadlocks) = (&manager, &guarded, &deadlocks);
+            let (manager, guarded, deadlocks, start) = (&manager, &guarded, &deadlocks, start.clone());
             scope.spawn(move || {
                 let mut rng = StdRng::seed_from_u64(thread);
                 let trx = manager.begin(thread);
+                start.wait();
                 for _ in 0..1500 {
                     trx.set_weight(rng.random_range(0..4));
                     transaction(&trx, &mut rng, guarded, deadlocks);
