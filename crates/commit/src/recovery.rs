@@ -343,6 +343,8 @@ impl<'a> Walk<'a> {
         let writes = self.replay.transaction(no, &self.events).map_err(failed)?;
         self.engine.prepare_ordered(no, &writes);
         self.engine.commit_ordered(no);
+        // Replay reads the newest versions only: without this every version of a hot row would be kept.
+        self.engine.gc_watermark(no);
         self.recovered.replayed += 1;
         self.events.clear();
         let stall = self.engine.write_stall();
