@@ -230,6 +230,18 @@ fn rotation_finds_the_log_quiet() {
 }
 
 #[test]
+fn a_lone_committer_that_leads_still_rotates() {
+    let world = Arc::new(World::default());
+    world.rotate_at.store(100, Ordering::Relaxed);
+    let pipeline = start(&world, CommitSettings { fast_sync_us: u64::MAX.into(), ..CommitSettings::default() });
+    for _ in 0..100 {
+        pipeline.commit_inline(request()).wait().unwrap();
+    }
+    assert!(pipeline.stats().inline_groups.load(Ordering::Relaxed) > 0);
+    assert!(world.rotations.load(Ordering::Relaxed) >= 5);
+}
+
+#[test]
 fn a_failed_write_fails_its_group_and_all_after_it() {
     let world = Arc::new(World::default());
     world.fail_write.store(50, Ordering::SeqCst);

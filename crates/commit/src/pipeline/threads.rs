@@ -161,7 +161,9 @@ impl<E: Env> Shared<E> {
             return false;
         }
         let Some(mut flush) = self.flush.try_lock() else { return false };
-        if self.order.lock().in_flight() > 0 {
+        // Rotation takes files and directories to the device: a log thread's work.
+        let full = flush.writer.as_ref().is_some_and(|writer| self.env.wants_rotation(writer));
+        if full || self.order.lock().in_flight() > 0 {
             return false;
         }
         self.drain(&mut flush);
