@@ -224,7 +224,7 @@ impl LogHandle {
     }
 
     /// Waits for the work that earlier calls left to background threads: deleting purged files, cutting spare tails.
-    /// For shutdown and tests; nothing depends on it.
+    /// FLUSH BINARY LOGS waits so, because whoever asked may read the finished file with any tool; commits never do.
     pub fn wait_for_background(&self) {
         let threads: Vec<_> = std::mem::take(&mut *self.catalog.background.lock());
         for thread in threads {

@@ -233,7 +233,8 @@ fn rotation_finds_the_log_quiet() {
 fn a_lone_committer_that_leads_still_rotates() {
     let world = Arc::new(World::default());
     world.rotate_at.store(100, Ordering::Relaxed);
-    let pipeline = start(&world, CommitSettings { fast_sync_us: u64::MAX.into(), ..CommitSettings::default() });
+    let pipeline =
+        start(&world, CommitSettings { fast_sync_us: u64::MAX.into(), ..CommitSettings::default() });
     for _ in 0..100 {
         pipeline.commit_inline(request()).wait().unwrap();
     }

@@ -106,7 +106,10 @@ impl LogAdmin for CoordinatorAdmin {
     }
 
     fn rotate(&self) -> SqlResult<()> {
-        self.coordinator.rotate().map_err(|error| commit_error(&error))
+        self.coordinator.rotate().map_err(|error| commit_error(&error))?;
+        // Whoever asked may read the finished file at once: its spare tail must be gone. Commits do not wait.
+        self.coordinator.log().files().wait_for_background();
+        Ok(())
     }
 
     fn purge_to(&self, file: &str) -> SqlResult<()> {
