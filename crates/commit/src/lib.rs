@@ -46,8 +46,7 @@
 //!
 //! # Rejected
 //!
-//! - *A dedicated flush thread and a dedicated sync thread*: two thread switches per group more, which
-//!   costs a third of the throughput at low concurrency on two cores.
+//! - *A dedicated flush thread and a dedicated sync thread*: two more thread switches per group.
 //! - *One condition for all waiters*: every wake-up wakes the whole group, each to find the mutex taken.
 //! - *Sessions installing their own versions in parallel*: on two cores it only adds switches; to be
 //!   measured again on many.
