@@ -27,7 +27,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
-from omnibus import MariaDB, Omnibus, expect, replay  # noqa: E402
+from omnibus import MariaDB, Omnibus, connect, expect, replay  # noqa: E402
 
 CLIENTS = 8
 ACCOUNTS = 10
@@ -47,7 +47,7 @@ class Ledger(threading.Thread):
 
     def run(self):
         try:
-            db = pymysql.connect(unix_socket=self.server.socket, user="root", database="ledger", autocommit=False)
+            db = connect(self.server, database="ledger", autocommit=False)
             with db.cursor() as cursor:
                 while True:
                     self.transfer(db, cursor)
@@ -69,10 +69,6 @@ class Ledger(threading.Thread):
         db.commit()
         self.next += 2
         self.acknowledged = self.next - 1
-
-
-def connect(server, **more):
-    return pymysql.connect(unix_socket=server.socket, user="root", **more)
 
 
 def query(server, sql):
