@@ -31,6 +31,7 @@ static: target
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	scripts/tidy
+	scripts/windows-check
 
 check: static test
 

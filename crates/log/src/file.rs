@@ -14,7 +14,8 @@ use crate::buffer::{AlignedBuf, BLOCK, round_up};
 use crate::config::FlushMethod;
 use crate::error::{IoFailure, failed};
 use crate::fault::{Faults, Point};
-use crate::io::{open_write_through, sync_data, write_all_at};
+use crate::io::{sync_data, write_all_at};
+use crate::platform::{self, open_write_through};
 use crate::position::FileSeq;
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
@@ -235,10 +236,10 @@ fn try_method(path: &Path, method: FlushMethod) -> io::Result<()> {
     let through = open_write_through(path, method)?;
     let mut block = AlignedBuf::with_capacity(BLOCK);
     block.extend_from_slice(&[0x5a; BLOCK]);
-    std::os::unix::fs::FileExt::write_all_at(through.as_ref().unwrap_or(&plain), &block, 0)?;
+    platform::write_all_at(through.as_ref().unwrap_or(&plain), &block, 0)?;
     plain.sync_data()?;
     let mut back = vec![0; BLOCK];
-    std::os::unix::fs::FileExt::read_exact_at(&plain, &mut back, 0)?;
+    platform::read_exact_at(&plain, &mut back, 0)?;
     if back == *block {
         return Ok(());
     }

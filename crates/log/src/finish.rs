@@ -11,12 +11,12 @@ use crate::error::{IoFailure, OpenError, failed};
 use crate::fault::{Faults, Point};
 use crate::handle::Catalog;
 use crate::io::{sync_all, write_all_at};
+use crate::platform;
 use crate::position::FileSeq;
 use crate::scan::{Next, ScanEnd, Torn, TornReason};
 use omnibus_format::EventType;
 use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, MAGIC};
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub(crate) fn finish(faults: &Faults, file: &File, path: &Path, end: u64) -> Res
 pub(crate) fn mark_closed(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
     if end > FLAGS_AT {
         let mut flags = [0];
-        file.read_exact_at(&mut flags, FLAGS_AT).map_err(failed("read", path))?;
+        platform::read_exact_at(file, &mut flags, FLAGS_AT).map_err(failed("read", path))?;
         let cleared = [flags[0] & !(FLAG_IN_USE as u8)];
         if cleared != flags {
             write_all_at(faults, Point::FinishClearFlag, file, &cleared, FLAGS_AT)
@@ -93,7 +93,7 @@ impl LogDir {
             let len = file.metadata().map_err(failed("read the size of", &path))?.len();
             let mut last = [0; HEADER_LEN];
             let at = len.saturating_sub(last.len() as u64);
-            let read = file.read_at(&mut last, at).map_err(failed("read", &path))?;
+            let read = platform::read_at(&file, &mut last, at).map_err(failed("read", &path))?;
             if last[..read].iter().any(|&byte| byte != 0) {
                 continue;
             }

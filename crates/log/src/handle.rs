@@ -10,9 +10,9 @@ use crate::durable::{DurableEnd, Shared};
 use crate::error::{IoFailure, OpenError, ReadError, WriteError, failed};
 use crate::file::LogFile;
 use crate::index::Index;
+use crate::platform;
 use crate::position::{FileNames, FileSeq, LogOffset, LogPosition};
 use crate::prealloc::{PreparedFiles, Preparer};
-use crate::priority;
 use crate::scan::ReadFile;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ impl Catalog {
     /// which every such work allows.
     pub(crate) fn in_background(&self, name: &'static str, work: impl FnOnce() + Send + 'static) {
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            priority::lower_this_thread();
+            platform::lower_this_thread();
             work();
         });
         match spawned {

@@ -1,40 +1,14 @@
-//! File operations with a fault point each, and the few flags that differ between platforms.
+//! File operations with a fault point each. What differs between platforms is in `platform`.
 //!
 //! Everything goes through the standard library, whose calls end in `open64`, `pwrite64`, `fdatasync`, `fsync`,
 //! `ftruncate64`, `rename` and `unlink` of the C library, so that a preloaded library can slow or fail each of them.
 //! `EINTR` is retried because nothing has happened then; nothing else is.
 
-use crate::config::FlushMethod;
 use crate::fault::{Faults, Point, Verdict};
-use std::fs::{self, File, OpenOptions};
+use crate::platform;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-
-#[cfg(unix)]
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-
-/// Opens an existing file for writing in the way `method` wants. `None` for a method that needs no second descriptor.
-#[cfg(target_os = "linux")]
-pub(crate) fn open_write_through(path: &Path, method: FlushMethod) -> io::Result<Option<File>> {
-    let flags = match method {
-        FlushMethod::Fdatasync => return Ok(None),
-        FlushMethod::ODsync => libc::O_DSYNC,
-        FlushMethod::ODirectDsync => libc::O_DSYNC | libc::O_DIRECT,
-    };
-    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map(Some)
-}
-
-/// Elsewhere only `O_DSYNC` is known; direct I/O is a Linux flag.
-#[cfg(all(unix, not(target_os = "linux")))]
-pub(crate) fn open_write_through(path: &Path, method: FlushMethod) -> io::Result<Option<File>> {
-    match method {
-        FlushMethod::Fdatasync => Ok(None),
-        FlushMethod::ODsync => {
-            OpenOptions::new().read(true).write(true).custom_flags(libc::O_DSYNC).open(path).map(Some)
-        }
-        FlushMethod::ODirectDsync => Err(io::Error::from(io::ErrorKind::Unsupported)),
-    }
-}
 
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all_at(
@@ -48,11 +22,11 @@ pub(crate) fn write_all_at(
         Verdict::Go => {}
         #[cfg(any(test, feature = "faults"))]
         Verdict::Short(limit) => {
-            file.write_all_at(&bytes[..limit.min(bytes.len())], offset)?;
-            return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+            platform::write_all_at(file, &bytes[..limit.min(bytes.len())], offset)?;
+            return Err(io::ErrorKind::StorageFull.into());
         }
     }
-    let result = file.write_all_at(bytes, offset);
+    let result = platform::write_all_at(file, bytes, offset);
     faults.after(point);
     result
 }
@@ -69,7 +43,7 @@ pub(crate) fn sync_all(faults: &Faults, point: Point, file: &File) -> io::Result
 
 /// Makes creations, renames and removals in a directory durable.
 pub(crate) fn sync_dir(faults: &Faults, point: Point, dir: &Path) -> io::Result<()> {
-    faults.around(point, || File::open(dir)?.sync_all())
+    faults.around(point, || platform::sync_dir(dir))
 }
 
 /// Atomically gives a file a new name, replacing what was there.

@@ -9,13 +9,12 @@ use crate::config::LogConfig;
 use crate::error::{IoFailure, PrepareError, failed};
 use crate::fault::{Faults, Point};
 use crate::file::{LogFile, ZERO_PIECE};
+use crate::platform;
 use crate::prepare::{Preparation, Progress, prepare_file, remove_stale_temporaries};
-use crate::priority;
 use crate::{buffer::BLOCK, buffer::round_up, io};
 use parking_lot::{Condvar, Mutex};
 use std::fs::{self, File};
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,7 +82,7 @@ impl PreparedFiles {
         }
         let mut block = vec![0; BLOCK.min(usize::try_from(len).unwrap_or(BLOCK))];
         for offset in [0, len - block.len() as u64] {
-            file.read_exact_at(&mut block, offset)?;
+            platform::read_exact_at(&file, &mut block, offset)?;
             if block.iter().any(|&byte| byte != 0) {
                 return Ok(false);
             }
@@ -182,7 +181,7 @@ impl Drop for Preparer {
 
 impl Inner {
     fn run(&self) {
-        priority::lower_this_thread();
+        platform::lower_this_thread();
         if let Err(error) = fs::create_dir_all(&self.files.dir) {
             tracing::warn!(dir = %self.files.dir.display(), %error, "can not prepare log files");
         }

@@ -8,11 +8,11 @@ use crate::buffer::{AlignedBuf, BLOCK};
 use crate::config::FlushMethod;
 use crate::error::{IoFailure, PrepareError, failed};
 use crate::file::zeros;
-use crate::io::{open_write_through, remove_plain, rename_new};
+use crate::io::{remove_plain, rename_new};
+use crate::platform::{self, open_write_through, reserve};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -86,7 +86,7 @@ pub fn prepare_file(
         }
     };
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed("sync", dir))?;
+    platform::sync_dir(dir).map_err(failed("sync", dir))?;
     Ok(PreparedReport { path: path.to_owned(), size, reserved, zero_filled, elapsed: started.elapsed() })
 }
 
@@ -143,7 +143,7 @@ fn zero_fill(
         let piece = (size - done).min(PIECE as u64);
         let bytes = &zeros()[..usize::try_from(piece).unwrap_or(PIECE)];
         let through = direct.as_ref().filter(|_| bytes.len().is_multiple_of(BLOCK));
-        through.unwrap_or(file).write_all_at(bytes, done).map_err(failed("write", path))?;
+        platform::write_all_at(through.unwrap_or(file), bytes, done).map_err(failed("write", path))?;
         if through.is_none() {
             // A little at a time, so that the sync at the end does not flood the device.
             file.sync_data().map_err(failed("sync", path))?;
@@ -163,28 +163,9 @@ fn open_direct(path: &Path) -> Option<File> {
     // Some file systems take the flag and refuse the write.
     let len = direct.metadata().ok()?.len();
     if len >= BLOCK as u64 {
-        direct.write_all_at(&block, 0).ok()?;
+        platform::write_all_at(&direct, &block, 0).ok()?;
     }
     Some(direct)
-}
-
-/// Reserves the space; false where the file system can not.
-#[cfg(target_os = "linux")]
-fn reserve(file: &File, size: u64) -> io::Result<bool> {
-    match crate::priority::fallocate(file, size) {
-        Ok(()) => Ok(true),
-        Err(error)
-            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL)) =>
-        {
-            Ok(false)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn reserve(_file: &File, _size: u64) -> io::Result<bool> {
-    Ok(false)
 }
 
 /// Removes temporary files in `dir` whose process is gone.

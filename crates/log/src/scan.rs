@@ -6,6 +6,7 @@
 //! file was not closed. Used by recovery, the tailing reader and tools, on any thread.
 
 use crate::error::{ReadError, failed};
+use crate::platform;
 use crate::position::{FileSeq, LogOffset, LogPosition};
 use omnibus_format::events::FormatDescription;
 use omnibus_format::header::{HEADER_LEN, MAGIC};
@@ -214,7 +215,7 @@ impl ReadFile {
         self.buffer.resize(wanted.max(READ_AHEAD.min(there)), 0);
         while filled < self.buffer.len() {
             let offset = self.buffer_at + filled as u64;
-            match std::os::unix::fs::FileExt::read_at(&self.file, &mut self.buffer[filled..], offset) {
+            match platform::read_at(&self.file, &mut self.buffer[filled..], offset) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

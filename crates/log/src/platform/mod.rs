@@ -1,0 +1,23 @@
+//! What differs between operating systems: opening a file for write-through, positioned reads and writes, reserving
+//! space, making a name durable, stepping back behind other threads. Everything else of this crate is the same everywhere.
+//!
+//! | | Linux | other Unix | Windows |
+//! |---|---|---|---|
+//! | `fdatasync` | `fdatasync` | `fdatasync` | `FlushFileBuffers` |
+//! | `O_DSYNC` | `O_DSYNC` | `O_DSYNC` | `FILE_FLAG_WRITE_THROUGH` |
+//! | `O_DIRECT_DSYNC` | `O_DIRECT` and `O_DSYNC` | refused, falls back | `FILE_FLAG_NO_BUFFERING` and `FILE_FLAG_WRITE_THROUGH` |
+//! | reserving | `fallocate` | none, zero-filled | `SetEndOfFile` |
+//! | names | sync of the directory | sync of the directory | the file system's own journal |
+//!
+//! No fault points here (see `io.rs`), and no decisions: a form that does not exist is an `Unsupported` error, and the
+//! caller falls back. `make static` compiles the Windows form where the toolchain has that target; only Linux is tested.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(crate) use unix::*;
+#[cfg(windows)]
+pub(crate) use windows::*;

@@ -1,0 +1,97 @@
+//! The Unix forms; where Linux has more than the others, both are here. Safe calls of the standard library and `libc`'s
+//! constants, except in `calls`, which is all the `unsafe` of this crate.
+
+use crate::config::FlushMethod;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+#[cfg(target_os = "linux")]
+pub(crate) use calls::lower_this_thread;
+
+/// Opens an existing file for writing in the way `method` wants. `None` for a method that needs no second descriptor.
+pub(crate) fn open_write_through(path: &Path, method: FlushMethod) -> io::Result<Option<File>> {
+    let flags = match method {
+        FlushMethod::Fdatasync => return Ok(None),
+        FlushMethod::ODsync => libc::O_DSYNC,
+        #[cfg(target_os = "linux")]
+        FlushMethod::ODirectDsync => libc::O_DSYNC | libc::O_DIRECT,
+        #[cfg(not(target_os = "linux"))]
+        FlushMethod::ODirectDsync => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map(Some)
+}
+
+/// `pread`; may read less than there is room for.
+pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    file.read_at(bytes, offset)
+}
+
+/// `pread` until all is read.
+pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(bytes, offset)
+}
+
+/// `pwrite` until all is written.
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
+/// Makes creations, renames and removals in a directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Reserves the space and makes the file that long; false where the file system can not.
+#[cfg(target_os = "linux")]
+pub(crate) fn reserve(file: &File, size: u64) -> io::Result<bool> {
+    match calls::fallocate(file, size) {
+        Ok(()) => Ok(true),
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL)) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// `posix_fallocate` writes zeros itself where the file system can not reserve, and does not say so: of no use.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn reserve(_file: &File, _size: u64) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Elsewhere nothing is known to do this for one thread.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn lower_this_thread() {}
+
+/// The calls that the standard library has no safe name for.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod calls {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+
+    /// Puts the calling thread behind everyone else, for the processor and for the disk. Best effort: a refusal only
+    /// means that background work competes.
+    pub(crate) fn lower_this_thread() {
+        const WHO_PROCESS: libc::c_long = 1;
+        const CLASS_IDLE: libc::c_long = 3 << 13;
+        // SAFETY: plain system calls with integer arguments; on Linux both act on the calling thread when given 0.
+        unsafe {
+            libc::setpriority(libc::PRIO_PROCESS, 0, 10);
+            libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0 as libc::c_long, CLASS_IDLE);
+        }
+    }
+
+    /// Reserves `size` bytes for `file` and makes it that long.
+    pub(super) fn fallocate(file: &File, size: u64) -> io::Result<()> {
+        let size = libc::off_t::try_from(size).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+        // SAFETY: the descriptor is open for the length of the call, and the call touches no memory of ours.
+        let result = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
