@@ -15,4 +15,4 @@ mod write_set;
 
 pub use contract::{Engine, EngineError, EngineStats, Snapshot, SnapshotIter};
 pub use number::{CommitNo, SpaceId};
-pub use write_set::{Mark, Write, WriteSet};
+pub use write_set::{Iter as WriteSetIter, Mark, Write, WriteSet};
