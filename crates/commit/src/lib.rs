@@ -55,7 +55,9 @@
 
 mod admin;
 mod cache;
+mod claim;
 mod coordinator;
+mod damage;
 mod deletes;
 mod env;
 mod log_env;

@@ -1,5 +1,6 @@
 //! The real world behind the pipeline: log files and the engine.
 
+use crate::claim;
 use crate::deletes::DeletedFloor;
 use crate::env::{AppendError, Env};
 use crate::private::{MIN_FILLER, Private};
@@ -46,6 +47,8 @@ pub struct LogEnv {
     executed: Arc<Mutex<GtidSet>>,
     /// GTIDs are commit numbers less this. Changed by a reset, under the flush lock.
     pub(crate) gtid_base: AtomicU64,
+    /// The newest number known to be durable, for the claims of GTID events.
+    durable_no: AtomicU64,
     on_failure: OnFailure,
 }
 
@@ -86,6 +89,7 @@ impl LogEnv {
             handle: writer.handle(),
             executed: executed.clone(),
             gtid_base: AtomicU64::new(recovered.gtid_base),
+            durable_no: AtomicU64::new(recovered.last.0),
             on_failure,
         };
         let appender = Appender {
@@ -267,7 +271,12 @@ impl Env for LogEnv {
         let context = EventContext { timestamp: now_us_to_s(request.commit_timestamp_us), server_id };
         if request.logged {
             let gtid = appender.gtid(self, no, last_seen, request);
-            appender.add(context, EventType::GTID, 0, |body| gtid.encode(body));
+            let durable = CommitNo(self.durable_no.load(Ordering::Acquire));
+            appender.add(context, EventType::GTID, 0, |body| {
+                let flags_at = body.len();
+                gtid.encode(body);
+                body[flags_at] |= claim::encode(no, durable);
+            });
         } else {
             let len = request.cache.len() + request.cache.events() * appender.checksum.len() as u64;
             let mark = Private::CommitMark { no: no.0, len };
@@ -345,6 +354,7 @@ impl Env for LogEnv {
 
     fn durable(&self, no: CommitNo, position: LogPosition) {
         self.handle.durable_end().advance(position);
+        self.durable_no.store(no.0, Ordering::Release);
         self.engine.commit_ordered(no);
     }
 

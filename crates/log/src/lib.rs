@@ -16,6 +16,7 @@
 //! PURGE-1 (no file goes that recovery or a connected replica needs), INDEX-1 (every file that the index names exists
 //! and starts with a whole header), INDEX-2 (no file holds a transaction without being named by the index).
 
+mod behind;
 mod buffer;
 mod config;
 mod dir;
@@ -45,6 +46,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use behind::Behind;
 pub use buffer::{AlignedBuf, BLOCK};
 pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;

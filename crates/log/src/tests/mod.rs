@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod basic;
+mod behind;
 mod decoder;
 mod faults;
 mod files;
