@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod model;
 mod prealloc;
+mod promote;
 mod purge;
 mod reset;
 mod tail;

@@ -28,6 +28,7 @@ fn commits(coordinator: &Coordinator, lines: &mut Lines) {
         ("Binlog_bytes_written", &stats.bytes),
         ("Binlog_cache_use", &caches.uses),
         ("Binlog_cache_disk_use", &caches.disk_uses),
+        ("Binlog_large_commits", &caches.large.promoted),
     ];
     for (name, counter) in counters {
         put(lines, name, counter.load(Ordering::Relaxed));

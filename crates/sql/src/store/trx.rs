@@ -308,6 +308,7 @@ impl Trx {
             writes: std::mem::take(&mut self.writes),
             logged,
             commit_timestamp_us: now_us,
+            staged: None,
             on_ordered: Some(Box::new(move |_| {
                 for covered in covers {
                     covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
@@ -335,6 +336,7 @@ impl Trx {
             writes: std::mem::take(&mut self.writes),
             logged,
             commit_timestamp_us: now_us,
+            staged: None,
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
                 locks.release_all();
