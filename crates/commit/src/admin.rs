@@ -86,8 +86,14 @@ impl Coordinator {
     /// is in the log's own set already, and could be gone after a crash (COMMIT-2).
     #[must_use]
     pub fn gtid_executed(&self) -> GtidSet {
+        self.gtid_executed_at(self.published().number())
+    }
+
+    /// What `gtid_executed` was when `number` was the newest one published: what a snapshot there contains.
+    #[must_use]
+    pub fn gtid_executed_at(&self, number: CommitNo) -> GtidSet {
         let mut set = self.log().executed();
-        let published = self.published().number().0;
+        let published = number.0;
         let uuid = self.log().identity().uuid;
         let after = (published + 1).saturating_sub(self.log().gtid_base()).max(1);
         let last = set.last(uuid);

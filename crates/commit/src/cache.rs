@@ -3,10 +3,14 @@
 //! Events are whole binlog events without checksum and with `log_pos` 0; both are finished when the
 //! flush stage copies them into the log (they depend on the position). The cache belongs to one
 //! session and is used by one thread at a time; its limits are shared and may change at any time.
+//!
+//! Past `binlog_large_commit_threshold` they go to a file that can become a log file, finished (`crate::large`).
 
+use crate::large::{LargeFile, LargeSettings};
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::writer::{self, EventContext};
-use omnibus_format::{EventHeader, EventType};
+use omnibus_format::{Checksum, EventHeader, EventType};
+use omnibus_log::Spilled;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -26,7 +30,12 @@ pub struct CacheSettings {
     pub uses: AtomicU64,
     /// `Binlog_cache_disk_use`: transactions that spilled.
     pub disk_uses: AtomicU64,
+    /// What makes a transaction large.
+    pub large: LargeSettings,
 }
+
+/// Finished events are written in runs of about this size.
+const LARGE_RUN: u64 = 256 << 10;
 
 impl CacheSettings {
     /// MySQL's defaults: 32 KiB in memory, no limit in all.
@@ -38,6 +47,7 @@ impl CacheSettings {
             spill_dir,
             uses: AtomicU64::new(0),
             disk_uses: AtomicU64::new(0),
+            large: LargeSettings::default(),
         }
     }
 }
@@ -77,6 +87,8 @@ pub struct CacheMark {
 pub struct TrxCache {
     memory: Vec<u8>,
     spill: Option<Spill>,
+    /// Instead of `spill`.
+    large: Option<Box<LargeFile>>,
     events: u64,
     /// Whether this transaction has been counted in `uses`.
     counted: bool,
@@ -97,6 +109,7 @@ impl TrxCache {
         TrxCache {
             memory: Vec::new(),
             spill: None,
+            large: None,
             events: 0,
             counted: false,
             context: EventContext { timestamp: 0, server_id: 0 },
@@ -124,7 +137,8 @@ impl TrxCache {
             return Err(CacheError::TooLarge);
         }
         let cache_size = self.settings.cache_size.load(Ordering::Relaxed);
-        if self.memory.len() as u64 + size > cache_size && !self.memory.is_empty() {
+        let held = self.memory.len() as u64 + size;
+        if held > cache_size && !self.memory.is_empty() && (self.large.is_none() || held > LARGE_RUN) {
             self.spill_memory()?;
         }
         if self.memory.capacity() == 0 {
@@ -161,7 +175,46 @@ impl TrxCache {
     /// Bytes in the spill file.
     #[must_use]
     pub fn spilled(&self) -> u64 {
-        self.spill.as_ref().map_or(0, |spill| spill.len)
+        match &self.large {
+            None => self.spill.as_ref().map_or(0, |spill| spill.len),
+            Some(large) => large.size().0,
+        }
+    }
+
+    /// Whether it takes [`TrxCache::settle`] before it is committed, which may take long.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        // One event can be all of it.
+        self.large.is_some()
+            || self.memory.len() as u64 > LARGE_RUN && self.settings.large.is_large(self.memory.len() as u64)
+    }
+
+    /// Finishes and syncs a large transaction's file: what is left of its commit does not depend on its size.
+    /// Nothing is appended afterwards.
+    pub(crate) fn settle(&mut self) -> Result<(), CacheError> {
+        if self.is_large() {
+            self.spill_memory()?;
+            let dir = &self.settings.spill_dir;
+            if let Some(large) = &mut self.large {
+                large.settle().map_err(|source| CacheError::Spill { dir: dir.clone(), source })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A settled file, and the checksum algorithm of its events.
+    #[inline]
+    pub(crate) fn settled(&self) -> Option<(Checksum, &Spilled)> {
+        let large = self.large.as_ref()?;
+        Some((large.checksum(), large.settled()?))
+    }
+
+    /// Its file is a log file now.
+    pub(crate) fn promoted(&mut self) {
+        if let Some(large) = &mut self.large {
+            large.keep();
+            self.settings.large.promoted.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// The present end.
@@ -181,7 +234,10 @@ impl TrxCache {
         } else {
             self.memory.clear();
             let dir = self.settings.spill_dir.clone();
-            if let Some(spill) = &mut self.spill {
+            if let Some(large) = &mut self.large {
+                let cut = large.truncate(mark.len, mark.events);
+                cut.map_err(|source| CacheError::Spill { dir, source })?;
+            } else if let Some(spill) = &mut self.spill {
                 let cut = spill.file.set_len(mark.len).and_then(|()| spill.file.seek(SeekFrom::End(0)));
                 cut.map_err(|source| CacheError::Spill { dir, source })?;
                 spill.len = mark.len;
@@ -194,6 +250,7 @@ impl TrxCache {
     /// Empties the cache for the next transaction; gives back memory and disk beyond the usual.
     pub fn clear(&mut self) {
         self.spill = None;
+        self.large = None;
         self.memory.clear();
         if self.memory.capacity() > 64 * 1024 {
             self.memory = Vec::new();
@@ -212,14 +269,20 @@ impl TrxCache {
         piece: usize,
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        if let Some(spill) = &mut self.spill {
-            let dir = &self.settings.spill_dir;
+        let dir = &self.settings.spill_dir;
+        if let Some(large) = &self.large {
+            let failed = |source| E::from(CacheError::Spill { dir: dir.clone(), source });
+            large.read(piece, failed, &mut each)?;
+        } else if let Some(spill) = &mut self.spill {
             spill.read_events(piece, dir, &mut each)?;
         }
         if self.memory.is_empty() { Ok(()) } else { each(&self.memory) }
     }
 
     fn spill_memory(&mut self) -> Result<(), CacheError> {
+        if self.large.is_some() || self.settings.large.is_large(self.len()) {
+            return self.spill_large();
+        }
         let dir = &self.settings.spill_dir;
         let failed = |source| CacheError::Spill { dir: dir.clone(), source };
         if self.spill.is_none() {
@@ -235,6 +298,45 @@ impl TrxCache {
         }
         spill.len += self.memory.len() as u64;
         self.memory.clear();
+        Ok(())
+    }
+}
+
+impl TrxCache {
+    fn spill_large(&mut self) -> Result<(), CacheError> {
+        if self.large.is_none() {
+            self.become_large()?;
+        }
+        let Some(large) = &mut self.large else { return Ok(()) };
+        let events = self.events - large.size().1;
+        let dir = &self.settings.spill_dir;
+        large
+            .append(&self.memory, events)
+            .map_err(|source| CacheError::Spill { dir: dir.clone(), source })?;
+        self.memory.clear();
+        Ok(())
+    }
+
+    /// Goes on in a file that can become a log file. Copies what was spilled so far: about the threshold's
+    /// number of bytes at most.
+    fn become_large(&mut self) -> Result<(), CacheError> {
+        let dir = self.settings.spill_dir.clone();
+        let failed = |source| CacheError::Spill { dir: dir.clone(), source };
+        let (path, checksum) = self.settings.large.place().map_err(failed)?;
+        let mut large = LargeFile::create(path, checksum).map_err(failed)?;
+        if let Some(spill) = &mut self.spill {
+            let copied: Result<(), CacheError> = spill.read_events(LARGE_RUN as usize, &dir, &mut |bytes| {
+                large.append(bytes, count_events(bytes)).map_err(failed)
+            });
+            if copied.is_err() {
+                let _ = spill.file.seek(SeekFrom::End(0));
+                return copied;
+            }
+            self.spill = None;
+        } else {
+            self.settings.disk_uses.fetch_add(1, Ordering::Relaxed);
+        }
+        self.large = Some(Box::new(large));
         Ok(())
     }
 }
@@ -265,6 +367,18 @@ impl Spill {
         self.file.seek(SeekFrom::End(0)).map_err(failed)?;
         Ok(())
     }
+}
+
+fn count_events(bytes: &[u8]) -> u64 {
+    let (mut at, mut events) = (0, 0);
+    while let Ok(header) = EventHeader::decode(&bytes[at..]) {
+        at += (header.size as usize).max(HEADER_LEN);
+        events += 1;
+        if at >= bytes.len() {
+            break;
+        }
+    }
+    events
 }
 
 /// Length of the whole events at the start of `bytes`.

@@ -85,3 +85,100 @@ fn a_spill_directory_that_is_gone_is_a_clear_error() {
     let error = cache.append_event(30, 0, &[1]).unwrap_err();
     assert!(error.to_string().contains("/nonexistent/tmp"), "{error}");
 }
+
+/// A cache whose transactions are large from `threshold` bytes on.
+fn large(dir: &std::path::Path, threshold: u64, checksums: bool) -> TrxCache {
+    let settings = CacheSettings::new(dir.to_path_buf());
+    settings.cache_size.store(500, Ordering::Relaxed);
+    settings.large.threshold.store(threshold, Ordering::Relaxed);
+    settings.large.open(dir, Arc::new(std::sync::atomic::AtomicBool::new(checksums)));
+    TrxCache::new(Arc::new(settings))
+}
+
+fn files(dir: &std::path::Path) -> usize {
+    std::fs::read_dir(dir.join("#binlog_cache_files")).map_or(0, |entries| entries.count())
+}
+
+#[test]
+fn a_large_transaction_gives_its_events_back_as_they_came() {
+    for checksums in [false, true] {
+        for (threshold, piece) in [(1, 1), (1, 1000), (3000, 70), (3000, 1 << 20)] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut cache = large(dir.path(), threshold, checksums);
+            fill(&mut cache, 0..100);
+            assert!(cache.is_large());
+            assert_eq!((cache.len(), cache.events()), (100 * 69, 100));
+            assert_eq!(cache.settings.disk_uses.load(Ordering::Relaxed), 1);
+            assert_eq!(read(&mut cache, piece), (0..100).collect::<Vec<u8>>());
+            cache.settle().unwrap();
+            assert_eq!(read(&mut cache, piece), (0..100).collect::<Vec<u8>>());
+            assert_eq!(files(dir.path()), 1);
+            cache.clear();
+            assert_eq!(files(dir.path()), 0);
+            // And small again.
+            fill(&mut cache, 7..9);
+            assert!(!cache.is_large());
+            assert_eq!(read(&mut cache, piece), [7, 8]);
+        }
+    }
+}
+
+/// What the file holds is what the log would hold at that offset: whole events with their end position and checksum.
+#[test]
+fn a_settled_file_holds_final_events() {
+    for checksum in [Checksum::None, Checksum::Crc32] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut cache = large(dir.path(), 2000, checksum == Checksum::Crc32);
+        // Rolling back into what was copied from the small spill file, into what came later, and into memory.
+        fill(&mut cache, 0..20);
+        let early = cache.mark();
+        fill(&mut cache, 20..60);
+        cache.rollback_to(early).unwrap();
+        fill(&mut cache, 60..90);
+        let late = cache.mark();
+        fill(&mut cache, 90..92);
+        cache.rollback_to(late).unwrap();
+        fill(&mut cache, 92..100);
+        cache.settle().unwrap();
+        let (made_with, spilled) = cache.settled().unwrap();
+        assert_eq!(made_with, checksum);
+        let bytes = std::fs::read(&spilled.path).unwrap();
+        assert!(bytes[..spilled.reserve as usize].iter().all(|&byte| byte == 0));
+        let partial = spilled.end % omnibus_log::BLOCK as u64;
+        assert_eq!(spilled.tail, bytes[(spilled.end - partial) as usize..spilled.end as usize]);
+        assert!(bytes[spilled.end as usize..].iter().all(|&byte| byte == 0));
+        assert_eq!(bytes.len() % omnibus_log::BLOCK, 0);
+        let rules = omnibus_format::ScanRules { checksum, ..Default::default() };
+        let (mut at, mut seen) = (spilled.reserve, Vec::new());
+        while at < spilled.end {
+            let event = omnibus_format::scan::parse_event(&bytes[at as usize..], at, &rules);
+            let event = event.unwrap().unwrap();
+            assert_eq!(event.header.log_pos, event.end() as u32);
+            seen.push(event.body[0]);
+            at = event.end();
+        }
+        assert_eq!(at, spilled.end);
+        assert_eq!(seen, (0..20).chain(60..90).chain(92..100).collect::<Vec<u8>>());
+        assert_eq!(cache.events(), 58);
+    }
+}
+
+#[test]
+fn the_next_start_removes_what_a_crash_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cache = large(dir.path(), 1, true);
+    fill(&mut cache, 0..100);
+    std::mem::forget(cache);
+    assert_eq!(files(dir.path()), 1);
+    large(dir.path(), 1, true);
+    assert_eq!(files(dir.path()), 0);
+}
+
+#[test]
+fn without_a_threshold_nothing_is_large() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cache = large(dir.path(), 0, true);
+    fill(&mut cache, 0..100);
+    assert!(!cache.is_large() && cache.spilled() > 0);
+    assert_eq!(files(dir.path()), 0);
+}

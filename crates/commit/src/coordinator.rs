@@ -33,6 +33,7 @@ impl Coordinator {
         cache_settings: Arc<CacheSettings>,
     ) -> std::io::Result<Coordinator> {
         let deletes = env.deletes().clone();
+        cache_settings.large.open(env.files().path(), env.checksums().clone());
         let pipeline = Pipeline::start(env, writer, last, settings.clone())?;
         Ok(Coordinator { pipeline, engine, deletes, settings, cache_settings })
     }
@@ -66,13 +67,24 @@ impl Coordinator {
     }
 
     /// Hands a finished transaction over; see [`Pipeline::commit`]. Callable from any thread.
-    pub fn commit(&self, request: CommitRequest) -> Ticket {
+    ///
+    /// Blocks for a large transaction ([`CommitRequest::is_large`]): its session's thread does what would be in
+    /// others' way.
+    pub fn commit(&self, mut request: CommitRequest) -> Ticket {
+        if request.is_large()
+            && let Err(error) = self.make_ready(&mut request)
+        {
+            return Ticket::done(Err(error));
+        }
         self.pipeline.commit(request)
     }
 
     /// As `commit`, possibly doing the work of the group on this thread; see
     /// [`Pipeline::commit_inline`].
     pub fn commit_inline(&self, request: CommitRequest) -> Ticket {
+        if request.is_large() {
+            return self.commit(request);
+        }
         self.pipeline.commit_inline(request)
     }
 

@@ -28,6 +28,13 @@ impl DeletedFloor {
         self.slots[slot(key)].fetch_max(no.0, Ordering::AcqRel);
     }
 
+    /// So many keys were deleted by `no` that each slot may be one's. Called in the flush stage.
+    pub fn note_all(&self, no: CommitNo) {
+        for slot in &self.slots {
+            slot.fetch_max(no.0, Ordering::AcqRel);
+        }
+    }
+
     /// No deletion of `key` is newer than this.
     #[must_use]
     pub fn floor(&self, key: &[u8]) -> CommitNo {

@@ -3,7 +3,7 @@
 //! Small on purpose, so that a test can push thousands of concurrent commits through the pipeline
 //! with no file and no database behind it. The real one is `crate::log_env`.
 
-use crate::CommitRequest;
+use crate::{CommitRequest, StagedWrites};
 use omnibus_engine::{CommitNo, WriteSet};
 use omnibus_log::LogPosition;
 use std::sync::Arc;
@@ -56,6 +56,9 @@ pub trait Env: Send + Sync + 'static {
 
     /// Installs a transaction's versions (engine `prepare_ordered`), in order, under the flush lock.
     fn install(&self, no: CommitNo, writes: &WriteSet);
+
+    /// As `install`, for a large transaction whose versions are ready.
+    fn install_staged(&self, no: CommitNo, writes: StagedWrites);
 
     /// The log is durable up to `no` (engine `commit_ordered`), in order.
     fn durable(&self, no: CommitNo, position: LogPosition);

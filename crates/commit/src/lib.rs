@@ -50,14 +50,20 @@
 //! - *One condition for all waiters*: every wake-up wakes the whole group, each to find the mutex taken.
 //! - *Sessions installing their own versions in parallel*: on two cores it only adds switches; to be
 //!   measured again on many.
+//! - *Copying a large transaction in pieces, giving the flush lock up in between*: its events would no longer stand
+//!   together, and it would be written twice. See `large`.
 //! - *Writing while appending*: one buffer that both sides touch needs a lock across the device write;
 //!   the writer copies at most one partial block instead.
 
 mod admin;
 mod cache;
+mod claim;
 mod coordinator;
+mod damage;
 mod deletes;
+mod elsewhere;
 mod env;
+mod large;
 mod log_env;
 mod pipeline;
 mod private;
@@ -72,7 +78,9 @@ pub use admin::ResetLogError;
 pub use cache::{CacheError, CacheMark, CacheSettings, TrxCache};
 pub use coordinator::Coordinator;
 pub use deletes::DeletedFloor;
+pub use elsewhere::drop_elsewhere;
 pub use env::{AppendError, Env};
+pub use large::{LargeSettings, STAGED_KEYS, StagedWrites};
 pub use log_env::{Appender, LogEnv, LogIdentity, OnFailure};
 pub use omnibus_log::{LogPosition, ResetError};
 pub use pipeline::Pipeline;

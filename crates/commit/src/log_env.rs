@@ -1,7 +1,9 @@
 //! The real world behind the pipeline: log files and the engine.
 
+use crate::claim;
 use crate::deletes::DeletedFloor;
 use crate::env::{AppendError, Env};
+use crate::large::StagedWrites;
 use crate::private::{MIN_FILLER, Private};
 use crate::{CacheError, CommitRequest};
 use omnibus_engine::{CommitNo, Engine, WriteSet};
@@ -39,23 +41,25 @@ pub type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
 pub struct LogEnv {
     identity: LogIdentity,
     server_id: AtomicU32,
-    checksums: AtomicBool,
+    checksums: Arc<AtomicBool>,
     engine: Arc<dyn Engine>,
     deletes: Arc<DeletedFloor>,
     handle: LogHandle,
     executed: Arc<Mutex<GtidSet>>,
     /// GTIDs are commit numbers less this. Changed by a reset, under the flush lock.
     pub(crate) gtid_base: AtomicU64,
+    /// The newest number known to be durable, for the claims of GTID events.
+    durable_no: AtomicU64,
     on_failure: OnFailure,
 }
 
 /// The log's append side and what numbering needs. Guarded by the flush lock.
 pub struct Appender {
-    writer: LogWriter,
+    pub(crate) writer: LogWriter,
     scratch: Vec<u8>,
-    checksum: Checksum,
+    pub(crate) checksum: Checksum,
     /// The last commit number before the active file: GTID events count from it.
-    base: CommitNo,
+    pub(crate) base: CommitNo,
     pub(crate) last: CommitNo,
     executed: Arc<Mutex<GtidSet>>,
 }
@@ -80,12 +84,13 @@ impl LogEnv {
         let env = LogEnv {
             server_id: AtomicU32::new(identity.server_id),
             identity,
-            checksums: AtomicBool::new(checksum == Checksum::Crc32),
+            checksums: Arc::new(AtomicBool::new(checksum == Checksum::Crc32)),
             engine,
             deletes: Arc::new(DeletedFloor::default()),
             handle: writer.handle(),
             executed: executed.clone(),
             gtid_base: AtomicU64::new(recovered.gtid_base),
+            durable_no: AtomicU64::new(recovered.last.0),
             on_failure,
         };
         let appender = Appender {
@@ -139,6 +144,11 @@ impl LogEnv {
         self.server_id.store(id, Ordering::Relaxed);
     }
 
+    /// Whether the next file has checksums, for those who write their events ahead of time.
+    pub(crate) fn checksums(&self) -> &Arc<AtomicBool> {
+        &self.checksums
+    }
+
     pub(crate) fn deletes(&self) -> &Arc<DeletedFloor> {
         &self.deletes
     }
@@ -147,8 +157,58 @@ impl LogEnv {
         EventContext { timestamp: now_us_to_s(now_us()), server_id: self.server_id.load(Ordering::Relaxed) }
     }
 
+    /// What the headers of a transaction's first event say.
+    pub(crate) fn context_of(&self, request: &CommitRequest) -> EventContext {
+        let server_id = self.server_id.load(Ordering::Relaxed);
+        EventContext { timestamp: now_us_to_s(request.commit_timestamp_us), server_id }
+    }
+
+    /// All of a transaction has been appended.
+    pub(crate) fn appended(&self, appender: &mut Appender, no: CommitNo, request: &CommitRequest) {
+        appender.last = no;
+        if request.logged {
+            appender.executed.lock().add(self.identity.uuid, no.0 - self.gtid_base());
+        }
+    }
+
+    /// Appends the ROTATE event that ends the active file.
+    pub(crate) fn add_rotate(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
+        let name =
+            appender.writer.next_file_name().ok_or_else(|| Arc::from("the log file numbers are used up"))?;
+        let rotate = Rotate { position: 4, file: name.as_bytes() };
+        appender.add(self.context(), EventType::ROTATE, 0, |body| rotate.encode(body));
+        Ok(())
+    }
+
+    /// Writes a transaction's first event, GTID or commit mark, for the offset `position` of the active file.
+    pub(crate) fn write_first(
+        &self,
+        out: &mut Vec<u8>,
+        appender: &Appender,
+        position: u64,
+        (no, last_seen): (CommitNo, CommitNo),
+        request: &CommitRequest,
+    ) {
+        let (context, checksum) = (self.context_of(request), appender.checksum);
+        if request.logged {
+            let gtid = appender.gtid(self, no, last_seen, request);
+            let durable = CommitNo(self.durable_no.load(Ordering::Acquire));
+            write_final(out, context, EventType::GTID, 0, position, checksum, |body| {
+                let flags_at = body.len();
+                gtid.encode(body);
+                body[flags_at] |= claim::encode(no, durable);
+            });
+        } else {
+            let len = request.cache.len() + request.cache.events() * checksum.len() as u64;
+            let mark = Private::CommitMark { no: no.0, len };
+            write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
+                mark.encode(body);
+            });
+        }
+    }
+
     /// The head of a file that follows what was appended.
-    fn next_head(&self, appender: &Appender) -> (Vec<u8>, Checksum) {
+    pub(crate) fn next_head(&self, appender: &Appender) -> (Vec<u8>, Checksum) {
         let start = Private::FileStart { first: appender.last.0 + 1, gtid_base: self.gtid_base() };
         let server_id = self.server_id.load(Ordering::Relaxed);
         let checksum = self.checksum();
@@ -263,16 +323,16 @@ impl Env for LogEnv {
         request: &mut CommitRequest,
     ) -> Result<(), AppendError> {
         let start = appender.writer.position();
-        let server_id = self.server_id.load(Ordering::Relaxed);
-        let context = EventContext { timestamp: now_us_to_s(request.commit_timestamp_us), server_id };
-        if request.logged {
-            let gtid = appender.gtid(self, no, last_seen, request);
-            appender.add(context, EventType::GTID, 0, |body| gtid.encode(body));
-        } else {
-            let len = request.cache.len() + request.cache.events() * appender.checksum.len() as u64;
-            let mark = Private::CommitMark { no: no.0, len };
-            appender.add(context, EventType::IGNORABLE, FLAG_IGNORABLE, |body| mark.encode(body));
+        if request.cache.settled().is_some()
+            && let Some(done) = self.promote(appender, no, last_seen, request)
+        {
+            return done;
         }
+        let mut first = std::mem::take(&mut appender.scratch);
+        first.clear();
+        self.write_first(&mut first, appender, start.offset.0, (no, last_seen), request);
+        appender.writer.buffer().extend_from_slice(&first);
+        appender.scratch = first;
         match request.cache.read_events(PIECE, |cached| appender.add_cached(cached)) {
             Ok(()) => {}
             Err(CopyError::Log(reason)) => return Err(AppendError::Log(reason)),
@@ -284,10 +344,7 @@ impl Env for LogEnv {
                 return Err(if undone { AppendError::Cache(reason) } else { AppendError::Log(reason) });
             }
         }
-        appender.last = no;
-        if request.logged {
-            appender.executed.lock().add(self.identity.uuid, no.0 - self.gtid_base());
-        }
+        self.appended(appender, no, request);
         Ok(())
     }
 
@@ -323,10 +380,7 @@ impl Env for LogEnv {
     }
 
     fn rotate(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
-        let name =
-            appender.writer.next_file_name().ok_or_else(|| Arc::from("the log file numbers are used up"))?;
-        let rotate = Rotate { position: 4, file: name.as_bytes() };
-        appender.add(self.context(), EventType::ROTATE, 0, |body| rotate.encode(body));
+        self.add_rotate(appender)?;
         let (head, checksum) = self.next_head(appender);
         appender.writer.rotate(&head).map_err(|error| reason(&error))?;
         appender.checksum = checksum;
@@ -343,8 +397,16 @@ impl Env for LogEnv {
         }
     }
 
+    fn install_staged(&self, no: CommitNo, writes: StagedWrites) {
+        self.engine.prepare_staged(no, writes.staged);
+        if writes.deletes {
+            self.deletes.note_all(no);
+        }
+    }
+
     fn durable(&self, no: CommitNo, position: LogPosition) {
         self.handle.durable_end().advance(position);
+        self.durable_no.store(no.0, Ordering::Release);
         self.engine.commit_ordered(no);
     }
 
@@ -384,7 +446,7 @@ fn head(
     out
 }
 
-fn reason(error: &dyn std::error::Error) -> Arc<str> {
+pub(crate) fn reason(error: &dyn std::error::Error) -> Arc<str> {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {

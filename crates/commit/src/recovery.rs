@@ -7,12 +7,14 @@
 //!
 //! On the main thread, before the server listens.
 
+use crate::damage::{self, FileFacts};
 use crate::private::Private;
 use omnibus_engine::{CommitNo, Engine, WriteSet};
 use omnibus_format::events::{Gtid, PreviousGtids};
+use omnibus_format::header::FLAG_IN_USE;
 use omnibus_format::{EventType, GtidSet, RawEvent};
 use omnibus_log::{
-    FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile, RecoveryItem,
+    FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile, RecoveryItem,
 };
 use std::time::{Duration, Instant};
 
@@ -66,6 +68,18 @@ pub enum RecoverError {
     /// The torn tail could not be cut.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The log lacks what was durable once: no crash does that.
+    #[error("{file} is damaged at offset {offset}: {what}; {advice}")]
+    Damaged {
+        /// The file's name.
+        file: String,
+        /// Where what is missing should begin.
+        offset: LogOffset,
+        /// How it is known.
+        what: String,
+        /// What to do.
+        advice: &'static str,
+    },
     /// The engine is ahead of the log, or behind its first file.
     #[error(
         "the storage engine holds transaction {applied} but the binary log {log}; restore the missing log files, or the whole data directory from one backup"
@@ -106,7 +120,7 @@ pub fn recover(
         return Ok(Recovered::default());
     };
     sync_last(dir)?;
-    let mut walk = Walk::new(engine, replay, applied, total_bytes(dir, first), started);
+    let mut walk = Walk::new(engine, replay, applied, dir.names(), total_bytes(dir, first), started);
     let Some(mut scan) = dir.recovery_scan(first)? else { return Ok(Recovered::default()) };
     let tail = loop {
         match scan.next()? {
@@ -120,11 +134,13 @@ pub fn recover(
             RecoveryItem::Tail(tail) => break tail,
         }
     };
+    let facts = walk.file;
     let mut recovered = walk.recovered;
     if recovered.last < applied {
         let log = format!("ends at transaction {}", recovered.last);
         return Err(RecoverError::Gap { applied, log });
     }
+    damage::judge_tail(dir, &tail, recovered.last, facts)?;
     if tail.needs_truncation() {
         recovered.truncated = dir.truncate_tail(tail.end.file, tail.end.offset)?;
     }
@@ -198,8 +214,12 @@ struct Walk<'a> {
     replay: &'a mut dyn Replay,
     applied: CommitNo,
     recovered: Recovered,
-    /// What the present file's head says of its numbers: the last one before it.
-    file_base: Option<u64>,
+    /// What the present file's head says.
+    file: FileFacts,
+    /// The names of files, for errors.
+    names: &'a FileNames,
+    /// The file that the pass began with.
+    first: Option<FileSeq>,
     /// The transaction being read, and its events if the engine lacks it.
     open: Option<(CommitNo, Gtid)>,
     /// A group of private events without a GTID, and where it ends.
@@ -217,6 +237,7 @@ impl<'a> Walk<'a> {
         engine: &'a dyn Engine,
         replay: &'a mut dyn Replay,
         applied: CommitNo,
+        names: &'a FileNames,
         total: u64,
         now: Instant,
     ) -> Walk<'a> {
@@ -225,7 +246,9 @@ impl<'a> Walk<'a> {
             replay,
             applied,
             recovered: Recovered::default(),
-            file_base: None,
+            file: FileFacts::default(),
+            names,
+            first: None,
             open: None,
             private: None,
             events: Vec::new(),
@@ -244,6 +267,7 @@ impl<'a> Walk<'a> {
         place: Place,
     ) -> Result<Option<LogOffset>, RecoverError> {
         self.count(file, event);
+        self.first.get_or_insert(file);
         match place {
             Place::First => self.begin(event),
             Place::Inside => self.keep(event),
@@ -254,7 +278,7 @@ impl<'a> Walk<'a> {
                     self.finish(no)?;
                 }
             }
-            Place::Outside => return self.outside(event),
+            Place::Outside => return self.outside(file, event),
         }
         Ok(None)
     }
@@ -271,7 +295,7 @@ impl<'a> Walk<'a> {
     /// A transaction's commit number: its place in the file, counted from what the file's head says. A
     /// reset changes what GTIDs count from, not this. Files of another origin have only the GTID.
     fn number(&self, gtid: &Gtid) -> CommitNo {
-        CommitNo(match self.file_base {
+        CommitNo(match self.file.base {
             Some(base) => base.saturating_add(gtid.sequence_number),
             None => gtid.gno,
         })
@@ -288,11 +312,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn outside(&mut self, event: &RawEvent<'_>) -> Result<Option<LogOffset>, RecoverError> {
+    fn outside(&mut self, file: FileSeq, event: &RawEvent<'_>) -> Result<Option<LogOffset>, RecoverError> {
         // Whatever was open never became whole.
         self.open = None;
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
-            self.file_base = None;
+            self.file = FileFacts { base: None, in_use: event.header.flags & FLAG_IN_USE != 0 };
         }
         if event.header.event_type == EventType::PREVIOUS_GTIDS {
             // Everything that was executed when the file began; less than before after a reset.
@@ -311,7 +335,8 @@ impl<'a> Walk<'a> {
             }
             Some(Private::FileStart { first, gtid_base }) => {
                 let base = first.saturating_sub(1);
-                self.file_base = Some(base);
+                damage::check_succession(self.names, self.first, file, self.recovered.last, CommitNo(base))?;
+                self.file.base = Some(base);
                 self.recovered.gtid_base = gtid_base;
                 self.recovered.last = self.recovered.last.max(CommitNo(base));
             }

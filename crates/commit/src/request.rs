@@ -20,6 +20,8 @@ pub struct CommitRequest {
     pub logged: bool,
     /// Microseconds since 1970 at which the session committed.
     pub commit_timestamp_us: u64,
+    /// A large transaction's writes, instead of `writes`. Made by [`crate::Coordinator::commit`].
+    pub staged: Option<Box<crate::StagedWrites>>,
     /// See [`OnOrdered`].
     pub on_ordered: Option<OnOrdered>,
 }

@@ -4,15 +4,15 @@ use crate::compaction::{FilterFactory, Gate};
 use crate::config::LsmConfig;
 use crate::memtable::MemTable;
 use crate::signals::Signals;
-use crate::snapshot::LsmSnapshot;
+use crate::snapshot::{LsmSnapshot, Reads};
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
-use crate::{NAME, compaction, flush, format, io_error, load, stall, tree_error};
+use crate::{NAME, compaction, flush, format, io_error, load, staged, stall, tree_error};
 use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
-use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, WriteSet};
+use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, WriteSet};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,15 +73,18 @@ impl Shared {
         self.measure(&self.views.current());
     }
 
-    fn measure(&self, view: &View) {
-        // By size: a checkpoint seals small ones.
-        let bytes: u64 = view.sealed.iter().map(|memtable| memtable.bytes()).sum();
-        let sealed = bytes.div_ceil(self.config.memtable_size.max(1));
+    pub(crate) fn measure(&self, view: &View) {
+        // By size: a checkpoint seals small ones. A staged one counts as one whatever its size: its memory was
+        // there before, and slowing everybody down makes it no smaller.
+        let (limit, whole) = (self.config.memtable_size.max(1), |m: &MemTable| m.staged_at() > 0);
+        let size = |m: &Arc<MemTable>| if whole(m) { m.bytes().min(limit) } else { m.bytes() };
+        let bytes: u64 = view.sealed.iter().map(size).sum();
+        let sealed = bytes.div_ceil(limit);
         let us = stall::delay_us(&self.config, sealed, view.tables.l0_runs as u64);
         self.stall_us.store(us, Ordering::Relaxed);
     }
 
-    fn seal(&self, writer: &mut Writer) {
+    pub(crate) fn seal(&self, writer: &mut Writer) {
         let covers = writer.prepared.max(self.committed.load(Ordering::Acquire));
         self.views.seal(writer, covers);
         self.measure(&self.views.current());
@@ -150,6 +153,11 @@ impl LsmEngine {
         Ok(engine)
     }
 
+    #[inline]
+    pub(crate) fn reads(&self, at: CommitNo) -> Reads<'_> {
+        Reads { shared: &self.shared, at: at.0 }
+    }
+
     fn spawn(&mut self, name: &str, body: fn(&Arc<Shared>)) -> Result<(), EngineError> {
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || body(&shared));
@@ -201,6 +209,10 @@ impl Engine for LsmEngine {
         "LSM"
     }
 
+    fn comment(&self) -> &'static str {
+        "Log-structured merge tree"
+    }
+
     fn applied(&self) -> CommitNo {
         CommitNo(self.applied)
     }
@@ -218,6 +230,18 @@ impl Engine for LsmEngine {
         writer.prepared = writer.prepared.max(no.0);
         if writer.active.bytes() >= self.shared.config.memtable_size {
             self.shared.seal(&mut writer);
+        }
+    }
+
+    fn stage(&self, writes: WriteSet) -> Staged {
+        staged::stage(writes)
+    }
+
+    fn prepare_staged(&self, no: CommitNo, staged: Staged) {
+        match staged::built(staged) {
+            Ok(memtable) => staged::attach(&self.shared, no.0, memtable),
+            Err(Staged::Writes(writes)) => self.prepare_ordered(no, &writes),
+            Err(Staged::Built(_)) => unreachable!("what another engine staged is not given to this one"),
         }
     }
 

@@ -32,6 +32,7 @@ mod scan;
 mod signals;
 mod snapshot;
 mod spaces;
+mod staged;
 mod stall;
 mod tables;
 mod view;

@@ -50,10 +50,6 @@ impl VersionKey {
         self.head
     }
 
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
     fn cmp_key(&self, other: &VersionKey) -> Ordering {
         self.head.cmp(&other.head).then_with(|| match (&self.long, &other.long) {
             (Some(own), Some(other)) => own[HEAD..].cmp(&other[HEAD..]),
@@ -134,6 +130,7 @@ type SpanRef<'g> = (Bound<&'g VersionKey>, Bound<&'g VersionKey>);
 pub(crate) struct Cursor<'g> {
     entries: Range<'g, 'g, VersionKey, SpanRef<'g>, VersionKey, Box<Pair>>,
     at: u64,
+    staged_at: u64,
     now: Option<(&'g VersionKey, &'g Pair)>,
 }
 
@@ -150,6 +147,11 @@ impl<'g> Cursor<'g> {
             return Some(key);
         }
         None
+    }
+
+    /// The number of a version that `advance` gave.
+    pub(crate) fn number(&self, key: &VersionKey) -> u64 {
+        key.number.max(self.staged_at)
     }
 
     /// The key it stands at. Only after `advance`.
@@ -176,6 +178,8 @@ pub(crate) struct MemTable {
     pub(crate) covers: AtomicU64,
     /// What has been written out already, if it was written out in part.
     pub(crate) flushed: AtomicU64,
+    /// The one number of all that is here if it was staged before it had one: its keys then say 0. Else 0.
+    staged_at: AtomicU64,
 }
 
 impl MemTable {
@@ -188,11 +192,27 @@ impl MemTable {
             loaded_at: None,
             covers: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
+            staged_at: AtomicU64::new(0),
         }
     }
 
     pub(crate) fn for_load(size: u64, at: u64) -> MemTable {
         MemTable { loaded_at: Some(at), ..MemTable::new(size) }
+    }
+
+    /// For `keys` keys of a transaction that has no number yet: they are inserted with number 0.
+    pub(crate) fn for_staging(keys: usize) -> MemTable {
+        MemTable::new(keys as u64 * (ENTRY_BYTES + 20))
+    }
+
+    /// Gives everything in a staged memtable its number. Before it is in any view.
+    pub(crate) fn number_staged(&self, number: u64) {
+        self.staged_at.store(number, Memory::Release);
+    }
+
+    /// Only a snapshot at or above this sees anything here that the versions' own numbers would not tell.
+    pub(crate) fn staged_at(&self) -> u64 {
+        self.staged_at.load(Memory::Acquire)
     }
 
     /// Adds a version, and takes out versions of the key that no snapshot at or above `watermark` can see:
@@ -254,21 +274,27 @@ impl MemTable {
     /// The newest version that `probe` may see (its number is the snapshot's): outer `None` if this
     /// memtable knows nothing of the key.
     pub(crate) fn get(&self, probe: &VersionKey) -> Option<(u64, Option<Bytes>)> {
+        let staged_at = self.staged_at();
+        if staged_at > probe.number {
+            return None;
+        }
         let guard = epoch::pin();
         let entry = self.list.lower_bound(Bound::Included(probe), &guard)?;
         let found = entry.key();
-        (found.cmp_key(probe) == Ordering::Equal).then(|| (found.number, entry.value().value.clone()))
+        (found.cmp_key(probe) == Ordering::Equal)
+            .then(|| (found.number.max(staged_at), entry.value().value.clone()))
     }
 
     /// A walk over a range as a snapshot at `at` sees it.
     pub(crate) fn cursor<'g>(&'g self, span: &'g Span, at: u64, guard: &'g Guard) -> Cursor<'g> {
         let entries = self.list.range((span.0.as_ref(), span.1.as_ref()), guard);
-        Cursor { entries, at, now: None }
+        Cursor { entries, at, staged_at: self.staged_at(), now: None }
     }
 
     /// All versions, for a flush.
     pub(crate) fn versions<'a>(&'a self, guard: &'a Guard) -> impl Iterator<Item = Version> + 'a {
-        self.list.iter(guard).map(|entry| entry.value().version(entry.key().number))
+        let staged_at = self.staged_at();
+        self.list.iter(guard).map(move |entry| entry.value().version(entry.key().number.max(staged_at)))
     }
 
     /// Appends to `out` what a snapshot at `at` sees of the next `count` keys in `span`, in the
@@ -308,7 +334,7 @@ impl MemTable {
             if left == 0 {
                 return last.cloned();
             }
-            out.push_back(entry.value().version(key.number));
+            out.push_back(entry.value().version(key.number.max(self.staged_at())));
             last = Some(key);
             left -= 1;
         }
@@ -339,7 +365,7 @@ impl MemTable {
             } else {
                 left -= 1;
             }
-            out.push_back(entry.value().version(key.number));
+            out.push_back(entry.value().version(key.number.max(self.staged_at())));
             last = Some(key);
         }
         None

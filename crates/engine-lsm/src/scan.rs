@@ -49,7 +49,7 @@ impl Scan {
             let memtable = Arc::clone(memtable);
             Source { memtable, span: span.clone(), ready: VecDeque::new(), batch: FIRST_BATCH, more: true }
         };
-        let used = view.memtables().filter(|memtable| !memtable.is_empty());
+        let used = view.memtables_at(at);
         let sources = used.map(source).collect();
         Scan { sources, tables, table_next: None, at, reverse, failed: false }
     }

@@ -2,7 +2,7 @@
 //! time, so that a transaction that stays open for an hour pins no memory; the watermark keeps
 //! what it needs.
 
-use crate::engine::Shared;
+use crate::engine::{LsmEngine, Shared};
 use crate::filter::Filter;
 use crate::memtable::VersionKey;
 use crate::scan::Scan;
@@ -10,7 +10,7 @@ use crate::visit::{self, Source};
 use crate::{memtable, tree_error};
 use bytes::Bytes;
 use crossbeam_epoch as epoch;
-use omnibus_engine::{CommitNo, EngineError, Snapshot, SnapshotIter};
+use omnibus_engine::{CommitNo, EngineError, ReadAt, Snapshot, SnapshotIter};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -19,7 +19,43 @@ pub(crate) struct LsmSnapshot {
     pub(crate) at: u64,
 }
 
+/// Reads at a number.
+pub(crate) struct Reads<'s> {
+    pub(crate) shared: &'s Shared,
+    pub(crate) at: u64,
+}
+
 impl LsmSnapshot {
+    #[inline]
+    fn reads(&self) -> Reads<'_> {
+        Reads { shared: &self.shared, at: self.at }
+    }
+}
+
+impl Snapshot for LsmSnapshot {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        self.reads().get(key)
+    }
+
+    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        self.reads().get_version(key)
+    }
+
+    fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a> {
+        self.reads().scan(from, to, reverse)
+    }
+
+    fn visit(
+        &self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+    ) -> Result<bool, EngineError> {
+        self.reads().visit(from, to, each)
+    }
+}
+
+impl Reads<'_> {
     fn find(&self, key: &[u8]) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         let view = self.shared.views.current();
         let hash = Filter::hash(key);
@@ -33,18 +69,16 @@ impl LsmSnapshot {
         }
         view.tables.get(key, hash, self.at).map_err(tree_error)
     }
-}
 
-impl Snapshot for LsmSnapshot {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
         Ok(self.find(key)?.and_then(|(_, value)| value))
     }
 
-    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+    pub(crate) fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
         Ok(self.find(key)?.and_then(|(number, value)| value.map(|value| (CommitNo(number), value))))
     }
 
-    fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a> {
+    pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'static> {
         if inverted(from, to) {
             return Box::new(std::iter::empty());
         }
@@ -53,7 +87,7 @@ impl Snapshot for LsmSnapshot {
         Box::new(Scan::new(&view, memtable::span(from, to), tables, self.at, reverse))
     }
 
-    fn visit(
+    pub(crate) fn visit(
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
@@ -65,7 +99,7 @@ impl Snapshot for LsmSnapshot {
         let view = self.shared.views.current();
         let (span, guard) = (memtable::span(from, to), epoch::pin());
         let mut sources = Vec::with_capacity(view.sealed.len() + 8);
-        let used = view.memtables().filter(|memtable| !memtable.is_empty());
+        let used = view.memtables_at(self.at);
         sources
             .extend(used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at, &guard))));
         for iter in view.tables.ranges(from, to) {
@@ -82,5 +116,35 @@ fn inverted(from: Bound<&[u8]>, to: Bound<&[u8]>) -> bool {
         (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to))
         | (Bound::Excluded(from), Bound::Included(to)) => from >= to,
         _ => false,
+    }
+}
+
+impl ReadAt for LsmEngine {
+    fn get_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        self.reads(at).get(key)
+    }
+
+    fn get_version_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        self.reads(at).get_version(key)
+    }
+
+    fn scan_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        reverse: bool,
+    ) -> SnapshotIter<'static> {
+        self.reads(at).scan(from, to, reverse)
+    }
+
+    fn visit_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+    ) -> Result<bool, EngineError> {
+        self.reads(at).visit(from, to, each)
     }
 }

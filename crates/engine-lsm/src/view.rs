@@ -24,6 +24,11 @@ impl View {
         std::iter::once(&self.active).chain(self.sealed.iter().rev())
     }
 
+    /// Memtables in which a walk at `at` may find something, newest first.
+    pub(crate) fn memtables_at(&self, at: u64) -> impl Iterator<Item = &Arc<MemTable>> {
+        self.memtables().filter(move |memtable| !memtable.is_empty() && memtable.staged_at() <= at)
+    }
+
     pub(crate) fn memtable_bytes(&self) -> u64 {
         self.memtables().map(|memtable| memtable.bytes()).sum()
     }

@@ -34,7 +34,8 @@ pub(crate) struct Source<'g> {
 impl<'g> Source<'g> {
     /// `None` if the memtable has nothing in the range.
     pub(crate) fn of_memory(mut cursor: Cursor<'g>) -> Option<Source<'g>> {
-        let (head, number) = cursor.advance().map(|key| (key.head(), key.number()))?;
+        let key = cursor.advance()?;
+        let (head, number) = (key.head(), cursor.number(key));
         Some(Source { head, number, kind: Kind::Memory(cursor) })
     }
 
@@ -58,7 +59,7 @@ impl<'g> Source<'g> {
         match &mut self.kind {
             Kind::Memory(cursor) => {
                 let Some(key) = cursor.advance() else { return Ok(false) };
-                (self.head, self.number) = (VersionKey::head(key), key.number());
+                (self.head, self.number) = (VersionKey::head(key), cursor.number(key));
                 Ok(true)
             }
             Kind::Table(table) => {

@@ -12,6 +12,7 @@
 
 use crate::{CommitNo, SpaceId, WriteSet};
 use bytes::Bytes;
+use std::any::Any;
 use std::ops::Bound;
 
 /// Why an engine could not do what was asked.
@@ -100,6 +101,34 @@ pub struct EngineStats {
     pub disk_bytes: u64,
 }
 
+/// A large transaction's writes, brought into the form in which an engine takes them over at once.
+pub enum Staged {
+    /// As they are: the engine has no other form.
+    Writes(WriteSet),
+    /// The engine's own.
+    Built(Box<dyn Any + Send>),
+}
+
+impl std::fmt::Debug for Staged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Staged::Writes(_) => "Staged::Writes",
+            Staged::Built(_) => "Staged::Built",
+        })
+    }
+}
+
+/// An engine as users see it, in `ENGINE=` and SHOW ENGINES.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineInfo {
+    /// Upper case.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub comment: &'static str,
+    /// Its spaces' slot.
+    pub slot: u8,
+}
+
 /// A storage engine. All methods may be called from any thread unless stated.
 pub trait Engine: Send + Sync + 'static {
     /// The name in `ENGINE=` and SHOW ENGINES, upper case.
@@ -111,6 +140,21 @@ pub trait Engine: Send + Sync + 'static {
     /// Installs a transaction's versions at `no`. In CommitNo order, one thread at a time, fast, no
     /// I/O; infallible. Not durable on return, invisible to snapshots below `no`.
     fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet);
+
+    /// Does ahead of time what installing a large transaction costs, before its number is known; its row
+    /// locks are held. Called on the committing session's thread, by any number of them at once; may
+    /// take long, infallible. Nothing of it is visible, and dropping the result forgets it.
+    fn stage(&self, writes: WriteSet) -> Staged {
+        Staged::Writes(writes)
+    }
+
+    /// As `prepare_ordered`, for what `stage` of this engine gave. Fast whatever its size, if the engine
+    /// has a form of its own.
+    fn prepare_staged(&self, no: CommitNo, staged: Staged) {
+        if let Staged::Writes(writes) = staged {
+            self.prepare_ordered(no, &writes);
+        }
+    }
 
     /// Everything up to and including `up_to` is durable in the log (ENGINE-1) and may be
     /// persisted. In order, one thread at a time, fast, no I/O on this thread; infallible. Numbers
@@ -150,4 +194,68 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Figures for SHOW STATUS.
     fn stats(&self) -> EngineStats;
+
+    /// What it is, in a sentence, for SHOW ENGINES.
+    fn comment(&self) -> &'static str {
+        ""
+    }
+
+    /// Every engine there is: of a set its members, by slot.
+    fn members(&self) -> Vec<EngineInfo> {
+        vec![EngineInfo { name: self.name(), comment: self.comment(), slot: 0 }]
+    }
+
+    /// `applied` of the engine that holds `key`. In a set that is more than `applied` where another engine is
+    /// further behind: replay must not work out again what is there already, because it would read newer rows
+    /// than the transaction did.
+    fn applied_to(&self, _key: &[u8]) -> CommitNo {
+        self.applied()
+    }
+
+    /// The highest number of which anything survived: the log must reach as far.
+    fn newest(&self) -> CommitNo {
+        self.applied()
+    }
+
+    /// The catalog's definitions exactly as of `applied`, for replay to begin with. Other keys may be missing.
+    fn definitions(&self) -> Box<dyn Snapshot> {
+        self.snapshot(CommitNo::MAX)
+    }
+}
+
+/// An engine whose snapshots are nothing but a number: it can read at one without an object for it. The
+/// first engine of a set must, so that being in a set costs its reads nothing.
+pub trait ReadAt: Engine {
+    /// As [`Snapshot::get`] of `snapshot(at)`.
+    ///
+    /// # Errors
+    /// The same.
+    fn get_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<Bytes>, EngineError>;
+
+    /// As [`Snapshot::get_version`] of `snapshot(at)`.
+    ///
+    /// # Errors
+    /// The same.
+    fn get_version_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError>;
+
+    /// As [`Snapshot::scan`] of `snapshot(at)`.
+    fn scan_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        reverse: bool,
+    ) -> SnapshotIter<'static>;
+
+    /// As [`Snapshot::visit`] of `snapshot(at)`.
+    ///
+    /// # Errors
+    /// The same.
+    fn visit_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+    ) -> Result<bool, EngineError>;
 }

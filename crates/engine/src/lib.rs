@@ -5,14 +5,16 @@
 //! newer than its last checkpoint but must never hold anything that the log lost (ENGINE-1).
 //!
 //! Keys start with a 4-byte big-endian *space* id (one per table index, never reused), so an
-//! engine can drop a space as a whole.
+//! engine can drop a space as a whole. The id's top bits say which engine of several (`EngineSet`).
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
 mod number;
+mod set;
 mod write_set;
 
-pub use contract::{Engine, EngineError, EngineStats, Snapshot, SnapshotIter};
+pub use contract::{Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, Staged};
 pub use number::{CommitNo, SpaceId};
+pub use set::EngineSet;
 pub use write_set::{Iter as WriteSetIter, Mark, Write, WriteSet};

@@ -28,10 +28,42 @@ impl std::fmt::Display for CommitNo {
 
 /// One index of one table (or one of the catalog's own). The first four bytes, big-endian, of
 /// every key in it. Never reused, so a dropped space can be reclaimed at leisure.
+///
+/// The top two bits say which engine of an [`EngineSet`](crate::EngineSet) it lives in, its *slot*: slot 0 is the
+/// default engine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpaceId(pub u32);
 
 impl SpaceId {
+    /// Slots that ids have room for.
+    pub const SLOTS: usize = 4;
+    /// Bits of an id below its slot.
+    const SLOT_SHIFT: u32 = 30;
+
+    /// The `number`th id of an engine's slot. Bits of the number that do not fit are lost.
+    #[must_use]
+    pub fn in_slot(slot: u8, number: u32) -> SpaceId {
+        SpaceId(u32::from(slot) << Self::SLOT_SHIFT | number & ((1 << Self::SLOT_SHIFT) - 1))
+    }
+
+    /// The engine's slot.
+    #[must_use]
+    pub fn slot(self) -> u8 {
+        (self.0 >> Self::SLOT_SHIFT) as u8
+    }
+
+    /// The id without its slot.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0 & ((1 << Self::SLOT_SHIFT) - 1)
+    }
+
+    /// The slot of the engine that a key lives in.
+    #[must_use]
+    pub fn slot_of_key(key: &[u8]) -> u8 {
+        key.first().map_or(0, |byte| byte >> (Self::SLOT_SHIFT - 24))
+    }
+
     /// The key prefix of this space.
     #[must_use]
     pub fn prefix(self) -> [u8; 4] {

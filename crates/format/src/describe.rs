@@ -189,8 +189,8 @@ fn table_map(map: &TableMap) -> String {
 }
 
 fn xa_prepare(xa: &XaPrepare<'_>) -> String {
-    let verb = if xa.one_phase { "XA COMMIT ONE PHASE" } else { "XA PREPARE" };
-    format!("{verb} X'{}',X'{}',{}", hex(xa.gtrid), hex(xa.bqual), xa.format_id)
+    let (verb, end) = if xa.one_phase { ("COMMIT", " ONE PHASE") } else { ("PREPARE", "") };
+    format!("XA {verb} X'{}',X'{}',{}{end}", hex(xa.gtrid), hex(xa.bqual), xa.format_id)
 }
 
 fn user_var(var: &UserVar<'_>) -> String {
@@ -228,6 +228,7 @@ fn private(private: Option<Private<'_>>) -> String {
     }
 }
 
+/// Lower case, as the statements of XA in QUERY events have it.
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

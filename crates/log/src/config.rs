@@ -89,6 +89,9 @@ pub struct LogConfig {
     pub extend_ahead: u64,
     /// A spare tail longer than this is cut by a background thread after a rotation, which would otherwise wait for it.
     pub cut_later: u64,
+    /// Let recovery cut the last file also where that gives up what was durable once
+    /// (`binlog_truncate_damaged_tail`).
+    pub truncate_damaged: bool,
     /// Fault points; empty outside of tests.
     pub faults: Faults,
 }
@@ -104,6 +107,7 @@ impl Default for LogConfig {
             extend_chunk: 1 << 20,
             extend_ahead: 16 << 20,
             cut_later: 4 << 20,
+            truncate_damaged: false,
             faults: Faults::default(),
         }
     }

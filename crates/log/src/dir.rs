@@ -75,6 +75,12 @@ impl LogDir {
         &self.files
     }
 
+    /// What it was opened with.
+    #[must_use]
+    pub fn config(&self) -> &LogConfig {
+        &self.config
+    }
+
     /// The names that files have here.
     #[must_use]
     pub fn names(&self) -> &FileNames {

@@ -35,6 +35,8 @@ points! {
     FileCreate = "file::create::fault",
     /// Renaming a prepared file to its log name.
     PreparedTake = "prealloc::take::fault",
+    /// Renaming a large transaction's file to its log name.
+    PromoteRename = "promote::rename::fault",
     /// Syncing the directory after a log file got its name.
     FileNameSync = "file::name_sync::fault",
     /// Cutting the spare tail off a finished file.

@@ -63,6 +63,16 @@ impl Catalog {
     }
 }
 
+/// Frees most of a purged file's space a little at a time: deleting a gigabyte at once holds the file system's journal
+/// as long as cutting one does. What can not be cut is left to the deletion.
+pub(crate) fn shrink_before_removal(faults: &Faults, path: &Path) {
+    if std::fs::metadata(path).is_ok_and(|about| about.len() > STEP)
+        && let Err(error) = cut_slowly(faults, path, STEP)
+    {
+        tracing::warn!(%error, "could not cut a purged log file before its deletion");
+    }
+}
+
 fn cut_slowly(faults: &Faults, path: &Path, end: u64) -> Result<(), IoFailure> {
     let file = match OpenOptions::new().write(true).open(path) {
         // Purged in the meantime.

@@ -16,6 +16,7 @@
 //! PURGE-1 (no file goes that recovery or a connected replica needs), INDEX-1 (every file that the index names exists
 //! and starts with a whole header), INDEX-2 (no file holds a transaction without being named by the index).
 
+mod behind;
 mod buffer;
 mod config;
 mod dir;
@@ -34,6 +35,7 @@ mod platform;
 mod position;
 mod prealloc;
 mod prepare;
+mod promote;
 mod purge;
 mod recover;
 mod reset;
@@ -45,6 +47,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use behind::Behind;
 pub use buffer::{AlignedBuf, BLOCK};
 pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;
@@ -62,6 +65,7 @@ pub use lock::DirLock;
 pub use measure::{Space, measure_sync};
 pub use position::{FileNames, FileSeq, LogOffset, LogPosition};
 pub use prepare::{Preparation, PreparedReport, Progress, prepare_file, remove_stale_temporaries};
+pub use promote::Spilled;
 pub use purge::{PurgeLimit, Purged};
 pub use recover::{LogTail, RecoveryItem, RecoveryScan};
 pub use scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};

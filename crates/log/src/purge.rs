@@ -2,11 +2,12 @@
 //!
 //! First the files to go are noted in a list of their own, then the index is replaced without them, then a thread
 //! deletes them, then the list goes. A crash in between leaves either files that the index still names, or files that
-//! the list names; the next start deletes the latter. Deleting a large file takes long in the file system, so nobody
-//! waits for it. PURGE-1: the caller says what recovery needs, readers pin the file they are in.
+//! the list names; the next start deletes the latter. Deleting a large file takes long in the file system and
+//! holds its journal, so nobody waits for it and it is cut in steps before. PURGE-1: the caller says what recovery needs, readers pin the file they are in.
 
 use crate::error::PurgeError;
 use crate::fault::Point;
+use crate::finish::shrink_before_removal;
 use crate::handle::{Catalog, LogHandle};
 use crate::io;
 use crate::position::FileSeq;
@@ -123,7 +124,12 @@ impl Catalog {
 
     fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
         let catalog = Arc::clone(self);
-        self.in_background("log-remove", move || catalog.remove_files(&files));
+        self.in_background("log-remove", move || {
+            for &seq in &files {
+                shrink_before_removal(&catalog.config.faults, &catalog.path_of(seq));
+            }
+            catalog.remove_files(&files);
+        });
     }
 
     pub(crate) fn remove_files(&self, files: &[FileSeq]) {

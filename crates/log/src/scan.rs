@@ -123,6 +123,18 @@ impl ReadFile {
         self.rules.verify_checksum = false;
     }
 
+    pub(crate) fn rules(&self) -> &ScanRules {
+        &self.rules
+    }
+
+    /// Up to `len` bytes from `offset` on, fewer at the file's end.
+    pub(crate) fn window(&mut self, offset: u64, len: usize) -> Result<Vec<u8>, ReadError> {
+        self.at = offset;
+        self.fill(len)?;
+        let rest = self.rest();
+        Ok(rest[..rest.len().min(len)].to_vec())
+    }
+
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }

@@ -156,10 +156,20 @@ impl LogWriter {
     /// # Errors
     /// A job is still under way (nothing happened; call again), or the operating system refused (the log is poisoned).
     pub fn rotate(&mut self, head: &[u8]) -> Result<LogPosition, RotateError> {
+        self.rotate_into(head, open_next)?;
+        Ok(self.position())
+    }
+
+    /// As `rotate`, with the file that `open` brings: it has its final name, and zeros where `head` goes and behind it.
+    pub(crate) fn rotate_into(
+        &mut self,
+        head: &[u8],
+        open: impl FnOnce(&Catalog, FileSeq) -> Result<Arc<LogFile>, IoFailure>,
+    ) -> Result<(), RotateError> {
         let next = self.file.seq.next().ok_or(RotateError::NumbersUsedUp)?;
         let old = self.position();
         let uncut = self.finish_file(true)?;
-        let file = open_next(&self.catalog, next).map_err(|failure| self.shared.poison.set(failure))?;
+        let file = open(&self.catalog, next).map_err(|failure| self.shared.poison.set(failure))?;
         self.file = file;
         self.buffer.truncate(0);
         (self.base, self.sealed) = (0, 0);
@@ -170,7 +180,18 @@ impl LogWriter {
         if let Some(preparer) = self.catalog.preparer() {
             preparer.rotated(&self.file);
         }
-        Ok(self.position())
+        Ok(())
+    }
+
+    /// Goes on behind bytes of the active file that did not come through this writer and are durable: they end at
+    /// `end`, and `tail` is what of them is in the last, partial block. Nothing is unsealed.
+    pub(crate) fn go_on_at(&mut self, end: u64, tail: &[u8]) {
+        self.base = if self.file.is_direct() { round_down(end) } else { end };
+        self.buffer.truncate(0);
+        if self.file.is_direct() {
+            self.buffer.extend_from_slice(tail);
+        }
+        self.sealed = end;
     }
 
     /// Ends the log. The caller has appended the STOP event, and all jobs have run.

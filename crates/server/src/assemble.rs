@@ -156,6 +156,8 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
         max_size: globals.named("max_binlog_size").as_u64(),
         flush_method,
         preallocate: globals.named("binlog_preallocate").as_u64() != 0,
+        extend_chunk: globals.named("binlog_extend_size").as_u64(),
+        truncate_damaged: globals.named("binlog_truncate_damaged_tail").as_bool(),
         ..LogConfig::default()
     })
 }

@@ -46,6 +46,10 @@ pub struct LogEvent {
 pub trait LogAdmin: Send + Sync {
     /// `gtid_executed`. Does not block.
     fn gtid_executed(&self) -> String;
+    /// `gtid_executed` of a snapshot: everything up to a commit number. Does not block.
+    fn gtid_executed_at(&self, _number: u64) -> String {
+        self.gtid_executed()
+    }
     /// `gtid_purged`. Does not block.
     fn gtid_purged(&self) -> String;
     /// The end of the log. Does not block.

@@ -2,7 +2,7 @@
 
 use crate::session::{
     KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
-    TrxState, WaitProbe,
+    SnapshotPlace, TrxState, WaitProbe,
 };
 use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
@@ -128,24 +128,26 @@ impl Runner for SqlRunner {
     }
 
     fn kill_hook(&self) -> Option<KillHook> {
-        let handle = self.session.lock_handle();
-        Some(Box::new(move || {
-            handle.kill();
-        }))
+        let waiter = self.session.lock_waiter();
+        Some(Box::new(move || waiter.kill()))
     }
 
     fn wait_probe(&self) -> Option<WaitProbe> {
-        let handle = self.session.lock_handle();
-        Some(Box::new(move || handle.is_waiting()))
+        let waiter = self.session.lock_waiter();
+        Some(Box::new(move || waiter.is_waiting()))
     }
 
     fn clear_kill(&mut self) {
-        self.session.lock_handle().clear_kill();
+        self.session.lock_waiter().clear_kill();
     }
 
-    fn snapshot_position(&mut self) -> Option<(String, u64)> {
-        let position = self.session.trx().snapshot_position()?;
-        Some((self.names.log(position.file), position.offset.0))
+    fn snapshot_place(&mut self) -> Option<SnapshotPlace> {
+        let (number, position) = self.session.trx().snapshot_place()?;
+        Some(SnapshotPlace {
+            file: self.names.log(position.file),
+            position: position.offset.0,
+            number: number.0,
+        })
     }
 
     fn reset(&mut self) {

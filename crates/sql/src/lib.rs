@@ -17,6 +17,7 @@ pub mod select;
 pub mod session;
 mod show;
 pub mod store;
+pub mod xa;
 
 pub use api::{
     AccessCheck, AllowAll, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, ResultColumn, RowImage, RowSink,

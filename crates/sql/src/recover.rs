@@ -9,11 +9,12 @@ use crate::catalog::{Catalog, Table, persist};
 use crate::codec::Entry;
 use crate::error::{SqlError, SqlResult};
 use crate::store::whole_index;
+use crate::xa::{Completion, Xid, completion, record};
 use bytes::Bytes;
 use omnibus_commit::{Replay, ReplayEvent};
 use omnibus_engine::{CommitNo, Engine, Snapshot, SpaceId, WriteSet};
 use omnibus_format::EventType;
-use omnibus_format::events::{Rows, RowsKind};
+use omnibus_format::events::{Query, Rows, RowsKind, XaPrepare};
 use omnibus_format::private::Private;
 use omnibus_format::row::{Images, RowImage};
 use omnibus_value::Value;
@@ -75,6 +76,10 @@ impl Replayer {
                 self.private(event, &mut applied)?;
             } else if RowsKind::of(event.event_type).is_some() {
                 self.rows(event, &mut applied)?;
+            } else if event.event_type == EventType::XA_PREPARE {
+                applied.prepare(event)?;
+            } else if event.event_type == EventType::QUERY {
+                applied.complete(event)?;
             }
         }
         Ok(applied.writes)
@@ -211,6 +216,30 @@ fn decode_image(table: &Table, image: &RowImage<'_>) -> SqlResult<Vec<Option<Val
 }
 
 impl Applied {
+    /// The first phase of XA is over: what the rows before did is kept as a record.
+    fn prepare(&mut self, event: &ReplayEvent) -> SqlResult<()> {
+        let bad = |error: omnibus_format::DecodeError| contradiction(format!("XA_PREPARE event: {error}"));
+        let prepare = XaPrepare::decode(&event.body).map_err(bad)?;
+        if !prepare.one_phase {
+            let part = Bytes::copy_from_slice;
+            let xid =
+                Xid { format_id: prepare.format_id, gtrid: part(prepare.gtrid), bqual: part(prepare.bqual) };
+            self.writes = record::of_writes(&xid, &self.writes);
+        }
+        Ok(())
+    }
+
+    /// A QUERY event: the second phase of XA takes place; other statements have private events.
+    fn complete(&mut self, event: &ReplayEvent) -> SqlResult<()> {
+        let bad = |error: omnibus_format::DecodeError| contradiction(format!("QUERY event: {error}"));
+        match completion(Query::decode(&event.body).map_err(bad)?.sql) {
+            Some(Completion::Commit(xid)) => self.writes = record::commit(&*self.latest, &xid)?,
+            Some(Completion::Rollback(xid)) => self.writes = record::rollback(&*self.latest, &xid)?,
+            None => {}
+        }
+        Ok(())
+    }
+
     fn get(&self, key: &[u8]) -> SqlResult<Option<Bytes>> {
         match self.writes.get(key) {
             Some(write) => Ok(write.clone()),

@@ -106,7 +106,10 @@ impl<E: Env> Shared<E> {
         flush.last = no;
         self.numbered.store(no.0, Ordering::Release);
         self.stats.queue_us.record_us(at.elapsed());
-        self.env.install(no, &request.writes);
+        match request.staged.take() {
+            None => self.env.install(no, &request.writes),
+            Some(staged) => self.env.install_staged(no, *staged),
+        }
         if let Some(on_ordered) = request.on_ordered.take() {
             on_ordered(no);
         }

@@ -108,6 +108,10 @@ impl Env for Test {
         self.0.installed.lock().push(no.0);
     }
 
+    fn install_staged(&self, no: CommitNo, _writes: crate::StagedWrites) {
+        self.0.installed.lock().push(no.0);
+    }
+
     fn durable(&self, no: CommitNo, _position: LogPosition) {
         // ENGINE-1: only what the device has without a hole.
         let mut ranges = self.0.written.lock().clone();
@@ -139,6 +143,7 @@ fn request() -> CommitRequest {
         writes: WriteSet::default(),
         logged: true,
         commit_timestamp_us: 0,
+        staged: None,
         on_ordered: None,
     }
 }

@@ -198,6 +198,7 @@ pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitReque
         writes,
         logged: true,
         commit_timestamp_us: 1_700_000_000_000_000,
+        staged: None,
         on_ordered: None,
     }
 }

@@ -40,6 +40,10 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("scans go both ways within bounds", visibility::scans_go_both_ways_within_bounds),
     ("scans see one version of many", visibility::scans_see_one_version_of_many),
     ("odd keys and values survive", visibility::odd_keys_and_values_survive),
+    (
+        "a staged transaction shows from its number on",
+        visibility::a_staged_transaction_shows_from_its_number_on,
+    ),
     ("readers run beside the writer", visibility::readers_run_beside_the_writer),
     ("a checkpoint survives and says how far", durability::a_checkpoint_survives_and_says_how_far),
     ("nothing beyond the log is persistent", durability::nothing_beyond_the_log_is_persistent),
@@ -104,6 +108,10 @@ fn value(text: &str) -> Bytes {
 
 /// Installs writes at `no`.
 fn prepare(engine: &dyn Engine, no: u64, writes: &[(&str, Option<&str>)]) {
+    engine.prepare_ordered(CommitNo(no), &write_set(writes));
+}
+
+fn write_set(writes: &[(&str, Option<&str>)]) -> WriteSet {
     let mut set = WriteSet::default();
     for (name, text) in writes {
         match text {
@@ -111,7 +119,7 @@ fn prepare(engine: &dyn Engine, no: u64, writes: &[(&str, Option<&str>)]) {
             None => set.delete(key(1, name)),
         }
     }
-    engine.prepare_ordered(CommitNo(no), &set);
+    set
 }
 
 fn commit(engine: &dyn Engine, no: u64, writes: &[(&str, Option<&str>)]) {

@@ -103,7 +103,12 @@ impl Run<'_> {
         }
         let writes: Vec<_> = set.iter().map(|(key, write)| (key.clone(), write.clone())).collect();
         self.installed += 1;
-        self.engine().prepare_ordered(CommitNo(self.installed), &set);
+        if self.rng.random_bool(0.3) {
+            let staged = self.engine().stage(set);
+            self.engine().prepare_staged(CommitNo(self.installed), staged);
+        } else {
+            self.engine().prepare_ordered(CommitNo(self.installed), &set);
+        }
         self.record(self.installed, &writes);
         self.log.insert(self.installed, writes);
     }

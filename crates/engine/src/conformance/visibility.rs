@@ -45,6 +45,52 @@ pub(super) fn the_latest_snapshot_sees_what_is_installed(make: MakeEngine<'_>) {
     assert_eq!(all(&*latest, 1), [(key(1, "l"), value("one"))]);
 }
 
+pub(super) fn a_staged_transaction_shows_from_its_number_on(make: MakeEngine<'_>) {
+    let bench = Bench::new(make);
+    let engine = bench.open();
+    commit(&*engine, 1, &[("gone", Some("one")), ("k", Some("one")), ("stays", Some("one"))]);
+    let before = engine.snapshot(CommitNo(2));
+    let staged = engine.stage(write_set(&[("gone", None), ("k", Some("three")), ("new", Some("three"))]));
+    assert_eq!(get(&*engine.snapshot(CommitNo::MAX), "k").as_deref(), Some("one"), "staged, no number yet");
+    // Others commit between staging and numbering.
+    prepare(&*engine, 2, &[("other", Some("two"))]);
+    engine.prepare_staged(CommitNo(3), staged);
+    prepare(&*engine, 4, &[("k", Some("four")), ("new", None)]);
+    let check = |engine: &dyn Engine| {
+        let expected: [(u64, &[(&str, &str)]); 3] = [
+            (2, &[("gone", "one"), ("k", "one"), ("other", "two"), ("stays", "one")]),
+            (3, &[("k", "three"), ("new", "three"), ("other", "two"), ("stays", "one")]),
+            (4, &[("k", "four"), ("other", "two"), ("stays", "one")]),
+        ];
+        for (at, rows) in expected {
+            let rows: Vec<_> = rows.iter().map(|(name, text)| (key(1, name), value(text))).collect();
+            let snapshot = engine.snapshot(CommitNo(at));
+            assert_eq!(all(&*snapshot, 1), rows, "at {at}");
+            assert_eq!(get(&*snapshot, "gone").as_deref(), (at == 2).then_some("one"), "at {at}");
+        }
+        let newest = engine.snapshot(CommitNo::MAX).get_version(&key(1, "k")).unwrap();
+        assert_eq!(newest, Some((CommitNo(4), value("four"))));
+        let staged = engine.snapshot(CommitNo(3)).get_version(&key(1, "k")).unwrap();
+        assert_eq!(staged, Some((CommitNo(3), value("three"))));
+    };
+    check(&*engine);
+    assert_eq!(get(&*before, "k").as_deref(), Some("one"), "a snapshot from before");
+    drop(before);
+    // ENGINE-1: the log has it up to 2 only.
+    engine.commit_ordered(CommitNo(2));
+    assert_eq!(engine.checkpoint().unwrap(), CommitNo(2));
+    check(&*engine);
+    engine.commit_ordered(CommitNo(4));
+    assert_eq!(engine.checkpoint().unwrap(), CommitNo(4));
+    check(&*engine);
+    // Dropped before it got a number: as if it had never been.
+    drop(engine.stage(write_set(&[("stays", None)])));
+    let engine = bench.reopen(engine);
+    assert_eq!(engine.applied(), CommitNo(4));
+    assert_eq!(get(&*engine.snapshot(CommitNo::MAX), "stays").as_deref(), Some("one"));
+    assert_eq!(get(&*engine.snapshot(CommitNo::MAX), "k").as_deref(), Some("four"));
+}
+
 pub(super) fn a_version_tells_its_number(make: MakeEngine<'_>) {
     let bench = Bench::new(make);
     let engine = bench.open();

@@ -37,6 +37,12 @@ fn info_is_worded_as_show_binlog_events_words_it() {
     assert_eq!(line(EventType::QUERY, |out| query(b"d", b"BEGIN").encode(out)), "BEGIN");
     let long = "x".repeat(5000);
     assert_eq!(line(EventType::QUERY, |out| query(b"", long.as_bytes()).encode(out)), long, "never cut");
+    let prepare = |one_phase| XaPrepare { one_phase, format_id: 7, gtrid: b"g\xff", bqual: b"" };
+    assert_eq!(line(EventType::XA_PREPARE, |out| prepare(false).encode(out)), "XA PREPARE X'67ff',X'',7");
+    assert_eq!(
+        line(EventType::XA_PREPARE, |out| prepare(true).encode(out)),
+        "XA COMMIT X'67ff',X'',7 ONE PHASE"
+    );
     assert_eq!(line(EventType::XID, |out| Xid(12).encode(out)), "COMMIT /* xid=12 */");
     let rotate = Rotate { position: 4, file: b"binlog.000002" };
     assert_eq!(line(EventType::ROTATE, |out| rotate.encode(out)), "binlog.000002;pos=4");

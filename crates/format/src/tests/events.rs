@@ -49,6 +49,19 @@ fn gtid_round_trips_with_and_without_original_fields() {
 }
 
 #[test]
+fn xa_prepare_has_the_documented_layout() {
+    let event = XaPrepare { one_phase: true, format_id: 0x0102_0304, gtrid: b"global", bqual: b"b" };
+    let mut body = Vec::new();
+    event.encode(&mut body);
+    // One byte, then three little-endian integers of four bytes, then both parts.
+    assert_eq!(body, b"\x01\x04\x03\x02\x01\x06\0\0\0\x01\0\0\0globalb");
+    assert_eq!(XaPrepare::decode(&body).unwrap(), event);
+    assert!(XaPrepare::decode(&body[..body.len() - 1]).is_err(), "cut short");
+    body[5] = 65;
+    assert!(XaPrepare::decode(&body).is_err(), "a part is longer than XA allows");
+}
+
+#[test]
 fn transaction_length_counts_its_own_width_at_each_border() {
     for others in (0..400).chain(65_300..65_700).chain(16_777_000..16_777_300) {
         let mut gtid = Gtid { times: Some(GtidTimes::default()), ..Gtid::default() };

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod basic;
+mod behind;
 mod decoder;
 mod faults;
 mod files;
 mod model;
 mod prealloc;
+mod promote;
 mod purge;
 mod reset;
 mod tail;

@@ -1,7 +1,7 @@
-//! QUERY events: BEGIN, COMMIT, DDL; and XID.
+//! QUERY events: BEGIN, COMMIT, DDL, XA; and what closes a transaction: XID, XA_PREPARE.
 
 use omnibus_format::EventType;
-use omnibus_format::events::{Query, StatusVars, Xid};
+use omnibus_format::events::{Query, StatusVars, XaPrepare, Xid};
 use omnibus_format::header::FLAG_SUPPRESS_USE;
 
 use super::sink::EventSink;
@@ -69,6 +69,29 @@ pub fn commit<S: EventSink>(
     database: &[u8],
 ) -> Result<(), S::Error> {
     context.send(sink, FLAG_SUPPRESS_USE, database, b"COMMIT", &[], 0)
+}
+
+/// QUERY with a statement of XA: `XA START`, `XA END`, `XA COMMIT` or `XA ROLLBACK` and a name.
+///
+/// # Errors
+/// The sink's.
+pub fn xa<S: EventSink>(
+    context: &mut StatementContext,
+    sink: &mut S,
+    database: &[u8],
+    sql: &[u8],
+) -> Result<(), S::Error> {
+    context.send(sink, FLAG_SUPPRESS_USE, database, sql, &[], 0)
+}
+
+/// XA_PREPARE: closes the first phase of an XA transaction, or all of one in one phase.
+///
+/// # Errors
+/// The sink's.
+pub fn xa_prepare<S: EventSink>(sink: &mut S, event: &XaPrepare<'_>) -> Result<(), S::Error> {
+    let mut body = Vec::new();
+    event.encode(&mut body);
+    sink.event(EventType::XA_PREPARE.0, 0, &body)
 }
 
 /// QUERY with a DDL statement, which is a transaction of its own. `ddl_xid` marks atomic DDL.

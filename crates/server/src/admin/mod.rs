@@ -13,9 +13,10 @@ mod set_names;
 mod show;
 mod users;
 
+use crate::account::Privileges;
 use crate::session::{Parsed, Session};
-use omnibus_parser::ast::{Show, Statement};
-use omnibus_sql::SqlResult;
+use omnibus_parser::ast::{Show, Statement, Xa};
+use omnibus_sql::{SqlError, SqlResult};
 use std::sync::Arc;
 
 impl Session {
@@ -36,6 +37,13 @@ impl Session {
             | Statement::Revoke(_) => self.users(parsed).await,
             Statement::Show(show) if is_ours(show) => {
                 return Some(self.show(show, more).await);
+            }
+            // The rest of XA, and the rows of this, are the SQL layer's.
+            Statement::Xa(xa) if matches!(**xa, Xa::Recover { .. }) => {
+                return match self.access.require(Privileges::XA_RECOVER_ADMIN) {
+                    Ok(()) => None,
+                    Err(_) => Some(Err(SqlError::xaer_rmerr())),
+                };
             }
             _ => return None,
         };

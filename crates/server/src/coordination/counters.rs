@@ -20,7 +20,7 @@ fn put(lines: &mut Lines, name: impl Into<String>, value: impl ToString) {
 
 fn commits(coordinator: &Coordinator, lines: &mut Lines) {
     let (stats, caches) = (coordinator.stats(), coordinator.cache_settings());
-    let counters: [(&str, &AtomicU64); 7] = [
+    let counters: [(&str, &AtomicU64); 8] = [
         ("Binlog_commits", &stats.commits),
         ("Binlog_group_commits", &stats.groups),
         ("Binlog_inline_commits", &stats.inline_groups),
@@ -28,6 +28,7 @@ fn commits(coordinator: &Coordinator, lines: &mut Lines) {
         ("Binlog_bytes_written", &stats.bytes),
         ("Binlog_cache_use", &caches.uses),
         ("Binlog_cache_disk_use", &caches.disk_uses),
+        ("Binlog_large_commits", &caches.large.promoted),
     ];
     for (name, counter) in counters {
         put(lines, name, counter.load(Ordering::Relaxed));

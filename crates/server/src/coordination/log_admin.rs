@@ -8,6 +8,7 @@ use super::variables::{Applied, LOG_VARIABLES, LogLimits, apply};
 use crate::log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 use crate::sysvars::VarValue;
 use omnibus_commit::{CommitError, Coordinator, ResetLogError};
+use omnibus_engine::CommitNo;
 use omnibus_log::{FileSeq, PurgeError};
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
@@ -66,6 +67,10 @@ impl CoordinatorAdmin {
 impl LogAdmin for CoordinatorAdmin {
     fn gtid_executed(&self) -> String {
         self.coordinator.gtid_executed().to_string()
+    }
+
+    fn gtid_executed_at(&self, number: u64) -> String {
+        self.coordinator.gtid_executed_at(CommitNo(number)).to_string()
     }
 
     fn gtid_purged(&self) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Shared between the session's task and the SQL layer by `Arc`; its locks are never contended.
 
-use super::{SessionAccess, access};
+use super::{SessionAccess, SnapshotPlace, access};
 use crate::account::{Account, Privileges};
 use crate::charset;
 use crate::errors;
@@ -32,8 +32,8 @@ pub struct SessionShared {
     errors: AtomicU64,
     last_insert_id: AtomicU64,
     max_packet: AtomicU64,
-    /// Where the open transaction's snapshot is in the log.
-    snapshot_position: Mutex<Option<(String, u64)>>,
+    /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
+    snapshot: Mutex<Option<(SnapshotPlace, String)>>,
 }
 
 impl SessionShared {
@@ -57,7 +57,7 @@ impl SessionShared {
             errors: AtomicU64::new(0),
             last_insert_id: AtomicU64::new(0),
             max_packet: AtomicU64::new(max_packet),
-            snapshot_position: Mutex::new(None),
+            snapshot: Mutex::new(None),
         }
     }
 
@@ -114,9 +114,16 @@ impl SessionShared {
         self.last_insert_id.store(last_insert_id, Ordering::Relaxed);
     }
 
-    /// A transaction began or ended.
-    pub fn set_snapshot_position(&self, position: Option<(String, u64)>) {
-        *self.snapshot_position.lock() = position;
+    /// A transaction may have begun or ended.
+    pub fn follow_snapshot(&self, place: Option<SnapshotPlace>) {
+        let mut snapshot = self.snapshot.lock();
+        if snapshot.as_ref().map(|(place, _)| place) == place.as_ref() {
+            return;
+        }
+        *snapshot = place.map(|place| {
+            let executed = self.server.log.gtid_executed_at(place.number);
+            (place, executed)
+        });
     }
 
     /// The session's account, or its privileges, changed.
@@ -177,11 +184,12 @@ impl SessionHost for SessionShared {
             tls: self.tls.clone(),
         });
         // mysqldump --single-transaction --master-data asks for the position of its own snapshot.
-        if let Some((file, offset)) = &*self.snapshot_position.lock() {
+        if let Some((place, executed)) = &*self.snapshot.lock() {
             for (name, value) in &mut lines {
                 match name.as_str() {
-                    "Binlog_snapshot_file" => value.clone_from(file),
-                    "Binlog_snapshot_position" => *value = offset.to_string(),
+                    "Binlog_snapshot_file" => value.clone_from(&place.file),
+                    "Binlog_snapshot_position" => *value = place.position.to_string(),
+                    "Binlog_snapshot_gtid_executed" => value.clone_from(executed),
                     _ => {}
                 }
             }

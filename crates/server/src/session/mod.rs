@@ -24,7 +24,7 @@ pub use drive::Replied;
 pub use host::SessionShared;
 pub use runner::{
     KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
-    TrxState, WaitProbe,
+    SnapshotPlace, TrxState, WaitProbe,
 };
 pub use sink::{ResultSet, integer_column, text_column};
 

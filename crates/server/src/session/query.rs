@@ -111,12 +111,13 @@ impl Session {
             self.process.identity.lock().db = self.runner.state().database.clone();
             self.schema_changed = true;
         }
-        if matches!(
+        // Rows do not begin or end a transaction that has a snapshot of its own.
+        if !matches!(
             parsed.statement.node,
-            Statement::Begin(_) | Statement::Commit(_) | Statement::Rollback(_)
+            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
         ) {
-            let position = self.runner.snapshot_position();
-            self.shared.set_snapshot_position(position);
+            let place = self.runner.snapshot_place();
+            self.shared.follow_snapshot(place);
         }
         self.end_of_insert_id();
     }

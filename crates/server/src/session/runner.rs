@@ -38,6 +38,17 @@ pub struct TrxState {
     pub read_only: bool,
 }
 
+/// Where a snapshot is in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotPlace {
+    /// File name without its folder.
+    pub file: String,
+    /// Offset behind the last transaction in it.
+    pub position: u64,
+    /// That transaction's commit number.
+    pub number: u64,
+}
+
 /// What the SQL layer keeps of a prepared statement: plans and the like.
 pub type PreparedHandle = Box<dyn Any + Send>;
 
@@ -102,8 +113,8 @@ pub trait Runner: Send {
     }
     /// Forgets a KILL QUERY whose statement is over.
     fn clear_kill(&mut self) {}
-    /// File and offset of the open transaction's snapshot, if it was taken with one.
-    fn snapshot_position(&mut self) -> Option<(String, u64)> {
+    /// Where the open transaction's snapshot is in the log, if it was taken with that.
+    fn snapshot_place(&mut self) -> Option<SnapshotPlace> {
         None
     }
     /// How long a writer should wait after its commit, because the engine cannot keep up.

@@ -27,9 +27,13 @@ pub static VARS: &[V] = &[
     V::global("binlog_cache_size", Kind::UInt(4096, MAX, 4096), U(32_768)),
     V::global("binlog_stmt_cache_size", Kind::UInt(4096, MAX, 4096), U(32_768)),
     V::global("max_binlog_cache_size", Kind::UInt(4096, MAX - 4095, 4096), U(MAX - 4095)),
+    V::global("binlog_large_commit_threshold", Kind::UInt(0, MAX, 1), U(128 << 20)),
     V::global("max_binlog_stmt_cache_size", Kind::UInt(4096, MAX - 4095, 4096), U(MAX - 4095)),
     V::global("max_binlog_size", Kind::UInt(4096, 1 << 30, 4096), U(1 << 30)),
     V::global("binlog_error_action", Kind::Enum(&["IGNORE_ERROR", "ABORT_SERVER"]), S("ABORT_SERVER")),
+    V::fixed("binlog_extend_size", Kind::UInt(0, 1 << 30, 4096), U(1 << 20)),
+    V::fixed("binlog_truncate_damaged_tail", Kind::Bool, B(false)),
+    V::global("binlog_max_writes_in_flight", Kind::UInt(1, 64, 1), U(4)),
     V::fixed("binlog_preallocate", Kind::UInt(0, 1, 1), U(1)),
     V::fixed(
         "binlog_flush_method",

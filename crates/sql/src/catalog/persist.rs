@@ -64,6 +64,12 @@ pub fn is_definition(key: &[u8]) -> bool {
     key.starts_with(&CATALOG_SPACE.prefix()) && key.get(4) != Some(&b'A')
 }
 
+/// Whether a key is an AUTO_INCREMENT counter row's.
+#[must_use]
+pub fn is_counter(key: &[u8]) -> bool {
+    key.starts_with(&CATALOG_SPACE.prefix()) && key.get(4) == Some(&b'A')
+}
+
 /// Writes the id counters.
 pub fn put_ids(writes: &mut WriteSet, catalog: &Catalog) {
     let mut value = vec![VERSION];

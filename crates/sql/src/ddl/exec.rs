@@ -202,6 +202,7 @@ impl Trx {
             writes,
             logged: false,
             commit_timestamp_us: crate::session::wall_clock_us(),
+            staged: None,
             on_ordered: Some(Box::new(move |_| shared.catalog.store(current))),
         });
         ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)

@@ -36,9 +36,13 @@ impl Database {
             locks: LockManager::new(),
             catalog: CatalogCell::new(catalog),
             xid: AtomicU64::new(port.numbered().0 + 1),
+            branches: crate::xa::Registry::default(),
             port,
         };
-        let database = Arc::new(Database { shared: Arc::new(shared), virtuals: OnceLock::new() });
+        let shared = Arc::new(shared);
+        // Before anybody can take a lock that a prepared branch had.
+        crate::store::restore(&shared)?;
+        let database = Arc::new(Database { shared, virtuals: OnceLock::new() });
         database.set_virtual_tables(Arc::new(InformationSchema::new(&database.shared)));
         super::bootstrap::run(&database)?;
         Ok(database)

@@ -31,6 +31,7 @@ impl SqlSession {
                 self.trx.release_savepoint(name)?;
                 Ok(Outcome::ok())
             }
+            Statement::Xa(xa) => self.xa(xa, call),
             Statement::Use(name) => self.use_database(name, call),
             Statement::LockTables(tables) => self.lock_tables(tables, call),
             Statement::UnlockTables => self.unlock_tables(),
@@ -48,6 +49,7 @@ impl SqlSession {
     }
 
     fn start_transaction(&mut self, how: StartTransaction) -> ExecResult<Outcome> {
+        self.trx.check_no_branch()?;
         let ticket = self.commit_for_new()?;
         let (isolation, read_only) = self.next_characteristics();
         self.trx.open(isolation, how.read_only.unwrap_or(read_only));
@@ -67,6 +69,7 @@ impl SqlSession {
     }
 
     fn commit(&mut self, how: Completion) -> ExecResult<Outcome> {
+        self.trx.check_no_branch()?;
         let characteristics = self.trx.characteristics();
         let ticket = self.commit_now()?;
         if how.chain == Some(true) {
@@ -76,6 +79,7 @@ impl SqlSession {
     }
 
     fn rollback(&mut self, how: Completion) -> ExecResult<Outcome> {
+        self.trx.check_no_branch()?;
         let characteristics = self.trx.characteristics();
         self.trx.rollback();
         if how.chain == Some(true) {
@@ -178,6 +182,7 @@ impl SqlSession {
 
     /// What is open becomes durable before a definition begins, whatever becomes of that.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
+        self.trx.check_no_branch()?;
         self.trx.unlock_tables();
         let ticket = self.commit_now()?;
         self.finish_commit(ticket)

@@ -12,6 +12,7 @@ mod show;
 mod state;
 mod statements;
 mod system;
+mod xa;
 
 pub use database::Database;
 pub use prepared::Prepared;

@@ -68,7 +68,10 @@ impl SqlSession {
         let text = Bytes::copy_from_slice(text);
         let mut prepared = Prepared::unplanned(text, statement, self.state.database.clone());
         match &prepared.statement.node {
-            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
+            Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate(_)
+            | Statement::Xa(_) => {
                 let message = "This command is not supported in the prepared statement protocol yet";
                 return Err(SqlError::new(1295, b"HY000", message));
             }

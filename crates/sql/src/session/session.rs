@@ -7,10 +7,10 @@ use super::statements::StatementCache;
 use crate::api::{AccessCheck, Isolation, KillFlag, Mode, Outcome, RowSink};
 use crate::catalog::Catalog;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
-use crate::store::{Marks, StatementInfo, Trx, wait_failure};
+use crate::store::{LockWaiter, Marks, StatementInfo, Trx, wait_failure};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
-use omnibus_locks::{TrxHandle, WaitOutcome};
+use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Spanned, Statement};
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ impl SqlSession {
 
     /// What KILL uses to end a lock wait, beside the kill flag.
     #[must_use]
-    pub fn lock_handle(&self) -> TrxHandle {
-        self.trx.lock_handle()
+    pub fn lock_waiter(&self) -> Arc<LockWaiter> {
+        self.trx.lock_waiter()
     }
 
     /// SERVER_STATUS_IN_TRANS.
@@ -220,6 +220,9 @@ impl SqlSession {
             };
         };
         // A deadlock's victim gives up everything; other errors only the statement.
+        if error.code == 1213 {
+            self.trx.deadlocked();
+        }
         if error.code == 1213 || !self.trx.is_open() || self.trx.rollback_statement(marks).is_err() {
             self.trx.rollback();
         }
@@ -282,6 +285,9 @@ impl SqlSession {
     /// deadlock the transaction is gone.
     pub fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError {
         let error = wait_failure(outcome, &self.kill);
+        if outcome == WaitOutcome::Deadlock {
+            self.trx.deadlocked();
+        }
         if outcome == WaitOutcome::Deadlock || !self.trx.is_open() {
             self.trx.rollback();
         }
@@ -294,6 +300,7 @@ impl SqlSession {
 
     /// The client is gone: everything open is rolled back.
     pub fn close(&mut self) {
+        self.trx.leave_branch();
         self.trx.unlock_tables();
         self.trx.rollback();
     }

@@ -7,10 +7,11 @@ use super::trx::cache_error;
 use crate::api::{RowImage, SessionSettings};
 use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
+use crate::xa::Xid;
 use bytes::Bytes;
 use omnibus_commit::{CacheError, TrxCache};
 use omnibus_engine::WriteSet;
-use omnibus_format::events::{OptionalMetadata, StatusVars, flags2};
+use omnibus_format::events::{OptionalMetadata, StatusVars, XaPrepare, flags2};
 use omnibus_format::header::FLAG_IGNORABLE;
 use omnibus_format::{EventType, private};
 use omnibus_replication::generate::{
@@ -62,6 +63,8 @@ pub(crate) struct StatementEvents {
     context: Option<(ContextKey, StatementContext)>,
     database: String,
     logged: bool,
+    /// The transaction is this XA branch.
+    pub(super) branch: Option<Xid>,
 }
 
 impl StatementEvents {
@@ -129,7 +132,12 @@ impl StatementEvents {
         if cache.is_empty()
             && let Some((_, context)) = &mut self.context
         {
-            generate::begin(context, &mut Sink(cache), self.database.as_bytes()).map_err(cache_error)?;
+            let (sink, database) = (&mut Sink(cache), self.database.as_bytes());
+            match &self.branch {
+                None => generate::begin(context, sink, database),
+                Some(xid) => generate::xa(context, sink, database, format!("XA START {xid}").as_bytes()),
+            }
+            .map_err(cache_error)?;
         }
         Ok(())
     }
@@ -201,14 +209,63 @@ impl StatementEvents {
             write_set_event(cache, writes)?;
             return Ok(false);
         }
-        if !keys.is_empty() {
-            let mut body = Vec::new();
-            let pairs = keys.iter().filter_map(|key| Some((&key[..], writes.get(key)?.as_deref())));
-            private::encode_write_set(&mut body, pairs);
-            private_event(cache, &body)?;
+        unlogged_event(cache, writes, keys)?;
+        if self.branch.is_some() {
+            self.close_branch(cache, true)?;
+            return Ok(true);
         }
         generate::xid(&mut Sink(cache), xid).map_err(cache_error)?;
         Ok(true)
+    }
+
+    /// Writes the last events of an XA branch's first phase. `record` are the writes of the prepare. Returns whether
+    /// it has a GTID.
+    pub(super) fn prepare(
+        &mut self,
+        cache: &mut TrxCache,
+        record: &WriteSet,
+        keys: &[Bytes],
+        changed: bool,
+    ) -> SqlResult<bool> {
+        // A branch that changed nothing is prepared all the same, and must be found after a restart.
+        if cache.is_empty() && (changed || !self.logged) {
+            write_set_event(cache, record)?;
+            return Ok(false);
+        }
+        self.open(cache)?;
+        unlogged_event(cache, record, keys)?;
+        self.close_branch(cache, false)?;
+        Ok(true)
+    }
+
+    /// XA END, and the event that ends the group.
+    fn close_branch(&mut self, cache: &mut TrxCache, one_phase: bool) -> SqlResult<()> {
+        let (Some((_, context)), Some(xid)) = (&mut self.context, &self.branch) else { return Ok(()) };
+        let sink = &mut Sink(cache);
+        generate::xa(context, sink, self.database.as_bytes(), format!("XA END {xid}").as_bytes())
+            .map_err(cache_error)?;
+        let event = XaPrepare { one_phase, format_id: xid.format_id, gtrid: &xid.gtrid, bqual: &xid.bqual };
+        generate::xa_prepare(sink, &event).map_err(cache_error)
+    }
+
+    /// The whole of an XA branch's second phase: its statement. Returns whether it has a GTID.
+    pub(super) fn finish_branch(
+        &mut self,
+        cache: &mut TrxCache,
+        writes: &WriteSet,
+        sql: &str,
+    ) -> SqlResult<bool> {
+        match &mut self.context {
+            Some((_, context)) if self.logged => {
+                generate::xa(context, &mut Sink(cache), self.database.as_bytes(), sql.as_bytes())
+                    .map_err(cache_error)?;
+                Ok(true)
+            }
+            _ => {
+                write_set_event(cache, writes)?;
+                Ok(false)
+            }
+        }
     }
 
     /// A DDL statement's QUERY event, which follows its private events.
@@ -223,6 +280,17 @@ impl StatementEvents {
 pub(crate) fn write_set_event(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
     let mut body = Vec::new();
     private::encode_write_set(&mut body, writes.iter().map(|(key, write)| (&key[..], write.as_deref())));
+    private_event(cache, &body)
+}
+
+/// Writes that no row event tells of, as a private event.
+fn unlogged_event(cache: &mut TrxCache, writes: &WriteSet, keys: &[Bytes]) -> SqlResult<()> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let mut body = Vec::new();
+    let pairs = keys.iter().filter_map(|key| Some((&key[..], writes.get(key)?.as_deref())));
+    private::encode_write_set(&mut body, pairs);
     private_event(cache, &body)
 }
 

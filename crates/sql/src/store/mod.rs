@@ -11,6 +11,7 @@ mod read;
 mod storage;
 mod trx;
 mod write;
+mod xa;
 
 pub(crate) use auto::{auto_value, whole_index};
 pub use events::StatementInfo;
@@ -22,3 +23,5 @@ pub use read::{KeyRange, RowAt};
 pub(crate) use trx::need_replan;
 pub use trx::{Marks, Trx, TrxContext};
 pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error, duplicate_of_row};
+pub use xa::LockWaiter;
+pub(crate) use xa::{BranchState, restore};

@@ -5,6 +5,7 @@
 
 use super::events::{StatementEvents, StatementInfo};
 use super::port::{CommitPort, SnapshotHold};
+use super::xa::{Branch, LockWaiter};
 use crate::api::{Isolation, KillFlag, Mode};
 use crate::catalog::{CatalogCell, Table, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
@@ -26,6 +27,8 @@ pub struct TrxContext {
     pub catalog: CatalogCell,
     /// Numbers for XID events.
     pub xid: AtomicU64,
+    /// XA branches.
+    pub branches: crate::xa::Registry,
 }
 
 /// Where a statement or savepoint began.
@@ -66,12 +69,15 @@ pub struct Trx {
     pub(super) auto_taken: Vec<(u64, u64, u64)>,
     pub(super) auto_reused: usize,
     /// Rows added and removed, per table, for estimates only: a rolled back statement's stay in.
-    deltas: Vec<(Arc<TableState>, i64)>,
+    pub(super) deltas: Vec<(Arc<TableState>, i64)>,
     savepoints: Vec<Savepoint>,
     /// Tables locked by this transaction, and how.
     tables: Vec<(u64, TableMode)>,
     /// Held by LOCK TABLES, kept across transactions.
-    locked_tables: bool,
+    pub(super) locked_tables: bool,
+    /// The XA branch that the transaction is, or was until it was rolled back.
+    pub(super) branch: Option<Branch>,
+    pub(super) waiter: Arc<LockWaiter>,
     /// A commit is on its way, which will release the locks when its versions are installed.
     /// Whoever released them sooner would let others read what it is about to replace.
     handed_over: bool,
@@ -98,8 +104,10 @@ impl Trx {
     #[must_use]
     pub fn new(shared: Arc<TrxContext>, session: u64, kill: Arc<KillFlag>) -> Trx {
         let port = &shared.port;
+        let locks = Arc::new(shared.locks.begin(session));
         Trx {
-            locks: Arc::new(shared.locks.begin(session)),
+            waiter: Arc::new(LockWaiter::new(locks.handle())),
+            locks,
             cache: port.new_cache(),
             hold: port.hold(),
             writes: WriteSet::default(),
@@ -113,6 +121,7 @@ impl Trx {
             savepoints: Vec::new(),
             tables: Vec::new(),
             locked_tables: false,
+            branch: None,
             handed_over: false,
             open: false,
             read_only: false,
@@ -126,10 +135,10 @@ impl Trx {
         }
     }
 
-    /// The locks' handle, for KILL from other threads.
+    /// The session's lock waits, for KILL from other threads.
     #[must_use]
-    pub fn lock_handle(&self) -> omnibus_locks::TrxHandle {
-        self.locks.handle()
+    pub fn lock_waiter(&self) -> Arc<LockWaiter> {
+        self.waiter.clone()
     }
 
     /// What all transactions share.
@@ -165,10 +174,10 @@ impl Trx {
         (no, position)
     }
 
-    /// The log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
+    /// The number and log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
     #[must_use]
-    pub fn snapshot_position(&self) -> Option<LogPosition> {
-        self.snapshot_position
+    pub fn snapshot_place(&self) -> Option<(CommitNo, LogPosition)> {
+        Some((self.snapshot.as_ref()?.0, self.snapshot_position?))
     }
 
     /// Prepares for a statement and returns the point to undo it to.
@@ -177,7 +186,7 @@ impl Trx {
         // The ticket of the statement before should have been waited for. If it was not, the commit
         // keeps its locks to itself, and this statement waits for them like anybody.
         if self.handed_over && !self.locked_tables && Arc::strong_count(&self.locks) > 1 {
-            self.locks = Arc::new(self.shared.locks.begin(self.locks.id()));
+            self.replace_locks();
         }
         self.handed_over = false;
         self.mode = mode;
@@ -283,11 +292,7 @@ impl Trx {
             return Ok(ticket);
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
-        self.covers.retain(|covers| {
-            covers.keys[0].as_ref().is_some_and(|key| matches!(self.writes.get(key), Some(Some(_))))
-        });
-        let unlogged: Vec<Bytes> =
-            self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned()).collect();
+        let unlogged = self.unlogged_keys();
         let logged = match self.events.commit(&mut self.cache, &self.writes, xid, &unlogged) {
             Ok(logged) => logged,
             Err(error) => {
@@ -295,11 +300,7 @@ impl Trx {
                 return Err(error);
             }
         };
-        for (state, delta) in self.deltas.drain(..) {
-            let _ = state.rows_estimate.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| {
-                (rows != 0).then(|| rows.saturating_add_signed(delta).max(1))
-            });
-        }
+        count_rows(&mut self.deltas);
         let locks = self.locks.clone();
         let covers = std::mem::take(&mut self.covers);
         let keep_tables = self.locked_tables;
@@ -308,6 +309,7 @@ impl Trx {
             writes: std::mem::take(&mut self.writes),
             logged,
             commit_timestamp_us: now_us,
+            staged: None,
             on_ordered: Some(Box::new(move |_| {
                 for covered in covers {
                     covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
@@ -335,6 +337,7 @@ impl Trx {
             writes: std::mem::take(&mut self.writes),
             logged,
             commit_timestamp_us: now_us,
+            staged: None,
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
                 locks.release_all();
@@ -349,10 +352,11 @@ impl Trx {
 
     /// Rolls everything back and lets go of all locks.
     pub fn rollback(&mut self) {
+        self.branch_rolled_back();
         self.end();
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.writes.clear();
         self.cache.clear();
         self.events.discard();
@@ -400,6 +404,7 @@ impl Trx {
     /// Waits as any lock; 1615 if the definition changed meanwhile: plan again; 1100 under LOCK
     /// TABLES if the table was not among them.
     pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
+        self.check_branch()?;
         let id = table.def.id;
         let held = self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode);
         if held.is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode)) {
@@ -500,6 +505,15 @@ impl Trx {
             }
         }
         Ok(())
+    }
+}
+
+/// Follows a commit with the estimates of tables' rows.
+pub(super) fn count_rows(deltas: &mut Vec<(Arc<TableState>, i64)>) {
+    for (state, delta) in deltas.drain(..) {
+        let _ = state.rows_estimate.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| {
+            (rows != 0).then(|| rows.saturating_add_signed(delta).max(1))
+        });
     }
 }
 

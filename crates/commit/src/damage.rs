@@ -1,0 +1,114 @@
+//! Telling damage from a crash: what recovery must not cut.
+//!
+//! A crash leaves at most a torn tail of groups that nobody was told of. These are not a crash's doing, and stop the
+//! start with an error that says where and what to do (COMMIT-3):
+//! - a whole event behind the torn place claims that what stood there was durable (`claim`);
+//! - a file that was closed (its in-use flag is cleared) does not end with whole transactions;
+//! - a file begins at a later transaction than the one after the last of the file before it.
+//!
+//! What is left over, damage to the very last transactions of a file that was in use, looks like a torn tail; it is
+//! cut with a warning that says how many bytes went. `binlog_truncate_damaged_tail` cuts in the first two cases too.
+
+use crate::claim;
+use crate::recovery::RecoverError;
+use omnibus_engine::CommitNo;
+use omnibus_format::EventType;
+use omnibus_format::events::Gtid;
+use omnibus_log::{FileNames, FileSeq, LogDir, LogTail, TornReason};
+
+const TAIL_ADVICE: &str = "restore the file from a copy, or start once with --binlog-truncate-damaged-tail=ON to give \
+                           up everything from there on";
+const FILE_ADVICE: &str = "restore it from a copy, or the whole data directory from one backup";
+
+/// What recovery knows of the file it is in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FileFacts {
+    /// What its head says of its numbers: the last one before it.
+    pub(crate) base: Option<u64>,
+    /// It was not closed.
+    pub(crate) in_use: bool,
+}
+
+/// Whether the tail of the last file may be cut. Warns of what goes.
+pub(crate) fn judge_tail(
+    dir: &LogDir,
+    tail: &LogTail,
+    last: CommitNo,
+    file: FileFacts,
+) -> Result<(), RecoverError> {
+    let spare = matches!(tail.torn, None | Some(TornReason::Preallocated)) && !tail.incomplete_transaction;
+    if spare && (!file.in_use || !tail.needs_truncation()) {
+        return Ok(());
+    }
+    let name = dir.names().log(tail.end.file);
+    let reason = tail.torn.map_or_else(|| "the file ends inside of a transaction".to_owned(), |r| r.to_string());
+    let proof = if file.in_use {
+        let (proof, data_end) = look_behind(dir, tail, last, file)?;
+        let bytes = data_end.saturating_sub(tail.end.offset.0);
+        if proof.is_none() && bytes > 0 {
+            tracing::warn!(
+                file = %name, offset = %tail.end.offset, bytes, %reason,
+                "the last log file has a torn tail; nothing in it was acknowledged, and it is cut"
+            );
+        }
+        proof
+    } else {
+        Some(format!("{reason}, but the file had been closed"))
+    };
+    let Some(what) = proof else { return Ok(()) };
+    let damaged = RecoverError::Damaged { file: name, offset: tail.end.offset, what, advice: TAIL_ADVICE };
+    if dir.config().truncate_damaged {
+        tracing::warn!("binlog_truncate_damaged_tail: giving up everything from there on: {damaged}");
+        return Ok(());
+    }
+    Err(damaged)
+}
+
+/// Searches for an event that claims that transaction `last` + 1 was durable; also says where the data ends.
+fn look_behind(
+    dir: &LogDir,
+    tail: &LogTail,
+    last: CommitNo,
+    file: FileFacts,
+) -> Result<(Option<String>, u64), RecoverError> {
+    let Some(base) = file.base else { return Ok((None, tail.file_len.0)) };
+    let mut reader = dir.read(tail.end.file)?;
+    // The format description says which checksum to expect.
+    reader.next()?;
+    let mut proof = None;
+    let behind = reader.search_behind(tail.end.offset, &mut |event| {
+        if event.header.event_type != EventType::GTID {
+            return true;
+        }
+        let (Ok(gtid), Some(&flags)) = (Gtid::decode(event.body), event.body.first()) else { return true };
+        let no = CommitNo(base.saturating_add(gtid.sequence_number));
+        let Some(durable) = claim::decode(no, flags).filter(|durable| *durable > last) else { return true };
+        proof = Some(format!(
+            "transactions are unreadable there, but transaction {no} at offset {} was written when everything up \
+             to {durable} was durable",
+            event.offset
+        ));
+        false
+    })?;
+    Ok((proof, behind.data_end))
+}
+
+/// Whether a file's head follows what was read before it. `first` is the file that the pass began with.
+pub(crate) fn check_succession(
+    names: &FileNames,
+    first: Option<FileSeq>,
+    file: FileSeq,
+    last: CommitNo,
+    base: CommitNo,
+) -> Result<(), RecoverError> {
+    if first.is_none_or(|first| first == file) || base <= last {
+        return Ok(());
+    }
+    let before = names.log(FileSeq(file.0.saturating_sub(1)));
+    Err(RecoverError::Damaged {
+        what: format!("it begins behind transaction {base}, but {before} ends with {last}"),
+        file: names.log(file),
+        offset: omnibus_log::LogOffset::FIRST_EVENT,
+        advice: FILE_ADVICE,
+    })
+}

@@ -1,0 +1,199 @@
+//! A large transaction's file: its events with their final positions and checksums, from a block boundary on.
+//!
+//! Positions are known because the transaction will begin at this very offset of a log file. What is in front is
+//! left to the flush stage and is zeros until then, so a scan never gets here before (LOG-2). The file is synced as it
+//! grows, which costs its own session time instead of everybody's: a gigabyte of dirty pages would be in the way of
+//! every other sync. It belongs to one session, and to the flush leader once it is settled. Whoever drops it removes
+//! the file, unless it has become a log file; what a crash leaves goes at the next start.
+
+use omnibus_format::header::HEADER_LEN;
+use omnibus_format::writer::finish_cached;
+use omnibus_format::{Checksum, DecodeError, EventHeader};
+use omnibus_log::{BLOCK, Spilled};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Room for the file's head, the GTID event and a filler between them. A log of many sources' GTIDs needs more; its
+/// large transactions are copied.
+const RESERVE: u64 = 4 * BLOCK as u64;
+/// Dirty pages at most: some milliseconds of the device's time, which another session's write may have to wait for.
+const SYNC_EVERY: u64 = 4 << 20;
+/// Zeros behind the end, so that the log's next writes there change no metadata.
+const SPARE: usize = 256 << 10;
+/// Where an event's length is in its header.
+const SIZE_AT: usize = 9;
+
+#[derive(Debug)]
+pub(crate) struct LargeFile {
+    file: File,
+    path: PathBuf,
+    checksum: Checksum,
+    /// As in the cache: without checksums.
+    len: u64,
+    events: u64,
+    /// File offset up to which it was synced.
+    synced: u64,
+    settled: Option<Spilled>,
+    broken: bool,
+    kept: bool,
+}
+
+impl LargeFile {
+    pub(crate) fn create(path: PathBuf, checksum: Checksum) -> io::Result<LargeFile> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        let large = LargeFile {
+            file,
+            path,
+            checksum,
+            len: 0,
+            events: 0,
+            synced: 0,
+            settled: None,
+            broken: false,
+            kept: false,
+        };
+        // Allocated now: the flush stage's write there then changes no metadata.
+        large.file.write_all_at(&[0; RESERVE as usize], 0)?;
+        Ok(large)
+    }
+
+    /// Bytes of the events without checksums, and their number.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        (self.len, self.events)
+    }
+
+    pub(crate) fn checksum(&self) -> Checksum {
+        self.checksum
+    }
+
+    fn end(&self) -> u64 {
+        RESERVE + self.len + self.events * self.checksum.len() as u64
+    }
+
+    /// Adds whole cached events. After an error it is as before.
+    pub(crate) fn append(&mut self, cached: &[u8], events: u64) -> io::Result<()> {
+        let end = self.end();
+        let mut bytes = Vec::with_capacity(cached.len() + (events * 4) as usize);
+        finish_cached(&mut bytes, cached, end, self.checksum).map_err(damaged)?;
+        self.check()?;
+        if let Err(error) = self.file.write_all_at(&bytes, end) {
+            let _ = self.file.set_len(end);
+            return Err(error);
+        }
+        let new_end = end + bytes.len() as u64;
+        if new_end - self.synced >= SYNC_EVERY {
+            self.sync()?;
+            self.synced = new_end;
+        }
+        self.len += cached.len() as u64;
+        self.events += events;
+        Ok(())
+    }
+
+    /// After a failed sync nobody knows what the device has, and the next one would say that all is well.
+    fn sync(&mut self) -> io::Result<()> {
+        self.check()?;
+        self.broken = true;
+        self.file.sync_all()?;
+        self.broken = false;
+        Ok(())
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.broken { Err(io::Error::other("an earlier sync of it failed")) } else { Ok(()) }
+    }
+
+    /// Forgets everything behind the first `events` events, which take `len` bytes.
+    pub(crate) fn truncate(&mut self, len: u64, events: u64) -> io::Result<()> {
+        (self.len, self.events) = (len, events);
+        self.synced = self.synced.min(self.end());
+        self.file.set_len(self.end())
+    }
+
+    /// Makes it durable and ready to become a log file. Nothing is appended afterwards.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        let end = self.end();
+        let partial = end % BLOCK as u64;
+        let mut tail = vec![0; partial as usize];
+        self.file.read_exact_at(&mut tail, end - partial)?;
+        let spare = end.next_multiple_of(BLOCK as u64) - end;
+        self.file.write_all_at(&vec![0; spare as usize + SPARE], end)?;
+        self.sync()?;
+        self.settled = Some(Spilled { path: self.path.clone(), reserve: RESERVE, end, tail });
+        Ok(())
+    }
+
+    /// What the log needs to know to take it over; `None` before it is settled.
+    pub(crate) fn settled(&self) -> Option<&Spilled> {
+        self.settled.as_ref()
+    }
+
+    /// It is a log file now.
+    pub(crate) fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// Gives the events back as they came, in pieces of about `piece` bytes.
+    pub(crate) fn read<E>(
+        &self,
+        piece: usize,
+        failed: impl Fn(io::Error) -> E,
+        each: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut at, end) = (RESERVE, self.end());
+        let (mut bytes, mut cached) = (Vec::new(), Vec::new());
+        while at < end {
+            let held = bytes.len();
+            let take = (piece.max(1) as u64).min(end - at);
+            bytes.resize(held + take as usize, 0);
+            self.file.read_exact_at(&mut bytes[held..], at).map_err(&failed)?;
+            at += take;
+            cached.clear();
+            let used =
+                unfinish(&mut cached, &bytes, self.checksum).map_err(|error| failed(damaged(error)))?;
+            bytes.drain(..used);
+            if !cached.is_empty() {
+                each(&cached)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for LargeFile {
+    fn drop(&mut self) {
+        if !self.kept {
+            // Its name goes at once. Its space goes when it is closed, which takes the file system long enough to be
+            // left to another thread.
+            let _ = std::fs::remove_file(&self.path);
+            if let Ok(file) = self.file.try_clone() {
+                crate::drop_elsewhere(file);
+            }
+        }
+    }
+}
+
+/// Turns whole final events back into cached ones; gives how many bytes they took.
+fn unfinish(cached: &mut Vec<u8>, bytes: &[u8], checksum: Checksum) -> Result<usize, DecodeError> {
+    let mut at = 0;
+    while let Ok(header) = EventHeader::decode(&bytes[at..]) {
+        let size = header.size as usize;
+        if size < HEADER_LEN + checksum.len() {
+            return Err(DecodeError::new(at, "event size"));
+        }
+        if bytes.len() - at < size {
+            break;
+        }
+        let (start, len) = (cached.len(), size - checksum.len());
+        cached.extend_from_slice(&bytes[at..at + len]);
+        cached[start + SIZE_AT..start + SIZE_AT + 4].copy_from_slice(&(len as u32).to_le_bytes());
+        at += size;
+    }
+    Ok(at)
+}
+
+fn damaged(error: DecodeError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}

@@ -1,0 +1,67 @@
+//! The limit from which a transaction is large, and the directory of their files.
+
+use omnibus_format::Checksum;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The directory's name, below that of the logs: a file can get another name only within its file system.
+const DIRECTORY: &str = "#binlog_cache_files";
+
+/// Shared by all caches of a server.
+#[derive(Debug)]
+pub struct LargeSettings {
+    /// `binlog_large_commit_threshold`: bytes of events past which a transaction gets a file that becomes a log
+    /// file. 0 is never.
+    pub threshold: AtomicU64,
+    /// `Binlog_large_commits`: transactions whose file became a log file.
+    pub promoted: AtomicU64,
+    home: OnceLock<Home>,
+}
+
+#[derive(Debug)]
+struct Home {
+    directory: PathBuf,
+    checksums: Arc<AtomicBool>,
+    next: AtomicU64,
+}
+
+impl Default for LargeSettings {
+    fn default() -> LargeSettings {
+        LargeSettings {
+            threshold: AtomicU64::new(128 << 20),
+            promoted: AtomicU64::new(0),
+            home: OnceLock::new(),
+        }
+    }
+}
+
+impl LargeSettings {
+    /// From here on there can be large transactions. Removes what a crash left of earlier ones.
+    pub(crate) fn open(&self, logs: &Path, checksums: Arc<AtomicBool>) {
+        let directory = logs.join(DIRECTORY);
+        if let Ok(entries) = std::fs::read_dir(&directory) {
+            for entry in entries.flatten() {
+                if let Err(error) = std::fs::remove_file(entry.path()) {
+                    tracing::warn!(file = %entry.path().display(), %error, "can not remove what a large transaction left");
+                }
+            }
+        }
+        let _ = self.home.set(Home { directory, checksums, next: AtomicU64::new(1) });
+    }
+
+    /// Whether a transaction of so many bytes is large.
+    pub(crate) fn is_large(&self, bytes: u64) -> bool {
+        let threshold = self.threshold.load(Ordering::Relaxed);
+        threshold > 0 && bytes >= threshold && self.home.get().is_some()
+    }
+
+    /// A path for a new file, whose directory exists, and the checksum algorithm of the log now.
+    pub(crate) fn place(&self) -> std::io::Result<(PathBuf, Checksum)> {
+        let home = self.home.get().ok_or(std::io::ErrorKind::NotFound)?;
+        std::fs::create_dir_all(&home.directory)?;
+        let number = home.next.fetch_add(1, Ordering::Relaxed);
+        let checksum = if home.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None };
+        Ok((home.directory.join(format!("large.{number:06}")), checksum))
+    }
+}

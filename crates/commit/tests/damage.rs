@@ -1,0 +1,139 @@
+//! What recovery must not cut (COMMIT-3): acknowledged transactions behind a torn place, and files that lost their end.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod support;
+
+use omnibus_commit::{CommitSettings, RecoverError, Recovered, recover};
+use omnibus_engine::CommitNo;
+use omnibus_format::EventType;
+use omnibus_log::{FileSeq, LogConfig, LogDir, Next, ReadFile};
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::{MapEngine, Texts, open, open_with, request};
+
+fn log_file(dir: &Path, number: u32) -> PathBuf {
+    dir.join(format!("binlog.{number:06}"))
+}
+
+/// Where each GTID event of a file begins, and where the last event ends.
+fn transactions(path: &Path) -> (Vec<u64>, u64) {
+    let mut file = ReadFile::open(FileSeq(1), path).unwrap();
+    let mut starts = Vec::new();
+    loop {
+        match file.next().unwrap() {
+            Next::Event(event) if event.header.event_type == EventType::GTID => starts.push(event.offset),
+            Next::Event(_) => {}
+            Next::End(end) => return (starts, end.position().offset.0),
+        }
+    }
+}
+
+/// A crashed log of `count` transactions, each acknowledged before the next began.
+fn crashed(dir: &Path, count: usize) {
+    let server = open(dir, 1 << 20);
+    for n in 0..count {
+        server.coordinator.commit(request(&server.coordinator, &n.to_string(), "v")).wait().unwrap();
+    }
+    std::mem::forget(server.coordinator);
+}
+
+fn flip(path: &Path, at: u64) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at as usize] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+fn recovery(dir: &Path, truncate_damaged: bool) -> Result<Recovered, RecoverError> {
+    let config = LogConfig { truncate_damaged, ..LogConfig::default() };
+    let opened = LogDir::open(dir, config).unwrap();
+    recover(&opened, &MapEngine::default(), &mut Texts::default())
+}
+
+#[test]
+fn a_flipped_bit_before_acknowledged_transactions_stops_the_start_and_cuts_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    crashed(dir.path(), 10);
+    let path = log_file(dir.path(), 1);
+    let (starts, end) = transactions(&path);
+    for victim in [0, 4, 8] {
+        flip(&path, starts[victim] + 25);
+        let before = fs::read(&path).unwrap();
+        let error = recovery(dir.path(), false).unwrap_err();
+        let RecoverError::Damaged { file, offset, .. } = &error else { panic!("{error}") };
+        assert_eq!((file.as_str(), offset.0), ("binlog.000001", starts[victim]), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), before, "a start that is refused changes nothing");
+        flip(&path, starts[victim] + 25);
+    }
+    // Of the very last one nothing behind it tells: it goes as a torn tail.
+    flip(&path, starts[9] + 25);
+    let recovered = recovery(dir.path(), false).unwrap();
+    assert_eq!((recovered.last, recovered.truncated >= end - starts[9]), (CommitNo(9), true));
+}
+
+#[test]
+fn the_damaged_tail_goes_when_that_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    crashed(dir.path(), 10);
+    let path = log_file(dir.path(), 1);
+    let (starts, _) = transactions(&path);
+    flip(&path, starts[4] + 25);
+    assert_eq!(recovery(dir.path(), true).unwrap().last, CommitNo(4));
+    assert_eq!(fs::metadata(&path).unwrap().len(), starts[4]);
+}
+
+#[test]
+fn a_hole_left_by_one_of_several_groups_in_flight_is_a_torn_tail() {
+    // Nothing is ever durable here as far as the log knows: all of it is in flight, in any order.
+    let dir = tempfile::tempdir().unwrap();
+    let settings = CommitSettings::default();
+    settings.sync_binlog.store(0, std::sync::atomic::Ordering::Relaxed);
+    let server = open_with(dir.path(), 1 << 20, settings);
+    for n in 0..10 {
+        server.coordinator.commit(request(&server.coordinator, &n.to_string(), "v")).wait().unwrap();
+    }
+    std::mem::forget(server.coordinator);
+    let path = log_file(dir.path(), 1);
+    let (starts, _) = transactions(&path);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[starts[3] as usize..starts[5] as usize].fill(0);
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(recovery(dir.path(), false).unwrap().last, CommitNo(3));
+}
+
+#[test]
+fn a_closed_file_that_lost_its_end_stops_the_start() {
+    for (cut, truncate, last) in [(5, false, None), (5, true, Some(2)), (0, false, Some(3))] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = open(dir.path(), 1 << 20);
+        for n in 0..3 {
+            server.coordinator.commit(request(&server.coordinator, &n.to_string(), "v")).wait().unwrap();
+        }
+        server.coordinator.close().unwrap();
+        let path = log_file(dir.path(), 1);
+        let (starts, end) = transactions(&path);
+        let stays = if cut == 0 { end } else { starts[2] + cut };
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(stays).unwrap();
+        match (recovery(dir.path(), truncate), last) {
+            (Ok(recovered), Some(last)) => assert_eq!(recovered.last, CommitNo(last)),
+            (Err(RecoverError::Damaged { offset, .. }), None) => assert_eq!(offset.0, starts[2]),
+            (other, _) => panic!("cut {cut}, {truncate}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_earlier_file_that_lost_whole_transactions_stops_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = open(dir.path(), 1 << 20);
+    for n in 0..3 {
+        server.coordinator.commit(request(&server.coordinator, &n.to_string(), "v")).wait().unwrap();
+    }
+    server.coordinator.rotate().unwrap();
+    server.coordinator.commit(request(&server.coordinator, "3", "v")).wait().unwrap();
+    std::mem::forget(server.coordinator);
+    let path = log_file(dir.path(), 1);
+    let (starts, _) = transactions(&path);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(starts[2]).unwrap();
+    let error = recovery(dir.path(), true).unwrap_err();
+    assert!(error.to_string().contains("binlog.000001 ends with 2"), "{error}");
+}

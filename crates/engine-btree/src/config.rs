@@ -1,0 +1,33 @@
+//! The engine's settings. The server maps its variables onto them.
+
+use std::path::{Path, PathBuf};
+
+/// How to open a `BtreeEngine`.
+#[derive(Clone, Debug)]
+pub struct BtreeConfig {
+    /// The engine's own directory; created if missing.
+    pub directory: PathBuf,
+    /// Memory for pages of the file, in bytes.
+    pub cache_size: usize,
+    /// Versions in memory beyond which writers are slowed, in bytes.
+    pub memory_soft_limit: u64,
+    /// Bytes written to the file between two durable transactions of it, at most about.
+    pub durable_every: u64,
+    /// Seconds after which a file that nothing was written to is brought to the present commit number, so that
+    /// recovery need not read the log for it.
+    pub idle_s: u64,
+}
+
+impl BtreeConfig {
+    /// Defaults, in `directory`.
+    #[must_use]
+    pub fn new(directory: &Path) -> BtreeConfig {
+        BtreeConfig {
+            directory: directory.to_path_buf(),
+            cache_size: 64 << 20,
+            memory_soft_limit: 64 << 20,
+            durable_every: 64 << 20,
+            idle_s: 30,
+        }
+    }
+}

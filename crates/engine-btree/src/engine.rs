@@ -1,0 +1,243 @@
+//! `BtreeEngine`: opening, the contract's methods, and what its thread shares.
+
+use crate::config::BtreeConfig;
+use crate::layer::Layer;
+use crate::signals::Signals;
+use crate::snapshot::BtreeSnapshot;
+use crate::spaces::DeadSpaces;
+use crate::store::{State, Store};
+use crate::view::Views;
+use crate::{io_error, load, writer};
+use bytes::Bytes;
+use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, WriteSet};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What the engine's thread, snapshots and callers share.
+pub(crate) struct Shared {
+    pub(crate) config: BtreeConfig,
+    pub(crate) views: Views,
+    pub(crate) store: Store,
+    pub(crate) spaces: DeadSpaces,
+    pub(crate) signals: Signals,
+    /// Durable in the log.
+    pub(crate) committed: AtomicU64,
+    /// Durable in the file.
+    pub(crate) persisted: AtomicU64,
+    /// How far a checkpoint wants `persisted` to come.
+    pub(crate) checkpoint_to: AtomicU64,
+    pub(crate) watermark: AtomicU64,
+    pub(crate) counters: Counters,
+    failure: Mutex<Option<String>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) writes: AtomicU64,
+    stalls: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
+    }
+
+    /// Runs background work; an error or a panic in it becomes the engine's failure.
+    pub(crate) fn guard(&self, what: &str, work: impl FnOnce() -> Result<(), EngineError>) {
+        let detail = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it panicked".to_owned(),
+        };
+        tracing::error!("engine-btree: {what} failed: {detail}");
+        self.failure.lock().get_or_insert_with(|| format!("{what} failed: {detail}"));
+        self.signals.progressed();
+    }
+
+    /// After a transaction of the file: shows it, and says how far it went.
+    pub(crate) fn show(
+        &self,
+        state: &State,
+        durable: bool,
+        written: Option<&Arc<Layer>>,
+    ) -> Result<(), EngineError> {
+        self.views.show(self.store.versions()?, written);
+        if durable {
+            self.persisted.fetch_max(state.applied, Ordering::AcqRel);
+        }
+        self.signals.progressed();
+        Ok(())
+    }
+
+    /// Versions replaced at or below this are invisible to all, and what replaced them is durable in the log.
+    pub(crate) fn prunable(&self) -> u64 {
+        let durable = self.committed.load(Ordering::Acquire);
+        self.watermark.load(Ordering::Acquire).min(durable)
+    }
+
+    /// Whether the file has more than a crash would leave.
+    pub(crate) fn unsynced(&self) -> bool {
+        self.store.state.lock().applied > self.persisted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn wait_persisted(&self, target: u64) -> Result<(), EngineError> {
+        self.signals.ask();
+        self.signals.wait_until(|| {
+            if self.persisted.load(Ordering::Acquire) >= target {
+                return Some(Ok(()));
+            }
+            let closing = || self.signals.stopping().then(|| "the engine is closing".to_owned());
+            let why = self.failure().or_else(closing)?;
+            Some(Err(io_error(std::io::Error::other(why))))
+        })
+    }
+}
+
+/// The B-tree engine. Dropping it stops its thread without a checkpoint.
+pub struct BtreeEngine {
+    shared: Arc<Shared>,
+    applied: u64,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for BtreeEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BtreeEngine")
+            .field("directory", &self.shared.config.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+impl BtreeEngine {
+    /// Opens or creates the engine's directory. The caller owns the data directory's lock.
+    ///
+    /// # Errors
+    /// The file cannot be opened, is damaged, or is of another version.
+    pub fn open(config: BtreeConfig) -> Result<BtreeEngine, EngineError> {
+        let store = Store::open(&config)?;
+        let applied = store.state.lock().applied;
+        let shared = Arc::new(Shared {
+            views: Views::new(store.versions()?, applied),
+            config,
+            store,
+            spaces: DeadSpaces::default(),
+            signals: Signals::default(),
+            committed: AtomicU64::new(applied),
+            persisted: AtomicU64::new(applied),
+            checkpoint_to: AtomicU64::new(0),
+            // No snapshot from before the start is left.
+            watermark: AtomicU64::new(applied),
+            counters: Counters::default(),
+            failure: Mutex::new(None),
+        });
+        let for_thread = Arc::clone(&shared);
+        let body = move || writer::run(&for_thread);
+        let thread = std::thread::Builder::new().name("btree-writer".to_owned()).spawn(body);
+        Ok(BtreeEngine { shared, applied, thread: Some(thread.map_err(io_error)?) })
+    }
+}
+
+#[cfg(test)]
+impl BtreeEngine {
+    pub(crate) fn shared_for_tests(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl Drop for BtreeEngine {
+    fn drop(&mut self) {
+        self.shared.signals.stop();
+        if let Some(thread) = self.thread.take() {
+            // A panic in it has been reported as the engine's failure.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Engine for BtreeEngine {
+    fn name(&self) -> &'static str {
+        "BTREE"
+    }
+
+    fn comment(&self) -> &'static str {
+        "Copy-on-write B-tree"
+    }
+
+    fn applied(&self) -> CommitNo {
+        CommitNo(self.applied)
+    }
+
+    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+        let mut installer = self.shared.views.installer.lock();
+        for (key, write) in writes.iter() {
+            installer.active.insert(key.clone(), no.0, write.clone());
+        }
+        installer.prepared = installer.prepared.max(no.0);
+        drop(installer);
+        self.shared.signals.ask();
+    }
+
+    fn commit_ordered(&self, up_to: CommitNo) {
+        self.shared.committed.fetch_max(up_to.0, Ordering::AcqRel);
+    }
+
+    fn snapshot(&self, at: CommitNo) -> Box<dyn Snapshot> {
+        Box::new(BtreeSnapshot { shared: Arc::clone(&self.shared), at: at.0 })
+    }
+
+    fn load(&self, at: CommitNo, pairs: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
+        load::load(&self.shared, at.0, pairs)
+    }
+
+    fn drop_space(&self, space: SpaceId, at: CommitNo) {
+        self.shared.spaces.add(space.0, at.0);
+        self.shared.signals.ask();
+    }
+
+    fn gc_watermark(&self, oldest: CommitNo) {
+        self.shared.watermark.fetch_max(oldest.0, Ordering::AcqRel);
+    }
+
+    fn write_stall(&self) -> Duration {
+        let (bytes, limit) =
+            (self.shared.views.current().bytes(), self.shared.config.memory_soft_limit.max(1));
+        if bytes <= limit {
+            return Duration::ZERO;
+        }
+        self.shared.counters.stalls.fetch_add(1, Ordering::Relaxed);
+        // Twice the limit: 16 milliseconds; four times: a second, which amounts to a stop.
+        let excess = ((bytes - limit).saturating_mul(4) / limit).min(10);
+        Duration::from_millis(1 << excess)
+    }
+
+    fn checkpoint(&self) -> Result<CommitNo, EngineError> {
+        let target = self.shared.committed.load(Ordering::Acquire);
+        if self.shared.persisted.load(Ordering::Acquire) < target {
+            self.shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
+            self.shared.wait_persisted(target)?;
+        }
+        Ok(self.persisted())
+    }
+
+    fn persisted(&self) -> CommitNo {
+        CommitNo(self.shared.persisted.load(Ordering::Acquire))
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.shared.failure()
+    }
+
+    fn stats(&self) -> EngineStats {
+        let counters = &self.shared.counters;
+        EngineStats {
+            memtable_bytes: self.shared.views.current().bytes(),
+            flushes: counters.writes.load(Ordering::Relaxed),
+            compactions: 0,
+            write_stalls: counters.stalls.load(Ordering::Relaxed),
+            disk_bytes: std::fs::metadata(&self.shared.store.path).map_or(0, |data| data.len()),
+        }
+    }
+}

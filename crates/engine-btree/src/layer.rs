@@ -1,0 +1,122 @@
+//! Versions in memory that the file does not have yet. The commit thread inserts, anybody reads, without a lock.
+
+use bytes::Bytes;
+use crossbeam_skiplist::SkipMap;
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering as Memory};
+
+/// What an entry costs besides its key and value.
+const ENTRY_BYTES: u64 = 120;
+
+/// A version; `value` is `None` for a deletion.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    pub(crate) key: Bytes,
+    pub(crate) number: u64,
+    pub(crate) value: Option<Bytes>,
+}
+
+/// By key, then newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) key: Bytes,
+    pub(crate) number: u64,
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key).then_with(|| other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A range of places.
+pub(crate) type Span = (Bound<Place>, Bound<Place>);
+
+/// All versions of the keys within bounds.
+pub(crate) fn span(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Span {
+    let place = |key: &[u8], number| Place { key: Bytes::copy_from_slice(key), number };
+    let from = match from {
+        Bound::Included(key) => Bound::Included(place(key, u64::MAX)),
+        Bound::Excluded(key) => Bound::Excluded(place(key, 0)),
+        Bound::Unbounded => Bound::Unbounded,
+    };
+    let to = match to {
+        Bound::Included(key) => Bound::Included(place(key, 0)),
+        Bound::Excluded(key) => Bound::Excluded(place(key, u64::MAX)),
+        Bound::Unbounded => Bound::Unbounded,
+    };
+    (from, to)
+}
+
+#[derive(Default)]
+pub(crate) struct Layer {
+    map: SkipMap<Place, Option<Bytes>>,
+    bytes: AtomicU64,
+    /// Once sealed: everything up to here that was prepared is in this layer, an older one, or the file.
+    pub(crate) covers: AtomicU64,
+    /// What has been written out already, if it was written out in part.
+    pub(crate) written: AtomicU64,
+}
+
+impl Layer {
+    pub(crate) fn insert(&self, key: Bytes, number: u64, value: Option<Bytes>) {
+        let bytes = key.len() + value.as_ref().map_or(0, Bytes::len);
+        self.map.insert(Place { key, number }, value);
+        self.bytes.fetch_add(bytes as u64 + ENTRY_BYTES, Memory::Relaxed);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Memory::Relaxed)
+    }
+
+    /// The newest version at or below the place's number: outer `None` if there is none.
+    pub(crate) fn get(&self, place: &Place) -> Option<(u64, Option<Bytes>)> {
+        let entry = self.map.lower_bound(Bound::Included(place))?;
+        (entry.key().key == place.key).then(|| (entry.key().number, entry.value().clone()))
+    }
+
+    /// All versions in order.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = Version> + '_ {
+        self.map.iter().map(|entry| version(entry.key(), entry.value()))
+    }
+
+    /// Appends up to `count` versions of the span in its direction, and moves it behind them. False at its end.
+    pub(crate) fn batch(
+        &self,
+        span: &mut Span,
+        reverse: bool,
+        count: usize,
+        out: &mut std::collections::VecDeque<Version>,
+    ) -> bool {
+        let before = out.len();
+        let mut entries = self.map.range((span.0.as_ref(), span.1.as_ref()));
+        let mut more = true;
+        while more && out.len() - before < count {
+            match if reverse { entries.next_back() } else { entries.next() } {
+                Some(entry) => out.push_back(version(entry.key(), entry.value())),
+                None => more = false,
+            }
+        }
+        drop(entries);
+        if let Some(last) = out.back() {
+            let place = Bound::Excluded(Place { key: last.key.clone(), number: last.number });
+            *if reverse { &mut span.1 } else { &mut span.0 } = place;
+        }
+        more
+    }
+}
+
+fn version(place: &Place, value: &Option<Bytes>) -> Version {
+    Version { key: place.key.clone(), number: place.number, value: value.clone() }
+}

@@ -1,0 +1,161 @@
+//! The file: its tables, and one transaction of it.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `versions` | key, inverted commit number (`key`) | 0: deleted; 1 and the value |
+//! | `garbage` | commit number (big-endian), key | nothing: what is to be looked at once the watermark is there |
+//! | `meta` | `format`, `applied` | u64 |
+//!
+//! Whoever writes holds `Store::state`, so `applied` is always that of the newest transaction.
+
+use crate::config::BtreeConfig;
+use crate::key::VersionKey;
+use crate::{NAME, io_error, store_error};
+use bytes::Bytes;
+use omnibus_engine::EngineError;
+use parking_lot::Mutex;
+use redb::{
+    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+};
+
+pub(crate) const VERSIONS: TableDefinition<'_, VersionKey, &[u8]> = TableDefinition::new("versions");
+pub(crate) const GARBAGE: TableDefinition<'_, &[u8], ()> = TableDefinition::new("garbage");
+const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+const FORMAT: u64 = 1;
+const FILE: &str = "data.redb";
+
+/// The table of versions, as of one transaction.
+pub(crate) type Versions = ReadOnlyTable<VersionKey, &'static [u8]>;
+
+pub(crate) struct Store {
+    pub(crate) database: Database,
+    pub(crate) state: Mutex<State>,
+    pub(crate) path: std::path::PathBuf,
+}
+
+/// What the newest transaction left.
+pub(crate) struct State {
+    pub(crate) applied: u64,
+    /// Bytes written since the last durable transaction.
+    pub(crate) loose: u64,
+    /// The lowest number in `garbage`.
+    pub(crate) garbage_from: Option<u64>,
+}
+
+/// A stored value.
+pub(crate) fn encode(value: Option<&Bytes>) -> Vec<u8> {
+    match value {
+        None => vec![0],
+        Some(value) => [&[1], &value[..]].concat(),
+    }
+}
+
+/// As `encode` made it.
+pub(crate) fn decode(stored: &[u8]) -> Result<Option<Bytes>, EngineError> {
+    match stored.split_first() {
+        Some((0, [])) => Ok(None),
+        Some((1, value)) => Ok(Some(Bytes::copy_from_slice(value))),
+        _ => Err(EngineError::Corrupt { engine: NAME, detail: "a version of an unknown kind".to_owned() }),
+    }
+}
+
+impl Store {
+    /// Opens the file, or creates it durably.
+    pub(crate) fn open(config: &BtreeConfig) -> Result<Store, EngineError> {
+        std::fs::create_dir_all(&config.directory).map_err(io_error)?;
+        let path = config.directory.join(FILE);
+        let created = !path.exists();
+        let mut builder = redb::Builder::new();
+        builder.set_cache_size(config.cache_size);
+        let database = builder.create(&path).map_err(store_error)?;
+        let state = Mutex::new(State { applied: 0, loose: 0, garbage_from: None });
+        let store = Store { database, state, path };
+        store.check_format()?;
+        if created {
+            sync_directory(&config.directory)?;
+            if let Some(parent) = config.directory.parent() {
+                sync_directory(parent)?;
+            }
+        }
+        Ok(store)
+    }
+
+    /// Makes the tables if there are none, and reads where the file stands.
+    fn check_format(&self) -> Result<(), EngineError> {
+        let write = self.database.begin_write().map_err(store_error)?;
+        let fresh = {
+            let mut meta = write.open_table(META).map_err(store_error)?;
+            let format = meta.get("format").map_err(store_error)?.map(|found| found.value());
+            let mut state = self.state.lock();
+            state.applied = meta.get("applied").map_err(store_error)?.map_or(0, |found| found.value());
+            match format {
+                Some(FORMAT) => {}
+                None => {
+                    meta.insert("format", FORMAT).map_err(store_error)?;
+                }
+                Some(found) => {
+                    return Err(EngineError::Format {
+                        engine: NAME,
+                        found: found.to_string(),
+                        supported: FORMAT.to_string(),
+                    });
+                }
+            }
+            write.open_table(VERSIONS).map_err(store_error)?;
+            let garbage = write.open_table(GARBAGE).map_err(store_error)?;
+            state.garbage_from = first_garbage(&garbage)?;
+            format.is_none()
+        };
+        if fresh { write.commit().map_err(store_error) } else { write.abort().map_err(store_error) }
+    }
+
+    /// The present state, for readers.
+    pub(crate) fn versions(&self) -> Result<Versions, EngineError> {
+        let read = self.database.begin_read().map_err(store_error)?;
+        read.open_table(VERSIONS).map_err(store_error)
+    }
+
+    /// One transaction that ends at `applied`. Durable on return if so wanted, and everything before it too.
+    pub(crate) fn transaction(
+        &self,
+        state: &mut State,
+        applied: u64,
+        durable: bool,
+        body: impl FnOnce(&WriteTransaction, &mut State) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let mut write = self.database.begin_write().map_err(store_error)?;
+        let durability = if durable { Durability::Immediate } else { Durability::None };
+        write.set_durability(durability).map_err(|error| store_error(redb::Error::from(error)))?;
+        // Else opening after a crash would walk the whole file.
+        write.set_quick_repair(durable);
+        body(&write, state)?;
+        if applied > state.applied {
+            let mut meta = write.open_table(META).map_err(store_error)?;
+            meta.insert("applied", applied).map_err(store_error)?;
+        }
+        write.commit().map_err(store_error)?;
+        state.applied = state.applied.max(applied);
+        if durable {
+            state.loose = 0;
+        }
+        Ok(())
+    }
+}
+
+/// The lowest number in the table of garbage.
+pub(crate) fn first_garbage(
+    garbage: &impl ReadableTable<&'static [u8], ()>,
+) -> Result<Option<u64>, EngineError> {
+    let first = garbage.first().map_err(store_error)?;
+    Ok(first.and_then(|(key, _)| key.value().first_chunk().map(|number| u64::from_be_bytes(*number))))
+}
+
+#[cfg(unix)]
+fn sync_directory(path: &std::path::Path) -> Result<(), EngineError> {
+    std::fs::File::open(path).and_then(|directory| directory.sync_all()).map_err(io_error)
+}
+
+#[cfg(not(unix))]
+fn sync_directory(_: &std::path::Path) -> Result<(), EngineError> {
+    Ok(())
+}

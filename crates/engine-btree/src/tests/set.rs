@@ -1,0 +1,135 @@
+//! The default engine and this one as a set: the contract again, and transactions that span both.
+
+use super::*;
+use omnibus_engine::{EngineSet, SpaceId};
+use omnibus_engine_lsm::{LsmConfig, LsmEngine};
+
+fn shared_keys() -> std::ops::Range<Bytes> {
+    // The suite's own spaces are not below it.
+    Bytes::from_static(b"\0\0\0\0D")..Bytes::from_static(b"\0\0\0\0E")
+}
+
+fn open_set(directory: &Path) -> EngineSet<LsmEngine> {
+    let lsm = LsmConfig { block_cache_size: 1 << 20, ..LsmConfig::new(&directory.join("lsm")) };
+    let btree = open(&directory.join("btree"));
+    EngineSet::new(LsmEngine::open(lsm).unwrap(), vec![Arc::new(btree)], shared_keys()).unwrap()
+}
+
+/// What is in the files while the engines are open. Closing the B-tree's file would make it durable.
+fn crash(directory: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    let done = std::process::Command::new("cp").arg("-r").arg(directory.join(".")).arg(copy.path()).status();
+    assert!(done.unwrap().success());
+    copy
+}
+
+fn theirs(number: u64) -> Bytes {
+    key(SpaceId::in_slot(1, 100).0, number)
+}
+
+#[test]
+fn a_set_conforms() {
+    conformance::run_all(|directory| Arc::new(open_set(directory)));
+}
+
+#[test]
+fn a_set_tells_its_members() {
+    let directory = tempfile::tempdir().unwrap();
+    let set = open_set(directory.path());
+    let names: Vec<_> = set.members().iter().map(|info| (info.slot, info.name)).collect();
+    assert_eq!(names, [(0, "LSM"), (1, "BTREE")]);
+}
+
+#[test]
+fn one_snapshot_sees_a_spanning_transaction_in_both_or_in_neither() {
+    let directory = tempfile::tempdir().unwrap();
+    let set = open_set(directory.path());
+    for no in 1..=100u64 {
+        put(&set, no, &[key(100, no % 7), theirs(no % 7), theirs(50)], &no.to_string());
+        let before = set.snapshot(CommitNo(no - 1));
+        let now = set.snapshot(CommitNo(no));
+        let text = Bytes::from(no.to_string());
+        assert_eq!(before.get(&theirs(50)).unwrap(), (no > 1).then(|| Bytes::from((no - 1).to_string())));
+        for key in [key(100, no % 7), theirs(no % 7), theirs(50)] {
+            assert_ne!(before.get(&key).unwrap(), Some(text.clone()));
+            assert_eq!(now.get(&key).unwrap(), Some(text.clone()));
+            assert_eq!(now.get_version(&key).unwrap(), Some((CommitNo(no), text.clone())));
+        }
+        set.commit_ordered(CommitNo(no));
+    }
+    let ascending: Vec<Bytes> = all(&set, 100).into_iter().map(|(key, _)| key).collect();
+    let expected: Vec<Bytes> =
+        (0..7).map(|n| key(100, n)).chain((0..7).map(theirs)).chain([theirs(50)]).collect();
+    assert_eq!(ascending, expected);
+    let snapshot = set.snapshot(CommitNo(100));
+    let down = snapshot.scan(Bound::Unbounded, Bound::Excluded(&theirs(50)), true);
+    let down: Vec<Bytes> = down.map(|pair| pair.unwrap().0).collect();
+    assert_eq!(down, expected[..14].iter().rev().cloned().collect::<Vec<_>>());
+    let mut seen = Vec::new();
+    let more = snapshot.visit(Bound::Excluded(&key(100, 5)), Bound::Included(&theirs(1)), &mut |key, _| {
+        seen.push(key.clone());
+        seen.len() < 3
+    });
+    assert_eq!((more.unwrap(), seen), (false, vec![key(100, 6), theirs(0), theirs(1)]));
+}
+
+#[test]
+fn replay_skips_what_an_engine_has_and_gives_the_other_what_it_lacks() {
+    let directory = tempfile::tempdir().unwrap();
+    let set = open_set(directory.path());
+    let definition = Bytes::from_static(b"\0\0\0\0D1");
+    for no in 1..=10u64 {
+        put(&set, no, &[key(100, no), theirs(no), definition.clone()], &no.to_string());
+        set.commit_ordered(CommitNo(no));
+    }
+    // Only the first engine goes to disk.
+    assert_eq!(set.first().checkpoint().unwrap(), CommitNo(10));
+    assert_eq!(set.persisted(), CommitNo(0));
+    let crashed = crash(directory.path());
+    drop(set);
+    let set = open_set(crashed.path());
+    assert_eq!((set.applied(), set.newest()), (CommitNo(0), CommitNo(10)));
+    assert_eq!((set.applied_to(&key(100, 1)), set.applied_to(&theirs(1))), (CommitNo(10), CommitNo(0)));
+    assert_eq!(set.definitions().get(&definition).unwrap(), None, "as of the engine that is behind");
+    assert_eq!(set.snapshot(CommitNo::MAX).get(&definition).unwrap(), Some(Bytes::from_static(b"10")));
+    for no in 1..=10u64 {
+        // Wrong on purpose for the first engine: it must not take it.
+        put(&set, no, &[key(100, no), theirs(no), definition.clone()], &format!("again {no}"));
+        set.commit_ordered(CommitNo(no));
+    }
+    for no in 1..=10u64 {
+        let get = |key: Bytes| set.snapshot(CommitNo(10)).get(&key).unwrap().unwrap();
+        assert_eq!(get(key(100, no)), no.to_string());
+        assert_eq!(get(theirs(no)), format!("again {no}"));
+    }
+    assert_eq!(set.checkpoint().unwrap(), CommitNo(10));
+    assert_eq!(all(&open_again(set, crashed.path()), 10).len(), 21);
+}
+
+fn open_again(set: EngineSet<LsmEngine>, directory: &Path) -> EngineSet<LsmEngine> {
+    drop(set);
+    open_set(directory)
+}
+
+#[test]
+fn an_engine_that_is_new_in_a_directory_gets_the_definitions() {
+    let directory = tempfile::tempdir().unwrap();
+    let definition = Bytes::from_static(b"\0\0\0\0D1");
+    let lsm = LsmEngine::open(LsmConfig::new(&directory.path().join("lsm"))).unwrap();
+    for no in 1..=10u64 {
+        put(&lsm, no, &[key(100, no), definition.clone()], &no.to_string());
+        lsm.commit_ordered(CommitNo(no));
+    }
+    lsm.checkpoint().unwrap();
+    drop(lsm);
+    for _ in 0..2 {
+        let set = open_set(directory.path());
+        assert_eq!(
+            (set.applied(), set.persisted()),
+            (CommitNo(10), CommitNo(10)),
+            "nothing to replay for it"
+        );
+        assert_eq!(set.definitions().get(&definition).unwrap(), Some(Bytes::from_static(b"10")));
+        assert_eq!(all(&set, 10).len(), 11, "shared keys show once");
+    }
+}

@@ -1,0 +1,53 @@
+//! A large transaction's memtable, made on its session's thread before it has a number, and attached when
+//! it gets one: installing a million versions one by one would hold every other commit up for a second.
+//!
+//! Its versions carry the number 0, and the memtable the real one (`MemTable::staged_at`): nothing is touched
+//! again when the number is known. It holds each key once, and whoever writes it holds their locks, so no
+//! newer version can get below it. Everything older is in older memtables, because the active one is sealed
+//! first; the order of memtables stays the order of numbers.
+//!
+//! `stage` runs on any thread that may take long, `attach` on the commit thread.
+
+use crate::engine::Shared;
+use crate::memtable::MemTable;
+use crossbeam_epoch as epoch;
+use omnibus_engine::{Staged, WriteSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Versions inserted between two looks at the epoch, so that others' garbage is not kept for long.
+const PINNED: usize = 256;
+
+pub(crate) fn stage(writes: WriteSet) -> Staged {
+    let memtable = MemTable::for_staging(writes.len());
+    let mut guard = epoch::pin();
+    for (n, (key, write)) in writes.iter().enumerate() {
+        if n % PINNED == 0 {
+            guard.repin();
+        }
+        memtable.insert(key.clone(), 0, write.clone(), 0, &guard);
+    }
+    Staged::Built(Box::new(Arc::new(memtable)))
+}
+
+/// What `stage` made, or what it was given instead.
+pub(crate) fn built(staged: Staged) -> Result<Arc<MemTable>, Staged> {
+    let Staged::Built(any) = staged else { return Err(staged) };
+    any.downcast::<Arc<MemTable>>().map(|memtable| *memtable).map_err(Staged::Built)
+}
+
+pub(crate) fn attach(shared: &Shared, no: u64, memtable: Arc<MemTable>) {
+    let mut writer = shared.views.writer.lock();
+    if !writer.active.is_empty() {
+        shared.seal(&mut writer);
+    }
+    writer.prepared = writer.prepared.max(no);
+    if memtable.is_empty() {
+        return;
+    }
+    memtable.number_staged(no);
+    memtable.covers.store(no, Ordering::Release);
+    shared.views.add_sealed(&mut writer, memtable);
+    shared.measure(&shared.views.current());
+    shared.signals.ask_flush();
+}

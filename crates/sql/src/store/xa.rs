@@ -1,0 +1,303 @@
+//! What the phases of XA do to a transaction: see [`crate::xa`] for what a prepared branch is.
+//!
+//! A [`Trx`] is an XA branch from `begin_branch` to `leave_branch`; its commit is then written as XA's. Prepared, the
+//! branch has left the session: writes in the engine, locks in the registry. On the session's thread.
+
+use super::trx::{Trx, TrxContext, cache_error, count_rows};
+use crate::api::KillFlag;
+use crate::catalog::{Catalog, Table};
+use crate::error::{SqlError, SqlResult};
+use crate::xa::{Held, Xid, record};
+use bytes::Bytes;
+use omnibus_commit::{CommitRequest, Ticket};
+use omnibus_engine::Write;
+use omnibus_locks::{Request, RowMode, TableMode, TrxHandle};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A session's lock waits as other threads see them. A transaction that leaves its session takes its locks along, so
+/// the session's are not the same for ever.
+pub struct LockWaiter(Mutex<TrxHandle>);
+
+impl LockWaiter {
+    pub(super) fn new(handle: TrxHandle) -> LockWaiter {
+        LockWaiter(Mutex::new(handle))
+    }
+
+    /// Ends the present wait, and every later one at once until `clear_kill`.
+    pub fn kill(&self) {
+        self.0.lock().kill();
+    }
+
+    /// Makes the session able to wait again.
+    pub fn clear_kill(&self) {
+        self.0.lock().clear_kill();
+    }
+
+    /// Whether it waits for a lock now.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.0.lock().is_waiting()
+    }
+}
+
+/// Where a session is with its branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BranchState {
+    /// Between XA START and XA END: statements belong to it.
+    Active,
+    /// After XA END: it can only be finished.
+    Idle,
+    /// It is rolled back already, and only waits to be told so.
+    RolledBack {
+        /// As the victim of a deadlock.
+        deadlock: bool,
+    },
+}
+
+impl BranchState {
+    /// As errors name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            BranchState::Active => "ACTIVE",
+            BranchState::Idle => "IDLE",
+            BranchState::RolledBack { .. } => "ROLLBACK ONLY",
+        }
+    }
+}
+
+/// A session's branch.
+pub(super) struct Branch {
+    xid: Xid,
+    state: BranchState,
+}
+
+impl Trx {
+    /// The session's branch and where it is with it.
+    pub(crate) fn branch(&self) -> Option<(&Xid, BranchState)> {
+        self.branch.as_ref().map(|branch| (&branch.xid, branch.state))
+    }
+
+    /// The transaction that was just opened is a branch.
+    pub(crate) fn begin_branch(&mut self, xid: Xid) {
+        self.events.branch = Some(xid.clone());
+        self.branch = Some(Branch { xid, state: BranchState::Active });
+    }
+
+    /// XA END, and XA START ... RESUME behind it.
+    pub(crate) fn set_branch_state(&mut self, state: BranchState) {
+        if let Some(branch) = &mut self.branch {
+            branch.state = state;
+        }
+    }
+
+    /// The branch is over for the session, and its name is free.
+    pub(crate) fn leave_branch(&mut self) {
+        self.events.branch = None;
+        if let Some(branch) = self.branch.take() {
+            self.shared.branches.forget(&branch.xid);
+        }
+    }
+
+    /// The rollback that follows is that of a deadlock's victim.
+    pub(crate) fn deadlocked(&mut self) {
+        self.set_branch_state(BranchState::RolledBack { deadlock: true });
+    }
+
+    pub(super) fn branch_rolled_back(&mut self) {
+        if let Some(branch) = &mut self.branch
+            && !matches!(branch.state, BranchState::RolledBack { .. })
+        {
+            branch.state = BranchState::RolledBack { deadlock: false };
+        }
+    }
+
+    /// Fails if tables may not be used in the branch's state.
+    pub(super) fn check_branch(&self) -> SqlResult<()> {
+        match &self.branch {
+            Some(branch) if branch.state != BranchState::Active => {
+                Err(SqlError::xaer_rmfail(branch.state.name()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails inside a branch: only statements of XA end it.
+    pub(crate) fn check_no_branch(&self) -> SqlResult<()> {
+        match &self.branch {
+            Some(branch) => Err(SqlError::xaer_rmfail(branch.state.name())),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the session locks of its own; the ones before belong to whoever else has them.
+    pub(super) fn replace_locks(&mut self) {
+        self.locks = Arc::new(self.shared.locks.begin(self.locks.id()));
+        *self.waiter.0.lock() = self.locks.handle();
+    }
+
+    /// The counter rows that the transaction still writes: no row event tells of them.
+    pub(super) fn unlogged_keys(&mut self) -> Vec<Bytes> {
+        self.covers.retain(|covers| {
+            covers.keys[0].as_ref().is_some_and(|key| matches!(self.writes.get(key), Some(Some(_))))
+        });
+        self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned()).collect()
+    }
+
+    /// XA PREPARE. The session is without a transaction afterwards; when the ticket is complete, the branch may be
+    /// given to the registry.
+    ///
+    /// # Errors
+    /// The trx cache could not take the last events; the transaction is rolled back.
+    pub(crate) fn prepare_branch(&mut self, now_us: u64) -> SqlResult<(Ticket, Held)> {
+        let unlogged = self.unlogged_keys();
+        let Some(branch) = &self.branch else { return Err(SqlError::xaer_nota()) };
+        let writes = record::of_writes(&branch.xid, &self.writes);
+        let changed = !self.writes.is_empty();
+        let logged = match self.events.prepare(&mut self.cache, &writes, &unlogged, changed) {
+            Ok(logged) => logged,
+            Err(error) => {
+                self.rollback();
+                return Err(error);
+            }
+        };
+        let covers = std::mem::take(&mut self.covers);
+        let request = CommitRequest {
+            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
+            writes,
+            logged,
+            commit_timestamp_us: now_us,
+            staged: None,
+            // Counters take effect now, whatever becomes of the rows. The locks stay.
+            on_ordered: Some(Box::new(move |_| {
+                for covered in covers {
+                    covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
+                }
+            })),
+        };
+        let ticket = self.shared.port.commit(request);
+        let held = Held { locks: self.locks.clone(), deltas: std::mem::take(&mut self.deltas) };
+        self.replace_locks();
+        self.end();
+        Ok((ticket, held))
+    }
+
+    /// XA COMMIT or XA ROLLBACK of a prepared branch, which the caller has taken. Its locks go when the commit has
+    /// its place.
+    ///
+    /// # Errors
+    /// The engine failed, or the trx cache. The branch is as before.
+    pub(crate) fn finish_branch(
+        &mut self,
+        xid: &Xid,
+        held: &Held,
+        commit: bool,
+        now_us: u64,
+    ) -> SqlResult<Ticket> {
+        let latest = self.shared.port.latest();
+        if !record::exists(&*latest, xid)? {
+            return Err(SqlError::internal(format!("the record of XA transaction {xid} is gone")));
+        }
+        let (writes, verb) = match commit {
+            true => (record::commit(&*latest, xid)?, "COMMIT"),
+            false => (record::rollback(&*latest, xid)?, "ROLLBACK"),
+        };
+        let mark = self.cache.mark();
+        let sql = format!("XA {verb} {xid}");
+        let logged = match self.events.finish_branch(&mut self.cache, &writes, &sql) {
+            Ok(logged) => logged,
+            Err(error) => {
+                self.cache.rollback_to(mark).map_err(cache_error)?;
+                return Err(error);
+            }
+        };
+        let locks = held.locks.clone();
+        let request = CommitRequest {
+            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
+            writes,
+            logged,
+            commit_timestamp_us: now_us,
+            staged: None,
+            on_ordered: Some(Box::new(move |_| locks.release_all())),
+        };
+        if commit {
+            count_rows(&mut held.deltas.clone());
+        }
+        Ok(self.shared.port.commit(request))
+    }
+}
+
+/// At start: every branch that the engine has a record of gets its locks back.
+///
+/// # Errors
+/// The engine failed, or damage.
+pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
+    let names = record::list(&*shared.port.latest())?;
+    if names.is_empty() {
+        return Ok(());
+    }
+    let catalog = shared.catalog.load();
+    let spaces = tables_by_space(&catalog);
+    for xid in names {
+        let mut trx = Trx::new(shared.clone(), 0, Arc::new(KillFlag::default()));
+        let mut keys = 0usize;
+        record::visit(&*shared.port.latest(), &xid, |key, write, _| {
+            keys += 1;
+            trx.lock_again(&spaces, &key, &write)
+        })?;
+        tracing::warn!(%xid, keys, "found a prepared XA transaction; it waits for XA COMMIT or XA ROLLBACK");
+        let held = Held { locks: trx.locks.clone(), deltas: Vec::new() };
+        shared.branches.start(&xid)?;
+        shared.branches.prepared(&xid, held);
+        trx.replace_locks();
+    }
+    Ok(())
+}
+
+type Spaces = HashMap<u32, (Arc<Table>, usize)>;
+
+/// Which index each space is.
+fn tables_by_space(catalog: &Catalog) -> Spaces {
+    let indexes = |table: &Arc<Table>| {
+        let table = table.clone();
+        let spaces: Vec<u32> = table.def.indexes.iter().map(|index| index.space.0).collect();
+        spaces.into_iter().enumerate().map(move |(at, space)| (space, (table.clone(), at)))
+    };
+    catalog.tables().flat_map(indexes).collect()
+}
+
+impl Trx {
+    /// Locks what a write of a prepared branch had locked, and keeps its ids from being given out again.
+    fn lock_again(&mut self, spaces: &Spaces, key: &Bytes, write: &Write) -> SqlResult<()> {
+        let space = super::lock::space_of(key);
+        let (table, index) = spaces.get(&space).ok_or_else(|| {
+            SqlError::internal(format!("a prepared XA transaction writes to unknown space {space}"))
+        })?;
+        granted(self.locks.lock_table(table.def.id, TableMode::IntentExclusive))?;
+        // A key that is not there yet keeps others from locking a range around it.
+        let appears = write.is_some() && self.shared.port.latest().get(key)?.is_none();
+        granted(match appears {
+            true => self.locks.lock_insert(space, key),
+            false => self.locks.lock_record(space, key, RowMode::Exclusive),
+        })?;
+        let (Some(row), 0) = (write, *index) else { return Ok(()) };
+        if table.def.hidden_key {
+            let id = key.get(4..12).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
+            self.next_row_id(table)?;
+            table.state.row_id.fetch_max(id.saturating_add(1), Ordering::AcqRel);
+        }
+        if table.auto_column.is_some() {
+            self.note_auto_value(table, &table.decode(row)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn granted(request: Request) -> SqlResult<()> {
+    match request {
+        Request::Granted { .. } => Ok(()),
+        Request::Wait(_) => Err(SqlError::internal("two prepared XA transactions write the same row")),
+    }
+}

@@ -1,0 +1,150 @@
+//! A prepared branch as rows of space 2 of each engine that it writes to.
+//!
+//! | key (after the space) | value |
+//! |---|---|
+//! | `H` xid | format version; in the default engine only |
+//! | `W` xid key | 1, then the value to be put at `key`; or 0: `key` is to be deleted |
+//!
+//! `xid` is the key form of [`Xid`]. A write's row is in the engine of its key (the top two bits of a key say which),
+//! so that an engine that is behind the others after a crash has what it needs to catch up by itself. Both the statements and replay make and read records here and nowhere else, so
+//! that they agree (RECOVER-2). Pure functions of write sets and snapshots; any thread.
+
+use super::Xid;
+use crate::catalog::persist;
+use crate::error::{SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_engine::{Snapshot, SpaceId, Write, WriteSet};
+use std::ops::Bound;
+
+/// Where records are.
+const XA_SPACE: SpaceId = SpaceId(2);
+const VERSION: u8 = 1;
+const HEAD: u8 = b'H';
+const WRITE: u8 = b'W';
+/// The first byte's bits that say which engine a key is in, and their values.
+const SLOT_MASK: u8 = 0xc0;
+const SLOTS: [u8; 4] = [0x00, 0x40, 0x80, 0xc0];
+
+fn prefix(kind: u8, slot: u8, xid: &Xid) -> Vec<u8> {
+    let mut key = Vec::with_capacity(160);
+    key.extend_from_slice(&XA_SPACE.prefix());
+    key[0] |= slot;
+    key.push(kind);
+    xid.encode(&mut key);
+    key
+}
+
+fn damaged(what: &str) -> SqlError {
+    tracing::error!(what, "a prepared XA transaction is damaged");
+    SqlError::internal(format!("a prepared XA transaction is damaged: {what}"))
+}
+
+/// The writes of the prepare: the branch's own as a record, and what takes effect at once.
+pub(crate) fn of_writes(xid: &Xid, writes: &WriteSet) -> WriteSet {
+    let mut record = WriteSet::default();
+    record.put(prefix(HEAD, 0, xid).into(), Bytes::from_static(&[VERSION]));
+    let prefixes = SLOTS.map(|slot| prefix(WRITE, slot, xid));
+    for (key, write) in writes.iter() {
+        if persist::is_counter(key) {
+            match write {
+                Some(value) => record.put(key.clone(), value.clone()),
+                None => record.delete(key.clone()),
+            }
+            continue;
+        }
+        let value = match write {
+            Some(value) => [&[1], &value[..]].concat(),
+            None => vec![0],
+        };
+        let slot = key.first().map_or(0, |byte| usize::from((byte & SLOT_MASK) >> 6));
+        record.put([&prefixes[slot][..], key].concat().into(), value.into());
+    }
+    record
+}
+
+/// Whether there is a record of a branch.
+///
+/// # Errors
+/// The engine failed.
+pub(crate) fn exists(snapshot: &dyn Snapshot, xid: &Xid) -> SqlResult<bool> {
+    Ok(snapshot.get(&prefix(HEAD, 0, xid))?.is_some())
+}
+
+/// Calls `each` with every write of a prepared branch, by key, and the key of its row in the record. Without a record
+/// there are none: replay may meet an engine that has the end of the branch already.
+///
+/// # Errors
+/// The engine failed, damage, or those of `each`.
+pub(crate) fn visit(
+    snapshot: &dyn Snapshot,
+    xid: &Xid,
+    mut each: impl FnMut(Bytes, Write, Bytes) -> SqlResult<()>,
+) -> SqlResult<()> {
+    for slot in SLOTS {
+        let prefix = prefix(WRITE, slot, xid);
+        // Keys of tables begin with their space, and the last space is never used.
+        let end = [&prefix[..], &[0xff; 4]].concat();
+        for pair in snapshot.scan(Bound::Included(&prefix), Bound::Excluded(&end), false) {
+            let (row, value) = pair?;
+            let write = match value.first() {
+                Some(1) => Some(value.slice(1..)),
+                Some(0) => None,
+                _ => return Err(damaged("write")),
+            };
+            each(row.slice(prefix.len()..), write, row)?;
+        }
+    }
+    Ok(())
+}
+
+/// The writes of XA COMMIT: the branch's, and the end of its record.
+///
+/// # Errors
+/// As `visit`.
+pub(crate) fn commit(snapshot: &dyn Snapshot, xid: &Xid) -> SqlResult<WriteSet> {
+    let mut writes = WriteSet::default();
+    visit(snapshot, xid, |key, write, row| {
+        match write {
+            Some(value) => writes.put(key, value),
+            None => writes.delete(key),
+        }
+        writes.delete(row);
+        Ok(())
+    })?;
+    writes.delete(prefix(HEAD, 0, xid).into());
+    Ok(writes)
+}
+
+/// The writes of XA ROLLBACK: the end of the record.
+///
+/// # Errors
+/// As `visit`.
+pub(crate) fn rollback(snapshot: &dyn Snapshot, xid: &Xid) -> SqlResult<WriteSet> {
+    let mut writes = WriteSet::default();
+    visit(snapshot, xid, |_, _, row| {
+        writes.delete(row);
+        Ok(())
+    })?;
+    writes.delete(prefix(HEAD, 0, xid).into());
+    Ok(writes)
+}
+
+/// Every prepared branch.
+///
+/// # Errors
+/// The engine failed, or damage.
+pub(crate) fn list(snapshot: &dyn Snapshot) -> SqlResult<Vec<Xid>> {
+    let from = [&XA_SPACE.prefix()[..], &[HEAD]].concat();
+    let to = [&XA_SPACE.prefix()[..], &[HEAD + 1]].concat();
+    let mut found = Vec::new();
+    for pair in snapshot.scan(Bound::Included(&from), Bound::Excluded(&to), false) {
+        let (key, value) = pair?;
+        let xid = Xid::decode(&key[from.len()..]).filter(|(_, rest)| rest.is_empty());
+        match (xid, &value[..]) {
+            (Some((xid, _)), [VERSION]) => found.push(xid),
+            (Some(_), _) => return Err(damaged("head of an unknown version")),
+            (None, _) => return Err(damaged("name")),
+        }
+    }
+    Ok(found)
+}
