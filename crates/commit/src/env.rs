@@ -60,6 +60,20 @@ pub trait Env: Send + Sync + 'static {
     /// As `install`, for a large transaction whose versions are ready.
     fn install_staged(&self, no: CommitNo, writes: StagedWrites);
 
+    /// Two-phase protocols: syncs the redo of every transaction whose prepare returned before this call. Under the
+    /// flush lock, after the group was taken from the queue: a transaction that prepares and enrols while this runs is
+    /// in the next group, or its log record could become durable before its redo is.
+    fn flush_engines(&self) -> Result<(), Arc<str>> {
+        Ok(())
+    }
+
+    /// Two-phase protocols: the prepared transaction `xid` is durable in the log at `no`; the engines note it in their
+    /// redo, unsynced. In order in the commit stage, or with `binlog_order_commits=0` by the sessions in parallel.
+    fn commit_prepared(&self, _xid: u64, _no: CommitNo) {}
+
+    /// Two-phase protocols: the prepared transaction `xid` did not get into the log.
+    fn rollback_prepared(&self, _xid: u64) {}
+
     /// The log is durable up to `no` (engine `commit_ordered`), in order.
     fn durable(&self, no: CommitNo, position: LogPosition);
 

@@ -14,7 +14,8 @@ use omnibus_format::events::{Gtid, PreviousGtids};
 use omnibus_format::header::FLAG_IN_USE;
 use omnibus_format::{EventType, GtidSet, RawEvent};
 use omnibus_log::{
-    FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile, RecoveryItem,
+    FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile,
+    RecoveryItem,
 };
 use std::time::{Duration, Instant};
 

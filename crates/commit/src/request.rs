@@ -20,6 +20,11 @@ pub struct CommitRequest {
     pub logged: bool,
     /// Microseconds since 1970 at which the session committed.
     pub commit_timestamp_us: u64,
+    /// The number in the transaction's XID event. `None` if it ends otherwise (a definition, an unlogged write): then it
+    /// takes no part in two phases.
+    pub xid: Option<u64>,
+    /// Whether engines hold its prepared redo under `xid`. Set by [`crate::Coordinator::commit`].
+    pub prepared: bool,
     /// A large transaction's writes, instead of `writes`. Made by [`crate::Coordinator::commit`].
     pub staged: Option<Box<crate::StagedWrites>>,
     /// See [`OnOrdered`].

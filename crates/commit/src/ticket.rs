@@ -1,7 +1,8 @@
 //! What a committing session holds: it can park a thread on it, or await it as a future.
 //!
 //! Each waiter is woken by itself (one condition for all costs a stampede); the
-//! waker touches only this waiter's lock, never a neighbour's.
+//! waker touches only this waiter's lock, never a neighbour's. With `binlog_order_commits=0` the waiter
+//! also finds the rest of its commit here, which it does on its own thread.
 
 use parking_lot::{Condvar, Mutex};
 use std::future::Future;
@@ -19,6 +20,9 @@ pub type CommitResult = Result<CommitNo, CommitError>;
 #[derive(Debug)]
 pub struct Ticket(Arc<Slot>);
 
+/// What is left of a commit to whoever waits for it.
+pub(crate) type Rest = Box<dyn FnOnce() + Send>;
+
 /// The completing end.
 #[derive(Debug)]
 pub(crate) struct Completer(Arc<Slot>);
@@ -29,12 +33,48 @@ struct Slot {
     parked: Condvar,
 }
 
-#[derive(Debug)]
 enum State {
     Pending(Option<Waker>),
     /// A thread waits on the condition.
     Parked,
-    Done(CommitResult),
+    Done(CommitResult, Option<Rest>),
+}
+
+impl State {
+    /// The result if it is there, and what is left to do.
+    fn take(&mut self) -> Option<(CommitResult, Option<Rest>)> {
+        match self {
+            State::Done(result, rest) => Some((result.clone(), rest.take())),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            State::Pending(_) => f.write_str("Pending"),
+            State::Parked => f.write_str("Parked"),
+            State::Done(result, _) => f.debug_tuple("Done").field(result).finish(),
+        }
+    }
+}
+
+impl Drop for Slot {
+    /// Nobody waited to the end: the commit is finished all the same.
+    fn drop(&mut self) {
+        if let Some(done) = self.state.get_mut().take() {
+            let _ = finish(done);
+        }
+    }
+}
+
+/// Does what is left, outside of the slot's lock.
+fn finish((result, rest): (CommitResult, Option<Rest>)) -> CommitResult {
+    if let Some(rest) = rest {
+        rest();
+    }
+    result
 }
 
 /// Makes a connected pair.
@@ -46,13 +86,18 @@ pub(crate) fn ticket() -> (Completer, Ticket) {
 impl Completer {
     /// Delivers the result and wakes this one waiter.
     pub(crate) fn complete(self, result: CommitResult) {
-        let before = std::mem::replace(&mut *self.0.state.lock(), State::Done(result));
+        self.complete_with(result, None);
+    }
+
+    /// As `complete`; the waiter does `rest` before it sees the result.
+    pub(crate) fn complete_with(self, result: CommitResult, rest: Option<Rest>) {
+        let before = std::mem::replace(&mut *self.0.state.lock(), State::Done(result, rest));
         match before {
             State::Pending(Some(waker)) => waker.wake(),
             State::Parked => {
                 self.0.parked.notify_one();
             }
-            State::Pending(None) | State::Done(_) => {}
+            State::Pending(None) | State::Done(..) => {}
         }
     }
 }
@@ -61,16 +106,14 @@ impl Ticket {
     /// A ticket that is complete already.
     #[must_use]
     pub fn done(result: CommitResult) -> Ticket {
-        Ticket(Arc::new(Slot { state: Mutex::new(State::Done(result)), parked: Condvar::new() }))
+        Ticket(Arc::new(Slot { state: Mutex::new(State::Done(result, None)), parked: Condvar::new() }))
     }
 
     /// The result, if it is there.
     #[must_use]
     pub fn poll_now(&self) -> Option<CommitResult> {
-        match &*self.0.state.lock() {
-            State::Done(result) => Some(result.clone()),
-            _ => None,
-        }
+        let done = self.0.state.lock().take();
+        done.map(finish)
     }
 
     /// Parks this thread until the result is there. Not for a thread of an async runtime.
@@ -80,8 +123,9 @@ impl Ticket {
     pub fn wait(self) -> CommitResult {
         let mut state = self.0.state.lock();
         loop {
-            if let State::Done(result) = &*state {
-                return result.clone();
+            if let Some(done) = state.take() {
+                drop(state);
+                return finish(done);
             }
             *state = State::Parked;
             self.0.parked.wait(&mut state);
@@ -94,8 +138,11 @@ impl Future for Ticket {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CommitResult> {
         let mut state = self.0.state.lock();
+        if let Some(done) = state.take() {
+            drop(state);
+            return Poll::Ready(finish(done));
+        }
         match &mut *state {
-            State::Done(result) => Poll::Ready(result.clone()),
             State::Pending(Some(waker)) if waker.will_wake(context.waker()) => Poll::Pending,
             other => {
                 *other = State::Pending(Some(context.waker().clone()));

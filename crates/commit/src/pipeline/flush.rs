@@ -8,7 +8,7 @@ use super::queue::Enrolled;
 use crate::env::{AppendError, Env};
 use crate::stats::CommitStats;
 use crate::ticket::Completer;
-use crate::{CommitError, CommitResult};
+use crate::{CommitError, CommitProtocol, CommitRequest, CommitResult};
 use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(super) struct Flush<E: Env> {
 pub(super) struct Member {
     pub no: CommitNo,
     pub completer: Completer,
+    /// Two-phase protocols: the engines hold it prepared under this number.
+    pub prepared: Option<u64>,
 }
 
 /// A sealed group: the leader of the sync stage holds exactly one.
@@ -72,8 +74,12 @@ impl<E: Env> Shared<E> {
         let started = Instant::now();
         let before = flush.last;
         loop {
-            while let Some(enrolled) = self.queue.pop() {
-                self.flush_one(flush, enrolled);
+            if self.settings.protocol == CommitProtocol::GroupRedo {
+                self.flush_with_redo(flush);
+            } else {
+                while let Some(enrolled) = self.queue.pop() {
+                    self.flush_one(flush, enrolled);
+                }
             }
             // Skimming: with a time set, go on taking arrivals until it is over.
             if limit == 0 || flush.pending.is_empty() || started.elapsed() >= Duration::from_micros(limit) {
@@ -86,21 +92,57 @@ impl<E: Env> Shared<E> {
         }
     }
 
+    /// `group-redo`: one sync of the engines' redo for everybody whose log record is about to be written. The queue is
+    /// taken first. The other way round, a transaction could prepare and enrol behind the redo's sync and still be in
+    /// this group: after a crash the log would have it, and no engine (RECOVER-1).
+    fn flush_with_redo(&self, flush: &mut Flush<E>) {
+        let mut group = Vec::new();
+        #[cfg(test)]
+        let group_synced = self.redo_before_queue.load(Ordering::Relaxed).then(|| self.env.flush_engines());
+        while let Some(enrolled) = self.queue.pop() {
+            group.push(enrolled);
+        }
+        #[cfg(test)]
+        if group_synced.is_some() {
+            return group.into_iter().for_each(|enrolled| self.flush_one(flush, enrolled));
+        }
+        if group.iter().any(|enrolled| enrolled.request.prepared)
+            && let Err(reason) = self.env.flush_engines()
+        {
+            flush.failed = Some(reason.clone());
+            self.fail(&reason);
+        }
+        for enrolled in group {
+            self.flush_one(flush, enrolled);
+        }
+    }
+
+    /// What did not get into the log is rolled back where it is prepared, and its session is told.
+    fn turn_away(&self, request: &CommitRequest, completer: Completer, error: CommitError) {
+        if let (true, Some(xid)) = (request.prepared, request.xid) {
+            self.env.rollback_prepared(xid);
+        }
+        completer.complete(Err(error));
+    }
+
     fn flush_one(&self, flush: &mut Flush<E>, enrolled: Enrolled) {
         let Enrolled { mut request, completer, last_seen, at } = enrolled;
         self.learn_failure(flush);
         if let Some(reason) = &flush.failed {
-            return completer.complete(Err(CommitError::LogFailed(reason.clone())));
+            let error = CommitError::LogFailed(reason.clone());
+            return self.turn_away(&request, completer, error);
         }
         let Some(writer) = flush.writer.as_mut() else {
-            return completer.complete(Err(CommitError::ShuttingDown));
+            return self.turn_away(&request, completer, CommitError::ShuttingDown);
         };
         let no = flush.last.next();
         if let Err(error) = self.append(writer, no, last_seen, &mut request) {
-            if let CommitError::LogFailed(reason) = &error {
-                flush.failed = Some(reason.clone());
-                self.fail(reason);
-            }
+            let CommitError::LogFailed(reason) = &error else {
+                return self.turn_away(&request, completer, error);
+            };
+            // Some of it may be in the log: whether it is prepared or not is for recovery to decide.
+            flush.failed = Some(reason.clone());
+            self.fail(reason);
             return completer.complete(Err(error));
         }
         flush.last = no;
@@ -113,7 +155,8 @@ impl<E: Env> Shared<E> {
         if let Some(on_ordered) = request.on_ordered.take() {
             on_ordered(no);
         }
-        flush.pending.push(Member { no, completer });
+        let prepared = request.xid.filter(|_| request.prepared);
+        flush.pending.push(Member { no, completer, prepared });
         self.pending.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -129,7 +172,7 @@ impl<E: Env> Shared<E> {
         writer: &mut E::Writer,
         no: CommitNo,
         last_seen: CommitNo,
-        request: &mut crate::CommitRequest,
+        request: &mut CommitRequest,
     ) -> CommitResult {
         let before = self.env.position(writer);
         match self.env.append(writer, no, last_seen, request) {

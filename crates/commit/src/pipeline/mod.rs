@@ -34,7 +34,8 @@ pub struct Pipeline<E: Env> {
 }
 
 struct Shared<E: Env> {
-    env: E,
+    /// Shared with the sessions that finish their own commits (`binlog_order_commits=0`).
+    env: Arc<E>,
     settings: Arc<CommitSettings>,
     stats: Arc<CommitStats>,
     published: Arc<Published>,
@@ -55,6 +56,9 @@ struct Shared<E: Env> {
     pending: AtomicUsize,
     /// The log failed: nothing more is appended.
     poisoned: AtomicBool,
+    /// Shows what `group-redo` would lose with its two steps the other way round.
+    #[cfg(test)]
+    redo_before_queue: AtomicBool,
 }
 
 impl<E: Env> Pipeline<E> {
@@ -70,7 +74,7 @@ impl<E: Env> Pipeline<E> {
     ) -> std::io::Result<Pipeline<E>> {
         let position = env.position(&writer);
         let shared = Arc::new(Shared {
-            env,
+            env: Arc::new(env),
             settings,
             stats: Arc::new(CommitStats::default()),
             published: Arc::new(Published::new(last, position)),
@@ -84,6 +88,8 @@ impl<E: Env> Pipeline<E> {
             sync_us: AtomicU64::new(0),
             pending: AtomicUsize::new(0),
             poisoned: AtomicBool::new(false),
+            #[cfg(test)]
+            redo_before_queue: AtomicBool::new(false),
         });
         let threads = Mutex::new(threads::start(&shared)?);
         Ok(Pipeline { shared, threads })

@@ -86,10 +86,10 @@ impl<E: Env> Shared<E> {
         let mut ready = Vec::new();
         loop {
             let turn = order.next_landing;
-            let Some(landing) = order.landed.remove(&turn) else { break };
+            let Some(mut landing) = order.landed.remove(&turn) else { break };
             order.next_landing += 1;
             if order.failed.is_none() {
-                self.commit_stage(&landing);
+                self.commit_stage(&mut landing);
             }
             ready.push(landing);
         }
@@ -108,10 +108,17 @@ impl<E: Env> Shared<E> {
     }
 
     /// In order, under the order lock: engines learn what is durable, then everyone may see it.
-    fn commit_stage(&self, landing: &Landing) {
+    fn commit_stage(&self, landing: &mut Landing) {
         if landing.synced {
             self.env.durable(landing.last, landing.end);
             self.durable.store(landing.last.0, Ordering::Release);
+        }
+        if self.settings.protocol.is_two_phase() && self.settings.order_commits.load(Ordering::Relaxed) {
+            for member in &mut landing.members {
+                if let Some(xid) = member.prepared.take() {
+                    self.env.commit_prepared(xid, member.no);
+                }
+            }
         }
         self.published.publish(landing.last, landing.end);
         if !landing.members.is_empty() {
@@ -122,10 +129,17 @@ impl<E: Env> Shared<E> {
 
     fn wake(&self, landing: Landing, failed: Option<&Arc<str>>) {
         for member in landing.members {
-            member.completer.complete(match failed {
-                None => Ok(member.no),
-                Some(reason) => Err(CommitError::LogFailed(reason.clone())),
-            });
+            match (failed, member.prepared) {
+                (None, None) => member.completer.complete(Ok(member.no)),
+                // `binlog_order_commits=0`: its session commits in the engines, as do the others at the same time.
+                (None, Some(xid)) => {
+                    let (env, no) = (self.env.clone(), member.no);
+                    member
+                        .completer
+                        .complete_with(Ok(no), Some(Box::new(move || env.commit_prepared(xid, no))));
+                }
+                (Some(reason), _) => member.completer.complete(Err(CommitError::LogFailed(reason.clone()))),
+            }
         }
     }
 

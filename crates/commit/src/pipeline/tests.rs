@@ -3,12 +3,15 @@
 
 use super::Pipeline;
 use crate::env::{AppendError, Env};
-use crate::{CacheSettings, CommitError, CommitRequest, CommitSettings, LogPosition, TrxCache};
+use crate::{
+    CacheSettings, CommitError, CommitProtocol, CommitRequest, CommitSettings, LogPosition, TrxCache,
+};
 use omnibus_engine::{CommitNo, WriteSet};
 use omnibus_log::FileSeq;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What happened in the world, in the order in which it happened.
 #[derive(Default)]
@@ -24,6 +27,23 @@ struct World {
     rotations: AtomicU64,
     rotate_at: AtomicU64,
     slow_us: AtomicU64,
+    engines: Engines,
+}
+
+/// Two-phase participants: what they know of each xid.
+#[derive(Default)]
+struct Engines {
+    /// Prepared, not synced.
+    prepared: Mutex<BTreeSet<u64>>,
+    /// Prepared and synced.
+    durable: Mutex<BTreeSet<u64>>,
+    committed: Mutex<Vec<(u64, u64)>>,
+    rolled_back: Mutex<Vec<u64>>,
+    syncs: AtomicU64,
+    /// Happens once, while the redo is being synced: what was prepared by then is in this sync.
+    during_sync: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// In the log without durable redo: a crash now would lose them in every engine.
+    lost: Mutex<Vec<u64>>,
 }
 
 struct Test(Arc<World>);
@@ -55,6 +75,11 @@ impl Env for Test {
         assert!(last_seen < no, "nothing depends on a later transaction");
         if request.commit_timestamp_us == u64::MAX {
             return Err(AppendError::Cache("unreadable".into()));
+        }
+        if let Some(xid) = request.xid.filter(|_| request.prepared)
+            && !self.0.engines.durable.lock().contains(&xid)
+        {
+            self.0.engines.lost.lock().push(xid);
         }
         self.0.appended.lock().push(no.0);
         writer.end += 10;
@@ -112,6 +137,26 @@ impl Env for Test {
         self.0.installed.lock().push(no.0);
     }
 
+    fn flush_engines(&self) -> Result<(), Arc<str>> {
+        let engines = &self.0.engines;
+        let in_time = std::mem::take(&mut *engines.prepared.lock());
+        if let Some(event) = engines.during_sync.lock().take() {
+            event();
+        }
+        engines.syncs.fetch_add(1, Ordering::Relaxed);
+        engines.durable.lock().extend(in_time);
+        Ok(())
+    }
+
+    fn commit_prepared(&self, xid: u64, no: CommitNo) {
+        assert!(self.0.durable.load(Ordering::SeqCst) >= no.0, "engines commit what the log has");
+        self.0.engines.committed.lock().push((xid, no.0));
+    }
+
+    fn rollback_prepared(&self, xid: u64) {
+        self.0.engines.rolled_back.lock().push(xid);
+    }
+
     fn durable(&self, no: CommitNo, _position: LogPosition) {
         // ENGINE-1: only what the device has without a hole.
         let mut ranges = self.0.written.lock().clone();
@@ -143,6 +188,8 @@ fn request() -> CommitRequest {
         writes: WriteSet::default(),
         logged: true,
         commit_timestamp_us: 0,
+        xid: None,
+        prepared: false,
         staged: None,
         on_ordered: None,
     }
@@ -310,4 +357,91 @@ fn a_closed_pipeline_refuses() {
     pipeline.commit(request()).wait().unwrap();
     pipeline.close();
     assert!(matches!(pipeline.commit(request()).wait(), Err(CommitError::ShuttingDown)));
+}
+
+/// A session's part under a two-phase protocol.
+fn prepared(world: &World, xid: u64) -> CommitRequest {
+    world.engines.prepared.lock().insert(xid);
+    CommitRequest { xid: Some(xid), prepared: true, ..request() }
+}
+
+/// Runs one group during whose redo sync another transaction prepares and enrols; who was in the log without
+/// durable redo.
+fn late_arrival(swapped: bool) -> Vec<u64> {
+    let world = Arc::new(World::default());
+    let settings = CommitSettings { protocol: CommitProtocol::GroupRedo, ..CommitSettings::default() };
+    let pipeline = Arc::new(start(&world, settings));
+    pipeline.shared.redo_before_queue.store(swapped, Ordering::Relaxed);
+    let (late, theirs) = (Arc::new(Mutex::new(None)), world.clone());
+    let (slot, other) = (late.clone(), Arc::downgrade(&pipeline));
+    *world.engines.during_sync.lock() = Some(Box::new(move || {
+        let other = other.upgrade().unwrap();
+        *slot.lock() = Some(other.commit(prepared(&theirs, 2)));
+    }));
+    pipeline.commit(prepared(&world, 1)).wait().unwrap();
+    let late = late.lock().take().unwrap();
+    late.wait().unwrap();
+    pipeline.close();
+    let lost = world.engines.lost.lock().clone();
+    lost
+}
+
+#[test]
+fn the_queue_is_taken_before_the_redo_is_synced() {
+    // RECOVER-1: whatever the log has, the engines' redo has too.
+    assert_eq!(late_arrival(false), [0u64; 0]);
+    assert_eq!(late_arrival(true), [2], "with the two steps swapped, a transaction is lost by a crash");
+}
+
+#[test]
+fn a_group_shares_one_redo_sync_and_commits_in_order() {
+    let world = Arc::new(World::default());
+    let settings = CommitSettings { protocol: CommitProtocol::GroupRedo, ..CommitSettings::default() };
+    let pipeline = start(&world, settings);
+    std::thread::scope(|scope| {
+        for session in 0..16u64 {
+            let (pipeline, world) = (&pipeline, &world);
+            scope.spawn(move || {
+                for n in 0..200 {
+                    pipeline.commit(prepared(world, session * 1000 + n)).wait().unwrap();
+                }
+            });
+        }
+    });
+    let committed = world.engines.committed.lock();
+    assert_eq!(committed.len(), 3200);
+    assert!(committed.windows(2).all(|pair| pair[0].1 < pair[1].1), "COMMIT-1: engines commit in log order");
+    assert!(world.engines.syncs.load(Ordering::Relaxed) < 3200, "the redo's sync is shared");
+    assert_eq!(*world.engines.lost.lock(), [0u64; 0]);
+}
+
+#[test]
+fn without_ordered_commits_each_waiter_commits_its_own() {
+    let world = Arc::new(World::default());
+    let settings = CommitSettings {
+        protocol: CommitProtocol::Group,
+        order_commits: AtomicBool::new(false),
+        ..CommitSettings::default()
+    };
+    let pipeline = start(&world, settings);
+    world.engines.durable.lock().extend([7, 8]);
+    let (waited, dropped) = (pipeline.commit(prepared(&world, 7)), pipeline.commit(prepared(&world, 8)));
+    let no = waited.wait().unwrap();
+    assert!(world.engines.committed.lock().contains(&(7, no.0)));
+    drop(dropped);
+    pipeline.close();
+    assert_eq!(world.engines.committed.lock().len(), 2, "also that of a session that is gone");
+}
+
+#[test]
+fn what_does_not_get_into_the_log_is_rolled_back_in_the_engines() {
+    let world = Arc::new(World::default());
+    let settings = CommitSettings { protocol: CommitProtocol::GroupRedo, ..CommitSettings::default() };
+    let pipeline = start(&world, settings);
+    let bad = CommitRequest { commit_timestamp_us: u64::MAX, ..prepared(&world, 5) };
+    assert!(matches!(pipeline.commit(bad).wait(), Err(CommitError::Cache(_))));
+    assert_eq!(*world.engines.rolled_back.lock(), [5]);
+    pipeline.close();
+    assert!(pipeline.commit(prepared(&world, 6)).wait().is_err());
+    assert_eq!(*world.engines.rolled_back.lock(), [5, 6]);
 }

@@ -124,6 +124,9 @@ pub(super) fn start<E: Env>(shared: &Arc<Shared<E>>) -> std::io::Result<Vec<Join
 impl<E: Env> Shared<E> {
     pub(super) fn enrol(&self, request: CommitRequest, inline: bool) -> Ticket {
         if self.idle.is_shut_down() {
+            if let (true, Some(xid)) = (request.prepared, request.xid) {
+                self.env.rollback_prepared(xid);
+            }
             return Ticket::done(Err(CommitError::ShuttingDown));
         }
         let (completer, ticket) = ticket();

@@ -198,6 +198,8 @@ pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitReque
         writes,
         logged: true,
         commit_timestamp_us: 1_700_000_000_000_000,
+        xid: None,
+        prepared: false,
         staged: None,
         on_ordered: None,
     }

@@ -202,6 +202,8 @@ impl Trx {
             writes,
             logged: false,
             commit_timestamp_us: crate::session::wall_clock_us(),
+            xid: None,
+            prepared: false,
             staged: None,
             on_ordered: Some(Box::new(move |_| shared.catalog.store(current))),
         });

@@ -309,6 +309,8 @@ impl Trx {
             writes: std::mem::take(&mut self.writes),
             logged,
             commit_timestamp_us: now_us,
+            xid: (logged && self.branch.is_none()).then_some(xid),
+            prepared: false,
             staged: None,
             on_ordered: Some(Box::new(move |_| {
                 for covered in covers {
@@ -337,6 +339,8 @@ impl Trx {
             writes: std::mem::take(&mut self.writes),
             logged,
             commit_timestamp_us: now_us,
+            xid: None,
+            prepared: false,
             staged: None,
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);

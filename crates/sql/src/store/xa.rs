@@ -169,6 +169,8 @@ impl Trx {
             writes,
             logged,
             commit_timestamp_us: now_us,
+            xid: None,
+            prepared: false,
             staged: None,
             // Counters take effect now, whatever becomes of the rows. The locks stay.
             on_ordered: Some(Box::new(move |_| {
@@ -219,6 +221,8 @@ impl Trx {
             writes,
             logged,
             commit_timestamp_us: now_us,
+            xid: None,
+            prepared: false,
             staged: None,
             on_ordered: Some(Box::new(move |_| locks.release_all())),
         };
