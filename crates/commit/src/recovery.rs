@@ -14,7 +14,8 @@ use omnibus_format::events::{Gtid, PreviousGtids};
 use omnibus_format::header::FLAG_IN_USE;
 use omnibus_format::{EventType, GtidSet, RawEvent};
 use omnibus_log::{
-    FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile, RecoveryItem,
+    FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile,
+    RecoveryItem,
 };
 use std::time::{Duration, Instant};
 
@@ -112,10 +113,11 @@ pub fn recover(
     replay: &mut dyn Replay,
 ) -> Result<Recovered, RecoverError> {
     let started = Instant::now();
-    let applied = engine.applied();
+    // Replay starts at the engine that is furthest behind; the log must reach the one furthest ahead (ENGINE-1).
+    let (applied, newest) = (engine.applied(), engine.newest());
     let Some(first) = start_file(dir, applied)? else {
-        if applied > CommitNo::ZERO {
-            return Err(RecoverError::Gap { applied, log: "is empty".into() });
+        if newest > CommitNo::ZERO {
+            return Err(RecoverError::Gap { applied: newest, log: "is empty".into() });
         }
         return Ok(Recovered::default());
     };
@@ -136,9 +138,9 @@ pub fn recover(
     };
     let facts = walk.file;
     let mut recovered = walk.recovered;
-    if recovered.last < applied {
+    if recovered.last < newest {
         let log = format!("ends at transaction {}", recovered.last);
-        return Err(RecoverError::Gap { applied, log });
+        return Err(RecoverError::Gap { applied: newest, log });
     }
     damage::judge_tail(dir, &tail, recovered.last, facts)?;
     if tail.needs_truncation() {
