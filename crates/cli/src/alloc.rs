@@ -74,7 +74,13 @@ fn allocate_one(path: &Path, args: &AllocArgs, how: Preparation) -> Result<(), P
     let report = result?;
     let seconds = report.elapsed.as_secs_f64();
     // A closed pipe on the other side is no reason to stop preparing.
-    let _ = writeln!(std::io::stdout(), "{}: {} bytes in {seconds:.1} s", report.path.display(), report.size);
+    let what = match (report.reserved, report.zero_filled > 0) {
+        (true, true) => "reserved and zero-filled",
+        (true, false) => "reserved only",
+        (false, _) => "zero-filled; the file system can not reserve",
+    };
+    let (path, size) = (report.path.display(), report.size);
+    let _ = writeln!(std::io::stdout(), "{path}: {size} bytes in {seconds:.1} s, {what}");
     Ok(())
 }
 
@@ -113,7 +119,7 @@ impl Bar {
 }
 
 /// A number of bytes with an optional unit of 1024: `4096`, `512K`, `2G`.
-fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let (digits, shift) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
         Some(b'K') => (&text[..text.len() - 1], 10),
@@ -165,11 +171,12 @@ mod tests {
         std::fs::create_dir_all(&pool).unwrap();
         std::fs::write(pool.join("empty.000003"), b"mine").unwrap();
         std::fs::write(pool.join(".empty.000001-1.tmp"), b"left behind").unwrap();
+        std::fs::write(pool.join(".notes.tmp"), b"somebody else's").unwrap();
         let error = allocate(&args(&dir, 1, 5)).unwrap_err();
         assert!(error.contains("empty.000003 exists already"), "{error}");
         let mut names: Vec<_> = std::fs::read_dir(&pool).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["empty.000001", "empty.000002", "empty.000003"]);
+        assert_eq!(names, [".notes.tmp", "empty.000001", "empty.000002", "empty.000003"]);
         assert_eq!(std::fs::read(pool.join("empty.000003")).unwrap(), b"mine");
         assert_eq!(std::fs::metadata(pool.join("empty.000002")).unwrap().len(), 10_000);
         assert!(allocate(&args(&dir, 5, 4)).is_err());

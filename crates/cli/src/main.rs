@@ -3,6 +3,8 @@
 mod alloc;
 mod binlog;
 mod check;
+mod device;
+mod preallocbench;
 mod serve;
 mod syncbench;
 
@@ -39,6 +41,7 @@ enum Command {
 enum Bench {
     /// How long a durable write takes on your disk, by file preparation, method and size.
     Sync(syncbench::SyncBenchArgs),
+    Preallocation(preallocbench::PreallocationArgs),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Binlog(args) => binlog::run(args),
         Command::Alloc(args) => alloc::run(args),
         Command::Bench(Bench::Sync(args)) => syncbench::run(args),
+        Command::Bench(Bench::Preallocation(args)) => preallocbench::run(args),
         Command::Check(args) => check::run(args),
     }
 }

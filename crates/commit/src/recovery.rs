@@ -113,10 +113,11 @@ pub fn recover(
     replay: &mut dyn Replay,
 ) -> Result<Recovered, RecoverError> {
     let started = Instant::now();
-    let applied = engine.applied();
+    // Replay starts at the engine that is furthest behind; the log must reach the one furthest ahead (ENGINE-1).
+    let (applied, newest) = (engine.applied(), engine.newest());
     let Some(first) = start_file(dir, applied)? else {
-        if applied > CommitNo::ZERO {
-            return Err(RecoverError::Gap { applied, log: "is empty".into() });
+        if newest > CommitNo::ZERO {
+            return Err(RecoverError::Gap { applied: newest, log: "is empty".into() });
         }
         return Ok(Recovered::default());
     };
@@ -137,9 +138,9 @@ pub fn recover(
     };
     let facts = walk.file;
     let mut recovered = walk.recovered;
-    if recovered.last < applied {
+    if recovered.last < newest {
         let log = format!("ends at transaction {}", recovered.last);
-        return Err(RecoverError::Gap { applied, log });
+        return Err(RecoverError::Gap { applied: newest, log });
     }
     damage::judge_tail(dir, &tail, recovered.last, facts)?;
     if tail.needs_truncation() {

@@ -172,6 +172,8 @@ impl LogDir {
         if files.is_empty() {
             return Ok(());
         }
+        // Nothing is changed if a file in the middle is missing too.
+        self.index.check_sequence(&self.path, &files)?;
         tracing::warn!(files = files.len(), dir = %self.path.display(), "no index file; made one from the directory");
         self.index.replace(&files)?;
         self.files = self.index.read()?.unwrap_or_default();

@@ -94,7 +94,7 @@ pub enum IndexError {
         text: String,
     },
     /// Two neighbouring lines are not neighbouring files.
-    #[error("{} names {second} right after {first}", path.display())]
+    #[error("{} has {second} right after {first}: a log file is missing in between", path.display())]
     Gap {
         /// The index file.
         path: PathBuf,

@@ -217,7 +217,6 @@ pub(crate) fn probe(dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFa
     loop {
         let path = dir.join(format!(".omnibus-probe-{}", std::process::id()));
         let tried = try_method(&path, method);
-        let _ = std::fs::remove_file(&path);
         match (tried, method.fallback()) {
             (Ok(()), _) => return Ok(method),
             (Err(error), Some(next)) => {
@@ -230,7 +229,14 @@ pub(crate) fn probe(dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFa
     }
 }
 
-fn try_method(path: &Path, method: FlushMethod) -> io::Result<()> {
+/// Writes and reads back one block of a file at `path`, which is gone afterwards.
+pub(crate) fn try_method(path: &Path, method: FlushMethod) -> io::Result<()> {
+    let tried = write_and_read_back(path, method);
+    let _ = std::fs::remove_file(path);
+    tried
+}
+
+fn write_and_read_back(path: &Path, method: FlushMethod) -> io::Result<()> {
     let plain = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
     plain.set_len(BLOCK as u64)?;
     let through = open_write_through(path, method)?;

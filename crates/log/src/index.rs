@@ -25,13 +25,19 @@ impl Index {
     pub(crate) fn read(&self) -> Result<Option<Vec<FileSeq>>, IndexError> {
         let path = self.dir.join(self.names.index());
         let Some(files) = self.read_names(&path)? else { return Ok(None) };
+        self.check_sequence(&path, &files)?;
+        Ok(Some(files))
+    }
+
+    /// Whether each file's number follows the one before; a list is checked before it is written, too.
+    pub(crate) fn check_sequence(&self, path: &Path, files: &[FileSeq]) -> Result<(), IndexError> {
         for pair in files.windows(2) {
             if pair[0].next() != Some(pair[1]) {
                 let (first, second) = (self.names.log(pair[0]), self.names.log(pair[1]));
-                return Err(IndexError::Gap { path, first, second });
+                return Err(IndexError::Gap { path: path.to_owned(), first, second });
             }
         }
-        Ok(Some(files))
+        Ok(())
     }
 
     /// Replaces the index.

@@ -62,7 +62,7 @@ pub use fault::{Faults, Point};
 pub use handle::{FileEntry, LogHandle};
 pub use job::{WriteJob, jobs_overlap};
 pub use lock::DirLock;
-pub use measure::{Space, measure_sync};
+pub use measure::{Space, SyncCall, measure_sync};
 pub use position::{FileNames, FileSeq, LogOffset, LogPosition};
 pub use prepare::{Preparation, PreparedReport, Progress, prepare_file, remove_stale_temporaries};
 pub use promote::Spilled;

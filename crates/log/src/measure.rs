@@ -1,12 +1,14 @@
 //! Measuring how long a durable write takes on a directory's device, with the very code that the log uses.
 //!
-//! For `omnibus bench sync` and for choosing `binlog_flush_method`. Writes one file next to the log and removes it.
+//! For `omnibus bench sync` and for choosing `binlog_flush_method`. Writes one file next to the log, whose name it removes
+//! as soon as it is open, so that it vanishes with the process.
 
 use crate::buffer::{AlignedBuf, round_down};
 use crate::config::FlushMethod;
 use crate::fault::Faults;
 use crate::file::{self, LogFile};
 use crate::io::remove_plain;
+use crate::platform;
 use crate::position::FileSeq;
 use crate::prepare::{Preparation, prepare_file};
 use std::io;
@@ -25,6 +27,15 @@ pub enum Space {
     ZeroFilled,
 }
 
+/// How bytes are made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncCall {
+    /// Through the page cache, then `fsync`: also waits for what a sync of data alone leaves out, such as times.
+    Fsync,
+    /// As the log would.
+    Method(FlushMethod),
+}
+
 /// Removes the file however the measurement ends.
 struct Scratch(PathBuf);
 
@@ -41,7 +52,7 @@ impl Drop for Scratch {
 pub fn measure_sync(
     dir: &Path,
     space: Space,
-    method: FlushMethod,
+    call: SyncCall,
     size: usize,
     count: usize,
 ) -> io::Result<Vec<Duration>> {
@@ -59,10 +70,13 @@ pub fn measure_sync(
         }
     };
     prepared?;
-    if file::probe(dir, method)? != method {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
+    let method = match call {
+        SyncCall::Fsync => FlushMethod::Fdatasync,
+        SyncCall::Method(method) => method,
+    };
+    file::try_method(&dir.join(format!(".omnibus-probe-{}", std::process::id())), method)?;
     let log = LogFile::open(FileSeq::FIRST, path.clone(), method, 0, Faults::default())?;
+    drop(scratch);
     let mut times = Vec::with_capacity(count);
     let mut at = 0;
     for _ in 0..count {
@@ -76,7 +90,12 @@ pub fn measure_sync(
             buffer.pad_to_block();
         }
         let started = Instant::now();
-        log.write_durable(&buffer, len, base)?;
+        if call == SyncCall::Fsync {
+            platform::write_all_at(log.plain(), &buffer[..len], base)?;
+            log.plain().sync_all()?;
+        } else {
+            log.write_durable(&buffer, len, base)?;
+        }
         times.push(started.elapsed());
     }
     Ok(times)

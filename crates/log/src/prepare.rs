@@ -173,13 +173,21 @@ pub fn remove_stale_temporaries(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with('.') && name.ends_with(TEMPORARY) {
+        if is_temporary(name) {
             let stale = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
             if stale {
                 let _ = remove_plain(&path);
             }
         }
     }
+}
+
+/// Names that [`prepare_file`] makes for a log file, `.empty.000001-4711.tmp`; nobody else's file is touched.
+fn is_temporary(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let inner = name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));
+    let Some((file, process)) = inner.and_then(|inner| inner.rsplit_once('-')) else { return false };
+    digits(process) && file.rsplit_once('.').is_some_and(|(_, number)| digits(number))
 }
 
 impl From<IoFailure> for io::Error {

@@ -7,6 +7,7 @@ use crate::account::{AccountStore, Accounts, SystemStore};
 use crate::auth::RsaKey;
 use crate::coordination::{CoordinatorAdmin, FailureWatch, Housekeeping, HousekeepingSettings, LogLimits};
 use crate::datadir::DataDir;
+use crate::engines;
 use crate::net::{TlsFiles, acceptor};
 use crate::options::ServerOptions;
 use crate::server::Server;
@@ -14,7 +15,6 @@ use crate::sql_runner::SqlRunners;
 use crate::sysvars::{GlobalVars, Registry, VarValue};
 use omnibus_commit::{CacheSettings, CommitSettings, Coordinator, LogEnv, LogIdentity, recover};
 use omnibus_engine::Engine;
-use omnibus_engine_lsm::{LsmConfig, LsmEngine};
 use omnibus_format::Checksum;
 use omnibus_log::{FlushMethod, LogConfig, LogDir};
 use omnibus_sql::Database;
@@ -55,7 +55,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     }
     let globals = options.globals.clone();
     fill_in(&globals, &options, &datadir);
-    let engine = open_engine(&globals, &datadir.path)?;
+    let engine = engines::open(&globals, &datadir.path).map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
     let coordinator = Arc::new(open_log(&globals, &datadir, engine, &failures)?);
@@ -132,14 +132,6 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "localhost".into(), |name| name.trim().to_owned())
-}
-
-fn open_engine(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, StartError> {
-    let mut config = LsmConfig::new(&datadir.join("lsm"));
-    config.memtable_size = globals.named("lsm_memtable_size").as_u64();
-    config.block_cache_size = globals.named("lsm_block_cache_size").as_u64();
-    let engine = LsmEngine::open(config).map_err(step("opening the storage engine"))?;
-    Ok(Arc::new(engine))
 }
 
 fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {

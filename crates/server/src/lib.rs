@@ -14,6 +14,7 @@ mod charset;
 mod clock;
 pub mod coordination;
 mod datadir;
+mod engines;
 mod errors;
 mod log_admin;
 mod net;

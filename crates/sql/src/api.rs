@@ -225,6 +225,8 @@ pub struct SessionSettings {
     pub timestamp_us: Option<i64>,
     /// SET INSERT_ID, used by the next statement.
     pub insert_id: Option<u64>,
+    /// `default_storage_engine`.
+    pub default_storage_engine: &'static str,
     /// `sql_safe_updates`.
     pub sql_safe_updates: bool,
     /// `div_precision_increment`.
@@ -265,6 +267,7 @@ impl Default for SessionSettings {
             sql_select_limit: u64::MAX,
             timestamp_us: None,
             insert_id: None,
+            default_storage_engine: "LSM",
             sql_safe_updates: false,
             div_precision_increment: 4,
             server_read_only: false,
@@ -438,4 +441,24 @@ impl KillFlag {
             _ => Err(SqlError::query_interrupted()),
         }
     }
+}
+
+/// Whether a storage engine is known from other servers: the default engine stands in for it.
+#[must_use]
+pub fn is_foreign_engine(name: &str) -> bool {
+    const KNOWN: [&str; 12] = [
+        "innodb",
+        "myisam",
+        "aria",
+        "memory",
+        "heap",
+        "rocksdb",
+        "tokudb",
+        "csv",
+        "archive",
+        "blackhole",
+        "merge",
+        "mrg_myisam",
+    ];
+    KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

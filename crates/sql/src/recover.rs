@@ -3,7 +3,8 @@
 //! No SQL is executed. Row events are applied by clustered key: full images as they are, partial
 //! ones merged with the stored row; rows of tables with a hidden key are named by the RowIds event
 //! before theirs. What row events cannot say comes as raw writes in private events. One thread,
-//! before the server listens; the engine holds everything before the transaction at hand.
+//! before the server listens; the engine holds everything before the transaction at hand. Of several engines one may
+//! hold more: what is worked out for it then is read from newer rows, means nothing, and is dropped by the set.
 
 use crate::catalog::{Catalog, Table, persist};
 use crate::codec::Entry;
@@ -16,7 +17,7 @@ use omnibus_engine::{CommitNo, Engine, Snapshot, SpaceId, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, Rows, RowsKind, XaPrepare};
 use omnibus_format::private::Private;
-use omnibus_format::row::{Images, RowImage};
+use omnibus_format::row::{Images, RowChange, RowImage};
 use omnibus_value::Value;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Bound;
@@ -28,6 +29,8 @@ const COMMIT_PATH_KINDS: u8 = 200;
 /// Turns transactions into writes.
 pub struct Replayer {
     engine: Arc<dyn Engine>,
+    /// The transaction at hand.
+    no: CommitNo,
     catalog: Catalog,
     by_id: HashMap<u64, Arc<Table>>,
 }
@@ -51,8 +54,8 @@ impl Replayer {
     /// # Errors
     /// The engine failed, or its catalog is damaged.
     pub fn new(engine: Arc<dyn Engine>) -> SqlResult<Replayer> {
-        let catalog = persist::load(&*engine.snapshot(CommitNo::MAX))?;
-        let mut replayer = Replayer { engine, catalog, by_id: HashMap::new() };
+        let catalog = persist::load(&*engine.definitions())?;
+        let mut replayer = Replayer { engine, no: CommitNo::MAX, catalog, by_id: HashMap::new() };
         replayer.index_tables();
         Ok(replayer)
     }
@@ -133,8 +136,16 @@ impl Replayer {
         self.by_id.get(&id).cloned().ok_or_else(|| contradiction(format!("rows of unknown table {id}")))
     }
 
+    /// Whether the table's engine has this transaction already.
+    fn is_there(&self, table: &Table) -> bool {
+        self.no <= self.engine.applied_to(&table.def.indexes[0].space.prefix())
+    }
+
     fn build_index(&self, table_id: u64, space: u64, applied: &mut Applied) -> SqlResult<()> {
         let table = self.table(table_id)?;
+        if self.is_there(&table) {
+            return Ok(());
+        }
         let at = table.def.indexes.iter().position(|index| u64::from(index.space.0) == space);
         let at = at.ok_or_else(|| contradiction(format!("index {space} to build is not in its table")))?;
         let range = whole_index(&table, 0);
@@ -159,15 +170,11 @@ impl Replayer {
                 }
                 false => None,
             };
-            let old =
-                change.before.map(|image| applied.stored(&table, &image, &event.body, id)).transpose()?;
-            let new = match (&change.after, &old) {
-                (Some(image), old) => {
-                    Some(merged(&table, image, &event.body, old.as_ref().map(|(_, row)| row))?)
-                }
-                (None, _) => None,
-            };
-            applied.change(&table, old, new, id)?;
+            match applied.row(&table, &change, &event.body, id) {
+                // It may have lost the row since.
+                Err(_) if self.is_there(&table) => {}
+                done => done?,
+            }
         }
         Ok(())
     }
@@ -180,7 +187,8 @@ impl Replayer {
 }
 
 impl Replay for Replayer {
-    fn transaction(&mut self, _no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
+        self.no = no;
         self.replay(events).map_err(|error| error.message)
     }
 }
@@ -269,6 +277,15 @@ impl Applied {
         }
         let row = self.get(&key)?.ok_or_else(|| contradiction("a changed row is not there"))?;
         Ok((key, row))
+    }
+
+    /// One row's change, from its images.
+    fn row(&mut self, table: &Table, change: &RowChange<'_>, body: &Bytes, id: Option<u64>) -> SqlResult<()> {
+        let old = change.before.as_ref().map(|image| self.stored(table, image, body, id)).transpose()?;
+        let new = change.after.as_ref();
+        let new =
+            new.map(|image| merged(table, image, body, old.as_ref().map(|(_, row)| row))).transpose()?;
+        self.change(table, old, new, id)
     }
 
     fn change(

@@ -14,12 +14,15 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Room for the file's head, the GTID event and a filler between them. A log of many sources' GTIDs needs more; its
 /// large transactions are copied.
 const RESERVE: u64 = 4 * BLOCK as u64;
-/// Dirty pages at most: some milliseconds of the device's time, which another session's write may have to wait for.
-const SYNC_EVERY: u64 = 4 << 20;
+/// Dirty pages at most: a millisecond or two of the device's time, which another session's write may have to wait for.
+const SYNC_EVERY: u64 = 1 << 20;
+/// After a sync the device is left to others for as long, but no longer than this.
+const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// Zeros behind the end, so that the log's next writes there change no metadata.
 const SPARE: usize = 256 << 10;
 /// Where an event's length is in its header.
@@ -84,8 +87,10 @@ impl LargeFile {
         }
         let new_end = end + bytes.len() as u64;
         if new_end - self.synced >= SYNC_EVERY {
+            let started = Instant::now();
             self.sync()?;
             self.synced = new_end;
+            std::thread::sleep(started.elapsed().min(PAUSE_MAX));
         }
         self.len += cached.len() as u64;
         self.events += events;

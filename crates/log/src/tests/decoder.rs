@@ -50,7 +50,7 @@ fn every_way_of_writing_can_be_measured() {
     let dir = tempfile::tempdir().unwrap();
     for space in [Space::Append, Space::Reserved, Space::ZeroFilled] {
         for method in METHODS {
-            assert_eq!(measure_sync(dir.path(), space, method, 700, 5).unwrap().len(), 5);
+            assert_eq!(measure_sync(dir.path(), space, SyncCall::Method(method), 700, 5).unwrap().len(), 5);
         }
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");

@@ -48,7 +48,7 @@ fn a_lost_index_is_made_again_from_the_directory() {
 #[test]
 fn an_index_that_contradicts_itself_or_the_directory_is_an_error_that_names_the_line() {
     let cases: [(&str, &str); 4] = [
-        ("./binlog.000001\n./binlog.000003\n", "names binlog.000003 right after binlog.000001"),
+        ("./binlog.000001\n./binlog.000003\n", "has binlog.000003 right after binlog.000001"),
         ("./binlog.000001\n../../etc/passwd\n", "line 2"),
         ("./binlog.000001\n./binlog.000002\n./binlog.000003\n./binlog.000004\n", "binlog.000004"),
         ("./binlog.000001\n./binlog.000002\n", "binlog.000003 holds transactions"),

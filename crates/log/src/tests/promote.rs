@@ -90,7 +90,7 @@ fn the_log_goes_on_before_and_behind_a_promoted_transaction() {
 fn life(path: &Path, faults: &Faults) -> u64 {
     let config = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
     let mut acknowledged = 0;
-    let mut run = || -> Result<(), Box<dyn std::error::Error>> {
+    let run = || -> Result<(), Box<dyn std::error::Error>> {
         let mut writer = LogDir::open(path, config)?.start(&head())?;
         for gno in 1..=5 {
             if gno % 2 == 0 {

@@ -99,6 +99,11 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             };
             plain(VarValue::Str(found.ok_or_else(|| SqlError::unknown_collation(given.text()))?.name.into()))
         }
+        Kind::Engine => {
+            let name = given.text();
+            let found = crate::engines::find(&name).ok_or_else(|| SqlError::unknown_storage_engine(&name))?;
+            plain(VarValue::Str(found.into()))
+        }
         Kind::TimeZone => {
             let text = given.text();
             crate::clock::zone_offset(&text).ok_or_else(|| errors::unknown_time_zone(&text))?;

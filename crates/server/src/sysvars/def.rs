@@ -36,6 +36,8 @@ pub enum Kind {
     NullableCharset,
     /// A collation name.
     Collation,
+    /// The name of a storage engine, ours or one that ours stands in for.
+    Engine,
     /// `SYSTEM` or an offset from UTC.
     TimeZone,
 }

@@ -6,8 +6,8 @@ const MAX: u64 = u64::MAX;
 
 /// The family.
 pub static VARS: &[V] = &[
-    V::both("default_storage_engine", Kind::Text, S("LSM")),
-    V::both("default_tmp_storage_engine", Kind::Text, S("LSM")),
+    V::both("default_storage_engine", Kind::Engine, S("LSM")),
+    V::both("default_tmp_storage_engine", Kind::Engine, S("LSM")),
     V::both("internal_tmp_mem_storage_engine", Kind::Text, S("TempTable")),
     V::fixed("disabled_storage_engines", Kind::Text, S("")),
     V::both("innodb_lock_wait_timeout", Kind::UInt(1, 1 << 30, 1), U(50)),
@@ -37,6 +37,7 @@ pub static VARS: &[V] = &[
     V::both("innodb_strict_mode", Kind::Bool, B(true)),
     V::both("innodb_table_locks", Kind::Bool, B(true)),
     V::both("innodb_ft_enable_stopword", Kind::Bool, B(true)),
+    V::fixed("btree_cache_size", Kind::UInt(1 << 20, MAX, 1), U(64 << 20)),
     V::fixed("lsm_memtable_size", Kind::UInt(1 << 20, MAX, 1), U(64 << 20)),
     V::fixed("lsm_block_cache_size", Kind::UInt(0, MAX, 1), U(256 << 20)),
     V::both("bulk_insert_buffer_size", Kind::UInt(0, MAX, 1), U(8 << 20)),

@@ -166,6 +166,8 @@ pub fn session_settings(
             _ => None,
         },
         insert_id: Some(v("insert_id").as_u64()).filter(|n| *n != 0),
+        default_storage_engine: crate::engines::find(v("default_storage_engine").as_str())
+            .unwrap_or(crate::engines::DEFAULT),
         sql_safe_updates: v("sql_safe_updates").as_bool(),
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,

@@ -58,6 +58,12 @@ pub fn counter_value(key: &[u8]) -> u64 {
     key.get(13..21).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes)
 }
 
+/// The keys of definitions: every engine of a set keeps them.
+#[must_use]
+pub fn definition_keys() -> std::ops::Range<Bytes> {
+    key(b'A' + 1, &[])..Bytes::copy_from_slice(&SpaceId(CATALOG_SPACE.0 + 1).prefix())
+}
+
 /// Whether a key is the catalog's (and a definition, not a counter).
 #[must_use]
 pub fn is_definition(key: &[u8]) -> bool {

@@ -4,7 +4,7 @@
 //! knows. What the two definitions have in common keeps its spaces: new indexes are built, removed
 //! ones dropped. Only when rows themselves change are they copied (`copy`).
 
-use super::build::{BuildContext, build_table, check_engine};
+use super::build::{BuildContext, build_table, pick_engine};
 use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl, ids};
 use super::{parse_create, show_create_table};
@@ -125,7 +125,12 @@ impl Ddl<'_> {
                     tables: Default::default(),
                 };
                 let mut context = self.build_context(&table.def.db, &schema);
-                check_engine(name, &table.def.name, &mut context)
+                let (engine, _) = pick_engine(name, &table.def.name, &mut context)?;
+                // Rows of another engine are in other spaces: all are copied.
+                edit.force |= engine != table.def.engine;
+                edit.tree.options.retain(|option| !matches!(option, TableOption::Engine(_)));
+                edit.tree.options.push(TableOption::Engine((*engine).into()));
+                Ok(())
             }
             AlterAction::DropIndex { name, if_exists: true } if edit.find_index(name).is_none() => {
                 self.state.diagnostics.note(SqlError::cant_drop_field_or_key(name));

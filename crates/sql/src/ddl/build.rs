@@ -8,13 +8,11 @@ use super::keys;
 use super::types::{column_type, pick_collation};
 use crate::catalog::{Column, ColumnDefault, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
-use omnibus_engine::SpaceId;
+use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, TableOption, TypeName};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
-/// The engine's name as SHOW CREATE TABLE tells it.
-pub(crate) const DEFAULT_ENGINE: &str = "LSM";
 const MAX_COLUMNS: usize = 1017;
 const MAX_IDENT: usize = 64;
 
@@ -32,9 +30,10 @@ impl Ids<'_> {
         *self.table - 1
     }
 
-    pub(crate) fn space(&mut self) -> SpaceId {
+    /// A space in an engine's slot. Numbers are not used again in another slot either.
+    pub(crate) fn space(&mut self, slot: u8) -> SpaceId {
         *self.space += 1;
-        SpaceId(*self.space - 1)
+        SpaceId::in_slot(slot, *self.space - 1)
     }
 }
 
@@ -44,6 +43,10 @@ pub(crate) struct BuildContext<'a> {
     pub default_collation: u16,
     pub strict: bool,
     pub no_engine_substitution: bool,
+    /// Engines there are; none if a stored definition says whatever it says.
+    pub engines: Vec<EngineInfo>,
+    /// `default_storage_engine`.
+    pub default_engine: &'static str,
     pub created: u64,
     pub diagnostics: &'a mut Diagnostics,
 }
@@ -76,7 +79,7 @@ pub(crate) fn build_table(
     if columns.len() > MAX_COLUMNS {
         return Err(SqlError::too_many_fields());
     }
-    let indexes = keys::build_indexes(tree, &mut columns, ids)?;
+    let indexes = keys::build_indexes(tree, &mut columns, ids, options.engine.1)?;
     for (column, tree) in columns.iter_mut().zip(&tree.columns) {
         finish_default(column, tree)?;
     }
@@ -92,7 +95,7 @@ pub(crate) fn build_table(
         hidden_key,
         collation: options.collation,
         comment: options.comment,
-        engine: Arc::from(DEFAULT_ENGINE),
+        engine: options.engine.0,
         options: options.rest,
         created: context.created,
     };
@@ -128,6 +131,8 @@ pub(crate) fn check_name(name: &str) -> SqlResult<()> {
 }
 
 struct Options {
+    /// Name and slot.
+    engine: (Arc<str>, u8),
     collation: u16,
     comment: Arc<str>,
     auto_increment: Option<u64>,
@@ -136,6 +141,7 @@ struct Options {
 
 fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResult<Options> {
     let mut options = Options {
+        engine: named(context.default()),
         collation: context.default_collation,
         comment: Arc::from(""),
         auto_increment: None,
@@ -144,7 +150,7 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
     let (mut charset, mut collation): (Option<&Ident>, Option<&Ident>) = (None, None);
     for option in &tree.options {
         match option {
-            TableOption::Engine(name) => check_engine(name, &tree.name.name, context)?,
+            TableOption::Engine(name) => options.engine = pick_engine(name, &tree.name.name, context)?,
             TableOption::Charset(name) => charset = Some(name).filter(|name| !name.is("default")),
             TableOption::Collate(name) => collation = Some(name).filter(|name| !name.is("default")),
             TableOption::Comment(text) => options.comment = Arc::from(&*String::from_utf8_lossy(text)),
@@ -170,33 +176,44 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
     Ok(options)
 }
 
-/// ENGINE= : everything is the default engine, with a note where that is not what was asked for.
-pub(crate) fn check_engine(name: &Ident, table: &str, context: &mut BuildContext<'_>) -> SqlResult<()> {
-    const SILENT: [&str; 2] = ["omnibus", "lsm"];
-    const KNOWN: [&str; 11] = [
-        "innodb",
-        "myisam",
-        "aria",
-        "memory",
-        "heap",
-        "rocksdb",
-        "tokudb",
-        "csv",
-        "archive",
-        "blackhole",
-        "merge",
-    ];
-    if SILENT.iter().any(|engine| name.is(engine)) {
-        return Ok(());
+fn named(engine: EngineInfo) -> (Arc<str>, u8) {
+    (Arc::from(engine.name), engine.slot)
+}
+
+impl BuildContext<'_> {
+    fn default(&self) -> EngineInfo {
+        let default =
+            self.engines.iter().find(|engine| engine.name.eq_ignore_ascii_case(self.default_engine));
+        let any = EngineInfo { name: "LSM", comment: "", slot: 0 };
+        default.or(self.engines.first()).copied().unwrap_or(any)
     }
-    if !KNOWN.iter().any(|engine| name.is(engine)) {
+}
+
+/// ENGINE= : one of ours, or the default engine in place of one that another server has, with a note.
+pub(crate) fn pick_engine(
+    name: &Ident,
+    table: &str,
+    context: &mut BuildContext<'_>,
+) -> SqlResult<(Arc<str>, u8)> {
+    if context.engines.is_empty() {
+        // Its spaces are stored beside it.
+        return Ok((Arc::from(name.to_uppercase()), 0));
+    }
+    if let Some(engine) = context.engines.iter().find(|engine| name.is(engine.name)) {
+        return Ok(named(*engine));
+    }
+    if name.is("omnibus") {
+        return Ok(named(context.engines[0]));
+    }
+    if !crate::api::is_foreign_engine(name) {
         if context.no_engine_substitution {
             return Err(SqlError::unknown_storage_engine(name));
         }
         context.diagnostics.warn(SqlError::unknown_storage_engine(name));
     }
-    context.diagnostics.note(SqlError::warn_using_other_handler(DEFAULT_ENGINE, table));
-    Ok(())
+    let default = context.default();
+    context.diagnostics.note(SqlError::warn_using_other_handler(default.name, table));
+    Ok(named(default))
 }
 
 fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>) -> SqlResult<Column> {

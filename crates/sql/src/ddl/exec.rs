@@ -92,6 +92,8 @@ impl Ddl<'_> {
             default_collation: schema.collation,
             strict: self.state.settings.strict(),
             no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
+            engines: self.trx.shared().port.engine().members(),
+            default_engine: self.state.settings.default_storage_engine,
             created: (self.state.now_us / 1_000_000) as u64,
             diagnostics: &mut self.state.diagnostics,
         }

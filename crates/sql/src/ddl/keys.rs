@@ -16,6 +16,7 @@ pub(crate) fn build_indexes(
     tree: &CreateTable,
     columns: &mut [Column],
     ids: &mut Ids<'_>,
+    slot: u8,
 ) -> SqlResult<Vec<Index>> {
     let mut indexes = Vec::new();
     for (at, column) in tree.columns.iter().enumerate() {
@@ -43,7 +44,7 @@ pub(crate) fn build_indexes(
     indexes.sort_by_key(|index| rank(index, columns));
     cluster(&mut indexes, columns);
     for index in &mut indexes {
-        index.space = ids.space();
+        index.space = ids.space(slot);
     }
     Ok(indexes)
 }

@@ -27,6 +27,8 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
         default_collation: crate::catalog::charset::server_default(),
         strict: false,
         no_engine_substitution: false,
+        engines: Vec::new(),
+        default_engine: "",
         created,
         diagnostics: &mut diagnostics,
     };

@@ -80,7 +80,7 @@ impl Ddl<'_> {
         let mut ids = ids(&mut change.next);
         def.id = ids.table();
         for index in &mut def.indexes {
-            index.space = ids.space();
+            index.space = ids.space(index.space.slot());
         }
         def.db = Arc::from(db);
         def.name = Arc::from(name);
@@ -153,7 +153,7 @@ impl Ddl<'_> {
         let mut ids = ids(&mut change.next);
         def.id = ids.table();
         for index in &mut def.indexes {
-            index.space = ids.space();
+            index.space = ids.space(index.space.slot());
         }
         self.add_table(&mut change, Built { def, auto_increment: None });
         self.commit(change)

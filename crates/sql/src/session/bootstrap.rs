@@ -9,7 +9,7 @@ use crate::error::{Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
 use std::sync::Arc;
 
-const STATEMENTS: [&str; 3] = [
+const STATEMENTS: [&str; 5] = [
     "CREATE DATABASE IF NOT EXISTS mysql CHARACTER SET utf8mb4",
     "CREATE TABLE IF NOT EXISTS mysql.user (
         Host varchar(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
@@ -36,12 +36,38 @@ const STATEMENTS: [&str; 3] = [
         Grant_option tinyint NOT NULL DEFAULT 0,
         PRIMARY KEY (Host, Db, User, Table_name)
     ) COMMENT='Database and table privileges'",
+    // Nothing is logged into these two: mysqldump and mariadb-dump end with an error where they are missing.
+    "CREATE TABLE IF NOT EXISTS mysql.general_log (
+        event_time timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
+        user_host mediumtext NOT NULL,
+        thread_id bigint unsigned NOT NULL,
+        server_id int unsigned NOT NULL,
+        command_type varchar(64) NOT NULL,
+        argument mediumblob NOT NULL
+    ) COMMENT='General log'",
+    "CREATE TABLE IF NOT EXISTS mysql.slow_log (
+        start_time timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
+        user_host mediumtext NOT NULL,
+        query_time time(6) NOT NULL,
+        lock_time time(6) NOT NULL,
+        rows_sent int NOT NULL,
+        rows_examined int NOT NULL,
+        db varchar(512) NOT NULL,
+        last_insert_id int NOT NULL,
+        insert_id int NOT NULL,
+        server_id int unsigned NOT NULL,
+        sql_text mediumblob NOT NULL,
+        thread_id bigint unsigned NOT NULL
+    ) COMMENT='Slow log'",
 ];
+
+/// What they make.
+const TABLES: [&str; 4] = ["user", "db", "general_log", "slow_log"];
 
 /// Makes what is missing.
 pub(super) fn run(database: &Arc<Database>) -> SqlResult<()> {
     let catalog = database.catalog();
-    if catalog.find_table("mysql", "user").is_some() && catalog.find_table("mysql", "db").is_some() {
+    if TABLES.iter().all(|table| catalog.find_table("mysql", table).is_some()) {
         return Ok(());
     }
     let mut session = SqlSession::new(database.clone(), 0, Arc::new(KillFlag::default()));

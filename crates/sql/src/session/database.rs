@@ -87,10 +87,16 @@ impl Database {
 
 /// Engines forget dropped spaces at restart; a crash may also leave half-built indexes.
 fn drop_dead_spaces(port: &dyn CommitPort, catalog: &Catalog) {
-    let alive: HashSet<u32> =
-        catalog.tables().flat_map(|table| table.def.indexes.iter().map(|index| index.space.0)).collect();
+    let alive: HashSet<u32> = catalog
+        .tables()
+        .flat_map(|table| table.def.indexes.iter().map(|index| index.space.number()))
+        .collect();
     let at = CommitNo(port.numbered().0);
-    for space in (persist::FIRST_SPACE..catalog.next_space_id).filter(|space| !alive.contains(space)) {
-        port.engine().drop_space(SpaceId(space), at);
+    let engines = port.engine().members();
+    for number in (persist::FIRST_SPACE..catalog.next_space_id).filter(|number| !alive.contains(number)) {
+        // Which engine it was in went with its definition.
+        for engine in &engines {
+            port.engine().drop_space(SpaceId::in_slot(engine.slot, number), at);
+        }
     }
 }

@@ -174,8 +174,10 @@ impl SqlSession {
         let result = loop {
             self.trx.again(self.resumed || replans > 0);
             let marks = self.begin_statement(call);
-            let result = body(self, call).and_then(|outcome| {
+            // What a large transaction writes goes to disk as it comes, and any statement may end it.
+            let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {
                 self.trx.end_statement()?;
+                self.trx.may_run_here()?;
                 Ok(outcome)
             });
             let Err(interrupt) = result else { break result };
@@ -302,7 +304,7 @@ impl SqlSession {
     pub fn close(&mut self) {
         self.trx.leave_branch();
         self.trx.unlock_tables();
-        self.trx.rollback();
+        self.trx.abandon();
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: as `close`, and the session's own memory goes.

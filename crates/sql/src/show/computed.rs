@@ -7,6 +7,7 @@ use crate::expr::Exec;
 use crate::select::{VirtualTable, VirtualTables};
 use crate::store::TrxContext;
 use bytes::Bytes;
+use omnibus_engine::EngineInfo;
 use omnibus_value::temporal::DateTime;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub(super) struct Def {
 /// What a table's rows are computed from.
 pub(super) struct Reader<'a, 'b> {
     pub catalog: &'a Catalog,
+    pub engines: Vec<EngineInfo>,
     pub cx: &'a mut Exec<'b>,
 }
 
@@ -160,7 +162,8 @@ impl VirtualTable for Computed {
 
     fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
         let catalog = self.shared.catalog.load();
-        (self.def.rows)(&mut Reader { catalog: &catalog, cx })
+        let engines = self.shared.port.engine().members();
+        (self.def.rows)(&mut Reader { catalog: &catalog, engines, cx })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::computed::{Def, Reader, Ty, text, yes_no};
 use crate::api::VariableScope;
 use crate::error::ExecResult;
+use omnibus_engine::EngineInfo;
 use omnibus_value::Value;
 
 const PAIRS: &[(&str, Ty)] = &[("VARIABLE_NAME", Ty::Text(64)), ("VARIABLE_VALUE", Ty::Text(2048))];
@@ -46,16 +47,15 @@ pub(super) const DEFS: &[Def] = &[
     Def { schema: "performance_schema", name: "session_status", columns: PAIRS, rows: session_status },
 ];
 
-fn engines(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let engines = [(
-        "LSM",
-        "DEFAULT",
-        "Supports transactions, row-level locking, and crash recovery from the binary log",
-    )];
-    let row = |(name, support, comment): (&str, &str, &str)| {
-        vec![text(name), text(support), text(comment), yes_no(true), yes_no(false), yes_no(true)]
+fn engines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let default = reader.cx.session.settings.default_storage_engine;
+    let row = |engine: &EngineInfo| {
+        let support = if engine.name == default { "DEFAULT" } else { "YES" };
+        let comment =
+            format!("{}; transactions, row-level locking, recovery from the binary log", engine.comment);
+        vec![text(engine.name), text(support), text(&comment), yes_no(true), yes_no(true), yes_no(true)]
     };
-    Ok(engines.into_iter().map(row).collect())
+    Ok(reader.engines.iter().map(row).collect())
 }
 
 fn processlist(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {

@@ -304,6 +304,11 @@ impl Trx {
         let locks = self.locks.clone();
         let covers = std::mem::take(&mut self.covers);
         let keep_tables = self.locked_tables;
+        let large = self.is_large() && !keep_tables;
+        if large {
+            // The session goes on with a new set while these are being released.
+            self.replace_locks();
+        }
         let request = CommitRequest {
             cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
             writes: std::mem::take(&mut self.writes),
@@ -316,13 +321,41 @@ impl Trx {
                 for covered in covers {
                     covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
                 }
-                if keep_tables { locks.release_records() } else { locks.release_all() }
+                if large {
+                    // The last reference: releases them, a fifth of a second for a million.
+                    omnibus_commit::drop_elsewhere(locks);
+                } else if keep_tables {
+                    locks.release_records();
+                } else {
+                    locks.release_all();
+                }
             })),
         };
         self.handed_over = true;
         let ticket = self.shared.port.commit(request);
         self.end();
         Ok(Some(ticket))
+    }
+
+    /// Whether ending it takes so long that it needs a thread that may block.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.writes.len() >= omnibus_commit::STAGED_KEYS || self.cache.is_large()
+    }
+
+    /// Asks for a thread that may block, if the transaction is large.
+    pub(crate) fn may_run_here(&self) -> ExecResult<()> {
+        if self.mode == Mode::Inline && self.is_large() { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+    }
+
+    /// Rolls back without waiting for what that takes: for a session that is gone.
+    pub(crate) fn abandon(&mut self) {
+        if self.is_large() && !self.locked_tables {
+            let locks = self.locks.clone();
+            self.replace_locks();
+            omnibus_commit::drop_elsewhere((std::mem::take(&mut self.writes), locks));
+        }
+        self.rollback();
     }
 
     /// Commits a DDL transaction whose events are already in the cache; `on_ordered` runs before the

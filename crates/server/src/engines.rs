@@ -1,0 +1,48 @@
+//! The storage engines of a server: which there are, and how they are opened in a data directory.
+//!
+//! Another engine is one more line in `OTHERS`. Its slot is its place there and part of the data format: lines are
+//! never reordered.
+
+use crate::sysvars::GlobalVars;
+use omnibus_engine::{Engine, EngineError, EngineSet};
+use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
+use omnibus_engine_lsm::{LsmConfig, LsmEngine};
+use omnibus_sql::api::is_foreign_engine;
+use omnibus_sql::catalog::persist;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The engine in slot 0, which also keeps the catalog.
+pub const DEFAULT: &str = "LSM";
+
+type Open = fn(&GlobalVars, &Path) -> Result<Arc<dyn Engine>, EngineError>;
+
+/// Slot 1 and up.
+const OTHERS: &[(&str, Open)] = &[("BTREE", open_btree)];
+
+/// An engine's name as we write it; the default one's for those that it stands in for.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static str> {
+    let ours = std::iter::once(DEFAULT).chain(OTHERS.iter().map(|(name, _)| *name));
+    let found = ours.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+    found.or_else(|| is_foreign_engine(name).then_some(DEFAULT))
+}
+
+/// Opens or creates all of them.
+///
+/// # Errors
+/// Any engine's.
+pub fn open(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, EngineError> {
+    let mut config = LsmConfig::new(&datadir.join("lsm"));
+    config.memtable_size = globals.named("lsm_memtable_size").as_u64();
+    config.block_cache_size = globals.named("lsm_block_cache_size").as_u64();
+    let first = LsmEngine::open(config)?;
+    let others = OTHERS.iter().map(|(_, open)| open(globals, datadir)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(EngineSet::new(first, others, persist::definition_keys())?))
+}
+
+fn open_btree(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, EngineError> {
+    let mut config = BtreeConfig::new(&datadir.join("btree"));
+    config.cache_size = globals.named("btree_cache_size").as_u64() as usize;
+    Ok(Arc::new(BtreeEngine::open(config)?))
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+"""mariadb-dump --single-transaction --master-data, as Debian ships it, while others write.
+
+The dump holds no lock, is one snapshot, and names the very position of it: restored into an empty server it is equal
+to what it was, and with the log from that position on it becomes equal to the live server. The log is rolled forward
+in a MariaDB server, with mariadb-binlog --start-position.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import MariaDB, Omnibus, client, connect, expect, finished_binlogs  # noqa: E402
+
+ACCOUNTS = 20
+CONTENTS = ("SELECT id, balance, note FROM bank.account ORDER BY id", "SELECT id, account, amount FROM bank.entry ORDER BY id",
+            "SELECT HEX(b), d, e, f, t FROM bank.kinds ORDER BY f")
+
+
+def fill(server):
+    cursor = connect(server, autocommit=True).cursor()
+    for sql in (
+        "CREATE DATABASE bank CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        "CREATE TABLE bank.account (id INT PRIMARY KEY, balance BIGINT NOT NULL, note VARCHAR(50), KEY (note))",
+        "CREATE TABLE bank.entry (id BIGINT AUTO_INCREMENT PRIMARY KEY, account INT, amount INT, KEY (account))",
+        "CREATE TABLE bank.kinds (b BLOB, d DATETIME(3), e ENUM('a','b'), f DECIMAL(20,5), t TEXT)",
+        "INSERT INTO bank.kinds VALUES (x'00ff2700', '2020-02-29 01:02:03.456', 'b', 1.5, 'it''s \\\\ \\n ü'), "
+        "(NULL, NULL, NULL, 2, NULL)",
+    ):
+        cursor.execute(sql)
+    for n in range(ACCOUNTS):
+        cursor.execute("INSERT INTO bank.account VALUES (%s, 0, %s)", (n, f"note {n}"))
+
+
+class Writer(threading.Thread):
+    """Moves money between accounts, in transactions of several statements, until it is told to stop."""
+
+    def __init__(self, server, number):
+        super().__init__()
+        self.server, self.number, self.stop, self.count, self.error = server, number, threading.Event(), 0, None
+
+    def run(self):
+        try:
+            db = connect(self.server, autocommit=False)
+            cursor = db.cursor()
+            while not self.stop.is_set():
+                n = self.count * 7 + self.number
+                one, other = sorted(((n % ACCOUNTS), (n * 3 + 1) % ACCOUNTS))
+                for account, amount in ((one, n % 100), (other, -(n % 100))):
+                    cursor.execute("UPDATE bank.account SET balance = balance + %s, note = %s WHERE id = %s",
+                                   (amount, f"{self.number}:{n}", account))
+                    cursor.execute("INSERT INTO bank.entry (account, amount) VALUES (%s, %s)", (account, amount))
+                if self.count % 10 == 9:
+                    cursor.execute("DELETE FROM bank.entry WHERE account = %s AND amount = 0 LIMIT 5", (one,))
+                db.commit()
+                self.count += 1
+        except Exception as error:  # a finding, unless it is a deadlock's victim
+            if error.args[:1] not in ((1213,), (1205,)):
+                self.error = error
+
+
+def contents(server):
+    return [client(server, sql) for sql in CONTENTS]
+
+
+def dump(server, *options):
+    run = subprocess.run(["mariadb-dump", "--no-defaults", f"--socket={server.socket}", "-uroot",
+                          "--single-transaction", "--master-data=2", *options], capture_output=True)
+    expect(run.returncode == 0 and not run.stderr, f"mariadb-dump {options}: {run.stderr.decode(errors='replace')}")
+    return run.stdout
+
+
+def restore(server, text):
+    run = subprocess.run(["mariadb", "--no-defaults", f"--socket={server.socket}", "-uroot", "--binary-mode"],
+                         input=text, capture_output=True)
+    expect(run.returncode == 0, f"the dump was refused: {run.stderr.decode(errors='replace')[-2000:]}")
+
+
+def position_of(text):
+    found = re.search(rb"MASTER_LOG_FILE='([^']+)', MASTER_LOG_POS=(\d+)", text)
+    expect(found, "the dump names no position")
+    return found[1].decode(), int(found[2])
+
+
+def roll_forward(server, peer, file, position):
+    """Everything from the position on, into the peer."""
+    files = [path for path in finished_binlogs(server) if pathlib.Path(path).name >= file]
+    reader = subprocess.run(["mariadb-binlog", "--no-defaults", f"--start-position={position}", *files],
+                            capture_output=True)
+    expect(reader.returncode == 0, f"mariadb-binlog: {reader.stderr.decode(errors='replace')}")
+    restore(peer, reader.stdout)
+
+
+def snapshot_status(server):
+    """The status variables are those of the session's snapshot as long as it lasts."""
+    db = connect(server, autocommit=True)
+    cursor = db.cursor()
+
+    def status():
+        cursor.execute("SHOW STATUS LIKE 'Binlog_snapshot_%'")
+        return dict(cursor.fetchall())
+
+    cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    first = status()
+    expect(first["Binlog_snapshot_gtid_executed"], f"no GTIDs in {first}")
+    client(server, "INSERT INTO bank.entry (account, amount) VALUES (0, 1); FLUSH BINARY LOGS;"
+                   "DELETE FROM bank.entry WHERE account = 0 AND amount = 1")
+    expect(status() == first, f"the snapshot's position moved: {first}, then {status()}")
+    cursor.execute("COMMIT")
+    later = status()
+    for name in ("Binlog_snapshot_file", "Binlog_snapshot_gtid_executed"):
+        expect(later[name] != first[name], f"{name} is still the snapshot's after its end")
+
+
+def under_load(server, directory):
+    writers = [Writer(server, number) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    while min(writer.count for writer in writers) < 50 and all(writer.is_alive() for writer in writers):
+        client(server, "DO 1")
+    text = dump(server, "--databases", "bank")
+    at_dump = sum(writer.count for writer in writers)
+    while sum(writer.count for writer in writers) < at_dump + 100 and all(writer.is_alive() for writer in writers):
+        client(server, "DO 1")
+    for writer in writers:
+        writer.stop.set()
+    for writer in writers:
+        writer.join()
+        expect(writer.error is None, f"a writer failed beside the dump: {writer.error}")
+    live = contents(server)
+    fresh = Omnibus(directory / "fresh")
+    peer = MariaDB(directory)
+    (directory / "fresh").mkdir()
+    fresh.start()
+    peer.start()
+    try:
+        restore(fresh, text)
+        one = client(fresh, "SELECT SUM(balance), (SELECT SUM(amount) FROM bank.entry) FROM bank.account")
+        expect(one == "0\t0\n", f"the dump is not one snapshot: {one}")
+        text = text.replace(b"ENGINE=LSM", b"ENGINE=InnoDB")
+        restore(peer, text)
+        expect(contents(peer) == contents(fresh), "the dump means something else to MariaDB")
+        expect(contents(peer) != live, "nothing was written after the dump")
+        roll_forward(server, peer, *position_of(text))
+        expect(contents(peer) == live, "the dump and the log from its position on are not the live server")
+    finally:
+        fresh.stop()
+        peer.stop()
+
+
+def everything(server, directory):
+    """--all-databases, with the system schema, into another server; and further options."""
+    text = dump(server, "--all-databases", "--hex-blob", "--routines", "--triggers", "--events")
+    (directory / "all").mkdir()
+    other = Omnibus(directory / "all")
+    other.start()
+    try:
+        restore(other, text)
+        expect(contents(other) == contents(server), "restored with all databases, the tables differ")
+        client(other, "FLUSH PRIVILEGES")
+        other.stop()
+        other.start()
+        expect(contents(other) == contents(server), "after a restart the restored tables differ")
+    finally:
+        other.stop()
+    dump(server, "bank", "--no-data", "--skip-opt", "--compact")
+    dump(server, "bank", "account", "--where=id < 5", "--complete-insert", "--replace")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="omnibus-dump-") as name:
+        directory = pathlib.Path(name)
+        server = Omnibus(directory, "--max-binlog-size=256K")
+        server.start()
+        try:
+            fill(server)
+            snapshot_status(server)
+            under_load(server, directory)
+            everything(server, directory)
+        finally:
+            server.stop()
+    print("dump: snapshot status, under load with roll forward, all databases: good")
+
+
+main()
