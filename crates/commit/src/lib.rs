@@ -88,7 +88,7 @@ pub use pipeline::Pipeline;
 pub use protocol::CommitProtocol;
 pub use published::{Published, SnapshotReader};
 pub use recovery::{RecoverError, Recovered, Replay, ReplayEvent, recover};
-pub use request::{CommitError, CommitRequest, OnOrdered};
+pub use request::{CommitError, CommitRequest, OnDurable, OnOrdered};
 pub use settings::CommitSettings;
 pub use stats::{CommitStats, Histogram};
 pub use ticket::{CommitResult, Ticket};

@@ -8,6 +8,10 @@ use std::sync::Arc;
 /// installed: the place for early lock release and for publishing a catalog. Fast, infallible, no I/O.
 pub type OnOrdered = Box<dyn FnOnce(CommitNo) + Send>;
 
+/// Called in the commit stage, once the transaction is durable and published, before its session is woken: the place for
+/// releasing row locks without `release_locks_early`. Not called if the log fails first.
+pub type OnDurable = Box<dyn FnOnce() + Send>;
+
 /// One finished transaction: its events, its writes, and what to do when it has its place.
 pub struct CommitRequest {
     /// Its events: BEGIN ... XID, or a DDL's private event and QUERY. Not the GTID event, which the
@@ -29,6 +33,8 @@ pub struct CommitRequest {
     pub staged: Option<Box<crate::StagedWrites>>,
     /// See [`OnOrdered`].
     pub on_ordered: Option<OnOrdered>,
+    /// See [`OnDurable`].
+    pub on_durable: Option<OnDurable>,
 }
 
 impl std::fmt::Debug for CommitRequest {

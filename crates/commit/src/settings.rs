@@ -17,6 +17,8 @@ pub struct CommitSettings {
     pub sync_delay_us: AtomicU64,
     /// `binlog_group_commit_sync_no_delay_count`: stop waiting at this many transactions.
     pub sync_no_delay_count: AtomicU64,
+    /// `release_locks_early`: row locks go in the flush stage, not once the commit is durable.
+    pub release_locks_early: AtomicBool,
     /// `commit_protocol`.
     pub protocol: crate::CommitProtocol,
     /// How many writes may be in flight when the device is slow.
@@ -34,6 +36,7 @@ impl Default for CommitSettings {
             max_flush_queue_time_us: AtomicU64::new(0),
             sync_delay_us: AtomicU64::new(0),
             sync_no_delay_count: AtomicU64::new(0),
+            release_locks_early: AtomicBool::new(true),
             protocol: crate::CommitProtocol::default(),
             max_in_flight: AtomicU64::new(4),
             fast_sync_us: AtomicU64::new(300),

@@ -8,7 +8,7 @@ use super::queue::Enrolled;
 use crate::env::{AppendError, Env};
 use crate::stats::CommitStats;
 use crate::ticket::Completer;
-use crate::{CommitError, CommitProtocol, CommitRequest, CommitResult};
+use crate::{CommitError, CommitProtocol, CommitRequest, CommitResult, OnDurable};
 use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub(super) struct Member {
     pub completer: Completer,
     /// Two-phase protocols: the engines hold it prepared under this number.
     pub prepared: Option<u64>,
+    pub on_durable: Option<OnDurable>,
 }
 
 /// A sealed group: the leader of the sync stage holds exactly one.
@@ -156,7 +157,7 @@ impl<E: Env> Shared<E> {
             on_ordered(no);
         }
         let prepared = request.xid.filter(|_| request.prepared);
-        flush.pending.push(Member { no, completer, prepared });
+        flush.pending.push(Member { no, completer, prepared, on_durable: request.on_durable.take() });
         self.pending.fetch_add(1, Ordering::SeqCst);
     }
 

@@ -129,6 +129,9 @@ impl<E: Env> Shared<E> {
 
     fn wake(&self, landing: Landing, failed: Option<&Arc<str>>) {
         for member in landing.members {
+            if let (None, Some(on_durable)) = (failed, member.on_durable) {
+                on_durable();
+            }
             match (failed, member.prepared) {
                 (None, None) => member.completer.complete(Ok(member.no)),
                 // `binlog_order_commits=0`: its session commits in the engines, as do the others at the same time.

@@ -191,6 +191,7 @@ fn request() -> CommitRequest {
         xid: None,
         prepared: false,
         staged: None,
+        on_durable: None,
         on_ordered: None,
     }
 }

@@ -201,6 +201,7 @@ pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitReque
         xid: None,
         prepared: false,
         staged: None,
+        on_durable: None,
         on_ordered: None,
     }
 }

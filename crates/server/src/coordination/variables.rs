@@ -11,6 +11,7 @@ use std::time::Duration;
 pub const LOG_VARIABLES: &[&str] = &[
     "sync_binlog",
     "binlog_order_commits",
+    "release_locks_early",
     "binlog_max_flush_queue_time",
     "binlog_group_commit_sync_delay",
     "binlog_group_commit_sync_no_delay_count",
@@ -83,6 +84,7 @@ pub(super) fn apply(
     let set = |target: &AtomicU64| target.store(value.as_u64(), Ordering::Relaxed);
     match name {
         "sync_binlog" => set(&settings.sync_binlog),
+        "release_locks_early" => settings.release_locks_early.store(value.as_bool(), Ordering::Relaxed),
         "binlog_order_commits" => settings.order_commits.store(value.as_bool(), Ordering::Relaxed),
         "binlog_max_flush_queue_time" => set(&settings.max_flush_queue_time_us),
         "binlog_group_commit_sync_delay" => set(&settings.sync_delay_us),

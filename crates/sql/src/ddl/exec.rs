@@ -207,6 +207,7 @@ impl Trx {
             xid: None,
             prepared: false,
             staged: None,
+            on_durable: None,
             on_ordered: Some(Box::new(move |_| shared.catalog.store(current))),
         });
         ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)

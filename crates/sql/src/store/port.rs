@@ -4,6 +4,7 @@
 use omnibus_commit::{CommitRequest, Coordinator, LogPosition, SnapshotReader, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Engine, Snapshot};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A session's hold on the snapshot it reads: what it may read stays readable until `release`.
 pub trait SnapshotHold: Send {
@@ -39,6 +40,10 @@ pub trait CommitPort: Send + Sync + 'static {
     fn commit(&self, request: CommitRequest) -> Ticket;
     /// Completes when everything up to `no` is durable.
     fn wait_durable(&self, no: CommitNo) -> Ticket;
+    /// `release_locks_early`: row locks go when a commit has its place, not when it is durable.
+    fn releases_early(&self) -> bool {
+        true
+    }
     /// Everything up to here is durable.
     fn durable(&self) -> CommitNo;
     /// The newest number assigned.
@@ -68,6 +73,9 @@ impl CommitPort for Coordinator {
     }
     fn wait_durable(&self, no: CommitNo) -> Ticket {
         Coordinator::wait_durable(self, no)
+    }
+    fn releases_early(&self) -> bool {
+        self.settings().release_locks_early.load(Ordering::Relaxed)
     }
     fn durable(&self) -> CommitNo {
         Coordinator::durable(self)

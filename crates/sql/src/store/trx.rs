@@ -10,7 +10,7 @@ use crate::api::{Isolation, KillFlag, Mode};
 use crate::catalog::{CatalogCell, Table, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, Ticket, TrxCache};
+use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
 use std::sync::Arc;
@@ -309,6 +309,20 @@ impl Trx {
             // The session goes on with a new set while these are being released.
             self.replace_locks();
         }
+        let release = move || {
+            if large {
+                // The last reference: releases them, a fifth of a second for a million.
+                omnibus_commit::drop_elsewhere(locks);
+            } else if keep_tables {
+                locks.release_records();
+            } else {
+                locks.release_all();
+            }
+        };
+        let (early, late) = match self.shared.port.releases_early() {
+            true => (Some(release), None),
+            false => (None, Some(Box::new(release) as OnDurable)),
+        };
         let request = CommitRequest {
             cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
             writes: std::mem::take(&mut self.writes),
@@ -317,17 +331,13 @@ impl Trx {
             xid: (logged && self.branch.is_none()).then_some(xid),
             prepared: false,
             staged: None,
+            on_durable: late,
             on_ordered: Some(Box::new(move |_| {
                 for covered in covers {
                     covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
                 }
-                if large {
-                    // The last reference: releases them, a fifth of a second for a million.
-                    omnibus_commit::drop_elsewhere(locks);
-                } else if keep_tables {
-                    locks.release_records();
-                } else {
-                    locks.release_all();
+                if let Some(release) = early {
+                    release();
                 }
             })),
         };
@@ -375,6 +385,7 @@ impl Trx {
             xid: None,
             prepared: false,
             staged: None,
+            on_durable: None,
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
                 locks.release_all();

@@ -9,7 +9,7 @@ use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::xa::{Held, Xid, record};
 use bytes::Bytes;
-use omnibus_commit::{CommitRequest, Ticket};
+use omnibus_commit::{CommitRequest, OnDurable, OnOrdered, Ticket};
 use omnibus_engine::Write;
 use omnibus_locks::{Request, RowMode, TableMode, TrxHandle};
 use parking_lot::Mutex;
@@ -172,6 +172,7 @@ impl Trx {
             xid: None,
             prepared: false,
             staged: None,
+            on_durable: None,
             // Counters take effect now, whatever becomes of the rows. The locks stay.
             on_ordered: Some(Box::new(move |_| {
                 for covered in covers {
@@ -215,7 +216,8 @@ impl Trx {
                 return Err(error);
             }
         };
-        let locks = held.locks.clone();
+        let (locks, late) = (held.locks.clone(), held.locks.clone());
+        let early = self.shared.port.releases_early();
         let request = CommitRequest {
             cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
             writes,
@@ -224,7 +226,8 @@ impl Trx {
             xid: None,
             prepared: false,
             staged: None,
-            on_ordered: Some(Box::new(move |_| locks.release_all())),
+            on_durable: (!early).then(|| Box::new(move || late.release_all()) as OnDurable),
+            on_ordered: early.then(|| Box::new(move |_| locks.release_all()) as OnOrdered),
         };
         if commit {
             count_rows(&mut held.deltas.clone());
