@@ -2,8 +2,9 @@
  *
  * Counts them too: SYNC_COUNT_FILE names a file of 8 bytes whose first is a little-endian counter.
  * A sync is fsync, fdatasync, or a positioned write through a descriptor opened with O_SYNC or
- * O_DSYNC. The delay comes after the real call, as a device's would. Built by the benchmark and the
- * tests themselves: cc -O2 -shared -fPIC -o slow_sync.so slow_sync.c -ldl
+ * O_DSYNC. The delay comes after the real call, as a device's would; with SLOW_SYNC_BEFORE=1 the delay of a write
+ * comes before it, so that a killed process loses what was on its way. Built by the benchmark and the tests
+ * themselves: cc -O2 -shared -fPIC -o slow_sync.so slow_sync.c -ldl
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -75,20 +76,28 @@ int fdatasync(int fd) {
     return result;
 }
 
+static int before(void) {
+    static int set = -1;
+    if (set < 0) set = getenv("SLOW_SYNC_BEFORE") != NULL;
+    return set;
+}
+
+/* A positioned write, slow on the side that was asked for if it syncs. */
+#define WRITE(call) \
+    int syncs = syncs_on_write(fd); \
+    if (syncs && before()) slow(); \
+    ssize_t result = (call); \
+    if (syncs && !before()) slow(); \
+    return result
+
 ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
-    ssize_t result = REAL(pwrite)(fd, data, size, offset);
-    if (syncs_on_write(fd)) slow();
-    return result;
+    WRITE(REAL(pwrite)(fd, data, size, offset));
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
-    ssize_t result = REAL(pwrite64)(fd, data, size, offset);
-    if (syncs_on_write(fd)) slow();
-    return result;
+    WRITE(REAL(pwrite64)(fd, data, size, offset));
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset) {
-    ssize_t result = REAL(pwritev)(fd, parts, count, offset);
-    if (syncs_on_write(fd)) slow();
-    return result;
+    WRITE(REAL(pwritev)(fd, parts, count, offset));
 }
