@@ -5,6 +5,7 @@ mod binlog;
 mod check;
 mod device;
 mod preallocbench;
+mod restore;
 mod serve;
 mod syncbench;
 
@@ -35,6 +36,7 @@ enum Command {
     #[command(subcommand)]
     Bench(Bench),
     Check(check::CheckArgs),
+    Restore(restore::RestoreArgs),
 }
 
 #[derive(Subcommand)]
@@ -52,5 +54,6 @@ fn main() -> ExitCode {
         Command::Bench(Bench::Sync(args)) => syncbench::run(args),
         Command::Bench(Bench::Preallocation(args)) => preallocbench::run(args),
         Command::Check(args) => check::run(args),
+        Command::Restore(args) => restore::run(args),
     }
 }

@@ -7,10 +7,11 @@ use crate::snapshot::BtreeSnapshot;
 use crate::spaces::DeadSpaces;
 use crate::store::{State, Store};
 use crate::view::Views;
-use crate::{io_error, load, writer};
+use crate::{backup, io_error, load, writer};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, WriteSet};
 use parking_lot::Mutex;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -228,6 +229,10 @@ impl Engine for BtreeEngine {
 
     fn failure(&self) -> Option<String> {
         self.shared.failure()
+    }
+
+    fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
+        backup::backup(&self.shared, root)
     }
 
     fn stats(&self) -> EngineStats {

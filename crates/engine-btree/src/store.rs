@@ -15,7 +15,8 @@ use bytes::Bytes;
 use omnibus_engine::EngineError;
 use parking_lot::Mutex;
 use redb::{
-    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+    Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    WriteTransaction,
 };
 
 pub(crate) const VERSIONS: TableDefinition<'_, VersionKey, &[u8]> = TableDefinition::new("versions");
@@ -140,6 +141,12 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The commit number that a transaction of the file ends at.
+pub(crate) fn applied_of(read: &ReadTransaction) -> Result<u64, EngineError> {
+    let meta = read.open_table(META).map_err(store_error)?;
+    Ok(meta.get("applied").map_err(store_error)?.map_or(0, |found| found.value()))
 }
 
 /// The lowest number in the table of garbage.

@@ -74,6 +74,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 
 /// Drops the tables that lie wholly within a gone space.
 fn drop_tables(shared: &Shared) -> Result<(), EngineError> {
+    let _files = shared.files.compaction.lock();
     let fresh = shared.spaces.take_fresh();
     for space in &fresh {
         let from = space.to_be_bytes();
@@ -109,6 +110,7 @@ fn compact(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> 
 }
 
 fn compact_once(shared: &Shared, strategy: Arc<Leveled>) -> Result<(), EngineError> {
+    let _files = shared.files.compaction.lock();
     shared.gate.close();
     let _opener = Opener(&shared.gate);
     let watermark = shared.watermark.load(Ordering::Acquire);

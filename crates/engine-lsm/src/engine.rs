@@ -8,12 +8,13 @@ use crate::snapshot::{LsmSnapshot, Reads};
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
-use crate::{NAME, compaction, flush, format, io_error, load, staged, stall, tree_error};
+use crate::{NAME, backup, compaction, flush, format, io_error, load, staged, stall, tree_error};
 use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, WriteSet};
 use parking_lot::Mutex;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) views: Views,
     pub(crate) spaces: DeadSpaces,
     pub(crate) gate: Gate,
+    pub(crate) files: backup::Files,
     pub(crate) signals: Signals,
     /// Durable in the log.
     pub(crate) committed: AtomicU64,
@@ -123,6 +125,7 @@ impl LsmEngine {
     pub fn open(config: LsmConfig) -> Result<LsmEngine, EngineError> {
         std::fs::create_dir_all(&config.directory).map_err(io_error)?;
         format::check(&config.directory)?;
+        backup::clean(&config.directory).map_err(io_error)?;
         let factory = Arc::new(FilterFactory::default());
         let versions = SequenceNumberCounter::default();
         let tree = open_tree(&config, &versions, &factory)?;
@@ -135,6 +138,7 @@ impl LsmEngine {
             versions,
             spaces: DeadSpaces::default(),
             gate: Gate::default(),
+            files: backup::Files::default(),
             signals: Signals::default(),
             committed: AtomicU64::new(applied),
             persisted: AtomicU64::new(applied),
@@ -294,6 +298,10 @@ impl Engine for LsmEngine {
 
     fn failure(&self) -> Option<String> {
         self.shared.failure()
+    }
+
+    fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
+        backup::backup(&self.shared, root)
     }
 
     fn stats(&self) -> EngineStats {

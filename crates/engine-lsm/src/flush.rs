@@ -64,6 +64,7 @@ fn next_task(shared: &Shared) -> Option<Task> {
 }
 
 fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
+    let _files = shared.files.flush.lock();
     let gone = shared.spaces.gone();
     let watermark = shared.watermark.load(Ordering::Acquire);
     let keep = Keep::new(task, watermark, &gone);

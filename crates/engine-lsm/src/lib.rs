@@ -20,6 +20,7 @@
 //! After a crash: every table in the tree's manifest holds only numbers up to `applied`, and all of
 //! them are there.
 
+mod backup;
 mod compaction;
 mod config;
 mod engine;

@@ -7,13 +7,15 @@
 //!    `prepare_ordered(no, writes)`. Its versions are invisible to snapshots below `no`.
 //! 3. Some time later, when the log is durable up to `no`: `commit_ordered(no)`. Only versions at
 //!    or below the highest such number may be made persistent (ENGINE-1).
-//! 4. Snapshots are taken at published numbers by any thread at any time. `gc_watermark` tells the
+//! 4. A backup (`backup_to`) may run at any time after that; the log from its number on goes with it.
+//! 5. Snapshots are taken at published numbers by any thread at any time. `gc_watermark` tells the
 //!    oldest one still in use: older versions hidden by newer ones at or below it may go.
 
 use crate::{CommitNo, SpaceId, WriteSet};
 use bytes::Bytes;
 use std::any::Any;
 use std::ops::Bound;
+use std::path::Path;
 
 /// Why an engine could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -191,6 +193,18 @@ pub trait Engine: Send + Sync + 'static {
 
     /// A background failure (full disk, I/O error) that the server must report and stop for.
     fn failure(&self) -> Option<String>;
+
+    /// Copies what is persistent into another data directory, `root`, which exists: as a folder named like the
+    /// engine's own, which must not exist. Opened there, the engine has exactly everything up to the number
+    /// returned as `applied`. Blocks while it copies; commits, reads and checkpoints go on. One at a time. The copy
+    /// is durable on return, and shares no file with the original that either of them would change in place.
+    /// After a failure or a crash `root` may hold a part of it; the original is unharmed.
+    ///
+    /// # Errors
+    /// The operating system, or damage; or the engine keeps nothing in files.
+    fn backup_to(&self, _root: &Path) -> Result<CommitNo, EngineError> {
+        Err(EngineError::Io { engine: self.name(), source: std::io::ErrorKind::Unsupported.into() })
+    }
 
     /// Figures for SHOW STATUS.
     fn stats(&self) -> EngineStats;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The format this version writes, and the newest it reads.
 const FORMAT: u32 = 1;
-const MARKER: &str = "omnibus.format";
+pub(crate) const MARKER: &str = "omnibus.format";
 const AUTO: &str = "auto.cnf";
 
 /// Why the directory can't be used.
@@ -50,6 +50,12 @@ pub enum DataDirError {
         /// One of the files there.
         found: String,
     },
+    /// A backup, or the copy of one, that was not finished.
+    #[error("{path} is a backup that was not finished; take another one")]
+    Incomplete {
+        /// The directory.
+        path: PathBuf,
+    },
     /// `auto.cnf` is damaged.
     #[error("{path}: no valid server-uuid; restore the file, or remove it to get a new identity")]
     Uuid {
@@ -75,7 +81,7 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> DataDirError + '_ {
 }
 
 /// Writes a small file so that it is either wholly there after a crash, or not at all.
-fn write_whole(folder: &Path, name: &str, text: &str) -> Result<(), DataDirError> {
+pub(crate) fn write_whole(folder: &Path, name: &str, text: &str) -> Result<(), DataDirError> {
     let (path, temporary) = (folder.join(name), folder.join(format!("{name}.tmp")));
     let mut file = std::fs::File::create(&temporary).map_err(io(&temporary))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io(&temporary))?;
@@ -87,6 +93,9 @@ impl DataDir {
     /// Takes the directory, making it if there is none.
     pub fn open(path: &Path) -> Result<DataDir, DataDirError> {
         std::fs::create_dir_all(path).map_err(io(path))?;
+        if path.join(crate::backup::INCOMPLETE).exists() {
+            return Err(DataDirError::Incomplete { path: path.to_owned() });
+        }
         let marker = path.join(MARKER);
         let created = !marker.exists();
         if created {

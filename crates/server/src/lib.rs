@@ -10,6 +10,7 @@ mod account;
 mod admin;
 mod assemble;
 mod auth;
+pub mod backup;
 mod charset;
 mod clock;
 pub mod coordination;

@@ -4,8 +4,10 @@
 //! Methods may block on a file; the server calls them from `block_in_place`, except the getters that
 //! say otherwise.
 
+use crate::backup::BackupInfo;
 use crate::sysvars::VarValue;
 use omnibus_sql::{SqlError, SqlResult};
+use std::path::Path;
 
 /// Where the log ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +63,10 @@ pub trait LogAdmin: Send + Sync {
     fn events(&self, file: Option<&str>, from: u64, skip: u64, count: u64) -> SqlResult<Vec<LogEvent>>;
     /// FLUSH BINARY LOGS: starts a new file.
     fn rotate(&self) -> SqlResult<()>;
+    /// BACKUP TO: copies everything into a new folder, at one position of the log.
+    fn backup_to(&self, _root: &Path) -> SqlResult<BackupInfo> {
+        Err(SqlError::not_supported_yet("BACKUP"))
+    }
     /// PURGE BINARY LOGS TO.
     fn purge_to(&self, file: &str) -> SqlResult<()>;
     /// PURGE BINARY LOGS BEFORE, seconds since the epoch.

@@ -24,6 +24,7 @@ use crate::{
 };
 use bytes::Bytes;
 use std::ops::{Bound, Range};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use view::SetSnapshot;
@@ -234,6 +235,15 @@ impl<F: ReadAt> Engine for EngineSet<F> {
 
     fn failure(&self) -> Option<String> {
         self.parts.engines().find_map(Engine::failure)
+    }
+
+    fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
+        // One after the other: each is a prefix of the commits of its own, as after a crash.
+        let mut least = CommitNo::MAX;
+        for engine in self.parts.engines() {
+            least = least.min(engine.backup_to(root)?);
+        }
+        Ok(least)
     }
 
     fn stats(&self) -> EngineStats {

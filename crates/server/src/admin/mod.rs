@@ -4,6 +4,7 @@
 //! One file per kind of statement. Runs in the session's task; what touches files runs in
 //! `block_in_place`.
 
+mod backup;
 mod evaluate;
 mod flush;
 mod kill;
@@ -35,6 +36,7 @@ impl Session {
             | Statement::RenameUser(_)
             | Statement::Grant(_)
             | Statement::Revoke(_) => self.users(parsed).await,
+            Statement::Backup(backup) => return Some(self.backup(backup, more).await),
             Statement::Show(show) if is_ours(show) => {
                 return Some(self.show(show, more).await);
             }

@@ -1,10 +1,12 @@
 //! [`LogAdmin`] over the coordinator.
 
+use super::backup::backup;
 use super::counters;
 use super::events;
 use super::failure::FailureWatch;
 use super::purge::{PurgeFailure, Wish, hindrance, purge};
 use super::variables::{Applied, LOG_VARIABLES, LogLimits, apply};
+use crate::backup::BackupInfo;
 use crate::log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 use crate::sysvars::VarValue;
 use omnibus_commit::{CommitError, Coordinator, ResetLogError};
@@ -12,6 +14,7 @@ use omnibus_engine::CommitNo;
 use omnibus_log::{FileSeq, PurgeError};
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -25,6 +28,8 @@ pub struct CoordinatorAdmin {
     failures: Arc<FailureWatch>,
     /// `gtid_purged`, as it was read last.
     purged: Mutex<Option<(PurgedSource, String)>>,
+    /// One backup at a time.
+    backing_up: Mutex<()>,
 }
 
 impl CoordinatorAdmin {
@@ -35,7 +40,13 @@ impl CoordinatorAdmin {
         limits: Arc<LogLimits>,
         failures: Arc<FailureWatch>,
     ) -> CoordinatorAdmin {
-        CoordinatorAdmin { coordinator, limits, failures, purged: Mutex::new(None) }
+        CoordinatorAdmin {
+            coordinator,
+            limits,
+            failures,
+            purged: Mutex::new(None),
+            backing_up: Mutex::new(()),
+        }
     }
 
     /// At start-up: makes the values of all variables act that are the log's. The first file has the
@@ -117,6 +128,17 @@ impl LogAdmin for CoordinatorAdmin {
         Ok(())
     }
 
+    fn backup_to(&self, root: &Path) -> SqlResult<BackupInfo> {
+        let Some(_one) = self.backing_up.try_lock() else {
+            return Err(backup_error(&"another backup is being made"));
+        };
+        let started = std::time::Instant::now();
+        let info = backup(&self.coordinator, root).map_err(|error| backup_error(&error))?;
+        let (path, milliseconds) = (root.display(), started.elapsed().as_millis() as u64);
+        tracing::info!(%path, bytes = info.bytes(), milliseconds, "made a backup");
+        Ok(info)
+    }
+
     fn purge_to(&self, file: &str) -> SqlResult<()> {
         let seq = self.coordinator.log().files().names().parse(file).ok_or_else(unknown_file)?;
         self.purge(Wish::To(seq))
@@ -183,6 +205,11 @@ fn bad_number(to: Option<u64>) -> SqlError {
 fn fatal_purge(error: &dyn std::fmt::Display) -> SqlError {
     tracing::error!("the log files could not be removed: {error}");
     SqlError::new(1377, b"HY000", format!("Fatal error during log purge: {error}"))
+}
+
+fn backup_error(error: &dyn std::fmt::Display) -> SqlError {
+    tracing::warn!("BACKUP TO failed: {error}");
+    SqlError::new(1105, b"HY000", format!("No backup was made: {error}"))
 }
 
 fn purge_error(error: PurgeFailure) -> SqlError {

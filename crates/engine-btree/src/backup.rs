@@ -1,0 +1,54 @@
+//! A backup: another file with what one transaction of ours left, written through the store itself.
+//!
+//! The file changes in place, so there is nothing to link. A reader of it sees one transaction for as long as it
+//! likes, and the writer goes on meanwhile; the copy comes out without the free pages of the original.
+
+use crate::config::BtreeConfig;
+use crate::engine::Shared;
+use crate::store::{GARBAGE, Store, VERSIONS, applied_of};
+use crate::{io_error, store_error};
+use omnibus_engine::{CommitNo, EngineError};
+use redb::{ReadableDatabase, ReadableTable};
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+
+/// Bytes of one transaction of the copy, about: a transaction's dirty pages are kept in memory.
+const BATCH: usize = 16 << 20;
+
+/// See `Engine::backup_to`.
+pub(crate) fn backup(shared: &Shared, root: &Path) -> Result<CommitNo, EngineError> {
+    let name = shared.config.directory.file_name().ok_or_else(|| io_error(ErrorKind::InvalidInput.into()))?;
+    let directory = root.join(name);
+    if directory.exists() {
+        return Err(io_error(Error::new(ErrorKind::AlreadyExists, directory.display().to_string())));
+    }
+    let read = shared.store.database.begin_read().map_err(store_error)?;
+    let applied = applied_of(&read)?;
+    let target = Store::open(&BtreeConfig { directory, ..shared.config.clone() })?;
+    let mut state = target.state.lock();
+    let versions = read.open_table(VERSIONS).map_err(store_error)?;
+    let mut pairs = versions.iter().map_err(store_error)?.peekable();
+    while pairs.peek().is_some() {
+        target.transaction(&mut state, 0, false, |write, _| {
+            let mut table = write.open_table(VERSIONS).map_err(store_error)?;
+            let mut bytes = 0;
+            while bytes < BATCH
+                && let Some(pair) = pairs.next()
+            {
+                let (key, value) = pair.map_err(store_error)?;
+                bytes += value.value().len() + 64;
+                table.insert(key.value(), value.value()).map_err(store_error)?;
+            }
+            Ok(())
+        })?;
+    }
+    let garbage = read.open_table(GARBAGE).map_err(store_error)?;
+    target.transaction(&mut state, applied, true, |write, _| {
+        let mut table = write.open_table(GARBAGE).map_err(store_error)?;
+        for pair in garbage.iter().map_err(store_error)? {
+            table.insert(pair.map_err(store_error)?.0.value(), ()).map_err(store_error)?;
+        }
+        Ok(())
+    })?;
+    Ok(CommitNo(applied))
+}

@@ -1,0 +1,99 @@
+//! A backup: hard links to the files of one moment, then a copy of those if they must go to another disk.
+//!
+//! Every file of the engine is written once and then only renamed or removed, so a link is as good as a copy. Flushes
+//! and compactions wait for as long as making the links takes; a long copy is made from the links. The links are
+//! first put into a folder inside of the engine's own, which a start removes if a crash has left it.
+
+use crate::engine::Shared;
+use crate::io_error;
+use omnibus_engine::{CommitNo, EngineError};
+use parking_lot::Mutex;
+use std::fs::{self, File};
+use std::io::{Error, ErrorKind, Result};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+const STAGE: &str = "backup-in-progress";
+
+/// Held while the engine's files change. Whoever wants both takes `compaction` first: a compaction lets flushes
+/// go on, not the other way round.
+#[derive(Default)]
+pub(crate) struct Files {
+    pub(crate) compaction: Mutex<()>,
+    pub(crate) flush: Mutex<()>,
+}
+
+/// Removes what a crash in the middle of a backup left.
+pub(crate) fn clean(directory: &Path) -> Result<()> {
+    match fs::remove_dir_all(directory.join(STAGE)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// See `Engine::backup_to`.
+pub(crate) fn backup(shared: &Shared, root: &Path) -> std::result::Result<CommitNo, EngineError> {
+    let directory = &shared.config.directory;
+    let name = directory.file_name().ok_or_else(|| io_error(ErrorKind::InvalidInput.into()))?;
+    let (stage, target) = (directory.join(STAGE), root.join(name));
+    if target.exists() {
+        return Err(io_error(Error::new(ErrorKind::AlreadyExists, target.display().to_string())));
+    }
+    clean(directory).map_err(io_error)?;
+    let at = {
+        let _compaction = shared.files.compaction.lock();
+        let _flush = shared.files.flush.lock();
+        each_file(directory, &stage, &mut |from, to| fs::hard_link(from, to)).map_err(io_error)?;
+        CommitNo(shared.persisted.load(Ordering::Acquire))
+    };
+    let moved = match fs::rename(&stage, &target) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => copy(&stage, &target),
+        done => done,
+    };
+    moved.and_then(|()| sync_folders(&target)).map_err(io_error)?;
+    clean(directory).map_err(io_error)?;
+    Ok(at)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    each_file(from, to, &mut |from, to| {
+        fs::copy(from, to)?;
+        File::open(to)?.sync_all()
+    })
+}
+
+/// Makes `to` and the folders in it like `from`, and has `place` put each file there.
+fn each_file(from: &Path, to: &Path, place: &mut dyn FnMut(&Path, &Path) -> Result<()>) -> Result<()> {
+    // Not `to`, which may be inside of `from`.
+    let entries = fs::read_dir(from)?.collect::<Result<Vec<_>>>()?;
+    fs::create_dir(to)?;
+    for entry in entries {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            each_file(&from, &to, place)?;
+            continue;
+        }
+        match place(&from, &to) {
+            // A table that nobody reads any more goes at any time; it belongs to no state that is wanted.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            done => done?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn sync_folders(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folders(_: &Path) -> Result<()> {
+    Ok(())
+}

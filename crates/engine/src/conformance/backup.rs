@@ -1,0 +1,91 @@
+//! Backups: a copy that opens by itself, taken while commits go on.
+
+use super::*;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Takes a backup and says where its engine is and what number it has.
+fn take(bench: &Bench<'_>, engine: &dyn Engine, root: &Path) -> (PathBuf, CommitNo) {
+    let at = engine.backup_to(root).unwrap();
+    // A set of engines is opened in the root itself, and one engine in its folder.
+    let own = root.join(bench.directory.path().file_name().unwrap());
+    (if own.exists() { own } else { root.to_owned() }, at)
+}
+
+fn expect_prefix(engine: &dyn Engine, at: CommitNo) {
+    assert_eq!(engine.applied(), at, "a copy has what its backup said");
+    let found = all(&*engine.snapshot(CommitNo::MAX), 1);
+    assert_eq!(found.len() as u64, at.0, "one key a commit, up to {at}");
+    for no in [1, at.0 / 2 + 1, at.0] {
+        let value = get_at(engine, u64::MAX, &format!("{no:08}")).unwrap();
+        assert!(value.starts_with(&format!("{no} ")), "{no}: {value}");
+    }
+}
+
+fn put_one(engine: &dyn Engine, no: u64) {
+    commit(engine, no, &[(&format!("{no:08}"), Some(&format!("{no} {}", "x".repeat(200))))]);
+}
+
+pub(super) fn a_backup_is_a_prefix_of_the_commits(make: MakeEngine<'_>) {
+    let bench = Bench::new(make);
+    let engine = bench.open();
+    for no in 1..=500 {
+        put_one(&*engine, no);
+    }
+    assert_eq!(engine.checkpoint().unwrap(), CommitNo(500));
+    let last = AtomicU64::new(500);
+    let done = AtomicU64::new(0);
+    let roots: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+    let backups: Vec<_> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while done.load(Ordering::SeqCst) == 0 {
+                let no = last.fetch_add(1, Ordering::SeqCst) + 1;
+                put_one(&*engine, no);
+                if no.is_multiple_of(300) {
+                    engine.checkpoint().unwrap();
+                }
+                std::thread::sleep(engine.write_stall());
+            }
+        });
+        let backups = roots.iter().map(|root| take(&bench, &*engine, root.path())).collect();
+        done.store(1, Ordering::SeqCst);
+        backups
+    });
+    let end = last.load(Ordering::SeqCst);
+    for (directory, at) in backups {
+        assert!(at >= CommitNo(500) && at.0 <= end, "{at} of {end}");
+        expect_prefix(&*make(&directory), at);
+    }
+    assert_eq!(all(&*engine.snapshot(CommitNo::MAX), 1).len() as u64, end, "the original is unharmed");
+    assert!(engine.failure().is_none());
+}
+
+pub(super) fn a_backup_shares_nothing_that_changes(make: MakeEngine<'_>) {
+    let bench = Bench::new(make);
+    let engine = bench.open();
+    for no in 1..=200 {
+        put_one(&*engine, no);
+    }
+    engine.checkpoint().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let (directory, at) = take(&bench, &*engine, root.path());
+    // Both go on, differently.
+    let copy = make(&directory);
+    for no in at.0 + 1..=at.0 + 300 {
+        commit(&*copy, no, &[("copy", Some(&no.to_string()))]);
+    }
+    copy.checkpoint().unwrap();
+    for no in 201..=600 {
+        put_one(&*engine, no);
+        engine.gc_watermark(CommitNo(no));
+    }
+    engine.checkpoint().unwrap();
+    let engine = bench.reopen(engine);
+    expect_prefix(&*engine, CommitNo(600));
+    drop(copy);
+    let copy = make(&directory);
+    assert_eq!(copy.applied().0, at.0 + 300);
+    assert_eq!(get_at(&*copy, u64::MAX, "copy"), Some((at.0 + 300).to_string()));
+    assert_eq!(get_at(&*copy, u64::MAX, "00000600"), None, "a commit of the original");
+    assert!(get_at(&*copy, u64::MAX, "00000001").is_some());
+}

@@ -1,0 +1,33 @@
+//! BACKUP TO 'folder'. The work is `coordination::backup`; here are the privilege and the answer.
+
+use crate::account::Privileges;
+use crate::session::{ResultSet, Session, integer_column, text_column};
+use bytes::Bytes;
+use omnibus_parser::ast::Backup;
+use omnibus_sql::{SqlError, SqlResult};
+use omnibus_value::Value;
+use std::path::Path;
+
+impl Session {
+    /// One row: the log position at which the copy is equal to this server, and its size.
+    pub(super) async fn backup(&mut self, backup: &Backup, more: bool) -> SqlResult<()> {
+        let Backup::To(path) = backup else {
+            return Err(SqlError::not_supported_yet("BACKUP STAGE and BACKUP LOCK"));
+        };
+        self.access.require(Privileges::BACKUP_ADMIN.with(Privileges::RELOAD))?;
+        let path = String::from_utf8_lossy(path).into_owned();
+        let info = tokio::task::block_in_place(|| self.server.log.backup_to(Path::new(&path)))?;
+        let text = |text: String| Value::Bytes(Bytes::from(text));
+        let bytes = Value::UInt(info.bytes());
+        let rows = ResultSet {
+            columns: vec![
+                text_column("File", 255),
+                integer_column("Position"),
+                text_column("Gtid_executed", 65_535),
+                integer_column("Bytes"),
+            ],
+            rows: vec![vec![text(info.file), Value::UInt(info.position), text(info.gtid_executed), bytes]],
+        };
+        self.reply_rows(&rows, more)
+    }
+}

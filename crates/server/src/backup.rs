@@ -1,0 +1,252 @@
+//! What a backup is on disk, and how one becomes a data directory again.
+//!
+//! A backup is a data directory that a crash could have left: engine files, the log files from there on, and the
+//! server's own small files. `omnibus serve` opens one as it is. Two files tell it from others: while it is being
+//! made, `omnibus.backup.incomplete` is in it, and a server refuses it; when all is durable, that file goes,
+//! `omnibus.backup` says what belongs to it, and the format marker of data directories is written last.
+//!
+//! Not here: how it is taken from a running server (`coordination::backup`).
+
+use crate::datadir::{MARKER, write_whole};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// In a backup that is not whole.
+pub(crate) const INCOMPLETE: &str = "omnibus.backup.incomplete";
+/// What belongs to a whole one.
+const INFO: &str = "omnibus.backup";
+const HEADER: &str = "omnibus-backup 1";
+
+/// What a backup contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackupInfo {
+    /// The log file that it ends in.
+    pub file: String,
+    /// Where in it.
+    pub position: u64,
+    /// `gtid_executed` of there.
+    pub gtid_executed: String,
+    /// Sizes of its files by their paths below the backup.
+    pub files: BTreeMap<String, u64>,
+}
+
+/// Why a backup was not restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// It was never finished.
+    #[error("{0} is not a whole backup: it was not finished")]
+    Incomplete(PathBuf),
+    /// It has no description, or one that this version does not understand.
+    #[error("{0} is not a backup that this version understands")]
+    NotABackup(PathBuf),
+    /// A file is not as it was.
+    #[error("{path}: {found}, but the backup was made with {expected} bytes")]
+    Changed {
+        /// Which file.
+        path: PathBuf,
+        /// Its state, in words.
+        found: String,
+        /// Its size when the backup was made.
+        expected: u64,
+    },
+    /// The target is in use.
+    #[error("{0} exists and is not empty")]
+    Occupied(PathBuf),
+    /// The operating system said no.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl BackupInfo {
+    /// Bytes of all files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.values().sum()
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{HEADER}\nfile {}\nposition {}\ngtid_executed {}\n",
+            self.file,
+            self.position,
+            self.gtid_executed.replace('\n', "")
+        );
+        for (path, size) in &self.files {
+            text.push_str(&format!("size {size} {path}\n"));
+        }
+        text
+    }
+
+    fn parse(text: &str) -> Option<BackupInfo> {
+        let rest = text.strip_prefix(HEADER)?;
+        let mut info = BackupInfo::default();
+        for line in rest.lines().filter(|line| !line.is_empty()) {
+            let (word, value) = line.split_once(' ')?;
+            match word {
+                "file" => info.file = value.to_owned(),
+                "position" => info.position = value.parse().ok()?,
+                "gtid_executed" => info.gtid_executed = value.to_owned(),
+                "size" => {
+                    let (size, path) = value.split_once(' ')?;
+                    info.files.insert(path.to_owned(), size.parse().ok()?);
+                }
+                _ => return None,
+            }
+        }
+        Some(info)
+    }
+}
+
+/// Makes an empty folder that says it is no backup yet. It may exist, and must be empty then.
+pub(crate) fn begin(root: &Path) -> io::Result<()> {
+    match fs::create_dir(root) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_empty_folder(root)? => {}
+        done => done?,
+    }
+    File::create(root.join(INCOMPLETE))?.sync_all()?;
+    sync_folder(root)
+}
+
+fn is_empty_folder(path: &Path) -> io::Result<bool> {
+    Ok(path.is_dir() && fs::read_dir(path)?.next().is_none())
+}
+
+/// The copies are all there and durable: makes the folder a data directory. The marker's text is `format`.
+pub(crate) fn finish(root: &Path, mut info: BackupInfo, format: &str) -> io::Result<BackupInfo> {
+    info.files.clear();
+    list(root, root, &mut info.files)?;
+    info.files.remove(INCOMPLETE);
+    write(root, INFO, &info.text())?;
+    fs::remove_file(root.join(INCOMPLETE))?;
+    write(root, MARKER, format)?;
+    if let Some(parent) = root.parent() {
+        sync_folder(parent)?;
+    }
+    Ok(info)
+}
+
+fn write(root: &Path, name: &str, text: &str) -> io::Result<()> {
+    write_whole(root, name, text).map_err(|error| io::Error::other(error.to_string()))
+}
+
+fn list(root: &Path, folder: &Path, files: &mut BTreeMap<String, u64>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            list(root, &entry.path(), files)?;
+        } else if let Ok(path) = entry.path().strip_prefix(root) {
+            files.insert(path.to_string_lossy().into_owned(), entry.metadata()?.len());
+        }
+    }
+    Ok(())
+}
+
+/// Makes the entries of a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Where folders can't be opened there is nothing to sync.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Copies a file, or its first bytes, durably.
+pub(crate) fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> io::Result<()> {
+    use std::io::Read;
+    let mut target = File::create_new(to)?;
+    let copied = io::copy(&mut File::open(from)?.take(bytes.unwrap_or(u64::MAX)), &mut target)?;
+    if bytes.is_some_and(|bytes| copied < bytes) {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    target.sync_all()
+}
+
+/// Checks a backup and copies it to a new data directory. Changes nothing in it.
+///
+/// # Errors
+/// See [`RestoreError`]. A target that was begun has no format marker, and no server opens it.
+pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| RestoreError::Io { path, source }
+    };
+    if from.join(INCOMPLETE).exists() {
+        return Err(RestoreError::Incomplete(from.to_owned()));
+    }
+    let not_one = || RestoreError::NotABackup(from.to_owned());
+    let text = fs::read_to_string(from.join(INFO)).map_err(|_| not_one())?;
+    let info = BackupInfo::parse(&text).ok_or_else(not_one)?;
+    let format = fs::read_to_string(from.join(MARKER)).map_err(|_| not_one())?;
+    for (path, expected) in &info.files {
+        check_size(&from.join(path), *expected)?;
+    }
+    match begin(to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(RestoreError::Occupied(to.to_owned()));
+        }
+        done => done.map_err(io(to))?,
+    }
+    for path in info.files.keys() {
+        let target = to.join(path);
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder).map_err(io(folder))?;
+        }
+        copy_file(&from.join(path), &target, None).map_err(io(&target))?;
+    }
+    for folder in info.files.keys().filter_map(|path| Path::new(path).parent()) {
+        sync_folder(&to.join(folder)).map_err(io(folder))?;
+    }
+    fs::remove_file(to.join(INCOMPLETE)).map_err(io(to))?;
+    write(to, MARKER, &format).map_err(io(to))?;
+    Ok(info)
+}
+
+fn check_size(path: &Path, expected: u64) -> Result<(), RestoreError> {
+    let found = match fs::metadata(path) {
+        Ok(meta) if meta.len() == expected => return Ok(()),
+        Ok(meta) => format!("has {} bytes", meta.len()),
+        Err(error) => error.to_string(),
+    };
+    Err(RestoreError::Changed { path: path.to_owned(), found, expected })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_backup_is_whole_or_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, target) = (place.path().join("b"), place.path().join("t"));
+        begin(&root).unwrap();
+        fs::create_dir(root.join("lsm")).unwrap();
+        fs::write(root.join("lsm/table"), "rows").unwrap();
+        assert!(matches!(restore(&root, &target), Err(RestoreError::Incomplete(_))));
+        let refused = crate::datadir::DataDir::open(&root).unwrap_err().to_string();
+        assert!(refused.contains("not finished"), "{refused}");
+        let info = BackupInfo {
+            file: "binlog.000003".into(),
+            position: 77,
+            gtid_executed: "a:1-5,\nb:1".into(),
+            ..BackupInfo::default()
+        };
+        let info = finish(&root, info, "1\n").unwrap();
+        assert_eq!((info.bytes(), info.files.len()), (4, 1));
+        let restored = restore(&root, &target).unwrap();
+        assert_eq!((restored.gtid_executed.as_str(), restored.position), ("a:1-5,b:1", 77));
+        assert_eq!(fs::read(target.join("lsm/table")).unwrap(), b"rows");
+        drop(crate::datadir::DataDir::open(&target).unwrap());
+        assert!(matches!(restore(&root, &target), Err(RestoreError::Occupied(_))));
+        fs::write(root.join("lsm/table"), "row").unwrap();
+        assert!(matches!(restore(&root, &place.path().join("u")), Err(RestoreError::Changed { .. })));
+        assert!(matches!(restore(place.path(), &target), Err(RestoreError::NotABackup(_))));
+        assert_eq!(begin(&root).unwrap_err().kind(), io::ErrorKind::AlreadyExists, "not empty");
+    }
+}

@@ -1,0 +1,156 @@
+//! BACKUP TO: a copy of the running server's data directory, as a crash at one position of the log would leave it.
+//!
+//! The engines' files come first, each as far as it is persistent; then the log from the file that recovery of those
+//! would begin with, up to a position that was published after them. Log files that are closed never change and are
+//! linked; the active one is copied up to the position. Nothing waits: the log files are pinned against purging
+//! (PURGE-1), and the engines say how they copy themselves. On a thread that may block.
+
+use crate::backup::{BackupInfo, begin, copy_file, finish, sync_folder};
+use omnibus_commit::Coordinator;
+use omnibus_engine::{CommitNo, EngineError};
+use omnibus_log::{FileSeq, LogPosition, ReadError, TailReader};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Where events of a file begin.
+const FIRST_EVENT: u64 = 4;
+/// How long one group may be on its way to the device. Only a log that has failed takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The server's identity.
+const IDENTITY: &str = "auto.cnf";
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BackupFailure {
+    #[error("{0}")]
+    Place(String),
+    #[error("{what}: {source}")]
+    Io {
+        what: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Log(#[from] ReadError),
+    #[error("the log was reset meanwhile")]
+    Reset,
+    #[error("the log does not get on")]
+    Stuck,
+}
+
+fn failed<E: Into<io::Error>>(what: &Path) -> impl FnOnce(E) -> BackupFailure + '_ {
+    move |source| BackupFailure::Io { what: what.display().to_string(), source: source.into() }
+}
+
+/// Makes a backup in `root`, which does not exist or is an empty folder.
+pub(super) fn backup(coordinator: &Coordinator, root: &Path) -> Result<BackupInfo, BackupFailure> {
+    let datadir = coordinator.log().files().path();
+    check_place(datadir, root)?;
+    begin(root).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            BackupFailure::Place(format!("'{}' exists and is not an empty folder", root.display()))
+        }
+        _ => failed(root)(error),
+    })?;
+    fill(coordinator, datadir, root).inspect_err(|_| {
+        // What is left, if this fails too, says that it is incomplete.
+        let _ = std::fs::remove_dir_all(root);
+    })
+}
+
+fn check_place(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
+    if !root.is_absolute() {
+        return Err(BackupFailure::Place(format!("'{}' is not an absolute path", root.display())));
+    }
+    let parent = root.parent().unwrap_or(root);
+    let parent = parent.canonicalize().map_err(failed(parent))?;
+    if datadir.canonicalize().is_ok_and(|datadir| parent.starts_with(datadir)) {
+        return Err(BackupFailure::Place(format!("'{}' is inside of the data directory", root.display())));
+    }
+    Ok(())
+}
+
+fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<BackupInfo, BackupFailure> {
+    let files = coordinator.log().files();
+    // Engines only get further: what recovery needs now is enough for a copy that is made later.
+    let first = coordinator.recovery_start()?;
+    let pin = TailReader::open(files, LogPosition::new(first, FIRST_EVENT))?;
+    coordinator.engine().backup_to(root)?;
+    let (number, end) = published_now(coordinator)?;
+    let gtid_executed = coordinator.gtid_executed_at(number).to_string();
+    // Finished files lose their spare tails in the background.
+    files.wait_for_background();
+    let wanted: Vec<FileSeq> = files
+        .list()
+        .iter()
+        .map(|entry| entry.file)
+        .filter(|file| (first..=end.file).contains(file))
+        .collect();
+    if wanted.first() != Some(&first) || wanted.last() != Some(&end.file) {
+        return Err(BackupFailure::Reset);
+    }
+    let names = files.names();
+    let mut index = String::new();
+    for file in wanted {
+        let name = names.log(file);
+        let (from, to) = (datadir.join(&name), root.join(&name));
+        let done = if file == end.file {
+            copy_file(&from, &to, Some(end.offset.0))
+        } else {
+            std::fs::hard_link(&from, &to).or_else(|_| copy_file(&from, &to, None))
+        };
+        done.map_err(failed(&from))?;
+        index.push_str(&format!("./{name}\n"));
+    }
+    drop(pin);
+    let index_path = root.join(names.index());
+    std::fs::write(&index_path, index).map_err(failed(&index_path))?;
+    let sync = |path: &Path| std::fs::File::open(path).and_then(|file| file.sync_all());
+    sync(&index_path).map_err(failed(&index_path))?;
+    copy_small_files(datadir, root)?;
+    sync_folder(root).map_err(failed(root))?;
+    let format = std::fs::read_to_string(datadir.join(crate::datadir::MARKER)).map_err(failed(datadir))?;
+    let info = BackupInfo {
+        file: names.log(end.file),
+        position: end.offset.0,
+        gtid_executed,
+        ..BackupInfo::default()
+    };
+    finish(root, info, &format).map_err(failed(root))
+}
+
+/// A published place that is not before what the engines have: they learn what is durable a moment earlier.
+fn published_now(coordinator: &Coordinator) -> Result<(CommitNo, LogPosition), BackupFailure> {
+    let newest = coordinator.numbered();
+    let started = Instant::now();
+    loop {
+        let place = coordinator.published().place();
+        if place.0 >= newest {
+            return Ok(place);
+        }
+        if started.elapsed() > PATIENCE {
+            return Err(BackupFailure::Stuck);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The server's identity, and the keys that its clients know it by.
+fn copy_small_files(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
+    for entry in std::fs::read_dir(datadir).map_err(failed(datadir))? {
+        let entry = entry.map_err(failed(datadir))?;
+        let name = entry.file_name();
+        let wanted = name == IDENTITY || Path::new(&name).extension().is_some_and(|end| end == "pem");
+        if wanted && entry.path().is_file() {
+            let to = root.join(&name);
+            copy_file(&entry.path(), &to, None).map_err(failed(&to))?;
+            // Private keys are for the server's user alone.
+            let permissions = entry.metadata().map_err(failed(datadir))?.permissions();
+            std::fs::set_permissions(&to, permissions).map_err(failed(&to))?;
+        }
+    }
+    Ok(())
+}
