@@ -1,9 +1,10 @@
 //! The redo log of one engine. Every method may be called from any thread.
 //!
-//! Two locks, in this order: `syncing` (one sync at a time; a thread that waited for it finds its records synced by
-//! the one before, which is the group) and `state` (appending). `prepare` holds only `state`, so transactions prepare
-//! while a sync runs. `commit` and `rollback` do no I/O: their records go out with the next prepare or sync. Losing
-//! them is harmless, because the binary log decides again at recovery.
+//! Three locks, in this order: `syncing` (one sync at a time; a thread that waited for it finds its records synced by
+//! the one before, which is the group), `writer` (appending) and `book` (what is known, in memory). `prepare` does not
+//! take the first, so transactions prepare while a sync runs. `commit` and `rollback` take only the last, so the commit
+//! thread waits for no I/O: their records go out with the next prepare or sync. Losing them is harmless, because
+//! the binary log decides again at recovery.
 
 use crate::live::Live;
 use crate::record::{self, Record};
@@ -20,19 +21,24 @@ pub struct Participant {
     directory: PathBuf,
     segment_size: u64,
     syncing: Mutex<()>,
-    state: Mutex<State>,
+    writer: Mutex<Writer>,
+    book: Mutex<Book>,
 }
 
-struct State {
+#[derive(Default)]
+struct Book {
     live: Live,
+    /// Records of commits and rollbacks that are not written yet.
+    notes: Vec<Vec<u8>>,
+}
+
+struct Writer {
     /// The segment being written; none before the first prepare.
     active: Option<Active>,
     /// The next segment's number.
     next: u64,
     /// Segments that there are, oldest first.
     segments: Vec<u64>,
-    /// Records of commits and rollbacks that are not written yet.
-    notes: Vec<Vec<u8>>,
     /// Bytes appended since opening, and how many of them a finished sync covers.
     appended: u64,
     synced: u64,
@@ -77,21 +83,13 @@ impl Participant {
         }
         live.persisted(persisted);
         let next = segments.last().map_or(1, |last| last + 1);
-        let state = State {
-            live,
-            active: None,
-            next,
-            segments,
-            notes: Vec::new(),
-            appended: 0,
-            synced: 0,
-            failed: None,
-        };
+        let writer = Writer { active: None, next, segments, appended: 0, synced: 0, failed: None };
         Ok(Participant {
             directory: directory.to_owned(),
             segment_size,
             syncing: Mutex::new(()),
-            state: Mutex::new(state),
+            writer: Mutex::new(writer),
+            book: Mutex::new(Book { live, notes: Vec::new() }),
         })
     }
 
@@ -101,11 +99,11 @@ impl Participant {
     /// The write failed, now or before.
     pub fn prepare(&self, trx: TrxId, writes: &WriteSet, persisted: CommitNo) -> io::Result<()> {
         let payload = record::prepare(trx, writes);
-        let mut state = self.state.lock();
-        state.check()?;
-        let done = self.append(&mut state, &payload, persisted);
-        let number = state.guard(done)?;
-        state.live.prepared(trx, number, None);
+        let mut writer = self.writer.lock();
+        writer.check()?;
+        let done = self.append(&mut writer, &payload, persisted);
+        let number = writer.guard(done)?;
+        self.book.lock().live.prepared(trx, number, None);
         Ok(())
     }
 
@@ -116,51 +114,51 @@ impl Participant {
     /// The sync failed, now or before.
     pub fn flush(&self) -> io::Result<()> {
         let wanted = {
-            let mut state = self.state.lock();
-            state.check()?;
-            let done = self.write_notes(&mut state);
-            state.guard(done)?;
-            state.appended
+            let mut writer = self.writer.lock();
+            writer.check()?;
+            let done = self.write_notes(&mut writer);
+            writer.guard(done)?;
+            writer.appended
         };
         let _one = self.syncing.lock();
         let (file, covers) = {
-            let state = self.state.lock();
-            state.check()?;
-            match &state.active {
-                Some(active) if state.synced < wanted => (Arc::clone(&active.file), state.appended),
+            let writer = self.writer.lock();
+            writer.check()?;
+            match &writer.active {
+                Some(active) if writer.synced < wanted => (Arc::clone(&active.file), writer.appended),
                 _ => return Ok(()),
             }
         };
         // Earlier segments were synced when they were left.
         let done = file.sync_data();
-        let mut state = self.state.lock();
-        state.guard(done)?;
-        state.synced = state.synced.max(covers);
+        let mut writer = self.writer.lock();
+        writer.guard(done)?;
+        writer.synced = writer.synced.max(covers);
         Ok(())
     }
 
     /// Transactions found prepared when the log was opened, for the binary log to decide about.
     #[must_use]
     pub fn prepared(&self) -> Vec<TrxId> {
-        self.state.lock().live.undecided()
+        self.book.lock().live.undecided()
     }
 
     /// The transaction is committed as `no`. Gives its writes if it was found when the log was opened. No I/O.
     pub fn commit(&self, trx: TrxId, no: CommitNo) -> Option<WriteSet> {
-        let mut state = self.state.lock();
-        if !state.live.contains(trx) {
+        let mut book = self.book.lock();
+        if !book.live.contains(trx) {
             return None;
         }
-        state.notes.push(record::commit(trx, no));
-        state.live.committed(trx, no)
+        book.notes.push(record::commit(trx, no));
+        book.live.committed(trx, no)
     }
 
     /// The transaction is rolled back. No I/O.
     pub fn rollback(&self, trx: TrxId) {
-        let mut state = self.state.lock();
-        if state.live.contains(trx) {
-            state.notes.push(record::rollback(trx));
-            state.live.rolled_back(trx);
+        let mut book = self.book.lock();
+        if book.live.contains(trx) {
+            book.notes.push(record::rollback(trx));
+            book.live.rolled_back(trx);
         }
     }
 
@@ -169,56 +167,60 @@ impl Participant {
     /// # Errors
     /// A file could not be removed; it is tried again next time.
     pub fn checkpoint(&self, persisted: CommitNo) -> io::Result<()> {
-        self.truncate(&mut self.state.lock(), persisted)
+        self.truncate(&mut self.writer.lock(), persisted)
     }
 
-    fn append(&self, state: &mut State, payload: &[u8], persisted: CommitNo) -> io::Result<u64> {
-        self.write_notes(state)?;
-        self.room(state, record::framed_len(payload), persisted)?;
-        state.write(std::slice::from_ref(&payload))
+    fn append(&self, writer: &mut Writer, payload: &[u8], persisted: CommitNo) -> io::Result<u64> {
+        self.write_notes(writer)?;
+        self.room(writer, record::framed_len(payload), persisted)?;
+        writer.write(std::slice::from_ref(&payload))
     }
 
-    /// Without an active segment there is nothing to note: what was found at opening keeps until one is needed.
-    fn write_notes(&self, state: &mut State) -> io::Result<()> {
-        if state.notes.is_empty() {
+    /// What was decided since. Taken and written under one lock of the writer, so that a record of a decision never gets
+    /// ahead of its prepare.
+    fn write_notes(&self, writer: &mut Writer) -> io::Result<()> {
+        let notes = std::mem::take(&mut self.book.lock().notes);
+        if notes.is_empty() {
             return Ok(());
         }
-        let notes = std::mem::take(&mut state.notes);
-        self.room(state, notes.iter().map(|note| record::framed_len(note)).sum(), CommitNo::ZERO)?;
-        state.write(&notes).map(|_| ())
+        self.room(writer, notes.iter().map(|note| record::framed_len(note)).sum(), CommitNo::ZERO)?;
+        writer.write(&notes).map(|_| ())
     }
 
     /// Moves on to a new segment if the active one has no room for so many bytes.
-    fn room(&self, state: &mut State, bytes: u64, persisted: CommitNo) -> io::Result<()> {
-        if let Some(active) = &state.active {
+    fn room(&self, writer: &mut Writer, bytes: u64, persisted: CommitNo) -> io::Result<()> {
+        if let Some(active) = &writer.active {
             if active.offset + bytes <= self.segment_size {
                 return Ok(());
             }
             active.file.sync_data()?;
-            state.synced = state.appended;
-            self.truncate(state, persisted)?;
+            writer.synced = writer.appended;
+            self.truncate(writer, persisted)?;
         }
-        let number = state.next;
+        let number = writer.next;
         let file = segment::create(&self.directory, number, self.segment_size.max(bytes))?;
-        state.next += 1;
-        state.segments.push(number);
-        state.active = Some(Active { file: Arc::new(file), number, offset: 0 });
+        writer.next += 1;
+        writer.segments.push(number);
+        writer.active = Some(Active { file: Arc::new(file), number, offset: 0 });
         Ok(())
     }
 
-    fn truncate(&self, state: &mut State, persisted: CommitNo) -> io::Result<()> {
-        state.live.persisted(persisted);
-        let active = state.active.as_ref().map_or(state.next, |active| active.number);
-        let needed = state.live.needed_from().min(active);
-        while let Some(&oldest) = state.segments.first().filter(|oldest| **oldest < needed) {
+    fn truncate(&self, writer: &mut Writer, persisted: CommitNo) -> io::Result<()> {
+        let active = writer.active.as_ref().map_or(writer.next, |active| active.number);
+        let needed = {
+            let mut book = self.book.lock();
+            book.live.persisted(persisted);
+            book.live.needed_from().min(active)
+        };
+        while let Some(&oldest) = writer.segments.first().filter(|oldest| **oldest < needed) {
             segment::remove(&self.directory, oldest)?;
-            state.segments.remove(0);
+            writer.segments.remove(0);
         }
         Ok(())
     }
 }
 
-impl State {
+impl Writer {
     fn check(&self) -> io::Result<()> {
         match &self.failed {
             Some(why) => Err(io::Error::other(format!("the redo log failed before: {why}"))),
