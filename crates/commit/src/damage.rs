@@ -41,7 +41,8 @@ pub(crate) fn judge_tail(
         return Ok(());
     }
     let name = dir.names().log(tail.end.file);
-    let reason = tail.torn.map_or_else(|| "the file ends inside of a transaction".to_owned(), |r| r.to_string());
+    let reason =
+        tail.torn.map_or_else(|| "the file ends inside of a transaction".to_owned(), |r| r.to_string());
     let proof = if file.in_use {
         let (proof, data_end) = look_behind(dir, tail, last, file)?;
         let bytes = data_end.saturating_sub(tail.end.offset.0);
