@@ -3,10 +3,12 @@
 after a crash, other tools read the log, and neither a rollback nor a crash leaves files behind."""
 
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, binary, client, connect, error_code, expect, replay  # noqa: E402
@@ -230,8 +232,66 @@ def checksums(directory):
         server.stop()
 
 
+class Batches(threading.Thread):
+    """Commits batches of rows until the server dies, and notes which ones were acknowledged."""
+
+    def __init__(self, server, number, rows):
+        super().__init__()
+        self.server, self.number, self.rows, self.acknowledged = server, number, rows, []
+
+    def run(self):
+        try:
+            db = connect(self.server, autocommit=True, database="d", read_timeout=20)
+            with db.cursor() as cursor:
+                for n in range(100000):
+                    batch = self.number * 1000000 + n
+                    cursor.execute(f"INSERT INTO batches (batch, v) SELECT {batch}, v FROM source LIMIT {self.rows}")
+                    self.acknowledged.append((batch, self.rows))
+        except Exception:  # the kill, or what it leads to
+            pass
+
+
+def kills(directory):
+    """Killed while large and small transactions commit: each is whole or absent, and there if it was acknowledged."""
+    server = Omnibus(directory, f"--binlog-large-commit-threshold={THRESHOLD}", "--max-binlog-size=8M",
+                     "--lsm-memtable-size=8M")
+    server.start()
+    seed = random.randrange(1 << 30)
+    choice = random.Random(seed)
+    acknowledged = {}
+    try:
+        client(server, """CREATE DATABASE d; USE d; CREATE TABLE source (v VARCHAR(2000));
+            CREATE TABLE batches (id INT PRIMARY KEY AUTO_INCREMENT, batch INT, v VARCHAR(2000), KEY (batch));
+            INSERT INTO source VALUES (REPEAT('x', 1900));""" + "INSERT INTO source SELECT v FROM source;" * 10)
+        promoted = 0
+        for life in range(6):
+            workers = [Batches(server, life * 10 + n, rows) for n, rows in enumerate((1000, 700, 5, 1))]
+            for worker in workers:
+                worker.start()
+            time.sleep(choice.uniform(0.3, 1.5))
+            promoted += status(server, "Binlog_large_commits")
+            server.kill()
+            for worker in workers:
+                worker.join()
+                acknowledged.update(worker.acknowledged)
+            server.start()
+            found = client(server, "SELECT batch, COUNT(*), COUNT(DISTINCT id) FROM d.batches GROUP BY batch")
+            found = {int(batch): (int(rows), int(ids)) for batch, rows, ids in
+                     (line.split() for line in found.splitlines())}
+            whole = {n: rows for n, rows in enumerate((1000, 700, 5, 1))}
+            for batch, (rows, ids) in found.items():
+                expect(rows == ids == whole[batch // 1000000 % 10], f"seed {seed}: batch {batch} has {rows} rows")
+            lost = [batch for batch in acknowledged if batch not in found]
+            expect(not lost, f"seed {seed}, life {life}: acknowledged and lost: {lost}")
+            expect(len(found) <= len(acknowledged) + 4 * (life + 1), f"seed {seed}: more than was asked for")
+            expect(spill_files(server) == [], f"seed {seed}: files left behind: {spill_files(server)}")
+        expect(promoted > 3, f"large transactions in all lives: {promoted}")
+    finally:
+        server.stop()
+
+
 def main():
-    for test in (stops_and_crashes, checksums):
+    for test in (stops_and_crashes, checksums, kills):
         with tempfile.TemporaryDirectory() as directory:
             test(directory)
         print(f"ok: {test.__name__}")

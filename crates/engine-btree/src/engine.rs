@@ -7,9 +7,10 @@ use crate::snapshot::BtreeSnapshot;
 use crate::spaces::DeadSpaces;
 use crate::store::{State, Store};
 use crate::view::Views;
-use crate::{backup, io_error, load, writer};
+use crate::{REDO_SEGMENT, backup, io_error, load, redo_error, writer};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, WriteSet};
+use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, TrxId, WriteSet};
+use omnibus_redo::Participant;
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) views: Views,
     pub(crate) store: Store,
     pub(crate) spaces: DeadSpaces,
+    /// What was prepared in two phases and is not persistent.
+    pub(crate) redo: Participant,
     pub(crate) signals: Signals,
     /// Durable in the log.
     pub(crate) committed: AtomicU64,
@@ -120,11 +123,14 @@ impl BtreeEngine {
     pub fn open(config: BtreeConfig) -> Result<BtreeEngine, EngineError> {
         let store = Store::open(&config)?;
         let applied = store.state.lock().applied;
+        let redo = Participant::open(&config.directory.join("redo"), REDO_SEGMENT, CommitNo(applied));
+        let redo = redo.map_err(redo_error)?;
         let shared = Arc::new(Shared {
             views: Views::new(store.versions()?, applied),
             config,
             store,
             spaces: DeadSpaces::default(),
+            redo,
             signals: Signals::default(),
             committed: AtomicU64::new(applied),
             persisted: AtomicU64::new(applied),
@@ -220,6 +226,7 @@ impl Engine for BtreeEngine {
             self.shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
             self.shared.wait_persisted(target)?;
         }
+        self.shared.redo.checkpoint(self.persisted()).map_err(io_error)?;
         Ok(self.persisted())
     }
 
@@ -233,6 +240,34 @@ impl Engine for BtreeEngine {
 
     fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
         backup::backup(&self.shared, root)
+    }
+
+    fn two_phase(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, trx: TrxId, writes: &WriteSet) -> Result<(), EngineError> {
+        self.shared.redo.prepare(trx, writes, self.persisted()).map_err(io_error)
+    }
+
+    fn flush_logs(&self) -> Result<(), EngineError> {
+        self.shared.redo.flush().map_err(io_error)
+    }
+
+    fn prepared(&self) -> Vec<TrxId> {
+        self.shared.redo.prepared()
+    }
+
+    fn commit_prepared(&self, trx: TrxId, no: CommitNo) {
+        if let Some(writes) = self.shared.redo.commit(trx, no)
+            && no.0 > self.shared.views.installer.lock().prepared
+        {
+            self.prepare_ordered(no, &writes);
+        }
+    }
+
+    fn rollback(&self, trx: TrxId) {
+        self.shared.redo.rollback(trx);
     }
 
     fn stats(&self) -> EngineStats {

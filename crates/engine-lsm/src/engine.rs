@@ -8,11 +8,17 @@ use crate::snapshot::{LsmSnapshot, Reads};
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
-use crate::{NAME, backup, compaction, flush, format, io_error, load, staged, stall, tree_error};
+use crate::{
+    NAME, REDO_SEGMENT, backup, compaction, flush, format, io_error, load, redo_error, staged, stall,
+    tree_error,
+};
 use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
-use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, WriteSet};
+use omnibus_engine::{
+    CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, TrxId, WriteSet,
+};
+use omnibus_redo::Participant;
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) versions: SequenceNumberCounter,
     pub(crate) views: Views,
     pub(crate) spaces: DeadSpaces,
+    /// What was prepared in two phases and is not persistent.
+    pub(crate) redo: Participant,
     pub(crate) gate: Gate,
     pub(crate) files: backup::Files,
     pub(crate) signals: Signals,
@@ -131,12 +139,15 @@ impl LsmEngine {
         let tree = open_tree(&config, &versions, &factory)?;
         let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
         let applied = format::read_applied(&config.directory)?.max(in_tables);
+        let redo = Participant::open(&config.directory.join("redo"), REDO_SEGMENT, CommitNo(applied));
+        let redo = redo.map_err(redo_error)?;
         let shared = Arc::new(Shared {
             views: Views::new(Tables::current(&tree), applied, config.memtable_size),
             config,
             tree,
             versions,
             spaces: DeadSpaces::default(),
+            redo,
             gate: Gate::default(),
             files: backup::Files::default(),
             signals: Signals::default(),
@@ -289,6 +300,7 @@ impl Engine for LsmEngine {
             shared.signals.ask_flush();
             shared.signals.wait_until(shared, |_| shared.persisted.load(Ordering::Acquire) >= target)?;
         }
+        self.shared.redo.checkpoint(self.persisted()).map_err(io_error)?;
         Ok(self.persisted())
     }
 
@@ -302,6 +314,34 @@ impl Engine for LsmEngine {
 
     fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
         backup::backup(&self.shared, root)
+    }
+
+    fn two_phase(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, trx: TrxId, writes: &WriteSet) -> Result<(), EngineError> {
+        self.shared.redo.prepare(trx, writes, self.persisted()).map_err(io_error)
+    }
+
+    fn flush_logs(&self) -> Result<(), EngineError> {
+        self.shared.redo.flush().map_err(io_error)
+    }
+
+    fn prepared(&self) -> Vec<TrxId> {
+        self.shared.redo.prepared()
+    }
+
+    fn commit_prepared(&self, trx: TrxId, no: CommitNo) {
+        if let Some(writes) = self.shared.redo.commit(trx, no)
+            && no.0 > self.shared.views.writer.lock().prepared
+        {
+            self.prepare_ordered(no, &writes);
+        }
+    }
+
+    fn rollback(&self, trx: TrxId) {
+        self.shared.redo.rollback(trx);
     }
 
     fn stats(&self) -> EngineStats {

@@ -10,8 +10,27 @@
 //! 4. A backup (`backup_to`) may run at any time after that; the log from its number on goes with it.
 //! 5. Snapshots are taken at published numbers by any thread at any time. `gc_watermark` tells the
 //!    oldest one still in use: older versions hidden by newer ones at or below it may go.
+//!
+//! # Committing in two phases
+//!
+//! An engine may also have a redo log of its own and take part in a two-phase commit (`two_phase`). The log of the
+//! server stays the judge: what is in it is committed, what is not is not (RECOVER-1). For each transaction:
+//!
+//! 1. `prepare(trx, writes)`, from the session's thread, before the transaction has a number. It may block and may fail;
+//!    then the transaction is rolled back. The engine can commit it from then on even after a crash, if step 2 was done.
+//! 2. `flush_logs()`: one sync. Every `prepare` that returned before the call is durable on return. A leader calls it
+//!    once for its group, *after* it took the queue, so that each member's prepare is covered.
+//! 3. The server writes its log and syncs it.
+//! 4. `prepare_ordered(no, writes)`, `commit_prepared(trx, no)`, later `commit_ordered(up_to)`, in this order, as in one phase.
+//!    None of them does I/O. A protocol that also wants the commit record on disk calls `flush_logs` again.
+//!    A transaction that is not committed after step 1: `rollback(trx)`.
+//!
+//! After a crash, once the log was replayed: `prepared()` names the transactions whose fate the engine does not know or
+//! whose commit is not persistent. The server decides about each from the log, and calls in commit order
+//! `commit_prepared(trx, no)` and, at the end of it, `commit_ordered`; or `rollback(trx)`. What replay has installed already
+//! is not installed again. A crash in between means the same list again.
 
-use crate::{CommitNo, SpaceId, WriteSet};
+use crate::{CommitNo, SpaceId, TrxId, WriteSet};
 use bytes::Bytes;
 use std::any::Any;
 use std::ops::Bound;
@@ -29,6 +48,12 @@ pub enum EngineError {
         /// What it said.
         #[source]
         source: std::io::Error,
+    },
+    /// It has no redo log.
+    #[error("storage engine {engine} can not take part in a two-phase commit")]
+    NotTwoPhase {
+        /// Which engine.
+        engine: &'static str,
     },
     /// Stored data contradicts itself.
     #[error("storage engine {engine}: damaged data: {detail}")]
@@ -208,6 +233,41 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Figures for SHOW STATUS.
     fn stats(&self) -> EngineStats;
+
+    /// Whether it takes part in two-phase commits.
+    fn two_phase(&self) -> bool {
+        false
+    }
+
+    /// Writes the transaction's redo record. Any thread; may block. Not durable on return, nothing is visible.
+    ///
+    /// # Errors
+    /// It could not be written, or this engine is no participant. The transaction is not prepared.
+    fn prepare(&self, _trx: TrxId, _writes: &WriteSet) -> Result<(), EngineError> {
+        Err(EngineError::NotTwoPhase { engine: self.name() })
+    }
+
+    /// Makes every prepare, commit and rollback that returned before the call durable, with one sync, shared by all
+    /// who call at once. Any thread; blocks.
+    ///
+    /// # Errors
+    /// What is durable is unknown: nothing may be acknowledged, and every later prepare and flush fails too.
+    fn flush_logs(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Transactions that were prepared before the engine was opened and are not persistent, in no order.
+    fn prepared(&self) -> Vec<TrxId> {
+        Vec::new()
+    }
+
+    /// The prepared transaction is committed as `no`; one that was never prepared here is ignored. Installs its writes
+    /// if `no` is above every number installed so far, which is only so after a crash. In CommitNo order with
+    /// `prepare_ordered`, one thread at a time, no I/O; infallible.
+    fn commit_prepared(&self, _trx: TrxId, _no: CommitNo) {}
+
+    /// The prepared transaction is rolled back; one that was never prepared here is ignored. Any thread, no I/O; infallible.
+    fn rollback(&self, _trx: TrxId) {}
 
     /// What it is, in a sentence, for SHOW ENGINES.
     fn comment(&self) -> &'static str {

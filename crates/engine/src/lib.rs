@@ -15,6 +15,6 @@ mod set;
 mod write_set;
 
 pub use contract::{Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, Staged};
-pub use number::{CommitNo, SpaceId};
+pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;
 pub use write_set::{Iter as WriteSetIter, Mark, Write, WriteSet};

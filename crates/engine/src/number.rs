@@ -26,6 +26,11 @@ impl std::fmt::Display for CommitNo {
     }
 }
 
+/// A transaction that is being committed in two phases, before it has a commit number. Given by the server; the log
+/// tells which number it got. Not used again before every engine has decided about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrxId(pub u64);
+
 /// One index of one table (or one of the catalog's own). The first four bytes, big-endian, of
 /// every key in it. Never reused, so a dropped space can be reclaimed at leisure.
 ///

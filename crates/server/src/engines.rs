@@ -4,7 +4,7 @@
 //! never reordered.
 
 use crate::sysvars::GlobalVars;
-use omnibus_engine::{Engine, EngineError, EngineSet};
+use omnibus_engine::{CommitNo, Engine, EngineError, EngineSet};
 use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
 use omnibus_sql::api::is_foreign_engine;
@@ -38,7 +38,24 @@ pub fn open(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, Eng
     config.block_cache_size = globals.named("lsm_block_cache_size").as_u64();
     let first = LsmEngine::open(config)?;
     let others = OTHERS.iter().map(|(_, open)| open(globals, datadir)).collect::<Result<Vec<_>, _>>()?;
+    for engine in &others {
+        if first.applied() > CommitNo::ZERO && EngineSet::<LsmEngine>::is_new(&**engine)? {
+            refuse_if_used(&first, &**engine)?;
+        }
+    }
     Ok(Arc::new(EngineSet::new(first, others, persist::definition_keys())?))
+}
+
+/// An engine without files is new only if no table is in it; else its files were lost.
+fn refuse_if_used(first: &dyn Engine, engine: &dyn Engine) -> Result<(), EngineError> {
+    let damaged = |detail| EngineError::Corrupt { engine: engine.name(), detail };
+    let catalog = persist::load(&*first.snapshot(CommitNo::MAX)).map_err(|error| damaged(error.message))?;
+    match catalog.tables().find(|table| *table.def.engine == *engine.name()) {
+        Some(table) => {
+            Err(damaged(format!("its files are missing, but {} is stored in it", table.qualified())))
+        }
+        None => Ok(()),
+    }
 }
 
 fn open_btree(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, EngineError> {

@@ -75,13 +75,16 @@ pub fn run(args: PreallocationArgs) -> ExitCode {
 fn measure(args: &PreallocationArgs) -> Result<(Vec<Line>, Vec<Line>), String> {
     commits::remove_stale(&args.dir);
     let mut low = Vec::new();
-    for (variant, published) in syncs::VARIANTS {
+    for at in syncs::ORDER {
+        let (variant, published) = syncs::VARIANTS[at];
         let what = variant.describe(args.wait);
         progress(&format!("syncs: {what}"));
         let rate = syncs::rate(variant, &args.dir, args.size, args.count, args.wait)
             .map_err(|error| format!("{what}: {error}"))?;
-        low.push(Line { what, published: vec![published], here: vec![rate] });
+        low.push((at, Line { what, published: vec![published], here: vec![rate] }));
     }
+    low.sort_by_key(|(at, _)| *at);
+    let low = low.into_iter().map(|(_, line)| line).collect();
     let mut lines = Vec::new();
     if args.seconds > 0 && !args.connections.is_empty() {
         for (log, what, published) in commits::LOGS {

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 /// Bytes per write: 131072 of them were a gigabyte.
 pub(super) const WRITE: usize = 8192;
 const PIECE: usize = 1 << 20;
+/// What the file system gets after a large file is gone.
+const SETTLE: Duration = Duration::from_millis(500);
 
 /// What the file is like when the writes begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,10 @@ pub(super) const VARIANTS: [(Variant, Option<f64>); 6] = [
     (Variant::Log, None),
 ];
 
+/// Small files first: freeing a gigabyte keeps the file system's journal busy for a while, and a sync that changes
+/// metadata then waits for it (reserved space: 430 syncs per second behind such a file, 13,000 without).
+pub(super) const ORDER: [usize; 6] = [0, 4, 5, 1, 2, 3];
+
 impl Variant {
     pub(super) fn describe(self, wait: u64) -> String {
         match self {
@@ -53,7 +59,13 @@ pub(super) fn rate(variant: Variant, dir: &Path, size: u64, count: u64, wait: u6
     let (space, call) = match variant {
         Variant::Reserved => (Space::Reserved, SyncCall::Method(FlushMethod::Fdatasync)),
         Variant::Log => (Space::ZeroFilled, SyncCall::Method(FlushMethod::ODirectDsync)),
-        _ => return plain_rate(variant, dir, size, count, wait),
+        _ => {
+            let rate = plain_rate(variant, dir, size, count, wait);
+            if variant != Variant::Growing {
+                std::thread::sleep(SETTLE);
+            }
+            return rate;
+        }
     };
     let count = usize::try_from(count.min(size / WRITE as u64).max(1)).unwrap_or(1);
     let times = measure_sync(dir, space, call, WRITE, count)?;

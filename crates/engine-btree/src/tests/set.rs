@@ -1,7 +1,7 @@
 //! The default engine and this one as a set: the contract again, and transactions that span both.
 
 use super::*;
-use omnibus_engine::{EngineSet, SpaceId};
+use omnibus_engine::{EngineSet, SpaceId, TrxId};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
 
 fn shared_keys() -> std::ops::Range<Bytes> {
@@ -132,4 +132,43 @@ fn an_engine_that_is_new_in_a_directory_gets_the_definitions() {
         assert_eq!(set.definitions().get(&definition).unwrap(), Some(Bytes::from_static(b"10")));
         assert_eq!(all(&set, 10).len(), 11, "shared keys show once");
     }
+}
+
+#[test]
+fn a_spanning_transaction_is_prepared_and_decided_in_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let set = open_set(directory.path());
+    put(&set, 1, &[key(100, 1), theirs(1)], "old");
+    set.commit_ordered(CommitNo(1));
+    set.checkpoint().unwrap();
+    let writes = |keys: &[Bytes]| {
+        let mut set = WriteSet::default();
+        keys.iter().for_each(|key| set.put(key.clone(), Bytes::from_static(b"new")));
+        set
+    };
+    assert!(set.two_phase());
+    for (trx, keys) in [
+        (1, vec![key(100, 1), theirs(1)]),
+        (2, vec![key(100, 2), theirs(2)]),
+        (3, vec![theirs(3)]),
+        (4, vec![key(100, 4)]),
+    ] {
+        set.prepare(TrxId(trx), &writes(&keys)).unwrap();
+    }
+    set.flush_logs().unwrap();
+    let set = open_again(set, directory.path());
+    assert_eq!(set.prepared(), [1, 2, 3, 4].map(TrxId));
+    // The log has the first as 2 and the last as 3.
+    set.commit_prepared(TrxId(1), CommitNo(2));
+    set.commit_prepared(TrxId(4), CommitNo(3));
+    set.commit_ordered(CommitNo(3));
+    set.rollback(TrxId(2));
+    set.rollback(TrxId(3));
+    let keys: Vec<_> = all(&set, 3).into_iter().collect();
+    let new = Bytes::from_static(b"new");
+    let expected = [key(100, 1), key(100, 4), theirs(1)].map(|key| (key, new.clone()));
+    assert_eq!(keys, expected);
+    set.checkpoint().unwrap();
+    let set = open_again(set, directory.path());
+    assert_eq!((set.prepared(), all(&set, 3)), (vec![], expected.to_vec()));
 }

@@ -15,6 +15,7 @@ mod backup;
 mod durability;
 mod model;
 mod spaces;
+mod two_phase;
 mod visibility;
 
 pub use model::random_history;
@@ -58,6 +59,12 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("a load is there and stays", spaces::a_load_is_there_and_stays),
     ("a dropped space goes and never comes back", spaces::a_dropped_space_goes_and_never_comes_back),
     ("a space is kept for old snapshots", spaces::a_space_is_kept_for_old_snapshots),
+    (
+        "prepared transactions survive and wait for a decision",
+        two_phase::prepared_transactions_survive_and_wait_for_a_decision,
+    ),
+    ("what replay installed is not installed again", two_phase::what_replay_installed_is_not_installed_again),
+    ("sessions prepare at once", two_phase::sessions_prepare_at_once),
     ("random histories agree with a model", model::random_histories_agree_with_a_model),
 ];
 

@@ -14,13 +14,16 @@
 //! *Joining.* An engine that is new in a data directory gets the shared keys as of the first engine's `applied`,
 //! and then a mark that it has them. A crash in between means joining again.
 //!
+//! *Two phases.* A set takes part in a two-phase commit if all its engines do; each prepares and decides its part.
+//!
 //! What it is not: a transaction coordinator. It has no file and no thread.
 
 mod split;
 mod view;
 
 use crate::{
-    CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SpaceId, Staged, WriteSet,
+    CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SpaceId, Staged, TrxId,
+    WriteSet,
 };
 use bytes::Bytes;
 use std::ops::{Bound, Range};
@@ -84,6 +87,14 @@ impl<F: ReadAt> EngineSet<F> {
         Ok(EngineSet { parts: Arc::new(Parts { first, first_applied, others, shared }) })
     }
 
+    /// Whether an engine has never been in a set in this data directory.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn is_new(engine: &dyn Engine) -> Result<bool, EngineError> {
+        Ok(engine.snapshot(CommitNo::MAX).get(JOINED)?.is_none())
+    }
+
     /// The engine in slot 0.
     #[must_use]
     pub fn first(&self) -> &F {
@@ -93,7 +104,7 @@ impl<F: ReadAt> EngineSet<F> {
 
 /// Gives an engine that is new here the shared keys.
 fn join<F: ReadAt>(first: &F, engine: &dyn Engine, shared: &Range<Bytes>) -> Result<(), EngineError> {
-    if engine.snapshot(CommitNo::MAX).get(JOINED)?.is_some() {
+    if !EngineSet::<F>::is_new(engine)? {
         return Ok(());
     }
     let at = first.applied();
@@ -254,6 +265,48 @@ impl<F: ReadAt> Engine for EngineSet<F> {
             write_stalls: a.write_stalls + b.write_stalls,
             disk_bytes: a.disk_bytes + b.disk_bytes,
         })
+    }
+
+    fn two_phase(&self) -> bool {
+        self.parts.engines().all(Engine::two_phase)
+    }
+
+    fn prepare(&self, trx: TrxId, writes: &WriteSet) -> Result<(), EngineError> {
+        let parts = &*self.parts;
+        if split::only_first(writes, &parts.shared) {
+            return parts.first.prepare(trx, writes);
+        }
+        let mut done = Ok(());
+        for (slot, engine) in parts.engines().enumerate() {
+            split::part(writes, slot as u8, &parts.shared, |writes| {
+                if done.is_ok() {
+                    done = engine.prepare(trx, writes);
+                }
+            });
+        }
+        if done.is_err() {
+            self.rollback(trx);
+        }
+        done
+    }
+
+    fn flush_logs(&self) -> Result<(), EngineError> {
+        self.parts.engines().try_for_each(Engine::flush_logs)
+    }
+
+    fn prepared(&self) -> Vec<TrxId> {
+        let mut trxs: Vec<_> = self.parts.engines().flat_map(Engine::prepared).collect();
+        trxs.sort_unstable();
+        trxs.dedup();
+        trxs
+    }
+
+    fn commit_prepared(&self, trx: TrxId, no: CommitNo) {
+        self.parts.engines().for_each(|engine| engine.commit_prepared(trx, no));
+    }
+
+    fn rollback(&self, trx: TrxId) {
+        self.parts.engines().for_each(|engine| engine.rollback(trx));
     }
 
     fn comment(&self) -> &'static str {
