@@ -2,7 +2,7 @@
 """Early lock release never shows a client a value that a crash takes back (COMMIT-2).
 
 With `release_locks_early` the next writer of a row reads a version whose log record is still on its way. Its reply must
-not leave before that is durable. Here every device write is delayed by 10 ms before it happens, clients fight for one
+not leave before that is durable. Here every device write is delayed by 5 ms before it happens, clients fight for one
 row and write down every value that a reply told them, the server is killed with SIGKILL in the middle, and after the
 restart the row must be at least as far as anybody ever saw it. Readers without locks look too, and so do readers of a
 row that was deleted.
@@ -95,7 +95,11 @@ def one_round(server, chance):
     threads = [Client(server, kind) for kind in kinds]
     for thread in threads:
         thread.start()
-    time.sleep(chance.uniform(0.3, 1.0))
+    # Somewhere in the middle of the load: after so many replies, however fast the machine is.
+    enough, deadline = chance.randint(50, 400), time.monotonic() + 60
+    while sum(thread.replies for thread in threads if thread.kind == "update") < enough:
+        expect(time.monotonic() < deadline, "no load within a minute")
+        time.sleep(chance.uniform(0, 0.02))
     server.kill()
     for thread in threads:
         thread.join()
@@ -120,7 +124,7 @@ def main():
     print(f"seed {options.seed}")
     with tempfile.TemporaryDirectory(prefix="omnibus-early-") as directory:
         directory = pathlib.Path(directory)
-        env = {"LD_PRELOAD": str(library(directory)), "SLOW_SYNC_US": "10000", "SLOW_SYNC_BEFORE": "1"}
+        env = {"LD_PRELOAD": str(library(directory)), "SLOW_SYNC_US": "5000", "SLOW_SYNC_BEFORE": "1"}
         for early in (1, 0):
             own = directory / f"early{early}"
             own.mkdir()
