@@ -5,8 +5,12 @@ use crate::deletes::DeletedFloor;
 use crate::log_env::LogEnv;
 use crate::pipeline::Pipeline;
 use crate::published::{Published, SnapshotReader};
-use crate::{CommitError, CommitRequest, CommitSettings, CommitStats, LogPosition, Ticket};
+use crate::{
+    Blocking, CommitError, CommitRequest, CommitSettings, CommitStats, LogPosition, Recovered, Ticket,
+    just_block,
+};
 use omnibus_engine::{CommitNo, Engine, Snapshot};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Shared by all sessions. See the methods for what may be called on which thread.
@@ -16,11 +20,14 @@ pub struct Coordinator {
     deletes: Arc<DeletedFloor>,
     settings: Arc<CommitSettings>,
     cache_settings: Arc<CacheSettings>,
+    first_xid: u64,
+    /// `commit_protocol=serialized`: held from prepare to commit.
+    pub(crate) serial: Mutex<()>,
+    pub(crate) blocking: Blocking,
 }
 
 impl Coordinator {
-    /// Starts committing behind `last`, the newest transaction in the recovered log, which the engine
-    /// already holds.
+    /// Starts committing behind what recovery found, which the engine already holds.
     ///
     /// # Errors
     /// A log thread could not be started.
@@ -28,14 +35,36 @@ impl Coordinator {
         engine: Arc<dyn Engine>,
         env: LogEnv,
         writer: crate::log_env::Appender,
-        last: CommitNo,
+        recovered: &Recovered,
         settings: Arc<CommitSettings>,
         cache_settings: Arc<CacheSettings>,
     ) -> std::io::Result<Coordinator> {
         let deletes = env.deletes().clone();
         cache_settings.large.open(env.files().path(), env.checksums().clone());
-        let pipeline = Pipeline::start(env, writer, last, settings.clone())?;
-        Ok(Coordinator { pipeline, engine, deletes, settings, cache_settings })
+        let pipeline = Pipeline::start(env, writer, recovered.last, settings.clone())?;
+        let first_xid = recovered.last_xid.max(recovered.last.0) + 1;
+        Ok(Coordinator {
+            pipeline,
+            engine,
+            deletes,
+            settings,
+            cache_settings,
+            first_xid,
+            serial: Mutex::new(()),
+            blocking: just_block,
+        })
+    }
+
+    /// How sessions' threads block in the two-phase protocols.
+    #[must_use]
+    pub fn with_blocking(self, blocking: Blocking) -> Coordinator {
+        Coordinator { blocking, ..self }
+    }
+
+    /// The number to begin with in XID events, so that none is used twice within the reach of a recovery.
+    #[must_use]
+    pub fn first_xid(&self) -> u64 {
+        self.first_xid
     }
 
     pub(crate) fn pipeline(&self) -> &Pipeline<LogEnv> {
@@ -71,6 +100,9 @@ impl Coordinator {
     /// Blocks for a large transaction ([`CommitRequest::is_large`]): its session's thread does what would be in
     /// others' way.
     pub fn commit(&self, mut request: CommitRequest) -> Ticket {
+        if self.settings.protocol.is_two_phase() {
+            return self.commit_in_two_phases(request);
+        }
         if request.is_large()
             && let Err(error) = self.make_ready(&mut request)
         {
@@ -82,7 +114,7 @@ impl Coordinator {
     /// As `commit`, possibly doing the work of the group on this thread; see
     /// [`Pipeline::commit_inline`].
     pub fn commit_inline(&self, request: CommitRequest) -> Ticket {
-        if request.is_large() {
+        if request.is_large() || self.settings.protocol.is_two_phase() {
             return self.commit(request);
         }
         self.pipeline.commit_inline(request)

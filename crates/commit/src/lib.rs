@@ -75,6 +75,7 @@ mod request;
 mod settings;
 mod stats;
 mod ticket;
+mod two_phase;
 
 pub use admin::ResetLogError;
 pub use cache::{CacheError, CacheMark, CacheSettings, TrxCache};
@@ -94,3 +95,4 @@ pub use request::{CommitError, CommitRequest, OnDurable, OnOrdered};
 pub use settings::CommitSettings;
 pub use stats::{CommitStats, Histogram};
 pub use ticket::{CommitResult, Ticket};
+pub use two_phase::{Blocking, just_block};

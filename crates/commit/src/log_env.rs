@@ -6,7 +6,7 @@ use crate::env::{AppendError, Env};
 use crate::large::StagedWrites;
 use crate::private::{MIN_FILLER, Private};
 use crate::{CacheError, CommitRequest};
-use omnibus_engine::{CommitNo, Engine, WriteSet};
+use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::{
     FormatDescription, Gtid, GtidTimes, PreviousGtids, Rotate, SERVER_VERSION_NUMBER,
 };
@@ -402,6 +402,18 @@ impl Env for LogEnv {
         if writes.deletes {
             self.deletes.note_all(no);
         }
+    }
+
+    fn flush_engines(&self) -> Result<(), Arc<str>> {
+        self.engine.flush_logs().map_err(|error| reason(&error))
+    }
+
+    fn commit_prepared(&self, xid: u64, no: CommitNo) {
+        self.engine.commit_prepared(TrxId(xid), no);
+    }
+
+    fn rollback_prepared(&self, xid: u64) {
+        self.engine.rollback(TrxId(xid));
     }
 
     fn durable(&self, no: CommitNo, position: LogPosition) {

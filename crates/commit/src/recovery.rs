@@ -8,8 +8,9 @@
 //! On the main thread, before the server listens.
 
 use crate::damage::{self, FileFacts};
+use crate::decide::{Decision, decide};
 use crate::private::Private;
-use omnibus_engine::{CommitNo, Engine, WriteSet};
+use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::{Gtid, PreviousGtids};
 use omnibus_format::header::FLAG_IN_USE;
 use omnibus_format::{EventType, GtidSet, RawEvent};
@@ -49,6 +50,10 @@ pub struct Recovered {
     pub executed: GtidSet,
     /// GTIDs are commit numbers less this, since the last reset of the log.
     pub gtid_base: u64,
+    /// No XID event that a later recovery can meet, and no prepared transaction, has a higher number.
+    pub last_xid: u64,
+    /// Transactions that engines held prepared, and that are committed now; and those rolled back.
+    pub prepared: (u64, u64),
     /// Transactions replayed into the engine.
     pub replayed: u64,
     /// Bytes read.
@@ -136,8 +141,7 @@ pub fn recover(
             RecoveryItem::Tail(tail) => break tail,
         }
     };
-    let facts = walk.file;
-    let mut recovered = walk.recovered;
+    let Walk { file: facts, mut recovered, logged, .. } = walk;
     if recovered.last < newest {
         let log = format!("ends at transaction {}", recovered.last);
         return Err(RecoverError::Gap { applied: newest, log });
@@ -146,8 +150,30 @@ pub fn recover(
     if tail.needs_truncation() {
         recovered.truncated = dir.truncate_tail(tail.end.file, tail.end.offset)?;
     }
+    settle_prepared(engine, &logged, &mut recovered);
     recovered.took = started.elapsed();
     Ok(recovered)
+}
+
+/// RECOVER-1: prepared and in the log is committed, prepared and absent is rolled back. Replay has brought everything
+/// from the log already, so a commit here only ends what the engine's redo holds open.
+fn settle_prepared(engine: &dyn Engine, logged: &[(TrxId, CommitNo)], recovered: &mut Recovered) {
+    let prepared = engine.prepared();
+    let newest = logged.iter().map(|(trx, _)| trx.0).chain(prepared.iter().map(|trx| trx.0)).max();
+    recovered.last_xid = newest.unwrap_or(0);
+    for (trx, decision) in decide(logged.iter().copied(), prepared) {
+        match decision {
+            Decision::Commit(no) => {
+                engine.commit_prepared(trx, no);
+                recovered.prepared.0 += 1;
+            }
+            Decision::Rollback => {
+                engine.rollback(trx);
+                recovered.prepared.1 += 1;
+            }
+        }
+    }
+    engine.commit_ordered(recovered.last);
 }
 
 /// The newest file that begins at or before the engine's next transaction. `None` without files.
@@ -227,6 +253,8 @@ struct Walk<'a> {
     /// A group of private events without a GTID, and where it ends.
     private: Option<(CommitNo, LogOffset)>,
     events: Vec<ReplayEvent>,
+    /// What the log has committed, by the number in its XID event.
+    logged: Vec<(TrxId, CommitNo)>,
     at: LogPosition,
     total: u64,
     /// Bytes of the files before the present one.
@@ -254,6 +282,7 @@ impl<'a> Walk<'a> {
             open: None,
             private: None,
             events: Vec::new(),
+            logged: Vec::new(),
             at: LogPosition::new(FileSeq(0), 0),
             total,
             before: (FileSeq(0), 0, 0),
@@ -276,6 +305,7 @@ impl<'a> Walk<'a> {
             Place::Last => {
                 self.keep(event);
                 if let Some((no, gtid)) = self.open.take() {
+                    self.note_xid(no, event);
                     self.recovered.executed.add(gtid.uuid, gtid.gno);
                     self.finish(no)?;
                 }
@@ -283,6 +313,13 @@ impl<'a> Walk<'a> {
             Place::Outside => return self.outside(file, event),
         }
         Ok(None)
+    }
+
+    fn note_xid(&mut self, no: CommitNo, event: &RawEvent<'_>) {
+        let xid = event.body.first_chunk().map(|bytes| TrxId(u64::from_le_bytes(*bytes)));
+        if let (EventType::XID, Some(xid)) = (event.header.event_type, xid) {
+            self.logged.push((xid, no));
+        }
     }
 
     fn begin(&mut self, event: &RawEvent<'_>) {

@@ -54,6 +54,9 @@ pub enum CommitError {
     /// A write or sync of the log failed: the log takes nothing more until the server restarts.
     #[error("the binary log failed: {0}; restart the server after mending the cause")]
     LogFailed(Arc<str>),
+    /// An engine could not prepare it. Nothing of it is anywhere.
+    #[error("the transaction could not be prepared: {0}")]
+    Prepare(Arc<str>),
     /// This transaction's own events could not be read back; the log is unharmed.
     #[error("the transaction's events could not be copied into the binary log: {0}")]
     Cache(Arc<str>),

@@ -13,7 +13,7 @@ use crate::options::ServerOptions;
 use crate::server::Server;
 use crate::sql_runner::SqlRunners;
 use crate::sysvars::{GlobalVars, Registry, VarValue};
-use omnibus_commit::{CacheSettings, CommitSettings, Coordinator, LogEnv, LogIdentity, recover};
+use omnibus_commit::{CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover};
 use omnibus_engine::Engine;
 use omnibus_format::Checksum;
 use omnibus_log::{FlushMethod, LogConfig, LogDir};
@@ -64,7 +64,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let limits = Arc::new(LogLimits::default());
     let log = Arc::new(CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone()));
     log.apply_all(|name| Registry::get().find(name).map(|id| globals.get(id)));
-    if globals.named("commit_protocol").as_str() == "none" {
+    if coordinator.settings().protocol == CommitProtocol::None {
         coordinator.settings().sync_binlog.store(0, Ordering::Relaxed);
     }
     let store = SystemStore(database.clone());
@@ -183,8 +183,11 @@ fn open_log(
         LogEnv::start(dir, &recovered, identity, checksum, engine.clone(), failures.on_log_failure())
             .map_err(step("starting the binary log"))?;
     let caches = CacheSettings::new(PathBuf::from(globals.named("tmpdir").as_str()));
-    let settings = Arc::new(CommitSettings::default());
-    Coordinator::start(engine, env, appender, recovered.last, settings, Arc::new(caches))
+    let name = globals.named("commit_protocol");
+    let protocol = CommitProtocol::from_name(name.as_str()).unwrap_or_default();
+    let settings = Arc::new(CommitSettings { protocol, ..CommitSettings::default() });
+    Coordinator::start(engine, env, appender, &recovered, settings, Arc::new(caches))
+        .map(|coordinator| coordinator.with_blocking(|work| tokio::task::block_in_place(work)))
         .map_err(step("starting the commit pipeline"))
 }
 

@@ -169,7 +169,7 @@ pub fn open_engine(
         shared,
         env,
         appender,
-        recovered.last,
+        &recovered,
         Arc::new(settings),
         Arc::new(CacheSettings::new(path.to_path_buf())),
     )

@@ -35,7 +35,7 @@ impl Database {
         let shared = TrxContext {
             locks: LockManager::new(),
             catalog: CatalogCell::new(catalog),
-            xid: AtomicU64::new(port.numbered().0 + 1),
+            xid: AtomicU64::new(port.first_xid()),
             branches: crate::xa::Registry::default(),
             port,
         };

@@ -48,6 +48,10 @@ pub trait CommitPort: Send + Sync + 'static {
     fn durable(&self) -> CommitNo;
     /// The newest number assigned.
     fn numbered(&self) -> CommitNo;
+    /// The number to begin with in XID events.
+    fn first_xid(&self) -> u64 {
+        self.numbered().0 + 1
+    }
     /// No deletion of `key` is newer than this.
     fn deleted_floor(&self, key: &[u8]) -> CommitNo;
 
@@ -73,6 +77,9 @@ impl CommitPort for Coordinator {
     }
     fn wait_durable(&self, no: CommitNo) -> Ticket {
         Coordinator::wait_durable(self, no)
+    }
+    fn first_xid(&self) -> u64 {
+        Coordinator::first_xid(self)
     }
     fn releases_early(&self) -> bool {
         self.settings().release_locks_early.load(Ordering::Relaxed)

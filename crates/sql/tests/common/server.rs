@@ -28,7 +28,7 @@ pub fn start(path: &Path) -> Server {
     let caches = Arc::new(CacheSettings::new(path.to_path_buf()));
     let settings = Arc::new(CommitSettings::default());
     let coordinator =
-        Arc::new(Coordinator::start(engine, env, appender, recovered.last, settings, caches).unwrap());
+        Arc::new(Coordinator::start(engine, env, appender, &recovered, settings, caches).unwrap());
     let database = Database::open(coordinator.clone()).unwrap();
     Server { database, coordinator, replayed: recovered.replayed }
 }

@@ -1,0 +1,73 @@
+//! The session's part of the two-phase protocols: prepare in the engines, with the syncs that belong there.
+//!
+//! Everything here blocks, on the committing session's thread, which says so to its runtime through [`Blocking`].
+//! `one-sync` and `none` never get here. A prepare that fails leaves nothing behind but a record to roll back.
+
+use crate::{CommitError, CommitProtocol, CommitRequest, Coordinator, Ticket};
+use omnibus_engine::TrxId;
+
+/// Runs a closure that will block this thread, after telling whoever schedules tasks on it.
+pub type Blocking = fn(&mut dyn FnMut());
+
+/// For threads that may block as they like.
+pub fn just_block(work: &mut dyn FnMut()) {
+    work();
+}
+
+impl Coordinator {
+    /// Commits under a two-phase protocol. Blocks at least as long as the engines' redo takes.
+    pub(crate) fn commit_in_two_phases(&self, request: CommitRequest) -> Ticket {
+        let (mut request, mut ticket) = (Some(request), None);
+        (self.blocking)(&mut || {
+            if let Some(request) = request.take() {
+                ticket = Some(self.prepare_and_commit(request));
+            }
+        });
+        ticket.unwrap_or_else(|| Ticket::done(Err(CommitError::ShuttingDown)))
+    }
+
+    fn prepare_and_commit(&self, mut request: CommitRequest) -> Ticket {
+        let protocol = self.settings().protocol;
+        let alone = (protocol == CommitProtocol::Serialized).then(|| self.serial.lock());
+        if let Err(error) = self.prepare(protocol, &mut request) {
+            return Ticket::done(Err(error));
+        }
+        let prepared = request.prepared;
+        if request.is_large()
+            && let Err(error) = self.make_ready(&mut request)
+        {
+            return Ticket::done(Err(error));
+        }
+        let ticket = self.pipeline().commit_inline(request);
+        if alone.is_none() {
+            return ticket;
+        }
+        // The third sync of the three: the engines' commit records.
+        let result = ticket.wait();
+        if prepared
+            && result.is_ok()
+            && let Err(error) = self.engine().flush_logs()
+        {
+            // The log has the transaction; what the engines lack of it they get from there.
+            tracing::warn!("a commit record was not synced: {error}");
+        }
+        Ticket::done(result)
+    }
+
+    fn prepare(&self, protocol: CommitProtocol, request: &mut CommitRequest) -> Result<(), CommitError> {
+        let Some(xid) = request.xid.filter(|_| !request.writes.is_empty()) else { return Ok(()) };
+        let failed = |error: omnibus_engine::EngineError| CommitError::Prepare(error.to_string().into());
+        let (engine, trx) = (self.engine(), TrxId(xid));
+        let prepared = engine.prepare(trx, &request.writes).and_then(|()| match protocol {
+            // In `group-redo` the leader syncs for everybody.
+            CommitProtocol::GroupRedo => Ok(()),
+            _ => engine.flush_logs(),
+        });
+        if prepared.is_err() {
+            engine.rollback(trx);
+        }
+        prepared.map_err(failed)?;
+        request.prepared = true;
+        Ok(())
+    }
+}
