@@ -2,8 +2,8 @@
 """mariadb-dump --single-transaction --master-data, as Debian ships it, while others write.
 
 The dump holds no lock, is one snapshot, and names the very position of it: restored into an empty server it is equal
-to what it was, and with the log from that position on it becomes equal to the live server. The log is rolled forward
-in a MariaDB server, with mariadb-binlog --start-position.
+to what it was, and with the log from that position on it becomes equal to the live server. The log is rolled forward with
+mariadb-binlog --start-position, in an Omnibus and in a MariaDB server.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, client, connect, expect, finished_binlogs  # noqa: E402
+from omnibus import MariaDB, Omnibus, client, connect, error_code, expect, finished_binlogs  # noqa: E402
 
 ACCOUNTS = 20
 CONTENTS = ("SELECT id, balance, note FROM bank.account ORDER BY id", "SELECT id, account, amount FROM bank.entry ORDER BY id",
@@ -145,11 +145,45 @@ def under_load(server, directory):
         restore(peer, text)
         expect(contents(peer) == contents(fresh), "the dump means something else to MariaDB")
         expect(contents(peer) != live, "nothing was written after the dump")
-        roll_forward(server, peer, *position_of(text))
-        expect(contents(peer) == live, "the dump and the log from its position on are not the live server")
+        for other in (peer, fresh):
+            roll_forward(server, other, *position_of(text))
+            expect(contents(other) == live, f"the dump and the log from its position on are not the live server: {other}")
+        fresh.kill()
+        fresh.start()
+        expect(contents(fresh) == live, "what was rolled forward is gone after a kill")
     finally:
         fresh.stop()
         peer.stop()
+
+
+def refused_events(server):
+    """BINLOG with what does not fit says so, and changes nothing."""
+    client(server, "CREATE TABLE bank.narrow (id INT PRIMARY KEY, v INT); INSERT INTO bank.narrow VALUES (1, 1)")
+    first = finished_binlogs(server)[-1]
+    reader = subprocess.run(["mariadb-binlog", "--no-defaults", first], capture_output=True, text=True)
+    statements = re.findall(r"BINLOG '\n([^']*)'", reader.stdout)
+    expect(len(statements) == 2, "the log has other events than expected")
+    format_description, insert = (re.sub(r"\s", "", text) for text in statements)
+    fresh = connect(server, autocommit=True).cursor()
+
+    def code(text, cursor=fresh):
+        return error_code(lambda: cursor.execute(f"BINLOG '{text}'"))
+
+    expect(code(insert) == 1609, "rows without a format description were taken")
+    expect(code(format_description) == 0, "a format description was refused")
+    expect(code(insert) == 1062, "a row that is there was inserted again")
+    expect(code("AAAA*") == 1575 and code("QUJD") == 1064, "nonsense was taken")
+    fresh.execute("ALTER TABLE bank.narrow MODIFY v BIGINT")
+    fresh.execute("DELETE FROM bank.narrow")
+    expect(code(insert) == 1677, "rows of another type were taken")
+    fresh.execute("ALTER TABLE bank.narrow MODIFY v INT")
+    expect(code(insert) == 0, "the row was refused")
+    fresh.execute("SELECT id, v FROM bank.narrow")
+    expect(fresh.fetchall() == ((1, 1),), "the row is not there")
+    fresh.execute("CREATE USER nobody@localhost")
+    other = connect(server, user="nobody").cursor()
+    expect(code(format_description, other) == 1227, "BINLOG without the privilege")
+    fresh.execute("DROP TABLE bank.narrow")
 
 
 def everything(server, directory):
@@ -180,6 +214,7 @@ def main():
             fill(server)
             snapshot_status(server)
             under_load(server, directory)
+            refused_events(server)
             everything(server, directory)
         finally:
             server.stop()

@@ -7,6 +7,7 @@ restart ever shows a transaction in one of them and not in the other.
 
 import pathlib
 import random
+import shutil
 import sys
 import tempfile
 import threading
@@ -249,6 +250,18 @@ def main():
             server.start()
             client(server, "CREATE TABLE test.by_option (id INT PRIMARY KEY)")
             expect("ENGINE=BTREE" in client(server, "SHOW CREATE TABLE test.by_option"), "--default-storage-engine")
+            server.stop()
+            # A lost engine is not an empty one.
+            (server.datadir / "btree").rename(server.datadir / "elsewhere")
+            try:
+                server.start()
+                expect(False, "the server started without the files of an engine that has tables")
+            except RuntimeError as error:
+                expect("files are missing" in str(error), f"an unclear refusal: {error}")
+            shutil.rmtree(server.datadir / "btree", ignore_errors=True)
+            (server.datadir / "elsewhere").rename(server.datadir / "btree")
+            server.start()
+            total(server)
         finally:
             if server.process.poll() is None:
                 server.kill()

@@ -40,6 +40,11 @@ impl Session {
             Statement::Show(show) if is_ours(show) => {
                 return Some(self.show(show, more).await);
             }
+            Statement::Binlog(_) => {
+                let needed =
+                    Privileges::BINLOG_ADMIN.with(Privileges::REPLICATION_APPLIER).with(Privileges::SUPER);
+                return self.access.require(needed).err().map(Err);
+            }
             // The rest of XA, and the rows of this, are the SQL layer's.
             Statement::Xa(xa) if matches!(**xa, Xa::Recover { .. }) => {
                 return match self.access.require(Privileges::XA_RECOVER_ADMIN) {

@@ -9,6 +9,9 @@ use omnibus_parser::ParseError;
 use omnibus_sql::{Level, SqlError, SqlResult};
 use std::sync::Arc;
 
+/// "Query was empty".
+const EMPTY_QUERY: u16 = 1065;
+
 /// A parse error as the client sees it.
 pub(crate) fn parse_error(error: &ParseError) -> SqlError {
     let mut state = *b"HY000";
@@ -32,6 +35,11 @@ impl Session {
         loop {
             let (parsed, next) = match self.parse(&text) {
                 Ok(found) => found,
+                // A comment alone is a statement, and does nothing: tools send settings of other versions so.
+                Err(error) if error.code == EMPTY_QUERY && text.iter().any(|c| b"*-#".contains(c)) => {
+                    self.ok(0, 0, "");
+                    return;
+                }
                 Err(error) => {
                     self.failed(error);
                     return;

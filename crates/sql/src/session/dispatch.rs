@@ -32,6 +32,7 @@ impl SqlSession {
                 Ok(Outcome::ok())
             }
             Statement::Xa(xa) => self.xa(xa, call),
+            Statement::Binlog(text) => self.binlog(text, call),
             Statement::Use(name) => self.use_database(name, call),
             Statement::LockTables(tables) => self.lock_tables(tables, call),
             Statement::UnlockTables => self.unlock_tables(),

@@ -1,5 +1,6 @@
 //! Sessions: transaction state and statement dispatch.
 
+mod binlog;
 mod bootstrap;
 mod create_select;
 mod database;

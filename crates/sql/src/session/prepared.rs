@@ -71,7 +71,8 @@ impl SqlSession {
             Statement::Prepare { .. }
             | Statement::Execute { .. }
             | Statement::Deallocate(_)
-            | Statement::Xa(_) => {
+            | Statement::Xa(_)
+            | Statement::Binlog(_) => {
                 let message = "This command is not supported in the prepared statement protocol yet";
                 return Err(SqlError::new(1295, b"HY000", message));
             }

@@ -1,6 +1,7 @@
 //! A session: statements in, outcomes out; the rules of transactions around them.
 
 use super::Database;
+use super::binlog::BinlogInput;
 use super::prepared::is_planned;
 use super::state::SessionState;
 use super::statements::StatementCache;
@@ -28,6 +29,7 @@ pub struct SqlSession {
     pub(super) trx: Trx,
     pub(super) kill: Arc<KillFlag>,
     pub(super) statements: StatementCache,
+    pub(super) binlog_input: BinlogInput,
     /// SET TRANSACTION: for the next transaction only.
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
@@ -63,6 +65,7 @@ impl SqlSession {
             trx,
             kill,
             statements: StatementCache::default(),
+            binlog_input: BinlogInput::default(),
             next_isolation: None,
             next_read_only: None,
             resumed: false,
@@ -312,6 +315,7 @@ impl SqlSession {
     pub fn reset(&mut self) {
         self.close();
         self.statements.clear_prepared();
+        self.binlog_input = BinlogInput::default();
         self.state.user_variables.clear();
         self.state.diagnostics.clear();
         self.state.last_insert_id = 0;

@@ -60,7 +60,7 @@ impl MemEngine {
 
 impl Engine for MemEngine {
     fn name(&self) -> &'static str {
-        "MEM"
+        "LSM"
     }
     fn applied(&self) -> CommitNo {
         CommitNo(self.applied.load(Ordering::Acquire))
