@@ -10,7 +10,7 @@ the server acknowledged. After each kill and restart:
 At the end the whole log, from its first file, is replayed by `mariadb-binlog | mariadb` into an empty MariaDB server,
 and every table must be equal there, row by row (RECOVER-2, seen by an independent decoder and server).
 
-Usage: kill9.py [--rounds 25] [--seed N] [--keep]
+Usage: kill9.py [--rounds 25] [--seed N] [--keep] [--mixed] [-- SERVER OPTIONS]
 """
 
 import argparse
@@ -88,12 +88,17 @@ def sysbench(server, *command, **more):
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
 
 
-def prepare(server):
+def prepare(server, mixed):
     db = connect(server)
     with db.cursor() as cursor:
         cursor.execute("CREATE DATABASE ledger")
         cursor.execute("CREATE DATABASE sbtest")
+        if mixed:
+            # The accounts in one engine, their entries and the rest in the other.
+            cursor.execute("SET default_storage_engine = 'LSM'")
         cursor.execute("CREATE TABLE ledger.account (id INT PRIMARY KEY, balance BIGINT NOT NULL)")
+        if mixed:
+            cursor.execute("SET default_storage_engine = 'BTREE'")
         cursor.execute("CREATE TABLE ledger.entry (client INT, seq BIGINT, account INT NOT NULL, amount INT NOT NULL,"
                        " note VARCHAR(300), PRIMARY KEY (client, seq), KEY by_account (account, amount))")
         cursor.execute("INSERT INTO ledger.account VALUES " + ",".join(f"({n}, 0)" for n in range(ACCOUNTS)))
@@ -178,6 +183,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=25, help="kills in a row (default 25)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="repeat a run's random choices")
+    parser.add_argument("--mixed", action="store_true", help="tables of both engines in each transfer")
     parser.add_argument("--keep", action="store_true", help="keep the directory")
     parser.add_argument("options", nargs="*", help="options for the server, after --")
     args = parser.parse_args()
@@ -185,11 +191,12 @@ def main():
     rng = random.Random(args.seed)
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-kill9-"))
     # Small files and memtables, so that kills also hit rotation, flushes and compaction.
-    server = Omnibus(directory, "--max-binlog-size=4M", "--lsm-memtable-size=2M", *args.options)
+    server = Omnibus(directory, "--max-binlog-size=4M", "--lsm-memtable-size=2M",
+                     *(["--default-storage-engine=BTREE"] if args.mixed else []), *args.options)
     passed = False
     try:
         server.start()
-        prepare(server)
+        prepare(server, args.mixed)
         following = {}
         for n in range(1, args.rounds + 1):
             acknowledged = round_of_load(server, following, rng)

@@ -13,7 +13,9 @@ use crate::options::ServerOptions;
 use crate::server::Server;
 use crate::sql_runner::SqlRunners;
 use crate::sysvars::{GlobalVars, Registry, VarValue};
-use omnibus_commit::{CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover};
+use omnibus_commit::{
+    CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover,
+};
 use omnibus_engine::Engine;
 use omnibus_format::Checksum;
 use omnibus_log::{FlushMethod, LogConfig, LogDir};
