@@ -9,7 +9,9 @@ use crate::store::{State, Store};
 use crate::view::Views;
 use crate::{REDO_SEGMENT, backup, io_error, load, redo_error, writer};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, TrxId, WriteSet};
+use omnibus_engine::{
+    CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, TrxId, WriteSet,
+};
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -185,6 +187,27 @@ impl Engine for BtreeEngine {
         installer.prepared = installer.prepared.max(no.0);
         drop(installer);
         self.shared.signals.ask();
+    }
+
+    fn stage(&self, writes: WriteSet) -> Staged {
+        let layer = Layer::default();
+        for (key, write) in writes.iter() {
+            layer.insert(key.clone(), 0, write.clone());
+        }
+        Staged::Built(Box::new(Arc::new(layer)))
+    }
+
+    fn prepare_staged(&self, no: CommitNo, staged: Staged) {
+        match staged {
+            Staged::Writes(writes) => self.prepare_ordered(no, &writes),
+            Staged::Built(layer) => match layer.downcast::<Arc<Layer>>() {
+                Ok(layer) => {
+                    self.shared.views.attach(*layer, no.0);
+                    self.shared.signals.ask();
+                }
+                Err(_) => unreachable!("what another engine staged is not given to this one"),
+            },
+        }
     }
 
     fn commit_ordered(&self, up_to: CommitNo) {

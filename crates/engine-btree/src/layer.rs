@@ -63,6 +63,8 @@ pub(crate) struct Layer {
     pub(crate) covers: AtomicU64,
     /// What has been written out already, if it was written out in part.
     pub(crate) written: AtomicU64,
+    /// The one number of all that is here, if it was staged before it had one: its places then say 0. Else 0.
+    pub(crate) staged_at: AtomicU64,
 }
 
 impl Layer {
@@ -82,13 +84,18 @@ impl Layer {
 
     /// The newest version at or below the place's number: outer `None` if there is none.
     pub(crate) fn get(&self, place: &Place) -> Option<(u64, Option<Bytes>)> {
+        let staged_at = self.staged_at.load(Memory::Acquire);
+        if staged_at > place.number {
+            return None;
+        }
         let entry = self.map.lower_bound(Bound::Included(place))?;
-        (entry.key().key == place.key).then(|| (entry.key().number, entry.value().clone()))
+        (entry.key().key == place.key).then(|| (entry.key().number.max(staged_at), entry.value().clone()))
     }
 
     /// All versions in order.
     pub(crate) fn versions(&self) -> impl Iterator<Item = Version> + '_ {
-        self.map.iter().map(|entry| version(entry.key(), entry.value()))
+        let staged_at = self.staged_at.load(Memory::Acquire);
+        self.map.iter().map(move |entry| version(entry.key(), entry.value(), staged_at))
     }
 
     /// Appends up to `count` versions of the span in its direction, and moves it behind them. False at its end.
@@ -100,23 +107,28 @@ impl Layer {
         out: &mut std::collections::VecDeque<Version>,
     ) -> bool {
         let before = out.len();
+        let staged_at = self.staged_at.load(Memory::Acquire);
+        let mut last = None;
         let mut entries = self.map.range((span.0.as_ref(), span.1.as_ref()));
         let mut more = true;
         while more && out.len() - before < count {
             match if reverse { entries.next_back() } else { entries.next() } {
-                Some(entry) => out.push_back(version(entry.key(), entry.value())),
+                Some(entry) => {
+                    out.push_back(version(entry.key(), entry.value(), staged_at));
+                    last = Some(entry.key().number);
+                }
                 None => more = false,
             }
         }
         drop(entries);
-        if let Some(last) = out.back() {
-            let place = Bound::Excluded(Place { key: last.key.clone(), number: last.number });
+        if let Some((number, version)) = last.zip(out.back()) {
+            let place = Bound::Excluded(Place { key: version.key.clone(), number });
             *if reverse { &mut span.1 } else { &mut span.0 } = place;
         }
         more
     }
 }
 
-fn version(place: &Place, value: &Option<Bytes>) -> Version {
-    Version { key: place.key.clone(), number: place.number, value: value.clone() }
+fn version(place: &Place, value: &Option<Bytes>, staged_at: u64) -> Version {
+    Version { key: place.key.clone(), number: place.number.max(staged_at), value: value.clone() }
 }

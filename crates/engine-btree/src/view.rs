@@ -55,7 +55,27 @@ impl Views {
 
     /// Seals the active layer, if anything is in it.
     pub(crate) fn seal(&self) {
+        self.seal_by(&mut self.installer.lock());
+    }
+
+    /// Adds a large transaction's layer, whose places say 0, with its number: behind everything older.
+    pub(crate) fn attach(&self, staged: Arc<Layer>, number: u64) {
         let mut installer = self.installer.lock();
+        self.seal_by(&mut installer);
+        installer.prepared = installer.prepared.max(number);
+        if staged.is_empty() {
+            return;
+        }
+        staged.staged_at.store(number, Ordering::Release);
+        staged.covers.store(number, Ordering::Release);
+        let view = self.current();
+        let mut sealed = view.sealed.clone();
+        sealed.push(staged);
+        let next = View { active: Arc::clone(&view.active), sealed, file: Arc::clone(&view.file) };
+        *self.current.write() = Arc::new(next);
+    }
+
+    fn seal_by(&self, installer: &mut Installer) {
         if installer.active.is_empty() {
             return;
         }

@@ -1,6 +1,7 @@
 //! A backup: hard links to the files of one moment, then a copy of those if they must go to another disk.
 //!
-//! Every file of the engine is written once and then only renamed or removed, so a link is as good as a copy. Flushes
+//! Every file of the tables is written once and then only renamed or removed, so a link is as good as a copy. The redo
+//! log is not, and stays behind: what a backup must have of it is in the binary log. Flushes
 //! and compactions wait for as long as making the links takes; a long copy is made from the links. The links are
 //! first put into a folder inside of the engine's own, which a start removes if a crash has left it.
 
@@ -14,6 +15,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 const STAGE: &str = "backup-in-progress";
+/// The redo log's folder.
+const REDO: &str = "redo";
 
 /// Held while the engine's files change. Whoever wants both takes `compaction` first: a compaction lets flushes
 /// go on, not the other way round.
@@ -70,7 +73,9 @@ fn each_file(from: &Path, to: &Path, place: &mut dyn FnMut(&Path, &Path) -> Resu
     for entry in entries {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         if entry.file_type()?.is_dir() {
-            each_file(&from, &to, place)?;
+            if entry.file_name() != REDO {
+                each_file(&from, &to, place)?;
+            }
             continue;
         }
         match place(&from, &to) {

@@ -222,7 +222,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Copies what is persistent into another data directory, `root`, which exists: as a folder named like the
     /// engine's own, which must not exist. Opened there, the engine has exactly everything up to the number
     /// returned as `applied`. Blocks while it copies; commits, reads and checkpoints go on. One at a time. The copy
-    /// is durable on return, and shares no file with the original that either of them would change in place.
+    /// is durable on return, and shares no file with the original that either of them would change in place. It has
+    /// no prepared transactions: the server's log goes with it, and says what was committed.
     /// After a failure or a crash `root` may hold a part of it; the original is unharmed.
     ///
     /// # Errors

@@ -42,7 +42,8 @@ impl CommitRequest {
 }
 
 impl Coordinator {
-    /// Does for a large transaction what would be in others' way later.
+    /// Does for a large transaction what would be in others' way later. Afterwards the writes are the engine's:
+    /// whatever else needs them comes before this.
     pub(crate) fn make_ready(&self, request: &mut CommitRequest) -> Result<(), CommitError> {
         request.cache.settle().map_err(|error| CommitError::Cache(crate::log_env::reason(&error)))?;
         let writes = std::mem::take(&mut request.writes);

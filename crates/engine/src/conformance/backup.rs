@@ -89,3 +89,28 @@ pub(super) fn a_backup_shares_nothing_that_changes(make: MakeEngine<'_>) {
     assert_eq!(get_at(&*copy, u64::MAX, "00000600"), None, "a commit of the original");
     assert!(get_at(&*copy, u64::MAX, "00000001").is_some());
 }
+
+pub(super) fn a_backup_leaves_prepared_transactions_behind(make: MakeEngine<'_>) {
+    let bench = Bench::new(make);
+    let engine = bench.open();
+    if !engine.two_phase() {
+        return;
+    }
+    for no in 1..=20 {
+        put_one(&*engine, no);
+    }
+    let trx = crate::TrxId(7);
+    engine.prepare(trx, &write_set(&[("prepared", Some("1"))])).unwrap();
+    engine.flush_logs().unwrap();
+    engine.checkpoint().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let (directory, at) = take(&bench, &*engine, root.path());
+    let copy = make(&directory);
+    assert_eq!((copy.prepared(), copy.applied()), (Vec::new(), at));
+    // Its own redo log is another one.
+    copy.prepare(crate::TrxId(8), &write_set(&[("other", Some("1"))])).unwrap();
+    copy.flush_logs().unwrap();
+    let engine = bench.reopen(engine);
+    assert_eq!(engine.prepared(), [trx], "the original still waits for its fate");
+    expect_prefix(&*engine, CommitNo(20));
+}

@@ -56,6 +56,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("the watermark keeps what snapshots need", durability::the_watermark_keeps_what_snapshots_need),
     ("a backup is a prefix of the commits", backup::a_backup_is_a_prefix_of_the_commits),
     ("a backup shares nothing that changes", backup::a_backup_shares_nothing_that_changes),
+    ("a backup leaves prepared transactions behind", backup::a_backup_leaves_prepared_transactions_behind),
     ("a load is there and stays", spaces::a_load_is_there_and_stays),
     ("a dropped space goes and never comes back", spaces::a_dropped_space_goes_and_never_comes_back),
     ("a space is kept for old snapshots", spaces::a_space_is_kept_for_old_snapshots),
