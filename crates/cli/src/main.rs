@@ -5,9 +5,11 @@ mod binlog;
 mod check;
 mod device;
 mod preallocbench;
+mod protocolbench;
 mod restore;
 mod serve;
 mod syncbench;
+mod wakeupbench;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -44,6 +46,8 @@ enum Bench {
     /// How long a durable write takes on your disk, by file preparation, method and size.
     Sync(syncbench::SyncBenchArgs),
     Preallocation(preallocbench::PreallocationArgs),
+    Protocols(protocolbench::ProtocolArgs),
+    Wakeup(wakeupbench::WakeupArgs),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +57,8 @@ fn main() -> ExitCode {
         Command::Alloc(args) => alloc::run(args),
         Command::Bench(Bench::Sync(args)) => syncbench::run(args),
         Command::Bench(Bench::Preallocation(args)) => preallocbench::run(args),
+        Command::Bench(Bench::Protocols(args)) => protocolbench::run(args),
+        Command::Bench(Bench::Wakeup(args)) => wakeupbench::run(args),
         Command::Check(args) => check::run(args),
         Command::Restore(args) => restore::run(args),
     }

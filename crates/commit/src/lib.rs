@@ -94,5 +94,5 @@ pub use recovery::{RecoverError, Recovered, Replay, ReplayEvent, recover};
 pub use request::{CommitError, CommitRequest, OnDurable, OnOrdered};
 pub use settings::CommitSettings;
 pub use stats::{CommitStats, Histogram};
-pub use ticket::{CommitResult, Ticket};
+pub use ticket::{CommitResult, Ticket, ticket_to_complete};
 pub use two_phase::{Blocking, just_block};

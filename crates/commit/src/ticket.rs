@@ -83,6 +83,12 @@ pub(crate) fn ticket() -> (Completer, Ticket) {
     (Completer(slot.clone()), Ticket(slot))
 }
 
+/// A ticket and what completes it, for measuring what waking costs: `omnibus bench wakeup`.
+pub fn ticket_to_complete() -> (impl FnOnce(CommitResult) + Send, Ticket) {
+    let (completer, ticket) = ticket();
+    (move |result| completer.complete(result), ticket)
+}
+
 impl Completer {
     /// Delivers the result and wakes this one waiter.
     pub(crate) fn complete(self, result: CommitResult) {

@@ -301,6 +301,7 @@ impl Engine for BtreeEngine {
             compactions: 0,
             write_stalls: counters.stalls.load(Ordering::Relaxed),
             disk_bytes: std::fs::metadata(&self.shared.store.path).map_or(0, |data| data.len()),
+            redo_syncs: self.shared.redo.syncs(),
         }
     }
 }

@@ -352,6 +352,7 @@ impl Engine for LsmEngine {
             compactions: counters.compactions.load(Ordering::Relaxed),
             write_stalls: counters.stalls.load(Ordering::Relaxed),
             disk_bytes: view.tables.disk_bytes,
+            redo_syncs: self.shared.redo.syncs(),
         }
     }
 }

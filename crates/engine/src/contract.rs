@@ -126,6 +126,8 @@ pub struct EngineStats {
     pub write_stalls: u64,
     /// Bytes on disk (a gauge).
     pub disk_bytes: u64,
+    /// Syncs of the redo log, for two-phase commits.
+    pub redo_syncs: u64,
 }
 
 /// A large transaction's writes, brought into the form in which an engine takes them over at once.

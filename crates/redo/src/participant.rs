@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The redo log of one engine.
 pub struct Participant {
@@ -23,6 +24,7 @@ pub struct Participant {
     syncing: Mutex<()>,
     writer: Mutex<Writer>,
     book: Mutex<Book>,
+    syncs: AtomicU64,
 }
 
 #[derive(Default)]
@@ -90,6 +92,7 @@ impl Participant {
             syncing: Mutex::new(()),
             writer: Mutex::new(writer),
             book: Mutex::new(Book { live, notes: Vec::new() }),
+            syncs: AtomicU64::new(0),
         })
     }
 
@@ -131,10 +134,17 @@ impl Participant {
         };
         // Earlier segments were synced when they were left.
         let done = file.sync_data();
+        self.syncs.fetch_add(1, Ordering::Relaxed);
         let mut writer = self.writer.lock();
         writer.guard(done)?;
         writer.synced = writer.synced.max(covers);
         Ok(())
+    }
+
+    /// How many times [`Participant::flush`] went to the device since the log was opened.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
     }
 
     /// Transactions found prepared when the log was opened, for the binary log to decide about.

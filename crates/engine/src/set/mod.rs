@@ -264,6 +264,7 @@ impl<F: ReadAt> Engine for EngineSet<F> {
             compactions: a.compactions + b.compactions,
             write_stalls: a.write_stalls + b.write_stalls,
             disk_bytes: a.disk_bytes + b.disk_bytes,
+            redo_syncs: a.redo_syncs + b.redo_syncs,
         })
     }
 

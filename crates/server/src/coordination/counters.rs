@@ -76,6 +76,7 @@ fn engine(coordinator: &Coordinator, lines: &mut Lines) {
     put(lines, format!("{name}_compactions"), stats.compactions);
     put(lines, format!("{name}_write_stalls"), stats.write_stalls);
     put(lines, format!("{name}_disk_bytes"), stats.disk_bytes);
+    put(lines, format!("{name}_redo_syncs"), stats.redo_syncs);
     put(lines, format!("{name}_persisted_commit"), engine.persisted());
     put(lines, format!("{name}_published_commit"), coordinator.published().number());
 }
