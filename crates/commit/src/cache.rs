@@ -181,7 +181,7 @@ impl TrxCache {
         }
     }
 
-    /// Whether it takes [`TrxCache::settle`] before it is committed, which may take long.
+    /// Whether it takes `settle` before it is committed, which may take long.
     #[must_use]
     pub fn is_large(&self) -> bool {
         // One event can be all of it.

@@ -29,7 +29,7 @@ struct Home {
 impl Default for LargeSettings {
     fn default() -> LargeSettings {
         LargeSettings {
-            threshold: AtomicU64::new(128 << 20),
+            threshold: AtomicU64::new(16 << 20),
             promoted: AtomicU64::new(0),
             home: OnceLock::new(),
         }

@@ -383,8 +383,7 @@ fn late_arrival(swapped: bool) -> Vec<u64> {
     let late = late.lock().take().unwrap();
     late.wait().unwrap();
     pipeline.close();
-    let lost = world.engines.lost.lock().clone();
-    lost
+    world.engines.lost.lock().clone()
 }
 
 #[test]

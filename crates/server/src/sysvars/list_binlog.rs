@@ -28,7 +28,7 @@ pub static VARS: &[V] = &[
     V::global("binlog_cache_size", Kind::UInt(4096, MAX, 4096), U(32_768)),
     V::global("binlog_stmt_cache_size", Kind::UInt(4096, MAX, 4096), U(32_768)),
     V::global("max_binlog_cache_size", Kind::UInt(4096, MAX - 4095, 4096), U(MAX - 4095)),
-    V::global("binlog_large_commit_threshold", Kind::UInt(0, MAX, 1), U(128 << 20)),
+    V::global("binlog_large_commit_threshold", Kind::UInt(0, MAX, 1), U(16 << 20)),
     V::global("max_binlog_stmt_cache_size", Kind::UInt(4096, MAX - 4095, 4096), U(MAX - 4095)),
     V::global("max_binlog_size", Kind::UInt(4096, 1 << 30, 4096), U(1 << 30)),
     V::global("binlog_error_action", Kind::Enum(&["IGNORE_ERROR", "ABORT_SERVER"]), S("ABORT_SERVER")),

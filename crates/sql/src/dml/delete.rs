@@ -35,6 +35,8 @@ impl DeletePlan {
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
         let target = TargetTable::new(table, slot, &binder);
+        let sorted = order.iter().map(|(expr, _)| expr);
+        planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
         let finder = Finder::new(&target, filter);
         Ok(DeletePlan { target, finder, order, limit })
     }

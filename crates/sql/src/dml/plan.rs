@@ -4,7 +4,7 @@ use crate::api::{AccessCheck, Priv};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, Clause};
-use crate::expr::node::Expr;
+use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::Scope;
 use crate::select::VirtualTables;
 use crate::session::SessionState;
@@ -46,6 +46,42 @@ impl<'a> Planner<'a> {
             return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
         }
         self.catalog.table(db, &name.name).cloned()
+    }
+
+    /// A statement that reads columns of its target tells something about them, so it needs SELECT as well.
+    ///
+    /// # Errors
+    /// 1143 with the first such column.
+    pub(crate) fn reads<'e>(
+        &self,
+        name: &ObjectName,
+        target: &TargetTable,
+        exprs: impl IntoIterator<Item = &'e Expr>,
+    ) -> SqlResult<()> {
+        let mut read = None;
+        for expr in exprs {
+            expr.walk(&mut |e| {
+                if let Kind::Column { slot, column, .. } = &e.kind
+                    && *slot == target.slot
+                {
+                    read.get_or_insert(*column);
+                }
+            });
+        }
+        let Some(column) = read.and_then(|column| target.table.columns().get(usize::from(column))) else {
+            return Ok(());
+        };
+        let session = self.session;
+        let db = name.schema.as_deref().or(session.database.as_deref()).unwrap_or_default();
+        self.access.check(db, Some(&name.name), Priv::Select).map_err(|_| {
+            SqlError::columnaccess_denied(
+                "SELECT",
+                &session.user,
+                &session.host_name,
+                &column.name,
+                &name.name,
+            )
+        })
     }
 
     /// A binder whose names are the target's columns.

@@ -53,6 +53,9 @@ impl UpdatePlan {
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
         let target = TargetTable::new(table, slot, &binder);
+        let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
+        let sorted = order.iter().map(|(expr, _)| expr);
+        planner.reads(&factor.name, &target, filter.iter().chain(values).chain(sorted))?;
         let finder = Finder::new(&target, filter);
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let columns = target.table.columns().iter().enumerate();

@@ -1,6 +1,6 @@
 //! XA: transactions that another program's transaction manager prepares first and finishes later.
 //!
-//! Three pieces: [`Xid`] is a branch's name, as text and as key bytes; [`record`] is how a prepared branch is kept in
+//! Three pieces: [`Xid`] is a branch's name, as text and as key bytes; `record` is how a prepared branch is kept in
 //! the engine; [`Registry`] is who has which branch now. The statements are `session::xa`, what they do to a
 //! transaction is `store::xa`.
 //!
