@@ -12,7 +12,8 @@
 pub enum CommitProtocol {
     /// Prepare and sync, log and sync, commit and sync, one transaction at a time.
     Serialized,
-    /// Each session syncs its own prepare; the log is synced once a group.
+    /// Each session sees to the sync of its own prepare, which it shares with whoever prepared while the sync before was
+    /// running; the log is synced once a group.
     Group,
     /// The engines' redo is synced once a group, in the flush stage, after the group is taken.
     GroupRedo,

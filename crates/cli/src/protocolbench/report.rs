@@ -214,11 +214,29 @@ fn bytes_verdict(rows: &[Row]) -> Option<String> {
     Some(format!("one-sync writes {factor:.3} times the events' own bytes to the log, {word} 1.15{padding}."))
 }
 
+/// Other work on the machine shows in rounds of the same that differ.
+fn busy_verdict(rows: &[Row]) -> Option<String> {
+    let apart = rows.iter().filter(|row| row.fastest > 2.0 * row.slowest).count();
+    (apart > 0).then(|| {
+        let all = rows.len();
+        format!(
+            "The rounds of {apart} of {all} lines lie more than a factor of two apart: the machine was busy with something \
+             else, and ratios of these lines mean little."
+        )
+    })
+}
+
 fn verdicts(rows: &[Row]) -> Vec<String> {
-    [stages_verdict(rows), redo_verdict(rows), one_sync_verdict(rows), bytes_verdict(rows)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        stages_verdict(rows),
+        redo_verdict(rows),
+        one_sync_verdict(rows),
+        bytes_verdict(rows),
+        busy_verdict(rows),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 pub(super) fn text(rows: &[Row], engine: &str, slow_us: u64, device: &Device) -> String {
@@ -286,6 +304,10 @@ mod tests {
         let round = |commits| Sample { commits, elapsed: Duration::from_secs(1), ..Sample::default() };
         let row = Row::new(CommitProtocol::None, 1, vec![round(900), round(100), round(300)]);
         assert_eq!((row.sample.commits, row.slowest, row.fastest), (300, 100.0, 900.0));
+        assert!(
+            verdicts(&[row]).join(" ").contains("1 of 1 lines"),
+            "rounds that differ so much are mentioned"
+        );
     }
 
     #[test]

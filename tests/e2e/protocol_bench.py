@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+"""`omnibus bench protocols` and `bench wakeup`: JSON that says what each protocol must do, natively and with slower syncs."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+from compare import build_preload  # noqa: E402
+from omnibus import binary  # noqa: E402
+
+
+def bench(*arguments):
+    run = subprocess.run([binary(), "bench", *arguments], capture_output=True, text=True)
+    if run.returncode != 0:
+        raise SystemExit(f"FAIL: bench {arguments}:\n{run.stdout}{run.stderr}")
+    return run.stdout
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="omnibus-protocol-bench-") as name:
+        library = build_preload(pathlib.Path(name))
+        lines = bench("protocols", "--dir", name, "--json", "--connections", "1", "--rounds", "1", "--seconds", "0.1",
+                      "--slow-us", "0,5000", "--preload", str(library)).splitlines()
+        native, slow = (json.loads(line) for line in lines)
+        for part in (native, slow):
+            syncs = {row["protocol"]: row["syncs_per_commit"] for row in part["rows"]}
+            assert syncs == {"serialized": 3, "group": 2, "group-redo": 2, "one-sync": 1, "none": 0}, syncs
+            for row in part["rows"]:
+                assert row["log_bytes_over_events"] <= 1.15, row
+        # Every sync takes its 5 ms, so a transaction waits that long for each of its own.
+        for row in slow["rows"]:
+            assert row["p50_us"] >= row["syncs_per_commit"] * 5000, row
+        left = [path.name for path in pathlib.Path(name).iterdir() if path != library]
+        assert not left, f"left behind: {left}"
+        refused = subprocess.run([binary(), "bench", "protocols", "--dir", name, "--slow-us", "1"], capture_output=True)
+        assert refused.returncode == 1 and b"--preload" in refused.stderr, refused
+    ways = json.loads(bench("wakeup", "--waiters", "50", "--rounds", "1", "--json"))["ways"]
+    assert len(ways) == 3 and all(way["all_ms"] > 0 for way in ways), ways
+    print(f"ok: {len(native['rows'])} protocols, natively and slowed; 3 ways of waking")
+
+
+if __name__ == "__main__":
+    main()
