@@ -58,10 +58,11 @@ class Subject:
         pid = self.server.process.pid
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         cpu = (int(fields[11]) + int(fields[12])) / 100
-        switches = 0
+        switches = {}
         for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
             try:
-                switches += sum(int(n) for n in re.findall(r"ctxt_switches:\s+(\d+)", status.read_text()))
+                found = re.findall(r"ctxt_switches:\s+(\d+)", status.read_text())
+                switches[status.parent.name] = sum(int(n) for n in found)
             except OSError:
                 pass
         written = int(re.search(r"^write_bytes: (\d+)", pathlib.Path(f"/proc/{pid}/io").read_text(), re.M)[1])
@@ -86,6 +87,10 @@ class Subject:
             p95 = float(re.search(r"95th percentile:\s+([\d.]+)", run.stdout)[1])
             result = {"count": int(found[1]), "tps": float(found[2]), "p95": p95}
         after = self.counters()
+        # By thread: one that ended in between took its count with it.
+        earlier, later = before.pop("switches"), after.pop("switches")
+        moved = sum(count - earlier.get(thread, 0) for thread, count in later.items())
+        result["switches"] = moved / max(1, result["count"])
         for key in before:
             result[key] = (after[key] - before[key]) / max(1, result["count"])
         return result
