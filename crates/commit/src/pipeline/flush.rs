@@ -222,6 +222,7 @@ impl<E: Env> Shared<E> {
         self.pending.store(0, Ordering::SeqCst);
         if !members.is_empty() {
             self.stats.group_size.record(members.len() as u64);
+            self.note_company(members.len() as u64);
         }
         let end = flush.writer.as_ref().map_or_else(|| self.published.place().1, |w| self.env.position(w));
         let turn = self.order.lock().board();

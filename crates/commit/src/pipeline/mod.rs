@@ -52,6 +52,8 @@ struct Shared<E: Env> {
     durable: AtomicU64,
     /// Smoothed sync time, microseconds.
     sync_us: AtomicU64,
+    /// Smoothed number of transactions in a group, in units of `threads::ONE`.
+    company: AtomicU64,
     /// Appended and not sealed.
     pending: AtomicUsize,
     /// The log failed: nothing more is appended.
@@ -86,6 +88,7 @@ impl<E: Env> Pipeline<E> {
             numbered: AtomicU64::new(last.0),
             durable: AtomicU64::new(last.0),
             sync_us: AtomicU64::new(0),
+            company: AtomicU64::new(threads::ONE),
             pending: AtomicUsize::new(0),
             poisoned: AtomicBool::new(false),
             #[cfg(test)]

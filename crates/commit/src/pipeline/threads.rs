@@ -24,6 +24,10 @@ const THREADS: usize = 8;
 /// flush stage once this many wait: below, the switch costs more than the overlap gains.
 const FLUSH_AHEAD: usize = 16;
 
+/// The unit of `Shared::company`, and the mean group size above which nobody leads inline.
+pub(super) const ONE: u64 = 1024;
+const ALONE: u64 = ONE + ONE / 10;
+
 /// How often a thread with nothing to do looks around: bounds the data loss of `sync_binlog=0`.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -154,10 +158,20 @@ impl<E: Env> Shared<E> {
         self.queue.len() + self.pending.load(Ordering::SeqCst)
     }
 
-    /// Does the whole commit on this thread if nobody else is at it and the device is fast.
+    /// Follows the size of groups, over about the last sixteen. With the flush lock held.
+    pub(super) fn note_company(&self, members: u64) {
+        let old = self.company.load(Ordering::Relaxed);
+        self.company.store(old - old / 16 + members.min(1024) * (ONE / 16), Ordering::Relaxed);
+    }
+
+    /// Does the whole commit on this thread if nobody else is at it and the device is fast. Not where others
+    /// usually are: the thread would block for a sync while their requests wait for it.
     fn lead_inline(&self) -> bool {
         let sync_us = self.sync_us.load(Ordering::Relaxed);
         if sync_us == 0 || sync_us > self.settings.fast_sync_us.load(Ordering::Relaxed) {
+            return false;
+        }
+        if self.company.load(Ordering::Relaxed) > ALONE {
             return false;
         }
         if self.settings.sync_delay_us.load(Ordering::Relaxed) > 0 {
