@@ -29,7 +29,8 @@ SYSBENCH = ["oltp_update_index", "oltp_insert", "oltp_write_only", "oltp_read_wr
 TABLES, ROWS = 4, 20000
 MARIADB = ["--log-bin", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--binlog-format=ROW",
            "--max-connections=2000", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", "--back-log=1000",
-           "--binlog-checksum=CRC32", "--max-binlog-size=1G", "--table-open-cache=4000", "--open-files-limit=65535"]
+           "--binlog-checksum=CRC32", "--max-binlog-size=1G", "--table-open-cache=4000", "--open-files-limit=65535",
+           "--max-prepared-stmt-count=1048576"]
 OMNIBUS = ["--sync-binlog=1", "--max-connections=2000", "--max-binlog-size=1G"]
 
 
