@@ -107,6 +107,7 @@ def snapshot_status(server):
     cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
     first = status()
     expect(first["Binlog_snapshot_gtid_executed"], f"no GTIDs in {first}")
+    expect(first["Binlog_snapshot_gtid"] == first["Binlog_snapshot_gtid_executed"], f"two names for one set: {first}")
     client(server, "INSERT INTO bank.entry (account, amount) VALUES (0, 1); FLUSH BINARY LOGS;"
                    "DELETE FROM bank.entry WHERE account = 0 AND amount = 1")
     expect(status() == first, f"the snapshot's position moved: {first}, then {status()}")

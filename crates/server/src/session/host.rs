@@ -189,7 +189,7 @@ impl SessionHost for SessionShared {
                 match name.as_str() {
                     "Binlog_snapshot_file" => value.clone_from(&place.file),
                     "Binlog_snapshot_position" => *value = place.position.to_string(),
-                    "Binlog_snapshot_gtid_executed" => value.clone_from(executed),
+                    "Binlog_snapshot_gtid" | "Binlog_snapshot_gtid_executed" => value.clone_from(executed),
                     _ => {}
                 }
             }
