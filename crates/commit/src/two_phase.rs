@@ -36,6 +36,9 @@ impl Coordinator {
         if request.is_large()
             && let Err(error) = self.make_ready(&mut request)
         {
+            if let (true, Some(xid)) = (prepared, request.xid) {
+                self.engine().rollback(TrxId(xid));
+            }
             return Ticket::done(Err(error));
         }
         let ticket = self.pipeline().commit_inline(request);
