@@ -326,7 +326,7 @@ impl TrxCache {
         let mut large = LargeFile::create(path, checksum).map_err(failed)?;
         if let Some(spill) = &mut self.spill {
             let copied: Result<(), CacheError> = spill.read_events(LARGE_RUN as usize, &dir, &mut |bytes| {
-                large.append(bytes, count_events(bytes)).map_err(failed)
+                large.append(bytes, whole_events(bytes).1).map_err(failed)
             });
             if copied.is_err() {
                 let _ = spill.file.seek(SeekFrom::End(0));
@@ -358,7 +358,7 @@ impl Spill {
             buffer.resize(held + take, 0);
             self.file.read_exact(&mut buffer[held..]).map_err(failed)?;
             left -= take as u64;
-            let whole = whole_events(&buffer);
+            let (whole, _) = whole_events(&buffer);
             if whole > 0 {
                 each(&buffer[..whole])?;
                 buffer.drain(..whole);
@@ -369,29 +369,18 @@ impl Spill {
     }
 }
 
-fn count_events(bytes: &[u8]) -> u64 {
+/// The whole events at the start of `bytes`: how many bytes they take, and how many they are.
+fn whole_events(bytes: &[u8]) -> (usize, u64) {
     let (mut at, mut events) = (0, 0);
-    while let Ok(header) = EventHeader::decode(&bytes[at..]) {
-        at += (header.size as usize).max(HEADER_LEN);
-        events += 1;
-        if at >= bytes.len() {
-            break;
-        }
-    }
-    events
-}
-
-/// Length of the whole events at the start of `bytes`.
-fn whole_events(bytes: &[u8]) -> usize {
-    let mut at = 0;
     while let Ok(header) = EventHeader::decode(&bytes[at..]) {
         let size = header.size as usize;
         if size < HEADER_LEN || bytes.len() - at < size {
             break;
         }
         at += size;
+        events += 1;
     }
-    at
+    (at, events)
 }
 
 #[cfg(test)]

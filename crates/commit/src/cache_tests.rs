@@ -14,7 +14,7 @@ fn cache(memory: u64, max: u64) -> TrxCache {
 fn read(cache: &mut TrxCache, piece: usize) -> Vec<u8> {
     let mut seen = Vec::new();
     let result: Result<(), CacheError> = cache.read_events(piece, |bytes| {
-        assert_eq!(whole_events(bytes), bytes.len());
+        assert_eq!(whole_events(bytes).0, bytes.len());
         let mut at = 0;
         while at < bytes.len() {
             let header = EventHeader::decode(&bytes[at..]).unwrap();

@@ -37,6 +37,29 @@ pub struct CommitRequest {
     pub on_durable: Option<OnDurable>,
 }
 
+impl CommitRequest {
+    /// A transaction that takes no part in two phases and has nothing to do on the way.
+    #[must_use]
+    pub fn new(cache: TrxCache, writes: WriteSet, logged: bool, commit_timestamp_us: u64) -> CommitRequest {
+        CommitRequest {
+            cache,
+            writes,
+            logged,
+            commit_timestamp_us,
+            xid: None,
+            prepared: false,
+            staged: None,
+            on_ordered: None,
+            on_durable: None,
+        }
+    }
+
+    /// What engines hold it prepared under, if they do.
+    pub(crate) fn prepared_xid(&self) -> Option<u64> {
+        self.xid.filter(|_| self.prepared)
+    }
+}
+
 impl std::fmt::Debug for CommitRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CommitRequest")

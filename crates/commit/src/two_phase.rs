@@ -36,7 +36,7 @@ impl Coordinator {
         if request.is_large()
             && let Err(error) = self.make_ready(&mut request)
         {
-            if let (true, Some(xid)) = (prepared, request.xid) {
+            if let Some(xid) = request.prepared_xid() {
                 self.engine().rollback(TrxId(xid));
             }
             return Ticket::done(Err(error));

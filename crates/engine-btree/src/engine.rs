@@ -7,7 +7,7 @@ use crate::snapshot::BtreeSnapshot;
 use crate::spaces::DeadSpaces;
 use crate::store::{State, Store};
 use crate::view::Views;
-use crate::{REDO_SEGMENT, backup, io_error, load, redo_error, writer};
+use crate::{NAME, backup, io_error, load, writer};
 use bytes::Bytes;
 use omnibus_engine::{
     CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, TrxId, WriteSet,
@@ -125,8 +125,9 @@ impl BtreeEngine {
     pub fn open(config: BtreeConfig) -> Result<BtreeEngine, EngineError> {
         let store = Store::open(&config)?;
         let applied = store.state.lock().applied;
-        let redo = Participant::open(&config.directory.join("redo"), REDO_SEGMENT, CommitNo(applied));
-        let redo = redo.map_err(redo_error)?;
+        let redo =
+            Participant::open(&config.directory.join("redo"), omnibus_redo::SEGMENT_SIZE, CommitNo(applied));
+        let redo = redo.map_err(|error| omnibus_redo::open_error(NAME, error))?;
         let shared = Arc::new(Shared {
             views: Views::new(store.versions()?, applied),
             config,

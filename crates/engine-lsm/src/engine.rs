@@ -8,10 +8,7 @@ use crate::snapshot::{LsmSnapshot, Reads};
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
-use crate::{
-    NAME, REDO_SEGMENT, backup, compaction, flush, format, io_error, load, redo_error, staged, stall,
-    tree_error,
-};
+use crate::{NAME, backup, compaction, flush, format, io_error, load, staged, stall, tree_error};
 use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
@@ -139,8 +136,9 @@ impl LsmEngine {
         let tree = open_tree(&config, &versions, &factory)?;
         let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
         let applied = format::read_applied(&config.directory)?.max(in_tables);
-        let redo = Participant::open(&config.directory.join("redo"), REDO_SEGMENT, CommitNo(applied));
-        let redo = redo.map_err(redo_error)?;
+        let redo =
+            Participant::open(&config.directory.join("redo"), omnibus_redo::SEGMENT_SIZE, CommitNo(applied));
+        let redo = redo.map_err(|error| omnibus_redo::open_error(NAME, error))?;
         let shared = Arc::new(Shared {
             views: Views::new(Tables::current(&tree), applied, config.memtable_size),
             config,

@@ -48,18 +48,6 @@ pub use engine::LsmEngine;
 /// The name in errors.
 const NAME: &str = "lsm";
 
-/// Bytes of a segment of the redo log.
-const REDO_SEGMENT: u64 = 8 << 20;
-
-fn redo_error(error: std::io::Error) -> omnibus_engine::EngineError {
-    match error.kind() {
-        std::io::ErrorKind::InvalidData => {
-            omnibus_engine::EngineError::Corrupt { engine: NAME, detail: error.to_string() }
-        }
-        _ => io_error(error),
-    }
-}
-
 fn io_error(source: std::io::Error) -> omnibus_engine::EngineError {
     omnibus_engine::EngineError::Io { engine: NAME, source }
 }

@@ -20,3 +20,17 @@ mod record;
 mod segment;
 
 pub use participant::Participant;
+
+use omnibus_engine::EngineError;
+
+/// Bytes of a segment, for engines without a reason to choose otherwise.
+pub const SEGMENT_SIZE: u64 = 8 << 20;
+
+/// What `Participant::open` fails with, as the error of the engine that owns it.
+#[must_use]
+pub fn open_error(engine: &'static str, source: std::io::Error) -> EngineError {
+    match source.kind() {
+        std::io::ErrorKind::InvalidData => EngineError::Corrupt { engine, detail: source.to_string() },
+        _ => EngineError::Io { engine, source },
+    }
+}

@@ -100,17 +100,7 @@ impl World {
         for (kind, flags, body) in events(xid, &row) {
             cache.append_event(kind.0, flags, &body)?;
         }
-        Ok(CommitRequest {
-            cache,
-            writes: writes(id, row),
-            logged: true,
-            commit_timestamp_us: now_us,
-            xid: Some(xid),
-            prepared: false,
-            staged: None,
-            on_ordered: None,
-            on_durable: None,
-        })
+        Ok(CommitRequest { xid: Some(xid), ..CommitRequest::new(cache, writes(id, row), true, now_us) })
     }
 }
 

@@ -119,8 +119,8 @@ impl<E: Env> Shared<E> {
     }
 
     /// What did not get into the log is rolled back where it is prepared, and its session is told.
-    fn turn_away(&self, request: &CommitRequest, completer: Completer, error: CommitError) {
-        if let (true, Some(xid)) = (request.prepared, request.xid) {
+    pub(super) fn turn_away(&self, request: &CommitRequest, completer: Completer, error: CommitError) {
+        if let Some(xid) = request.prepared_xid() {
             self.env.rollback_prepared(xid);
         }
         completer.complete(Err(error));
@@ -156,7 +156,7 @@ impl<E: Env> Shared<E> {
         if let Some(on_ordered) = request.on_ordered.take() {
             on_ordered(no);
         }
-        let prepared = request.xid.filter(|_| request.prepared);
+        let prepared = request.prepared_xid();
         flush.pending.push(Member { no, completer, prepared, on_durable: request.on_durable.take() });
         self.pending.fetch_add(1, Ordering::SeqCst);
     }

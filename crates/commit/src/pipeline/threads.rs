@@ -128,10 +128,9 @@ pub(super) fn start<E: Env>(shared: &Arc<Shared<E>>) -> std::io::Result<Vec<Join
 impl<E: Env> Shared<E> {
     pub(super) fn enrol(&self, request: CommitRequest, inline: bool) -> Ticket {
         if self.idle.is_shut_down() {
-            if let (true, Some(xid)) = (request.prepared, request.xid) {
-                self.env.rollback_prepared(xid);
-            }
-            return Ticket::done(Err(CommitError::ShuttingDown));
+            let (completer, ticket) = ticket();
+            self.turn_away(&request, completer, CommitError::ShuttingDown);
+            return ticket;
         }
         let (completer, ticket) = ticket();
         let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));

@@ -11,6 +11,7 @@ use crate::catalog::{Catalog, Schema, Table, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SessionState;
 use crate::store::{StatementInfo, Trx, private_event, write_set_event};
+use omnibus_commit::CommitRequest;
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_format::private;
 use omnibus_locks::TableMode;
@@ -199,16 +200,9 @@ impl Trx {
         write_set_event(&mut cache, &writes)?;
         let shared = self.shared().clone();
         let current = current.clone();
-        let ticket = shared.clone().port.commit(omnibus_commit::CommitRequest {
-            cache,
-            writes,
-            logged: false,
-            commit_timestamp_us: crate::session::wall_clock_us(),
-            xid: None,
-            prepared: false,
-            staged: None,
-            on_durable: None,
+        let ticket = shared.clone().port.commit(CommitRequest {
             on_ordered: Some(Box::new(move |_| shared.catalog.store(current))),
+            ..CommitRequest::new(cache, writes, false, crate::session::wall_clock_us())
         });
         ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)
     }

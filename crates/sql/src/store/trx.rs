@@ -323,23 +323,17 @@ impl Trx {
             true => (Some(release), None),
             false => (None, Some(Box::new(release) as OnDurable)),
         };
+        let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
         let request = CommitRequest {
-            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
-            writes: std::mem::take(&mut self.writes),
-            logged,
-            commit_timestamp_us: now_us,
             xid: (logged && self.branch.is_none()).then_some(xid),
-            prepared: false,
-            staged: None,
             on_durable: late,
             on_ordered: Some(Box::new(move |_| {
-                for covered in covers {
-                    covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
-                }
+                take_effect(covers);
                 if let Some(release) = early {
                     release();
                 }
             })),
+            ..CommitRequest::new(cache, writes, logged, now_us)
         };
         self.handed_over = true;
         let ticket = self.shared.port.commit(request);
@@ -368,6 +362,11 @@ impl Trx {
         self.rollback();
     }
 
+    /// The filled cache, for a commit to take along; an empty one is in its place.
+    pub(super) fn take_cache(&mut self) -> TrxCache {
+        std::mem::replace(&mut self.cache, self.shared.port.new_cache())
+    }
+
     /// Commits a DDL transaction whose events are already in the cache; `on_ordered` runs before the
     /// locks go.
     pub(crate) fn commit_ddl(
@@ -377,19 +376,13 @@ impl Trx {
         on_ordered: impl FnOnce(CommitNo) + Send + 'static,
     ) -> Ticket {
         let locks = self.locks.clone();
+        let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
         let request = CommitRequest {
-            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
-            writes: std::mem::take(&mut self.writes),
-            logged,
-            commit_timestamp_us: now_us,
-            xid: None,
-            prepared: false,
-            staged: None,
-            on_durable: None,
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
                 locks.release_all();
             })),
+            ..CommitRequest::new(cache, writes, logged, now_us)
         };
         self.handed_over = true;
         let ticket = self.shared.port.commit(request);
@@ -553,6 +546,13 @@ impl Trx {
             }
         }
         Ok(())
+    }
+}
+
+/// Counters that a commit reached are not reissued from now on. In the flush stage.
+pub(super) fn take_effect(covers: Vec<Covers>) {
+    for covered in covers {
+        covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
     }
 }
 

@@ -3,7 +3,7 @@
 //! A [`Trx`] is an XA branch from `begin_branch` to `leave_branch`; its commit is then written as XA's. Prepared, the
 //! branch has left the session: writes in the engine, locks in the registry. On the session's thread.
 
-use super::trx::{Trx, TrxContext, cache_error, count_rows};
+use super::trx::{Trx, TrxContext, cache_error, count_rows, take_effect};
 use crate::api::KillFlag;
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
@@ -165,20 +165,9 @@ impl Trx {
         };
         let covers = std::mem::take(&mut self.covers);
         let request = CommitRequest {
-            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
-            writes,
-            logged,
-            commit_timestamp_us: now_us,
-            xid: None,
-            prepared: false,
-            staged: None,
-            on_durable: None,
             // Counters take effect now, whatever becomes of the rows. The locks stay.
-            on_ordered: Some(Box::new(move |_| {
-                for covered in covers {
-                    covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
-                }
-            })),
+            on_ordered: Some(Box::new(move |_| take_effect(covers))),
+            ..CommitRequest::new(self.take_cache(), writes, logged, now_us)
         };
         let ticket = self.shared.port.commit(request);
         let held = Held { locks: self.locks.clone(), deltas: std::mem::take(&mut self.deltas) };
@@ -219,15 +208,9 @@ impl Trx {
         let (locks, late) = (held.locks.clone(), held.locks.clone());
         let early = self.shared.port.releases_early();
         let request = CommitRequest {
-            cache: std::mem::replace(&mut self.cache, self.shared.port.new_cache()),
-            writes,
-            logged,
-            commit_timestamp_us: now_us,
-            xid: None,
-            prepared: false,
-            staged: None,
             on_durable: (!early).then(|| Box::new(move || late.release_all()) as OnDurable),
             on_ordered: early.then(|| Box::new(move |_| locks.release_all()) as OnOrdered),
+            ..CommitRequest::new(self.take_cache(), writes, logged, now_us)
         };
         if commit {
             count_rows(&mut held.deltas.clone());
