@@ -9,7 +9,7 @@
 use crate::large::{LargeFile, LargeSettings};
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::writer::{self, EventContext};
-use omnibus_format::{Checksum, EventHeader, EventType};
+use omnibus_format::{Checksum, EventHeader, EventType, Origin};
 use omnibus_log::Spilled;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -93,6 +93,8 @@ pub struct TrxCache {
     /// Whether this transaction has been counted in `uses`.
     counted: bool,
     context: EventContext,
+    /// Of a transaction that was born elsewhere.
+    origin: Option<Box<Origin>>,
     settings: Arc<CacheSettings>,
 }
 
@@ -113,6 +115,7 @@ impl TrxCache {
             events: 0,
             counted: false,
             context: EventContext { timestamp: 0, server_id: 0 },
+            origin: None,
             settings,
         }
     }
@@ -120,7 +123,21 @@ impl TrxCache {
     /// What the headers of the following events say: seconds since 1970 at the statement's start,
     /// and the id of the server that ran it.
     pub fn set_context(&mut self, timestamp: u32, server_id: u32) {
+        let server_id = self.origin.as_ref().map_or(server_id, |origin| origin.server_id);
         self.context = EventContext { timestamp, server_id };
+    }
+
+    /// The transaction was born elsewhere: the headers of the following events name that server, and the log writes it
+    /// with the GTID it has. Until `clear`.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.context.server_id = origin.server_id;
+        self.origin = Some(Box::new(origin));
+    }
+
+    /// See [`TrxCache::set_origin`].
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_deref()
     }
 
     /// Adds one event.
@@ -257,6 +274,7 @@ impl TrxCache {
         }
         self.events = 0;
         self.counted = false;
+        self.origin = None;
     }
 
     /// Calls `each` with every run of whole events, in order, reading spilled ones back in pieces of

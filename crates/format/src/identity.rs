@@ -1,0 +1,42 @@
+//! A transaction's identity in either dialect, for code that carries transactions and does not care which.
+
+use crate::events::MariadbGtid;
+use crate::gtid::ServerUuid;
+use std::fmt;
+
+/// `uuid:number` or `domain-server-sequence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AnyGtid {
+    /// MySQL's.
+    Mysql {
+        /// Where it was born.
+        uuid: ServerUuid,
+        /// Its number there.
+        gno: u64,
+    },
+    /// MariaDB's.
+    Mariadb(MariadbGtid),
+}
+
+impl fmt::Display for AnyGtid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AnyGtid::Mysql { uuid, gno } => write!(f, "{uuid}:{gno}"),
+            AnyGtid::Mariadb(gtid) => write!(f, "{gtid}"),
+        }
+    }
+}
+
+/// Where a transaction that was not born on this server comes from. Its events keep the origin's server id in their
+/// headers; the log gives it the same GTID again, if that is one of the log's dialect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// `None` for an anonymous one: it gets a GTID of this server.
+    pub gtid: Option<AnyGtid>,
+    /// The server that executed it first.
+    pub server_id: u32,
+    /// Microseconds since 1970 of its commit there; 0 when not known.
+    pub original_commit_us: u64,
+    /// Version number (80400) of that server; 0 when not known.
+    pub original_version: u32,
+}
