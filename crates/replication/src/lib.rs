@@ -1,7 +1,9 @@
 //! Replication: making binlog events of changes, and changes of binlog events.
 //!
 //! `model` says what a change is, as questions with answers. `generate` turns a statement's row changes (full row images)
-//! into events and hands them to an `EventSink`, which is a transaction's event cache.
+//! into events and hands them to an `EventSink`, which is a transaction's event cache. `apply` goes the other way: from events
+//! to an `ApplyTarget` that executes them.
 
+pub mod apply;
 pub mod generate;
 pub mod model;

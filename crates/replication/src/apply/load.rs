@@ -1,0 +1,72 @@
+//! Files of LOAD DATA on their way through the log: collected block by block, on disk when they are large.
+
+use crate::model::LoadedFile;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use tempfile::SpooledTempFile;
+
+/// Bytes of a file kept in memory.
+const IN_MEMORY: usize = 1 << 20;
+/// Bytes given to a reader at a time.
+const BLOCK: usize = 64 << 10;
+
+/// Files whose statement has not come yet.
+#[derive(Debug, Default)]
+pub(super) struct LoadFiles {
+    files: HashMap<u32, SpooledTempFile>,
+}
+
+impl LoadFiles {
+    /// A file's first block: one of the same number that was there before is gone.
+    pub(super) fn create(&mut self, id: u32, data: &[u8]) -> io::Result<()> {
+        let mut file = SpooledTempFile::new(IN_MEMORY);
+        file.write_all(data)?;
+        self.files.insert(id, file);
+        Ok(())
+    }
+
+    /// A further block. False if the file has not begun.
+    pub(super) fn append(&mut self, id: u32, data: &[u8]) -> io::Result<bool> {
+        match self.files.get_mut(&id) {
+            Some(file) => file.write_all(data).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The file is complete, or given up.
+    pub(super) fn take(&mut self, id: u32) -> Option<SpooledTempFile> {
+        self.files.remove(&id)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.files.clear();
+    }
+}
+
+/// A complete file and how its statement names it.
+pub(super) struct EventFile {
+    pub(super) file: RefCell<SpooledTempFile>,
+    pub(super) span: (u32, u32),
+    pub(super) duplicate_handling: u8,
+}
+
+impl LoadedFile for EventFile {
+    fn name_span(&self) -> (u32, u32) {
+        self.span
+    }
+    fn duplicate_handling(&self) -> u8 {
+        self.duplicate_handling
+    }
+    fn blocks(&self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut file = self.file.try_borrow_mut().map_err(|_| io::Error::other("the file is being read"))?;
+        file.seek(SeekFrom::Start(0))?;
+        let mut block = vec![0; BLOCK];
+        loop {
+            match file.read(&mut block)? {
+                0 => return Ok(()),
+                len => each(&block[..len])?,
+            }
+        }
+    }
+}
