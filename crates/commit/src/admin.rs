@@ -5,8 +5,6 @@
 use crate::recovery::read_head;
 use crate::{CommitError, Coordinator};
 use omnibus_engine::{CommitNo, EngineError};
-use omnibus_format::GtidSet;
-use omnibus_format::gtid::Interval;
 use omnibus_log::{FileSeq, ReadError, ResetError};
 
 /// Why the log was not reset.
@@ -80,43 +78,5 @@ impl Coordinator {
             }
         }
         Ok(files.first().map_or(FileSeq::FIRST, |entry| entry.file))
-    }
-
-    /// `gtid_executed`: every transaction that is published. One that is still on its way to the device
-    /// is in the log's own set already, and could be gone after a crash (COMMIT-2).
-    #[must_use]
-    pub fn gtid_executed(&self) -> GtidSet {
-        self.gtid_executed_at(self.published().number())
-    }
-
-    /// What `gtid_executed` was when `number` was the newest one published: what a snapshot there contains.
-    #[must_use]
-    pub fn gtid_executed_at(&self, number: CommitNo) -> GtidSet {
-        let mut set = self.log().executed();
-        let published = number.0;
-        let uuid = self.log().identity().uuid;
-        let after = (published + 1).saturating_sub(self.log().gtid_base()).max(1);
-        let last = set.last(uuid);
-        if last >= after {
-            let mut ahead = GtidSet::new();
-            ahead.add_interval(uuid, Interval { start: after, end: last + 1 });
-            set.subtract(&ahead);
-        }
-        set
-    }
-
-    /// `gtid_purged`: what was executed before the oldest file began.
-    ///
-    /// # Errors
-    /// The file could not be read.
-    pub fn gtid_purged(&self) -> Result<GtidSet, ReadError> {
-        let Some(oldest) = self.log().files().list().into_iter().next() else { return Ok(GtidSet::new()) };
-        let head = read_head(&mut self.log().files().read(oldest.file)?)?;
-        let mut purged = head.previous.unwrap_or_default();
-        // A reset that a crash cut short leaves files from before it.
-        let mut foreign = purged.clone();
-        foreign.subtract(&self.log().executed());
-        purged.subtract(&foreign);
-        Ok(purged)
     }
 }

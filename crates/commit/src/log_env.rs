@@ -1,18 +1,17 @@
 //! The real world behind the pipeline: log files and the engine.
 
-use crate::claim;
 use crate::deletes::DeletedFloor;
 use crate::env::{AppendError, Env};
+use crate::executed::Executed;
 use crate::large::StagedWrites;
+use crate::owned::OwnedGtids;
 use crate::private::{MIN_FILLER, Private};
 use crate::{CacheError, CommitRequest};
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
-use omnibus_format::events::{
-    FormatDescription, Gtid, GtidTimes, PreviousGtids, Rotate, SERVER_VERSION_NUMBER,
-};
-use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE, HEADER_LEN};
+use omnibus_format::events::{FormatDescription, PreviousGtids, Rotate};
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
 use omnibus_format::writer::{finish_cached, write_final};
-use omnibus_format::{Checksum, DecodeError, EventContext, EventType, GtidSet, ServerUuid};
+use omnibus_format::{Checksum, DecodeError, EventContext, EventType, GtidState, ServerUuid};
 use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, WriteJob};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -45,9 +44,8 @@ pub struct LogEnv {
     engine: Arc<dyn Engine>,
     deletes: Arc<DeletedFloor>,
     handle: LogHandle,
-    executed: Arc<Mutex<GtidSet>>,
-    /// GTIDs are commit numbers less this. Changed by a reset, under the flush lock.
-    pub(crate) gtid_base: AtomicU64,
+    pub(crate) executed: Mutex<Executed>,
+    pub(crate) owned: Arc<OwnedGtids>,
     /// The newest number known to be durable, for the claims of GTID events.
     durable_no: AtomicU64,
     on_failure: OnFailure,
@@ -61,7 +59,8 @@ pub struct Appender {
     /// The last commit number before the active file: GTID events count from it.
     pub(crate) base: CommitNo,
     pub(crate) last: CommitNo,
-    executed: Arc<Mutex<GtidSet>>,
+    /// The number of this server's next GTID, unless a session owns that one.
+    pub(crate) next_gno: u64,
 }
 
 impl LogEnv {
@@ -77,10 +76,10 @@ impl LogEnv {
         engine: Arc<dyn Engine>,
         on_failure: OnFailure,
     ) -> Result<(LogEnv, Appender), omnibus_log::OpenError> {
-        let start = Private::FileStart { first: recovered.last.0 + 1, gtid_base: recovered.gtid_base };
-        let head = head(&identity, identity.server_id, checksum, start, &recovered.executed);
+        let executed = Executed::new(recovered.executed.clone(), recovered.elsewhere.clone());
+        let head = head(&identity, identity.server_id, checksum, recovered.last.next(), &executed);
         let writer = dir.start(&head)?;
-        let executed = Arc::new(Mutex::new(recovered.executed.clone()));
+        let next_gno = executed.all().set().map_or(1, |set| set.free_from(identity.uuid, 1));
         let env = LogEnv {
             server_id: AtomicU32::new(identity.server_id),
             identity,
@@ -88,8 +87,8 @@ impl LogEnv {
             engine,
             deletes: Arc::new(DeletedFloor::default()),
             handle: writer.handle(),
-            executed: executed.clone(),
-            gtid_base: AtomicU64::new(recovered.gtid_base),
+            executed: Mutex::new(executed),
+            owned: Arc::default(),
             durable_no: AtomicU64::new(recovered.last.0),
             on_failure,
         };
@@ -99,15 +98,15 @@ impl LogEnv {
             checksum,
             base: recovered.last,
             last: recovered.last,
-            executed,
+            next_gno,
         };
         Ok((env, appender))
     }
 
-    /// `gtid_executed`: every transaction in the log, the newest perhaps not durable yet.
+    /// Every GTID in the log, the newest perhaps not durable yet.
     #[must_use]
-    pub fn executed(&self) -> GtidSet {
-        self.executed.lock().clone()
+    pub fn executed(&self) -> GtidState {
+        self.executed.lock().all().clone()
     }
 
     /// Listing, purging and reading of log files.
@@ -122,10 +121,10 @@ impl LogEnv {
         &self.identity
     }
 
-    /// What GTIDs count from: a transaction's is its commit number less this.
+    /// Changes when `gtid_executed` and `gtid_purged` change otherwise than by commits and purges.
     #[must_use]
-    pub fn gtid_base(&self) -> u64 {
-        self.gtid_base.load(Ordering::Acquire)
+    pub fn gtid_generation(&self) -> u64 {
+        self.executed.lock().generation()
     }
 
     /// `binlog_checksum` of the next file.
@@ -154,21 +153,17 @@ impl LogEnv {
     }
 
     fn context(&self) -> EventContext {
-        EventContext { timestamp: now_us_to_s(now_us()), server_id: self.server_id.load(Ordering::Relaxed) }
+        EventContext { timestamp: now_us_to_s(now_us()), server_id: self.server_id() }
     }
 
-    /// What the headers of a transaction's first event say.
-    pub(crate) fn context_of(&self, request: &CommitRequest) -> EventContext {
-        let server_id = self.server_id.load(Ordering::Relaxed);
-        EventContext { timestamp: now_us_to_s(request.commit_timestamp_us), server_id }
+    /// `server_id`.
+    #[must_use]
+    pub fn server_id(&self) -> u32 {
+        self.server_id.load(Ordering::Relaxed)
     }
 
-    /// All of a transaction has been appended.
-    pub(crate) fn appended(&self, appender: &mut Appender, no: CommitNo, request: &CommitRequest) {
-        appender.last = no;
-        if request.logged {
-            appender.executed.lock().add(self.identity.uuid, no.0 - self.gtid_base());
-        }
+    pub(crate) fn durable_no(&self) -> CommitNo {
+        CommitNo(self.durable_no.load(Ordering::Acquire))
     }
 
     /// Appends the ROTATE event that ends the active file.
@@ -180,39 +175,11 @@ impl LogEnv {
         Ok(())
     }
 
-    /// Writes a transaction's first event, GTID or commit mark, for the offset `position` of the active file.
-    pub(crate) fn write_first(
-        &self,
-        out: &mut Vec<u8>,
-        appender: &Appender,
-        position: u64,
-        (no, last_seen): (CommitNo, CommitNo),
-        request: &CommitRequest,
-    ) {
-        let (context, checksum) = (self.context_of(request), appender.checksum);
-        if request.logged {
-            let gtid = appender.gtid(self, no, last_seen, request);
-            let durable = CommitNo(self.durable_no.load(Ordering::Acquire));
-            write_final(out, context, EventType::GTID, 0, position, checksum, |body| {
-                let flags_at = body.len();
-                gtid.encode(body);
-                body[flags_at] |= claim::encode(no, durable);
-            });
-        } else {
-            let len = request.cache.len() + request.cache.events() * checksum.len() as u64;
-            let mark = Private::CommitMark { no: no.0, len };
-            write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
-                mark.encode(body);
-            });
-        }
-    }
-
     /// The head of a file that follows what was appended.
     pub(crate) fn next_head(&self, appender: &Appender) -> (Vec<u8>, Checksum) {
-        let start = Private::FileStart { first: appender.last.0 + 1, gtid_base: self.gtid_base() };
-        let server_id = self.server_id.load(Ordering::Relaxed);
         let checksum = self.checksum();
-        (head(&self.identity, server_id, checksum, start, &appender.executed.lock()), checksum)
+        let first = appender.last.next();
+        (head(&self.identity, self.server_id(), checksum, first, &self.executed.lock()), checksum)
     }
 
     /// Forgets every file and every GTID, and goes on in file `first`. The engine has everything that
@@ -227,8 +194,8 @@ impl LogEnv {
             return Ok(Err(error));
         }
         // The file that a crash from here on leaves as the log says the new story already.
-        self.gtid_base.store(appender.last.0, Ordering::Release);
-        *appender.executed.lock() = GtidSet::new();
+        self.executed.lock().clear();
+        appender.next_gno = 1;
         self.rotate(appender)?;
         let (head, checksum) = self.next_head(appender);
         match appender.writer.restart_at(first, &head) {
@@ -271,26 +238,6 @@ impl Appender {
         }
         Ok(())
     }
-
-    fn gtid(&self, env: &LogEnv, no: CommitNo, last_seen: CommitNo, request: &CommitRequest) -> Gtid {
-        let others = request.cache.len() + request.cache.events() * self.checksum.len() as u64;
-        let mut gtid = Gtid {
-            uuid: env.identity.uuid,
-            gno: no.0 - env.gtid_base(),
-            row_format_only: true,
-            last_committed: last_seen.0.saturating_sub(self.base.0),
-            sequence_number: no.0 - self.base.0,
-            times: Some(GtidTimes {
-                immediate_commit_us: request.commit_timestamp_us,
-                original_commit_us: request.commit_timestamp_us,
-                immediate_version: SERVER_VERSION_NUMBER,
-                original_version: SERVER_VERSION_NUMBER,
-            }),
-            transaction_length: 0,
-        };
-        gtid.set_transaction_length(others, (HEADER_LEN + self.checksum.len()) as u64);
-        gtid
-    }
 }
 
 /// Why a cache was not copied.
@@ -323,14 +270,16 @@ impl Env for LogEnv {
         request: &mut CommitRequest,
     ) -> Result<(), AppendError> {
         let start = appender.writer.position();
+        let place = self.place(appender, (no, last_seen), request);
+        self.check_given(place, request)?;
         if request.cache.settled().is_some()
-            && let Some(done) = self.promote(appender, no, last_seen, request)
+            && let Some(done) = self.promote(appender, place, request)
         {
             return done;
         }
         let mut first = std::mem::take(&mut appender.scratch);
         first.clear();
-        self.write_first(&mut first, appender, start.offset.0, (no, last_seen), request);
+        self.write_first(&mut first, appender, start.offset.0, place, request);
         appender.writer.buffer().extend_from_slice(&first);
         appender.scratch = first;
         match request.cache.read_events(PIECE, |cached| appender.add_cached(cached)) {
@@ -344,7 +293,7 @@ impl Env for LogEnv {
                 return Err(if undone { AppendError::Cache(reason) } else { AppendError::Log(reason) });
             }
         }
-        self.appended(appender, no, request);
+        self.appended(appender, place);
         Ok(())
     }
 
@@ -423,6 +372,7 @@ impl Env for LogEnv {
     }
 
     fn watermark(&self, oldest: CommitNo) {
+        self.executed.lock().settle(oldest, self.durable_no());
         self.engine.gc_watermark(oldest);
     }
 
@@ -432,13 +382,13 @@ impl Env for LogEnv {
     }
 }
 
-/// The head of a log file that says `start` of its numbers: final bytes for offset 4.
+/// The head of a log file whose first transaction is `first`: final bytes for offset 4.
 fn head(
     identity: &LogIdentity,
     server_id: u32,
     checksum: Checksum,
-    start: Private,
-    executed: &GtidSet,
+    first: CommitNo,
+    executed: &Executed,
 ) -> Vec<u8> {
     let timestamp = now_us_to_s(now_us());
     let context = EventContext { timestamp, server_id };
@@ -448,7 +398,8 @@ fn head(
     at = write_final(&mut out, context, EventType::FORMAT_DESCRIPTION, FLAG_IN_USE, at, checksum, |body| {
         description.encode(body);
     });
-    let previous = PreviousGtids { set: executed.clone() };
+    let previous = PreviousGtids { set: executed.all().set().cloned().unwrap_or_default() };
+    let start = Private::FileStart { first: first.0, elsewhere: executed.elsewhere().clone() };
     at = write_final(&mut out, context, EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE, at, checksum, |body| {
         previous.encode(body);
     });

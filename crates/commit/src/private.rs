@@ -2,10 +2,13 @@
 //!
 //! Body: `OMNI`, kind (1 byte), version (1 byte), payload. Other kinds belong to `omnibus_format`.
 
-use omnibus_format::{EventType, RawEvent};
+use omnibus_format::events::PreviousGtids;
+use omnibus_format::{EventType, GtidSet, RawEvent};
 
 const MAGIC: &[u8; 4] = b"OMNI";
 const VERSION: u8 = 1;
+/// Version 1 ended with a number that GTIDs counted from.
+const FILE_START_VERSION: u8 = 2;
 const FILLER: u8 = 200;
 const FILE_START: u8 = 201;
 const COMMIT_MARK: u8 = 202;
@@ -14,7 +17,7 @@ const COMMIT_MARK: u8 = 202;
 pub(crate) const MIN_FILLER: usize = 19 + 6 + 4;
 
 /// What a private event of the commit path says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Private {
     /// Padding up to a block boundary.
     Filler,
@@ -22,8 +25,8 @@ pub(crate) enum Private {
     FileStart {
         /// The first commit number that this file may hold.
         first: u64,
-        /// GTIDs of this file are commit numbers less this: the newest number at the last reset.
-        gtid_base: u64,
+        /// GTIDs that count as executed here, though no file ever had them.
+        elsewhere: GtidSet,
     },
     /// The private events in the `len` bytes that follow are this commit number's.
     CommitMark {
@@ -39,10 +42,10 @@ impl Private {
         out.extend_from_slice(MAGIC);
         match self {
             Private::Filler => out.extend_from_slice(&[FILLER, VERSION]),
-            Private::FileStart { first, gtid_base } => {
-                out.extend_from_slice(&[FILE_START, VERSION]);
+            Private::FileStart { first, elsewhere } => {
+                out.extend_from_slice(&[FILE_START, FILE_START_VERSION]);
                 out.extend_from_slice(&first.to_le_bytes());
-                out.extend_from_slice(&gtid_base.to_le_bytes());
+                PreviousGtids { set: elsewhere }.encode(out);
             }
             Private::CommitMark { no, len } => {
                 out.extend_from_slice(&[COMMIT_MARK, VERSION]);
@@ -58,13 +61,18 @@ impl Private {
             return None;
         }
         let rest = event.body.strip_prefix(MAGIC)?;
-        let [kind, VERSION, payload @ ..] = rest else { return None };
+        let [kind, version, payload @ ..] = rest else { return None };
         let number = |at: usize| Some(u64::from_le_bytes(payload.get(at..at + 8)?.try_into().ok()?));
-        match *kind {
-            FILLER => Some(Private::Filler),
-            // Files from before there was a reset say nothing about it.
-            FILE_START => Some(Private::FileStart { first: number(0)?, gtid_base: number(8).unwrap_or(0) }),
-            COMMIT_MARK => Some(Private::CommitMark { no: number(0)?, len: number(8)? }),
+        match (*kind, *version) {
+            (FILLER, VERSION) => Some(Private::Filler),
+            (FILE_START, FILE_START_VERSION) => {
+                let elsewhere = PreviousGtids::decode(payload.get(8..)?).ok()?.set;
+                Some(Private::FileStart { first: number(0)?, elsewhere })
+            }
+            (FILE_START, VERSION) => {
+                Some(Private::FileStart { first: number(0)?, elsewhere: GtidSet::new() })
+            }
+            (COMMIT_MARK, VERSION) => Some(Private::CommitMark { no: number(0)?, len: number(8)? }),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ use crate::private::Private;
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::{Gtid, PreviousGtids};
 use omnibus_format::header::FLAG_IN_USE;
-use omnibus_format::{EventType, GtidSet, RawEvent};
+use omnibus_format::{AnyGtid, EventType, GtidSet, GtidState, RawEvent};
 use omnibus_log::{
     FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile,
     RecoveryItem,
@@ -46,10 +46,10 @@ pub trait Replay {
 pub struct Recovered {
     /// The newest transaction in the log.
     pub last: CommitNo,
-    /// `gtid_executed`.
-    pub executed: GtidSet,
-    /// GTIDs are commit numbers less this, since the last reset of the log.
-    pub gtid_base: u64,
+    /// Every GTID in the log, or before it.
+    pub executed: GtidState,
+    /// Those among them that no file ever had (`SET GLOBAL gtid_purged`).
+    pub elsewhere: GtidSet,
     /// No XID event that a later recovery can meet, and no prepared transaction, has a higher number.
     pub last_xid: u64,
     /// Transactions that engines held prepared, and that are committed now; and those rolled back.
@@ -204,7 +204,7 @@ pub(crate) struct Head {
     /// The first commit number that it may hold.
     pub(crate) first: Option<CommitNo>,
     /// What was executed when it began.
-    pub(crate) previous: Option<GtidSet>,
+    pub(crate) previous: Option<GtidState>,
 }
 
 pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
@@ -212,7 +212,8 @@ pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
     for _ in 0..3 {
         let Next::Event(event) = reader.next()? else { break };
         if event.header.event_type == EventType::PREVIOUS_GTIDS {
-            head.previous = PreviousGtids::decode(event.body).ok().map(|previous| previous.set);
+            let previous = PreviousGtids::decode(event.body).ok();
+            head.previous = previous.map(|previous| GtidState::Mysql(previous.set));
         }
         if let Some(Private::FileStart { first, .. }) = Private::decode(&event) {
             head.first = Some(CommitNo(first));
@@ -249,7 +250,7 @@ struct Walk<'a> {
     /// The file that the pass began with.
     first: Option<FileSeq>,
     /// The transaction being read, and its events if the engine lacks it.
-    open: Option<(CommitNo, Gtid)>,
+    open: Option<(CommitNo, AnyGtid)>,
     /// A group of private events without a GTID, and where it ends.
     private: Option<(CommitNo, LogOffset)>,
     events: Vec<ReplayEvent>,
@@ -306,7 +307,7 @@ impl<'a> Walk<'a> {
                 self.keep(event);
                 if let Some((no, gtid)) = self.open.take() {
                     self.note_xid(no, event);
-                    self.recovered.executed.add(gtid.uuid, gtid.gno);
+                    self.recovered.executed.add(gtid);
                     self.finish(no)?;
                 }
             }
@@ -328,11 +329,11 @@ impl<'a> Walk<'a> {
         // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
         let is_gtid = event.header.event_type == EventType::GTID;
         let gtid = Gtid::decode(event.body).ok().filter(|_| is_gtid);
-        self.open = gtid.map(|gtid| (self.number(&gtid), gtid));
+        self.open = gtid.map(|gtid| (self.number(&gtid), AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno }));
     }
 
-    /// A transaction's commit number: its place in the file, counted from what the file's head says. A
-    /// reset changes what GTIDs count from, not this. Files of another origin have only the GTID.
+    /// A transaction's commit number: its place in the file, counted from what the file's head says, whatever
+    /// its GTID is. Files of another origin have only the GTID.
     fn number(&self, gtid: &Gtid) -> CommitNo {
         CommitNo(match self.file.base {
             Some(base) => base.saturating_add(gtid.sequence_number),
@@ -360,7 +361,7 @@ impl<'a> Walk<'a> {
         if event.header.event_type == EventType::PREVIOUS_GTIDS {
             // Everything that was executed when the file began; less than before after a reset.
             if let Ok(previous) = PreviousGtids::decode(event.body) {
-                self.recovered.executed = previous.set;
+                self.recovered.executed = GtidState::Mysql(previous.set);
             }
             return Ok(None);
         }
@@ -372,11 +373,11 @@ impl<'a> Walk<'a> {
                 self.end_private(event.end())?;
                 return Ok(Some(until));
             }
-            Some(Private::FileStart { first, gtid_base }) => {
+            Some(Private::FileStart { first, elsewhere }) => {
                 let base = first.saturating_sub(1);
                 damage::check_succession(self.names, self.first, file, self.recovered.last, CommitNo(base))?;
                 self.file.base = Some(base);
-                self.recovered.gtid_base = gtid_base;
+                self.recovered.elsewhere = elsewhere;
                 self.recovered.last = self.recovered.last.max(CommitNo(base));
             }
             Some(Private::Filler) => {}

@@ -167,6 +167,23 @@ impl GtidSet {
         self.sets.values().flatten().map(|i| i.end - i.start).sum()
     }
 
+    /// The smallest number of `uuid` from `from` on that is not in the set.
+    #[must_use]
+    pub fn free_from(&self, uuid: ServerUuid, from: u64) -> u64 {
+        let from = from.max(1);
+        let Some(intervals) = self.sets.get(&uuid) else { return from };
+        let at = intervals.partition_point(|i| i.end <= from);
+        intervals.get(at).filter(|i| i.start <= from).map_or(from, |i| i.end)
+    }
+
+    /// Whether the two have a GTID in common.
+    #[must_use]
+    pub fn intersects(&self, other: &GtidSet) -> bool {
+        let mut rest = self.clone();
+        rest.subtract(other);
+        rest.count() != self.count()
+    }
+
     /// The largest number of `uuid`, or 0.
     pub fn last(&self, uuid: ServerUuid) -> u64 {
         self.sets.get(&uuid).and_then(|i| i.last()).map_or(0, |i| i.end - 1)

@@ -5,6 +5,7 @@
 //! reuses. Formats are MySQL 8.4's, with MariaDB's own events decoded; `docs/format.md` says
 //! what our files contain and where each format was learned.
 
+mod binlog_state;
 pub mod checksum;
 pub mod cursor;
 pub mod describe;
@@ -13,6 +14,7 @@ pub mod event_type;
 pub mod events;
 pub mod field;
 pub mod gtid;
+mod gtid_state;
 pub mod header;
 mod identity;
 pub mod private;
@@ -20,11 +22,13 @@ pub mod row;
 pub mod scan;
 pub mod writer;
 
+pub use binlog_state::{BinlogState, GtidListError, GtidPosition};
 pub use checksum::{CHECKSUM_LEN, Checksum};
 pub use error::{DecodeError, EncodeError};
 pub use event_type::EventType;
 pub use events::FormatDescription;
 pub use gtid::{GtidSet, ServerUuid};
+pub use gtid_state::{Dialect, GtidState};
 pub use header::{EventHeader, HEADER_LEN, MAGIC};
 pub use identity::{AnyGtid, Origin};
 pub use private::Private;

@@ -7,9 +7,9 @@
 
 use crate::CommitRequest;
 use crate::env::AppendError;
+use crate::identity::Place;
 use crate::log_env::{Appender, LogEnv, reason};
 use crate::private::{MIN_FILLER, Private};
-use omnibus_engine::CommitNo;
 use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN, MAGIC};
 use omnibus_format::writer::write_final;
 use omnibus_format::{Checksum, EventContext, EventType};
@@ -26,11 +26,10 @@ impl LogEnv {
     pub(crate) fn promote(
         &self,
         appender: &mut Appender,
-        no: CommitNo,
-        last_seen: CommitNo,
+        place: Place,
         request: &mut CommitRequest,
     ) -> Option<Result<(), AppendError>> {
-        let front = self.front(appender, no, last_seen, request)?;
+        let front = self.front(appender, place, request)?;
         self.add_rotate(appender).ok()?;
         let (_, spilled) = request.cache.settled()?;
         // Groups in flight are in the file that ends here.
@@ -40,17 +39,11 @@ impl LogEnv {
         }
         request.cache.promoted();
         (appender.checksum, appender.base) = (front.checksum, appender.last);
-        self.appended(appender, no, request);
+        self.appended(appender, place);
         Some(Ok(()))
     }
 
-    fn front(
-        &self,
-        appender: &mut Appender,
-        no: CommitNo,
-        last_seen: CommitNo,
-        request: &CommitRequest,
-    ) -> Option<Front> {
+    fn front(&self, appender: &mut Appender, place: Place, request: &CommitRequest) -> Option<Front> {
         let (made_with, spilled) = request.cache.settled()?;
         let (head, checksum) = self.next_head(appender);
         if checksum != made_with {
@@ -62,7 +55,7 @@ impl LogEnv {
         let context = self.context_of(request);
         let first = |appender: &Appender, position: u64| {
             let mut out = Vec::new();
-            self.write_first(&mut out, appender, position, (no, last_seen), request);
+            self.write_first(&mut out, appender, position, place, request);
             out
         };
         let from = (MAGIC.len() + head.len()) as u64;

@@ -6,7 +6,7 @@
 //! (PURGE-1), and the engines say how they copy themselves. On a thread that may block.
 
 use crate::backup::{BackupInfo, begin, copy_file, finish, sync_folder};
-use omnibus_commit::Coordinator;
+use omnibus_commit::{Coordinator, SnapshotReader};
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_log::{FileSeq, LogPosition, ReadError, TailReader};
 use std::io;
@@ -79,8 +79,10 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
     let first = coordinator.recovery_start()?;
     let pin = TailReader::open(files, LogPosition::new(first, FIRST_EVENT))?;
     coordinator.engine().backup_to(root)?;
-    let (number, end) = published_now(coordinator)?;
-    let gtid_executed = coordinator.gtid_executed_at(number).to_string();
+    let mut held = coordinator.reader();
+    let (number, end) = published_now(coordinator, &mut held)?;
+    let gtid_executed = coordinator.gtid_state_at(number).to_string();
+    held.release();
     // Finished files lose their spare tails in the background.
     files.wait_for_background();
     let wanted: Vec<FileSeq> = files
@@ -123,11 +125,14 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
 }
 
 /// A published place that is not before what the engines have: they learn what is durable a moment earlier.
-fn published_now(coordinator: &Coordinator) -> Result<(CommitNo, LogPosition), BackupFailure> {
+fn published_now(
+    coordinator: &Coordinator,
+    held: &mut SnapshotReader,
+) -> Result<(CommitNo, LogPosition), BackupFailure> {
     let newest = coordinator.numbered();
     let started = Instant::now();
     loop {
-        let place = coordinator.published().place();
+        let place = held.take_with_position();
         if place.0 >= newest {
             return Ok(place);
         }

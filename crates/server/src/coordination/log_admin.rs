@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What `gtid_purged` was read from: the oldest file, and what GTIDs count from.
+/// What `gtid_purged` was read from: the oldest file, and what changes otherwise.
 type PurgedSource = (Option<FileSeq>, u64);
 
 /// The log's administration. Any thread.
@@ -86,7 +86,7 @@ impl LogAdmin for CoordinatorAdmin {
 
     fn gtid_purged(&self) -> String {
         let log = self.coordinator.log();
-        let source = (log.files().oldest(), log.gtid_base());
+        let source = (log.files().oldest(), log.gtid_generation());
         let mut cached = self.purged.lock();
         if let Some((of, text)) = &*cached
             && *of == source

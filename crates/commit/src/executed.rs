@@ -1,0 +1,183 @@
+//! Which global transaction ids are in the log: all that were appended, and how many of them were there at a commit number.
+//!
+//! A commit adds its id under the flush lock; sets of what was executed "up to N" (`gtid_executed`, a snapshot's, a
+//! backup's) are made when somebody asks. What lies ahead of the oldest snapshot is kept as *runs*, in which number and id
+//! grow by one together: a server that commits alone, or applies one source, has one run however fast it is. The watermark
+//! folds what nobody can ask for any more into one set. A plain commit adds one to a run: no allocation.
+//!
+//! Not here: which id a transaction gets (`identity`), and who may commit a given one (`owned`).
+
+use omnibus_engine::CommitNo;
+use omnibus_format::{AnyGtid, Dialect, GtidSet, GtidState};
+use std::collections::VecDeque;
+
+/// Runs kept for the sake of old snapshots at most; past it only what is not durable is kept.
+const RUNS: usize = 1 << 16;
+
+/// `count` transactions with consecutive commit numbers and consecutive ids of one server.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: CommitNo,
+    count: u64,
+    gtid: AnyGtid,
+}
+
+/// The ids in the log.
+#[derive(Clone, Debug)]
+pub(crate) struct Executed {
+    /// Every appended transaction's.
+    all: GtidState,
+    /// Those up to the newest number that was folded.
+    settled: GtidState,
+    /// Those behind it, in order.
+    ahead: VecDeque<Run>,
+    /// Declared as executed elsewhere (`gtid_purged`): in no file, but in `all`.
+    elsewhere: GtidSet,
+    /// Changes when ids go or come otherwise than by a commit.
+    generation: u64,
+}
+
+impl Executed {
+    pub(crate) fn new(state: GtidState, elsewhere: GtidSet) -> Executed {
+        Executed { settled: state.clone(), all: state, ahead: VecDeque::new(), elsewhere, generation: 0 }
+    }
+
+    /// Everything that was appended.
+    pub(crate) fn all(&self) -> &GtidState {
+        &self.all
+    }
+
+    /// The newest transaction with an id, if there is one that may not be durable.
+    pub(crate) fn newest(&self) -> Option<CommitNo> {
+        self.ahead.back().map(|run| CommitNo(run.first.0 + run.count - 1))
+    }
+
+    pub(crate) fn elsewhere(&self) -> &GtidSet {
+        &self.elsewhere
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Transaction `no` was appended.
+    #[inline]
+    pub(crate) fn append(&mut self, no: CommitNo, gtid: AnyGtid) {
+        self.all.add(gtid);
+        if let Some(run) = self.ahead.back_mut()
+            && run.first.0 + run.count == no.0
+            && run.gtid.later(run.count) == gtid
+        {
+            run.count += 1;
+            return;
+        }
+        self.ahead.push_back(Run { first: no, count: 1, gtid });
+    }
+
+    /// Nobody asks for what was executed at a number below `oldest` any more. `durable` bounds what too many runs cost.
+    pub(crate) fn settle(&mut self, oldest: CommitNo, durable: CommitNo) {
+        self.settle_up_to(oldest.0.min(durable.0));
+        if self.ahead.len() > RUNS {
+            self.settle_up_to(durable.0);
+        }
+    }
+
+    fn settle_up_to(&mut self, no: u64) {
+        while let Some(run) = self.ahead.front_mut()
+            && run.first.0 <= no
+        {
+            let count = run.count.min(no - run.first.0 + 1);
+            self.settled.add_run(run.gtid, count);
+            if count == run.count {
+                self.ahead.pop_front();
+            } else {
+                (run.first.0, run.gtid) = (run.first.0 + count, run.gtid.later(count));
+                run.count -= count;
+            }
+        }
+    }
+
+    /// What was executed when `no` was the newest transaction.
+    pub(crate) fn at(&self, no: CommitNo) -> GtidState {
+        let mut state = self.settled.clone();
+        for run in self.ahead.iter().take_while(|run| run.first <= no) {
+            state.add_run(run.gtid, run.count.min(no.0 - run.first.0 + 1));
+        }
+        state
+    }
+
+    /// A reset of the log: nothing was executed.
+    pub(crate) fn clear(&mut self) {
+        let generation = self.generation + 1;
+        let empty = GtidState::new(self.all.dialect());
+        *self = Executed { generation, ..Executed::new(empty, GtidSet::new()) };
+    }
+
+    /// These count as executed from now on, though no file has them.
+    pub(crate) fn add_elsewhere(&mut self, set: &GtidSet) {
+        self.generation += 1;
+        for state in [&mut self.all, &mut self.settled] {
+            if let GtidState::Mysql(executed) = state {
+                executed.union(set);
+            }
+        }
+        self.elsewhere.union(set);
+    }
+
+    /// Replaces everything (`gtid_binlog_state`, on an empty log).
+    pub(crate) fn replace(&mut self, state: GtidState) {
+        let generation = self.generation + 1;
+        *self = Executed { generation, ..Executed::new(state, GtidSet::new()) };
+    }
+
+    /// Whose ids these are.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.all.dialect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use omnibus_format::ServerUuid;
+
+    fn gtid(uuid: u8, gno: u64) -> AnyGtid {
+        AnyGtid::Mysql { uuid: ServerUuid([uuid; 16]), gno }
+    }
+
+    /// Numbers 1 to 6: own 1, own 2, foreign 9, (private), own 3, foreign 10.
+    fn mixed() -> Executed {
+        let mut executed = Executed::new(GtidState::default(), GtidSet::new());
+        let ids = [(1, gtid(1, 1)), (2, gtid(1, 2)), (3, gtid(2, 9)), (5, gtid(1, 3)), (6, gtid(2, 10))];
+        ids.into_iter().for_each(|(no, gtid)| executed.append(CommitNo(no), gtid));
+        executed
+    }
+
+    fn counts(executed: &Executed) -> Vec<u64> {
+        let count = |no| executed.at(CommitNo(no)).set().map_or(0, GtidSet::count);
+        (0..=7).map(count).collect()
+    }
+
+    #[test]
+    fn what_was_executed_at_a_number_is_the_same_before_and_after_folding() {
+        let mut executed = mixed();
+        assert_eq!(counts(&executed), [0, 1, 2, 3, 3, 4, 5, 5]);
+        executed.settle(CommitNo(1), CommitNo(6));
+        assert_eq!(counts(&executed), [1, 1, 2, 3, 3, 4, 5, 5], "of 1 there is a snapshot");
+        executed.settle(CommitNo(6), CommitNo(3));
+        assert_eq!(counts(&executed), [3, 3, 3, 3, 3, 4, 5, 5], "what is not durable is not folded");
+        executed.settle(CommitNo(6), CommitNo(6));
+        assert!(executed.ahead.is_empty());
+        assert_eq!(executed.at(CommitNo(6)), *executed.all());
+    }
+
+    #[test]
+    fn one_sources_transactions_are_one_run_however_many() {
+        let mut executed = Executed::new(GtidState::default(), GtidSet::new());
+        (1..=1000).for_each(|n| executed.append(CommitNo(n + 4), gtid(3, n)));
+        assert_eq!(executed.ahead.len(), 1);
+        executed.settle(CommitNo(504), CommitNo(2000));
+        assert_eq!(executed.at(CommitNo(504)).set().map(GtidSet::count), Some(500));
+        assert_eq!(executed.at(CommitNo(1004)).set().map(GtidSet::count), Some(1000));
+    }
+}

@@ -1,0 +1,180 @@
+//! Global transaction ids as the rest of the server asks for them: what was executed, what was purged, who may commit
+//! which. Any thread; nothing here is on a plain commit's way.
+
+use crate::owned::Ownership;
+use crate::recovery::read_head;
+use crate::{CommitError, Coordinator};
+use omnibus_engine::CommitNo;
+use omnibus_format::{AnyGtid, BinlogState, Dialect, GtidSet, GtidState};
+use omnibus_log::ReadError;
+
+/// Why `gtid_purged` or `gtid_binlog_state` was not changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetGtidsError {
+    /// The log has failed, now or before.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The oldest file could not be read. Nothing was changed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// What is added has been executed (MySQL error 3546).
+    #[error("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED")]
+    Overlaps,
+    /// The new value lacks some of the old one (MySQL error 3546).
+    #[error("the new value must be a superset of the old value")]
+    NotSuperset,
+    /// A session owns one of them (MySQL error 3546).
+    #[error("the added gtid set must not overlap with @@GLOBAL.GTID_OWNED")]
+    Owned,
+    /// Something has been logged (MariaDB error 1960).
+    #[error("something has been logged")]
+    NotEmpty,
+    /// The log is of the other dialect.
+    #[error("the log is of the other dialect")]
+    Dialect,
+}
+
+impl Coordinator {
+    /// Whose ids and events the log has.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.log().executed.lock().dialect()
+    }
+
+    /// `gtid_executed`: every transaction that is published. One that is still on its way to the device
+    /// is in the log's own set already, and could be gone after a crash (COMMIT-2).
+    #[must_use]
+    pub fn gtid_executed(&self) -> GtidSet {
+        self.gtid_executed_at(self.published().number())
+    }
+
+    /// What `gtid_executed` was when `number` was the newest one published: what a snapshot there contains. Exact for a
+    /// number that a [`crate::SnapshotReader`] holds, and for the newest.
+    #[must_use]
+    pub fn gtid_executed_at(&self, number: CommitNo) -> GtidSet {
+        match self.gtid_state_at(number) {
+            GtidState::Mysql(set) => set,
+            GtidState::Mariadb(_) => GtidSet::new(),
+        }
+    }
+
+    /// As [`Coordinator::gtid_executed`], in the log's dialect.
+    #[must_use]
+    pub fn gtid_state(&self) -> GtidState {
+        self.gtid_state_at(self.published().number())
+    }
+
+    /// As [`Coordinator::gtid_executed_at`], in the log's dialect.
+    #[must_use]
+    pub fn gtid_state_at(&self, number: CommitNo) -> GtidState {
+        self.log().executed.lock().at(number)
+    }
+
+    /// `gtid_binlog_state` of the mariadb dialect.
+    #[must_use]
+    pub fn binlog_state(&self) -> BinlogState {
+        match self.gtid_state() {
+            GtidState::Mariadb(state) => state,
+            GtidState::Mysql(_) => BinlogState::default(),
+        }
+    }
+
+    /// Whether a transaction is in the log, durable or on its way.
+    #[must_use]
+    pub fn has_gtid(&self, gtid: AnyGtid) -> bool {
+        self.log().executed.lock().all().contains(gtid)
+    }
+
+    /// Asks for the right to commit `gtid`; without it two sessions might. Set it as the origin of the cache then
+    /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not block.
+    #[must_use]
+    pub fn own_gtid(&self, gtid: AnyGtid) -> Ownership {
+        self.log().owned.own(gtid, || {
+            let executed = self.log().executed.lock();
+            executed.all().contains(gtid).then(|| executed.newest().unwrap_or(CommitNo::ZERO))
+        })
+    }
+
+    /// `gtid_owned`: ids that sessions may commit and have not.
+    #[must_use]
+    pub fn gtids_owned(&self) -> Vec<AnyGtid> {
+        self.log().owned.list()
+    }
+
+    /// `gtid_purged`: what was executed before the oldest file began, or never was in any.
+    ///
+    /// # Errors
+    /// The file could not be read.
+    pub fn gtid_purged(&self) -> Result<GtidSet, ReadError> {
+        let mut purged = GtidSet::new();
+        if let Some(oldest) = self.log().files().list().into_iter().next() {
+            let head = read_head(&mut self.log().files().read(oldest.file)?)?;
+            if let Some(GtidState::Mysql(previous)) = head.previous {
+                purged = previous;
+            }
+        }
+        let executed = self.log().executed.lock();
+        purged.union(executed.elsewhere());
+        // A reset that a crash cut short leaves files from before it.
+        let mut foreign = purged.clone();
+        if let Some(all) = executed.all().set() {
+            foreign.subtract(all);
+        }
+        purged.subtract(&foreign);
+        Ok(purged)
+    }
+
+    /// SET GLOBAL gtid_purged: `set` counts as executed from now on. With `add` it is what is added, else the whole new
+    /// value. Goes on in a new file, whose head says so. Blocks.
+    ///
+    /// # Errors
+    /// See [`SetGtidsError`]; nothing was changed then.
+    pub fn set_gtid_purged(&self, set: &GtidSet, add: bool) -> Result<(), SetGtidsError> {
+        if self.dialect() != Dialect::Mysql {
+            return Err(SetGtidsError::Dialect);
+        }
+        let purged = self.gtid_purged()?;
+        if !add && !set.contains_set(&purged) {
+            return Err(SetGtidsError::NotSuperset);
+        }
+        let mut new = set.clone();
+        if !add {
+            new.subtract(&purged);
+        }
+        self.pipeline().change_file(|env, appender| {
+            let owned = env.owned.list();
+            let mut executed = env.executed.lock();
+            if executed.all().set().is_some_and(|all| all.intersects(&new)) {
+                return Ok(Err(SetGtidsError::Overlaps));
+            }
+            let wanted = GtidState::Mysql(new.clone());
+            if owned.iter().any(|gtid| wanted.contains(*gtid)) {
+                return Ok(Err(SetGtidsError::Owned));
+            }
+            executed.add_elsewhere(&new);
+            appender.next_gno = executed.all().set().map_or(1, |all| all.free_from(env.identity().uuid, 1));
+            drop(executed);
+            crate::Env::rotate(env, appender).map(Ok)
+        })?
+    }
+
+    /// SET GLOBAL gtid_binlog_state on a log without any GTID. Goes on in a new file. Blocks.
+    ///
+    /// # Errors
+    /// See [`SetGtidsError`]; nothing was changed then.
+    pub fn set_binlog_state(&self, state: BinlogState) -> Result<(), SetGtidsError> {
+        if self.dialect() != Dialect::Mariadb {
+            return Err(SetGtidsError::Dialect);
+        }
+        self.pipeline().change_file(|env, appender| {
+            let mut executed = env.executed.lock();
+            if !executed.all().is_empty() {
+                return Ok(Err(SetGtidsError::NotEmpty));
+            }
+            executed.replace(GtidState::Mariadb(state));
+            drop(executed);
+            crate::Env::rotate(env, appender).map(Ok)
+        })?
+    }
+}

@@ -1,0 +1,149 @@
+//! Which global transaction id a transaction gets, and the first event that says so. Flush stage, under the flush lock.
+//!
+//! A transaction that was born elsewhere, or was given an id (`TrxCache::set_origin`), keeps it. Any other gets the next of
+//! this server: MySQL's smallest number that is neither executed nor owned by a session, MariaDB's largest in the domain
+//! and one. So there is no hole and no number twice, whatever else is in the log, and recovery needs no counter: it has
+//! the events. Commit numbers are the log's own order and independent of it.
+
+use crate::CommitRequest;
+use crate::claim;
+use crate::env::AppendError;
+use crate::log_env::{Appender, LogEnv};
+use crate::private::Private;
+use omnibus_engine::CommitNo;
+use omnibus_format::events::{Gtid, GtidTimes, SERVER_VERSION_NUMBER};
+use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN};
+use omnibus_format::writer::write_final;
+use omnibus_format::{AnyGtid, Dialect, EventContext, EventType, Origin, ServerUuid};
+
+/// What the flush stage has decided of a transaction before it writes anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) no: CommitNo,
+    pub(crate) last_seen: CommitNo,
+    /// `None` for a group that only recovery reads.
+    pub(crate) gtid: Option<AnyGtid>,
+}
+
+impl LogEnv {
+    /// The place of the transaction that is appended next.
+    #[inline]
+    pub(crate) fn place(
+        &self,
+        appender: &mut Appender,
+        (no, last_seen): (CommitNo, CommitNo),
+        request: &CommitRequest,
+    ) -> Place {
+        let gtid = request.logged.then(|| self.gtid_of(appender, request));
+        Place { no, last_seen, gtid }
+    }
+
+    #[inline]
+    fn gtid_of(&self, appender: &mut Appender, request: &CommitRequest) -> AnyGtid {
+        let given = request.cache.origin().and_then(|origin| origin.gtid);
+        if let Some(gtid) = given.filter(|gtid| gtid.dialect() == Dialect::Mysql) {
+            return gtid;
+        }
+        let uuid = self.identity().uuid;
+        if self.owned.any() {
+            self.step_around_owned(appender, uuid);
+        }
+        AnyGtid::Mysql { uuid, gno: appender.next_gno }
+    }
+
+    #[cold]
+    fn step_around_owned(&self, appender: &mut Appender, uuid: ServerUuid) {
+        let owned = self.owned.list();
+        let executed = self.executed.lock();
+        let Some(set) = executed.all().set() else { return };
+        let mut gno = set.free_from(uuid, 1);
+        while owned.contains(&AnyGtid::Mysql { uuid, gno }) {
+            gno = set.free_from(uuid, gno + 1);
+        }
+        appender.next_gno = gno;
+    }
+
+    /// Whether a transaction may have the id that it was given. Its session owns it, but a number of this server's can be
+    /// given out here between the session's look and its owning.
+    pub(crate) fn check_given(&self, place: Place, request: &CommitRequest) -> Result<(), AppendError> {
+        let Some(gtid) = request.cache.origin().and(place.gtid) else { return Ok(()) };
+        if self.executed.lock().all().contains(gtid) {
+            return Err(AppendError::Cache(
+                format!("transaction {gtid} was committed by another session").into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// What the headers of a transaction's first event say.
+    pub(crate) fn context_of(&self, request: &CommitRequest) -> EventContext {
+        let own = self.server_id();
+        let server_id = request.cache.origin().map_or(own, |origin| origin.server_id);
+        let seconds = request.commit_timestamp_us / 1_000_000;
+        EventContext { timestamp: u32::try_from(seconds).unwrap_or(u32::MAX), server_id }
+    }
+
+    /// Writes a transaction's first event, GTID or commit mark, for the offset `position` of the active file.
+    pub(crate) fn write_first(
+        &self,
+        out: &mut Vec<u8>,
+        appender: &Appender,
+        position: u64,
+        place: Place,
+        request: &CommitRequest,
+    ) {
+        let (context, checksum) = (self.context_of(request), appender.checksum);
+        let others = request.cache.len() + request.cache.events() * checksum.len() as u64;
+        match place.gtid {
+            Some(AnyGtid::Mysql { uuid, gno }) => {
+                let mut gtid = Gtid {
+                    uuid,
+                    gno,
+                    row_format_only: true,
+                    last_committed: place.last_seen.0.saturating_sub(appender.base.0),
+                    sequence_number: place.no.0 - appender.base.0,
+                    times: Some(times(request.commit_timestamp_us, request.cache.origin())),
+                    transaction_length: 0,
+                };
+                gtid.set_transaction_length(others, (HEADER_LEN + checksum.len()) as u64);
+                write_final(out, context, EventType::GTID, 0, position, checksum, |body| {
+                    let flags_at = body.len();
+                    gtid.encode(body);
+                    body[flags_at] |= claim::encode(place.no, self.durable_no());
+                });
+            }
+            Some(AnyGtid::Mariadb(_)) | None => {
+                let mark = Private::CommitMark { no: place.no.0, len: others };
+                write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
+                    mark.encode(body);
+                });
+            }
+        }
+    }
+
+    /// All of a transaction has been appended.
+    pub(crate) fn appended(&self, appender: &mut Appender, place: Place) {
+        appender.last = place.no;
+        let Some(gtid) = place.gtid else { return };
+        let mut executed = self.executed.lock();
+        executed.append(place.no, gtid);
+        if let (Some(set), AnyGtid::Mysql { uuid, .. }) = (executed.all().set(), gtid)
+            && uuid == self.identity().uuid
+        {
+            // From the start: a session may have given a number back.
+            appender.next_gno = set.free_from(uuid, 1);
+        }
+    }
+}
+
+/// A transaction's times: here now, and where it was born.
+fn times(now_us: u64, origin: Option<&Origin>) -> GtidTimes {
+    let known = |value: Option<u64>, own| value.filter(|value| *value != 0).unwrap_or(own);
+    let version = known(origin.map(|origin| origin.original_version.into()), SERVER_VERSION_NUMBER.into());
+    GtidTimes {
+        immediate_commit_us: now_us,
+        original_commit_us: known(origin.map(|origin| origin.original_commit_us), now_us),
+        immediate_version: SERVER_VERSION_NUMBER,
+        original_version: u32::try_from(version).unwrap_or(SERVER_VERSION_NUMBER),
+    }
+}
