@@ -5,5 +5,6 @@
 //! to an `ApplyTarget` that executes them.
 
 pub mod apply;
+pub mod client;
 pub mod generate;
 pub mod model;

@@ -68,6 +68,12 @@ impl InBuf {
         }
     }
 
+    /// The sequence number of the packet at the front, once its header is there.
+    #[must_use]
+    pub fn front_seq(&self) -> Option<u8> {
+        self.buf[self.start..].get(HEADER - 1).copied()
+    }
+
     /// Consumes the packet at the front if it is whole, and tells where its payload is: read it
     /// with [`InBuf::payload`] before the next call to `writable`. `seq` is the sequence number
     /// expected and is advanced past the packet's frames. Length is checked against `max` as

@@ -1,0 +1,284 @@
+//! A connection to a source: open, authenticated, and asking questions.
+
+use super::auth;
+use super::error::ClientError;
+use super::tls::TlsSettings;
+use super::transport::{Remote, Transport};
+use omnibus_wire::login::encode_ssl_request;
+use omnibus_wire::reply::is_eof;
+use omnibus_wire::text_row::decode_text_row;
+use omnibus_wire::{Capability, ErrPacket, Greeting, InBuf, Login, OutBuf, Reader};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Larger packets than an answer to a question can need.
+const MAX_ANSWER: usize = 64 << 20;
+/// An event and what surrounds it.
+const MAX_EVENT: usize = omnibus_format::MAX_EVENT_SIZE as usize + 1024;
+/// What our own statements announce; a source's packets may be larger.
+const MAX_PACKET: u32 = 1 << 30;
+/// `utf8mb4_general_ci`, which every source knows.
+const COLLATION: u16 = 45;
+const READ_CHUNK: usize = 64 * 1024;
+
+/// Where a source is and how to get in.
+#[derive(Clone, Default)]
+pub struct Endpoint {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Account.
+    pub user: String,
+    /// Its password. Never shown.
+    pub password: String,
+    /// TLS.
+    pub tls: TlsSettings,
+    /// Ask the source for its RSA key over plain TCP.
+    pub ask_public_key: bool,
+    /// The source's RSA key, if a file has it.
+    pub public_key: Option<PathBuf>,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long the source may be silent.
+    pub net_timeout: Duration,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}:{}", self.user, self.host, self.port)
+    }
+}
+
+/// A row of an answer; `None` is NULL.
+pub type Row = Vec<Option<Vec<u8>>>;
+
+/// An authenticated connection.
+pub struct Connection {
+    transport: Transport,
+    input: InBuf,
+    output: OutBuf,
+    seq: u8,
+    chunk: Vec<u8>,
+    capabilities: Capability,
+    greeting: Greeting,
+}
+
+impl Connection {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// No way there, or not let in.
+    pub fn open(
+        endpoint: &Endpoint,
+        attributes: &[(&str, &str)],
+        opened: impl FnOnce(Remote),
+    ) -> Result<Connection, ClientError> {
+        let transport = Transport::connect(&endpoint.host, endpoint.port, endpoint.connect_timeout)?;
+        transport.set_timeout(endpoint.net_timeout)?;
+        opened(transport.remote()?);
+        let mut connection = Connection {
+            transport,
+            input: InBuf::new(),
+            output: OutBuf::new(),
+            seq: 0,
+            chunk: vec![0; READ_CHUNK],
+            capabilities: Capability::default(),
+            greeting: Greeting {
+                version: Vec::new(),
+                connection_id: 0,
+                scramble: [0; 20],
+                capabilities: Capability::default(),
+                collation: 0,
+                status: omnibus_wire::Status::default(),
+                plugin: Vec::new(),
+            },
+        };
+        connection.log_in(endpoint, attributes)?;
+        Ok(connection)
+    }
+
+    fn log_in(&mut self, endpoint: &Endpoint, attributes: &[(&str, &str)]) -> Result<(), ClientError> {
+        let packet = self.read_packet()?;
+        if packet.first() == Some(&0xFF) {
+            return Err(ErrPacket::decode(packet)?.into());
+        }
+        self.greeting = Greeting::decode(packet)?;
+        let offered = self.greeting.capabilities;
+        if !offered.has(Capability::PROTOCOL_41.with(Capability::PLUGIN_AUTH)) {
+            return Err(ClientError::Unfit("the source is older than MySQL 5.5".into()));
+        }
+        self.capabilities = Capability::LONG_PASSWORD
+            .with(Capability::LONG_FLAG)
+            .with(Capability::PROTOCOL_41)
+            .with(Capability::TRANSACTIONS)
+            .with(Capability::SECURE_CONNECTION)
+            .with(Capability::PLUGIN_AUTH)
+            .with(offered.and(Capability::CONNECT_ATTRS))
+            .with(offered.and(Capability::PLUGIN_AUTH_LENENC));
+        if endpoint.tls.required {
+            self.start_tls(endpoint, offered)?;
+        }
+        let scramble = self.greeting.scramble.to_vec();
+        let mut plugin = self.greeting.plugin.clone();
+        let proof = auth::answer(&plugin, endpoint.password.as_bytes(), &scramble).unwrap_or_else(|| {
+            // The source will ask for another one if the account needs it.
+            plugin = omnibus_wire::auth::NATIVE.into();
+            omnibus_wire::auth::native::answer(endpoint.password.as_bytes(), &scramble)
+        });
+        let login = Login {
+            capabilities: self.capabilities,
+            max_packet: MAX_PACKET,
+            collation: COLLATION,
+            user: endpoint.user.clone().into_bytes(),
+            auth: proof,
+            database: None,
+            plugin: Some(plugin.clone()),
+            attrs: attributes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+        };
+        self.send(|out| login.encode(out))?;
+        auth::finish(self, endpoint, plugin, scramble)
+    }
+
+    fn start_tls(&mut self, endpoint: &Endpoint, offered: Capability) -> Result<(), ClientError> {
+        if !offered.has(Capability::SSL) {
+            return Err(ClientError::Tls("the source does not offer it".into()));
+        }
+        self.capabilities = self.capabilities.with(Capability::SSL);
+        let capabilities = self.capabilities;
+        self.send(|out| encode_ssl_request(out, capabilities, MAX_PACKET, COLLATION))?;
+        if self.input.pending() > 0 {
+            return Err(ClientError::Malformed("bytes before TLS".into()));
+        }
+        let client = endpoint.tls.client(&endpoint.host)?;
+        self.transport.start_tls(client).map_err(|e| ClientError::Tls(e.to_string()))
+    }
+
+    /// The version string of the greeting, without the prefix that MariaDB puts there for old replicas.
+    #[must_use]
+    pub fn version(&self) -> String {
+        let version = String::from_utf8_lossy(&self.greeting.version);
+        let plain = version.strip_prefix("5.5.5-").filter(|v| v.contains("MariaDB"));
+        plain.unwrap_or(&version).to_owned()
+    }
+
+    /// The connection's number at the source.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.greeting.connection_id
+    }
+
+    /// Whether nobody can listen.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.transport.is_tls()
+    }
+
+    /// Sends one packet, numbered behind the last one.
+    pub(super) fn send(&mut self, f: impl FnOnce(&mut Vec<u8>)) -> Result<(), ClientError> {
+        self.output.set_seq(self.seq);
+        self.output.packet(f);
+        self.seq = self.output.seq();
+        let sent = self.transport.write_all(self.output.bytes());
+        self.output.sent();
+        sent.map_err(ClientError::from)
+    }
+
+    /// Sends a command: numbering begins again.
+    pub(super) fn command(&mut self, f: impl FnOnce(&mut Vec<u8>)) -> Result<(), ClientError> {
+        self.seq = 0;
+        self.send(f)
+    }
+
+    /// The connection for another thread, which may end it, and acknowledge in a dump.
+    ///
+    /// # Errors
+    /// Of the system.
+    pub fn remote(&self) -> Result<Remote, ClientError> {
+        Ok(self.transport.remote()?)
+    }
+
+    /// The next packet.
+    pub(super) fn read_packet(&mut self) -> Result<&[u8], ClientError> {
+        self.read(MAX_ANSWER, false)
+    }
+
+    /// The next packet of a dump. Semi-synchronous sources begin the numbering again whenever they get an answer, some
+    /// earlier and some later than others, so numbers mean nothing here.
+    pub(super) fn read_dump_packet(&mut self) -> Result<&[u8], ClientError> {
+        self.read(MAX_EVENT, true)
+    }
+
+    fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {
+        loop {
+            if any_number && let Some(number) = self.input.front_seq() {
+                self.seq = number;
+            }
+            if let Some(range) = self.input.next_packet(&mut self.seq, max)? {
+                return Ok(self.input.payload(range));
+            }
+            let n = self.transport.read(&mut self.chunk)?;
+            if n == 0 {
+                return Err(ClientError::Lost("the source closed the connection".into()));
+            }
+            self.input.writable(n).extend_from_slice(&self.chunk[..n]);
+        }
+    }
+
+    /// Runs a statement and returns its rows; none for a statement that has none.
+    ///
+    /// # Errors
+    /// The source's error, or the connection's.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, ClientError> {
+        self.command(|out| {
+            out.push(0x03);
+            out.extend_from_slice(sql.as_bytes());
+        })?;
+        let capabilities = self.capabilities;
+        let first = self.read_packet()?;
+        let columns = match first.first() {
+            Some(0x00) => return Ok(Vec::new()),
+            Some(0xFF) => return Err(ErrPacket::decode(first)?.into()),
+            Some(0xFB) => return Err(ClientError::Malformed("a request for a file".into())),
+            _ => Reader::new(first).lenenc("column count")? as usize,
+        };
+        while !is_eof(self.read_packet()?, capabilities) {}
+        let mut rows = Vec::new();
+        let mut size = 0;
+        loop {
+            let packet = self.read_packet()?;
+            if is_eof(packet, capabilities) {
+                return Ok(rows);
+            }
+            if packet.first() == Some(&0xFF) {
+                return Err(ErrPacket::decode(packet)?.into());
+            }
+            size += packet.len() + 1;
+            if size > MAX_ANSWER {
+                return Err(ClientError::Malformed("an answer without end".into()));
+            }
+            rows.push(decode_text_row(packet, columns)?);
+        }
+    }
+
+    /// The first column of the first row, as text.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub fn ask(&mut self, sql: &str) -> Result<Option<String>, ClientError> {
+        let rows = self.query(sql)?;
+        let value = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
+        Ok(value.map(|v| String::from_utf8_lossy(&v).into_owned()))
+    }
+
+    /// Runs a statement that a command packet is: `f` writes it, the source answers OK or an error.
+    pub(super) fn expect_ok(&mut self, f: impl FnOnce(&mut Vec<u8>)) -> Result<(), ClientError> {
+        self.command(f)?;
+        let packet = self.read_packet()?;
+        match packet.first() {
+            Some(0xFF) => Err(ErrPacket::decode(packet)?.into()),
+            Some(0x00) => Ok(()),
+            _ => Err(ClientError::Malformed("neither OK nor an error".into())),
+        }
+    }
+}

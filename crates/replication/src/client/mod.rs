@@ -1,0 +1,22 @@
+//! The client side of the protocol, as far as a replica needs it: connect, authenticate, ask, and read a dump.
+//!
+//! Blocking sockets, because a receiver has a thread of its own; packets are `wire`'s. Not here: what the events mean
+//! and when to connect again (`crate::replica`). Nothing a source sends makes this panic, loop, or allocate more than
+//! it sent (WIRE-1).
+//!
+//! Called by receiver threads only; a [`Remote`] is the one thing that another thread may touch.
+
+mod auth;
+mod connection;
+mod dump;
+mod error;
+mod introduce;
+mod tls;
+mod transport;
+
+pub use connection::{Connection, Endpoint, Row};
+pub use dump::{DumpPacket, DumpRequest, DumpStart};
+pub use error::ClientError;
+pub use introduce::{Introduction, SourceFacts};
+pub use tls::TlsSettings;
+pub use transport::Remote;

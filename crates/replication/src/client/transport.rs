@@ -1,0 +1,139 @@
+//! Bytes to and from the source: a TCP stream, in TLS or not.
+//!
+//! One thread reads; another may write (acknowledgements) or end the connection through a [`Remote`]. TLS keeps its
+//! state under a lock that is never held while waiting for the network.
+
+use super::error::ClientError;
+use parking_lot::Mutex;
+use rustls::ClientConnection;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+const TLS_CHUNK: usize = 32 * 1024;
+
+/// An open connection's socket.
+pub(super) struct Transport {
+    socket: TcpStream,
+    tls: Option<Arc<Mutex<ClientConnection>>>,
+    /// Bytes as they come from the socket, before TLS takes them.
+    chunk: Vec<u8>,
+    /// How much of `chunk` TLS has taken, and how much is there.
+    taken: usize,
+    filled: usize,
+}
+
+/// A connection in the hands of another thread than its reader's.
+#[derive(Debug)]
+pub struct Remote {
+    socket: TcpStream,
+    tls: Option<Arc<Mutex<ClientConnection>>>,
+}
+
+impl Remote {
+    /// Ends the connection: whoever reads from it gets an error at once.
+    pub fn stop(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Sends bytes. The reader must not send at the same time, which in a dump it does not.
+    pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        write_all(&self.socket, self.tls.as_deref(), bytes)
+    }
+}
+
+impl Transport {
+    /// Connects to the first address that answers within `timeout`.
+    pub(super) fn connect(host: &str, port: u16, timeout: Duration) -> Result<Transport, ClientError> {
+        let addresses = (host, port)
+            .to_socket_addrs()
+            .map_err(|_| ClientError::UnknownHost(host.to_owned()))?
+            .collect::<Vec<_>>();
+        let mut reason = "no address".to_owned();
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, timeout) {
+                Ok(socket) => {
+                    let _ = socket.set_nodelay(true);
+                    return Ok(Transport { socket, tls: None, chunk: Vec::new(), taken: 0, filled: 0 });
+                }
+                Err(error) => reason = error.to_string(),
+            }
+        }
+        Err(ClientError::Connect { address: format!("{host}:{port}"), reason })
+    }
+
+    /// How long a read or write may take.
+    pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        let timeout = Some(timeout.max(Duration::from_millis(1)));
+        self.socket.set_read_timeout(timeout)?;
+        self.socket.set_write_timeout(timeout)
+    }
+
+    /// The same connection for another thread. Made again after [`Transport::start_tls`].
+    pub(super) fn remote(&self) -> io::Result<Remote> {
+        Ok(Remote { socket: self.socket.try_clone()?, tls: self.tls.clone() })
+    }
+
+    /// Puts TLS around a plain connection.
+    pub(super) fn start_tls(&mut self, mut client: ClientConnection) -> io::Result<()> {
+        while client.is_handshaking() {
+            client.complete_io(&mut self.socket)?;
+        }
+        self.tls = Some(Arc::new(Mutex::new(client)));
+        self.chunk = vec![0; TLS_CHUNK];
+        Ok(())
+    }
+
+    /// Whether nobody can listen.
+    pub(super) fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &self.tls else { return read_some(&self.socket, into) };
+        loop {
+            match tls.lock().reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return other,
+            }
+            // Outside of the lock: a thread that acknowledges must not wait for the source to say something.
+            if self.taken == self.filled {
+                (self.taken, self.filled) = (0, read_some(&self.socket, &mut self.chunk)?);
+                if self.filled == 0 {
+                    return Ok(0);
+                }
+            }
+            let mut client = tls.lock();
+            // TLS takes a part where its own buffer is full; the plaintext is read then, and the rest taken.
+            self.taken += client.read_tls(&mut &self.chunk[self.taken..self.filled])?;
+            client.process_new_packets().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+            while client.wants_write() {
+                client.write_tls(&mut (&self.socket))?;
+            }
+        }
+    }
+
+    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        write_all(&self.socket, self.tls.as_deref(), bytes)
+    }
+}
+
+fn read_some(mut socket: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+fn write_all(mut socket: &TcpStream, tls: Option<&Mutex<ClientConnection>>, bytes: &[u8]) -> io::Result<()> {
+    let Some(tls) = tls else { return socket.write_all(bytes) };
+    let mut client = tls.lock();
+    client.writer().write_all(bytes)?;
+    while client.wants_write() {
+        client.write_tls(&mut socket)?;
+    }
+    Ok(())
+}
