@@ -1,0 +1,260 @@
+//! What CHANGE REPLICATION SOURCE says of a channel, and its form in the data directory.
+//!
+//! `key=value` lines: a later version adds keys, an older one passes over what it does not know.
+
+use super::position::SourcePosition;
+use crate::client::{Endpoint, TlsSettings};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a MariaDB source is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GtidUse {
+    /// By file and position.
+    #[default]
+    No,
+    /// From `gtid_slave_pos`.
+    SlavePos,
+    /// From `gtid_current_pos`.
+    CurrentPos,
+}
+
+impl GtidUse {
+    /// As shown.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            GtidUse::No => "No",
+            GtidUse::SlavePos => "Slave_Pos",
+            GtidUse::CurrentPos => "Current_Pos",
+        }
+    }
+}
+
+/// A channel's settings.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ChannelConfig {
+    /// SOURCE_HOST.
+    pub host: String,
+    /// SOURCE_PORT.
+    pub port: u16,
+    /// SOURCE_USER.
+    pub user: String,
+    /// SOURCE_PASSWORD. Never shown.
+    pub password: String,
+    /// Where to begin when nothing is applied yet.
+    pub start: SourcePosition,
+    /// SOURCE_AUTO_POSITION.
+    pub auto_position: bool,
+    /// MASTER_USE_GTID.
+    pub gtid_use: GtidUse,
+    /// SOURCE_CONNECT_RETRY, seconds.
+    pub connect_retry: u32,
+    /// SOURCE_RETRY_COUNT; 0 for ever.
+    pub retry_count: u64,
+    /// SOURCE_DELAY, seconds.
+    pub delay: u32,
+    /// SOURCE_HEARTBEAT_PERIOD, milliseconds; `None` for half of replica_net_timeout.
+    pub heartbeat_ms: Option<u64>,
+    /// SOURCE_SSL and its kind.
+    pub tls: TlsSettings,
+    /// SOURCE_SSL_CAPATH, SOURCE_SSL_CIPHER, SOURCE_TLS_VERSION and others that are kept to be shown.
+    pub shown: Vec<(String, String)>,
+    /// GET_SOURCE_PUBLIC_KEY.
+    pub ask_public_key: bool,
+    /// SOURCE_PUBLIC_KEY_PATH.
+    pub public_key: Option<PathBuf>,
+    /// IGNORE_SERVER_IDS.
+    pub ignore_server_ids: Vec<u32>,
+    /// MariaDB: DO_DOMAIN_IDS.
+    pub do_domains: Vec<u32>,
+    /// MariaDB: IGNORE_DOMAIN_IDS.
+    pub ignore_domains: Vec<u32>,
+    /// Whether the receiver is to run, also after a restart of the server.
+    pub io_wanted: bool,
+    /// The same of the applier.
+    pub sql_wanted: bool,
+}
+
+impl Default for ChannelConfig {
+    fn default() -> ChannelConfig {
+        ChannelConfig {
+            host: String::new(),
+            port: 3306,
+            user: String::new(),
+            password: String::new(),
+            start: SourcePosition::default(),
+            auto_position: false,
+            gtid_use: GtidUse::No,
+            connect_retry: 60,
+            retry_count: 10,
+            delay: 0,
+            heartbeat_ms: None,
+            tls: TlsSettings::default(),
+            shown: Vec::new(),
+            ask_public_key: false,
+            public_key: None,
+            ignore_server_ids: Vec::new(),
+            do_domains: Vec::new(),
+            ignore_domains: Vec::new(),
+            io_wanted: false,
+            sql_wanted: false,
+        }
+    }
+}
+
+impl std::fmt::Debug for ChannelConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}:{}", self.user, self.host, self.port)
+    }
+}
+
+fn path_text(path: Option<&PathBuf>) -> String {
+    path.map(|p| p.display().to_string()).unwrap_or_default()
+}
+
+fn path_of(text: &str) -> Option<PathBuf> {
+    (!text.is_empty()).then(|| PathBuf::from(text))
+}
+
+fn list_text(ids: &[u32]) -> String {
+    ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn list_of(text: &str) -> Vec<u32> {
+    text.split(',').filter_map(|id| id.trim().parse().ok()).collect()
+}
+
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+impl ChannelConfig {
+    /// The form in which it is stored.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let flag = |b: bool| u8::from(b).to_string();
+        let mut lines = vec![
+            ("host", self.host.clone()),
+            ("port", self.port.to_string()),
+            ("user", self.user.clone()),
+            ("password", self.password.clone()),
+            ("log_file", self.start.file.to_string()),
+            ("log_pos", self.start.position.to_string()),
+            ("auto_position", flag(self.auto_position)),
+            ("use_gtid", self.gtid_use.name().to_owned()),
+            ("connect_retry", self.connect_retry.to_string()),
+            ("retry_count", self.retry_count.to_string()),
+            ("delay", self.delay.to_string()),
+            ("heartbeat_ms", self.heartbeat_ms.map(|n| n.to_string()).unwrap_or_default()),
+            ("ssl", flag(self.tls.required)),
+            ("ssl_ca", path_text(self.tls.ca.as_ref())),
+            ("ssl_crl", path_text(self.tls.crl.as_ref())),
+            ("ssl_cert", path_text(self.tls.cert.as_ref())),
+            ("ssl_key", path_text(self.tls.key.as_ref())),
+            ("ssl_verify", flag(self.tls.verify_host)),
+            ("get_public_key", flag(self.ask_public_key)),
+            ("public_key_path", path_text(self.public_key.as_ref())),
+            ("ignore_server_ids", list_text(&self.ignore_server_ids)),
+            ("do_domains", list_text(&self.do_domains)),
+            ("ignore_domains", list_text(&self.ignore_domains)),
+            ("io_wanted", flag(self.io_wanted)),
+            ("sql_wanted", flag(self.sql_wanted)),
+        ];
+        lines.extend(self.shown.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let mut out = String::new();
+        for (key, value) in lines {
+            let _ = writeln!(out, "{key}={}", escape(&value));
+        }
+        out
+    }
+
+    /// Reads what `encode` wrote.
+    #[must_use]
+    pub fn decode(text: &str) -> ChannelConfig {
+        let mut config = ChannelConfig::default();
+        for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
+            config.set(key, unescape(value));
+        }
+        config
+    }
+
+    fn set(&mut self, key: &str, value: String) {
+        let flag = value == "1";
+        let number = value.parse::<u64>().unwrap_or(0);
+        match key {
+            "host" => self.host = value,
+            "port" => self.port = number as u16,
+            "user" => self.user = value,
+            "password" => self.password = value,
+            "log_file" => self.start.file = value.into(),
+            "log_pos" => self.start.position = number,
+            "auto_position" => self.auto_position = flag,
+            "use_gtid" => {
+                self.gtid_use = match value.as_str() {
+                    "Slave_Pos" => GtidUse::SlavePos,
+                    "Current_Pos" => GtidUse::CurrentPos,
+                    _ => GtidUse::No,
+                }
+            }
+            "connect_retry" => self.connect_retry = number as u32,
+            "retry_count" => self.retry_count = number,
+            "delay" => self.delay = number as u32,
+            "heartbeat_ms" => self.heartbeat_ms = value.parse().ok(),
+            "ssl" => self.tls.required = flag,
+            "ssl_ca" => self.tls.ca = path_of(&value),
+            "ssl_crl" => self.tls.crl = path_of(&value),
+            "ssl_cert" => self.tls.cert = path_of(&value),
+            "ssl_key" => self.tls.key = path_of(&value),
+            "ssl_verify" => self.tls.verify_host = flag,
+            "get_public_key" => self.ask_public_key = flag,
+            "public_key_path" => self.public_key = path_of(&value),
+            "ignore_server_ids" => self.ignore_server_ids = list_of(&value),
+            "do_domains" => self.do_domains = list_of(&value),
+            "ignore_domains" => self.ignore_domains = list_of(&value),
+            "io_wanted" => self.io_wanted = flag,
+            "sql_wanted" => self.sql_wanted = flag,
+            other if other.starts_with("shown_") => self.shown.push((other.to_owned(), value)),
+            _ => {}
+        }
+    }
+
+    /// How often a source with nothing to send says so.
+    #[must_use]
+    pub fn heartbeat(&self, net_timeout: Duration) -> Duration {
+        self.heartbeat_ms.map_or(net_timeout / 2, Duration::from_millis)
+    }
+
+    /// Where to connect.
+    #[must_use]
+    pub fn endpoint(&self, net_timeout: Duration) -> Endpoint {
+        Endpoint {
+            host: self.host.clone(),
+            port: self.port,
+            user: self.user.clone(),
+            password: self.password.clone(),
+            tls: self.tls.clone(),
+            ask_public_key: self.ask_public_key,
+            public_key: self.public_key.clone(),
+            connect_timeout: net_timeout.min(Duration::from_secs(10)),
+            net_timeout,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Which changes a replica takes: replicate_do_db and its kind, and the renaming of databases.
+//!
+//! MySQL's order of rules. Row changes go by their table's database, statements by the default database; table rules
+//! come after database rules. Names are compared byte by byte.
+
+use std::fmt::Write;
+
+/// The rules of a channel, or the server's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// Only these databases.
+    pub do_db: Vec<String>,
+    /// Not these.
+    pub ignore_db: Vec<String>,
+    /// Only these tables, `database.table`.
+    pub do_table: Vec<String>,
+    /// Not these.
+    pub ignore_table: Vec<String>,
+    /// Only tables that match; `%` and `_` as in LIKE.
+    pub wild_do: Vec<String>,
+    /// Not tables that match.
+    pub wild_ignore: Vec<String>,
+    /// Database names at the source, and here.
+    pub rewrite: Vec<(String, String)>,
+}
+
+/// LIKE with `\` as escape, over bytes.
+#[must_use]
+pub fn wild_match(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // Where to go on from when what follows the last `%` does not fit here.
+    let mut retry = None;
+    loop {
+        let next = pattern.get(p).copied();
+        if next == Some(b'%') {
+            retry = Some((p + 1, t));
+            p += 1;
+            continue;
+        }
+        let (wanted, width) = match next {
+            Some(b'\\') if p + 1 < pattern.len() => (Some(pattern[p + 1]), 2),
+            Some(b'_') => (text.get(t).copied(), 1),
+            other => (other, 1),
+        };
+        match (wanted, text.get(t)) {
+            (None, None) if p >= pattern.len() => return true,
+            (Some(a), Some(&b)) if a == b => {
+                p += width;
+                t += 1;
+            }
+            _ => match retry {
+                Some((at, from)) if from < text.len() => {
+                    p = at;
+                    t = from + 1;
+                    retry = Some((at, t));
+                }
+                _ => return false,
+            },
+        }
+    }
+}
+
+impl Filters {
+    /// Whether everything passes unchanged.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Filters::default()
+    }
+
+    /// A database's name here.
+    #[must_use]
+    pub fn rewritten<'a>(&'a self, database: &'a [u8]) -> &'a [u8] {
+        let found = self.rewrite.iter().find(|(from, _)| from.as_bytes() == database);
+        found.map_or(database, |(_, to)| to.as_bytes())
+    }
+
+    /// Whether changes in a database (its name here) are taken, as far as database rules say. An empty name passes.
+    #[must_use]
+    pub fn database_passes(&self, database: &[u8]) -> bool {
+        let listed = |list: &[String]| list.iter().any(|name| name.as_bytes() == database);
+        if database.is_empty() {
+            return true;
+        }
+        if !self.do_db.is_empty() {
+            return listed(&self.do_db);
+        }
+        !listed(&self.ignore_db)
+    }
+
+    /// Whether there are rules for tables.
+    #[must_use]
+    pub fn has_table_rules(&self) -> bool {
+        !(self.do_table.is_empty()
+            && self.ignore_table.is_empty()
+            && self.wild_do.is_empty()
+            && self.wild_ignore.is_empty())
+    }
+
+    /// Whether changes of a table are taken, as far as table rules say.
+    #[must_use]
+    pub fn table_passes(&self, database: &[u8], table: &[u8]) -> bool {
+        let mut name = database.to_vec();
+        name.push(b'.');
+        name.extend_from_slice(table);
+        let listed = |list: &[String]| list.iter().any(|rule| rule.as_bytes() == name);
+        let matched = |list: &[String]| list.iter().any(|rule| wild_match(rule.as_bytes(), &name));
+        if listed(&self.do_table) {
+            return true;
+        }
+        if listed(&self.ignore_table) {
+            return false;
+        }
+        if matched(&self.wild_do) {
+            return true;
+        }
+        if matched(&self.wild_ignore) {
+            return false;
+        }
+        self.do_table.is_empty() && self.wild_do.is_empty()
+    }
+
+    /// Changes rules as CHANGE REPLICATION FILTER says; `text` is what follows these words. Returns the channel named.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub fn change(&mut self, text: &str) -> Result<Option<String>, String> {
+        let mut tokens = Tokens { rest: text.trim_end_matches([';', ' ', '\n', '\t']) };
+        loop {
+            let rule = tokens.word()?.to_ascii_uppercase();
+            tokens.expect('=')?;
+            let list = tokens.list()?;
+            match rule.as_str() {
+                "REPLICATE_DO_DB" => self.do_db = names(list)?,
+                "REPLICATE_IGNORE_DB" => self.ignore_db = names(list)?,
+                "REPLICATE_DO_TABLE" => self.do_table = names(list)?,
+                "REPLICATE_IGNORE_TABLE" => self.ignore_table = names(list)?,
+                "REPLICATE_WILD_DO_TABLE" => self.wild_do = names(list)?,
+                "REPLICATE_WILD_IGNORE_TABLE" => self.wild_ignore = names(list)?,
+                "REPLICATE_REWRITE_DB" => self.rewrite = pairs(list)?,
+                other => return Err(format!("'{other}' is not a replication filter")),
+            }
+            if tokens.eat(',') {
+                continue;
+            }
+            if tokens.is_empty() {
+                return Ok(None);
+            }
+            for word in ["FOR", "CHANNEL"] {
+                if !tokens.word()?.eq_ignore_ascii_case(word) {
+                    return Err(format!("near '{}'", tokens.rest));
+                }
+            }
+            let channel = tokens.name()?;
+            return if tokens.is_empty() { Ok(Some(channel)) } else { Err(format!("near '{}'", tokens.rest)) };
+        }
+    }
+
+    /// Rules as SHOW REPLICA STATUS lists them: comma separated.
+    #[must_use]
+    pub fn shown(list: &[String]) -> String {
+        list.join(",")
+    }
+
+    /// Replicate_Rewrite_DB.
+    #[must_use]
+    pub fn rewrite_shown(&self) -> String {
+        let mut out = String::new();
+        for (from, to) in &self.rewrite {
+            let _ = write!(out, "{}({from},{to})", if out.is_empty() { "" } else { "," });
+        }
+        out
+    }
+}
+
+enum Listed {
+    Name(String),
+    Pair(String, String),
+}
+
+fn names(list: Vec<Listed>) -> Result<Vec<String>, String> {
+    list.into_iter()
+        .map(|item| match item {
+            Listed::Name(name) => Ok(name),
+            Listed::Pair(from, _) => Err(format!("near '({from}'")),
+        })
+        .collect()
+}
+
+fn pairs(list: Vec<Listed>) -> Result<Vec<(String, String)>, String> {
+    list.into_iter()
+        .map(|item| match item {
+            Listed::Pair(from, to) => Ok((from, to)),
+            Listed::Name(name) => Err(format!("near '{name}': a pair (from, to) is needed")),
+        })
+        .collect()
+}
+
+struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl Tokens<'_> {
+    fn skip(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.skip();
+        self.rest.is_empty()
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        self.skip();
+        match self.rest.strip_prefix(c) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, c: char) -> Result<(), String> {
+        if self.eat(c) { Ok(()) } else { Err(format!("near '{}'", self.rest)) }
+    }
+
+    fn word(&mut self) -> Result<String, String> {
+        self.skip();
+        let len = self.rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(self.rest.len());
+        if len == 0 {
+            return Err(format!("near '{}'", self.rest));
+        }
+        let (word, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        Ok(word.to_owned())
+    }
+
+    /// A name, quoted or not.
+    fn name(&mut self) -> Result<String, String> {
+        self.skip();
+        let Some(quote) = self.rest.chars().next().filter(|c| matches!(c, '\'' | '"' | '`')) else {
+            return self.word();
+        };
+        let body = &self.rest[1..];
+        let end = body.find(quote).ok_or_else(|| format!("near '{}'", self.rest))?;
+        let name = body[..end].to_owned();
+        self.rest = &body[end + 1..];
+        Ok(name)
+    }
+
+    fn list(&mut self) -> Result<Vec<Listed>, String> {
+        self.expect('(')?;
+        let mut list = Vec::new();
+        while !self.eat(')') {
+            if !list.is_empty() {
+                self.expect(',')?;
+            }
+            if self.eat('(') {
+                let from = self.name()?;
+                self.expect(',')?;
+                let to = self.name()?;
+                self.expect(')')?;
+                list.push(Listed::Pair(from, to));
+                continue;
+            }
+            let mut name = self.name()?;
+            if self.eat('.') {
+                name = format!("{name}.{}", self.name()?);
+            }
+            list.push(Listed::Name(name));
+        }
+        Ok(list)
+    }
+}

@@ -1,0 +1,255 @@
+//! Cuts the stream of a dump into transactions.
+//!
+//! A transaction is handed on when its last event is there, so that nothing is ever begun that the source may not
+//! finish; only one that outgrows a limit goes on in pieces, to be applied alone and rolled back if its end never comes.
+//! On the receiver's thread.
+
+use super::position::SourcePosition;
+use crate::apply::{Borders, Class};
+use crate::model::TrxHeader;
+use omnibus_format::events::{FormatDescription, Rotate};
+use omnibus_format::header::{FLAG_ARTIFICIAL, HEADER_LEN};
+use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
+use std::sync::Arc;
+
+/// Events one behind the other, without checksums.
+#[derive(Clone, Debug, Default)]
+pub struct EventBuf {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl EventBuf {
+    fn push(&mut self, event: &RawEvent<'_>) {
+        self.bytes.extend_from_slice(&event.bytes[..HEADER_LEN]);
+        self.bytes.extend_from_slice(event.body);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Header and body of each.
+    pub fn iter(&self) -> impl Iterator<Item = Result<(EventHeader, &[u8]), DecodeError>> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let event = &self.bytes[start..end];
+            start = end;
+            EventHeader::decode(event).map(|header| (header, &event[HEADER_LEN..]))
+        })
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.ends.len() * 8
+    }
+
+    /// How many events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+/// A transaction of the source, or its first piece.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// Its identity.
+    pub trx: TrxHeader,
+    /// How its events are to be read.
+    pub format: Arc<FormatDescription>,
+    /// Its events.
+    pub events: EventBuf,
+    /// Where it begins.
+    pub start: SourcePosition,
+    /// Behind its last event; behind this piece, of a first piece.
+    pub end: SourcePosition,
+    /// The source waits until it is safe here.
+    pub wants_ack: bool,
+}
+
+/// What the receiver hands on.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A whole transaction.
+    Trx(Box<Received>),
+    /// The first piece of a large one.
+    First(Box<Received>),
+    /// The next piece; with the end, the last one.
+    More {
+        /// Events.
+        events: EventBuf,
+        /// Where it ends, and whether the source waits.
+        end: Option<(SourcePosition, bool)>,
+    },
+    /// The rest will not come: the connection is gone. It comes again from its beginning.
+    Gone,
+    /// Nothing to apply up to here: another file began.
+    Moved(SourcePosition),
+}
+
+impl Item {
+    /// Bytes of memory.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Item::Trx(received) | Item::First(received) => received.events.size() + 256,
+            Item::More { events, .. } => events.size() + 64,
+            Item::Gone | Item::Moved(_) => 64,
+        }
+    }
+}
+
+/// What became of an event.
+#[derive(Debug)]
+pub enum Feed {
+    /// Nothing to hand on yet.
+    Kept,
+    /// To be handed on.
+    Item(Item),
+    /// Nothing more is kept: a heartbeat or the like.
+    Nothing,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Grouper {
+    borders: Borders,
+    format: Option<Arc<FormatDescription>>,
+    at: SourcePosition,
+    open: Option<Received>,
+    /// Pieces of the open transaction were handed on.
+    in_pieces: bool,
+    /// Size at which a transaction goes on in pieces.
+    limit: usize,
+}
+
+impl Grouper {
+    /// For a stream from `at`.
+    #[must_use]
+    pub fn new(at: SourcePosition, limit: usize) -> Grouper {
+        Grouper { borders: Borders::default(), format: None, at, open: None, in_pieces: false, limit }
+    }
+
+    /// Behind the last event.
+    #[must_use]
+    pub fn at(&self) -> &SourcePosition {
+        &self.at
+    }
+
+    /// Whether a transaction has begun that has not ended.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// An event of the kind that tells borders and cannot be read.
+    pub fn feed(&mut self, event: &RawEvent<'_>, wants_ack: bool) -> Result<Feed, DecodeError> {
+        let start = self.at.clone();
+        let class = self.borders.classify(&event.header, event.body)?;
+        self.advance(event)?;
+        match class {
+            Class::Other => return self.other(event),
+            Class::Begin(trx) | Class::Single(trx) => {
+                let format = self.format.clone().ok_or(DecodeError::new(0, "format description first"))?;
+                let end = self.at.clone();
+                let lost = self.open.is_some() && self.in_pieces;
+                self.in_pieces = false;
+                self.open =
+                    Some(Received { trx, format, events: EventBuf::default(), start, end, wants_ack: false });
+                if lost {
+                    return Err(DecodeError::new(0, "end of the transaction before"));
+                }
+            }
+            Class::Inside | Class::End => {}
+        }
+        let Some(open) = &mut self.open else { return Err(DecodeError::new(0, "beginning of the transaction")) };
+        open.events.push(event);
+        open.wants_ack |= wants_ack;
+        open.end = self.at.clone();
+        if matches!(class, Class::End | Class::Single(_)) {
+            return Ok(Feed::Item(self.finish()));
+        }
+        if open.events.size() < self.limit {
+            return Ok(Feed::Kept);
+        }
+        let events = std::mem::take(&mut open.events);
+        let item = if self.in_pieces {
+            Item::More { events, end: None }
+        } else {
+            Item::First(Box::new(Received { events, ..open.clone() }))
+        };
+        self.in_pieces = true;
+        Ok(Feed::Item(item))
+    }
+
+    fn finish(&mut self) -> Item {
+        let in_pieces = std::mem::take(&mut self.in_pieces);
+        match self.open.take() {
+            Some(open) if in_pieces => {
+                Item::More { events: open.events, end: Some((open.end, open.wants_ack)) }
+            }
+            Some(open) => Item::Trx(Box::new(open)),
+            None => Item::Gone,
+        }
+    }
+
+    /// The connection ended: what tells so, if pieces were handed on.
+    pub fn abandon(&mut self) -> Option<Item> {
+        self.open = None;
+        std::mem::take(&mut self.in_pieces).then_some(Item::Gone)
+    }
+
+    /// Where the source's next event is. The header has 32 bits of it, and MariaDB leaves it out inside transactions.
+    fn advance(&mut self, event: &RawEvent<'_>) -> Result<(), DecodeError> {
+        let header = &event.header;
+        if header.event_type == EventType::ROTATE {
+            let rotate = Rotate::decode(event.body)?;
+            let file = std::str::from_utf8(rotate.file).map_err(|_| DecodeError::new(8, "file name"))?;
+            if file.is_empty() || file.len() > 512 || file.contains(['/', '\n', '\0']) {
+                return Err(DecodeError::new(8, "file name"));
+            }
+            self.at = SourcePosition::new(file, rotate.position);
+            return Ok(());
+        }
+        let made_up = header.flags & FLAG_ARTIFICIAL != 0
+            || matches!(header.event_type, EventType::HEARTBEAT | EventType::HEARTBEAT_V2)
+            || (header.event_type == EventType::FORMAT_DESCRIPTION && header.log_pos == 0)
+            || (header.event_type == EventType::MARIADB_GTID_LIST && header.log_pos == 0);
+        if made_up {
+            return Ok(());
+        }
+        let behind = self.at.position.wrapping_add(u64::from(header.size));
+        let whole = header.log_pos == 0 || header.log_pos == behind as u32;
+        self.at.position = if whole { behind } else { u64::from(header.log_pos) };
+        Ok(())
+    }
+
+    fn other(&mut self, event: &RawEvent<'_>) -> Result<Feed, DecodeError> {
+        match event.header.event_type {
+            EventType::FORMAT_DESCRIPTION => {
+                self.format = Some(Arc::new(FormatDescription::decode(event.body)?));
+                // The source crashed inside of a transaction and began a new file.
+                match self.abandon() {
+                    Some(item) => {
+                        self.borders = Borders::default();
+                        Ok(Feed::Item(item))
+                    }
+                    None => {
+                        self.borders = Borders::default();
+                        Ok(Feed::Nothing)
+                    }
+                }
+            }
+            EventType::ROTATE if self.open.is_none() => Ok(Feed::Item(Item::Moved(self.at.clone()))),
+            _ => Ok(Feed::Nothing),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Where a channel is: a place in the source's files and, for MariaDB sources, a GTID position.
+
+use omnibus_format::events::MariadbGtid;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A place in the files of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourcePosition {
+    /// File name.
+    pub file: Arc<str>,
+    /// Offset.
+    pub position: u64,
+}
+
+impl Default for SourcePosition {
+    fn default() -> SourcePosition {
+        SourcePosition { file: "".into(), position: 4 }
+    }
+}
+
+impl SourcePosition {
+    /// Builds one.
+    #[must_use]
+    pub fn new(file: &str, position: u64) -> SourcePosition {
+        SourcePosition { file: file.into(), position }
+    }
+
+    /// Before, at or behind `other`: files go by the number at the end of their names. `None` where one name has none,
+    /// or the names differ before it.
+    #[must_use]
+    pub fn compare(&self, other: &SourcePosition) -> Option<Ordering> {
+        if self.file == other.file {
+            return Some(self.position.cmp(&other.position));
+        }
+        let ((base, number), (other_base, other_number)) = (split(&self.file)?, split(&other.file)?);
+        (base == other_base).then(|| number.cmp(&other_number))
+    }
+}
+
+impl fmt::Display for SourcePosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.position)
+    }
+}
+
+fn split(file: &str) -> Option<(&str, u64)> {
+    let (base, number) = file.rsplit_once('.')?;
+    Some((base, number.parse().ok()?))
+}
+
+/// The last GTID of each domain: `0-1-100,7-3-5`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MariadbPosition(pub BTreeMap<u32, MariadbGtid>);
+
+impl MariadbPosition {
+    /// Goes on to a transaction.
+    pub fn advance(&mut self, gtid: MariadbGtid) {
+        self.0.insert(gtid.domain, gtid);
+    }
+}
+
+impl fmt::Display for MariadbPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, gtid) in self.0.values().enumerate() {
+            write!(f, "{}{gtid}", if n == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for MariadbPosition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MariadbPosition, String> {
+        let mut position = MariadbPosition::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let wrong = || format!("'{part}' is not a GTID (domain-server-sequence)");
+            let mut numbers = part.split('-');
+            let mut next = || numbers.next().ok_or_else(wrong);
+            let gtid = MariadbGtid {
+                domain: next()?.parse().map_err(|_| wrong())?,
+                server: next()?.parse().map_err(|_| wrong())?,
+                sequence: next()?.parse().map_err(|_| wrong())?,
+            };
+            if numbers.next().is_some() || position.0.insert(gtid.domain, gtid).is_some() {
+                return Err(wrong());
+            }
+        }
+        Ok(position)
+    }
+}
+
+/// What a channel stores with each transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChannelPosition {
+    /// Behind the last transaction applied.
+    pub source: SourcePosition,
+    /// The same in MariaDB's GTIDs; empty from other sources.
+    pub gtids: MariadbPosition,
+}
+
+impl ChannelPosition {
+    /// As stored: three lines.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        format!("{}\n{}\n{}", self.source.file, self.source.position, self.gtids).into_bytes()
+    }
+
+    /// Reads what `encode` wrote.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<ChannelPosition> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let mut lines = text.split('\n');
+        let file = lines.next()?;
+        let position = lines.next()?.parse().ok()?;
+        let gtids = lines.next().unwrap_or_default().parse().ok()?;
+        Some(ChannelPosition { source: SourcePosition::new(file, position), gtids })
+    }
+}

@@ -1,0 +1,462 @@
+//! The thread of a channel that talks to the source: connects, asks for what is not applied yet, checks every event,
+//! and puts whole transactions into the queue. Connects again when the connection is lost.
+//!
+//! Whoever applies tells it to begin again from the applied position ([`Receiver::restart`]); otherwise it goes on
+//! behind what it put into the queue last.
+
+use super::group::{Feed, Grouper, Item};
+use super::position::{MariadbPosition, SourcePosition};
+use super::queue::Queue;
+use super::status::{ChannelStatus, ErrorAt, IoRunning, now_us};
+use crate::client::{ClientError, Connection, DumpRequest, DumpStart, Endpoint, Introduction, Remote, SourceFacts};
+use omnibus_format::{
+    AnyGtid, Checksum, EventType, FormatDescription, GtidSet, RawEvent, ScanErrorKind, ScanRules, parse_event,
+};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How a receiver goes about it.
+#[derive(Clone, Debug)]
+pub struct ReceiverSettings {
+    /// Where to, and as whom.
+    pub endpoint: Endpoint,
+    /// What to say of ourselves.
+    pub me: Introduction,
+    /// Between two attempts.
+    pub connect_retry: Duration,
+    /// Attempts before giving up; 0 for never.
+    pub retry_count: u64,
+    /// Bytes of a transaction from which on it goes on in pieces.
+    pub piece: usize,
+    /// Name of the channel, for the source's list of connections.
+    pub channel: String,
+}
+
+/// From where to ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// A place in the source's files.
+    File(SourcePosition),
+    /// What is here already, in MySQL's GTIDs.
+    Gtids(GtidSet),
+    /// The same in MariaDB's.
+    Mariadb(MariadbPosition),
+}
+
+impl Resume {
+    fn start(&self) -> DumpStart {
+        match self {
+            Resume::File(at) => DumpStart::File { file: at.file.to_string(), position: at.position },
+            Resume::Gtids(set) => DumpStart::Gtids(set.clone()),
+            Resume::Mariadb(position) => DumpStart::MariadbGtids(position.to_string()),
+        }
+    }
+
+    fn advance(&mut self, gtid: Option<AnyGtid>, end: &SourcePosition) {
+        match (self, gtid) {
+            (Resume::File(at), _) => *at = end.clone(),
+            (Resume::Gtids(set), Some(AnyGtid::Mysql { uuid, gno })) => set.add(uuid, gno),
+            (Resume::Mariadb(position), Some(AnyGtid::Mariadb(gtid))) => position.advance(gtid),
+            _ => {}
+        }
+    }
+}
+
+/// Asked for a position at the start and after each restart.
+pub type ResumeFrom = Box<dyn Fn() -> Result<Resume, ErrorAt> + Send>;
+
+/// A running receiver. Dropped, it is stopped.
+pub struct Receiver {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    settings: ReceiverSettings,
+    queue: Arc<Queue>,
+    status: Arc<ChannelStatus>,
+    control: Mutex<Control>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Control {
+    stop: bool,
+    restart: bool,
+    remote: Option<Remote>,
+    /// The source waits for acknowledgements on this connection.
+    semi_sync: bool,
+}
+
+/// Why a session with the source ended.
+enum End {
+    /// STOP REPLICA.
+    Stop,
+    /// From the applied position again.
+    Restart,
+    /// The conversation failed.
+    Client(ClientError),
+    /// Not to be tried again.
+    Fatal(u16, String),
+}
+
+impl From<ClientError> for End {
+    fn from(error: ClientError) -> End {
+        End::Client(error)
+    }
+}
+
+impl Receiver {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub fn start(
+        settings: ReceiverSettings,
+        queue: Arc<Queue>,
+        status: Arc<ChannelStatus>,
+        resume: ResumeFrom,
+    ) -> std::io::Result<Receiver> {
+        queue.set_closed(false);
+        status.update(|s| {
+            s.io = IoRunning::Connecting;
+            s.io_state = "Connecting to source";
+            s.io_error = ErrorAt::default();
+        });
+        let shared = Arc::new(Shared {
+            settings,
+            queue,
+            status,
+            control: Mutex::default(),
+            wake: Condvar::new(),
+        });
+        let thread = {
+            let shared = shared.clone();
+            std::thread::Builder::new().name("replica-io".into()).spawn(move || shared.run(&resume))?
+        };
+        Ok(Receiver { shared, thread: Some(thread) })
+    }
+
+    /// Whether its thread is there.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// What is in the queue is dropped, and the source asked again from the applied position.
+    pub fn restart(&self) {
+        let mut control = self.shared.control.lock();
+        control.restart = true;
+        self.shared.queue.clear();
+        if let Some(remote) = control.remote.take() {
+            remote.stop();
+        }
+        self.shared.wake.notify_all();
+    }
+
+    /// Tells the source that everything up to here is safe, if it waits for that.
+    pub fn acknowledge(&self, at: &SourcePosition) {
+        let control = self.shared.control.lock();
+        if let (true, Some(remote)) = (control.semi_sync, &control.remote) {
+            // A connection that is lost is the thread's to notice.
+            let _ = remote.acknowledge(at.file.as_bytes(), at.position);
+        }
+    }
+
+    /// Ends the thread and waits for that.
+    pub fn stop(&mut self) {
+        {
+            let mut control = self.shared.control.lock();
+            control.stop = true;
+            if let Some(remote) = control.remote.take() {
+                remote.stop();
+            }
+            self.shared.queue.set_closed(true);
+            self.shared.wake.notify_all();
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What a receiver remembers from one connection to the next.
+struct Memory {
+    resume: Resume,
+    epoch: u64,
+    uuid: Option<String>,
+    attempts: u64,
+    /// Of the transaction that goes on in pieces.
+    open: Option<AnyGtid>,
+}
+
+impl Shared {
+    fn run(&self, resume: &ResumeFrom) {
+        let ended = self.serve(resume);
+        self.control.lock().remote = None;
+        if let End::Fatal(code, message) = ended {
+            tracing::error!(channel = %self.settings.channel, code, "replication receiver: {message}");
+            self.status.io_error(code, message);
+        }
+        self.status.update(|s| {
+            s.io = IoRunning::No;
+            s.io_state = "";
+        });
+        self.queue.wake();
+    }
+
+    /// Ends with `Stop` or `Fatal`.
+    fn serve(&self, resume: &ResumeFrom) -> End {
+        let mut memory: Option<Memory> = None;
+        loop {
+            {
+                let mut control = self.control.lock();
+                if control.stop {
+                    return End::Stop;
+                }
+                if std::mem::take(&mut control.restart) {
+                    memory = None;
+                }
+            }
+            if memory.is_none() {
+                let epoch = self.queue.epoch();
+                match resume() {
+                    Ok(resume) => memory = Some(Memory { resume, epoch, uuid: None, attempts: 0, open: None }),
+                    Err(error) => return End::Fatal(error.code, error.message),
+                }
+            }
+            let Some(known) = memory.as_mut() else { continue };
+            match self.session(known) {
+                End::Restart => memory = None,
+                End::Client(error) => {
+                    if let Some(end) = self.failed(&error, known) {
+                        return end;
+                    }
+                }
+                end => return end,
+            }
+        }
+    }
+
+    /// After an error: waits, or says that it was the last one.
+    fn failed(&self, error: &ClientError, memory: &mut Memory) -> Option<End> {
+        let control = self.control.lock();
+        if control.stop {
+            return Some(End::Stop);
+        }
+        if control.restart {
+            return None;
+        }
+        drop(control);
+        let settings = &self.settings;
+        if !error.may_pass() {
+            let message = match error {
+                ClientError::Server { code: 1236, message } => {
+                    format!("Got fatal error 1236 from source when reading data from binary log: '{message}'")
+                }
+                other => other.to_string(),
+            };
+            return Some(End::Fatal(error.code(), message));
+        }
+        self.status.update(|s| {
+            s.io = IoRunning::Connecting;
+            s.io_state = "Reconnecting after a failed source event read";
+        });
+        if matches!(error, ClientError::Lost(_) | ClientError::Ended) && memory.attempts == 0 {
+            // It worked until now: try at once, and count from here.
+            tracing::warn!(channel = %settings.channel, "replication receiver: {error}; connecting again");
+            memory.attempts = 1;
+            return None;
+        }
+        memory.attempts = memory.attempts.max(1);
+        let message = format!(
+            "Error connecting to source '{:?}'. This was attempt {}/{}, with a delay of {} seconds between attempts. \
+             Message: {error}",
+            settings.endpoint,
+            memory.attempts,
+            settings.retry_count,
+            settings.connect_retry.as_secs(),
+        );
+        tracing::warn!(channel = %settings.channel, code = error.code(), "{message}");
+        if settings.retry_count != 0 && memory.attempts >= settings.retry_count {
+            return Some(End::Fatal(error.code(), message));
+        }
+        self.status.io_error(error.code(), message);
+        memory.attempts += 1;
+        self.pause(settings.connect_retry)
+    }
+
+    fn pause(&self, time: Duration) -> Option<End> {
+        let until = Instant::now() + time;
+        let mut control = self.control.lock();
+        while !control.stop && !control.restart {
+            if self.wake.wait_until(&mut control, until).timed_out() {
+                break;
+            }
+        }
+        control.stop.then_some(End::Stop)
+    }
+
+    /// Hands the connection to whoever may stop it, unless that has happened already.
+    fn expose(&self, remote: Remote, semi_sync: bool) {
+        let mut control = self.control.lock();
+        if control.stop || control.restart {
+            remote.stop();
+        }
+        control.semi_sync = semi_sync;
+        control.remote = Some(remote);
+    }
+
+    fn session(&self, memory: &mut Memory) -> End {
+        let mut grouper = None;
+        let end = match self.talk(memory, &mut grouper) {
+            Ok(never) => match never {},
+            Err(end) => end,
+        };
+        self.control.lock().remote = None;
+        if grouper.as_mut().is_some_and(|grouper: &mut Grouper| grouper.abandon().is_some()) {
+            self.queue.force(Item::Gone);
+        }
+        end
+    }
+
+    fn talk(&self, memory: &mut Memory, grouper: &mut Option<Grouper>) -> Result<std::convert::Infallible, End> {
+        let settings = &self.settings;
+        let mut connection = Connection::open(&settings.endpoint, &attributes(), |remote| self.expose(remote, false))?;
+        let start = memory.resume.start();
+        let facts = connection.introduce(&settings.me, &start)?;
+        self.expose(connection.remote()?, facts.semi_sync);
+        if let (Some(before), Some(now)) = (&memory.uuid, &facts.uuid)
+            && before != now
+        {
+            return Err(End::Fatal(
+                1593,
+                format!(
+                    "the source's server_uuid was {before} and is {now} now: this is another server; \
+                     START REPLICA if that is meant"
+                ),
+            ));
+        }
+        memory.uuid.clone_from(&facts.uuid);
+        let request = DumpRequest {
+            server_id: settings.me.server_id,
+            start,
+            annotate: true,
+            semi_sync: facts.semi_sync,
+        };
+        connection.start_dump(&request)?;
+        self.began(&facts);
+        let at = match &memory.resume {
+            Resume::File(at) => at.clone(),
+            _ => SourcePosition::default(),
+        };
+        let grouper = grouper.insert(Grouper::new(at, settings.piece));
+        let mut rules = ScanRules { checksum: facts.checksum, verify_position: false, ..ScanRules::default() };
+        loop {
+            let packet = connection.next_event(facts.semi_sync)?;
+            let event = checked(packet.event, &mut rules, grouper.at())?;
+            self.heard(&event, memory);
+            let feed = grouper.feed(&event, packet.wants_ack).map_err(|error| {
+                End::Fatal(
+                    1594,
+                    format!("the event at {} of the source cannot be read: {error}", grouper.at()),
+                )
+            })?;
+            self.hand_on(feed, grouper, memory)?;
+        }
+    }
+
+    fn began(&self, facts: &SourceFacts) {
+        tracing::info!(
+            channel = %self.settings.channel,
+            source = ?self.settings.endpoint,
+            version = %facts.version,
+            "replication receiver connected"
+        );
+        self.status.update(|s| {
+            s.io = IoRunning::Yes;
+            s.io_state = "Waiting for source to send event";
+            s.io_error = ErrorAt::default();
+            s.source_id = facts.server_id;
+            s.source_uuid = facts.uuid.clone().unwrap_or_default();
+            s.source_version.clone_from(&facts.version);
+            s.clock_ahead_s = facts.clock_ahead_s;
+            s.semi_sync = facts.semi_sync;
+        });
+    }
+
+    /// The connection works.
+    fn heard(&self, event: &RawEvent<'_>, memory: &mut Memory) {
+        memory.attempts = 0;
+        if matches!(event.header.event_type, EventType::HEARTBEAT | EventType::HEARTBEAT_V2) {
+            self.status.update(|s| {
+                s.heartbeats += 1;
+                s.last_heartbeat_us = now_us();
+            });
+        }
+    }
+
+    fn hand_on(&self, feed: Feed, grouper: &Grouper, memory: &mut Memory) -> Result<(), End> {
+        let Feed::Item(item) = feed else { return Ok(()) };
+        let (gtid, whole) = match &item {
+            Item::Trx(received) => (received.trx.gtid, true),
+            Item::First(received) => (received.trx.gtid, false),
+            Item::More { end, .. } => (memory.open, end.is_some()),
+            Item::Gone => (None, false),
+            Item::Moved(_) => (None, true),
+        };
+        memory.open = gtid;
+        if !self.queue.push(item, memory.epoch) {
+            return Err(if self.control.lock().stop { End::Stop } else { End::Restart });
+        }
+        if whole {
+            memory.resume.advance(gtid, grouper.at());
+        }
+        self.status.update(|s| {
+            s.read = grouper.at().clone();
+            if let (true, Some(AnyGtid::Mysql { uuid, gno })) = (whole, gtid) {
+                s.retrieved.add(uuid, gno);
+            }
+        });
+        Ok(())
+    }
+}
+
+fn attributes() -> [(&'static str, &'static str); 3] {
+    [("program_name", "omnibus"), ("_client_name", "omnibus"), ("_client_role", "binary_log_listener")]
+}
+
+/// An event that is whole and undamaged, and follows the checksums that the source's files say.
+fn checked<'a>(
+    bytes: &'a [u8],
+    rules: &mut ScanRules,
+    at: &SourcePosition,
+) -> Result<RawEvent<'a>, End> {
+    let error = |code: u16, what: String| Err(End::Fatal(code, format!("{what}, at {at} of the source")));
+    let event = match parse_event(bytes, 0, rules) {
+        Ok(Some(event)) if event.bytes.len() == bytes.len() => event,
+        Ok(_) => return error(1595, "an event that is not as long as it says".into()),
+        Err(wrong) => {
+            return match wrong.kind {
+                ScanErrorKind::BadChecksum { .. } => error(
+                    1744,
+                    format!("Replication event checksum verification failed while reading from network: {}", wrong.kind),
+                ),
+                kind => error(1595, format!("a damaged event from the source: {kind}")),
+            };
+        }
+    };
+    if event.header.event_type == EventType::FORMAT_DESCRIPTION {
+        let found = FormatDescription::checksum_of_event(event.bytes);
+        rules.checksum = found.ok().flatten().unwrap_or(Checksum::None);
+    }
+    Ok(event)
+}

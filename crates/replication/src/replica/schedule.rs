@@ -1,0 +1,178 @@
+//! Which transactions may run beside which, and whose turn it is to commit.
+//!
+//! A transaction runs when everything that it depends on has its place in the commit order, and takes its own place in
+//! the source's order: replicas never show a state that the source did not have. It depends on less if the source's
+//! logical clock says so, or if the rows that it writes do; either is enough. A turn is over when a commit is enrolled,
+//! not when it is durable, so that the pipeline makes groups of them.
+
+use super::group::Received;
+use super::writeset::WriteSet;
+use parking_lot::{Condvar, Mutex};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// Keys remembered before all of them are forgotten at once.
+const MAX_KEYS: usize = 100_000;
+/// Places on the source's clock remembered.
+const MAX_CLOCK: usize = 10_000;
+
+/// Where a transaction stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number, from 1: its turn to commit.
+    pub number: u64,
+    /// It must not begin before this one has had its turn.
+    pub after: u64,
+}
+
+/// Gives places. One thread's.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    last: u64,
+    /// Nothing may begin before this one.
+    floor: u64,
+    /// By rows, nothing may begin before this one.
+    rows_floor: u64,
+    writers: HashMap<u64, u64>,
+    /// (source's number, ours), ascending.
+    clock: VecDeque<(u64, u64)>,
+    /// The group commit of a MariaDB source that goes on, and the number before its first.
+    group: Option<(u64, u64)>,
+}
+
+impl Schedule {
+    /// The number given last.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The next place.
+    pub fn place(&mut self, received: &Received, writes: &WriteSet) -> Place {
+        self.last += 1;
+        let number = self.last;
+        let by_clock = self.by_clock(received, number);
+        let by_rows = self.by_rows(writes, number);
+        let after = by_clock.min(by_rows).max(self.floor);
+        if *writes == WriteSet::Alone || received.trx.standalone {
+            self.floor = number;
+            return Place { number, after: number - 1 };
+        }
+        Place { number, after }
+    }
+
+    /// A place for one that runs alone whatever it is.
+    pub fn place_alone(&mut self) -> Place {
+        self.last += 1;
+        self.floor = self.last;
+        self.clock.clear();
+        self.group = None;
+        Place { number: self.last, after: self.last - 1 }
+    }
+
+    fn by_rows(&mut self, writes: &WriteSet, number: u64) -> u64 {
+        let WriteSet::Keys(keys) = writes else {
+            self.rows_floor = number;
+            self.writers.clear();
+            return number - 1;
+        };
+        if self.writers.len() + keys.len() > MAX_KEYS {
+            self.writers.clear();
+            self.rows_floor = number - 1;
+        }
+        let mut after = self.rows_floor;
+        for key in keys {
+            if let Some(writer) = self.writers.insert(*key, number) {
+                // A key twice in one transaction is its own.
+                after = after.max(if writer == number { 0 } else { writer });
+            }
+        }
+        after
+    }
+
+    fn by_clock(&mut self, received: &Received, number: u64) -> u64 {
+        if let Some(group) = received.trx.group_commit_id {
+            let before = match self.group {
+                Some((id, before)) if id == group => before,
+                _ => number - 1,
+            };
+            self.group = Some((group, before));
+            return before;
+        }
+        self.group = None;
+        let (committed, sequence) = (received.trx.last_committed, received.trx.sequence_number);
+        if sequence == 0 {
+            return number - 1;
+        }
+        if self.clock.back().is_some_and(|&(last, _)| sequence <= last) {
+            // Another file: the clock began again.
+            self.clock.clear();
+        }
+        let first = self.clock.front().map(|&(_, ours)| ours);
+        let at = self.clock.partition_point(|&(theirs, _)| theirs <= committed);
+        let after = match (at, first) {
+            // On the same clock, but before what is remembered of it.
+            (0, Some(ours)) => ours - 1,
+            (0, None) => number - 1,
+            _ => self.clock[at - 1].1,
+        };
+        self.clock.push_back((sequence, number));
+        if self.clock.len() > MAX_CLOCK {
+            self.clock.pop_front();
+        }
+        after
+    }
+}
+
+/// Whose turn it is: shared by the workers of a channel.
+#[derive(Debug, Default)]
+pub struct Turns {
+    state: Mutex<TurnState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct TurnState {
+    /// Everything up to here is enrolled.
+    enrolled: u64,
+    /// Nobody's turn comes any more: an earlier one failed, or applying ends.
+    ended: bool,
+}
+
+impl Turns {
+    /// Waits until `number` is enrolled. `None`: it will not be. `Some(false)`: not within `patience`.
+    #[must_use]
+    pub fn wait(&self, number: u64, patience: Duration) -> Option<bool> {
+        let mut state = self.state.lock();
+        loop {
+            if state.enrolled >= number {
+                return Some(true);
+            }
+            if state.ended {
+                return None;
+            }
+            if self.changed.wait_for(&mut state, patience).timed_out() {
+                return Some(state.enrolled >= number);
+            }
+        }
+    }
+
+    /// `number`, whose turn it was, is enrolled.
+    pub fn advance(&self, number: u64) {
+        let mut state = self.state.lock();
+        state.enrolled = state.enrolled.max(number);
+        self.changed.notify_all();
+    }
+
+    /// The last one enrolled.
+    #[must_use]
+    pub fn enrolled(&self) -> u64 {
+        self.state.lock().enrolled
+    }
+
+    /// Sends everybody away who waits.
+    pub fn end(&self) {
+        self.state.lock().ended = true;
+        self.changed.notify_all();
+    }
+}

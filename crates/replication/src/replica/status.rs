@@ -1,0 +1,137 @@
+//! What a channel tells of itself. Written by its threads, read by SHOW REPLICA STATUS; one short lock.
+
+use super::position::{ChannelPosition, SourcePosition};
+use omnibus_format::GtidSet;
+use parking_lot::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Replica_IO_Running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoRunning {
+    /// No thread.
+    #[default]
+    No,
+    /// Trying.
+    Connecting,
+    /// Receiving.
+    Yes,
+}
+
+impl IoRunning {
+    /// As shown.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            IoRunning::No => "No",
+            IoRunning::Connecting => "Connecting",
+            IoRunning::Yes => "Yes",
+        }
+    }
+}
+
+/// An error and when it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorAt {
+    /// 0 for none.
+    pub code: u16,
+    /// Its text.
+    pub message: String,
+    /// Microseconds since 1970.
+    pub at_us: i64,
+}
+
+/// The facts.
+#[derive(Clone, Debug, Default)]
+pub struct StatusData {
+    /// The receiver.
+    pub io: IoRunning,
+    /// What it does.
+    pub io_state: &'static str,
+    /// Whether transactions are applied.
+    pub sql_running: bool,
+    /// What the applier does.
+    pub sql_state: &'static str,
+    /// Last_IO_Error.
+    pub io_error: ErrorAt,
+    /// Last_SQL_Error.
+    pub sql_error: ErrorAt,
+    /// Where the receiver is.
+    pub read: SourcePosition,
+    /// What is applied and durable.
+    pub applied: ChannelPosition,
+    /// Transactions received since the receiver began, if they have MySQL's GTIDs.
+    pub retrieved: GtidSet,
+    /// The source's server id.
+    pub source_id: u32,
+    /// Its UUID.
+    pub source_uuid: String,
+    /// Its version.
+    pub source_version: String,
+    /// Seconds that its clock is ahead.
+    pub clock_ahead_s: i64,
+    /// Whether it waits for our acknowledgements.
+    pub semi_sync: bool,
+    /// Timestamp of the oldest transaction received and not applied; 0 for none.
+    pub pending_timestamp: u32,
+    /// Transactions applied since start.
+    pub applied_count: u64,
+    /// Transactions tried again.
+    pub retried: u64,
+    /// Heartbeats received.
+    pub heartbeats: u64,
+    /// Microseconds since 1970 of the last one.
+    pub last_heartbeat_us: i64,
+    /// Until when the transaction at the front waits, for SOURCE_DELAY; seconds since 1970, 0 for not.
+    pub delayed_until: i64,
+}
+
+/// Shared by a channel's threads.
+#[derive(Debug, Default)]
+pub struct ChannelStatus(Mutex<StatusData>);
+
+/// Microseconds since 1970.
+#[must_use]
+pub(crate) fn now_us() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
+}
+
+impl ChannelStatus {
+    /// Changes it.
+    pub fn update<T>(&self, change: impl FnOnce(&mut StatusData) -> T) -> T {
+        change(&mut self.0.lock())
+    }
+
+    /// As it is now.
+    #[must_use]
+    pub fn snapshot(&self) -> StatusData {
+        self.0.lock().clone()
+    }
+
+    /// Last_IO_Error.
+    pub fn io_error(&self, code: u16, message: impl Into<String>) {
+        let error = ErrorAt { code, message: message.into(), at_us: now_us() };
+        self.0.lock().io_error = error;
+    }
+
+    /// Last_SQL_Error.
+    pub fn sql_error(&self, code: u16, message: impl Into<String>) {
+        let error = ErrorAt { code, message: message.into(), at_us: now_us() };
+        self.0.lock().sql_error = error;
+    }
+}
+
+impl StatusData {
+    /// Seconds_Behind_Source: `None` unless it is known.
+    #[must_use]
+    pub fn seconds_behind(&self, queue_is_empty: bool) -> Option<u64> {
+        if !self.sql_running {
+            return None;
+        }
+        if self.pending_timestamp != 0 {
+            let now = now_us() / 1_000_000 + self.clock_ahead_s;
+            return Some(u64::try_from(now - i64::from(self.pending_timestamp)).unwrap_or(0));
+        }
+        // Nothing known to apply: that is "none" only if the source would have told us of more.
+        (queue_is_empty && self.io == IoRunning::Yes).then_some(0)
+    }
+}
