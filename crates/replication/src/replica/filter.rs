@@ -151,7 +151,11 @@ impl Filters {
                 }
             }
             let channel = tokens.name()?;
-            return if tokens.is_empty() { Ok(Some(channel)) } else { Err(format!("near '{}'", tokens.rest)) };
+            return if tokens.is_empty() {
+                Ok(Some(channel))
+            } else {
+                Err(format!("near '{}'", tokens.rest))
+            };
         }
     }
 
@@ -226,7 +230,10 @@ impl Tokens<'_> {
 
     fn word(&mut self) -> Result<String, String> {
         self.skip();
-        let len = self.rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(self.rest.len());
+        let len = self
+            .rest
+            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))
+            .unwrap_or(self.rest.len());
         if len == 0 {
             return Err(format!("near '{}'", self.rest));
         }

@@ -170,7 +170,9 @@ impl Grouper {
             }
             Class::Inside | Class::End => {}
         }
-        let Some(open) = &mut self.open else { return Err(DecodeError::new(0, "beginning of the transaction")) };
+        let Some(open) = &mut self.open else {
+            return Err(DecodeError::new(0, "beginning of the transaction"));
+        };
         open.events.push(event);
         open.wants_ack |= wants_ack;
         open.end = self.at.clone();

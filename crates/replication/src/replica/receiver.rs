@@ -8,7 +8,9 @@ use super::group::{Feed, Grouper, Item};
 use super::position::{MariadbPosition, SourcePosition};
 use super::queue::Queue;
 use super::status::{ChannelStatus, ErrorAt, IoRunning, now_us};
-use crate::client::{ClientError, Connection, DumpRequest, DumpStart, Endpoint, Introduction, Remote, SourceFacts};
+use crate::client::{
+    ClientError, Connection, DumpRequest, DumpStart, Endpoint, Introduction, Remote, SourceFacts,
+};
 use omnibus_format::{
     AnyGtid, Checksum, EventType, FormatDescription, GtidSet, RawEvent, ScanErrorKind, ScanRules, parse_event,
 };
@@ -125,13 +127,8 @@ impl Receiver {
             s.io_state = "Connecting to source";
             s.io_error = ErrorAt::default();
         });
-        let shared = Arc::new(Shared {
-            settings,
-            queue,
-            status,
-            control: Mutex::default(),
-            wake: Condvar::new(),
-        });
+        let shared =
+            Arc::new(Shared { settings, queue, status, control: Mutex::default(), wake: Condvar::new() });
         let thread = {
             let shared = shared.clone();
             std::thread::Builder::new().name("replica-io".into()).spawn(move || shared.run(&resume))?
@@ -229,7 +226,9 @@ impl Shared {
             if memory.is_none() {
                 let epoch = self.queue.epoch();
                 match resume() {
-                    Ok(resume) => memory = Some(Memory { resume, epoch, uuid: None, attempts: 0, open: None }),
+                    Ok(resume) => {
+                        memory = Some(Memory { resume, epoch, uuid: None, attempts: 0, open: None })
+                    }
                     Err(error) => return End::Fatal(error.code, error.message),
                 }
             }
@@ -328,9 +327,14 @@ impl Shared {
         end
     }
 
-    fn talk(&self, memory: &mut Memory, grouper: &mut Option<Grouper>) -> Result<std::convert::Infallible, End> {
+    fn talk(
+        &self,
+        memory: &mut Memory,
+        grouper: &mut Option<Grouper>,
+    ) -> Result<std::convert::Infallible, End> {
         let settings = &self.settings;
-        let mut connection = Connection::open(&settings.endpoint, &attributes(), |remote| self.expose(remote, false))?;
+        let mut connection =
+            Connection::open(&settings.endpoint, &attributes(), |remote| self.expose(remote, false))?;
         let start = memory.resume.start();
         let facts = connection.introduce(&settings.me, &start)?;
         self.expose(connection.remote()?, facts.semi_sync);
@@ -359,7 +363,8 @@ impl Shared {
             _ => SourcePosition::default(),
         };
         let grouper = grouper.insert(Grouper::new(at, settings.piece));
-        let mut rules = ScanRules { checksum: facts.checksum, verify_position: false, ..ScanRules::default() };
+        let mut rules =
+            ScanRules { checksum: facts.checksum, verify_position: false, ..ScanRules::default() };
         loop {
             let packet = connection.next_event(facts.semi_sync)?;
             let event = checked(packet.event, &mut rules, grouper.at())?;
@@ -435,11 +440,7 @@ fn attributes() -> [(&'static str, &'static str); 3] {
 }
 
 /// An event that is whole and undamaged, and follows the checksums that the source's files say.
-fn checked<'a>(
-    bytes: &'a [u8],
-    rules: &mut ScanRules,
-    at: &SourcePosition,
-) -> Result<RawEvent<'a>, End> {
+fn checked<'a>(bytes: &'a [u8], rules: &mut ScanRules, at: &SourcePosition) -> Result<RawEvent<'a>, End> {
     let error = |code: u16, what: String| Err(End::Fatal(code, format!("{what}, at {at} of the source")));
     let event = match parse_event(bytes, 0, rules) {
         Ok(Some(event)) if event.bytes.len() == bytes.len() => event,
@@ -448,7 +449,10 @@ fn checked<'a>(
             return match wrong.kind {
                 ScanErrorKind::BadChecksum { .. } => error(
                     1744,
-                    format!("Replication event checksum verification failed while reading from network: {}", wrong.kind),
+                    format!(
+                        "Replication event checksum verification failed while reading from network: {}",
+                        wrong.kind
+                    ),
                 ),
                 kind => error(1595, format!("a damaged event from the source: {kind}")),
             };

@@ -36,7 +36,12 @@ impl Until {
 
     /// Whether it is fulfilled at `at`, with nothing more to apply.
     #[must_use]
-    pub fn is_reached(&self, at: &SourcePosition, gtids: &MariadbPosition, executed: &dyn Fn() -> GtidSet) -> bool {
+    pub fn is_reached(
+        &self,
+        at: &SourcePosition,
+        gtids: &MariadbPosition,
+        executed: &dyn Fn() -> GtidSet,
+    ) -> bool {
         match self {
             Until::Source(until) => {
                 matches!(at.compare(until), Some(Ordering::Equal | Ordering::Greater))
