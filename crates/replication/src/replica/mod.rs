@@ -21,7 +21,7 @@ pub use config::{ChannelConfig, GtidUse};
 pub use filter::{Filters, wild_match};
 pub use filtered::{Filtered, StatementTables};
 pub use group::{EventBuf, Feed, Grouper, Item, Received};
-pub use position::{ChannelPosition, MariadbPosition, SourcePosition};
+pub use position::{ChannelPosition, SourcePosition};
 pub use queue::Queue;
 pub use receiver::{Receiver, ReceiverSettings, Resume, ResumeFrom};
 pub use schedule::{Place, Schedule, Turns};

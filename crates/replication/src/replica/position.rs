@@ -1,10 +1,8 @@
 //! Where a channel is: a place in the source's files and, for MariaDB sources, a GTID position.
 
-use omnibus_format::events::MariadbGtid;
+use omnibus_format::GtidPosition;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// A place in the files of a source.
@@ -52,55 +50,13 @@ fn split(file: &str) -> Option<(&str, u64)> {
     Some((base, number.parse().ok()?))
 }
 
-/// The last GTID of each domain: `0-1-100,7-3-5`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MariadbPosition(pub BTreeMap<u32, MariadbGtid>);
-
-impl MariadbPosition {
-    /// Goes on to a transaction.
-    pub fn advance(&mut self, gtid: MariadbGtid) {
-        self.0.insert(gtid.domain, gtid);
-    }
-}
-
-impl fmt::Display for MariadbPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, gtid) in self.0.values().enumerate() {
-            write!(f, "{}{gtid}", if n == 0 { "" } else { "," })?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for MariadbPosition {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<MariadbPosition, String> {
-        let mut position = MariadbPosition::default();
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let wrong = || format!("'{part}' is not a GTID (domain-server-sequence)");
-            let mut numbers = part.split('-');
-            let mut next = || numbers.next().ok_or_else(wrong);
-            let gtid = MariadbGtid {
-                domain: next()?.parse().map_err(|_| wrong())?,
-                server: next()?.parse().map_err(|_| wrong())?,
-                sequence: next()?.parse().map_err(|_| wrong())?,
-            };
-            if numbers.next().is_some() || position.0.insert(gtid.domain, gtid).is_some() {
-                return Err(wrong());
-            }
-        }
-        Ok(position)
-    }
-}
-
 /// What a channel stores with each transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelPosition {
     /// Behind the last transaction applied.
     pub source: SourcePosition,
     /// The same in MariaDB's GTIDs; empty from other sources.
-    pub gtids: MariadbPosition,
+    pub gtids: GtidPosition,
 }
 
 impl ChannelPosition {

@@ -5,14 +5,15 @@
 //! behind what it put into the queue last.
 
 use super::group::{Feed, Grouper, Item};
-use super::position::{MariadbPosition, SourcePosition};
+use super::position::SourcePosition;
 use super::queue::Queue;
 use super::status::{ChannelStatus, ErrorAt, IoRunning, now_us};
 use crate::client::{
     ClientError, Connection, DumpRequest, DumpStart, Endpoint, Introduction, Remote, SourceFacts,
 };
 use omnibus_format::{
-    AnyGtid, Checksum, EventType, FormatDescription, GtidSet, RawEvent, ScanErrorKind, ScanRules, parse_event,
+    AnyGtid, Checksum, EventType, FormatDescription, GtidPosition, GtidSet, RawEvent, ScanErrorKind,
+    ScanRules, parse_event,
 };
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub enum Resume {
     /// What is here already, in MySQL's GTIDs.
     Gtids(GtidSet),
     /// The same in MariaDB's.
-    Mariadb(MariadbPosition),
+    Mariadb(GtidPosition),
 }
 
 impl Resume {
@@ -60,7 +61,7 @@ impl Resume {
         match (self, gtid) {
             (Resume::File(at), _) => *at = end.clone(),
             (Resume::Gtids(set), Some(AnyGtid::Mysql { uuid, gno })) => set.add(uuid, gno),
-            (Resume::Mariadb(position), Some(AnyGtid::Mariadb(gtid))) => position.advance(gtid),
+            (Resume::Mariadb(position), Some(AnyGtid::Mariadb(gtid))) => position.set(gtid),
             _ => {}
         }
     }

@@ -1,8 +1,8 @@
 //! START REPLICA UNTIL: where applying ends by itself.
 
 use super::group::Received;
-use super::position::{MariadbPosition, SourcePosition};
-use omnibus_format::{AnyGtid, GtidSet};
+use super::position::SourcePosition;
+use omnibus_format::{AnyGtid, GtidPosition, GtidSet};
 use std::cmp::Ordering;
 
 /// A condition.
@@ -17,7 +17,7 @@ pub enum Until {
     /// SQL_AFTER_MTS_GAPS: there are none, ever.
     NoGaps,
     /// master_gtid_pos: stop when every domain is there.
-    MariadbGtids(MariadbPosition),
+    MariadbGtids(GtidPosition),
 }
 
 impl Until {
@@ -39,7 +39,7 @@ impl Until {
     pub fn is_reached(
         &self,
         at: &SourcePosition,
-        gtids: &MariadbPosition,
+        gtids: &GtidPosition,
         executed: &dyn Fn() -> GtidSet,
     ) -> bool {
         match self {
