@@ -218,6 +218,7 @@ fn private(private: Option<Private<'_>>) -> String {
     match private {
         None => "not ours".to_owned(),
         Some(Private::WriteSet(set)) => format!("write set, {} writes", set.len()),
+        Some(Private::AllWrites(set)) => format!("all writes of the transaction, {} here", set.len()),
         Some(Private::RowIds(ids)) => format!("row ids of the next event, {}", ids.len()),
         Some(Private::BuildIndex { table_id, index_id }) => format!("table {table_id} has index {index_id}"),
         Some(Private::DropSpaces(spaces)) => format!("spaces dropped: {spaces:?}"),

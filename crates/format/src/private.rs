@@ -17,6 +17,7 @@ const ROW_IDS: u8 = 2;
 const BUILD_INDEX: u8 = 3;
 const DROP_SPACES: u8 = 4;
 const FILLER: u8 = 5;
+const ALL_WRITES: u8 = 6;
 // Written by the commit path with its own encoder (`omnibus_commit`).
 const COMMIT_FILLER: u8 = 200;
 const FILE_START: u8 = 201;
@@ -27,6 +28,9 @@ const COMMIT_MARK: u8 = 202;
 pub enum Private<'a> {
     /// Raw engine writes, in order: DDL, catalog changes, `sql_log_bin=0`.
     WriteSet(PrivateWriteSet<'a>),
+    /// A part of all raw engine writes of the transaction, whose other events say nothing new: it has statements that
+    /// were logged as text, which recovery does not execute.
+    AllWrites(PrivateWriteSet<'a>),
     /// Hidden row ids of the rows in the rows event that follows, in its order.
     RowIds(RowIds<'a>),
     /// From here on the index exists and is filled from the table's rows as of this commit.
@@ -67,6 +71,7 @@ impl<'a> Private<'a> {
         }
         Ok(Some(match kind {
             WRITE_SET => Private::WriteSet(PrivateWriteSet::open(r)?),
+            ALL_WRITES => Private::AllWrites(PrivateWriteSet::open(r)?),
             ROW_IDS => Private::RowIds(RowIds::open(r)?),
             BUILD_INDEX => Private::BuildIndex { table_id: r.u64("table id")?, index_id: r.u64("index id")? },
             DROP_SPACES => Private::DropSpaces(decode_spaces(&mut r)?),
@@ -90,17 +95,27 @@ pub fn encode_write_set<'k>(
 ) {
     begin(out, WRITE_SET);
     for (key, value) in writes {
-        match value {
-            Some(value) => {
-                out.push(1);
-                put_lenenc_bytes(out, key);
-                put_lenenc_bytes(out, value);
-            }
-            None => {
-                out.push(0);
-                put_lenenc_bytes(out, key);
-            }
-        }
+        put_write(out, key, value);
+    }
+}
+
+/// Begins the body of a part of all writes of a transaction; [`put_write`] adds to it.
+pub fn begin_all_writes(out: &mut Vec<u8>) {
+    begin(out, ALL_WRITES);
+}
+
+/// Whether a private body is a part of all writes of a transaction.
+#[must_use]
+pub fn is_all_writes(body: &[u8]) -> bool {
+    body.starts_with(&PRIVATE_MAGIC) && body.get(PRIVATE_MAGIC.len()) == Some(&ALL_WRITES)
+}
+
+/// Appends a write: key and new value, `None` for a deletion.
+pub fn put_write(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
+    out.push(u8::from(value.is_some()));
+    put_lenenc_bytes(out, key);
+    if let Some(value) = value {
+        put_lenenc_bytes(out, value);
     }
 }
 

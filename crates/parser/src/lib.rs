@@ -9,11 +9,13 @@ mod error;
 mod grammar;
 mod lexer;
 mod options;
+mod params;
 mod print;
 mod redact;
 
 pub use error::ParseError;
 pub use options::ParseOptions;
+pub use params::fill_params;
 pub use print::{quote_ident, quote_string};
 pub use redact::redact;
 

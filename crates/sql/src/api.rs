@@ -131,6 +131,18 @@ pub enum RowImage {
     NoBlob,
 }
 
+/// `binlog_format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BinlogFormat {
+    /// The rows that changed.
+    #[default]
+    Row,
+    /// The statement and its context.
+    Statement,
+    /// The statement where that is safe, else the rows.
+    Mixed,
+}
+
 /// Bits of `sql_mode`, at MySQL's own positions (they go into QUERY events).
 pub mod sql_mode {
     /// `||` is concatenation.
@@ -195,6 +207,8 @@ pub struct SessionSettings {
     pub collation_results: u16,
     /// Collation id of `collation_server`.
     pub collation_server: u16,
+    /// `binlog_format`.
+    pub binlog_format: BinlogFormat,
     /// `binlog_row_image`.
     pub binlog_row_image: RowImage,
     /// `binlog_rows_query_log_events`.
@@ -252,6 +266,7 @@ impl Default for SessionSettings {
             collation_client: crate::catalog::charset::server_default(),
             collation_results: crate::catalog::charset::server_default(),
             collation_server: crate::catalog::charset::server_default(),
+            binlog_format: BinlogFormat::Row,
             binlog_row_image: RowImage::Full,
             binlog_rows_query_log_events: false,
             binlog_row_metadata_full: false,

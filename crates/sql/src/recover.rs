@@ -16,7 +16,7 @@ use omnibus_commit::{Replay, ReplayEvent};
 use omnibus_engine::{CommitNo, Engine, Snapshot, SpaceId, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, Rows, RowsKind, XaPrepare};
-use omnibus_format::private::Private;
+use omnibus_format::private::{self, Private};
 use omnibus_format::row::{Images, RowChange, RowImage};
 use omnibus_value::Value;
 use std::collections::{HashMap, VecDeque};
@@ -74,6 +74,9 @@ impl Replayer {
             latest: self.engine.snapshot(CommitNo::MAX),
             row_ids: VecDeque::new(),
         };
+        if self.all_writes(events, &mut applied)? {
+            return Ok(applied.writes);
+        }
         for event in events {
             if event.event_type == EventType::IGNORABLE {
                 self.private(event, &mut applied)?;
@@ -88,13 +91,27 @@ impl Replayer {
         Ok(applied.writes)
     }
 
+    /// Takes the writes of a transaction that has statements as text. Its other events are for those who execute them.
+    fn all_writes(&mut self, events: &[ReplayEvent], applied: &mut Applied) -> SqlResult<bool> {
+        let mut found = false;
+        for event in events.iter().filter(|event| event.event_type == EventType::IGNORABLE) {
+            if private::is_all_writes(&event.body) {
+                self.private(event, applied)?;
+                found = true;
+            }
+        }
+        Ok(found)
+    }
+
     fn private(&mut self, event: &ReplayEvent, applied: &mut Applied) -> SqlResult<()> {
         let private =
             Private::decode(&event.body).map_err(|error| contradiction(format!("private event: {error}")))?;
         match private {
             None | Some(Private::DropSpaces(_)) => Ok(()),
             Some(Private::Filler(_) | Private::FileStart(_) | Private::CommitMark(_)) => Ok(()),
-            Some(Private::WriteSet(writes)) => self.raw_writes(event, writes.iter(), applied),
+            Some(Private::WriteSet(writes) | Private::AllWrites(writes)) => {
+                self.raw_writes(writes.iter(), applied)
+            }
             Some(Private::RowIds(ids)) => {
                 applied.row_ids.extend(ids.iter());
                 Ok(())
@@ -109,12 +126,10 @@ impl Replayer {
 
     fn raw_writes<'k>(
         &mut self,
-        event: &ReplayEvent,
         writes: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>,
         applied: &mut Applied,
     ) -> SqlResult<()> {
         let mut definitions = false;
-        let _ = event;
         for (key, value) in writes {
             let write = value.map(Bytes::copy_from_slice);
             if persist::is_definition(key) {

@@ -15,6 +15,12 @@ fn every_kind_round_trips() {
     }
 
     out.clear();
+    begin_all_writes(&mut out);
+    writes.iter().for_each(|(key, value)| put_write(&mut out, key, *value));
+    let Some(Private::AllWrites(set)) = Private::decode(&out).unwrap() else { panic!() };
+    assert_eq!(set.iter().collect::<Vec<_>>(), writes);
+
+    out.clear();
     let ids = [5, 6, 7, u64::MAX, 0, 1 << 40];
     encode_row_ids(&mut out, &ids);
     let Some(Private::RowIds(found)) = Private::decode(&out).unwrap() else { panic!() };

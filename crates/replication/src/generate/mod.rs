@@ -9,6 +9,7 @@
 mod query;
 mod rows;
 mod sink;
+mod statement;
 mod table;
 
 #[cfg(test)]
@@ -17,4 +18,5 @@ mod tests;
 pub use query::{StatementContext, begin, commit, ddl, xa, xa_prepare, xid};
 pub use rows::{GenerateError, RowImageMode, RowsBuilder, RowsOptions};
 pub use sink::{EventSink, VecSink};
+pub use statement::statement;
 pub use table::{TableDef, TableDefBuilder};

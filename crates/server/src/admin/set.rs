@@ -112,14 +112,16 @@ impl Session {
     }
 
     fn refuse_in_transaction(&self, def: &VarDef, global: bool) -> SqlResult<()> {
-        if !global && def.name == "sql_log_bin" && self.runner.trx().open {
-            return Err(SqlError {
-                code: 1694,
-                state: *b"HY000",
-                message: "Cannot modify @@session.sql_log_bin inside a transaction".into(),
-            });
+        let code = match def.name {
+            "sql_log_bin" => 1694,
+            "binlog_format" => 1679,
+            _ => return Ok(()),
+        };
+        if global || !self.runner.trx().open {
+            return Ok(());
         }
-        Ok(())
+        let message = format!("Cannot modify @@session.{} inside a transaction", def.name);
+        Err(SqlError { code, state: *b"HY000", message })
     }
 
     async fn assign(&mut self, assignment: Assignment) -> SqlResult<()> {

@@ -105,7 +105,6 @@ fn new_name(name: &str) -> &str {
 pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlResult<()> {
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
     match (def.name, value.as_str()) {
-        ("binlog_format", "STATEMENT" | "MIXED") => refuse(format!("binlog_format={}", value.text())),
         ("gtid_mode" | "enforce_gtid_consistency", mode) if mode != "ON" => {
             refuse(format!("{}={mode}", def.name))
         }

@@ -3,7 +3,7 @@
 
 use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
-use omnibus_sql::api::{Isolation, RowImage, SessionSettings};
+use omnibus_sql::api::{BinlogFormat, Isolation, RowImage, SessionSettings};
 
 /// Names of the `sql_mode` bits; the place in the list is the bit. Empty names are bits of modes
 /// that MySQL 8 no longer has.
@@ -114,6 +114,14 @@ fn row_image(value: &VarValue) -> RowImage {
     }
 }
 
+fn binlog_format(value: &VarValue) -> BinlogFormat {
+    match value.as_str() {
+        "STATEMENT" => BinlogFormat::Statement,
+        "MIXED" => BinlogFormat::Mixed,
+        _ => BinlogFormat::Row,
+    }
+}
+
 fn collation(name: &str) -> u16 {
     charset::by_name(name).map_or(charset::DEFAULT_ID, |c| c.id)
 }
@@ -148,6 +156,7 @@ pub fn session_settings(
         collation_client: charset_default(v("character_set_client")),
         collation_results: charset_default(v("character_set_results")),
         collation_server: collation(v("collation_server").as_str()),
+        binlog_format: binlog_format(v("binlog_format")),
         binlog_row_image: row_image(v("binlog_row_image")),
         binlog_rows_query_log_events: v("binlog_rows_query_log_events").as_bool(),
         binlog_row_metadata_full: globals.named("binlog_row_metadata").as_str() == "FULL",

@@ -59,6 +59,7 @@ struct Counts {
     last_value: u64,
     /// AUTO_INCREMENT values taken and not used yet.
     reserved: u64,
+    reserved_once: bool,
     next_reserved: u64,
 }
 
@@ -270,18 +271,28 @@ impl InsertPlan {
             Value::Null => true,
             value => !zero_counts && is_zero(value),
         };
+        let increment = run.state.settings.auto_increment_increment.max(1);
+        let forced = run.state.settings.insert_id;
         if !wanted {
+            // The next value follows a greater one that was given: whoever runs the statement again knows the first
+            // value only.
+            let given = auto_value(&values[at]);
+            if counts.reserved > 0 && given >= counts.next_reserved {
+                match forced {
+                    Some(_) => counts.next_reserved = given.saturating_add(increment),
+                    None => counts.reserved = 0,
+                }
+            }
             return Ok(false);
         }
-        let increment = run.state.settings.auto_increment_increment.max(1);
         let offset = run.state.settings.auto_increment_offset;
         if counts.reserved == 0 {
-            let (count, first) = match run.state.settings.insert_id.take() {
-                Some(id) => (1, id),
-                None => (left, run.trx.take_auto_values(table, left, increment, offset)?),
+            counts.next_reserved = match forced.filter(|_| !counts.reserved_once) {
+                Some(id) => id,
+                None => run.trx.take_auto_values(table, left, increment, offset)?,
             };
-            counts.reserved = count;
-            counts.next_reserved = first;
+            counts.reserved_once = true;
+            counts.reserved = left;
         }
         let id = counts.next_reserved;
         counts.reserved -= 1;

@@ -11,6 +11,7 @@ mod insert;
 mod multi;
 mod plan;
 mod rows;
+pub(crate) mod safety;
 mod update;
 
 pub(crate) use delete::DeletePlan;
@@ -20,6 +21,7 @@ pub(crate) use plan::Planner;
 pub(crate) use update::UpdatePlan;
 
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::uses::Uses;
 use crate::session::SessionState;
 use crate::store::Trx;
 use omnibus_parser::ast::Statement;
@@ -44,7 +46,16 @@ pub(crate) struct Effect {
 }
 
 /// A data-changing statement, compiled.
-pub(crate) enum WritePlan {
+pub(crate) struct WritePlan {
+    kind: WriteKind,
+    /// What a log of statements must say beside the text.
+    pub uses: Uses,
+    /// Why it is not safe to log the text ([`safety::reasons`]); 0 if it is.
+    pub unsafe_bits: u32,
+}
+
+/// The kinds.
+enum WriteKind {
     Insert(Box<InsertPlan>),
     Update(Box<UpdatePlan>),
     Delete(Box<DeletePlan>),
@@ -54,27 +65,36 @@ pub(crate) enum WritePlan {
 impl WritePlan {
     /// Compiles INSERT, REPLACE, UPDATE or DELETE.
     pub(crate) fn build(planner: &Planner<'_>, statement: &Statement) -> SqlResult<WritePlan> {
-        Ok(match statement {
-            Statement::Insert(tree) => WritePlan::Insert(Box::new(InsertPlan::build(planner, tree)?)),
+        let kind = match statement {
+            Statement::Insert(tree) => WriteKind::Insert(Box::new(InsertPlan::build(planner, tree)?)),
             Statement::Update(tree) if !tree.is_single() => {
-                WritePlan::Multi(Box::new(MultiPlan::update(planner, tree)?))
+                WriteKind::Multi(Box::new(MultiPlan::update(planner, tree)?))
             }
             Statement::Delete(tree) if !tree.is_single() => {
-                WritePlan::Multi(Box::new(MultiPlan::delete(planner, tree)?))
+                WriteKind::Multi(Box::new(MultiPlan::delete(planner, tree)?))
             }
-            Statement::Update(tree) => WritePlan::Update(Box::new(UpdatePlan::build(planner, tree)?)),
-            Statement::Delete(tree) => WritePlan::Delete(Box::new(DeletePlan::build(planner, tree)?)),
+            Statement::Update(tree) => WriteKind::Update(Box::new(UpdatePlan::build(planner, tree)?)),
+            Statement::Delete(tree) => WriteKind::Delete(Box::new(DeletePlan::build(planner, tree)?)),
             other => return Err(SqlError::not_supported_yet(other.kind())),
-        })
+        };
+        let uses = planner.uses.take();
+        let target = match &kind {
+            WriteKind::Insert(plan) => Some(&*plan.target.table),
+            WriteKind::Update(plan) => Some(&*plan.target.table),
+            WriteKind::Delete(plan) => Some(&*plan.target.table),
+            WriteKind::Multi(_) => None,
+        };
+        let unsafe_bits = safety::unsafe_bits(statement, target, &uses);
+        Ok(WritePlan { kind, uses, unsafe_bits })
     }
 
     /// Runs it. The session undoes everything on an error.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
-        match self {
-            WritePlan::Insert(plan) => plan.run(run),
-            WritePlan::Update(plan) => plan.run(run),
-            WritePlan::Delete(plan) => plan.run(run),
-            WritePlan::Multi(plan) => plan.run(run),
+        match &self.kind {
+            WriteKind::Insert(plan) => plan.run(run),
+            WriteKind::Update(plan) => plan.run(run),
+            WriteKind::Delete(plan) => plan.run(run),
+            WriteKind::Multi(plan) => plan.run(run),
         }
     }
 }

@@ -14,7 +14,6 @@ use crate::api::Priv;
 use crate::catalog::{Table, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::Exec;
-use crate::expr::bind::Binder;
 use crate::select::run::Flow;
 use crate::select::{self, LockMode, QueryPlan, WaitPolicy};
 use crate::store::{RowAt, RowChange, duplicate_error};
@@ -317,9 +316,5 @@ fn query(
         locking: vec![locking],
         into: None,
     };
-    let mut binder = Binder::new(planner.session, planner.catalog);
-    binder.virtuals = planner.virtuals;
-    binder.params = planner.params;
-    binder.access = planner.access;
-    select::bind::query(&mut binder, &query)
+    select::bind::query(&mut planner.plain_binder(), &query)
 }

@@ -6,7 +6,8 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::Scope;
-use crate::select::VirtualTables;
+use crate::expr::uses::UsesCell;
+use crate::select::{LockMode, VirtualTables};
 use crate::session::SessionState;
 use omnibus_parser::ast::{self, Ident, ObjectName};
 use omnibus_value::Value;
@@ -31,6 +32,11 @@ pub(crate) struct Planner<'a> {
     pub access: &'a dyn AccessCheck,
     pub virtuals: &'a dyn VirtualTables,
     pub params: Option<&'a [Value]>,
+    /// What the binder meets that the binary log must know.
+    pub uses: &'a UsesCell,
+    /// How rows that are only read are locked: shared where the log will have the text, so that whoever runs it in the
+    /// order of the commits reads the same.
+    pub read_lock: LockMode,
 }
 
 impl<'a> Planner<'a> {
@@ -84,12 +90,20 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// A binder whose names are the target's columns.
-    pub(crate) fn binder(&self, table: &Arc<Table>, alias: Option<&str>) -> (Binder<'a>, u16) {
+    /// A binder without names yet.
+    pub(crate) fn plain_binder(&self) -> Binder<'a> {
         let mut binder = Binder::new(self.session, self.catalog);
         binder.virtuals = self.virtuals;
         binder.access = self.access;
         binder.params = self.params;
+        binder.uses = Some(self.uses);
+        binder.default_lock = self.read_lock;
+        binder
+    }
+
+    /// A binder whose names are the target's columns.
+    pub(crate) fn binder(&self, table: &Arc<Table>, alias: Option<&str>) -> (Binder<'a>, u16) {
+        let mut binder = self.plain_binder();
         let scope = binder.add_table(table, alias);
         let slot = scope.slot;
         binder.open(Scope::of(scope), Clause::FieldList);

@@ -7,6 +7,7 @@ use super::exec::Exec;
 use super::node::{Expr, Kind, slot_bit};
 use super::scope::{Scope, ScopeTable};
 use super::types::{BINARY, Coercibility, ExprType, string_column};
+use super::uses::{self, Uses, UsesCell};
 use super::{cast, charset};
 use crate::api::{AccessCheck, AllowAll, ResultColumn, VariableScope};
 use crate::catalog::{Catalog, Table};
@@ -130,6 +131,8 @@ pub struct Binder<'a> {
     pub untyped_params: bool,
     /// Locks that plain reads take (SERIALIZABLE), and reads inside a writing statement.
     pub default_lock: LockMode,
+    /// Where it is noted what the binary log must know; nowhere for statements that change nothing.
+    pub uses: Option<&'a UsesCell>,
     pub(crate) common: Vec<CommonTable>,
     pub(crate) depth: usize,
     scratch: Option<Box<SessionState>>,
@@ -152,6 +155,7 @@ impl<'a> Binder<'a> {
             recursions: 0,
             untyped_params: false,
             default_lock: LockMode::None,
+            uses: None,
             common: Vec::new(),
             depth: 0,
             scratch: None,
@@ -168,6 +172,13 @@ impl<'a> Binder<'a> {
     #[must_use]
     pub fn collation(&self) -> u16 {
         self.session.settings.collation_connection
+    }
+
+    /// Notes what the binary log must know.
+    pub(crate) fn note(&self, note: impl FnOnce(&mut Uses)) {
+        if let Some(uses) = self.uses {
+            note(&mut uses.borrow_mut());
+        }
     }
 
     /// A new slot.
@@ -234,6 +245,7 @@ impl<'a> Binder<'a> {
             E::SysVar { scope, name } => self.system_variable(*scope, name),
             E::AssignUserVar(pair) => {
                 let value = self.expr(&pair.1)?;
+                self.note(|noted| noted.bits |= uses::ASSIGNS);
                 let ty = value.ty.clone();
                 Ok(Expr { kind: Kind::Assign(Box::new((pair.0.to_lowercase().into(), value))), ty })
             }
@@ -291,6 +303,7 @@ impl<'a> Binder<'a> {
 
     fn user_variable(&mut self, name: &str) -> Expr {
         let name = name.to_lowercase();
+        self.note(|noted| noted.variable(&name));
         let ty = match self.session.user_variables.get(&name) {
             Some((value, column)) => {
                 let mut ty = value_type(value, self.collation());
@@ -311,6 +324,7 @@ impl<'a> Binder<'a> {
             Some(_) => VariableScope::Global,
         };
         let name = name.to_ascii_lowercase();
+        self.note(|noted| noted.system_variable(&name, scope == VariableScope::Global));
         let (value, column) = super::sysvar::read(self.session, scope, &name)?;
         let mut ty = value_type(&value, self.collation()).nullable(true);
         ty.column = column;

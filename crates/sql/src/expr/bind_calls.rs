@@ -54,6 +54,7 @@ impl Binder<'_> {
         let Some(def) = functions::lookup(name) else {
             let upper = name.to_ascii_uppercase();
             if SERVER_FUNCTIONS.contains(&upper.as_str()) {
+                self.note(|noted| noted.bits |= super::uses::SYSTEM_FUNCTION);
                 let ty = ExprType::varchar(16_383, self.collation()).nullable(true);
                 return Ok(Expr { kind: Kind::ServerCall(upper.into(), args.into()), ty });
             }
@@ -63,6 +64,7 @@ impl Binder<'_> {
         if count < usize::from(def.min) || (def.max != MANY && count > usize::from(def.max)) {
             return Err(SqlError::wrong_parameter_count_to_native_fct(name));
         }
+        self.note(|noted| noted.function(def.name, count));
         let args = if def.traits & (ONE_CHARSET | COLLATES) != 0 {
             self.in_one_charset(args, def.name)?
         } else {

@@ -24,6 +24,7 @@ mod print;
 pub mod scope;
 pub mod sysvar;
 pub mod types;
+pub mod uses;
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, Clause, CommonDefinition};
 use crate::expr::node::CompareOp;
 use crate::expr::scope::{ScopeTable, Source, same};
-use crate::expr::{Expr, Kind, slot_bit};
+use crate::expr::{Expr, Kind, slot_bit, uses};
 use omnibus_parser::ast::{self, IndexHint, JoinCondition, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
 
@@ -169,6 +169,7 @@ impl<'q> From<'q> {
             (None, None) => return Err(SqlError::no_db()),
         };
         if let Some(table) = binder.virtuals.find(schema, name) {
+            binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
             let columns = table.columns();
             let mut scope = computed(binder.new_slot(), alias, columns);
             scope.schema = Arc::from(schema);
@@ -183,6 +184,7 @@ impl<'q> From<'q> {
                 }
             }
         }
+        binder.note(|noted| noted.bits |= uses::READS);
         let scope = binder.add_table(&table, Some(alias));
         self.add(binder, scope, ItemSource::Table(table), factor.hints.clone(), nest)
     }

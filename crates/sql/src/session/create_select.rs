@@ -51,7 +51,7 @@ impl SqlSession {
             on_duplicate: Vec::new(),
             returning: Vec::new(),
         }));
-        let result = self.write(&insert, call).and_then(|outcome| {
+        let result = self.write_rows(&insert, call).and_then(|outcome| {
             self.trx.end_statement()?;
             let ticket = self.commit_now()?;
             Ok(Outcome { wait: ticket, ..outcome })

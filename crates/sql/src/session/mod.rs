@@ -11,6 +11,7 @@ mod query;
 mod session;
 mod show;
 mod state;
+mod statement_log;
 mod statements;
 mod system;
 mod xa;

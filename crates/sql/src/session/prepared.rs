@@ -4,6 +4,7 @@ use super::query::Plan;
 use super::session::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::select::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;
@@ -17,6 +18,7 @@ struct PlanKey {
     collation: u16,
     time_zone_offset: i32,
     access: u64,
+    shared_reads: bool,
 }
 
 /// A prepared statement of one session.
@@ -96,6 +98,7 @@ impl SqlSession {
             collation: self.state.settings.collation_connection,
             time_zone_offset: self.state.settings.time_zone_offset,
             access: access.version(),
+            shared_reads: self.read_lock() != LockMode::None,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::Exec;
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::scope::Scope;
+use crate::expr::uses::UsesCell;
 use crate::select::{self, LockMode, QueryPlan};
 use omnibus_parser::ast::{self, Query, Statement};
 use omnibus_value::{ColumnType, Value};
@@ -85,6 +86,14 @@ impl SqlSession {
         self.run_write(&plan, call)
     }
 
+    /// Plans and runs a statement that is not what the client wrote: its rows are logged.
+    pub(super) fn write_rows(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let catalog = self.catalog();
+        let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;
+        self.enter();
+        self.run_as_rows(&plan, call)
+    }
+
     pub(super) fn plan_write(
         &self,
         statement: &Statement,
@@ -96,12 +105,24 @@ impl SqlSession {
             return Err(SqlError::option_prevents_statement("--read-only"));
         }
         let virtuals = self.database.virtual_tables();
-        let planner = Planner { session: &self.state, catalog, access, virtuals, params };
+        let (uses, read_lock) = (UsesCell::default(), self.read_lock());
+        let planner =
+            Planner { session: &self.state, catalog, access, virtuals, params, uses: &uses, read_lock };
         WritePlan::build(&planner, statement)
     }
 
     pub(super) fn run_write(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         self.enter();
+        let as_text = self.choose_format(plan)?;
+        let outcome = self.run_as_rows(plan, call)?;
+        if let Some(before) = as_text {
+            self.log_text(&before, plan, call)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Runs a plan whose rows are logged, unless the transaction was told otherwise.
+    fn run_as_rows(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         self.hold_back(call.mode)?;
         let effect =
             plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: call.params })?;

@@ -260,6 +260,9 @@ impl SqlSession {
 
     fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
         self.resumed = false;
+        if !matches!(&result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking)) {
+            self.state.settings.insert_id = None;
+        }
         match &result {
             Ok(outcome) if outcome.result_set => self.state.row_count = -1,
             Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),

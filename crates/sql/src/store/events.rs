@@ -1,7 +1,8 @@
 //! A transaction's binlog events: BEGIN before its first rows, rows events per statement, XID.
 //!
 //! A transaction under `sql_log_bin=0` has no events but one private write set, which only
-//! recovery reads.
+//! recovery reads. One with a statement that is logged as text has all its writes in private events
+//! beside it, because recovery executes no SQL.
 
 use super::trx::cache_error;
 use crate::api::{RowImage, SessionSettings};
@@ -17,6 +18,7 @@ use omnibus_format::{EventType, private};
 use omnibus_replication::generate::{
     self, EventSink, GenerateError, RowImageMode, RowsBuilder, RowsOptions, StatementContext,
 };
+use omnibus_replication::model::StatementView;
 
 /// What a statement's events say about it.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,11 @@ pub(crate) struct StatementEvents {
     context: Option<(ContextKey, StatementContext)>,
     database: String,
     logged: bool,
+    /// The running statement is logged as text; whether it has changed anything.
+    as_text: bool,
+    changed: bool,
+    /// The transaction has statements as text.
+    has_text: bool,
     /// The transaction is this XA branch.
     pub(super) branch: Option<Xid>,
 }
@@ -72,6 +79,7 @@ impl StatementEvents {
     pub(super) fn begin(&mut self, info: &StatementInfo<'_>) {
         let settings = info.settings;
         self.logged = settings.sql_log_bin;
+        self.as_text = false;
         if !self.logged {
             return;
         }
@@ -123,6 +131,35 @@ impl StatementEvents {
         self.logged = false;
     }
 
+    /// The statement is logged as text: its rows make no events.
+    pub(super) fn log_as_text(&mut self) {
+        self.as_text = true;
+        self.changed = false;
+    }
+
+    /// Whether the statement's rows are events; notes that there was one.
+    #[inline]
+    fn wants_row(&mut self) -> bool {
+        self.changed = true;
+        self.logged && !self.as_text
+    }
+
+    /// Logs a statement that was run with [`Self::log_as_text`], unless it changed nothing.
+    pub(super) fn text(&mut self, cache: &mut TrxCache, view: &dyn StatementView) -> SqlResult<()> {
+        if !self.as_text || !self.changed || !self.logged {
+            return Ok(());
+        }
+        self.open(cache)?;
+        self.has_text = true;
+        generate::statement(&mut Sink(cache), view).map_err(cache_error)
+    }
+
+    /// The transaction is over.
+    pub(super) fn end(&mut self) {
+        self.discard();
+        self.has_text = false;
+    }
+
     /// Forgets rows not yet in the cache.
     pub(super) fn discard(&mut self) {
         self.rows.discard();
@@ -150,7 +187,7 @@ impl StatementEvents {
         row_id: Option<u64>,
         row: &Bytes,
     ) -> SqlResult<()> {
-        if !self.logged {
+        if !self.wants_row() {
             return Ok(());
         }
         self.open(cache)?;
@@ -166,7 +203,7 @@ impl StatementEvents {
         before: &Bytes,
         after: &Bytes,
     ) -> SqlResult<()> {
-        if !self.logged {
+        if !self.wants_row() {
             return Ok(());
         }
         self.open(cache)?;
@@ -181,7 +218,7 @@ impl StatementEvents {
         row_id: Option<u64>,
         row: &Bytes,
     ) -> SqlResult<()> {
-        if !self.logged {
+        if !self.wants_row() {
             return Ok(());
         }
         self.open(cache)?;
@@ -209,13 +246,18 @@ impl StatementEvents {
             write_set_event(cache, writes)?;
             return Ok(false);
         }
-        unlogged_event(cache, writes, keys)?;
+        self.private_writes(cache, writes, keys)?;
         if self.branch.is_some() {
             self.close_branch(cache, true)?;
             return Ok(true);
         }
         generate::xid(&mut Sink(cache), xid).map_err(cache_error)?;
         Ok(true)
+    }
+
+    /// What recovery needs beside the row events.
+    fn private_writes(&self, cache: &mut TrxCache, writes: &WriteSet, keys: &[Bytes]) -> SqlResult<()> {
+        if self.has_text { all_writes_events(cache, writes) } else { unlogged_event(cache, writes, keys) }
     }
 
     /// Writes the last events of an XA branch's first phase. `record` are the writes of the prepare. Returns whether
@@ -233,7 +275,7 @@ impl StatementEvents {
             return Ok(false);
         }
         self.open(cache)?;
-        unlogged_event(cache, record, keys)?;
+        self.private_writes(cache, record, keys)?;
         self.close_branch(cache, false)?;
         Ok(true)
     }
@@ -281,6 +323,25 @@ pub(crate) fn write_set_event(cache: &mut TrxCache, writes: &WriteSet) -> SqlRes
     let mut body = Vec::new();
     private::encode_write_set(&mut body, writes.iter().map(|(key, write)| (&key[..], write.as_deref())));
     private_event(cache, &body)
+}
+
+/// Bytes of writes in one private event.
+const PART: usize = 1 << 20;
+
+/// All writes, in private events of bounded size.
+fn all_writes_events(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
+    let mut body = Vec::new();
+    for (key, write) in writes.iter() {
+        if body.is_empty() {
+            private::begin_all_writes(&mut body);
+        }
+        private::put_write(&mut body, key, write.as_deref());
+        if body.len() >= PART {
+            private_event(cache, &body)?;
+            body.clear();
+        }
+    }
+    if body.is_empty() { Ok(()) } else { private_event(cache, &body) }
 }
 
 /// Writes that no row event tells of, as a private event.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
+use omnibus_replication::model::StatementView;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -400,7 +401,7 @@ impl Trx {
     pub(super) fn end(&mut self) {
         self.writes.clear();
         self.cache.clear();
-        self.events.discard();
+        self.events.end();
         self.covers.clear();
         self.deltas.clear();
         self.savepoints.clear();
@@ -483,6 +484,25 @@ impl Trx {
     /// The running statement's rows are logged by other means.
     pub(crate) fn without_row_events(&mut self) {
         self.events.stop_logging();
+    }
+
+    /// The running statement is logged as text, not as rows.
+    pub(crate) fn log_as_text(&mut self) {
+        self.events.log_as_text();
+    }
+
+    /// Logs the running statement as text, if it was to be logged so and has changed something.
+    ///
+    /// # Errors
+    /// The cache is full (1197) or its spill file failed: undo the statement.
+    pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
+        self.events.text(&mut self.cache, view)
+    }
+
+    /// The first AUTO_INCREMENT value that the running statement took.
+    pub(crate) fn first_auto_value(&self) -> Option<u64> {
+        let (_, _, first) = self.auto_taken.first().filter(|_| self.auto_reused > 0)?;
+        Some(*first)
     }
 
     /// Waits for a table lock.

@@ -1,0 +1,304 @@
+//! Rows or text: how a data-changing statement is logged, and the text with everything that it needs.
+//!
+//! Decided once per statement, before it runs (`binlog_format`, isolation, why the statement may be unsafe); under ROW
+//! that is one comparison. What the statement reads of the session is kept as it was before it ran, because the statement
+//! may change it. Not here: what makes a statement unsafe (`dml::safety`), and the events (`omnibus_replication`).
+
+use super::session::{Call, SqlSession};
+use super::state::SessionState;
+use super::statements::parse_options;
+use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
+use crate::dml::{WritePlan, safety};
+use crate::error::{SqlError, SqlResult};
+use crate::expr::uses;
+use crate::select::LockMode;
+use omnibus_format::events::{UserVar, UserVarValue};
+use omnibus_replication::model::StatementView;
+use omnibus_value::collation::{self, Charset};
+use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::borrow::Cow;
+
+/// What a statement that is logged as text reads, as it was before.
+pub(super) struct Before {
+    last_insert_id: Option<u64>,
+    rand: Option<(u64, u64)>,
+    variables: Vec<(Box<str>, Value, ColumnType)>,
+    insert_id: Option<u64>,
+}
+
+impl SqlSession {
+    /// How rows that a writing statement only reads are locked: so that no commit comes between this statement's reads
+    /// and its own, where the log has its text.
+    pub(super) fn read_lock(&self) -> LockMode {
+        let settings = &self.state.settings;
+        match settings.binlog_format {
+            BinlogFormat::Row => LockMode::None,
+            _ if settings.sql_log_bin && !self.reads_committed() => LockMode::Share,
+            _ => LockMode::None,
+        }
+    }
+
+    fn reads_committed(&self) -> bool {
+        self.trx.characteristics().0 <= Isolation::ReadCommitted
+    }
+
+    /// Decides how a statement is logged. `None`: as rows.
+    pub(super) fn choose_format(&mut self, plan: &WritePlan) -> SqlResult<Option<Before>> {
+        let settings = &self.state.settings;
+        if settings.binlog_format == BinlogFormat::Row || !settings.sql_log_bin {
+            return Ok(None);
+        }
+        let mixed = settings.binlog_format == BinlogFormat::Mixed;
+        if self.reads_committed() {
+            return if mixed { Ok(None) } else { Err(row_logging_only()) };
+        }
+        if mixed && plan.unsafe_bits != 0 {
+            return Ok(None);
+        }
+        self.trx.log_as_text();
+        Ok(Some(Before::of(&self.state, plan)))
+    }
+
+    /// Logs a statement that has run, if it is logged as text.
+    pub(super) fn log_text(&mut self, before: &Before, plan: &WritePlan, call: &Call<'_>) -> SqlResult<()> {
+        let sql = self.text_of(call);
+        let insert_id = before.insert_id.or(self.trx.first_auto_value());
+        let view = LoggedStatement { state: &self.state, before, sql: &sql, insert_id };
+        self.trx.log_text(&view)?;
+        for reason in safety::reasons(plan.unsafe_bits) {
+            self.state.diagnostics.note(unsafe_statement(reason));
+        }
+        Ok(())
+    }
+
+    /// The statement with the values of its parameters.
+    fn text_of<'c>(&self, call: &'c Call<'_>) -> Cow<'c, [u8]> {
+        let text = super::dispatch::statement_text(call.text);
+        if call.params.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let settings = &self.state.settings;
+        let fill = |n: usize, out: &mut Vec<u8>| match call.params.get(n) {
+            Some(value) => parameter(value, settings, out),
+            None => out.extend_from_slice(b"NULL"),
+        };
+        Cow::Owned(omnibus_parser::fill_params(text, &parse_options(settings), fill))
+    }
+}
+
+impl Before {
+    fn of(state: &SessionState, plan: &WritePlan) -> Before {
+        let uses = &plan.uses;
+        let variables = uses.variables.iter().map(|name| match state.user_variables.get(&**name) {
+            Some((value, ty)) => (name.clone(), value.clone(), ty.clone()),
+            None => (name.clone(), Value::Null, ColumnType::of(ColumnKind::VarChar)),
+        });
+        Before {
+            last_insert_id: (uses.bits & uses::LAST_INSERT_ID != 0).then_some(state.last_insert_id),
+            rand: (uses.bits & uses::RAND != 0).then_some(state.rand),
+            variables: variables.collect(),
+            insert_id: state.settings.insert_id,
+        }
+    }
+}
+
+/// A statement that the session has just run.
+struct LoggedStatement<'a> {
+    state: &'a SessionState,
+    before: &'a Before,
+    sql: &'a [u8],
+    insert_id: Option<u64>,
+}
+
+impl StatementView for LoggedStatement<'_> {
+    fn sql(&self) -> &[u8] {
+        self.sql
+    }
+    fn database(&self) -> &[u8] {
+        self.state.database.as_deref().unwrap_or_default().as_bytes()
+    }
+    fn thread_id(&self) -> u32 {
+        self.state.connection_id
+    }
+    fn timestamp_us(&self) -> i64 {
+        self.state.now_us
+    }
+    fn exec_time_s(&self) -> u32 {
+        let began = self.state.settings.timestamp_us.map_or(self.state.now_us, |_| i64::MAX);
+        u32::try_from((super::wall_clock_us() as i64).saturating_sub(began) / 1_000_000).unwrap_or(0)
+    }
+    fn sql_mode(&self) -> Option<u64> {
+        Some(self.state.settings.sql_mode)
+    }
+    fn autocommit(&self) -> Option<bool> {
+        Some(self.state.settings.autocommit)
+    }
+    fn foreign_key_checks(&self) -> Option<bool> {
+        Some(self.state.settings.foreign_key_checks)
+    }
+    fn unique_checks(&self) -> Option<bool> {
+        Some(self.state.settings.unique_checks)
+    }
+    fn collations(&self) -> Option<[u16; 3]> {
+        let settings = &self.state.settings;
+        Some([settings.collation_client, settings.collation_connection, settings.collation_server])
+    }
+    fn auto_increment(&self) -> Option<(u16, u16)> {
+        let settings = &self.state.settings;
+        Some((settings.auto_increment_increment as u16, settings.auto_increment_offset as u16))
+    }
+    fn time_zone(&self) -> Option<&[u8]> {
+        Some(self.state.settings.time_zone.as_bytes())
+    }
+    fn last_insert_id(&self) -> Option<u64> {
+        self.before.last_insert_id
+    }
+    fn insert_id(&self) -> Option<u64> {
+        self.insert_id
+    }
+    fn rand_seeds(&self) -> Option<(u64, u64)> {
+        self.before.rand
+    }
+    fn user_variables(&self, each: &mut dyn FnMut(UserVar<'_>)) {
+        let connection = self.state.settings.collation_connection;
+        for (name, value, ty) in &self.before.variables {
+            variable(name, value, ty, connection, each);
+        }
+    }
+}
+
+/// A user variable as an event has it.
+fn variable(name: &str, value: &Value, ty: &ColumnType, connection: u16, each: &mut dyn FnMut(UserVar<'_>)) {
+    let name = name.as_bytes();
+    let mut give = |value: UserVarValue<'_>, collation: u16| {
+        each(UserVar { name, value, collation: u32::from(collation) });
+    };
+    match value {
+        Value::Null => give(UserVarValue::Null, 63),
+        Value::Int(n) => give(UserVarValue::Int { bits: *n as u64, unsigned: false }, 63),
+        Value::UInt(n) => give(UserVarValue::Int { bits: *n, unsigned: true }, 63),
+        Value::Float(n) => give(UserVarValue::Real(f64::from(*n)), 63),
+        Value::Double(n) => give(UserVarValue::Real(*n), 63),
+        Value::Decimal(n) => {
+            let (precision, scale) = (n.precision().max(1), n.scale());
+            let mut bytes = vec![precision.max(scale), scale];
+            n.to_binlog(precision.max(scale), scale, &mut bytes);
+            give(UserVarValue::Decimal(&bytes), 63);
+        }
+        Value::Bytes(bytes) => give(UserVarValue::String(bytes), ty.collation),
+        other => give(UserVarValue::String(&other.to_bytes(ty)), connection),
+    }
+}
+
+/// A parameter's value as a literal that means the same in the same session.
+fn parameter(value: &Value, settings: &SessionSettings, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"NULL"),
+        Value::Int(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::UInt(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Float(n) => out.extend_from_slice(format!("{:e}", f64::from(*n)).as_bytes()),
+        Value::Double(n) => out.extend_from_slice(format!("{n:e}").as_bytes()),
+        Value::Decimal(_) => out.extend_from_slice(&value.to_bytes(&ColumnType::of(ColumnKind::VarChar))),
+        Value::Bytes(bytes) => string(bytes, settings, out),
+        Value::Date(date) => {
+            date_like(b"DATE", date.year() != 0 && date.month() != 0 && date.day() != 0, out);
+            quoted_text(out, |out| date.write_text(out));
+        }
+        Value::DateTime(at) => {
+            date_like(
+                b"TIMESTAMP",
+                at.date().year() != 0 && at.date().month() != 0 && at.date().day() != 0,
+                out,
+            );
+            quoted_text(out, |out| at.write_text(if at.micros() == 0 { 0 } else { 6 }, out));
+        }
+        Value::Time(time) => {
+            out.extend_from_slice(b"TIME");
+            quoted_text(out, |out| time.write_text(6, out));
+        }
+        other => string(&other.to_bytes(&ColumnType::of(ColumnKind::VarChar)), settings, out),
+    }
+}
+
+/// The keyword that gives a literal its type. Dates that `sql_mode` may refuse go without.
+fn date_like(keyword: &[u8], whole: bool, out: &mut Vec<u8>) {
+    if whole {
+        out.extend_from_slice(keyword);
+    }
+}
+
+fn quoted_text(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+    out.push(b'\'');
+    text(out);
+    out.push(b'\'');
+}
+
+/// A string: in quotes where the connection's character set can be read byte by byte, else in hexadecimal.
+fn string(bytes: &[u8], settings: &SessionSettings, out: &mut Vec<u8>) {
+    let charset = collation::by_id_or_binary(settings.collation_connection).charset;
+    let plain = match charset {
+        Charset::Binary => bytes.is_ascii(),
+        Charset::Utf8mb4 | Charset::Utf8mb3 => std::str::from_utf8(bytes).is_ok(),
+        other => other.max_len() == 1 || bytes.is_ascii(),
+    };
+    if !plain {
+        if !matches!(charset, Charset::Binary | Charset::Utf8mb4 | Charset::Utf8mb3) {
+            out.push(b'_');
+            out.extend_from_slice(charset.name().as_bytes());
+            out.push(b' ');
+        }
+        omnibus_value::literal::write_hex(bytes, out);
+    } else if settings.sql_mode & sql_mode::NO_BACKSLASH_ESCAPES != 0 {
+        out.push(b'\'');
+        for &byte in bytes {
+            out.push(byte);
+            if byte == b'\'' {
+                out.push(byte);
+            }
+        }
+        out.push(b'\'');
+    } else {
+        omnibus_value::literal::write_quoted(bytes, out);
+    }
+}
+
+fn row_logging_only() -> SqlError {
+    let message = "Cannot execute statement: impossible to write to binary log since BINLOG_FORMAT = STATEMENT and at \
+                   least one table uses a storage engine limited to row-based logging when the transaction isolation \
+                   level is READ COMMITTED or READ UNCOMMITTED.";
+    SqlError::new(1665, b"HY000", message)
+}
+
+fn unsafe_statement(reason: &str) -> SqlError {
+    let message = format!(
+        "Unsafe statement written to the binary log using statement format since BINLOG_FORMAT = STATEMENT. {reason}"
+    );
+    SqlError::new(1592, b"HY000", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn literal(value: Value, change: impl Fn(&mut SessionSettings)) -> String {
+        let mut settings = SessionSettings::default();
+        change(&mut settings);
+        let mut out = Vec::new();
+        parameter(&value, &settings, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn parameters_are_exact() {
+        let plain = |value| literal(value, |_| {});
+        assert_eq!(plain(Value::Double(0.1)), "1e-1");
+        assert_eq!(plain(Value::Float(0.1)), "1.0000000149011612e-1");
+        assert_eq!(plain(Value::Int(-5)), "-5");
+        let bytes = |bytes: &'static [u8]| Value::Bytes(Bytes::from_static(bytes));
+        assert_eq!(plain(bytes("it's \\ \0 ü".as_bytes())), "'it''s \\\\ \\0 ü'");
+        assert_eq!(plain(bytes(b"\xff\x00")), "X'FF00'");
+        let ansi = |s: &mut SessionSettings| s.sql_mode |= sql_mode::NO_BACKSLASH_ESCAPES;
+        assert_eq!(literal(bytes(b"it's \\"), ansi), "'it''s \\'");
+    }
+}
