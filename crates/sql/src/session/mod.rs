@@ -16,6 +16,7 @@ mod statements;
 mod system;
 mod xa;
 
+pub(crate) use bootstrap::Nowhere;
 pub use database::Database;
 pub use prepared::Prepared;
 pub(crate) use session::Call;

@@ -20,7 +20,7 @@ pub(crate) use lock::wait_failure;
 pub use port::{CommitPort, SnapshotHold};
 pub(crate) use read::by_ref;
 pub use read::{KeyRange, RowAt};
-pub(crate) use trx::need_replan;
+pub(crate) use trx::{Applied, need_replan};
 pub use trx::{Marks, Trx, TrxContext};
 pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error, duplicate_of_row};
 pub use xa::LockWaiter;

@@ -12,6 +12,7 @@ use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
+use omnibus_format::Origin;
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
 use omnibus_replication::model::StatementView;
 use std::sync::Arc;
@@ -95,6 +96,23 @@ pub struct Trx {
     /// Rows read under a lock or changed by the running statement.
     pub(super) touched: u32,
     snapshot_position: Option<LogPosition>,
+    /// What the transaction's commit takes along, if it comes from another server.
+    pub(super) applied: Option<Box<Applied>>,
+    /// Counts commits without a place yet, if somebody wants to know.
+    in_flight: Option<Arc<AtomicU64>>,
+    /// The key of a position among the writes: no row event tells of it.
+    pub(super) position: Option<Bytes>,
+}
+
+/// What belongs to a transaction that was born on another server.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    /// Its identity there.
+    pub origin: Option<Origin>,
+    /// A pair that is written with it.
+    pub position: Option<(Bytes, Bytes)>,
+    /// It gets its events even if nothing changed: its GTID must not be asked for again.
+    pub even_empty: bool,
 }
 
 /// Rows that an inline statement may touch before it must move to a blocking thread.
@@ -132,6 +150,9 @@ impl Trx {
             read_floor: CommitNo::ZERO,
             touched: 0,
             snapshot_position: None,
+            applied: None,
+            in_flight: None,
+            position: None,
             shared,
         }
     }
@@ -287,7 +308,7 @@ impl Trx {
     /// # Errors
     /// The trx cache could not take the last event; the transaction is rolled back.
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
-        if self.writes.is_empty() {
+        if self.writes.is_empty() && (self.cache.is_empty() || self.cache.origin().is_none()) {
             let ticket = self.read_ticket();
             self.end();
             return Ok(ticket);
@@ -325,11 +346,18 @@ impl Trx {
             false => (None, Some(Box::new(release) as OnDurable)),
         };
         let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
+        let in_flight = self.in_flight.clone();
+        if let Some(counter) = &in_flight {
+            counter.fetch_add(1, Ordering::AcqRel);
+        }
         let request = CommitRequest {
             xid: (logged && self.branch.is_none()).then_some(xid),
             on_durable: late,
             on_ordered: Some(Box::new(move |_| {
                 take_effect(covers);
+                if let Some(counter) = in_flight {
+                    counter.fetch_sub(1, Ordering::AcqRel);
+                }
                 if let Some(release) = early {
                     release();
                 }
@@ -340,6 +368,54 @@ impl Trx {
         let ticket = self.shared.port.commit(request);
         self.end();
         Ok(Some(ticket))
+    }
+
+    /// Whether anything of the transaction is in its trx cache.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.cache.is_empty()
+    }
+
+    /// Commits are counted in `counter` from when they are handed over until they have their place.
+    pub(crate) fn count_commits(&mut self, counter: Arc<AtomicU64>) {
+        self.in_flight = Some(counter);
+    }
+
+    /// Waits until every counted commit may be seen by snapshots. Blocks.
+    pub(crate) fn await_published(&mut self) {
+        let Some(counter) = self.in_flight.clone() else { return };
+        // They have their place within the time of one write of the log; a log that fails says so below.
+        let patience = std::time::Instant::now() + Duration::from_secs(10);
+        while counter.load(Ordering::Acquire) > 0 && std::time::Instant::now() < patience {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        let port = &self.shared.port;
+        let _ = port.wait_durable(port.numbered()).wait();
+    }
+
+    /// The commit that follows is the end of a transaction of another server.
+    pub(crate) fn set_applied(&mut self, applied: Applied) {
+        self.applied = Some(Box::new(applied));
+    }
+
+    /// What `set_applied` said, if no commit has taken it along yet.
+    pub(crate) fn take_applied(&mut self) -> Option<Applied> {
+        self.applied.take().map(|applied| *applied)
+    }
+
+    /// Takes along what `set_applied` said: the commit follows.
+    ///
+    /// # Errors
+    /// The trx cache could not take BEGIN.
+    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
+        let Some(applied) = self.applied.take() else { return Ok(()) };
+        if let Some((key, value)) = applied.position {
+            self.writes.put(key.clone(), value);
+            self.position = Some(key);
+        }
+        if let Some(origin) = applied.origin {
+            self.cache.set_origin(origin);
+        }
+        if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
     }
 
     /// Whether ending it takes so long that it needs a thread that may block.
@@ -407,6 +483,7 @@ impl Trx {
         self.savepoints.clear();
         self.drop_snapshot();
         self.snapshot_position = None;
+        self.position = None;
         self.open = false;
         self.read_only = false;
         if !self.locked_tables {
