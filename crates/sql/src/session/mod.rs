@@ -14,6 +14,7 @@ mod state;
 mod statement_log;
 mod statements;
 mod system;
+mod table_locks;
 mod xa;
 
 pub(crate) use bootstrap::Nowhere;

@@ -9,6 +9,7 @@ mod lock;
 mod port;
 mod read;
 mod storage;
+mod table_lock;
 mod trx;
 mod write;
 mod xa;

@@ -7,7 +7,7 @@ use super::events::{StatementEvents, StatementInfo};
 use super::port::{CommitPort, SnapshotHold};
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Isolation, KillFlag, Mode};
-use crate::catalog::{CatalogCell, Table, TableState};
+use crate::catalog::{CatalogCell, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
@@ -74,9 +74,11 @@ pub struct Trx {
     pub(super) deltas: Vec<(Arc<TableState>, i64)>,
     savepoints: Vec<Savepoint>,
     /// Tables locked by this transaction, and how.
-    tables: Vec<(u64, TableMode)>,
+    pub(super) tables: Vec<(u64, TableMode)>,
     /// Held by LOCK TABLES, kept across transactions.
     pub(super) locked_tables: bool,
+    /// FLUSH TABLES WITH READ LOCK is in force; then so is `locked_tables`.
+    pub(super) read_lock: bool,
     /// The XA branch that the transaction is, or was until it was rolled back.
     pub(super) branch: Option<Branch>,
     pub(super) waiter: Arc<LockWaiter>,
@@ -140,6 +142,7 @@ impl Trx {
             savepoints: Vec::new(),
             tables: Vec::new(),
             locked_tables: false,
+            read_lock: false,
             branch: None,
             handed_over: false,
             open: false,
@@ -501,53 +504,6 @@ impl Trx {
         self.handed_over = false;
     }
 
-    /// LOCK TABLES has been granted: table locks outlive transactions until `unlock_tables`.
-    pub fn keep_table_locks(&mut self) {
-        self.locked_tables = true;
-    }
-
-    /// Whether LOCK TABLES is in force.
-    #[must_use]
-    pub fn has_locked_tables(&self) -> bool {
-        self.locked_tables
-    }
-
-    /// UNLOCK TABLES: the table locks go with the commit or rollback that must follow.
-    pub fn unlock_tables(&mut self) {
-        self.locked_tables = false;
-    }
-
-    /// Locks a table for this transaction and checks that `table` is still what it is called.
-    ///
-    /// # Errors
-    /// Waits as any lock; 1615 if the definition changed meanwhile: plan again; 1100 under LOCK
-    /// TABLES if the table was not among them.
-    pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
-        self.check_branch()?;
-        let id = table.def.id;
-        let held = self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode);
-        if held.is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode)) {
-            return Ok(());
-        }
-        if self.locked_tables && held.is_none() {
-            let message = format!("Table '{}' was not locked with LOCK TABLES", table.def.name);
-            return Err(SqlError::new(1100, b"HY000", message).into());
-        }
-        if self.locked_tables && held == Some(TableMode::Shared) {
-            let message =
-                format!("Table '{}' was locked with a READ lock and can't be updated", table.def.name);
-            return Err(SqlError::new(1099, b"HY000", message).into());
-        }
-        let request = self.locks.lock_table(id, mode);
-        self.await_lock(request)?;
-        self.tables.retain(|(held, _)| *held != id);
-        self.tables.push((id, mode));
-        if table.is_stale() {
-            return Err(need_replan().into());
-        }
-        Ok(())
-    }
-
     /// The locks themselves, for definition statements.
     pub(crate) fn lock_handle_owner(&self) -> &TrxLocks {
         &self.locks
@@ -580,11 +536,6 @@ impl Trx {
     pub(crate) fn first_auto_value(&self) -> Option<u64> {
         let (_, _, first) = self.auto_taken.first().filter(|_| self.auto_reused > 0)?;
         Some(*first)
-    }
-
-    /// Waits for a table lock.
-    pub(crate) fn await_table_lock(&mut self, request: omnibus_locks::Request) -> ExecResult<()> {
-        self.await_lock(request).map(|_| ())
     }
 
     /// Fails if the session was killed.
@@ -665,15 +616,6 @@ pub(super) fn count_rows(deltas: &mut Vec<(Arc<TableState>, i64)>) {
 /// The error that makes a session plan a statement again.
 pub(crate) fn need_replan() -> SqlError {
     SqlError::new(1615, b"HY000", "Prepared statement needs to be re-prepared")
-}
-
-fn table_mode_rank(mode: TableMode) -> u8 {
-    match mode {
-        TableMode::IntentShared => 0,
-        TableMode::Shared => 1,
-        TableMode::IntentExclusive => 2,
-        TableMode::Exclusive => 3,
-    }
 }
 
 /// What a failing trx cache means to a client.
