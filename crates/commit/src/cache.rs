@@ -7,9 +7,11 @@
 //! Past `binlog_large_commit_threshold` they go to a file that can become a log file, finished (`crate::large`).
 
 use crate::large::{LargeFile, LargeSettings};
+use crate::owned::GtidGuard;
+use mariadb::Opening;
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::writer::{self, EventContext};
-use omnibus_format::{Checksum, EventHeader, EventType, Origin};
+use omnibus_format::{Checksum, Dialect, EventHeader, EventType, Origin};
 use omnibus_log::Spilled;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -32,6 +34,8 @@ pub struct CacheSettings {
     pub disk_uses: AtomicU64,
     /// What makes a transaction large.
     pub large: LargeSettings,
+    /// Whose events the log has.
+    pub dialect: Dialect,
 }
 
 /// Finished events are written in runs of about this size.
@@ -48,6 +52,7 @@ impl CacheSettings {
             uses: AtomicU64::new(0),
             disk_uses: AtomicU64::new(0),
             large: LargeSettings::default(),
+            dialect: Dialect::Mysql,
         }
     }
 }
@@ -80,6 +85,7 @@ pub enum CacheError {
 pub struct CacheMark {
     len: u64,
     events: u64,
+    opened: bool,
 }
 
 /// A transaction's events, in order.
@@ -93,9 +99,20 @@ pub struct TrxCache {
     /// Whether this transaction has been counted in `uses`.
     counted: bool,
     context: EventContext,
-    /// Of a transaction that was born elsewhere.
-    origin: Option<Box<Origin>>,
+    /// What opened the group, where that is no event of its own.
+    opening: Option<Opening>,
+    /// `gtid_domain_id`, of MariaDB's dialect.
+    domain: u32,
+    /// Of a transaction that was born elsewhere, or was given its id.
+    origin: Option<Box<Given>>,
     settings: Arc<CacheSettings>,
+}
+
+#[derive(Debug)]
+struct Given {
+    origin: Origin,
+    /// Goes when the transaction is in the log, or is given up.
+    _guard: Option<GtidGuard>,
 }
 
 #[derive(Debug)]
@@ -115,6 +132,8 @@ impl TrxCache {
             events: 0,
             counted: false,
             context: EventContext { timestamp: 0, server_id: 0 },
+            opening: None,
+            domain: 0,
             origin: None,
             settings,
         }
@@ -123,21 +142,48 @@ impl TrxCache {
     /// What the headers of the following events say: seconds since 1970 at the statement's start,
     /// and the id of the server that ran it.
     pub fn set_context(&mut self, timestamp: u32, server_id: u32) {
-        let server_id = self.origin.as_ref().map_or(server_id, |origin| origin.server_id);
+        let server_id = self.origin.as_ref().map_or(server_id, |given| given.origin.server_id);
         self.context = EventContext { timestamp, server_id };
     }
 
     /// The transaction was born elsewhere: the headers of the following events name that server, and the log writes it
     /// with the GTID it has. Until `clear`.
     pub fn set_origin(&mut self, origin: Origin) {
+        self.set_given(origin, None);
+    }
+
+    /// As [`TrxCache::set_origin`], with the right to commit that id.
+    pub fn set_given(&mut self, origin: Origin, guard: Option<GtidGuard>) {
         self.context.server_id = origin.server_id;
-        self.origin = Some(Box::new(origin));
+        self.origin = Some(Box::new(Given { origin, _guard: guard }));
+    }
+
+    /// `gtid_domain_id`: where the log numbers the transaction, in MariaDB's dialect. Until it is changed.
+    pub fn set_domain(&mut self, domain: u32) {
+        self.domain = domain;
+    }
+
+    /// See [`TrxCache::set_domain`].
+    #[must_use]
+    pub fn domain(&self) -> u32 {
+        self.domain
+    }
+
+    /// Whose events the log has.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.settings.dialect
+    }
+
+    /// What opened the group, where the GTID event says it.
+    pub(crate) fn opening(&self) -> Option<&Opening> {
+        self.opening.as_ref()
     }
 
     /// See [`TrxCache::set_origin`].
     #[must_use]
     pub fn origin(&self) -> Option<&Origin> {
-        self.origin.as_deref()
+        self.origin.as_ref().map(|given| &given.origin)
     }
 
     /// Adds one event.
@@ -145,6 +191,14 @@ impl TrxCache {
     /// # Errors
     /// [`CacheError::TooLarge`] past `max_binlog_cache_size`; the cache is as before.
     pub fn append_event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
+        if self.settings.dialect == Dialect::Mariadb {
+            return self.append_for_mariadb(event_type, flags, body);
+        }
+        self.append_as_is(event_type, flags, body)
+    }
+
+    #[inline]
+    fn append_as_is(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
         let size = (HEADER_LEN + body.len()) as u64;
         // The checksum's four bytes come later and must fit as well.
         if u32::try_from(size + 4).is_err() {
@@ -180,7 +234,7 @@ impl TrxCache {
     /// Whether there is no event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.events == 0
+        self.events == 0 && self.opening.is_none()
     }
 
     /// Number of events.
@@ -237,7 +291,7 @@ impl TrxCache {
     /// The present end.
     #[must_use]
     pub fn mark(&self) -> CacheMark {
-        CacheMark { len: self.len(), events: self.events }
+        CacheMark { len: self.len(), events: self.events, opened: self.opening.is_some() }
     }
 
     /// Forgets every event after `mark`.
@@ -261,6 +315,9 @@ impl TrxCache {
             }
         }
         self.events = mark.events;
+        if !mark.opened {
+            self.opening = None;
+        }
         Ok(())
     }
 
@@ -274,6 +331,7 @@ impl TrxCache {
         }
         self.events = 0;
         self.counted = false;
+        self.opening = None;
         self.origin = None;
     }
 
@@ -400,6 +458,9 @@ fn whole_events(bytes: &[u8]) -> (usize, u64) {
     }
     (at, events)
 }
+
+#[path = "cache_mariadb.rs"]
+pub(crate) mod mariadb;
 
 #[cfg(test)]
 #[path = "cache_tests.rs"]

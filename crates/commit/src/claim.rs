@@ -43,10 +43,29 @@ pub(crate) fn decode(no: CommitNo, flags: u8) -> Option<CommitNo> {
     no.0.checked_sub(distance).map(CommitNo)
 }
 
+/// The commit id of a group in MariaDB's dialect, where no bit of the GTID event is free: its first transaction's number,
+/// and that one's claim. Readers only compare it with the ids before and after.
+#[inline]
+pub(crate) fn group_id(first: CommitNo, durable: CommitNo) -> u64 {
+    first.0 << 8 | u64::from(encode(first, durable))
+}
+
+/// What a group's commit id claims: everything up to the result was durable.
+pub(crate) fn of_group(id: u64) -> Option<CommitNo> {
+    decode(CommitNo(id >> 8), id as u8)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_groups_id_says_the_same() {
+        let (first, durable) = (CommitNo(1 << 40 | 77), CommitNo(1 << 40 | 70));
+        assert_eq!(of_group(group_id(first, durable)), Some(durable));
+        assert_ne!(group_id(first, durable), group_id(first.next(), durable));
+    }
 
     #[test]
     fn a_claim_is_exact_nearby_and_never_too_bold() {

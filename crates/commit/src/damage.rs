@@ -13,7 +13,7 @@ use crate::claim;
 use crate::recovery::RecoverError;
 use omnibus_engine::CommitNo;
 use omnibus_format::EventType;
-use omnibus_format::events::Gtid;
+use omnibus_format::events::{Gtid, MariadbGtidEvent};
 use omnibus_log::{FileNames, FileSeq, LogDir, LogTail, TornReason};
 
 const TAIL_ADVICE: &str = "restore the file from a copy, or start once with --binlog-truncate-damaged-tail=ON to give \
@@ -78,12 +78,22 @@ fn look_behind(
     reader.next()?;
     let mut proof = None;
     let behind = reader.search_behind(tail.end.offset, &mut |event| {
-        if event.header.event_type != EventType::GTID {
-            return true;
-        }
-        let (Ok(gtid), Some(&flags)) = (Gtid::decode(event.body), event.body.first()) else { return true };
-        let no = CommitNo(base.saturating_add(gtid.sequence_number));
-        let Some(durable) = claim::decode(no, flags).filter(|durable| *durable > last) else { return true };
+        let (no, claimed) = match event.header.event_type {
+            EventType::GTID => {
+                let (Ok(gtid), Some(&flags)) = (Gtid::decode(event.body), event.body.first()) else {
+                    return true;
+                };
+                let no = CommitNo(base.saturating_add(gtid.sequence_number));
+                (no, claim::decode(no, flags))
+            }
+            EventType::MARIADB_GTID => {
+                let gtid = MariadbGtidEvent::decode(event.body);
+                let Some(id) = gtid.ok().and_then(|gtid| gtid.commit_id) else { return true };
+                (CommitNo(id >> 8), claim::of_group(id))
+            }
+            _ => return true,
+        };
+        let Some(durable) = claimed.filter(|durable| *durable > last) else { return true };
         proof = Some(format!(
             "transactions are unreadable there, but transaction {no} at offset {} was written when everything up \
              to {durable} was durable",

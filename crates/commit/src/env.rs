@@ -5,8 +5,30 @@
 
 use crate::{CommitRequest, StagedWrites};
 use omnibus_engine::{CommitNo, WriteSet};
+use omnibus_format::AnyGtid;
+use omnibus_format::events::MariadbGtid;
 use omnibus_log::LogPosition;
 use std::sync::Arc;
+
+/// Why the log does not take a transaction with the global transaction id that it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It is in the log already.
+    #[error("transaction {0} was committed by another session")]
+    Executed(AnyGtid),
+    /// `gtid_strict_mode` (MariaDB error 1950).
+    #[error(
+        "An attempt was made to binlog GTID {given} which would create an out-of-order sequence number with existing \
+         GTID {newest}, and gtid strict mode is enabled"
+    )]
+    OutOfOrder {
+        /// The id.
+        given: MariadbGtid,
+        /// The newest one of its domain.
+        newest: MariadbGtid,
+    },
+}
 
 /// Why a transaction's events did not get into the log buffer.
 #[derive(Debug)]
@@ -14,6 +36,8 @@ use std::sync::Arc;
 pub enum AppendError {
     /// Its own cache could not be read. The buffer is as before; the number is not used up.
     Cache(Arc<str>),
+    /// It may not have the id that it was given. As `Cache` otherwise.
+    Refused(Refusal),
     /// The log itself failed; it takes nothing more.
     Log(Arc<str>),
 }

@@ -39,7 +39,7 @@ impl Coordinator {
     /// Whose ids and events the log has.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        self.log().executed.lock().dialect()
+        self.log().dialect()
     }
 
     /// `gtid_executed`: every transaction that is published. One that is still on its way to the device
@@ -173,6 +173,7 @@ impl Coordinator {
                 return Ok(Err(SetGtidsError::NotEmpty));
             }
             executed.replace(GtidState::Mariadb(state));
+            appender.next_sequence = (0, executed.all().state().map_or(0, |state| state.highest(0)) + 1);
             drop(executed);
             crate::Env::rotate(env, appender).map(Ok)
         })?

@@ -6,15 +6,17 @@
 //! the events. Commit numbers are the log's own order and independent of it.
 
 use crate::CommitRequest;
+use crate::cache::mariadb::Opening;
 use crate::claim;
-use crate::env::AppendError;
+use crate::env::{AppendError, Refusal};
 use crate::log_env::{Appender, LogEnv};
 use crate::private::Private;
 use omnibus_engine::CommitNo;
-use omnibus_format::events::{Gtid, GtidTimes, SERVER_VERSION_NUMBER};
+use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SERVER_VERSION_NUMBER};
 use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN};
 use omnibus_format::writer::write_final;
-use omnibus_format::{AnyGtid, Dialect, EventContext, EventType, Origin, ServerUuid};
+use omnibus_format::{AnyGtid, Dialect, EventContext, EventType, GtidState, Origin, ServerUuid};
+use std::sync::atomic::Ordering;
 
 /// What the flush stage has decided of a transaction before it writes anything.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +25,15 @@ pub(crate) struct Place {
     pub(crate) last_seen: CommitNo,
     /// `None` for a group that only recovery reads.
     pub(crate) gtid: Option<AnyGtid>,
+    /// What MariaDB's event says of the transactions that were committed together.
+    group: u64,
+}
+
+/// Transactions of MariaDB's dialect that may run at once on a replica.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Group {
+    first: CommitNo,
+    id: u64,
 }
 
 impl LogEnv {
@@ -35,14 +46,32 @@ impl LogEnv {
         request: &CommitRequest,
     ) -> Place {
         let gtid = request.logged.then(|| self.gtid_of(appender, request));
-        Place { no, last_seen, gtid }
+        let mut group = 0;
+        if self.dialect() == Dialect::Mariadb {
+            // Who enrolled when one of the group was in the log already may depend on that one.
+            if appender.group.id == 0 || last_seen >= appender.group.first {
+                appender.group = Group { first: no, id: claim::group_id(no, self.durable_no()) };
+            }
+            group = appender.group.id;
+        }
+        Place { no, last_seen, gtid, group }
     }
 
     #[inline]
     fn gtid_of(&self, appender: &mut Appender, request: &CommitRequest) -> AnyGtid {
         let given = request.cache.origin().and_then(|origin| origin.gtid);
-        if let Some(gtid) = given.filter(|gtid| gtid.dialect() == Dialect::Mysql) {
+        if let Some(gtid) = given.filter(|gtid| gtid.dialect() == self.dialect()) {
             return gtid;
+        }
+        if self.dialect() == Dialect::Mariadb {
+            let (domain, server) = (request.cache.domain(), self.context_of(request).server_id);
+            if appender.next_sequence.0 != domain {
+                let executed = self.executed.lock();
+                let highest = executed.all().state().map_or(0, |state| state.highest(domain));
+                appender.next_sequence = (domain, highest + 1);
+            }
+            let sequence = appender.next_sequence.1;
+            return AnyGtid::Mariadb(MariadbGtid { domain, server, sequence });
         }
         let uuid = self.identity().uuid;
         if self.owned.any() {
@@ -67,12 +96,21 @@ impl LogEnv {
     /// given out here between the session's look and its owning.
     pub(crate) fn check_given(&self, place: Place, request: &CommitRequest) -> Result<(), AppendError> {
         let Some(gtid) = request.cache.origin().and(place.gtid) else { return Ok(()) };
-        if self.executed.lock().all().contains(gtid) {
-            return Err(AppendError::Cache(
-                format!("transaction {gtid} was committed by another session").into(),
-            ));
+        let executed = self.executed.lock();
+        match (executed.all(), gtid) {
+            (GtidState::Mysql(_), _) if executed.all().contains(gtid) => {
+                Err(AppendError::Refused(Refusal::Executed(gtid)))
+            }
+            (GtidState::Mariadb(state), AnyGtid::Mariadb(given)) if self.strict.load(Ordering::Relaxed) => {
+                match state.newest(given.domain) {
+                    Some(newest) if state.highest(given.domain) >= given.sequence => {
+                        Err(AppendError::Refused(Refusal::OutOfOrder { given, newest }))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// What the headers of a transaction's first event say.
@@ -112,7 +150,21 @@ impl LogEnv {
                     body[flags_at] |= claim::encode(place.no, self.durable_no());
                 });
             }
-            Some(AnyGtid::Mariadb(_)) | None => {
+            Some(AnyGtid::Mariadb(gtid)) => {
+                let context = EventContext { server_id: gtid.server, ..context };
+                write_final(out, context, EventType::MARIADB_GTID, 0, position, checksum, |body| {
+                    let (flags, xid) = flags(request);
+                    let event = MariadbGtidEvent {
+                        domain: gtid.domain,
+                        sequence: gtid.sequence,
+                        flags,
+                        commit_id: Some(place.group),
+                    };
+                    event.encode(body);
+                    body.extend_from_slice(xid);
+                });
+            }
+            None => {
                 let mark = Private::CommitMark { no: place.no.0, len: others };
                 write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
                     mark.encode(body);
@@ -127,12 +179,25 @@ impl LogEnv {
         let Some(gtid) = place.gtid else { return };
         let mut executed = self.executed.lock();
         executed.append(place.no, gtid);
+        if let (Some(state), AnyGtid::Mariadb(gtid)) = (executed.all().state(), gtid) {
+            appender.next_sequence = (gtid.domain, state.highest(gtid.domain) + 1);
+        }
         if let (Some(set), AnyGtid::Mysql { uuid, .. }) = (executed.all().set(), gtid)
             && uuid == self.identity().uuid
         {
             // From the start: a session may have given a number back.
             appender.next_gno = set.free_from(uuid, 1);
         }
+    }
+}
+
+/// What MariaDB's GTID event says of the group that follows, and the xid of a prepared branch.
+fn flags(request: &CommitRequest) -> (u8, &[u8]) {
+    let safe = MariadbGtidEvent::FLAG_TRANSACTIONAL | MariadbGtidEvent::FLAG_ALLOW_PARALLEL;
+    match request.cache.opening() {
+        Some(Opening::Transaction) => (safe, &[]),
+        Some(Opening::Branch(xid)) => (safe | MariadbGtidEvent::FLAG_PREPARED_XA, xid),
+        None => (MariadbGtidEvent::FLAG_STANDALONE | MariadbGtidEvent::FLAG_DDL, &[]),
     }
 }
 

@@ -87,7 +87,7 @@ pub use coordinator::Coordinator;
 pub use decide::{Decision, decide};
 pub use deletes::DeletedFloor;
 pub use elsewhere::drop_elsewhere;
-pub use env::{AppendError, Env};
+pub use env::{AppendError, Env, Refusal};
 pub use gtids::SetGtidsError;
 pub use large::{LargeSettings, STAGED_KEYS, StagedWrites};
 pub use log_env::{Appender, LogEnv, LogIdentity, OnFailure};

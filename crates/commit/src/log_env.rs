@@ -3,15 +3,16 @@
 use crate::deletes::DeletedFloor;
 use crate::env::{AppendError, Env};
 use crate::executed::Executed;
+use crate::identity::Group;
 use crate::large::StagedWrites;
 use crate::owned::OwnedGtids;
 use crate::private::{MIN_FILLER, Private};
 use crate::{CacheError, CommitRequest};
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
-use omnibus_format::events::{FormatDescription, PreviousGtids, Rotate};
+use omnibus_format::events::{FormatDescription, MariadbGtidList, PreviousGtids, Rotate};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
 use omnibus_format::writer::{finish_cached, write_final};
-use omnibus_format::{Checksum, DecodeError, EventContext, EventType, GtidState, ServerUuid};
+use omnibus_format::{Checksum, DecodeError, Dialect, EventContext, EventType, GtidState, ServerUuid};
 use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, WriteJob};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct LogIdentity {
     pub uuid: ServerUuid,
     /// The version string in FORMAT_DESCRIPTION.
     pub version: String,
+    /// Whose ids and events the log has. A property of the data directory: it never changes.
+    pub dialect: Dialect,
 }
 
 /// Called once, with the reason, when the log fails for good.
@@ -46,6 +49,8 @@ pub struct LogEnv {
     handle: LogHandle,
     pub(crate) executed: Mutex<Executed>,
     pub(crate) owned: Arc<OwnedGtids>,
+    /// `gtid_strict_mode`.
+    pub(crate) strict: AtomicBool,
     /// The newest number known to be durable, for the claims of GTID events.
     durable_no: AtomicU64,
     on_failure: OnFailure,
@@ -61,6 +66,9 @@ pub struct Appender {
     pub(crate) last: CommitNo,
     /// The number of this server's next GTID, unless a session owns that one.
     pub(crate) next_gno: u64,
+    /// MariaDB's dialect: the domain of the last transaction, and this server's next number in it.
+    pub(crate) next_sequence: (u32, u64),
+    pub(crate) group: Group,
 }
 
 impl LogEnv {
@@ -76,7 +84,12 @@ impl LogEnv {
         engine: Arc<dyn Engine>,
         on_failure: OnFailure,
     ) -> Result<(LogEnv, Appender), omnibus_log::OpenError> {
-        let executed = Executed::new(recovered.executed.clone(), recovered.elsewhere.clone());
+        let state = match recovered.executed.dialect() == identity.dialect {
+            true => recovered.executed.clone(),
+            false => GtidState::new(identity.dialect),
+        };
+        let next_sequence = (0, state.state().map_or(0, |state| state.highest(0)) + 1);
+        let executed = Executed::new(state, recovered.elsewhere.clone());
         let head = head(&identity, identity.server_id, checksum, recovered.last.next(), &executed);
         let writer = dir.start(&head)?;
         let next_gno = executed.all().set().map_or(1, |set| set.free_from(identity.uuid, 1));
@@ -89,6 +102,7 @@ impl LogEnv {
             handle: writer.handle(),
             executed: Mutex::new(executed),
             owned: Arc::default(),
+            strict: AtomicBool::new(false),
             durable_no: AtomicU64::new(recovered.last.0),
             on_failure,
         };
@@ -99,6 +113,8 @@ impl LogEnv {
             base: recovered.last,
             last: recovered.last,
             next_gno,
+            next_sequence,
+            group: Group::default(),
         };
         Ok((env, appender))
     }
@@ -119,6 +135,18 @@ impl LogEnv {
     #[must_use]
     pub fn identity(&self) -> &LogIdentity {
         &self.identity
+    }
+
+    /// Whose ids and events the log has.
+    #[must_use]
+    #[inline]
+    pub fn dialect(&self) -> Dialect {
+        self.identity.dialect
+    }
+
+    /// `gtid_strict_mode`: refuse given ids that are out of order.
+    pub fn set_strict(&self, strict: bool) {
+        self.strict.store(strict, Ordering::Relaxed);
     }
 
     /// Changes when `gtid_executed` and `gtid_purged` change otherwise than by commits and purges.
@@ -196,6 +224,7 @@ impl LogEnv {
         // The file that a crash from here on leaves as the log says the new story already.
         self.executed.lock().clear();
         appender.next_gno = 1;
+        appender.next_sequence = (0, 1);
         self.rotate(appender)?;
         let (head, checksum) = self.next_head(appender);
         match appender.writer.restart_at(first, &head) {
@@ -393,15 +422,22 @@ fn head(
     let timestamp = now_us_to_s(now_us());
     let context = EventContext { timestamp, server_id };
     let mut out = Vec::with_capacity(256);
-    let description = FormatDescription::new(&identity.version, timestamp, checksum);
+    let description = match identity.dialect {
+        Dialect::Mysql => FormatDescription::new(&identity.version, timestamp, checksum),
+        Dialect::Mariadb => FormatDescription::mariadb(&identity.version, timestamp, checksum),
+    };
     let mut at = 4;
     at = write_final(&mut out, context, EventType::FORMAT_DESCRIPTION, FLAG_IN_USE, at, checksum, |body| {
         description.encode(body);
     });
-    let previous = PreviousGtids { set: executed.all().set().cloned().unwrap_or_default() };
     let start = Private::FileStart { first: first.0, elsewhere: executed.elsewhere().clone() };
-    at = write_final(&mut out, context, EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE, at, checksum, |body| {
-        previous.encode(body);
+    let (kind, flags) = match executed.dialect() {
+        Dialect::Mysql => (EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE),
+        Dialect::Mariadb => (EventType::MARIADB_GTID_LIST, 0),
+    };
+    at = write_final(&mut out, context, kind, flags, at, checksum, |body| match executed.all() {
+        GtidState::Mysql(set) => PreviousGtids { set: set.clone() }.encode(body),
+        GtidState::Mariadb(state) => MariadbGtidList { flags: 0, gtids: state.list() }.encode(body),
     });
     write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| {
         start.encode(body)

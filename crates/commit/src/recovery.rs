@@ -11,9 +11,9 @@ use crate::damage::{self, FileFacts};
 use crate::decide::{Decision, decide};
 use crate::private::Private;
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
-use omnibus_format::events::{Gtid, PreviousGtids};
+use omnibus_format::events::{Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids};
 use omnibus_format::header::FLAG_IN_USE;
-use omnibus_format::{AnyGtid, EventType, GtidSet, GtidState, RawEvent};
+use omnibus_format::{AnyGtid, BinlogState, EventType, GtidSet, GtidState, RawEvent};
 use omnibus_log::{
     FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile,
     RecoveryItem,
@@ -215,6 +215,10 @@ pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
             let previous = PreviousGtids::decode(event.body).ok();
             head.previous = previous.map(|previous| GtidState::Mysql(previous.set));
         }
+        if event.header.event_type == EventType::MARIADB_GTID_LIST {
+            let list = MariadbGtidList::decode(event.body).ok();
+            head.previous = list.map(|list| GtidState::Mariadb(BinlogState::from_list(&list.gtids)));
+        }
         if let Some(Private::FileStart { first, .. }) = Private::decode(&event) {
             head.first = Some(CommitNo(first));
         }
@@ -327,9 +331,18 @@ impl<'a> Walk<'a> {
         self.events.clear();
         self.private = None;
         // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
-        let is_gtid = event.header.event_type == EventType::GTID;
-        let gtid = Gtid::decode(event.body).ok().filter(|_| is_gtid);
-        self.open = gtid.map(|gtid| (self.number(&gtid), AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno }));
+        self.open = match event.header.event_type {
+            EventType::GTID => Gtid::decode(event.body)
+                .ok()
+                .map(|gtid| (self.number(&gtid), AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno })),
+            // Nothing in it says a number: groups are counted, and those without a GTID say theirs.
+            EventType::MARIADB_GTID => MariadbGtidEvent::decode(event.body).ok().map(|gtid| {
+                let (domain, sequence) = (gtid.domain, gtid.sequence);
+                let server = event.header.server_id;
+                (self.recovered.last.next(), AnyGtid::Mariadb(MariadbGtid { domain, server, sequence }))
+            }),
+            _ => None,
+        };
     }
 
     /// A transaction's commit number: its place in the file, counted from what the file's head says, whatever
@@ -357,6 +370,12 @@ impl<'a> Walk<'a> {
         self.open = None;
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
             self.file = FileFacts { base: None, in_use: event.header.flags & FLAG_IN_USE != 0 };
+        }
+        if event.header.event_type == EventType::MARIADB_GTID_LIST {
+            if let Ok(list) = MariadbGtidList::decode(event.body) {
+                self.recovered.executed = GtidState::Mariadb(BinlogState::from_list(&list.gtids));
+            }
+            return Ok(None);
         }
         if event.header.event_type == EventType::PREVIOUS_GTIDS {
             // Everything that was executed when the file began; less than before after a reset.

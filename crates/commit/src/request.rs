@@ -83,6 +83,9 @@ pub enum CommitError {
     /// This transaction's own events could not be read back; the log is unharmed.
     #[error("the transaction's events could not be copied into the binary log: {0}")]
     Cache(Arc<str>),
+    /// The log does not take it with the global transaction id that it was given. Nothing of it is anywhere.
+    #[error(transparent)]
+    Refused(#[from] crate::Refusal),
     /// The pipeline is shutting down.
     #[error("the server is shutting down")]
     ShuttingDown,

@@ -17,7 +17,7 @@ use omnibus_commit::{
     CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover,
 };
 use omnibus_engine::Engine;
-use omnibus_format::Checksum;
+use omnibus_format::{Checksum, Dialect};
 use omnibus_log::{FlushMethod, LogConfig, LogDir};
 use omnibus_sql::Database;
 use omnibus_sql::recover::Replayer;
@@ -51,7 +51,8 @@ pub struct Assembled {
 
 /// Opens everything. Blocks; must run inside the runtime's context.
 pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
-    let datadir = DataDir::open(&options.datadir()).map_err(|e| StartError(e.to_string()))?;
+    let wanted = Dialect::from_name(options.globals.named("dialect").as_str());
+    let datadir = DataDir::open(&options.datadir(), wanted).map_err(|e| StartError(e.to_string()))?;
     if datadir.created {
         tracing::info!(path = %datadir.path.display(), "created the data directory; account root@localhost has no password and is reachable from this machine only");
     }
@@ -111,6 +112,10 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
     }
     globals.set_named("datadir", text(&folder));
     globals.set_named("server_uuid", text(&datadir.uuid.to_string()));
+    globals.set_named("dialect", text(datadir.dialect.name()));
+    if datadir.dialect == Dialect::Mariadb {
+        globals.set_named("version", text(crate::MARIADB_VERSION));
+    }
     if let Some(socket) = options.socket() {
         globals.set_named("socket", text(&socket.display().to_string()));
     }
@@ -177,14 +182,16 @@ fn open_log(
     let identity = LogIdentity {
         server_id: globals.named("server_id").as_u64() as u32,
         uuid: datadir.uuid,
-        version: crate::VERSION.into(),
+        version: globals.named("version").as_str().to_owned(),
+        dialect: datadir.dialect,
     };
     let checksum =
         if globals.named("binlog_checksum").as_str() == "NONE" { Checksum::None } else { Checksum::Crc32 };
     let (env, appender) =
         LogEnv::start(dir, &recovered, identity, checksum, engine.clone(), failures.on_log_failure())
             .map_err(step("starting the binary log"))?;
-    let caches = CacheSettings::new(PathBuf::from(globals.named("tmpdir").as_str()));
+    let mut caches = CacheSettings::new(PathBuf::from(globals.named("tmpdir").as_str()));
+    caches.dialect = datadir.dialect;
     let name = globals.named("commit_protocol");
     let protocol = CommitProtocol::from_name(name.as_str()).unwrap_or_default();
     let settings = Arc::new(CommitSettings { protocol, ..CommitSettings::default() });

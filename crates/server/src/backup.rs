@@ -229,7 +229,7 @@ mod tests {
         fs::create_dir(root.join("lsm")).unwrap();
         fs::write(root.join("lsm/table"), "rows").unwrap();
         assert!(matches!(restore(&root, &target), Err(RestoreError::Incomplete(_))));
-        let refused = crate::datadir::DataDir::open(&root).unwrap_err().to_string();
+        let refused = crate::datadir::DataDir::open(&root, None).unwrap_err().to_string();
         assert!(refused.contains("not finished"), "{refused}");
         let info = BackupInfo {
             file: "binlog.000003".into(),
@@ -242,7 +242,7 @@ mod tests {
         let restored = restore(&root, &target).unwrap();
         assert_eq!((restored.gtid_executed.as_str(), restored.position), ("a:1-5,b:1", 77));
         assert_eq!(fs::read(target.join("lsm/table")).unwrap(), b"rows");
-        drop(crate::datadir::DataDir::open(&target).unwrap());
+        drop(crate::datadir::DataDir::open(&target, None).unwrap());
         assert!(matches!(restore(&root, &target), Err(RestoreError::Occupied(_))));
         fs::write(root.join("lsm/table"), "row").unwrap();
         assert!(matches!(restore(&root, &place.path().join("u")), Err(RestoreError::Changed { .. })));

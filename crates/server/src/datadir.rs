@@ -1,10 +1,11 @@
 //! The data directory before anything is opened in it: created, locked, of a format that this version
 //! can read, and with the server's uuid.
 //!
-//! `omnibus.format` is written once, before anything else, and holds the format's number. A directory
+//! `omnibus.format` is written once, before anything else, and holds the format's number, and the dialect of the log if it
+//! is not MySQL's. A directory
 //! that holds files but not that one is not ours and is left alone.
 
-use omnibus_format::ServerUuid;
+use omnibus_format::{Dialect, ServerUuid};
 use omnibus_log::DirLock;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,18 @@ pub enum DataDirError {
         /// Its format.
         found: String,
     },
+    /// It was made for the other dialect.
+    #[error(
+        "data directory {path} was made with --dialect={found}, which can't be changed to {wanted}: its log and its GTIDs are of that dialect; start without the option, or with another data directory"
+    )]
+    Dialect {
+        /// The directory.
+        path: PathBuf,
+        /// What it was made for.
+        found: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
     /// Something else is in it.
     #[error(
         "data directory {path} is not empty and was not made by Omnibus ({found} is in it); give an empty or new directory"
@@ -71,6 +84,8 @@ pub struct DataDir {
     pub path: PathBuf,
     /// Its `server_uuid`.
     pub uuid: ServerUuid,
+    /// Whose log and GTIDs it has, chosen when it was made.
+    pub dialect: Dialect,
     /// It was made just now.
     pub created: bool,
     _lock: DirLock,
@@ -90,8 +105,8 @@ pub(crate) fn write_whole(folder: &Path, name: &str, text: &str) -> Result<(), D
 }
 
 impl DataDir {
-    /// Takes the directory, making it if there is none.
-    pub fn open(path: &Path) -> Result<DataDir, DataDirError> {
+    /// Takes the directory, making it if there is none: for `wanted`, or MySQL's dialect.
+    pub fn open(path: &Path, wanted: Option<Dialect>) -> Result<DataDir, DataDirError> {
         std::fs::create_dir_all(path).map_err(io(path))?;
         if path.join(crate::backup::INCOMPLETE).exists() {
             return Err(DataDirError::Incomplete { path: path.to_owned() });
@@ -103,12 +118,17 @@ impl DataDir {
         }
         let lock = DirLock::acquire(path)?;
         if created {
-            write_whole(path, MARKER, &format!("{FORMAT}\n"))?;
-        } else {
-            check_format(path, &marker)?;
+            let dialect = wanted.unwrap_or_default();
+            let line = if dialect == Dialect::Mysql { "" } else { "dialect=mariadb\n" };
+            write_whole(path, MARKER, &format!("{FORMAT}\n{line}"))?;
+        }
+        let dialect = check_format(path, &marker)?;
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != dialect) {
+            let (found, wanted) = (dialect.name(), wanted.name());
+            return Err(DataDirError::Dialect { path: path.to_owned(), found, wanted });
         }
         let uuid = server_uuid(path)?;
-        Ok(DataDir { path: path.to_owned(), uuid, created, _lock: lock })
+        Ok(DataDir { path: path.to_owned(), uuid, dialect, created, _lock: lock })
     }
 }
 
@@ -124,11 +144,18 @@ fn refuse_foreign(path: &Path) -> Result<(), DataDirError> {
     Ok(())
 }
 
-fn check_format(path: &Path, marker: &Path) -> Result<(), DataDirError> {
+/// Checks the format, and gives the dialect: the marker's second line, if there is one.
+fn check_format(path: &Path, marker: &Path) -> Result<Dialect, DataDirError> {
     let text = std::fs::read_to_string(marker).map_err(io(marker))?;
-    match text.trim().parse::<u32>() {
-        Ok(found) if found <= FORMAT => Ok(()),
-        _ => Err(DataDirError::Newer { path: path.to_owned(), found: text.trim().to_owned() }),
+    let newer = || DataDirError::Newer { path: path.to_owned(), found: text.trim().to_owned() };
+    let mut lines = text.lines();
+    match lines.next().and_then(|line| line.trim().parse::<u32>().ok()) {
+        Some(found) if found <= FORMAT => {}
+        _ => return Err(newer()),
+    }
+    match lines.next().map(str::trim).filter(|line| !line.is_empty()) {
+        None => Ok(Dialect::Mysql),
+        Some(line) => line.strip_prefix("dialect=").and_then(Dialect::from_name).ok_or_else(newer),
     }
 }
 
@@ -160,12 +187,12 @@ mod tests {
     fn a_directory_is_made_once_and_owned_by_one() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("data");
-        let first = DataDir::open(&path).unwrap();
+        let first = DataDir::open(&path, None).unwrap();
         assert!(first.created);
-        assert!(matches!(DataDir::open(&path), Err(DataDirError::Lock(_))));
+        assert!(matches!(DataDir::open(&path, None), Err(DataDirError::Lock(_))));
         let uuid = first.uuid;
         drop(first);
-        let again = DataDir::open(&path).unwrap();
+        let again = DataDir::open(&path, None).unwrap();
         assert!(!again.created && again.uuid == uuid);
     }
 
@@ -173,22 +200,35 @@ mod tests {
     fn what_is_not_ours_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ibdata1"), "x").unwrap();
-        let error = DataDir::open(folder.path()).unwrap_err().to_string();
+        let error = DataDir::open(folder.path(), None).unwrap_err().to_string();
         assert!(error.contains("ibdata1"), "{error}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was added");
         let prepared = tempfile::tempdir().unwrap();
         std::fs::create_dir(prepared.path().join("pre-allocated-binlog")).unwrap();
-        assert!(DataDir::open(prepared.path()).unwrap().created);
+        assert!(DataDir::open(prepared.path(), None).unwrap().created);
+    }
+
+    #[test]
+    fn the_dialect_is_chosen_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("data");
+        assert_eq!(DataDir::open(&path, Some(Dialect::Mariadb)).unwrap().dialect, Dialect::Mariadb);
+        assert_eq!(DataDir::open(&path, None).unwrap().dialect, Dialect::Mariadb);
+        let error = DataDir::open(&path, Some(Dialect::Mysql)).unwrap_err().to_string();
+        assert!(error.contains("--dialect=mariadb"), "{error}");
+        let other = parent.path().join("other");
+        assert_eq!(DataDir::open(&other, None).unwrap().dialect, Dialect::Mysql);
+        assert!(DataDir::open(&other, Some(Dialect::Mariadb)).is_err());
     }
 
     #[test]
     fn newer_formats_and_damage_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        drop(DataDir::open(folder.path()).unwrap());
+        drop(DataDir::open(folder.path(), None).unwrap());
         std::fs::write(folder.path().join(AUTO), "[auto]\nserver-uuid=nonsense\n").unwrap();
-        assert!(matches!(DataDir::open(folder.path()), Err(DataDirError::Uuid { .. })));
+        assert!(matches!(DataDir::open(folder.path(), None), Err(DataDirError::Uuid { .. })));
         std::fs::write(folder.path().join(MARKER), "2\n").unwrap();
-        let error = DataDir::open(folder.path()).unwrap_err().to_string();
+        let error = DataDir::open(folder.path(), None).unwrap_err().to_string();
         assert!(error.contains("format 2") && error.contains("newer version"), "{error}");
     }
 }

@@ -17,6 +17,7 @@ pub mod coordination;
 mod datadir;
 mod engines;
 mod errors;
+pub mod gtid;
 mod log_admin;
 mod net;
 pub mod options;
@@ -43,3 +44,6 @@ pub use sysvars::{GlobalVars, VarValue};
 
 /// What clients see as the server's version.
 pub const VERSION: &str = "8.4.0-omnibus";
+
+/// The version of a server whose data directory is of MariaDB's dialect.
+pub const MARIADB_VERSION: &str = "11.4.5-MariaDB-omnibus";

@@ -6,8 +6,11 @@
 
 use crate::backup::BackupInfo;
 use crate::sysvars::VarValue;
+use omnibus_commit::Coordinator;
+use omnibus_format::Dialect;
 use omnibus_sql::{SqlError, SqlResult};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where the log ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +49,14 @@ pub struct LogEvent {
 
 /// The log's administration.
 pub trait LogAdmin: Send + Sync {
+    /// The coordinator, if there is one: for what is about global transaction ids.
+    fn coordinator(&self) -> Option<&Arc<Coordinator>> {
+        None
+    }
+    /// Whose ids and events the log has.
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql
+    }
     /// `gtid_executed`. Does not block.
     fn gtid_executed(&self) -> String;
     /// `gtid_executed` of a snapshot: everything up to a commit number. Does not block.

@@ -156,7 +156,7 @@ fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
     let socket = if listeners.unix.is_some() { server.globals.named("socket").text() } else { String::new() };
     let line = format!(
         "ready for connections. Version: '{}'  socket: '{socket}'  port: {port}  Omnibus",
-        crate::VERSION
+        server.globals.named("version").as_str()
     );
     tracing::info!("{line}");
     if announce {

@@ -5,7 +5,6 @@
 //! that says what to wait for. See ARCHITECTURE.md, "A commit, from packet to device".
 
 pub mod api;
-pub mod apply;
 pub mod catalog;
 pub mod codec;
 mod ddl;

@@ -77,7 +77,12 @@ impl World {
         let engine = engine.open(dir.path())?;
         let log = LogDir::open(dir.path(), LogConfig::default())?;
         let recovered = recover(&log, engine.as_ref(), &mut Nothing)?;
-        let identity = LogIdentity { server_id: 1, uuid: ServerUuid([7; 16]), version: "8.4.0-bench".into() };
+        let identity = LogIdentity {
+            server_id: 1,
+            uuid: ServerUuid([7; 16]),
+            version: "8.4.0-bench".into(),
+            dialect: omnibus_format::Dialect::Mysql,
+        };
         let (env, appender) =
             LogEnv::start(log, &recovered, identity, Checksum::Crc32, engine.clone(), Box::new(|_| {}))?;
         let settings = CommitSettings { protocol, ..CommitSettings::default() };

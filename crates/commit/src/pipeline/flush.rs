@@ -183,6 +183,7 @@ impl<E: Env> Shared<E> {
                 Ok(no)
             }
             Err(AppendError::Cache(reason)) => Err(CommitError::Cache(reason)),
+            Err(AppendError::Refused(refusal)) => Err(CommitError::Refused(refusal)),
             Err(AppendError::Log(reason)) => Err(CommitError::LogFailed(reason)),
         }
     }

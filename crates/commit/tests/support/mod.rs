@@ -6,7 +6,7 @@ use bytes::Bytes;
 use omnibus_commit::*;
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, WriteSet};
 use omnibus_format::events::{Query, RowsQuery, Xid};
-use omnibus_format::{Checksum, EventType, ServerUuid};
+use omnibus_format::{Checksum, Dialect, EventType, ServerUuid};
 use omnibus_log::{LogConfig, LogDir};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -124,8 +124,12 @@ impl Replay for Texts {
     fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
         self.seen.push(no.0);
         let mut writes = WriteSet::default();
-        for event in events.iter().filter(|event| event.event_type == EventType::ROWS_QUERY) {
-            let text = RowsQuery::decode(&event.body).map_err(|error| error.to_string())?.0;
+        for event in events {
+            let text = match event.event_type {
+                EventType::ROWS_QUERY => RowsQuery::decode(&event.body).map_err(|error| error.to_string())?.0,
+                EventType::MARIADB_ANNOTATE_ROWS => &event.body,
+                _ => continue,
+            };
             let at = text.iter().position(|byte| *byte == b'=').ok_or("no =")?;
             writes.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
         }
@@ -155,13 +159,31 @@ pub fn open_engine(
     engine: MapEngine,
     on_failure: OnFailure,
 ) -> Server {
+    open_dialect(path, max_size, settings, engine, on_failure, Dialect::Mysql)
+}
+
+pub fn open_dialect(
+    path: &Path,
+    max_size: u64,
+    settings: CommitSettings,
+    engine: MapEngine,
+    on_failure: OnFailure,
+    dialect: Dialect,
+) -> Server {
     let config = LogConfig { max_size, ..LogConfig::default() };
     let engine = Arc::new(engine);
     let dir = LogDir::open(path, config).unwrap();
     let mut texts = Texts::default();
     let recovered = recover(&dir, engine.as_ref(), &mut texts).unwrap();
-    let identity =
-        LogIdentity { server_id: 7, uuid: ServerUuid([9; 16]), version: "8.4.0-omnibus".to_owned() };
+    let identity = LogIdentity {
+        server_id: 7,
+        uuid: ServerUuid([9; 16]),
+        version: match dialect {
+            Dialect::Mysql => "8.4.0-omnibus".to_owned(),
+            Dialect::Mariadb => "11.4.5-MariaDB-omnibus".to_owned(),
+        },
+        dialect,
+    };
     let shared: Arc<dyn Engine> = engine.clone();
     let (env, appender) =
         LogEnv::start(dir, &recovered, identity, Checksum::Crc32, shared.clone(), on_failure).unwrap();
@@ -171,7 +193,7 @@ pub fn open_engine(
         appender,
         &recovered,
         Arc::new(settings),
-        Arc::new(CacheSettings::new(path.to_path_buf())),
+        Arc::new(CacheSettings { dialect, ..CacheSettings::new(path.to_path_buf()) }),
     )
     .unwrap();
     Server { coordinator, recovered, replayed: texts.seen, engine }

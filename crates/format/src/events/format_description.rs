@@ -36,6 +36,45 @@ const POST_HEADER_LENGTHS: [u8; 42] = {
     lengths
 };
 
+/// Post-header lengths of MariaDB 10.11 for event types 1 to 171.
+const MARIADB_LENGTHS: [u8; 171] = {
+    let mut lengths = [0; 171];
+    lengths[1 - 1] = 56; // START_V3
+    lengths[2 - 1] = 13; // QUERY
+    lengths[4 - 1] = 8; // ROTATE
+    lengths[6 - 1] = 18; // LOAD
+    lengths[8 - 1] = 4; // CREATE_FILE
+    lengths[9 - 1] = 4; // APPEND_BLOCK
+    lengths[10 - 1] = 4; // EXEC_LOAD
+    lengths[11 - 1] = 4; // DELETE_FILE
+    lengths[12 - 1] = 18; // NEW_LOAD
+    lengths[15 - 1] = (FIXED_LEN + 171) as u8; // FORMAT_DESCRIPTION
+    lengths[17 - 1] = 4; // BEGIN_LOAD_QUERY
+    lengths[18 - 1] = 26; // EXECUTE_LOAD_QUERY
+    lengths[19 - 1] = 8; // TABLE_MAP
+    lengths[23 - 1] = 8; // rows version 1
+    lengths[24 - 1] = 8;
+    lengths[25 - 1] = 8;
+    lengths[26 - 1] = 2; // INCIDENT
+    lengths[30 - 1] = 10; // rows version 2
+    lengths[31 - 1] = 10;
+    lengths[32 - 1] = 10;
+    lengths[39 - 1] = 10; // PARTIAL_UPDATE_ROWS
+    lengths[40 - 1] = 10;
+    lengths[41 - 1] = 10;
+    lengths[161 - 1] = 4; // BINLOG_CHECKPOINT
+    lengths[162 - 1] = 19; // GTID
+    lengths[163 - 1] = 4; // GTID_LIST
+    lengths[165 - 1] = 13; // QUERY_COMPRESSED
+    lengths[166 - 1] = 8; // compressed rows, version 1
+    lengths[167 - 1] = 8;
+    lengths[168 - 1] = 8;
+    lengths[169 - 1] = 10; // compressed rows, version 2
+    lengths[170 - 1] = 10;
+    lengths[171 - 1] = 10;
+    lengths
+};
+
 /// The decoded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatDescription {
@@ -61,6 +100,12 @@ impl FormatDescription {
             post_header_lengths: POST_HEADER_LENGTHS.to_vec(),
             checksum: Some(checksum),
         }
+    }
+
+    /// As [`FormatDescription::new`], MariaDB-like.
+    pub fn mariadb(server_version: &str, create_timestamp: u32, checksum: Checksum) -> Self {
+        let post_header_lengths = MARIADB_LENGTHS.to_vec();
+        Self { post_header_lengths, ..Self::new(server_version, create_timestamp, checksum) }
     }
 
     /// Appends the body, up to and including the algorithm byte.

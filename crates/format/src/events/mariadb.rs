@@ -48,6 +48,10 @@ impl MariadbGtidEvent {
     pub const FLAG_WAITED: u8 = 16;
     /// Is DDL.
     pub const FLAG_DDL: u8 = 32;
+    /// The first phase of an XA transaction, whose xid follows.
+    pub const FLAG_PREPARED_XA: u8 = 64;
+    /// The second phase, whose xid follows.
+    pub const FLAG_COMPLETED_XA: u8 = 128;
 
     /// Appends the body (always 19 bytes or more, as MariaDB pads it).
     pub fn encode(&self, out: &mut Vec<u8>) {

@@ -85,7 +85,8 @@ impl Session {
     /// The variable, and whether the server's value is meant; or why it may not be set.
     fn check_target(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(VarId, bool)> {
         let registry = Registry::get();
-        let id = registry.find(name).ok_or_else(|| SqlError::unknown_system_variable(name))?;
+        let dialect = self.server.log.dialect();
+        let id = registry.find_in(name, dialect).ok_or_else(|| SqlError::unknown_system_variable(name))?;
         let def = registry.def(id);
         if matches!(def.change, Change::ReadOnly | Change::Computed) {
             return Err(errors::incorrect_scope(name, "read only"));

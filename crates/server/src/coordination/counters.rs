@@ -61,7 +61,7 @@ fn place(coordinator: &Coordinator, lines: &mut Lines) {
     let names = coordinator.log().files().names();
     put(lines, "Binlog_snapshot_file", names.log(position.file));
     put(lines, "Binlog_snapshot_position", position.offset);
-    let executed = coordinator.gtid_executed();
+    let executed = coordinator.gtid_state();
     put(lines, "Binlog_snapshot_gtid", &executed);
     put(lines, "Binlog_snapshot_gtid_executed", executed);
 }

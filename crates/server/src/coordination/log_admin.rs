@@ -11,6 +11,7 @@ use crate::log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 use crate::sysvars::VarValue;
 use omnibus_commit::{CommitError, Coordinator, ResetLogError};
 use omnibus_engine::CommitNo;
+use omnibus_format::Dialect;
 use omnibus_log::{FileSeq, PurgeError};
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
@@ -76,12 +77,20 @@ impl CoordinatorAdmin {
 }
 
 impl LogAdmin for CoordinatorAdmin {
+    fn coordinator(&self) -> Option<&Arc<Coordinator>> {
+        Some(&self.coordinator)
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.coordinator.dialect()
+    }
+
     fn gtid_executed(&self) -> String {
-        self.coordinator.gtid_executed().to_string()
+        self.coordinator.gtid_state().to_string()
     }
 
     fn gtid_executed_at(&self, number: u64) -> String {
-        self.coordinator.gtid_executed_at(CommitNo(number)).to_string()
+        self.coordinator.gtid_state_at(CommitNo(number)).to_string()
     }
 
     fn gtid_purged(&self) -> String {

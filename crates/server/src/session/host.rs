@@ -158,7 +158,9 @@ impl SessionShared {
 impl SessionHost for SessionShared {
     fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
         let registry = Registry::get();
-        let id = registry.find(name).ok_or_else(|| SqlError::unknown_system_variable(name))?;
+        let id = registry
+            .find_in(name, self.server.log.dialect())
+            .ok_or_else(|| SqlError::unknown_system_variable(name))?;
         match (scope, registry.def(id).scope) {
             (VariableScope::Global, Scope::Session) => Err(errors::incorrect_scope(name, "SESSION")),
             (VariableScope::Session, Scope::Global) => Err(errors::incorrect_scope(name, "GLOBAL")),
@@ -168,7 +170,10 @@ impl SessionHost for SessionShared {
 
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)> {
         let global = scope == VariableScope::Global;
-        let shown = Registry::get().iter().filter(|(_, def)| !(global && def.scope == Scope::Session));
+        let dialect = self.server.log.dialect();
+        let shown = Registry::get()
+            .iter()
+            .filter(|(_, def)| !(global && def.scope == Scope::Session) && def.is_in(dialect));
         shown.map(|(id, def)| (def.name.to_owned(), self.read(id, global).text())).collect()
     }
 

@@ -1,6 +1,7 @@
 //! Variables whose value is made when it is read.
 
 use super::{VarDef, VarValue};
+use crate::gtid;
 use crate::log_admin::LogAdmin;
 
 /// What they are made from.
@@ -22,6 +23,9 @@ pub fn computed(def: &VarDef, context: &ComputedContext<'_>) -> VarValue {
         "warning_count" => VarValue::UInt(context.warnings),
         "error_count" => VarValue::UInt(context.errors),
         "system_time_zone" => VarValue::Str(crate::clock::system_zone_name().into()),
-        _ => def.default.value(),
+        name => {
+            let ids = context.log.coordinator().and_then(|coordinator| gtid::computed(coordinator, name, ""));
+            ids.unwrap_or_else(|| def.default.value())
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What a system variable is: name, scope, kind, bounds, default. One row of the registry.
 
 use super::value::VarValue;
+use omnibus_format::Dialect;
 
 /// Where a variable lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,11 +98,13 @@ pub struct VarDef {
     pub kind: Kind,
     /// Its value without options.
     pub default: Fixed,
+    /// Servers of the other dialect do not have it.
+    pub only: Option<Dialect>,
 }
 
 impl VarDef {
     const fn new(name: &'static str, scope: Scope, change: Change, kind: Kind, default: Fixed) -> VarDef {
-        VarDef { name, scope, change, kind, default }
+        VarDef { name, scope, change, kind, default, only: None }
     }
     /// The server's, dynamic.
     pub const fn global(name: &'static str, kind: Kind, default: Fixed) -> VarDef {
@@ -122,6 +125,17 @@ impl VarDef {
     /// Made when read.
     pub const fn computed(name: &'static str, scope: Scope, kind: Kind, default: Fixed) -> VarDef {
         VarDef::new(name, scope, Change::Computed, kind, default)
+    }
+    /// Whether a server of this dialect has it.
+    #[must_use]
+    pub fn is_in(&self, dialect: Dialect) -> bool {
+        self.only.is_none_or(|only| only == dialect)
+    }
+    /// The same, only in one dialect.
+    #[must_use]
+    pub const fn only(mut self, dialect: Dialect) -> VarDef {
+        self.only = Some(dialect);
+        self
     }
     /// The same, restricted in its session form.
     #[must_use]

@@ -1,6 +1,6 @@
-//! The binary log, commit, GTIDs.
+//! The binary log, commit.
 
-use super::def::{Fixed::*, Kind, Scope, VarDef as V};
+use super::def::{Fixed::*, Kind, VarDef as V};
 
 const MAX: u64 = u64::MAX;
 
@@ -55,14 +55,6 @@ pub static VARS: &[V] = &[
     V::global("log_bin_trust_function_creators", Kind::Bool, B(false)),
     V::fixed("log_replica_updates", Kind::Bool, B(true)),
     V::both("log_bin_use_v1_row_events", Kind::Bool, B(false)),
-    V::global("gtid_mode", Kind::Enum(&["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]), S("ON")),
-    V::global("enforce_gtid_consistency", Kind::Enum(&["OFF", "ON", "WARN"]), S("ON")),
-    V::computed("gtid_executed", Scope::Global, Kind::Text, S("")),
-    V::computed("gtid_purged", Scope::Global, Kind::Text, S("")),
-    V::computed("gtid_owned", Scope::Both, Kind::Text, S("")),
-    V::session("gtid_next", Kind::Text, S("AUTOMATIC")),
-    V::global("gtid_executed_compression_period", Kind::UInt(0, u32::MAX as u64, 1), U(0)),
-    V::both("session_track_gtids", Kind::Enum(&["OFF", "OWN_GTID", "ALL_GTIDS"]), S("OFF")),
     V::session("sql_log_bin", Kind::Bool, B(true)).restricted(),
     V::session("pseudo_thread_id", Kind::UInt(0, u32::MAX as u64, 1), U(0)).restricted(),
     V::session("pseudo_replica_mode", Kind::Bool, B(false)),

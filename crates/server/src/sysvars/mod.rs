@@ -12,6 +12,7 @@ mod def;
 mod list_binlog;
 mod list_charset;
 mod list_compat;
+mod list_gtid;
 mod list_network;
 mod list_server;
 mod list_session;
@@ -27,6 +28,7 @@ pub use settings::{isolation_name, session_settings};
 pub use store::{GlobalVars, SessionVars};
 pub use value::{VarValue, double_type, integer_type, text_type};
 
+use omnibus_format::Dialect;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -46,6 +48,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         list_binlog::VARS,
         list_charset::VARS,
         list_compat::VARS,
+        list_gtid::VARS,
         list_network::VARS,
         list_server::VARS,
         list_session::VARS,
@@ -74,6 +77,12 @@ impl Registry {
         self.by_name.get(new_name(&lower)).copied()
     }
 
+    /// As `find`, of the variables that a server of this dialect has.
+    #[must_use]
+    pub fn find_in(&self, name: &str, dialect: Dialect) -> Option<VarId> {
+        self.find(name).filter(|id| self.def(*id).is_in(dialect))
+    }
+
     /// What the registry says of a variable.
     #[must_use]
     pub fn def(&self, id: VarId) -> &'static VarDef {
@@ -94,6 +103,7 @@ fn new_name(name: &str) -> &str {
         "identity" => "last_insert_id",
         "storage_engine" => "default_storage_engine",
         "skip_replication_start" => "skip_replica_start",
+        "binlog_annotate_row_events" => "binlog_rows_query_log_events",
         "log_slave_updates" => "log_replica_updates",
         "slave_net_timeout" => "replica_net_timeout",
         "rpl_semi_sync_master_enabled" => "rpl_semi_sync_source_enabled",
@@ -105,10 +115,9 @@ fn new_name(name: &str) -> &str {
 pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlResult<()> {
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
     match (def.name, value.as_str()) {
-        ("gtid_mode" | "enforce_gtid_consistency", mode) if mode != "ON" => {
-            refuse(format!("{}={mode}", def.name))
-        }
         ("gtid_next", next) if !next.eq_ignore_ascii_case("automatic") => refuse("gtid_next".into()),
+        // Every transaction gets an id; the permissive modes only allow to ask for none, which then gives it one.
+        ("gtid_mode", mode @ ("OFF" | "OFF_PERMISSIVE")) => refuse(format!("gtid_mode={mode}")),
         ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
             refuse(format!("{}=ON", def.name))
         }

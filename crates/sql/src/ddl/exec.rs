@@ -58,7 +58,9 @@ impl Ddl<'_> {
     /// Waits for other definition statements and gives the catalog to change.
     pub(super) fn begin(&mut self) -> ExecResult<Change> {
         self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
-        self.trx.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
+        let locks = self.trx.lock_handle_owner();
+        let request = locks.lock_table(DDL_LOCK, TableMode::Exclusive);
+        self.trx.await_table_lock(request)?;
         let mut next = Catalog::clone(&self.trx.shared().catalog.load());
         next.version += 1;
         Ok(Change { next, ..Change::default() })
@@ -66,7 +68,9 @@ impl Ddl<'_> {
 
     /// Locks a table that exists against everybody.
     pub(super) fn lock(&mut self, table: &Arc<Table>) -> ExecResult<()> {
-        self.trx.lock_table_id(table.def.id, TableMode::Exclusive)
+        let request = self.trx.lock_handle_owner().lock_table(table.def.id, TableMode::Exclusive);
+        self.trx.await_table_lock(request)?;
+        Ok(())
     }
 
     /// The schema that a name means.
@@ -117,7 +121,6 @@ impl Ddl<'_> {
     /// Commits. The reply must wait for the ticket in the outcome.
     pub(super) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
         persist::put_ids(self.trx.writes_mut(), &change.next);
-        self.trx.finish_applied()?;
         self.log(&change)?;
         let logged = self.state.settings.sql_log_bin;
         let shared = self.trx.shared().clone();

@@ -21,8 +21,12 @@ pub fn start(path: &Path) -> Server {
     let dir = LogDir::open(path, LogConfig::default()).unwrap();
     let mut replayer = Replayer::new(engine.clone()).unwrap();
     let recovered = recover(&dir, engine.as_ref(), &mut replayer).unwrap();
-    let identity =
-        LogIdentity { server_id: 7, uuid: ServerUuid([9; 16]), version: "8.4.0-omnibus".to_owned() };
+    let identity = LogIdentity {
+        server_id: 7,
+        uuid: ServerUuid([9; 16]),
+        version: "8.4.0-omnibus".to_owned(),
+        dialect: omnibus_format::Dialect::Mysql,
+    };
     let (env, appender) =
         LogEnv::start(dir, &recovered, identity, Checksum::Crc32, engine.clone(), Box::new(|_| {})).unwrap();
     let caches = Arc::new(CacheSettings::new(path.to_path_buf()));

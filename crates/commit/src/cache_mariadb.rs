@@ -1,0 +1,94 @@
+//! What differs in a trx cache whose log is of MariaDB's dialect: the GTID event stands for BEGIN and XA START, the text of a
+//! row statement is ANNOTATE_ROWS, and status variables that MariaDB does not know end its reading of the block.
+//!
+//! Whoever generates events does so in one way; they are turned here. Called by sessions and replica workers.
+
+use super::{CacheError, TrxCache};
+use omnibus_format::EventType;
+use omnibus_format::events::{Query, StatusVars, XaPrepare};
+use omnibus_format::header::FLAG_IGNORABLE;
+
+/// What opened a group of events, where the GTID event says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// BEGIN.
+    Transaction,
+    /// XA START; the xid as the GTID event has it, known once the branch is prepared.
+    Branch(Box<[u8]>),
+}
+
+impl TrxCache {
+    /// Adds one event in MariaDB's form.
+    pub(super) fn append_for_mariadb(
+        &mut self,
+        event_type: u8,
+        flags: u16,
+        body: &[u8],
+    ) -> Result<(), CacheError> {
+        match EventType(event_type) {
+            EventType::QUERY => self.append_query(flags, body),
+            EventType::ROWS_QUERY => {
+                // Its first byte is a length that nobody reads.
+                let text = body.get(1..).unwrap_or_default();
+                self.append_as_is(EventType::MARIADB_ANNOTATE_ROWS.0, flags & !FLAG_IGNORABLE, text)
+            }
+            EventType::XA_PREPARE => {
+                if let Ok(event) = XaPrepare::decode(body) {
+                    self.opening = Some(Opening::Branch(xid(&event)));
+                }
+                self.append_as_is(event_type, flags, body)
+            }
+            _ => self.append_as_is(event_type, flags, body),
+        }
+    }
+
+    fn append_query(&mut self, flags: u16, body: &[u8]) -> Result<(), CacheError> {
+        let kind = EventType::QUERY.0;
+        let Ok(query) = Query::decode(body) else { return self.append_as_is(kind, flags, body) };
+        if self.events == 0 && self.opening.is_none() {
+            if query.sql == b"BEGIN" {
+                self.opening = Some(Opening::Transaction);
+                return Ok(());
+            }
+            if query.sql.starts_with(b"XA START ") {
+                self.opening = Some(Opening::Branch(Box::default()));
+                return Ok(());
+            }
+        }
+        match without_unknown(query.status) {
+            None => self.append_as_is(kind, flags, body),
+            Some(status) => {
+                let mut known = Vec::with_capacity(body.len());
+                Query { status: &status, ..query }.encode(&mut known);
+                self.append_as_is(kind, flags, &known)
+            }
+        }
+    }
+}
+
+/// The block without what MariaDB does not know, if there is any of it.
+fn without_unknown(status: &[u8]) -> Option<Vec<u8>> {
+    let vars = StatusVars::decode(status).ok()?;
+    let known = StatusVars {
+        explicit_defaults_for_timestamp: None,
+        ddl_xid: None,
+        default_collation_for_utf8mb4: None,
+        sql_require_primary_key: None,
+        default_table_encryption: None,
+        ..vars.clone()
+    };
+    let mut block = Vec::new();
+    (known != vars).then(|| known.encode(&mut block))?;
+    Some(block)
+}
+
+/// An xid as MariaDB's GTID event has it.
+fn xid(event: &XaPrepare<'_>) -> Box<[u8]> {
+    let mut bytes = Vec::with_capacity(6 + event.gtrid.len() + event.bqual.len());
+    bytes.extend_from_slice(&event.format_id.to_le_bytes());
+    bytes.push(event.gtrid.len() as u8);
+    bytes.push(event.bqual.len() as u8);
+    bytes.extend_from_slice(event.gtrid);
+    bytes.extend_from_slice(event.bqual);
+    bytes.into()
+}

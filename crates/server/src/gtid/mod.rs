@@ -1,0 +1,39 @@
+//! Global transaction ids as clients meet them: variables that are computed or do something when they are set, and the
+//! functions over sets and positions. Sessions' tasks call this; what blocks says so.
+//!
+//! Not here: what an id is (`omnibus_format`), which one a transaction gets (`omnibus_commit`).
+
+use crate::sysvars::VarValue;
+use omnibus_commit::Coordinator;
+use omnibus_format::{AnyGtid, GtidPosition};
+
+/// Ids in a list, as text.
+fn join(list: &[AnyGtid]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// The value of a computed variable of ids, if `name` is one.
+#[must_use]
+pub fn computed(coordinator: &Coordinator, name: &str, slave_pos: &str) -> Option<VarValue> {
+    let text = match name {
+        "gtid_owned" => join(&coordinator.gtids_owned()),
+        "gtid_binlog_pos" => coordinator.gtid_state().to_string(),
+        "gtid_binlog_state" => coordinator.binlog_state().to_string(),
+        "gtid_current_pos" => current_position(coordinator, slave_pos).to_string(),
+        _ => return None,
+    };
+    Some(VarValue::Str(text.into()))
+}
+
+/// `gtid_current_pos`: what was applied from sources, and in each domain what was committed here after that.
+fn current_position(coordinator: &Coordinator, slave_pos: &str) -> GtidPosition {
+    let mut position: GtidPosition = slave_pos.parse().unwrap_or_default();
+    let server_id = coordinator.log().server_id();
+    for gtid in coordinator.binlog_state().position().0.into_values() {
+        let behind = position.get(gtid.domain).is_none_or(|applied| applied.sequence < gtid.sequence);
+        if gtid.server == server_id && behind {
+            position.set(gtid);
+        }
+    }
+    position
+}
