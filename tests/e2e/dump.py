@@ -67,9 +67,9 @@ def contents(server):
     return [client(server, sql) for sql in CONTENTS]
 
 
-def dump(server, *options):
+def dump(server, *options, how="--single-transaction"):
     run = subprocess.run(["mariadb-dump", "--no-defaults", f"--socket={server.socket}", "-uroot",
-                          "--single-transaction", "--master-data=2", *options], capture_output=True)
+                          how, "--master-data=2", *options], capture_output=True)
     expect(run.returncode == 0 and not run.stderr, f"mariadb-dump {options}: {run.stderr.decode(errors='replace')}")
     return run.stdout
 
@@ -115,6 +115,38 @@ def snapshot_status(server):
     later = status()
     for name in ("Binlog_snapshot_file", "Binlog_snapshot_gtid_executed"):
         expect(later[name] != first[name], f"{name} is still the snapshot's after its end")
+
+
+def under_read_lock(server, directory):
+    """--flush-logs and --lock-all-tables stop the writers for a moment with FLUSH TABLES WITH READ LOCK."""
+    writers = [Writer(server, number) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    texts = []
+    for options, how in ((["--flush-logs"], "--single-transaction"), (["--flush-logs"], "--lock-all-tables")):
+        counts = [writer.count for writer in writers]
+        while any(writer.count <= count and writer.is_alive() for writer, count in zip(writers, counts)):
+            client(server, "DO 1")
+        texts.append(dump(server, *options, "--databases", "bank", how=how))
+    for writer in writers:
+        writer.stop.set()
+    for writer in writers:
+        writer.join()
+        expect(writer.error is None, f"a writer failed beside the dump: {writer.error}")
+    live = contents(server)
+    (directory / "locked").mkdir()
+    fresh = Omnibus(directory / "locked")
+    fresh.start()
+    try:
+        for text in texts:
+            client(fresh, "DROP DATABASE IF EXISTS bank")
+            restore(fresh, text)
+            one = client(fresh, "SELECT SUM(balance), (SELECT SUM(amount) FROM bank.entry) FROM bank.account")
+            expect(one == "0\t0\n", f"the dump is not of one moment: {one}")
+            roll_forward(server, fresh, *position_of(text))
+            expect(contents(fresh) == live, "the dump and the log from its position on are not the live server")
+    finally:
+        fresh.stop()
 
 
 def under_load(server, directory):
@@ -215,11 +247,12 @@ def main():
             fill(server)
             snapshot_status(server)
             under_load(server, directory)
+            under_read_lock(server, directory)
             refused_events(server)
             everything(server, directory)
         finally:
             server.stop()
-    print("dump: 4 passed, 0 failed")
+    print("dump: 5 passed, 0 failed")
 
 
 main()

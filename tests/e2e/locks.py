@@ -199,9 +199,59 @@ def hot_row_keeps_every_update(s):
     expect(after == before + 16 * 50, f"lost updates: {before} + 800 became {after}")
 
 
+def flush_with_read_lock_stops_writers(s):
+    """Open writers end, new ones wait, and the log stands still until UNLOCK TABLES; as backup tools rely on it."""
+    writer, locker = s.open(), s.open()
+    run(writer, "UPDATE t SET k = 5 WHERE id = 10")
+    lock = Later(locker, "FLUSH TABLES WITH READ LOCK")
+    new = s.open()
+    # The gate is closed when new writers wait; until then a statement finds no row and is over.
+    def stopped():
+        attempt = connect(s.server, database="l", autocommit=True)
+        run(attempt, "SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
+        code = error_code(lambda: run(attempt, "UPDATE t SET k = k WHERE id = 987654"))
+        attempt.close()
+        return code == 1205
+    until(stopped, "new writers are stopped")
+    expect(lock.is_alive(), "it waits for the open writer")
+    run(writer, "UPDATE t SET k = 6 WHERE id = 30")
+    run(writer, "COMMIT")
+    expect(lock.done() == 0, f"granted: {lock.code}")
+    position = run(locker, "SHOW BINARY LOG STATUS")[0][:2]
+    waiting = Later(new, "INSERT INTO t (id, k) VALUES (700, 1)")
+    until(lambda: s.waiting(new), "a new writer waits")
+    definition = s.open()
+    ddl = Later(definition, "CREATE TABLE l.during (id INT)")
+    until(lambda: s.waiting(definition), "a definition waits")
+    run(locker, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    expect(run(locker, "SELECT k FROM t WHERE id IN (10, 30) ORDER BY id") == ((5,), (6,)), "what was committed is there")
+    run(locker, "COMMIT")
+    for sql in ["DELETE FROM t", "CREATE TABLE l.own (id INT)", "DROP TABLE t"]:
+        code = error_code(lambda: run(locker, sql))
+        expect(code == 1223, f"{sql}: {code}")
+    expect(waiting.is_alive() and ddl.is_alive(), "still locked after the transaction")
+    expect(run(locker, "SHOW BINARY LOG STATUS")[0][:2] == position, "the log stood still")
+    run(locker, "UNLOCK TABLES")
+    expect((waiting.done(), ddl.done()) == (0, 0), f"go on: {waiting.code} {ddl.code}")
+    run(new, "COMMIT")
+    run(s.admin, "DROP TABLE l.during")
+    # A session that ends gives the lock back, and one that is killed while it waits never had it.
+    run(locker, "FLUSH TABLES WITH READ LOCK")
+    locker.close()
+    run(s.admin, "UPDATE l.t SET k = 7 WHERE id = 10")
+    run(writer, "UPDATE t SET k = 8 WHERE id = 10")
+    other = s.open()
+    lock = Later(other, "FLUSH TABLES WITH READ LOCK")
+    until(stopped, "new writers are stopped again")
+    run(s.admin, f"KILL QUERY {other.thread_id()}")
+    expect(lock.done() == 1317, f"killed: {lock.code}")
+    run(s.admin, "UPDATE l.t SET k = 9 WHERE id = 30")
+    run(writer, "ROLLBACK")
+
+
 TESTS = [blocked_then_sees_the_new_value, snapshot_is_stable, times_out, deadlock_has_a_victim_at_once,
          range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
-         hot_row_keeps_every_update, ddl_waits_for_open_transactions]
+         hot_row_keeps_every_update, ddl_waits_for_open_transactions, flush_with_read_lock_stops_writers]
 
 
 def main():

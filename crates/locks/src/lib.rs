@@ -25,6 +25,7 @@
 //! No shard is ever held while another is taken, and nobody is woken under a shard.
 
 mod detect;
+mod gate;
 mod interval;
 mod manager;
 mod mode;

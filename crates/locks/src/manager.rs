@@ -34,6 +34,8 @@ pub struct LockManager {
     pub(crate) counters: Counters,
     /// Requests queued on tables: nearly always none.
     pub(crate) table_waits: AtomicUsize,
+    /// How often the gate was closed (`gate`).
+    pub(crate) gate: AtomicUsize,
     serial: AtomicU64,
 }
 
@@ -53,6 +55,7 @@ impl LockManager {
             detector: Detector::default(),
             counters: Counters::default(),
             table_waits: AtomicUsize::new(0),
+            gate: AtomicUsize::new(0),
             serial: AtomicU64::new(0),
         })
     }
@@ -75,8 +78,12 @@ impl LockManager {
         f(shard.0.lock().entry(space).or_default())
     }
 
-    fn table_shard(&self, table: u64) -> &Mutex<HashMap<u64, Queue>> {
+    pub(crate) fn table_shard(&self, table: u64) -> &Mutex<HashMap<u64, Queue>> {
         &self.tables[(table % SHARDS as u64) as usize].0
+    }
+
+    pub(crate) fn table_shards(&self) -> impl Iterator<Item = &Mutex<HashMap<u64, Queue>>> {
+        self.tables.iter().map(|shard| &shard.0)
     }
 
     pub(crate) fn request_record(
@@ -137,6 +144,13 @@ impl LockManager {
             return Request::Granted { fresh: false };
         }
         let mut shard = self.table_shard(table).lock();
+        if self.gated(table, wanted) {
+            drop(shard);
+            match self.pass_gate(trx) {
+                Request::Granted { .. } => shard = self.table_shard(table).lock(),
+                wait => return wait,
+            }
+        }
         let queue = shard.entry(table).or_default();
         // A look through all holders, which a first request need not take.
         let own = known.and_then(|_| queue.mode_of(trx));

@@ -36,8 +36,8 @@ impl Mode {
     /// Exclusive, on a key that is not in the engine yet.
     pub(crate) const INSERT: Mode = Mode(4);
     const IS: Mode = Mode(8);
-    const IX: Mode = Mode(16);
-    const TABLE_S: Mode = Mode(32);
+    pub(crate) const IX: Mode = Mode(16);
+    pub(crate) const TABLE_S: Mode = Mode(32);
     /// Shared and intention exclusive: a `Shared` holder that writes.
     const SIX: Mode = Mode(64);
     const TABLE_X: Mode = Mode(128);
@@ -61,6 +61,11 @@ impl Mode {
     /// Whether two transactions may not hold these together.
     pub(crate) fn conflicts_with(self, other: Mode) -> bool {
         self.conflicts() & other.0 != 0
+    }
+
+    /// Whether a table held so may be written to.
+    pub(crate) fn writes(self) -> bool {
+        self.0 & (Mode::IX.0 | Mode::SIX.0 | Mode::TABLE_X.0) != 0
     }
 
     /// Which bit.

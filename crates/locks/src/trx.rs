@@ -248,7 +248,7 @@ impl TrxLocks {
         self.manager.request_range(&self.trx, space, Interval::new(from, to))
     }
 
-    /// Locks a table (see `TableMode`).
+    /// Locks a table (see `TableMode`). A wait that was granted may have been for the gate: ask again until this grants.
     pub fn lock_table(&self, table: u64, mode: TableMode) -> Request {
         self.manager.request_table(&self.trx, table, mode.into())
     }

@@ -237,6 +237,8 @@ pub struct SessionSettings {
     pub sql_select_limit: u64,
     /// SET TIMESTAMP, in microseconds since the epoch.
     pub timestamp_us: Option<i64>,
+    /// `rbr_exec_mode=IDEMPOTENT`: BINLOG statements take rows that are gone or there already for granted.
+    pub rbr_idempotent: bool,
     /// SET INSERT_ID, used by the next statement.
     pub insert_id: Option<u64>,
     /// `default_storage_engine`.
@@ -281,6 +283,7 @@ impl Default for SessionSettings {
             group_concat_max_len: 1024,
             sql_select_limit: u64::MAX,
             timestamp_us: None,
+            rbr_idempotent: false,
             insert_id: None,
             default_storage_engine: "LSM",
             sql_safe_updates: false,

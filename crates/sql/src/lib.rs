@@ -5,6 +5,7 @@
 //! that says what to wait for. See ARCHITECTURE.md, "A commit, from packet to device".
 
 pub mod api;
+pub mod apply;
 pub mod catalog;
 pub mod codec;
 mod ddl;

@@ -256,11 +256,21 @@ impl Applied {
     fn complete(&mut self, event: &ReplayEvent) -> SqlResult<()> {
         let bad = |error: omnibus_format::DecodeError| contradiction(format!("QUERY event: {error}"));
         match completion(Query::decode(&event.body).map_err(bad)?.sql) {
-            Some(Completion::Commit(xid)) => self.writes = record::commit(&*self.latest, &xid)?,
-            Some(Completion::Rollback(xid)) => self.writes = record::rollback(&*self.latest, &xid)?,
+            Some(Completion::Commit(xid)) => self.finish(record::commit(&*self.latest, &xid)?),
+            Some(Completion::Rollback(xid)) => self.finish(record::rollback(&*self.latest, &xid)?),
             None => {}
         }
         Ok(())
+    }
+
+    /// A branch's writes, beside what a private event before them said (a replica's position).
+    fn finish(&mut self, branch: WriteSet) {
+        for (key, write) in branch.iter() {
+            match write {
+                Some(value) => self.writes.put(key.clone(), value.clone()),
+                None => self.writes.delete(key.clone()),
+            }
+        }
     }
 
     fn get(&self, key: &[u8]) -> SqlResult<Option<Bytes>> {

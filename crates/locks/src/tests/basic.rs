@@ -258,3 +258,28 @@ fn a_million_locks_in_one_transaction() {
     a.release_all();
     assert_eq!(wait.outcome(), GRANTED);
 }
+
+#[test]
+fn a_closed_gate_stops_new_writers_and_lets_old_ones_end() {
+    let manager = LockManager::new();
+    let [closer, old, new, reader, queued] = trxs(&manager);
+    granted(old.lock_table(1, TableMode::IntentExclusive));
+    granted(old.lock_table(9, TableMode::Exclusive));
+    let queued_wait = waits(queued.lock_table(9, TableMode::IntentExclusive));
+    granted(closer.close_gate());
+    granted(old.lock_table(2, TableMode::IntentExclusive));
+    granted(reader.lock_table(1, TableMode::IntentShared));
+    let wait = waits(new.lock_table(3, TableMode::IntentExclusive));
+    let upgrade = waits(reader.lock_table(1, TableMode::IntentExclusive));
+    assert!(closer.others_write());
+    old.release_all();
+    assert_eq!(queued_wait.outcome(), GRANTED);
+    assert!(closer.others_write(), "it asked before the gate was closed");
+    queued.release_all();
+    assert!(!closer.others_write());
+    assert_eq!((wait.outcome(), upgrade.outcome()), (None, None));
+    closer.open_gate();
+    assert_eq!((wait.outcome(), upgrade.outcome()), (GRANTED, GRANTED));
+    granted(new.lock_table(3, TableMode::IntentExclusive));
+    assert!(closer.others_write());
+}

@@ -104,6 +104,7 @@ impl EventDecoder {
                 if is_rollback(header, body) {
                     self.roll_back(target)?;
                 }
+                target.ends_with(position);
                 self.change(header, body, target)?;
                 target.commit(position)?
             }

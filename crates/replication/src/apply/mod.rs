@@ -82,6 +82,10 @@ pub trait ApplyTarget {
     /// It cannot be taken.
     fn begin(&mut self, trx: &TrxHeader) -> Result<(), ApplyError>;
 
+    /// The statement that follows is the transaction's last change, and `commit` will be called with this position. A
+    /// target whose statements may commit by themselves (definitions) stores it with that commit.
+    fn ends_with(&mut self, _position: Option<&Position>) {}
+
     /// A statement: everything that its context says is set for it and restored behind it. XA START and XA END come as
     /// statements too.
     ///

@@ -1,5 +1,7 @@
 //! Streams of each dialect, recorded by a target that only writes down what it is told.
 
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::events::{

@@ -1,4 +1,4 @@
-//! FLUSH and RESET.
+//! FLUSH, but for the forms that take locks, and RESET.
 
 use crate::account::Privileges;
 use crate::session::Session;
@@ -27,9 +27,6 @@ impl Session {
             FlushTarget::Status => {
                 self.server.processes.all().iter().for_each(|p| p.counters.clear());
                 Ok(())
-            }
-            FlushTarget::Tables { read_lock: true, .. } | FlushTarget::Tables { for_export: true, .. } => {
-                Err(SqlError::not_supported_yet("FLUSH TABLES .. WITH READ LOCK"))
             }
             // Nothing of these is kept open or cached.
             FlushTarget::Tables { .. }

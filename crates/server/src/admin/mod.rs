@@ -16,7 +16,7 @@ mod users;
 
 use crate::account::Privileges;
 use crate::session::{Parsed, Session};
-use omnibus_parser::ast::{Show, Statement, Xa};
+use omnibus_parser::ast::{Flush, FlushTarget, Show, Statement, Xa};
 use omnibus_sql::{SqlError, SqlResult};
 use std::sync::Arc;
 
@@ -26,6 +26,10 @@ impl Session {
         let done = match &parsed.statement.node {
             Statement::Set(items) => self.set_statement(items).await,
             Statement::Kill(kill) => self.kill_statement(kill).await,
+            // The locks are the SQL layer's.
+            Statement::Flush(flush) if takes_locks(flush) => {
+                return self.access.require(Privileges::RELOAD).err().map(Err);
+            }
             Statement::Flush(flush) => self.flush(flush).await,
             Statement::Reset(list) => self.reset(list).await,
             Statement::Purge(purge) => self.purge(purge).await,
@@ -60,6 +64,16 @@ impl Session {
             self.ok_packet(0, 0, "", status);
         }))
     }
+}
+
+fn takes_locks(flush: &Flush) -> bool {
+    let locks = |target: &FlushTarget| {
+        matches!(
+            target,
+            FlushTarget::Tables { read_lock: true, .. } | FlushTarget::Tables { for_export: true, .. }
+        )
+    };
+    flush.targets.iter().any(locks)
 }
 
 fn is_ours(show: &Show) -> bool {

@@ -9,6 +9,7 @@ use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
 use omnibus_value::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -52,6 +53,17 @@ pub struct TableState {
     pub(crate) row_id: AtomicU64,
     /// Rows, as estimated for the planner and SHOW TABLE STATUS.
     pub(crate) rows_estimate: AtomicU64,
+    /// What ANALYZE TABLE found.
+    pub(crate) statistics: parking_lot::RwLock<Option<Arc<Statistics>>>,
+}
+
+/// Distinct values of indexes' leading parts, as ANALYZE TABLE counted them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Rows in the table.
+    pub rows: u64,
+    /// By index space: how many different values one, two, … leading parts have.
+    pub distinct: BTreeMap<u32, Vec<u64>>,
 }
 
 /// A table that statements can use.
@@ -167,6 +179,14 @@ impl Table {
     #[must_use]
     pub fn rows_estimate(&self) -> u64 {
         self.state.rows_estimate.load(Ordering::Relaxed)
+    }
+
+    /// How many different values the leading `parts` of an index have, if ANALYZE TABLE has counted.
+    #[must_use]
+    pub fn cardinality(&self, index: usize, parts: usize) -> Option<u64> {
+        let statistics = self.state.statistics.read();
+        let space = self.def.indexes.get(index)?.space.0;
+        statistics.as_ref()?.distinct.get(&space)?.get(parts.checked_sub(1)?).copied()
     }
 
     /// Whether this definition is no longer the current one.

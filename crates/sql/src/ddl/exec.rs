@@ -58,9 +58,7 @@ impl Ddl<'_> {
     /// Waits for other definition statements and gives the catalog to change.
     pub(super) fn begin(&mut self) -> ExecResult<Change> {
         self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
-        let locks = self.trx.lock_handle_owner();
-        let request = locks.lock_table(DDL_LOCK, TableMode::Exclusive);
-        self.trx.await_table_lock(request)?;
+        self.trx.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
         let mut next = Catalog::clone(&self.trx.shared().catalog.load());
         next.version += 1;
         Ok(Change { next, ..Change::default() })
@@ -68,9 +66,7 @@ impl Ddl<'_> {
 
     /// Locks a table that exists against everybody.
     pub(super) fn lock(&mut self, table: &Arc<Table>) -> ExecResult<()> {
-        let request = self.trx.lock_handle_owner().lock_table(table.def.id, TableMode::Exclusive);
-        self.trx.await_table_lock(request)?;
-        Ok(())
+        self.trx.lock_table_id(table.def.id, TableMode::Exclusive)
     }
 
     /// The schema that a name means.
@@ -121,6 +117,7 @@ impl Ddl<'_> {
     /// Commits. The reply must wait for the ticket in the outcome.
     pub(super) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
         persist::put_ids(self.trx.writes_mut(), &change.next);
+        self.trx.finish_applied()?;
         self.log(&change)?;
         let logged = self.state.settings.sql_log_bin;
         let shared = self.trx.shared().clone();

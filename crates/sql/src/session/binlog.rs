@@ -1,35 +1,67 @@
 //! BINLOG 'base64': what mariadb-binlog and mysqlbinlog print for row events, applied like statements.
 //!
-//! The events are FORMAT_DESCRIPTION, which a session must be given first, then per statement TABLE_MAP and rows events.
-//! A row is found by its primary key; without one by all its columns, in the whole table. Columns must have the types
-//! that the event says. The changes belong to the session's transaction and are logged as its own. On a thread that may
-//! block. Not replication: nothing here knows of GTIDs.
+//! The events are FORMAT_DESCRIPTION, which a session must be given first, then per statement TABLE_MAP and rows events of
+//! any server. What they mean is [`crate::apply`]'s. The changes belong to the session's transaction and are logged as
+//! its own. On a thread that may block. Not replication: nothing here knows of GTIDs.
 
 use super::session::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
-use crate::catalog::Table;
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::select::{LockMode, WaitPolicy};
-use crate::store::{InsertOutcome, RowAt, RowChange, duplicate_error, whole_index};
+use crate::apply::{RowApplier, RowRules};
+use crate::error::{ExecResult, Interrupt, SqlError};
 use bytes::Bytes;
-use omnibus_format::events::{FormatDescription, Rows, RowsKind, TableMap};
+use omnibus_format::events::{FormatDescription, RowsKind, XaPrepare};
 use omnibus_format::header::HEADER_LEN;
-use omnibus_format::row::{Images, RowImage, RowShape};
 use omnibus_format::{DecodeError, EventHeader, EventType};
-use omnibus_value::Value;
-use std::collections::HashMap;
-use std::sync::Arc;
-
-/// Rows read at a time when a whole table is searched.
-const BATCH: usize = 256;
+use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position};
+use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 
 /// What a session has been told about the events to come.
 #[derive(Default)]
 pub(super) struct BinlogInput {
     /// Bytes of checksum behind each event, once there was a FORMAT_DESCRIPTION.
     checksum: Option<usize>,
-    mariadb: bool,
-    tables: HashMap<u64, TableMap>,
+    decoder: EventDecoder,
+    rows: RowApplier,
+}
+
+/// The session's transaction as a target of row events.
+struct Direct<'a> {
+    session: &'a mut SqlSession,
+    rows: &'a mut RowApplier,
+    rules: RowRules,
+    /// What an error stands for.
+    interrupt: Option<Interrupt>,
+}
+
+impl Direct<'_> {
+    fn done(&mut self, result: ExecResult<()>) -> Result<(), ApplyError> {
+        result.map_err(|interrupt| {
+            self.interrupt = Some(interrupt);
+            ApplyError::new(1105, "")
+        })
+    }
+}
+
+impl ApplyTarget for Direct<'_> {
+    type Ticket = ();
+
+    fn begin(&mut self, _: &TrxHeader) -> Result<(), ApplyError> {
+        Ok(())
+    }
+    fn statement(&mut self, _: &dyn StatementView) -> Result<(), ApplyError> {
+        self.done(Err(refused(EventType::QUERY).into()))
+    }
+    fn rows(&mut self, rows: &dyn RowsView) -> Result<(), ApplyError> {
+        let result = self.rows.apply(self.session, rows, &self.rules);
+        self.done(result)
+    }
+    fn commit(&mut self, _: Option<&Position>) -> Result<(), ApplyError> {
+        Ok(())
+    }
+    fn prepare(&mut self, _: &XaPrepare<'_>, _: Option<&Position>) -> Result<(), ApplyError> {
+        Ok(())
+    }
+    fn rollback(&mut self) {}
 }
 
 impl SqlSession {
@@ -44,7 +76,13 @@ impl SqlSession {
         let bytes = from_base64(text)
             .ok_or_else(|| SqlError::new(1575, b"HY000", "Decoding of base64 string failed"))?;
         self.enter();
-        let mut rest = &bytes[..];
+        let mut input = std::mem::take(&mut self.binlog_input);
+        let result = self.binlog_events(&mut input, &bytes);
+        self.binlog_input = input;
+        result.map(|()| Outcome::ok())
+    }
+
+    fn binlog_events(&mut self, input: &mut BinlogInput, mut rest: &[u8]) -> ExecResult<()> {
         while !rest.is_empty() {
             let header = EventHeader::decode(rest).map_err(damaged)?;
             let size = header.size as usize;
@@ -53,23 +91,27 @@ impl SqlSession {
             }
             let (event, behind) = rest.split_at(size);
             rest = behind;
-            self.binlog_event(header.event_type, event)?;
+            self.binlog_event(input, &header, event)?;
         }
-        Ok(Outcome::ok())
+        Ok(())
     }
 
-    fn binlog_event(&mut self, event_type: EventType, event: &[u8]) -> ExecResult<()> {
-        let input = &mut self.binlog_input;
-        if event_type == EventType::FORMAT_DESCRIPTION {
+    fn binlog_event(
+        &mut self,
+        input: &mut BinlogInput,
+        header: &EventHeader,
+        event: &[u8],
+    ) -> ExecResult<()> {
+        if header.event_type == EventType::FORMAT_DESCRIPTION {
             let checksum = FormatDescription::checksum_of_event(event).map_err(damaged)?;
             let cut = if checksum.is_some() { 4 } else { 0 };
             let body = event.get(HEADER_LEN..event.len() - cut).unwrap_or_default();
-            input.mariadb = FormatDescription::decode(body).map_err(damaged)?.is_mariadb();
+            input.decoder = EventDecoder::new(&FormatDescription::decode(body).map_err(damaged)?);
             input.checksum = Some(checksum.map_or(0, |checksum| checksum.len()));
             return Ok(());
         }
         let Some(cut) = input.checksum else {
-            let name = event_type.name();
+            let name = header.event_type.name();
             let message = format!(
                 "The BINLOG statement of type `{name}` was not preceded by a format description BINLOG statement."
             );
@@ -78,124 +120,52 @@ impl SqlSession {
         let body = event
             .get(HEADER_LEN..event.len().saturating_sub(cut))
             .ok_or_else(|| damaged("an event's size"))?;
-        if event_type == EventType::TABLE_MAP {
-            let map = TableMap::decode_dialect(body, input.mariadb).map_err(damaged)?;
-            input.tables.insert(map.table_id, map);
-            return Ok(());
+        if !is_taken(header.event_type) {
+            return Err(refused(header.event_type).into());
         }
-        if RowsKind::of(event_type).is_some() {
-            return self.binlog_rows(Rows::decode(event_type, body).map_err(damaged)?);
-        }
-        match event_type {
-            EventType::ROWS_QUERY | EventType::IGNORABLE => Ok(()),
-            other => {
-                let message = format!(
-                    "malformed or very old relay log which does not have FormatDescriptor or an event of type {}",
-                    other.name()
-                );
-                Err(SqlError::new(1730, b"HY000", message).into())
-            }
-        }
-    }
-
-    fn binlog_rows(&mut self, rows: Rows<'_>) -> ExecResult<()> {
-        let map = self
-            .binlog_input
-            .tables
-            .get(&rows.table_id)
-            .ok_or_else(|| damaged("rows without their table"))?;
-        let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let table = self.catalog().table(&name(&map.database), &name(&map.table))?.clone();
-        same_types(&table, map)?;
-        self.trx.start_write(&table)?;
-        let shape = table.rows.shape();
-        for change in Images::new(rows, shape).map_err(damaged)? {
-            let change = change.map_err(damaged)?;
-            let before = change.before.map(|image| decode(&image, shape)).transpose()?;
-            let after = change.after.map(|image| decode(&image, shape)).transpose()?;
-            self.binlog_change(&table, before, after)?;
-        }
-        Ok(())
-    }
-
-    fn binlog_change(
-        &mut self,
-        table: &Arc<Table>,
-        before: Option<Vec<Option<Value>>>,
-        after: Option<Vec<Option<Value>>>,
-    ) -> ExecResult<()> {
-        let Some(before) = before else {
-            let values: Vec<Value> =
-                after.unwrap_or_default().into_iter().map(Option::unwrap_or_default).collect();
-            let row = table.rows.encode(&values)?;
-            return match self.trx.insert_row(table, &values, row)? {
-                InsertOutcome::Inserted => Ok(()),
-                InsertOutcome::Duplicate(found) => Err(duplicate_error(table, found.index, &values).into()),
-            };
+        let mut target = Direct {
+            rows: &mut input.rows,
+            rules: RowRules { idempotent: self.state.settings.rbr_idempotent, lossy: false },
+            session: self,
+            interrupt: None,
         };
-        let at = self.binlog_find(table, &before)?.ok_or_else(|| SqlError::key_not_found(&table.def.name))?;
-        let old = table.decode(&at.row)?;
-        let Some(after) = after else {
-            return self.trx.delete_row(table, &at, &old);
-        };
-        let new: Vec<Value> =
-            after.into_iter().zip(&old).map(|(value, old)| value.unwrap_or_else(|| old.clone())).collect();
-        let new_row = table.rows.encode(&new)?;
-        let change = RowChange { at: &at, old: &old, new: &new, new_row: &new_row, changed: u64::MAX };
-        match self.trx.update_row(table, &change)? {
-            None => Ok(()),
-            Some(found) => Err(duplicate_error(table, found.index, &new).into()),
-        }
-    }
-
-    /// The row that a before image means.
-    fn binlog_find(&mut self, table: &Arc<Table>, image: &[Option<Value>]) -> ExecResult<Option<RowAt>> {
-        if !table.def.hidden_key {
-            let values: Vec<Value> = image.iter().map(|value| value.clone().unwrap_or_default()).collect();
-            let key = table.keys[0].entry(&values, &[]).key;
-            let row = self.trx.get_row(table, &key, LockMode::Exclusive, WaitPolicy::Wait)?;
-            return Ok(row.map(|row| RowAt { key, row }));
-        }
-        let mut range = whole_index(table, 0);
-        self.trx.begin_scan(table, &range, LockMode::Exclusive)?;
-        loop {
-            let mut found = Vec::new();
-            let (lock, wait) = (LockMode::Exclusive, WaitPolicy::Wait);
-            let done = self.trx.scan(table, 0, &mut range, lock, wait, BATCH, &mut found)?;
-            for at in found {
-                let values = table.decode(&at.row)?;
-                if image.iter().zip(&values).all(|(want, have)| want.as_ref().is_none_or(|want| want == have))
-                {
-                    return Ok(Some(at));
-                }
-            }
-            if done {
-                return Ok(None);
-            }
-            self.trx.check_killed()?;
+        let result = input.decoder.change(header, body, &mut target);
+        match (result, target.interrupt) {
+            (_, Some(interrupt)) => Err(interrupt),
+            (Err(error), None) => Err(damaged(error.message.as_str()).into()),
+            (Ok(()), None) => Ok(()),
         }
     }
 }
 
-fn decode(image: &RowImage<'_>, shape: &RowShape) -> SqlResult<Vec<Option<Value>>> {
-    image.decode(shape).map_err(damaged)
+/// Events that change rows, and what belongs to them.
+fn is_taken(event_type: EventType) -> bool {
+    use EventType as E;
+    RowsKind::of(event_type).is_some()
+        || matches!(
+            event_type,
+            E::TABLE_MAP
+                | E::ROWS_QUERY
+                | E::IGNORABLE
+                | E::MARIADB_ANNOTATE_ROWS
+                | E::PRE_GA_WRITE_ROWS
+                | E::PRE_GA_UPDATE_ROWS
+                | E::PRE_GA_DELETE_ROWS
+                | E::MARIADB_WRITE_ROWS_COMPRESSED_V1
+                | E::MARIADB_UPDATE_ROWS_COMPRESSED_V1
+                | E::MARIADB_DELETE_ROWS_COMPRESSED_V1
+                | E::MARIADB_WRITE_ROWS_COMPRESSED
+                | E::MARIADB_UPDATE_ROWS_COMPRESSED
+                | E::MARIADB_DELETE_ROWS_COMPRESSED
+        )
 }
 
-/// Rows of other types would be read as nonsense.
-fn same_types(table: &Table, map: &TableMap) -> SqlResult<()> {
-    let theirs = RowShape::of_table_map(map);
-    let (ours, theirs) = (table.rows.shape().columns(), theirs.columns());
-    let differs = |at: &usize| ours.get(*at).map(|c| c.field) != theirs.get(*at).map(|c| c.field);
-    match (0..ours.len().max(theirs.len())).find(differs) {
-        None => Ok(()),
-        Some(at) => {
-            let (db, name) = (&table.def.db, &table.def.name);
-            let message = format!(
-                "Column {at} of table '{db}.{name}' cannot be converted from the type that the event has"
-            );
-            Err(SqlError::new(1677, b"HY000", message))
-        }
-    }
+fn refused(event_type: EventType) -> SqlError {
+    let name = event_type.name();
+    let message = format!(
+        "malformed or very old relay log which does not have FormatDescriptor or an event of type {name}"
+    );
+    SqlError::new(1730, b"HY000", message)
 }
 
 fn damaged(what: impl Into<Damage>) -> SqlError {

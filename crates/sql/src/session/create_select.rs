@@ -32,6 +32,8 @@ impl SqlSession {
             }
         }
         let mut text = Vec::new();
+        // A replica's position goes with the rows: without them the table is made again.
+        let applied = if existed { None } else { self.trx.take_applied() };
         let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: b"" };
         let created = ddl.create_table_as(&full, &mut text);
         let created = self.end_definition(created)?;
@@ -39,6 +41,9 @@ impl SqlSession {
             return Ok(created);
         }
         self.finish_commit(created.wait)?;
+        if let Some(applied) = applied {
+            self.trx.set_applied(applied);
+        }
         let insert = Statement::Insert(Box::new(Insert {
             replace: tree.on_duplicate == OnDuplicate::Replace,
             priority: Priority::Normal,
@@ -53,6 +58,7 @@ impl SqlSession {
         }));
         let result = self.write_rows(&insert, call).and_then(|outcome| {
             self.trx.end_statement()?;
+            self.trx.finish_applied()?;
             let ticket = self.commit_now()?;
             Ok(Outcome { wait: ticket, ..outcome })
         });

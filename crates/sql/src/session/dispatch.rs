@@ -4,9 +4,7 @@ use super::session::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::store::need_replan;
-use omnibus_locks::TableMode;
-use omnibus_parser::ast::{Completion, CreateTable, ObjectName, StartTransaction, Statement, TableLock};
+use omnibus_parser::ast::{Completion, CreateTable, ObjectName, StartTransaction, Statement};
 
 impl SqlSession {
     pub(super) fn dispatch(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -36,6 +34,7 @@ impl SqlSession {
             Statement::Use(name) => self.use_database(name, call),
             Statement::LockTables(tables) => self.lock_tables(tables, call),
             Statement::UnlockTables => self.unlock_tables(),
+            Statement::Flush(flush) => self.flush_with_read_lock(flush, call),
             Statement::Prepare { .. }
             | Statement::Execute { .. }
             | Statement::Deallocate(_)
@@ -63,7 +62,10 @@ impl SqlSession {
     /// Commits before START TRANSACTION without forgetting SET TRANSACTION.
     fn commit_for_new(&mut self) -> ExecResult<Option<omnibus_commit::Ticket>> {
         if self.trx.has_locked_tables() {
-            self.trx.unlock_tables();
+            // As the manuals say: a new transaction ends LOCK TABLES, and not FLUSH TABLES WITH READ LOCK.
+            if !self.trx.has_read_lock() {
+                self.trx.unlock_tables();
+            }
             return Ok(self.commit_now()?);
         }
         Ok(if self.trx.is_open() { self.commit_now()? } else { None })
@@ -101,38 +103,6 @@ impl SqlSession {
         call.access.check(name, None, Priv::Any)?;
         self.state.database = Some(catalog.schema(name)?.name.clone());
         Ok(Outcome::ok())
-    }
-
-    fn lock_tables(&mut self, tables: &[TableLock], call: &Call<'_>) -> ExecResult<Outcome> {
-        if call.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        self.commit_before_definition()?;
-        let catalog = self.catalog();
-        for lock in tables {
-            let db = self.schema_of(&lock.table)?;
-            call.access.check(&db, Some(&lock.table.name), Priv::LockTables)?;
-            if ["information_schema", "performance_schema"].contains(&&*db) {
-                continue;
-            }
-            let table = catalog.table(&db, &lock.table.name)?.clone();
-            let mode = if lock.write { TableMode::Exclusive } else { TableMode::Shared };
-            self.trx.lock_table(&table, mode)?;
-            if table.is_stale() {
-                return Err(need_replan().into());
-            }
-        }
-        self.trx.keep_table_locks();
-        Ok(Outcome::ok())
-    }
-
-    fn unlock_tables(&mut self) -> ExecResult<Outcome> {
-        if !self.trx.has_locked_tables() {
-            return Ok(Outcome::ok());
-        }
-        self.trx.unlock_tables();
-        let ticket = self.commit_now()?;
-        Ok(Outcome { wait: ticket, ..Outcome::ok() })
     }
 
     pub(crate) fn schema_of(&self, name: &ObjectName) -> Result<String, SqlError> {
@@ -184,6 +154,7 @@ impl SqlSession {
     /// What is open becomes durable before a definition begins, whatever becomes of that.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
         self.trx.check_no_branch()?;
+        self.trx.check_no_read_lock()?;
         self.trx.unlock_tables();
         let ticket = self.commit_now()?;
         self.finish_commit(ticket)

@@ -14,8 +14,10 @@ mod state;
 mod statement_log;
 mod statements;
 mod system;
+mod table_locks;
 mod xa;
 
+pub(crate) use bootstrap::Nowhere;
 pub use database::Database;
 pub use prepared::Prepared;
 pub(crate) use session::Call;

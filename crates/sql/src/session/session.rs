@@ -252,7 +252,7 @@ impl SqlSession {
     }
 
     /// Commits what is open.
-    pub(super) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
+    pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
         self.next_isolation = None;
         self.next_read_only = None;
         self.trx.commit(super::wall_clock_us())
@@ -327,6 +327,26 @@ impl SqlSession {
         self.next_isolation = None;
         self.next_read_only = None;
         self.resumed = false;
+    }
+
+    /// The state and the transaction at once, for changes that no statement of ours makes.
+    pub(crate) fn parts(&mut self) -> (&mut SessionState, &mut Trx) {
+        (&mut self.state, &mut self.trx)
+    }
+
+    /// What `begin` and `run` do before a statement, for changes that no statement of ours makes. `text` is what is
+    /// known of the one that made them.
+    pub(crate) fn begin_rows(&mut self, text: &[u8], mode: Mode) -> Marks {
+        self.trx.again(false);
+        let database = self.state.database.clone();
+        let info = StatementInfo {
+            settings: &self.state.settings,
+            database: database.as_deref().unwrap_or_default(),
+            sql: text,
+            timestamp: (self.state.now_us / 1_000_000) as u32,
+            connection_id: self.state.connection_id,
+        };
+        self.trx.begin_statement(mode, &info)
     }
 
     /// The catalog now.

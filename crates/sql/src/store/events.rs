@@ -103,6 +103,7 @@ impl StatementEvents {
             && key.charset == charsets(settings)
             && key.time_zone == settings.time_zone
             && key.auto_increment == auto_increment(settings)
+            && key.connection_id == connection_id
         {
             return;
         }
@@ -177,6 +178,11 @@ impl StatementEvents {
             .map_err(cache_error)?;
         }
         Ok(())
+    }
+
+    /// The transaction is logged even if nothing follows.
+    pub(super) fn begin_empty(&mut self, cache: &mut TrxCache) -> SqlResult<()> {
+        if self.logged { self.open(cache) } else { Ok(()) }
     }
 
     /// A row was inserted.

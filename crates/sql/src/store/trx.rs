@@ -7,11 +7,12 @@ use super::events::{StatementEvents, StatementInfo};
 use super::port::{CommitPort, SnapshotHold};
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Isolation, KillFlag, Mode};
-use crate::catalog::{CatalogCell, Table, TableState};
+use crate::catalog::{CatalogCell, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
+use omnibus_format::Origin;
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
 use omnibus_replication::model::StatementView;
 use std::sync::Arc;
@@ -73,9 +74,11 @@ pub struct Trx {
     pub(super) deltas: Vec<(Arc<TableState>, i64)>,
     savepoints: Vec<Savepoint>,
     /// Tables locked by this transaction, and how.
-    tables: Vec<(u64, TableMode)>,
+    pub(super) tables: Vec<(u64, TableMode)>,
     /// Held by LOCK TABLES, kept across transactions.
     pub(super) locked_tables: bool,
+    /// FLUSH TABLES WITH READ LOCK is in force; then so is `locked_tables`.
+    pub(super) read_lock: bool,
     /// The XA branch that the transaction is, or was until it was rolled back.
     pub(super) branch: Option<Branch>,
     pub(super) waiter: Arc<LockWaiter>,
@@ -95,6 +98,23 @@ pub struct Trx {
     /// Rows read under a lock or changed by the running statement.
     pub(super) touched: u32,
     snapshot_position: Option<LogPosition>,
+    /// What the transaction's commit takes along, if it comes from another server.
+    pub(super) applied: Option<Box<Applied>>,
+    /// Counts commits without a place yet, if somebody wants to know.
+    in_flight: Option<Arc<AtomicU64>>,
+    /// The key of a position among the writes: no row event tells of it.
+    pub(super) position: Option<Bytes>,
+}
+
+/// What belongs to a transaction that was born on another server.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    /// Its identity there.
+    pub origin: Option<Origin>,
+    /// A pair that is written with it.
+    pub position: Option<(Bytes, Bytes)>,
+    /// It gets its events even if nothing changed: its GTID must not be asked for again.
+    pub even_empty: bool,
 }
 
 /// Rows that an inline statement may touch before it must move to a blocking thread.
@@ -122,6 +142,7 @@ impl Trx {
             savepoints: Vec::new(),
             tables: Vec::new(),
             locked_tables: false,
+            read_lock: false,
             branch: None,
             handed_over: false,
             open: false,
@@ -132,6 +153,9 @@ impl Trx {
             read_floor: CommitNo::ZERO,
             touched: 0,
             snapshot_position: None,
+            applied: None,
+            in_flight: None,
+            position: None,
             shared,
         }
     }
@@ -287,7 +311,7 @@ impl Trx {
     /// # Errors
     /// The trx cache could not take the last event; the transaction is rolled back.
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
-        if self.writes.is_empty() {
+        if self.writes.is_empty() && (self.cache.is_empty() || self.cache.origin().is_none()) {
             let ticket = self.read_ticket();
             self.end();
             return Ok(ticket);
@@ -325,11 +349,18 @@ impl Trx {
             false => (None, Some(Box::new(release) as OnDurable)),
         };
         let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
+        let in_flight = self.in_flight.clone();
+        if let Some(counter) = &in_flight {
+            counter.fetch_add(1, Ordering::AcqRel);
+        }
         let request = CommitRequest {
             xid: (logged && self.branch.is_none()).then_some(xid),
             on_durable: late,
             on_ordered: Some(Box::new(move |_| {
                 take_effect(covers);
+                if let Some(counter) = in_flight {
+                    counter.fetch_sub(1, Ordering::AcqRel);
+                }
                 if let Some(release) = early {
                     release();
                 }
@@ -340,6 +371,54 @@ impl Trx {
         let ticket = self.shared.port.commit(request);
         self.end();
         Ok(Some(ticket))
+    }
+
+    /// Whether anything of the transaction is in its trx cache.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.cache.is_empty()
+    }
+
+    /// Commits are counted in `counter` from when they are handed over until they have their place.
+    pub(crate) fn count_commits(&mut self, counter: Arc<AtomicU64>) {
+        self.in_flight = Some(counter);
+    }
+
+    /// Waits until every counted commit may be seen by snapshots. Blocks.
+    pub(crate) fn await_published(&mut self) {
+        let Some(counter) = self.in_flight.clone() else { return };
+        // They have their place within the time of one write of the log; a log that fails says so below.
+        let patience = std::time::Instant::now() + Duration::from_secs(10);
+        while counter.load(Ordering::Acquire) > 0 && std::time::Instant::now() < patience {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        let port = &self.shared.port;
+        let _ = port.wait_durable(port.numbered()).wait();
+    }
+
+    /// The commit that follows is the end of a transaction of another server.
+    pub(crate) fn set_applied(&mut self, applied: Applied) {
+        self.applied = Some(Box::new(applied));
+    }
+
+    /// What `set_applied` said, if no commit has taken it along yet.
+    pub(crate) fn take_applied(&mut self) -> Option<Applied> {
+        self.applied.take().map(|applied| *applied)
+    }
+
+    /// Takes along what `set_applied` said: the commit follows.
+    ///
+    /// # Errors
+    /// The trx cache could not take BEGIN.
+    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
+        let Some(applied) = self.applied.take() else { return Ok(()) };
+        if let Some((key, value)) = applied.position {
+            self.writes.put(key.clone(), value);
+            self.position = Some(key);
+        }
+        if let Some(origin) = applied.origin {
+            self.cache.set_origin(origin);
+        }
+        if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
     }
 
     /// Whether ending it takes so long that it needs a thread that may block.
@@ -407,6 +486,7 @@ impl Trx {
         self.savepoints.clear();
         self.drop_snapshot();
         self.snapshot_position = None;
+        self.position = None;
         self.open = false;
         self.read_only = false;
         if !self.locked_tables {
@@ -422,53 +502,6 @@ impl Trx {
     /// A commit's ticket has been waited for within the statement that began it.
     pub(crate) fn commit_is_over(&mut self) {
         self.handed_over = false;
-    }
-
-    /// LOCK TABLES has been granted: table locks outlive transactions until `unlock_tables`.
-    pub fn keep_table_locks(&mut self) {
-        self.locked_tables = true;
-    }
-
-    /// Whether LOCK TABLES is in force.
-    #[must_use]
-    pub fn has_locked_tables(&self) -> bool {
-        self.locked_tables
-    }
-
-    /// UNLOCK TABLES: the table locks go with the commit or rollback that must follow.
-    pub fn unlock_tables(&mut self) {
-        self.locked_tables = false;
-    }
-
-    /// Locks a table for this transaction and checks that `table` is still what it is called.
-    ///
-    /// # Errors
-    /// Waits as any lock; 1615 if the definition changed meanwhile: plan again; 1100 under LOCK
-    /// TABLES if the table was not among them.
-    pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
-        self.check_branch()?;
-        let id = table.def.id;
-        let held = self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode);
-        if held.is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode)) {
-            return Ok(());
-        }
-        if self.locked_tables && held.is_none() {
-            let message = format!("Table '{}' was not locked with LOCK TABLES", table.def.name);
-            return Err(SqlError::new(1100, b"HY000", message).into());
-        }
-        if self.locked_tables && held == Some(TableMode::Shared) {
-            let message =
-                format!("Table '{}' was locked with a READ lock and can't be updated", table.def.name);
-            return Err(SqlError::new(1099, b"HY000", message).into());
-        }
-        let request = self.locks.lock_table(id, mode);
-        self.await_lock(request)?;
-        self.tables.retain(|(held, _)| *held != id);
-        self.tables.push((id, mode));
-        if table.is_stale() {
-            return Err(need_replan().into());
-        }
-        Ok(())
     }
 
     /// The locks themselves, for definition statements.
@@ -503,11 +536,6 @@ impl Trx {
     pub(crate) fn first_auto_value(&self) -> Option<u64> {
         let (_, _, first) = self.auto_taken.first().filter(|_| self.auto_reused > 0)?;
         Some(*first)
-    }
-
-    /// Waits for a table lock.
-    pub(crate) fn await_table_lock(&mut self, request: omnibus_locks::Request) -> ExecResult<()> {
-        self.await_lock(request).map(|_| ())
     }
 
     /// Fails if the session was killed.
@@ -588,15 +616,6 @@ pub(super) fn count_rows(deltas: &mut Vec<(Arc<TableState>, i64)>) {
 /// The error that makes a session plan a statement again.
 pub(crate) fn need_replan() -> SqlError {
     SqlError::new(1615, b"HY000", "Prepared statement needs to be re-prepared")
-}
-
-fn table_mode_rank(mode: TableMode) -> u8 {
-    match mode {
-        TableMode::IntentShared => 0,
-        TableMode::Shared => 1,
-        TableMode::IntentExclusive => 2,
-        TableMode::Exclusive => 3,
-    }
 }
 
 /// What a failing trx cache means to a client.

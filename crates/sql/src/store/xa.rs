@@ -143,7 +143,8 @@ impl Trx {
         self.covers.retain(|covers| {
             covers.keys[0].as_ref().is_some_and(|key| matches!(self.writes.get(key), Some(Some(_))))
         });
-        self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned()).collect()
+        let counters = self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned());
+        counters.chain(self.position.clone()).collect()
     }
 
     /// XA PREPARE. The session is without a transaction afterwards; when the ticket is complete, the branch may be
@@ -152,10 +153,11 @@ impl Trx {
     /// # Errors
     /// The trx cache could not take the last events; the transaction is rolled back.
     pub(crate) fn prepare_branch(&mut self, now_us: u64) -> SqlResult<(Ticket, Held)> {
+        let changed = !self.writes.is_empty();
+        self.finish_applied()?;
         let unlogged = self.unlogged_keys();
         let Some(branch) = &self.branch else { return Err(SqlError::xaer_nota()) };
         let writes = record::of_writes(&branch.xid, &self.writes);
-        let changed = !self.writes.is_empty();
         let logged = match self.events.prepare(&mut self.cache, &writes, &unlogged, changed) {
             Ok(logged) => logged,
             Err(error) => {
@@ -192,11 +194,22 @@ impl Trx {
         if !record::exists(&*latest, xid)? {
             return Err(SqlError::internal(format!("the record of XA transaction {xid} is gone")));
         }
-        let (writes, verb) = match commit {
+        let (mut writes, verb) = match commit {
             true => (record::commit(&*latest, xid)?, "COMMIT"),
             false => (record::rollback(&*latest, xid)?, "ROLLBACK"),
         };
         let mark = self.cache.mark();
+        if let Some(applied) = self.take_applied() {
+            if let Some(origin) = applied.origin {
+                self.cache.set_origin(origin);
+            }
+            if let Some((key, value)) = applied.position {
+                let mut position = omnibus_engine::WriteSet::default();
+                position.put(key.clone(), value.clone());
+                super::write_set_event(&mut self.cache, &position)?;
+                writes.put(key, value);
+            }
+        }
         let sql = format!("XA {verb} {xid}");
         let logged = match self.events.finish_branch(&mut self.cache, &writes, &sql) {
             Ok(logged) => logged,

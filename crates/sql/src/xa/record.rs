@@ -45,7 +45,7 @@ pub(crate) fn of_writes(xid: &Xid, writes: &WriteSet) -> WriteSet {
     record.put(prefix(HEAD, 0, xid).into(), Bytes::from_static(&[VERSION]));
     let prefixes = SLOTS.map(|slot| prefix(WRITE, slot, xid));
     for (key, write) in writes.iter() {
-        if persist::is_counter(key) {
+        if persist::is_counter(key) || crate::apply::is_position(key) {
             match write {
                 Some(value) => record.put(key.clone(), value.clone()),
                 None => record.delete(key.clone()),

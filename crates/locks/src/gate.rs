@@ -1,0 +1,68 @@
+//! The gate in front of all writers: what FLUSH TABLES WITH READ LOCK closes.
+//!
+//! While it is closed, a transaction that holds no write lock on any table must first get the gate's own table lock,
+//! which whoever closed it holds in mode S; those that write already go on, so that they can end. Then no table has a
+//! writer. One load a table request while it is open. A table's holders and the gate are looked at under the table's
+//! shard, so a writer is either seen by `others_write` or sees the closed gate.
+
+use crate::manager::LockManager;
+use crate::mode::Mode;
+use crate::queue::Queue;
+use crate::trx::{Trx, TrxLocks};
+use crate::wait::Request;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The gate's table number.
+pub(crate) const GATE: u64 = u64::MAX;
+
+impl LockManager {
+    /// Whether a request must go through the gate first. Called under the table's shard.
+    pub(crate) fn gated(&self, table: u64, wanted: Mode) -> bool {
+        wanted.writes() && table != GATE && self.gate.load(Ordering::SeqCst) != 0
+    }
+
+    /// The lock of the gate, unless the transaction writes already. Takes one shard after the other.
+    pub(crate) fn pass_gate(self: &Arc<Self>, trx: &Arc<Trx>) -> Request {
+        let tables: Vec<u64> = trx.held.lock().tables.iter().map(|held| held.table).collect();
+        let writes = |table: &u64| {
+            let shard = self.table_shard(*table).lock();
+            shard.get(table).and_then(|queue| queue.mode_of(trx)).is_some_and(Mode::writes)
+        };
+        if tables.iter().any(writes) {
+            return Request::Granted { fresh: false };
+        }
+        self.request_table(trx, GATE, Mode::IX)
+    }
+
+    fn others_write(&self, trx: &Arc<Trx>) -> bool {
+        // Who waits for a table since before the gate was closed will get it without seeing the gate.
+        let writes = |queue: &Queue| {
+            queue.holders().any(|hold| hold.mode.writes() && !Arc::ptr_eq(&hold.trx, trx))
+                || queue.waiters().any(|waiter| waiter.mode.writes())
+        };
+        self.table_shards()
+            .any(|shard| shard.lock().iter().any(|(table, queue)| *table != GATE && writes(queue)))
+    }
+}
+
+impl TrxLocks {
+    /// Closes the gate; it is closed once this is granted and `others_write` is false. Must be followed by `open_gate`,
+    /// also if the wait failed.
+    pub fn close_gate(&self) -> Request {
+        self.manager.gate.fetch_add(1, Ordering::SeqCst);
+        self.manager.request_table(&self.trx, GATE, Mode::TABLE_S)
+    }
+
+    /// Whether other transactions write, or may: they hold a table in a mode for it.
+    #[must_use]
+    pub fn others_write(&self) -> bool {
+        self.manager.others_write(&self.trx)
+    }
+
+    /// Undoes one `close_gate`.
+    pub fn open_gate(&self) {
+        self.manager.gate.fetch_sub(1, Ordering::SeqCst);
+        self.release_table(GATE);
+    }
+}

@@ -1,0 +1,368 @@
+//! The target: transactions, statements and what they must end with, commits with their position.
+
+use super::rows::{RowApplier, RowRules};
+use super::{context, position};
+use crate::api::{AllowAll, Isolation, Mode, Outcome};
+use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::session::{Nowhere, SqlSession};
+use crate::store::Applied;
+use bytes::Bytes;
+use omnibus_commit::Ticket;
+use omnibus_engine::CommitNo;
+use omnibus_format::events::XaPrepare;
+use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
+use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// How changes are applied.
+#[derive(Clone, Debug)]
+pub struct ApplySettings {
+    /// `replica_exec_mode=IDEMPOTENT`.
+    pub idempotent: bool,
+    /// `replica_type_conversions` has ALL_LOSSY. What loses nothing is converted in any case.
+    pub lossy: bool,
+    /// `log_replica_updates`: what is applied is written to our log too, with its GTID.
+    pub log_updates: bool,
+    /// `replica_skip_errors`: statements and rows that fail so are left out.
+    pub skip_errors: BTreeSet<u16>,
+    /// Commits that are handed over and have no place yet. Appliers of one channel share it, so that a statement of one
+    /// waits for the commits of the others before it reads.
+    pub in_flight: Arc<AtomicU64>,
+}
+
+impl Default for ApplySettings {
+    fn default() -> Self {
+        ApplySettings {
+            idempotent: false,
+            lossy: false,
+            log_updates: true,
+            skip_errors: BTreeSet::new(),
+            in_flight: Arc::default(),
+        }
+    }
+}
+
+/// Statements that the SQL layer leaves to the server: accounts and their kind.
+pub trait ServerStatements: Send {
+    /// Runs a statement that is the server's, in a transaction of its own through `session`; its context is set.
+    /// `None`: it is not the server's.
+    fn execute(
+        &mut self,
+        session: &mut SqlSession,
+        statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+    ) -> Option<ExecResult<Outcome>>;
+}
+
+/// See the module's text. Dropping it rolls back.
+pub struct Applier {
+    session: SqlSession,
+    settings: ApplySettings,
+    server: Option<Box<dyn ServerStatements>>,
+    rows: RowApplier,
+    /// The transaction between `begin` and its end.
+    trx: Option<TrxHeader>,
+    /// A statement's rows are being applied and have not ended.
+    in_rows: bool,
+    /// What the coming commit takes along has been said before its statement.
+    told: bool,
+    /// The commit of a definition, which is a transaction of its own.
+    done: Option<Ticket>,
+}
+
+impl Applier {
+    /// Over a session of its own, whose settings are the server's defaults; `host` and the like are set already.
+    #[must_use]
+    pub fn new(mut session: SqlSession, settings: ApplySettings) -> Applier {
+        session.state.settings.server_read_only = false;
+        session.state.settings.sql_log_bin = settings.log_updates;
+        // Rows are read under locks, newest version; what was serial at the source is here too.
+        session.state.settings.isolation = Isolation::RepeatableRead;
+        session.trx().count_commits(settings.in_flight.clone());
+        Applier {
+            session,
+            settings,
+            server: None,
+            rows: RowApplier::default(),
+            trx: None,
+            in_rows: false,
+            told: false,
+            done: None,
+        }
+    }
+
+    /// Gives statements that the SQL layer does not know to the server.
+    #[must_use]
+    pub fn with_server(mut self, server: Box<dyn ServerStatements>) -> Applier {
+        self.server = Some(server);
+        self
+    }
+
+    /// Changes how the next transactions are applied.
+    pub fn set_settings(&mut self, settings: ApplySettings) {
+        self.session.state.settings.sql_log_bin = settings.log_updates;
+        self.settings = settings;
+    }
+
+    /// The session: its state, lock waiter and kill flag.
+    pub fn session(&mut self) -> &mut SqlSession {
+        &mut self.session
+    }
+
+    fn rules(&self) -> RowRules {
+        RowRules { idempotent: self.settings.idempotent, lossy: self.settings.lossy }
+    }
+
+    fn open(&mut self) {
+        let isolation = self.session.state.settings.isolation;
+        let trx = self.session.trx();
+        if !trx.is_open() {
+            trx.open(isolation, false);
+        }
+    }
+
+    /// What the coming commit takes along.
+    fn take_along(&mut self, position: Option<&Position>) {
+        let Some(trx) = &self.trx else { return };
+        let applied = Applied {
+            origin: Some(trx.origin()),
+            position: position.map(position::pair),
+            even_empty: trx.gtid.is_some(),
+        };
+        self.session.trx().set_applied(applied);
+    }
+
+    fn end_rows(&mut self) -> Result<(), ApplyError> {
+        if std::mem::take(&mut self.in_rows) {
+            self.session.trx().end_statement().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn run_text(&mut self, text: &Bytes) -> ExecResult<Outcome> {
+        // MySQL's CREATE TABLE ... SELECT as rows: the table, and rows that follow in the same transaction.
+        let text = &match text.strip_suffix(b" START TRANSACTION") {
+            Some(create) => text.slice(..create.len()),
+            None => text.clone(),
+        };
+        let (statement, _) = self.session.parse(text)?;
+        if is_harmless(&statement.node) {
+            return Ok(Outcome::ok());
+        }
+        if reads_snapshot(&statement.node, text) {
+            self.session.trx().await_published();
+        }
+        if let Some(server) = &mut self.server
+            && let Some(result) = server.execute(&mut self.session, &statement, text)
+        {
+            return result;
+        }
+        self.session.execute(&statement, text, Mode::Blocking, &AllowAll, &mut Nowhere)
+    }
+
+    /// A statement with its context.
+    fn run(&mut self, view: &dyn StatementView) -> Result<(), SqlError> {
+        if view.loaded_file().is_some() {
+            return Err(SqlError::not_supported_yet("LOAD DATA in a statement event"));
+        }
+        let saved = context::enter(&mut self.session, view)?;
+        let result = self.run_text(&Bytes::copy_from_slice(view.sql()));
+        context::leave(&mut self.session, saved);
+        let outcome = result.map_err(error_of)?;
+        if self.session.in_transaction() {
+            return Ok(());
+        }
+        // A definition is a transaction of its own. What follows must see it.
+        if let Some(ticket) = outcome.wait {
+            let done = ticket.wait().map_err(SqlError::error_during_commit)?;
+            self.session.trx().commit_is_over();
+            self.done = Some(Ticket::done(Ok(done)));
+        }
+        Ok(())
+    }
+
+    /// Whether a statement may have ended as it did.
+    fn judge(&self, view: &dyn StatementView, result: Result<(), SqlError>) -> Result<(), ApplyError> {
+        let expected = view.error_code();
+        let actual = result.as_ref().err().map_or(0, |error| error.code);
+        if actual == expected || actual != 0 && self.settings.skip_errors.contains(&actual) {
+            return Ok(());
+        }
+        if let Err(error) = &result
+            && (expected == 0 || is_temporary(error.code))
+        {
+            let text = format!("Error '{}' on query. {}", error.message, place(view));
+            return Err(ApplyError { message: text, ..failed(error.clone()) });
+        }
+        let here = result.err().map_or("no error".to_owned(), |error| error.message);
+        Err(ApplyError::new(
+            3002,
+            format!(
+                "Query caused different errors on source and replica. Error on source: error code={expected}; Error on \
+                 replica: actual message='{here}', error code={actual}. {}",
+                place(view)
+            ),
+        ))
+    }
+
+    /// Ends what is open with what was said to be taken along.
+    fn finish(&mut self) -> Result<Ticket, ApplyError> {
+        self.open();
+        if !self.session.trx().has_events() {
+            self.session.begin_rows(b"", Mode::Blocking);
+        }
+        let (_, trx) = self.session.parts();
+        trx.finish_applied().map_err(failed)?;
+        let ticket = self.session.commit_now().map_err(failed)?;
+        Ok(ticket.unwrap_or_else(nothing))
+    }
+
+    fn over(&mut self) {
+        self.trx = None;
+        self.in_rows = false;
+        self.told = false;
+        self.done = None;
+        self.session.trx().take_applied();
+    }
+}
+
+impl ApplyTarget for Applier {
+    type Ticket = Ticket;
+
+    fn begin(&mut self, trx: &TrxHeader) -> Result<(), ApplyError> {
+        self.over();
+        self.trx = Some(*trx);
+        let state = &mut self.session.state;
+        state.now_us = i64::from(trx.timestamp) * 1_000_000;
+        state.settings.server_id = trx.server_id;
+        Ok(())
+    }
+
+    fn ends_with(&mut self, position: Option<&Position>) {
+        self.take_along(position);
+        self.told = true;
+    }
+
+    fn statement(&mut self, view: &dyn StatementView) -> Result<(), ApplyError> {
+        self.end_rows()?;
+        if !is_xa(view.sql()) {
+            self.open();
+        }
+        let result = self.run(view);
+        self.judge(view, result)
+    }
+
+    fn rows(&mut self, view: &dyn RowsView) -> Result<(), ApplyError> {
+        self.open();
+        let state = &mut self.session.state;
+        state.now_us = view.timestamp_us();
+        state.settings.foreign_key_checks = view.foreign_key_checks();
+        state.settings.unique_checks = view.unique_checks();
+        if !std::mem::replace(&mut self.in_rows, true) {
+            self.session.begin_rows(view.query().unwrap_or_default(), Mode::Blocking);
+        }
+        let rules = self.rules();
+        match self.rows.apply(&mut self.session, view, &rules).map_err(error_of) {
+            Err(error) if self.settings.skip_errors.contains(&error.code) => {}
+            Err(error) => return Err(failed(error)),
+            Ok(()) => {}
+        }
+        if view.ends_statement() { self.end_rows() } else { Ok(()) }
+    }
+
+    fn commit(&mut self, position: Option<&Position>) -> Result<Ticket, ApplyError> {
+        self.end_rows()?;
+        let left = self.session.trx().take_applied().is_some();
+        // A definition, or the end of an XA transaction, has taken everything along.
+        let taken = std::mem::take(&mut self.told) && !left;
+        let ticket = match self.done.take() {
+            ticket if taken => ticket.unwrap_or_else(nothing),
+            _ => {
+                self.take_along(position);
+                self.finish()?
+            }
+        };
+        self.over();
+        Ok(ticket)
+    }
+
+    fn prepare(&mut self, xid: &XaPrepare<'_>, position: Option<&Position>) -> Result<Ticket, ApplyError> {
+        self.end_rows()?;
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let name = format!("X'{}',X'{}',{}", hex(xid.gtrid), hex(xid.bqual), xid.format_id);
+        self.take_along(position);
+        // Waits for the device: only a durable prepare may be seen.
+        self.run_text(&Bytes::from(format!("XA PREPARE {name}"))).map_err(error_of).map_err(failed)?;
+        self.over();
+        Ok(nothing())
+    }
+
+    fn rollback(&mut self) {
+        self.over();
+        let trx = self.session.trx();
+        trx.rollback();
+        trx.leave_branch();
+    }
+}
+
+impl Drop for Applier {
+    fn drop(&mut self) {
+        self.session.close();
+    }
+}
+
+/// Nothing to wait for.
+fn nothing() -> Ticket {
+    Ticket::done(Ok(CommitNo::ZERO))
+}
+
+fn is_xa(sql: &[u8]) -> bool {
+    sql.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"XA "))
+}
+
+/// Statements that change nothing that another server would miss.
+fn is_harmless(statement: &Statement) -> bool {
+    matches!(statement, Statement::Flush(_) | Statement::Maintenance(_))
+}
+
+/// Whether a statement may read rows without locking them, and so must not run beside commits that it is to see.
+fn reads_snapshot(statement: &Statement, text: &[u8]) -> bool {
+    let has = |word: &[u8]| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    match statement {
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => has(b"select") || has(b"table"),
+        _ => true,
+    }
+}
+
+fn place(view: &dyn StatementView) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let query: String = text(view.sql()).chars().take(1024).collect();
+    format!("Default database: '{}'. Query: '{query}'", text(view.database()))
+}
+
+/// Whether the same may succeed if it is tried again.
+fn is_temporary(code: u16) -> bool {
+    matches!(code, 1205 | 1213 | 1614)
+}
+
+fn failed(error: SqlError) -> ApplyError {
+    ApplyError {
+        code: error.code,
+        sqlstate: error.state,
+        temporary: is_temporary(error.code),
+        message: error.message,
+    }
+}
+
+fn error_of(interrupt: Interrupt) -> SqlError {
+    match interrupt {
+        Interrupt::Error(error) => error,
+        // Neither is asked for on a thread that may block.
+        Interrupt::LockWait(_) | Interrupt::NeedBlocking => {
+            SqlError::internal("a change asked to be run again")
+        }
+    }
+}

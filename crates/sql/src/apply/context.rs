@@ -1,0 +1,158 @@
+//! A statement's context: set for it and restored behind it, all of it here and nowhere else.
+//!
+//! What the statement's form does not say is what the applier's session was made with, the server's defaults.
+
+use crate::error::{SqlError, SqlResult};
+use crate::session::{SessionState, SqlSession};
+use omnibus_format::events::{UserVar, UserVarValue};
+use omnibus_replication::model::StatementView;
+use omnibus_value::decimal::Decimal;
+use omnibus_value::{ColumnKind, ColumnType, Value, collation};
+use std::sync::Arc;
+
+/// The session as it was.
+pub(super) struct Saved {
+    settings: crate::api::SessionSettings,
+    database: Option<Arc<str>>,
+    connection_id: u32,
+    rand: (u64, u64),
+    last_insert_id: u64,
+    now_us: i64,
+}
+
+/// Sets everything that a statement says about its context.
+///
+/// # Errors
+/// A time zone or a variable that cannot be had; nothing is changed then.
+pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlResult<Saved> {
+    let state = &mut session.state;
+    let offset = match view.time_zone() {
+        Some(zone) => Some(zone_offset(zone, state)?),
+        None => None,
+    };
+    let mut variables = Vec::new();
+    let mut bad = None;
+    view.user_variables(&mut |variable| match user_variable(&variable) {
+        Ok(pair) => variables.push(pair),
+        Err(error) => bad = Some(error),
+    });
+    if let Some(error) = bad {
+        return Err(error);
+    }
+    let saved = Saved {
+        settings: state.settings.clone(),
+        database: state.database.take(),
+        connection_id: state.connection_id,
+        rand: state.rand,
+        last_insert_id: state.last_insert_id,
+        now_us: state.now_us,
+    };
+    set_settings(state, view);
+    if let Some(zone) = view.time_zone() {
+        state.settings.time_zone = String::from_utf8_lossy(zone).into_owned();
+        state.settings.time_zone_offset = offset.unwrap_or(0);
+    }
+    if !view.database().is_empty() {
+        state.database = Some(String::from_utf8_lossy(view.database()).into());
+    }
+    state.connection_id = view.thread_id();
+    state.last_insert_id = view.last_insert_id().unwrap_or(0);
+    if let Some(seeds) = view.rand_seeds() {
+        state.rand = seeds;
+    }
+    state.user_variables.clear();
+    state.user_variables.extend(variables);
+    Ok(saved)
+}
+
+fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
+    let settings = &mut state.settings;
+    settings.timestamp_us = Some(view.timestamp_us());
+    settings.sql_mode = view.sql_mode().unwrap_or(settings.sql_mode);
+    settings.foreign_key_checks = view.foreign_key_checks().unwrap_or(true);
+    settings.unique_checks = view.unique_checks().unwrap_or(true);
+    // Only for what our own events say of it: the transaction is ended by its last event.
+    settings.autocommit = view.autocommit().unwrap_or(true);
+    if let Some([client, connection, server]) = view.collations() {
+        // A collation that only the source knows is as good as the default for what it does here.
+        let known = |id: u16, own: u16| if collation::by_id(id).is_some() { id } else { own };
+        settings.collation_client = known(client, settings.collation_client);
+        settings.collation_connection = known(connection, settings.collation_connection);
+        settings.collation_results = settings.collation_client;
+        settings.collation_server = known(server, settings.collation_server);
+    }
+    let (increment, offset) = view.auto_increment().unwrap_or((1, 1));
+    settings.auto_increment_increment = u64::from(increment).max(1);
+    settings.auto_increment_offset = u64::from(offset).max(1);
+    settings.insert_id = view.insert_id();
+}
+
+/// Sets the session back to what it was.
+pub(super) fn leave(session: &mut SqlSession, saved: Saved) {
+    let state = &mut session.state;
+    state.settings = saved.settings;
+    state.database = saved.database;
+    state.connection_id = saved.connection_id;
+    state.rand = saved.rand;
+    state.last_insert_id = saved.last_insert_id;
+    state.now_us = saved.now_us;
+    state.user_variables.clear();
+    state.diagnostics.clear();
+}
+
+/// Seconds east of UTC. SYSTEM is the server's own zone.
+fn zone_offset(zone: &[u8], state: &SessionState) -> SqlResult<i32> {
+    let unknown = || {
+        let name = String::from_utf8_lossy(zone).into_owned();
+        SqlError::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'"))
+    };
+    if zone.eq_ignore_ascii_case(b"SYSTEM") {
+        return Ok(state.settings.time_zone_offset);
+    }
+    if zone.eq_ignore_ascii_case(b"UTC") {
+        return Ok(0);
+    }
+    let text = std::str::from_utf8(zone).map_err(|_| unknown())?;
+    let (sign, rest) = match text.split_at_checked(1) {
+        Some(("+", rest)) => (1, rest),
+        Some(("-", rest)) => (-1, rest),
+        _ => return Err(unknown()),
+    };
+    let (hours, minutes) = rest.split_once(':').ok_or_else(unknown)?;
+    let number = |text: &str| text.parse::<i32>().ok().filter(|n| (0..60).contains(n)).ok_or_else(unknown);
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    if hours > 14 {
+        return Err(unknown());
+    }
+    Ok(sign * (hours * 3600 + minutes * 60))
+}
+
+/// A user variable's name, value and type.
+fn user_variable(variable: &UserVar<'_>) -> SqlResult<(String, (Value, ColumnType))> {
+    let name = String::from_utf8_lossy(variable.name).to_lowercase();
+    let damaged = || SqlError::new(1594, b"HY000", format!("Relay log read failure: user variable @{name}"));
+    let string = |collation: u32| {
+        let id = u16::try_from(collation).ok().filter(|id| collation::by_id(*id).is_some());
+        let id = id.unwrap_or_else(crate::catalog::charset::server_default);
+        ColumnType::string(ColumnKind::LongText, 0, id)
+    };
+    let pair = match variable.value {
+        UserVarValue::Null => (Value::Null, string(variable.collation)),
+        UserVarValue::String(text) => {
+            (Value::Bytes(bytes::Bytes::copy_from_slice(text)), string(variable.collation))
+        }
+        UserVarValue::Real(number) => (Value::Double(number), ColumnType::of(ColumnKind::Double)),
+        UserVarValue::Int { bits, unsigned: true } => {
+            (Value::UInt(bits), ColumnType::of(ColumnKind::BigInt).unsigned())
+        }
+        UserVarValue::Int { bits, unsigned: false } => {
+            (Value::Int(bits as i64), ColumnType::of(ColumnKind::BigInt))
+        }
+        UserVarValue::Decimal(bytes) => {
+            let [precision, scale, digits @ ..] = bytes else { return Err(damaged()) };
+            let (value, _) = Decimal::from_binlog(*precision, *scale, digits).map_err(|_| damaged())?;
+            (Value::Decimal(value), ColumnType::decimal(*precision, *scale))
+        }
+    };
+    Ok((name, pair))
+}

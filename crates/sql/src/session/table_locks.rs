@@ -1,0 +1,95 @@
+//! LOCK TABLES, FLUSH TABLES ... WITH READ LOCK and UNLOCK TABLES: locks that outlive transactions. On a thread that may
+//! block.
+
+use super::session::{Call, SqlSession};
+use crate::api::{Mode, Outcome, Priv};
+use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::store::need_replan;
+use omnibus_locks::TableMode;
+use omnibus_parser::ast::{Flush, FlushTarget, TableLock};
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the last writer has ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl SqlSession {
+    pub(super) fn lock_tables(&mut self, tables: &[TableLock], call: &Call<'_>) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        self.commit_before_definition()?;
+        let catalog = self.catalog();
+        for lock in tables {
+            let db = self.schema_of(&lock.table)?;
+            call.access.check(&db, Some(&lock.table.name), Priv::LockTables)?;
+            if ["information_schema", "performance_schema"].contains(&&*db) {
+                continue;
+            }
+            let table = catalog.table(&db, &lock.table.name)?.clone();
+            let mode = if lock.write { TableMode::Exclusive } else { TableMode::Shared };
+            self.trx.lock_table(&table, mode)?;
+            if table.is_stale() {
+                return Err(need_replan().into());
+            }
+        }
+        self.trx.keep_table_locks();
+        Ok(Outcome::ok())
+    }
+
+    pub(super) fn unlock_tables(&mut self) -> ExecResult<Outcome> {
+        if !self.trx.has_locked_tables() {
+            return Ok(Outcome::ok());
+        }
+        // A transaction begun under the read lock goes on; LOCK TABLES ends with its transaction.
+        let goes_on = self.trx.has_read_lock() && self.trx.is_open();
+        self.trx.unlock_tables();
+        let ticket = if goes_on { self.trx.read_ticket() } else { self.commit_now()? };
+        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+    }
+
+    /// FLUSH TABLES WITH READ LOCK, or with a list of tables: nothing is cached that could be flushed, so that only the
+    /// locks remain. The server has checked the privilege, and runs every other FLUSH itself.
+    pub(super) fn flush_with_read_lock(&mut self, flush: &Flush, call: &Call<'_>) -> ExecResult<Outcome> {
+        for target in &flush.targets {
+            let FlushTarget::Tables { tables, .. } = target else {
+                return Err(SqlError::not_supported_yet("FLUSH of several things WITH READ LOCK").into());
+            };
+            if tables.is_empty() {
+                return self.lock_everything(call);
+            }
+            let locks: Vec<_> = tables
+                .iter()
+                .map(|table| TableLock { table: table.clone(), alias: None, write: false, local: false })
+                .collect();
+            self.lock_tables(&locks, call)?;
+        }
+        Ok(Outcome::ok())
+    }
+
+    fn lock_everything(&mut self, call: &Call<'_>) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        if self.trx.has_read_lock() {
+            return Ok(Outcome::ok());
+        }
+        self.commit_before_definition()?;
+        let patience = self.state.settings.metadata_lock_wait_timeout_ms;
+        self.trx.set_lock_wait(patience);
+        self.trx.take_read_lock()?;
+        let begun = Instant::now();
+        while self.trx.others_write() {
+            let stopped = match begun.elapsed() >= Duration::from_millis(patience) {
+                true => Err(SqlError::lock_wait_timeout()),
+                false => self.trx.check_killed(),
+            };
+            if let Err(error) = stopped {
+                self.trx.unlock_tables();
+                return Err(error.into());
+            }
+            std::thread::sleep(LOOK);
+        }
+        // What they wrote is durable before anybody copies files or reads the log's position.
+        Ok(Outcome { wait: self.trx.everything_durable(), ..Outcome::ok() })
+    }
+}

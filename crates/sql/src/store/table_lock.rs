@@ -1,0 +1,124 @@
+//! Table locks: of statements for the length of their transaction, and those that outlive it (LOCK TABLES, FLUSH TABLES WITH
+//! READ LOCK).
+
+use super::trx::{Trx, need_replan};
+use crate::catalog::Table;
+use crate::error::{ExecResult, SqlError, SqlResult};
+use omnibus_commit::Ticket;
+use omnibus_locks::{Request, TableMode};
+
+impl Trx {
+    /// LOCK TABLES has been granted: table locks outlive transactions until `unlock_tables`.
+    pub fn keep_table_locks(&mut self) {
+        self.locked_tables = true;
+    }
+
+    /// Whether LOCK TABLES is in force.
+    #[must_use]
+    pub fn has_locked_tables(&self) -> bool {
+        self.locked_tables
+    }
+
+    /// UNLOCK TABLES: the table locks go with the commit or rollback that must follow.
+    pub fn unlock_tables(&mut self) {
+        self.locked_tables = false;
+        if std::mem::take(&mut self.read_lock) {
+            self.locks.open_gate();
+        }
+    }
+
+    /// Locks a table for this transaction and checks that `table` is still what it is called.
+    ///
+    /// # Errors
+    /// Waits as any lock; 1615 if the definition changed meanwhile: plan again; 1100 under LOCK
+    /// TABLES if the table was not among them.
+    pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
+        self.check_branch()?;
+        let id = table.def.id;
+        let held = self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode);
+        if held.is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode)) {
+            return Ok(());
+        }
+        if self.read_lock {
+            return if mode == TableMode::IntentShared {
+                self.lock_table_id(id, mode)
+            } else {
+                Err(read_locked().into())
+            };
+        }
+        if self.locked_tables && held.is_none() {
+            let message = format!("Table '{}' was not locked with LOCK TABLES", table.def.name);
+            return Err(SqlError::new(1100, b"HY000", message).into());
+        }
+        if self.locked_tables && held == Some(TableMode::Shared) {
+            let message =
+                format!("Table '{}' was locked with a READ lock and can't be updated", table.def.name);
+            return Err(SqlError::new(1099, b"HY000", message).into());
+        }
+        self.lock_table_id(id, mode)?;
+        self.tables.retain(|(held, _)| *held != id);
+        self.tables.push((id, mode));
+        if table.is_stale() {
+            return Err(need_replan().into());
+        }
+        Ok(())
+    }
+
+    /// Locks a table by its number, whatever it is. What is waited for first may be the gate in front of all writers.
+    pub(crate) fn lock_table_id(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+        loop {
+            match self.locks.lock_table(id, mode) {
+                Request::Granted { .. } => return Ok(()),
+                wait => self.await_lock(wait)?,
+            };
+        }
+    }
+
+    /// Whether FLUSH TABLES WITH READ LOCK is in force.
+    #[must_use]
+    pub fn has_read_lock(&self) -> bool {
+        self.read_lock
+    }
+
+    /// Fails if this session has locked itself out with FLUSH TABLES WITH READ LOCK.
+    pub(crate) fn check_no_read_lock(&self) -> SqlResult<()> {
+        if self.read_lock { Err(read_locked()) } else { Ok(()) }
+    }
+
+    /// FLUSH TABLES WITH READ LOCK, first half: nobody begins to write. In force when `others_write` is false.
+    pub(crate) fn take_read_lock(&mut self) -> ExecResult<()> {
+        let request = self.locks.close_gate();
+        if let Err(error) = self.await_lock(request) {
+            self.locks.open_gate();
+            return Err(error);
+        }
+        self.read_lock = true;
+        self.locked_tables = true;
+        Ok(())
+    }
+
+    /// Whether some transaction writes.
+    pub(crate) fn others_write(&self) -> bool {
+        self.locks.others_write()
+    }
+
+    /// A ticket for all that has a place in the commit order.
+    pub(crate) fn everything_durable(&self) -> Option<Ticket> {
+        let port = &self.shared.port;
+        let newest = port.numbered();
+        (newest > port.durable()).then(|| port.wait_durable(newest))
+    }
+}
+
+fn read_locked() -> SqlError {
+    SqlError::new(1223, b"HY000", "Can't execute the query because you have a conflicting read lock")
+}
+
+fn table_mode_rank(mode: TableMode) -> u8 {
+    match mode {
+        TableMode::IntentShared => 0,
+        TableMode::Shared => 1,
+        TableMode::IntentExclusive => 2,
+        TableMode::Exclusive => 3,
+    }
+}
