@@ -14,6 +14,7 @@ pub static VARS: &[V] = &[
     V::global("binlog_checksum", Kind::Enum(&["NONE", "CRC32"]), S("CRC32")),
     V::both("binlog_row_image", Kind::Enum(&["MINIMAL", "NOBLOB", "FULL"]), S("FULL")).restricted(),
     V::global("binlog_row_metadata", Kind::Enum(&["MINIMAL", "FULL"]), S("MINIMAL")),
+    V::session("rbr_exec_mode", Kind::Enum(&["STRICT", "IDEMPOTENT"]), S("STRICT")).restricted(),
     V::both("binlog_rows_query_log_events", Kind::Bool, B(false)).restricted(),
     V::both("binlog_row_value_options", Kind::Text, S("")),
     V::both("binlog_direct_non_transactional_updates", Kind::Bool, B(false)),

@@ -158,6 +158,7 @@ pub fn session_settings(
         collation_server: collation(v("collation_server").as_str()),
         binlog_format: binlog_format(v("binlog_format")),
         binlog_row_image: row_image(v("binlog_row_image")),
+        rbr_idempotent: v("rbr_exec_mode").as_str() == "IDEMPOTENT",
         binlog_rows_query_log_events: v("binlog_rows_query_log_events").as_bool(),
         binlog_row_metadata_full: globals.named("binlog_row_metadata").as_str() == "FULL",
         sql_log_bin: v("sql_log_bin").as_bool(),
