@@ -51,7 +51,7 @@ pub use behind::Behind;
 pub use buffer::{AlignedBuf, BLOCK};
 pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;
-pub use durable::DurableEnd;
+pub use durable::{DurableEnd, Listening};
 pub use error::{
     IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, ResetError,
     RotateError, WriteError,
@@ -69,6 +69,6 @@ pub use promote::Spilled;
 pub use purge::{PurgeLimit, Purged};
 pub use recover::{LogTail, RecoveryItem, RecoveryScan};
 pub use scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};
-pub use tail::{TailNext, TailReader};
+pub use tail::{FilePin, TailNext, TailReader};
 pub use transaction::{Place, TransactionTracker};
 pub use writer::LogWriter;

@@ -8,6 +8,7 @@ use crate::error::ReadError;
 use crate::handle::LogHandle;
 use crate::position::{FileSeq, LogOffset, LogPosition};
 use crate::scan::{Next, RawEvent, ReadFile, ScanEnd, Torn};
+use omnibus_format::Checksum;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,13 +23,65 @@ pub enum TailNext<'a> {
     CaughtUp,
 }
 
+/// Keeps one file from being purged for as long as it lives (PURGE-1).
+#[derive(Debug)]
+pub struct FilePin {
+    log: LogHandle,
+    seq: FileSeq,
+    generation: u64,
+}
+
+impl FilePin {
+    /// Pins a file.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn new(log: &LogHandle, seq: FileSeq) -> Result<FilePin, ReadError> {
+        let generation = log.catalog.generation.load(Ordering::SeqCst);
+        let mut list = log.catalog.files.lock();
+        if !list.files.iter().any(|file| file.seq == seq) {
+            return Err(ReadError::NoSuchFile(seq));
+        }
+        *list.pins.entry(seq).or_default() += 1;
+        drop(list);
+        Ok(FilePin { log: log.clone(), seq, generation })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> FileSeq {
+        self.seq
+    }
+
+    /// Whether the log began anew since.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.log.catalog.generation.load(Ordering::SeqCst) != self.generation
+    }
+}
+
+impl Drop for FilePin {
+    fn drop(&mut self) {
+        // A reset has dropped all pins of its time; this one is not ours any more.
+        if self.is_stale() {
+            return;
+        }
+        let mut list = self.log.catalog.files.lock();
+        if let Some(count) = list.pins.get_mut(&self.seq) {
+            *count -= 1;
+            if *count == 0 {
+                list.pins.remove(&self.seq);
+            }
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct TailReader {
     log: LogHandle,
     file: ReadFile,
-    seq: FileSeq,
-    generation: u64,
+    pin: FilePin,
 }
 
 impl TailReader {
@@ -37,22 +90,13 @@ impl TailReader {
     /// # Errors
     /// There is no such file, or the position is behind the durable end.
     pub fn open(log: &LogHandle, position: LogPosition) -> Result<TailReader, ReadError> {
-        let generation = log.catalog.generation.load(Ordering::SeqCst);
         let end = log.durable_end().get();
         if position > end {
             return Err(ReadError::BehindEnd { position, end });
         }
         // Pinned first: a purge between the two would take the file away.
-        let mut reader = {
-            pin(log, position.file)?;
-            match log.read(position.file) {
-                Ok(file) => TailReader { log: log.clone(), file, seq: position.file, generation },
-                Err(error) => {
-                    unpin(log, position.file);
-                    return Err(error);
-                }
-            }
-        };
+        let pin = FilePin::new(log, position.file)?;
+        let mut reader = TailReader { log: log.clone(), file: log.read(position.file)?, pin };
         if position.offset > LogOffset::FIRST_EVENT {
             reader.file.seek(position.offset)?;
         }
@@ -64,6 +108,12 @@ impl TailReader {
     pub fn position(&self) -> LogPosition {
         let position = self.file.position();
         LogPosition { offset: position.offset.max(LogOffset::FIRST_EVENT), ..position }
+    }
+
+    /// The checksum algorithm of the events that follow; known once the file's first event was read.
+    #[must_use]
+    pub fn checksum(&self) -> Checksum {
+        self.file.checksum()
     }
 
     /// See [`ReadFile::trust_checksums`].
@@ -81,14 +131,14 @@ impl TailReader {
         // The durable end is in a later file only after this one got its final size.
         let durable = self.log.durable_end().get();
         // After that load: a durable end in the new log is seen only with the new generation.
-        if self.log.catalog.generation.load(Ordering::SeqCst) != self.generation {
-            return Err(ReadError::NoSuchFile(self.seq));
+        let seq = self.pin.seq;
+        if self.pin.is_stale() {
+            return Err(ReadError::NoSuchFile(seq));
         }
-        let finished =
-            if durable.file == self.seq { None } else { self.log.catalog.finished_size(self.seq)? };
+        let finished = if durable.file == seq { None } else { self.log.catalog.finished_size(seq)? };
         self.file.set_limit(finished.unwrap_or(durable.offset.0));
         if self.position().offset >= self.file.limit() {
-            return match (finished, self.seq.next()) {
+            return match (finished, seq.next()) {
                 (Some(_), Some(next)) => self.switch(next),
                 _ => Ok(TailNext::CaughtUp),
             };
@@ -110,37 +160,9 @@ impl TailReader {
     }
 
     fn switch(&mut self, next: FileSeq) -> Result<TailNext<'_>, ReadError> {
-        pin(&self.log, next)?;
-        unpin(&self.log, std::mem::replace(&mut self.seq, next));
+        // The new pin before the old one goes.
+        self.pin = FilePin::new(&self.log, next)?;
         self.file = self.log.read(next)?;
         Ok(TailNext::NextFile(next))
-    }
-}
-
-impl Drop for TailReader {
-    fn drop(&mut self) {
-        // A reset has dropped all pins of its time; this one is not ours any more.
-        if self.log.catalog.generation.load(Ordering::SeqCst) == self.generation {
-            unpin(&self.log, self.seq);
-        }
-    }
-}
-
-fn pin(log: &LogHandle, seq: FileSeq) -> Result<(), ReadError> {
-    let mut list = log.catalog.files.lock();
-    if !list.files.iter().any(|file| file.seq == seq) {
-        return Err(ReadError::NoSuchFile(seq));
-    }
-    *list.pins.entry(seq).or_default() += 1;
-    Ok(())
-}
-
-fn unpin(log: &LogHandle, seq: FileSeq) {
-    let mut list = log.catalog.files.lock();
-    if let Some(count) = list.pins.get_mut(&seq) {
-        *count -= 1;
-        if *count == 0 {
-            list.pins.remove(&seq);
-        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Not statements on data, which are `omnibus_sql`'s, nor the log, nor the engines. Start at `server`
 //! (what all share), then `session` (one connection), then `admin` (statements about the server).
+//! `dump` sends the log to replicas.
 //!
 //! Async on a multi-thread runtime; a statement runs synchronously inside its session's task, and the
 //! only await points are the socket, a row lock, and a commit (`session::drive`).
@@ -15,6 +16,7 @@ mod charset;
 mod clock;
 pub mod coordination;
 mod datadir;
+mod dump;
 mod engines;
 mod errors;
 pub mod gtid;

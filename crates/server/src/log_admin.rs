@@ -8,6 +8,7 @@ use crate::backup::BackupInfo;
 use crate::sysvars::VarValue;
 use omnibus_commit::Coordinator;
 use omnibus_format::Dialect;
+use omnibus_log::LogHandle;
 use omnibus_sql::{SqlError, SqlResult};
 use std::path::Path;
 use std::sync::Arc;
@@ -67,6 +68,10 @@ pub trait LogAdmin: Send + Sync {
     fn gtid_purged(&self) -> String;
     /// The end of the log. Does not block.
     fn status(&self) -> LogStatus;
+    /// The log itself, for those who read it. Does not block.
+    fn handle(&self) -> Option<LogHandle> {
+        None
+    }
     /// The files, oldest first.
     fn files(&self) -> SqlResult<Vec<LogFile>>;
     /// Events of a file (the first one if none is named) from an offset on; `skip` are passed over, at

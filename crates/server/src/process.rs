@@ -71,10 +71,20 @@ pub enum Stage {
     LockWait,
     CommitWait,
     Sending,
+    SendingEvents,
+    WaitingForEvents,
 }
 
-const STAGES: [&str; 6] =
-    ["", "login", "executing", "waiting for a lock", "waiting for handler commit", "sending data"];
+const STAGES: [&str; 8] = [
+    "",
+    "login",
+    "executing",
+    "waiting for a lock",
+    "waiting for handler commit",
+    "sending data",
+    "Sending binlog event to replica",
+    "Source has sent all binlog to replica; waiting for more updates",
+];
 
 /// Texts that change rarely.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 
 use crate::account::{Accounts, ClientHost};
 use crate::auth::{FastCache, RsaKey};
+use crate::dump::Dumps;
 use crate::errors;
 use crate::log_admin::LogAdmin;
 use crate::net::{Channel, Listeners, Stream};
@@ -36,6 +37,8 @@ pub struct Server {
     pub log: Arc<dyn LogAdmin>,
     /// Sessions of the SQL layer.
     pub runners: Box<dyn RunnerFactory>,
+    /// Who is sent the log.
+    pub dumps: Dumps,
     long_query_us: AtomicU64,
     stopping: AtomicBool,
     stop: Notify,
@@ -67,6 +70,7 @@ impl Server {
             tls,
             log,
             runners,
+            dumps: Dumps::default(),
             long_query_us: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             stop: Notify::new(),

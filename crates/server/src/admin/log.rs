@@ -52,6 +52,33 @@ impl Session {
         })
     }
 
+    /// SHOW REPLICAS, SHOW SLAVE HOSTS: who registered.
+    pub(super) fn show_replicas(&mut self, old_names: bool) -> SqlResult<ResultSet> {
+        self.access.require(Privileges::REPLICATION_SLAVE)?;
+        let (id, source, uuid) = if old_names {
+            ("Server_id", "Master_id", "Slave_UUID")
+        } else {
+            ("Server_Id", "Source_Id", "Replica_UUID")
+        };
+        let own_id = self.server.globals.named("server_id").as_u64();
+        let row = |replica: crate::dump::Replica| {
+            let r = replica.registration;
+            let numbers = [u64::from(r.server_id), u64::from(r.port), own_id].map(Value::UInt);
+            let [id, port, source] = numbers;
+            vec![id, text(&r.host), port, source, text(&replica.uuid)]
+        };
+        Ok(ResultSet {
+            columns: vec![
+                integer_column(id),
+                text_column("Host", 255),
+                integer_column("Port"),
+                integer_column(source),
+                text_column(uuid, 36),
+            ],
+            rows: self.server.dumps.replicas().into_iter().map(row).collect(),
+        })
+    }
+
     pub(super) fn show_binary_logs(&mut self) -> SqlResult<ResultSet> {
         self.access.require(READERS)?;
         let files = tokio::task::block_in_place(|| self.server.log.files())?;

@@ -26,12 +26,7 @@ impl Session {
             Show::BinlogEvents(events) => self.show_binlog_events(events).await?,
             Show::Profiles => empty(&["Query_ID", "Duration", "Query"]),
             Show::Profile => empty(&["Status", "Duration"]),
-            Show::Replicas { old_names: false } => {
-                empty(&["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"])
-            }
-            Show::Replicas { old_names: true } => {
-                empty(&["Server_id", "Host", "Port", "Master_id", "Slave_UUID"])
-            }
+            Show::Replicas { old_names } => self.show_replicas(*old_names)?,
             Show::ReplicaStatus { old_names, .. } => empty(replica_columns(*old_names)),
             _ => return Err(SqlError::internal("a SHOW form that is not the server's")),
         };

@@ -72,7 +72,11 @@ pub async fn authenticate(
     let wanted = account.as_ref().map_or(server.default_plugin, |a| a.plugin.as_str()).to_owned();
     let mut exchange = Exchange { server, channel, scramble, account, used_password: !answer.is_empty() };
     let given = plugin.map_or(NATIVE.as_bytes(), |p| p);
-    let answer = if given == wanted.as_bytes() { answer.to_vec() } else { exchange.switch(&wanted).await? };
+    // A client that knows its own plugin but not the greeting's answers with nothing and waits for a scramble (MariaDB
+    // replicas do).
+    let unasked = answer.is_empty() && given != server.default_plugin.as_bytes();
+    let fits = given == wanted.as_bytes() && !unasked;
+    let answer = if fits { answer.to_vec() } else { exchange.switch(&wanted).await? };
     exchange.used_password |= !matches!(answer.as_slice(), [] | [0]);
     let good = match wanted.as_str() {
         NATIVE => exchange.native(&answer),

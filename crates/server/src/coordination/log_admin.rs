@@ -12,7 +12,7 @@ use crate::sysvars::VarValue;
 use omnibus_commit::{CommitError, Coordinator, ResetLogError};
 use omnibus_engine::CommitNo;
 use omnibus_format::Dialect;
-use omnibus_log::{FileSeq, PurgeError};
+use omnibus_log::{FileSeq, LogHandle, PurgeError};
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -119,6 +119,10 @@ impl LogAdmin for CoordinatorAdmin {
         let files = self.coordinator.log().files();
         let end = files.durable_end().get();
         LogStatus { file: files.names().log(end.file), position: end.offset.0 }
+    }
+
+    fn handle(&self) -> Option<LogHandle> {
+        Some(self.coordinator.log().files().clone())
     }
 
     fn files(&self) -> SqlResult<Vec<LogFile>> {

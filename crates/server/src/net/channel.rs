@@ -101,6 +101,22 @@ impl Channel {
         self.read(max).await
     }
 
+    /// Reads a packet that the client sends while it is being sent something, such as an acknowledgement: its numbering
+    /// starts at 0 and ours is left alone. Cancel-safe.
+    pub async fn read_aside(&mut self, max: usize) -> Result<Range<usize>, NetError> {
+        loop {
+            if let Some(range) = self.input.next_packet(&mut 0, max)? {
+                return Ok(range);
+            }
+            let room = self.input.wanted();
+            let n = self.stream.read_buf(self.input.writable(room)).await?;
+            if n == 0 {
+                return Err(NetError::Closed);
+            }
+            self.received += n as u64;
+        }
+    }
+
     /// The packet that was read last.
     #[must_use]
     pub fn payload(&self, range: Range<usize>) -> &[u8] {

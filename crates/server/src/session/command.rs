@@ -139,8 +139,19 @@ impl Session {
                 let name = utf8(table).replace('`', "``");
                 self.field_list(&name).await;
             }
-            Command::BinlogDump(_) | Command::BinlogDumpGtid(_) | Command::RegisterSlave(_) => {
-                self.channel.error(&SqlError::not_supported_yet("sending the binary log to a replica"));
+            Command::RegisterSlave(payload) => {
+                let payload = payload.to_vec();
+                self.refresh();
+                let done = self.register_replica(&payload);
+                self.reply(done);
+            }
+            Command::BinlogDump(payload) | Command::BinlogDumpGtid(payload) => {
+                let by_gtid = matches!(command, Command::BinlogDumpGtid(_));
+                let payload = payload.to_vec();
+                self.refresh();
+                if self.binlog_dump(payload, by_gtid).await? {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
             Command::Unknown(_) => self.channel.error(&errors::unknown_command()),
             Command::Query(_) | Command::StmtExecute(_) | Command::StmtPrepare(_) => {}

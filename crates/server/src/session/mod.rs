@@ -60,6 +60,8 @@ pub struct Session {
     pub(crate) pending_insert_id: Option<u64>,
     /// The next OK tells clients that track it of a new default database.
     schema_changed: bool,
+    /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
+    pub(crate) registered: Option<crate::dump::RegisteredGuard>,
 }
 
 /// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
@@ -171,6 +173,7 @@ impl Session {
             generation,
             pending_insert_id: None,
             schema_changed: false,
+            registered: None,
         };
         session.channel.write_timeout = session.shared.write_timeout();
         if let Some(db) = login.database

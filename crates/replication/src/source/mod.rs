@@ -1,0 +1,28 @@
+//! The source's side of a replication stream: what a replica or a change-stream client asked for, and what is sent to it.
+//!
+//! Pure but for reading the log: no sockets, no async runtime. `server::dump` carries the bytes.
+//!
+//! | file | what |
+//! |---|---|
+//! | `request` | COM_REGISTER_SLAVE, COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID as bytes |
+//! | `peer` | what the client said about itself in user variables |
+//! | `block` | runs of whole events, read once and shared |
+//! | `stream` | events to packets: what is skipped, changed, added |
+//! | `error` | why a stream ends, as error 1236 |
+//!
+//! COMMIT-2: nothing is sent before it is durable, because nothing beyond the durable end is read.
+
+pub mod block;
+pub mod error;
+pub mod peer;
+pub mod request;
+pub mod stream;
+
+pub use block::{Block, BlockReader, BlockStep};
+pub use error::SourceError;
+pub use peer::{Peer, WantedChecksum};
+pub use request::{DumpRequest, Registration};
+pub use stream::Stream;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! From events of the log to the packets of one client: what is left out, changed and added.
+//!
+//! An event travels as the bytes that are in the file, so what a client keeps equals the log, claim bits in the flags of
+//! GTID events included: other readers mask those bits out, and clearing them would cost a new checksum for each
+//! transaction. Changed are: FORMAT_DESCRIPTION (not in use; without a position and a creation time if the stream starts
+//! behind it; the checksum algorithm that the client gets), and everything for a client that wants no checksums.
+//! Added are artificial ROTATEs, which say where the following events are from, and heartbeats. Left out are private
+//! events, whose place is then a gap between end positions: clients take positions from the events that they get. Only
+//! MySQL's own replicas add lengths up, so for them a gap is filled (`fill`). A MariaDB replica that is about to wait
+//! behind a gap is told where it is (`settle`), or waiting for the source's position there would never end.
+//!
+//! Pure. One per dump session; its session calls it.
+
+use super::block::{Block, BlockEvent};
+use super::error::SourceError;
+use super::peer::{Peer, WantedChecksum};
+use super::request::{DumpRequest, FLAG_ANNOTATE_OR_HEARTBEAT_V2};
+use omnibus_format::EventContext;
+use omnibus_format::checksum::{CHECKSUM_LEN, crc32};
+use omnibus_format::events::{Heartbeat, Rotate};
+use omnibus_format::header::{
+    FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, LOG_POS_OFFSET, SIZE_OFFSET,
+};
+use omnibus_format::private::PRIVATE_MAGIC;
+use omnibus_format::writer::{restamp, write_final};
+use omnibus_format::{Checksum, EventType, FormatDescription};
+use omnibus_log::{FileNames, FileSeq, LogPosition};
+use omnibus_wire::OutBuf;
+
+/// The largest event that any client takes: the largest `replica_max_allowed_packet`.
+const MAX_EVENT: usize = 1 << 30;
+/// A gap up to this length is filled with an event of the same length; a longer one is jumped over.
+const MAX_FILLER: usize = 64 << 10;
+/// Where FORMAT_DESCRIPTION has its creation time.
+const CREATED_AT: usize = HEADER_LEN + 2 + 50;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Stream {
+    names: FileNames,
+    server_id: u32,
+    wanted: WantedChecksum,
+    /// Of the events that were sent last.
+    checksum: Checksum,
+    file: FileSeq,
+    position: u64,
+    mariadb: bool,
+    /// The client asked for the statements behind row events.
+    annotate: bool,
+    heartbeat_v2: bool,
+    /// The client adds lengths up: see the module.
+    counts_bytes: bool,
+    /// The last event was left out.
+    gap: bool,
+}
+
+impl Stream {
+    /// For a client that begins at `start`.
+    #[must_use]
+    pub fn new(
+        peer: &Peer,
+        request: &DumpRequest,
+        names: FileNames,
+        server_id: u32,
+        start: LogPosition,
+    ) -> Stream {
+        let flag = request.flags & FLAG_ANNOTATE_OR_HEARTBEAT_V2 != 0;
+        let mariadb = peer.is_mariadb();
+        Stream {
+            names,
+            server_id,
+            wanted: peer.checksum,
+            // Before the first FORMAT_DESCRIPTION a client goes by what it asked for.
+            checksum: if peer.checksum == WantedChecksum::Crc32 { Checksum::Crc32 } else { Checksum::None },
+            file: start.file,
+            position: start.offset.0,
+            mariadb,
+            annotate: flag || !mariadb,
+            heartbeat_v2: flag && !mariadb,
+            counts_bytes: !mariadb && !peer.uuid.is_empty() && request.executed.is_none(),
+            gap: false,
+        }
+    }
+
+    /// Where the next event to be sent starts.
+    #[must_use]
+    pub fn position(&self) -> LogPosition {
+        LogPosition::new(self.file, self.position)
+    }
+
+    /// The name of the file that the stream is in.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        self.names.log(self.file)
+    }
+
+    /// The first packets: where the stream begins and, if that is not the start of a file, the file's FORMAT_DESCRIPTION.
+    ///
+    /// # Errors
+    /// The client cannot read this log.
+    pub fn begin(&mut self, format_description: Option<&[u8]>, out: &mut OutBuf) -> Result<(), SourceError> {
+        self.put_rotate(out);
+        match format_description {
+            Some(event) => self.put_format(event, true, out),
+            None => Ok(()),
+        }
+    }
+
+    /// The log goes on in another file.
+    pub fn next_file(&mut self, file: FileSeq, out: &mut OutBuf) {
+        self.file = file;
+        self.position = 4;
+        self.gap = false;
+        self.put_rotate(out);
+    }
+
+    /// The events of a block from the present position on.
+    ///
+    /// # Errors
+    /// An event cannot be sent.
+    pub fn block(&mut self, block: &Block, out: &mut OutBuf) -> Result<(), SourceError> {
+        debug_assert_eq!(block.file(), self.file);
+        for event in block.events_from(self.position) {
+            self.event(&event, block.checksum(), out)?;
+            self.position = event.end();
+        }
+        Ok(())
+    }
+
+    /// Still here, and this is where the stream is.
+    pub fn heartbeat(&self, out: &mut OutBuf) {
+        let name = self.file_name();
+        let heartbeat = Heartbeat { file: name.as_bytes(), position: Some(self.position) };
+        if self.heartbeat_v2 {
+            self.put_made(out, EventType::HEARTBEAT_V2, 0, 0, |body| heartbeat.encode_v2(body));
+        } else if let Ok(position) = u32::try_from(self.position) {
+            self.put_made(out, EventType::HEARTBEAT, 0, position, |body| heartbeat.encode_v1(body));
+        }
+    }
+
+    fn event(
+        &mut self,
+        event: &BlockEvent<'_>,
+        checksum: Checksum,
+        out: &mut OutBuf,
+    ) -> Result<(), SourceError> {
+        if event.bytes.len() > MAX_EVENT {
+            let (file, position, size) = (self.file_name(), event.offset, event.bytes.len() as u64);
+            return Err(SourceError::TooLarge { file, position, size });
+        }
+        match event.event_type() {
+            EventType::FORMAT_DESCRIPTION => return self.put_format(event.bytes, false, out),
+            EventType::IGNORABLE if event.body(checksum).starts_with(&PRIVATE_MAGIC) => {
+                self.gap = true;
+                if self.counts_bytes {
+                    self.fill(event, out);
+                }
+            }
+            EventType::ROWS_QUERY if !self.annotate => self.gap = true,
+            EventType::MARIADB_ANNOTATE_ROWS if !(self.mariadb && self.annotate) => self.gap = true,
+            _ => {
+                self.gap = false;
+                self.put(event.bytes, checksum, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything was sent and the client is going to wait.
+    pub fn settle(&mut self, out: &mut OutBuf) {
+        if std::mem::take(&mut self.gap) && self.mariadb {
+            let position = self.position as u32;
+            self.put_made(out, EventType::IGNORABLE, FLAG_IGNORABLE, position, |_| ());
+        }
+    }
+
+    /// Puts something harmless of the same length in a private event's place.
+    fn fill(&self, event: &BlockEvent<'_>, out: &mut OutBuf) {
+        let body = event.bytes.len() - HEADER_LEN - self.checksum.len().min(event.bytes.len() - HEADER_LEN);
+        if event.bytes.len() > MAX_FILLER {
+            return self.put_rotate_to(event.end(), out);
+        }
+        let position = event.end() as u32;
+        self.put_made(out, EventType::IGNORABLE, FLAG_IGNORABLE, position, |out| {
+            out.resize(out.len() + body, 0);
+        });
+    }
+
+    fn put(&self, event: &[u8], checksum: Checksum, out: &mut OutBuf) {
+        let strip = checksum == Checksum::Crc32 && self.checksum == Checksum::None;
+        out.packet(|packet| {
+            packet.push(0);
+            if strip && event.len() >= HEADER_LEN + CHECKSUM_LEN {
+                let at = packet.len();
+                let size = event.len() - CHECKSUM_LEN;
+                packet.extend_from_slice(&event[..size]);
+                packet[at + SIZE_OFFSET..at + SIZE_OFFSET + 4].copy_from_slice(&(size as u32).to_le_bytes());
+            } else {
+                packet.extend_from_slice(event);
+            }
+        });
+    }
+
+    /// A file's first event, which says whether checksums follow: whether they do is up to the file and the client.
+    fn put_format(&mut self, event: &[u8], in_middle: bool, out: &mut OutBuf) -> Result<(), SourceError> {
+        let found = FormatDescription::checksum_of_event(event).ok().flatten();
+        let mut event = event.to_vec();
+        let Some(found) = found.filter(|_| event.len() >= CREATED_AT + 4 + 1 + CHECKSUM_LEN) else {
+            self.checksum = Checksum::None;
+            self.put(&event, Checksum::None, out);
+            return Ok(());
+        };
+        self.checksum = match (found, self.wanted) {
+            (Checksum::Crc32, WantedChecksum::Crc32) => Checksum::Crc32,
+            (Checksum::Crc32, WantedChecksum::Unsaid) if !self.mariadb => {
+                return Err(SourceError::ChecksumUnknown);
+            }
+            _ => Checksum::None,
+        };
+        event[FLAGS_OFFSET] &= !(FLAG_IN_USE as u8);
+        if in_middle {
+            event[LOG_POS_OFFSET..LOG_POS_OFFSET + 4].fill(0);
+            event[CREATED_AT..CREATED_AT + 4].fill(0);
+        }
+        let body_end = event.len() - CHECKSUM_LEN;
+        event[body_end - 1] = self.checksum.code();
+        // It carries one itself in every case.
+        let crc = crc32(&event[..body_end]);
+        event[body_end..].copy_from_slice(&crc.to_le_bytes());
+        self.put(&event, Checksum::None, out);
+        Ok(())
+    }
+
+    fn put_rotate(&self, out: &mut OutBuf) {
+        self.put_rotate_to(self.position, out);
+    }
+
+    fn put_rotate_to(&self, position: u64, out: &mut OutBuf) {
+        let name = self.file_name();
+        self.put_made(out, EventType::ROTATE, FLAG_ARTIFICIAL, 0, |body| {
+            Rotate { position, file: name.as_bytes() }.encode(body);
+        });
+    }
+
+    /// An event that is in no file.
+    fn put_made(
+        &self,
+        out: &mut OutBuf,
+        event_type: EventType,
+        flags: u16,
+        log_pos: u32,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let context = EventContext { timestamp: 0, server_id: self.server_id };
+        let mut event = Vec::with_capacity(96);
+        write_final(&mut event, context, event_type, flags, 0, self.checksum, body);
+        restamp(&mut event, log_pos, flags, self.checksum);
+        self.put(&event, self.checksum, out);
+    }
+}

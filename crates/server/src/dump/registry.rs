@@ -1,0 +1,197 @@
+//! Who is registered as a replica and who is sent the log. Shared by all sessions; touched when one comes or goes.
+
+use crate::process::Process;
+use omnibus_log::{Listening, LogHandle};
+use omnibus_replication::source::Registration;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use tokio::sync::watch;
+
+/// A client that registered as a replica.
+#[derive(Clone, Debug)]
+pub struct Replica {
+    /// What it said when it registered.
+    pub registration: Registration,
+    /// Its UUID, if it told one.
+    pub uuid: String,
+}
+
+/// A running dump.
+#[derive(Debug)]
+struct Dump {
+    process: Arc<Process>,
+    server_id: u32,
+    uuid: String,
+    replaced: Arc<AtomicBool>,
+}
+
+impl Dump {
+    /// Two dumps with the same identity are one replica that came back. By UUID where there is one, because people
+    /// copy configurations with their server ids.
+    fn is(&self, server_id: u32, uuid: &str) -> bool {
+        if uuid.is_empty() && self.uuid.is_empty() {
+            self.server_id == server_id && server_id != 0
+        } else {
+            self.uuid == uuid
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By connection.
+    replicas: BTreeMap<u32, Replica>,
+    dumps: BTreeMap<u32, Dump>,
+}
+
+/// What wakes dumps: alive as long as one of them is, so that commits look for nobody otherwise.
+#[derive(Debug)]
+pub struct Tail {
+    moved: watch::Sender<()>,
+    _listening: Listening,
+}
+
+impl Tail {
+    /// Changes whenever the durable end has moved.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<()> {
+        self.moved.subscribe()
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Dumps {
+    state: Arc<Mutex<State>>,
+    tail: Mutex<Weak<Tail>>,
+}
+
+impl Dumps {
+    /// Those who registered, by `server_id`.
+    #[must_use]
+    pub fn replicas(&self) -> Vec<Replica> {
+        let mut list: Vec<_> = self.state.lock().replicas.values().cloned().collect();
+        list.sort_by_key(|replica| replica.registration.server_id);
+        list
+    }
+
+    /// How many are registered.
+    #[must_use]
+    pub fn registered(&self) -> usize {
+        self.state.lock().replicas.len()
+    }
+
+    /// How many dumps run.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.state.lock().dumps.len()
+    }
+
+    /// Registers a connection as a replica, until the guard goes.
+    #[must_use]
+    pub fn register(&self, connection: u32, replica: Replica) -> RegisteredGuard {
+        self.state.lock().replicas.insert(connection, replica);
+        RegisteredGuard { state: self.state.clone(), connection }
+    }
+
+    /// A dump begins: one with the same identity ends. The flag tells the new one that it is replaced in its turn.
+    pub(super) fn begin(&self, process: &Arc<Process>, server_id: u32, uuid: &str) -> DumpGuard {
+        let replaced = Arc::new(AtomicBool::new(false));
+        let dump =
+            Dump { process: process.clone(), server_id, uuid: uuid.to_owned(), replaced: replaced.clone() };
+        let mut state = self.state.lock();
+        for other in state.dumps.values().filter(|other| other.is(server_id, uuid)) {
+            tracing::info!(
+                old = other.process.id,
+                new = process.id,
+                server_id,
+                uuid,
+                "a replica connected anew; its earlier dump ends"
+            );
+            other.replaced.store(true, Ordering::SeqCst);
+            other.process.kill_query();
+        }
+        state.dumps.insert(process.id, dump);
+        DumpGuard { state: self.state.clone(), connection: process.id, replaced }
+    }
+
+    /// What wakes the dumps.
+    pub(super) fn tail(&self, log: &LogHandle) -> Arc<Tail> {
+        let mut shared = self.tail.lock();
+        if let Some(tail) = shared.upgrade() {
+            return tail;
+        }
+        let moved = watch::Sender::new(());
+        let sender = moved.clone();
+        let listening = log.durable_end().listen(Box::new(move || sender.send_modify(|()| ())));
+        let tail = Arc::new(Tail { moved, _listening: listening });
+        *shared = Arc::downgrade(&tail);
+        tail
+    }
+}
+
+/// A registered replica, until it is dropped.
+#[derive(Debug)]
+pub struct RegisteredGuard {
+    state: Arc<Mutex<State>>,
+    connection: u32,
+}
+
+impl Drop for RegisteredGuard {
+    fn drop(&mut self) {
+        self.state.lock().replicas.remove(&self.connection);
+    }
+}
+
+/// A running dump, until it is dropped.
+#[derive(Debug)]
+pub(super) struct DumpGuard {
+    state: Arc<Mutex<State>>,
+    connection: u32,
+    replaced: Arc<AtomicBool>,
+}
+
+impl DumpGuard {
+    /// Whether another dump of the same replica has begun.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.replaced.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for DumpGuard {
+    fn drop(&mut self) {
+        self.state.lock().dumps.remove(&self.connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Processes;
+
+    #[test]
+    fn a_replica_that_comes_back_ends_its_earlier_dump_and_no_other() {
+        let (processes, dumps) = (Processes::default(), Dumps::default());
+        let connections = [(); 5].map(|()| processes.register());
+        let first = dumps.begin(&connections[0], 7, "a");
+        let other = dumps.begin(&connections[1], 7, "b");
+        let plain = dumps.begin(&connections[2], 8, "");
+        assert!(!first.is_replaced() && !other.is_replaced(), "same server id, but other UUIDs");
+        let again = dumps.begin(&connections[3], 9, "a");
+        assert!(first.is_replaced() && !again.is_replaced() && !other.is_replaced());
+        let _same_id = dumps.begin(&connections[4], 8, "");
+        assert!(plain.is_replaced() && connections[2].kill.check().is_err());
+        drop(first);
+        assert_eq!(dumps.running(), 4);
+    }
+
+    #[test]
+    fn tools_without_an_id_do_not_end_each_other() {
+        let (processes, dumps) = (Processes::default(), Dumps::default());
+        let first = dumps.begin(&processes.register(), 0, "");
+        let _second = dumps.begin(&processes.register(), 0, "");
+        assert!(!first.is_replaced());
+    }
+}

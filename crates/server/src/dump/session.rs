@@ -1,0 +1,312 @@
+//! COM_REGISTER_SLAVE, COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID on a session. A dump ends its connection.
+
+use super::registry::{DumpGuard, Replica, Tail};
+use crate::account::Privileges;
+use crate::net::NetError;
+use crate::process::Stage;
+use crate::session::Session;
+use omnibus_log::{FileSeq, LogHandle, LogPosition, Next, ReadError};
+use omnibus_replication::source::error::FATAL;
+use omnibus_replication::source::{
+    BlockReader, BlockStep, DumpRequest, Peer, Registration, SourceError, Stream,
+};
+use omnibus_sql::{SqlError, SqlResult};
+use omnibus_wire::reply::encode_eof;
+use std::sync::Arc;
+use tokio::time::{Duration, Instant};
+
+/// How much of the log is read, and sent, at once.
+const READ_BYTES: usize = 512 << 10;
+/// What a client may send while it is sent the log: acknowledgements.
+const MAX_ASIDE: usize = 4096;
+/// With heartbeats off.
+const LONG: Duration = Duration::from_secs(24 * 3600);
+
+/// Why a dump ended.
+#[derive(Debug)]
+enum End {
+    /// At the log's end, as the client wanted.
+    Eof,
+    /// Error 1236.
+    Source(SourceError),
+    /// KILL or shutdown.
+    Killed,
+    /// The client is gone.
+    Gone,
+    /// The connection failed.
+    Net(NetError),
+}
+
+impl From<SourceError> for End {
+    fn from(error: SourceError) -> End {
+        End::Source(error)
+    }
+}
+
+impl From<NetError> for End {
+    fn from(error: NetError) -> End {
+        End::Net(error)
+    }
+}
+
+/// What a waiting dump was woken by.
+enum Woken {
+    More,
+    Heartbeat,
+    Kill,
+    Packet,
+}
+
+impl Session {
+    /// COM_REGISTER_SLAVE.
+    pub(crate) fn register_replica(&mut self, payload: &[u8]) -> SqlResult<()> {
+        self.access.require(Privileges::REPLICATION_SLAVE)?;
+        let registration = Registration::decode(payload).map_err(|_| crate::errors::malformed_packet())?;
+        let uuid = self.peer().uuid;
+        // The old guard goes first: it would take the new entry with it.
+        self.registered = None;
+        self.registered = Some(self.server.dumps.register(self.process.id, Replica { registration, uuid }));
+        Ok(())
+    }
+
+    /// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID. Says whether the connection is over.
+    pub(crate) async fn binlog_dump(&mut self, payload: Vec<u8>, by_gtid: bool) -> Result<bool, NetError> {
+        if let Err(error) = self.access.require(Privileges::REPLICATION_SLAVE) {
+            self.channel.error(&error);
+            return Ok(false);
+        }
+        let request =
+            if by_gtid { DumpRequest::decode_gtid(&payload) } else { DumpRequest::decode(&payload) };
+        let end = match request {
+            Ok(request) => {
+                let peer = self.peer();
+                let guard = self.server.dumps.begin(&self.process, request.server_id, &peer.uuid);
+                let Err(end) = self.dump(&request, &peer, &guard).await;
+                end
+            }
+            Err(error) => SourceError::Malformed(error.to_string()).into(),
+        };
+        self.say_why(end).await?;
+        Ok(true)
+    }
+
+    /// The last packet.
+    async fn say_why(&mut self, end: End) -> Result<(), NetError> {
+        match end {
+            End::Eof => {
+                let status = self.status();
+                // An EOF even to clients that know none any more, as ever after a dump.
+                self.channel.out.packet(|out| encode_eof(out, 0, status));
+            }
+            End::Source(error) => {
+                tracing::warn!(connection = self.process.id, %error, "sending the binary log to a replica ended");
+                self.channel.error(&SqlError::new(FATAL, b"HY000", error.to_string()));
+            }
+            End::Killed if self.server.is_stopping() => {
+                self.channel.error(&crate::errors::server_shutdown());
+            }
+            End::Killed => self.channel.error(&SqlError::new(1927, b"70100", "Connection was killed")),
+            End::Gone => return Ok(()),
+            End::Net(error) => return Err(error),
+        }
+        let farewell = tokio::time::timeout(Duration::from_secs(1), self.channel.flush()).await;
+        farewell.unwrap_or(Ok(()))
+    }
+
+    /// What the client said about itself.
+    fn peer(&self) -> Peer {
+        let variables = &self.runner.state().user_variables;
+        Peer::from_variables(|name| {
+            let (value, ty) = variables.get(name)?;
+            let mut text = Vec::new();
+            if matches!(value, omnibus_value::Value::Null) {
+                return None;
+            }
+            value.write_text(ty, &mut text);
+            Some(String::from_utf8_lossy(&text).into_owned())
+        })
+    }
+
+    async fn dump(
+        &mut self,
+        request: &DumpRequest,
+        peer: &Peer,
+        guard: &DumpGuard,
+    ) -> Result<std::convert::Infallible, End> {
+        let Some(log) = self.server.log.handle() else {
+            return Err(SourceError::Io("there is no binary log".into()).into());
+        };
+        let start = start_of(&log, request)?;
+        let server_id = self.server.globals.named("server_id").as_u64() as u32;
+        let mut stream = Stream::new(peer, request, log.names().clone(), server_id, start);
+        let (mut reader, head) = open(&log, start).await?;
+        stream.begin(head.as_deref(), &mut self.channel.out)?;
+        let tail = self.server.dumps.tail(&log);
+        tracing::info!(
+            connection = self.process.id,
+            server_id = request.server_id,
+            uuid = peer.uuid,
+            file = log.names().log(start.file),
+            position = start.offset.0,
+            "sending the binary log"
+        );
+        let mut waiting = Waiting::new(&tail, peer);
+        loop {
+            self.check_end(&stream, guard)?;
+            waiting.see();
+            self.process.stage(Stage::SendingEvents);
+            let step;
+            (reader, step) = read(reader).await?;
+            match step.map_err(|error| read_error(&log, &error))? {
+                BlockStep::Block(block) => {
+                    stream.block(&block, &mut self.channel.out)?;
+                    drop(block);
+                    self.flush_unless_killed().await?;
+                    waiting.sent();
+                }
+                BlockStep::NextFile(file) => stream.next_file(file, &mut self.channel.out),
+                BlockStep::CaughtUp => {
+                    stream.settle(&mut self.channel.out);
+                    if request.ends_at_end() {
+                        return Err(End::Eof);
+                    }
+                    self.flush_unless_killed().await?;
+                    self.process.stage(Stage::WaitingForEvents);
+                    match self.wait(&mut waiting).await? {
+                        Woken::Heartbeat => {
+                            stream.heartbeat(&mut self.channel.out);
+                            self.flush_unless_killed().await?;
+                            waiting.sent();
+                        }
+                        Woken::More | Woken::Kill | Woken::Packet => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_end(&self, stream: &Stream, guard: &DumpGuard) -> Result<(), End> {
+        if self.process.kill.check().is_ok() {
+            return Ok(());
+        }
+        if guard.is_replaced() && !self.process.kill.connection_killed() {
+            let (file, position) = (stream.file_name(), stream.position().offset.0);
+            return Err(SourceError::Replaced { file, position }.into());
+        }
+        Err(End::Killed)
+    }
+
+    /// Sends what was collected. A client that does not read must not keep a KILL waiting.
+    async fn flush_unless_killed(&mut self) -> Result<(), End> {
+        let process = self.process.clone();
+        tokio::select! {
+            biased;
+            sent = self.channel.flush() => sent.map_err(End::from),
+            () = killed(&process) => Err(End::Gone),
+        }
+    }
+
+    async fn wait(&mut self, waiting: &mut Waiting) -> Result<Woken, End> {
+        let process = self.process.clone();
+        let woken = tokio::select! {
+            _ = waiting.moved.changed() => Woken::More,
+            () = tokio::time::sleep_until(waiting.heartbeat_at) => Woken::Heartbeat,
+            () = killed(&process) => Woken::Kill,
+            read = self.channel.read_aside(MAX_ASIDE) => match read {
+                // COM_QUIT, or anything else that is no acknowledgement.
+                Ok(range) if self.channel.payload(range.clone()).first() != Some(&0xef) => return Err(End::Gone),
+                Ok(_) => Woken::Packet,
+                Err(_) => return Err(End::Gone),
+            },
+        };
+        Ok(woken)
+    }
+}
+
+async fn killed(process: &crate::process::Process) {
+    while process.kill.check().is_ok() {
+        process.killed.notified().await;
+    }
+}
+
+/// When to wake.
+struct Waiting {
+    moved: tokio::sync::watch::Receiver<()>,
+    period: Duration,
+    heartbeat_at: Instant,
+    _tail: Arc<Tail>,
+}
+
+impl Waiting {
+    fn new(tail: &Arc<Tail>, peer: &Peer) -> Waiting {
+        let period = peer.heartbeat.unwrap_or(LONG).min(LONG);
+        let heartbeat_at = Instant::now() + period;
+        Waiting { moved: tail.subscribe(), period, heartbeat_at, _tail: tail.clone() }
+    }
+
+    /// The durable end is about to be read: what moved it until now is no news.
+    fn see(&mut self) {
+        self.moved.borrow_and_update();
+    }
+
+    /// Something was sent: the client knows that we are here.
+    fn sent(&mut self) {
+        self.heartbeat_at = Instant::now() + self.period;
+    }
+}
+
+/// The place that a request names.
+fn start_of(log: &LogHandle, request: &DumpRequest) -> Result<LogPosition, SourceError> {
+    let files = log.list();
+    let entry = if request.file.is_empty() {
+        files.first()
+    } else {
+        let seq = log.names().parse(&request.file);
+        files.iter().find(|entry| Some(entry.file) == seq)
+    };
+    let entry = entry.ok_or_else(|| SourceError::NoSuchFile(request.file.clone()))?;
+    if request.position < 4 {
+        return Err(SourceError::PositionTooSmall);
+    }
+    if request.position > entry.size {
+        let (file, size, position) = (entry.name.clone(), entry.size, request.position);
+        return Err(SourceError::PositionTooLarge { file, size, position });
+    }
+    Ok(LogPosition::new(entry.file, request.position))
+}
+
+/// A reader at `start`, and the file's FORMAT_DESCRIPTION if it would not come across that.
+async fn open(log: &LogHandle, start: LogPosition) -> Result<(BlockReader, Option<Vec<u8>>), SourceError> {
+    let handle = log.clone();
+    let opened = blocking(move || {
+        // It pins the file, so the head is read behind it.
+        let reader = BlockReader::open(&handle, start)?;
+        let head = if start.offset.0 > 4 { format_description(&handle, start.file)? } else { None };
+        Ok((reader, head))
+    });
+    opened.await?.map_err(|error| read_error(log, &error))
+}
+
+fn format_description(log: &LogHandle, file: FileSeq) -> Result<Option<Vec<u8>>, ReadError> {
+    Ok(match log.read(file)?.next()? {
+        Next::Event(event) => Some(event.bytes.to_vec()),
+        Next::End(_) => None,
+    })
+}
+
+async fn read(mut reader: BlockReader) -> Result<(BlockReader, Result<BlockStep, ReadError>), SourceError> {
+    blocking(move || {
+        let step = reader.next(READ_BYTES);
+        (reader, step)
+    })
+    .await
+}
+
+/// Runs what waits for a disk on the blocking pool.
+async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, SourceError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| SourceError::Io(error.to_string()))
+}
+
+fn read_error(log: &LogHandle, error: &ReadError) -> SourceError {
+    SourceError::of_read(error, |position| log.names().log(position.file))
+}
