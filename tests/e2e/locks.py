@@ -249,9 +249,44 @@ def flush_with_read_lock_stops_writers(s):
     run(writer, "ROLLBACK")
 
 
+def locks_by_name(s):
+    a, b = s.open(), s.open()
+    one = lambda db, sql: run(db, f"SELECT {sql}")[0][0]  # noqa: E731
+    expect(one(a, "GET_LOCK('Job', 0)") == 1 and one(a, "GET_LOCK('jOB', 0)") == 1, "taken twice")
+    expect(one(b, "GET_LOCK('job', 0)") == 0, "somebody else has it")
+    expect(one(b, "IS_USED_LOCK('job')") == a.thread_id() and one(b, "IS_FREE_LOCK('job')") == 0, "who has it")
+    expect(one(b, "RELEASE_LOCK('job')") == 0 and one(b, "RELEASE_LOCK('other')") is None, "not one's own")
+    run(a, "ROLLBACK")
+    waiting = Later(b, "SELECT GET_LOCK('job', -1)")
+    expect(one(a, "RELEASE_LOCK('job')") == 1, "once")
+    expect(waiting.is_alive(), "taken twice, given back once")
+    expect(one(a, "RELEASE_LOCK('job')") == 1, "twice")
+    expect(waiting.done() == 0 and waiting.rows == ((1,),), f"granted: {waiting.rows}")
+    # A cycle over two names has a victim at once.
+    expect(one(a, "GET_LOCK('second', 5)") == 1, "a second lock beside none")
+    waiting = Later(b, "SELECT GET_LOCK('second', -1)")
+    codes = [error_code(lambda: one(a, "GET_LOCK('job', -1)"))]
+    if codes[0] == 3058:
+        expect(one(a, "RELEASE_ALL_LOCKS()") == 1, "its other lock")
+    codes.append(waiting.done())
+    expect(sorted(codes) == [0, 3058], f"one victim: {codes}")
+    waiting = Later(a, "SELECT GET_LOCK('job', 1000)") if codes[0] else Later(b, "SELECT GET_LOCK('job', 1000)")
+    def killed():
+        run(s.admin, f"KILL QUERY {waiting.db.thread_id()}")
+        return not waiting.is_alive()
+    until(killed, "KILL QUERY ends the wait")
+    expect(waiting.done() == 1317, f"killed: {waiting.code}")
+    for bad in ["''", "NULL", "REPEAT('x', 65)"]:
+        expect(error_code(lambda: one(a, f"GET_LOCK({bad}, 0)")) == 3057, bad)
+    a.close()
+    b.close()
+    until(lambda: one(s.admin, "IS_FREE_LOCK('job') + IS_FREE_LOCK('second')") == 2, "the end of a session gives them back")
+
+
 TESTS = [blocked_then_sees_the_new_value, snapshot_is_stable, times_out, deadlock_has_a_victim_at_once,
          range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
-         hot_row_keeps_every_update, ddl_waits_for_open_transactions, flush_with_read_lock_stops_writers]
+         hot_row_keeps_every_update, ddl_waits_for_open_transactions, flush_with_read_lock_stops_writers,
+         locks_by_name]
 
 
 def main():

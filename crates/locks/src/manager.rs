@@ -73,6 +73,12 @@ impl LockManager {
         self.counters.read()
     }
 
+    /// The `id` of a transaction that holds a record.
+    #[must_use]
+    pub fn record_holder(&self, space: u32, key: &[u8]) -> Option<u64> {
+        self.with_space(space, |s| s.holder(key))
+    }
+
     fn with_space<T>(&self, space: u32, f: impl FnOnce(&mut Space) -> T) -> T {
         let shard = &self.spaces[space as usize % SHARDS];
         f(shard.0.lock().entry(space).or_default())

@@ -41,6 +41,11 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    /// The first holder of a record.
+    pub(crate) fn holder(&self, key: &[u8]) -> Option<u64> {
+        self.records.get(key)?.holders().next().map(|hold| hold.trx.id)
+    }
+
     pub(crate) fn request_record(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode) -> Asked {
         let fenced = wanted == Mode::INSERT && self.fenced(trx, key, u64::MAX);
         let mut entry = match self.records.entry(key.clone()) {

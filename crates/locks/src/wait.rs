@@ -85,14 +85,21 @@ impl LockWait {
 
     /// Parks this thread until the wait ends or `timeout` has passed.
     pub fn wait(mut self, timeout: Duration) -> WaitOutcome {
-        let deadline = self.since.checked_add(timeout);
+        match self.park_until(self.since.checked_add(timeout)) {
+            Some(outcome) => outcome,
+            None => self.give_up(WaitOutcome::Timeout),
+        }
+    }
+
+    /// Parks this thread until the wait ends or the time has come; `None`: it goes on, the request is still queued.
+    pub fn park_until(&mut self, deadline: Option<Instant>) -> Option<WaitOutcome> {
         loop {
             let parked = Parked::Thread(std::thread::current());
             if let Some(outcome) = self.trx.poll(self.ticket, parked) {
-                return self.finish(outcome);
+                return Some(self.finish(outcome));
             }
             match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
-                Some(Duration::ZERO) => return self.give_up(WaitOutcome::Timeout),
+                Some(Duration::ZERO) => return None,
                 Some(left) => std::thread::park_timeout(left),
                 None => std::thread::park(),
             }

@@ -1,9 +1,10 @@
 //! About the session and the server: DATABASE, USER, VERSION, LAST_INSERT_ID, SLEEP, GET_LOCK.
 
-use super::{Def, real_arg, str_arg, text, ty};
+use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Coercibility, Family};
 use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use crate::session::NamedLocks;
 use omnibus_value::Value;
 use std::time::{Duration, Instant};
 
@@ -27,11 +28,11 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CHARSET", 1, 1, ty::ascii::<64>, charset_of),
     Def::new("COLLATION", 1, 1, ty::ascii::<64>, collation_of),
     Def::new("COERCIBILITY", 1, 1, ty::int, coercibility_of),
-    Def::volatile("GET_LOCK", 2, 2, ty::small_int, |a, _, cx| named(a, cx, "GET_LOCK")),
-    Def::volatile("RELEASE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, "RELEASE_LOCK")),
-    Def::volatile("RELEASE_ALL_LOCKS", 0, 0, ty::ubigint, |a, _, cx| named(a, cx, "RELEASE_ALL_LOCKS")),
-    Def::volatile("IS_FREE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, "IS_FREE_LOCK")),
-    Def::volatile("IS_USED_LOCK", 1, 1, ty::ubigint, |a, _, cx| named(a, cx, "IS_USED_LOCK")),
+    Def::volatile("GET_LOCK", 2, 2, ty::small_int, |a, _, cx| named(a, cx, get_lock)),
+    Def::volatile("RELEASE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, release_lock)),
+    Def::volatile("RELEASE_ALL_LOCKS", 0, 0, ty::ubigint, |a, _, cx| named(a, cx, release_all_locks)),
+    Def::volatile("IS_FREE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, is_free_lock)),
+    Def::volatile("IS_USED_LOCK", 1, 1, ty::ubigint, |a, _, cx| named(a, cx, is_used_lock)),
     Def::volatile("NAME_CONST", 2, 2, second_type, |a, _, cx| a[1].eval(cx)),
 ];
 
@@ -119,14 +120,44 @@ fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<
     Ok(Value::Int(if numeric && !ty.is_null() { 5 } else { ty.coercibility as i64 }))
 }
 
-/// Locks by name belong to connections, so the server keeps them.
-fn named(args: &[Expr], cx: &mut Exec<'_>, function: &str) -> ExecResult<Value> {
-    let mut values = Vec::with_capacity(args.len());
-    if !args.is_empty() {
-        values.push(text(str_arg!(args, 0, cx)));
-    }
-    if args.len() > 1 {
-        values.push(Value::Double(real_arg!(args, 1, cx)));
-    }
-    crate::expr::sysvar::call(cx, function, &values)
+/// GET_LOCK and its kin.
+fn named(
+    args: &[Expr],
+    cx: &mut Exec<'_>,
+    call: fn(&[Expr], &mut Exec<'_>, &mut NamedLocks) -> ExecResult<Value>,
+) -> ExecResult<Value> {
+    let Some(mut locks) = cx.session.named_locks.take() else {
+        return Err(SqlError::internal("a lock by name outside of a session").into());
+    };
+    let result = call(args, cx, &mut locks);
+    cx.session.named_locks = Some(locks);
+    result
+}
+
+fn get_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+    cx.storage.need_blocking()?;
+    let name = args[0].eval_str(cx)?;
+    let seconds = args[1].eval_f64(cx)?.unwrap_or(0.0);
+    let storage = &mut *cx.storage;
+    let taken = locks.get(name.as_deref(), seconds, &mut || storage.check_killed())?;
+    Ok(Value::Int(i64::from(taken)))
+}
+
+fn release_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+    let name = args[0].eval_str(cx)?;
+    Ok(locks.release(name.as_deref())?.map_or(Value::Null, |released| Value::Int(i64::from(released))))
+}
+
+fn release_all_locks(_: &[Expr], _: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+    Ok(Value::UInt(locks.release_all()))
+}
+
+fn is_free_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+    let name = args[0].eval_str(cx)?;
+    Ok(Value::Int(i64::from(locks.holder(name.as_deref())?.is_none())))
+}
+
+fn is_used_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+    let name = args[0].eval_str(cx)?;
+    Ok(locks.holder(name.as_deref())?.map_or(Value::Null, Value::UInt))
 }

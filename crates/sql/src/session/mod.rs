@@ -5,6 +5,7 @@ mod bootstrap;
 mod create_select;
 mod database;
 mod dispatch;
+mod named_locks;
 mod prepared;
 mod query;
 #[allow(clippy::module_inception, reason = "the session itself")]
@@ -19,6 +20,7 @@ mod xa;
 
 pub(crate) use bootstrap::Nowhere;
 pub use database::Database;
+pub use named_locks::NamedLocks;
 pub use prepared::Prepared;
 pub(crate) use session::Call;
 pub use session::SqlSession;

@@ -2,6 +2,7 @@
 
 use super::Database;
 use super::binlog::BinlogInput;
+use super::named_locks::NamedLocks;
 use super::prepared::is_planned;
 use super::state::SessionState;
 use super::statements::StatementCache;
@@ -59,6 +60,7 @@ impl SqlSession {
         state.settings.collation_client = collation;
         state.settings.collation_results = collation;
         state.settings.collation_server = collation;
+        state.named_locks = Some(NamedLocks::new(&database.shared.locks, id));
         SqlSession {
             state,
             database,
@@ -311,6 +313,9 @@ impl SqlSession {
         self.trx.leave_branch();
         self.trx.unlock_tables();
         self.trx.abandon();
+        if let Some(locks) = &mut self.state.named_locks {
+            locks.release_all();
+        }
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: as `close`, and the session's own memory goes.

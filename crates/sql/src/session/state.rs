@@ -1,6 +1,7 @@
 //! What a session remembers between statements, as far as expressions and statements read it.
 //! The open transaction is not here ([`crate::store::Trx`]).
 
+use super::named_locks::NamedLocks;
 use crate::api::{NoHost, SessionHost, SessionSettings};
 use crate::error::Diagnostics;
 use omnibus_value::{ColumnType, Value};
@@ -41,6 +42,8 @@ pub struct SessionState {
     pub statement: bytes::Bytes,
     /// System variables, status and processes.
     pub host: Arc<dyn SessionHost>,
+    /// GET_LOCK; `None` outside of a session.
+    pub(crate) named_locks: Option<NamedLocks>,
 }
 
 impl Default for SessionState {
@@ -62,6 +65,7 @@ impl Default for SessionState {
             rand: (0x1234_5678, 0x9abc_def0),
             statement: bytes::Bytes::new(),
             host: Arc::new(NoHost),
+            named_locks: None,
         }
     }
 }

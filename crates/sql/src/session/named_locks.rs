@@ -1,0 +1,119 @@
+//! Locks by name (GET_LOCK and its kin): a session's own, held until it gives them back or ends, whatever its transactions
+//! do. They are records of a space that no table has, so waiting, fairness and deadlocks are the lock manager's.
+
+use crate::error::{ExecResult, SqlError, SqlResult};
+use bytes::Bytes;
+use omnibus_locks::{LockManager, Request, RowMode, TrxLocks, WaitOutcome};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Not a space of an engine: those carry an engine's slot, of which there are fewer.
+const SPACE: u32 = u32::MAX;
+/// Characters of a name.
+const LONGEST: usize = 64;
+/// How often a waiting session looks whether it was killed.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A session's locks by name.
+#[derive(Debug)]
+pub struct NamedLocks {
+    manager: Arc<LockManager>,
+    locks: TrxLocks,
+    /// Each name with how often it was taken.
+    held: Vec<(Bytes, u64)>,
+}
+
+impl NamedLocks {
+    pub(super) fn new(manager: &Arc<LockManager>, connection_id: u32) -> NamedLocks {
+        let locks = manager.begin(u64::from(connection_id));
+        NamedLocks { manager: manager.clone(), locks, held: Vec::new() }
+    }
+
+    /// Takes a lock; blocks up to `seconds`, or without limit if that is negative. False after that time.
+    ///
+    /// # Errors
+    /// 3057 for a bad name, 3058 in a deadlock, and what `check_killed` says while waiting.
+    pub fn get(
+        &mut self,
+        name: Option<&[u8]>,
+        seconds: f64,
+        check_killed: &mut dyn FnMut() -> ExecResult<()>,
+    ) -> ExecResult<bool> {
+        let key = key_of(name)?;
+        if let Some((_, times)) = self.held.iter_mut().find(|(held, _)| *held == key) {
+            *times += 1;
+            return Ok(true);
+        }
+        let forever = seconds < 0.0 || seconds > 1e9;
+        let deadline = (!forever).then(|| Instant::now() + Duration::from_secs_f64(seconds.max(0.0)));
+        if let Request::Wait(mut wait) = self.locks.lock_record(SPACE, &key, RowMode::Exclusive) {
+            let outcome = loop {
+                let look = Instant::now() + LOOK;
+                let next = deadline.map_or(look, |deadline| deadline.min(look));
+                if let Some(outcome) = wait.park_until(Some(next)) {
+                    break outcome;
+                }
+                check_killed()?;
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    break wait.cancel();
+                }
+            };
+            match outcome {
+                WaitOutcome::Granted => {}
+                WaitOutcome::Deadlock => return Err(deadlock().into()),
+                WaitOutcome::Timeout | WaitOutcome::Killed => return Ok(false),
+            }
+        }
+        self.held.push((key, 1));
+        Ok(true)
+    }
+
+    /// Gives a lock back once. `None`: nobody has it; `Some(false)`: somebody else has.
+    ///
+    /// # Errors
+    /// 3057 for a bad name.
+    pub fn release(&mut self, name: Option<&[u8]>) -> SqlResult<Option<bool>> {
+        let key = key_of(name)?;
+        let Some(at) = self.held.iter().position(|(held, _)| *held == key) else {
+            return Ok(self.manager.record_holder(SPACE, &key).map(|_| false));
+        };
+        self.held[at].1 -= 1;
+        if self.held[at].1 == 0 {
+            self.held.swap_remove(at);
+            self.locks.release_record(SPACE, &key);
+        }
+        Ok(Some(true))
+    }
+
+    /// Gives all back, and says how many they were.
+    pub fn release_all(&mut self) -> u64 {
+        self.locks.release_all();
+        self.held.drain(..).map(|(_, times)| times).sum()
+    }
+
+    /// The connection that has it.
+    ///
+    /// # Errors
+    /// 3057 for a bad name.
+    pub fn holder(&self, name: Option<&[u8]>) -> SqlResult<Option<u64>> {
+        Ok(self.manager.record_holder(SPACE, &key_of(name)?))
+    }
+}
+
+/// Names are equal whatever their case.
+fn key_of(name: Option<&[u8]>) -> SqlResult<Bytes> {
+    let text = name.map(|name| String::from_utf8_lossy(name).to_lowercase());
+    match text {
+        Some(text) if !text.is_empty() && text.chars().count() <= LONGEST => Ok(text.into_bytes().into()),
+        other => {
+            let shown = other.as_deref().unwrap_or("NULL");
+            Err(SqlError::new(3057, b"42000", format!("Incorrect user-level lock name '{shown}'.")))
+        }
+    }
+}
+
+fn deadlock() -> SqlError {
+    let message = "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and \
+                   restarting lock acquisition.";
+    SqlError::new(3058, b"HY000", message)
+}
