@@ -10,6 +10,7 @@ use crate::datadir::DataDir;
 use crate::engines;
 use crate::net::{TlsFiles, acceptor};
 use crate::options::ServerOptions;
+use crate::replica::Replicas;
 use crate::server::Server;
 use crate::sql_runner::SqlRunners;
 use crate::sysvars::{GlobalVars, Registry, VarValue};
@@ -70,6 +71,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     if coordinator.settings().protocol == CommitProtocol::None {
         coordinator.settings().sync_binlog.store(0, Ordering::Relaxed);
     }
+    let shared = database.clone();
     let store = SystemStore(database.clone());
     if store.is_empty().map_err(step("reading accounts"))? {
         store.create_root().map_err(step("creating the root account"))?;
@@ -88,6 +90,9 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     );
     let server = Arc::new(server);
     let _ = whom.set(Arc::downgrade(&server));
+    let replicas = Replicas::open(shared, coordinator.clone(), &server)
+        .map_err(step("reading the replication channels"))?;
+    let _ = server.replicas.set(replicas);
     let settings = HousekeepingSettings::default();
     let housekeeping = Housekeeping::start(coordinator.clone(), limits, failures.clone(), settings)
         .map_err(step("starting the housekeeping"))?;

@@ -48,6 +48,15 @@ pub fn zone_offset(name: &str) -> Option<i32> {
     }
 }
 
+/// `261121 20:02:31` in the system's zone, as Last_IO_Error_Timestamp has it.
+#[must_use]
+pub fn compact_stamp(us: i64) -> String {
+    local(us / 1_000_000).map_or_else(String::new, |tm| {
+        let (year, month) = (tm.tm_year % 100, tm.tm_mon + 1);
+        format!("{year:02}{month:02}{:02} {:02}:{:02}:{:02}", tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec)
+    })
+}
+
 /// `2026-11-21 20:02:31`, UTC.
 #[must_use]
 pub fn utc_text(unix: i64) -> String {

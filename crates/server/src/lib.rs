@@ -24,6 +24,7 @@ mod log_admin;
 mod net;
 pub mod options;
 pub mod process;
+mod replica;
 mod serve;
 mod server;
 mod session;

@@ -323,6 +323,17 @@ impl Processes {
         }
     }
 
+    /// A number for a session that is no connection: its locks need one that nobody else has.
+    pub fn next_id(&self) -> u32 {
+        let map = self.map.lock();
+        loop {
+            let id = (self.next.fetch_add(1, Ordering::Relaxed) + 1) as u32;
+            if id != 0 && !map.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
     /// The connection is gone.
     pub fn remove(&self, id: u32) {
         self.map.lock().remove(&id);

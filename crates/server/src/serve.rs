@@ -72,11 +72,17 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
                 Signals::register()
             };
             say_ready(&server, &listeners, announce);
+            if let Some(replicas) = server.replicas.get() {
+                replicas.start_at_startup(server.globals.named("skip_replica_start").as_bool());
+            }
             runtime.block_on(until_stopped(&server, listeners, signals));
             Ok(())
         }
         Err(error) => Err(error),
     };
+    if let Some(replicas) = server.replicas.get() {
+        replicas.shut_down();
+    }
     housekeeping.stop();
     // Everything acknowledged is durable already; this makes the next start short.
     match coordinator.close() {

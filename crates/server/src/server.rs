@@ -39,6 +39,8 @@ pub struct Server {
     pub runners: Box<dyn RunnerFactory>,
     /// Who is sent the log.
     pub dumps: Dumps,
+    /// This server as a replica; there once it is put together.
+    pub replicas: std::sync::OnceLock<Arc<crate::replica::Replicas>>,
     long_query_us: AtomicU64,
     stopping: AtomicBool,
     stop: Notify,
@@ -71,6 +73,7 @@ impl Server {
             log,
             runners,
             dumps: Dumps::default(),
+            replicas: std::sync::OnceLock::new(),
             long_query_us: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             stop: Notify::new(),
@@ -98,6 +101,9 @@ impl Server {
     /// SET GLOBAL of a checked value: asks those who act upon it, then shows it.
     pub fn set_global(&self, id: VarId, value: VarValue) -> SqlResult<()> {
         let def = Registry::get().def(id);
+        if let ("gtid_slave_pos", Some(replicas)) = (def.name, self.replicas.get()) {
+            return tokio::task::block_in_place(|| replicas.set_gtid_slave_pos(value.as_str()));
+        }
         self.log.set_variable(def.name, &value)?;
         if def.name == "super_read_only" && value.as_bool() {
             self.globals.set_named("read_only", VarValue::Bool(true));

@@ -64,6 +64,10 @@ impl<T: ApplyTarget> ApplyTarget for Filtered<'_, T> {
         self.inner.rows(&RenamedRows { rows, table: RenamedTable { table, database } })
     }
 
+    fn ends_with(&mut self, position: Option<&Position>) {
+        self.inner.ends_with(position);
+    }
+
     fn commit(&mut self, position: Option<&Position>) -> Result<T::Ticket, ApplyError> {
         self.inner.commit(position)
     }

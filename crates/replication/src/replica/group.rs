@@ -156,7 +156,7 @@ impl Grouper {
         let class = self.borders.classify(&event.header, event.body)?;
         self.advance(event)?;
         match class {
-            Class::Other => return self.other(event),
+            Class::Other => return self.other(event, &start),
             Class::Begin(trx) | Class::Single(trx) => {
                 let format = self.format.clone().ok_or(DecodeError::new(0, "format description first"))?;
                 let end = self.at.clone();
@@ -234,24 +234,19 @@ impl Grouper {
         Ok(())
     }
 
-    fn other(&mut self, event: &RawEvent<'_>) -> Result<Feed, DecodeError> {
-        match event.header.event_type {
-            EventType::FORMAT_DESCRIPTION => {
-                self.format = Some(Arc::new(FormatDescription::decode(event.body)?));
-                // The source crashed inside of a transaction and began a new file.
-                match self.abandon() {
-                    Some(item) => {
-                        self.borders = Borders::default();
-                        Ok(Feed::Item(item))
-                    }
-                    None => {
-                        self.borders = Borders::default();
-                        Ok(Feed::Nothing)
-                    }
-                }
+    fn other(&mut self, event: &RawEvent<'_>, start: &SourcePosition) -> Result<Feed, DecodeError> {
+        if event.header.event_type == EventType::FORMAT_DESCRIPTION {
+            self.format = Some(Arc::new(FormatDescription::decode(event.body)?));
+            self.borders = Borders::default();
+            // The source crashed inside of a transaction and began a new file.
+            if let Some(item) = self.abandon() {
+                return Ok(Feed::Item(item));
             }
-            EventType::ROTATE if self.open.is_none() => Ok(Feed::Item(Item::Moved(self.at.clone()))),
-            _ => Ok(Feed::Nothing),
         }
+        // The position goes on over what is in no transaction.
+        if self.open.is_none() && self.at != *start {
+            return Ok(Feed::Item(Item::Moved(self.at.clone())));
+        }
+        Ok(Feed::Nothing)
     }
 }

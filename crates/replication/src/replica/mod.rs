@@ -28,3 +28,6 @@ pub use schedule::{Place, Schedule, Turns};
 pub use status::{ChannelStatus, ErrorAt, IoRunning, StatusData};
 pub use until::Until;
 pub use writeset::{KeySource, TableKeys, WriteSet};
+
+#[cfg(test)]
+mod tests;

@@ -101,6 +101,17 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Timestamp of the first transaction waiting; 0 for none.
+    #[must_use]
+    pub fn front_timestamp(&self) -> u32 {
+        let state = self.state.lock();
+        let timestamp = |item: &Item| match item {
+            Item::Trx(received) | Item::First(received) => Some(received.trx.timestamp),
+            _ => None,
+        };
+        state.items.iter().find_map(timestamp).unwrap_or(0)
+    }
+
     /// Bytes waiting.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -61,6 +61,12 @@ impl Schedule {
         Place { number, after }
     }
 
+    /// A place in the order for something that changes nothing.
+    pub fn place_nothing(&mut self) -> Place {
+        self.last += 1;
+        Place { number: self.last, after: self.last - 1 }
+    }
+
     /// A place for one that runs alone whatever it is.
     pub fn place_alone(&mut self) -> Place {
         self.last += 1;

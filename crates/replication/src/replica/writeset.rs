@@ -21,8 +21,8 @@ pub struct TableKeys {
     pub id: u64,
     /// Types of its columns.
     pub types: Vec<ColumnType>,
-    /// Columns of each unique key, the primary key first.
-    pub unique: Vec<Vec<usize>>,
+    /// Columns of each unique key with their prefix lengths, the primary key first.
+    pub unique: Vec<Vec<(usize, Option<u32>)>>,
     /// Whether the first of them is a primary key.
     pub has_primary: bool,
 }
@@ -159,12 +159,12 @@ fn put_rows(
 fn put_key<'a>(
     keys: &TableKeys,
     number: usize,
-    columns: &[usize],
+    columns: &[(usize, Option<u32>)],
     value: impl Fn(usize) -> Option<&'a Value>,
     hashes: &mut Vec<u64>,
 ) {
     let mut bytes = Vec::with_capacity(32);
-    for &column in columns {
+    for &(column, prefix) in columns {
         let (Some(value), Some(ty)) = (value(column), keys.types.get(column)) else {
             // Of the primary key nothing may be missing: stand for the whole table then.
             if number == 0 {
@@ -175,7 +175,7 @@ fn put_key<'a>(
         if matches!(value, Value::Null) {
             return;
         }
-        omnibus_value::key::encode(value, ty, None, false, &mut bytes);
+        omnibus_value::key::encode(value, ty, prefix, false, &mut bytes);
     }
     hashes.push(hash_of(keys.id, number, &bytes));
 }

@@ -54,7 +54,7 @@ impl Session {
             match item {
                 Reset::BinaryLogs { to } => tokio::task::block_in_place(|| self.server.log.reset(*to))?,
                 Reset::QueryCache => {}
-                Reset::Replica { .. } => return Err(SqlError::not_supported_yet("RESET REPLICA")),
+                Reset::Replica { all, channel } => self.reset_replica(*all, channel.as_deref())?,
                 Reset::Persist { .. } => return Err(SqlError::not_supported_yet("RESET PERSIST")),
             }
         }

@@ -9,6 +9,7 @@ mod evaluate;
 mod flush;
 mod kill;
 mod log;
+mod replication;
 mod set;
 mod set_names;
 mod show;
@@ -34,6 +35,10 @@ impl Session {
             Statement::Reset(list) => self.reset(list).await,
             Statement::Purge(purge) => self.purge(purge).await,
             Statement::Shutdown => self.shutdown(),
+            Statement::ChangeSource(_)
+            | Statement::ChangeReplicationFilter(_)
+            | Statement::StartReplica(_)
+            | Statement::StopReplica(_) => self.replication(&parsed.statement.node).await,
             Statement::CreateUser(_)
             | Statement::AlterUser(_)
             | Statement::DropUser { .. }

@@ -27,7 +27,9 @@ impl Session {
             Show::Profiles => empty(&["Query_ID", "Duration", "Query"]),
             Show::Profile => empty(&["Status", "Duration"]),
             Show::Replicas { old_names } => self.show_replicas(*old_names)?,
-            Show::ReplicaStatus { old_names, .. } => empty(replica_columns(*old_names)),
+            Show::ReplicaStatus { all, channel, old_names } => {
+                self.replica_status(*all, channel.as_deref(), *old_names)?
+            }
             _ => return Err(SqlError::internal("a SHOW form that is not the server's")),
         };
         self.reply_rows(&rows, more)
@@ -96,14 +98,6 @@ impl Session {
 
 fn empty(columns: &[&str]) -> ResultSet {
     ResultSet { columns: columns.iter().map(|c| text_column(c, 255)).collect(), rows: Vec::new() }
-}
-
-fn replica_columns(old_names: bool) -> &'static [&'static str] {
-    if old_names {
-        &["Slave_IO_State", "Master_Host", "Master_User", "Master_Port"]
-    } else {
-        &["Replica_IO_State", "Source_Host", "Source_User", "Source_Port"]
-    }
 }
 
 fn privileges() -> ResultSet {

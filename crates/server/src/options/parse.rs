@@ -170,6 +170,13 @@ fn set(
         (None, Kind::Bool) => "ON".into(),
         (None, _) => return fail("a value is missing".into()),
     };
+    // Filters may be given one by one.
+    let before = options.globals.get(id);
+    let text =
+        match def.name.starts_with("replicate_") && def.kind == Kind::Text && !before.as_str().is_empty() {
+            true => format!("{},{text}", before.as_str()),
+            false => text,
+        };
     let given = Given::Text(with_suffix(def, &text));
     let (value, warning) = match coerce(def, &given) {
         Ok(done) => done,

@@ -14,6 +14,7 @@ mod list_charset;
 mod list_compat;
 mod list_gtid;
 mod list_network;
+mod list_replica;
 mod list_server;
 mod list_session;
 mod list_storage;
@@ -50,6 +51,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         list_compat::VARS,
         list_gtid::VARS,
         list_network::VARS,
+        list_replica::VARS,
         list_server::VARS,
         list_session::VARS,
         list_storage::VARS,
@@ -105,8 +107,23 @@ fn new_name(name: &str) -> &str {
         "skip_replication_start" => "skip_replica_start",
         "binlog_annotate_row_events" => "binlog_rows_query_log_events",
         "log_slave_updates" => "log_replica_updates",
-        "slave_net_timeout" => "replica_net_timeout",
         "rpl_semi_sync_master_enabled" => "rpl_semi_sync_source_enabled",
+        "rpl_semi_sync_slave_enabled" => "rpl_semi_sync_replica_enabled",
+        "slave_net_timeout" => "replica_net_timeout",
+        "slave_parallel_workers" | "slave_parallel_threads" => "replica_parallel_workers",
+        "slave_parallel_type" => "replica_parallel_type",
+        "slave_preserve_commit_order" => "replica_preserve_commit_order",
+        "slave_exec_mode" => "replica_exec_mode",
+        "slave_type_conversions" => "replica_type_conversions",
+        "slave_transaction_retries" => "replica_transaction_retries",
+        "slave_max_allowed_packet" => "replica_max_allowed_packet",
+        "slave_pending_jobs_size_max" => "replica_pending_jobs_size_max",
+        "slave_skip_errors" => "replica_skip_errors",
+        "slave_sql_verify_checksum" => "replica_sql_verify_checksum",
+        "slave_compressed_protocol" => "replica_compressed_protocol",
+        "rpl_stop_slave_timeout" => "rpl_stop_replica_timeout",
+        "sql_slave_skip_counter" => "sql_replica_skip_counter",
+        "skip_slave_start" => "skip_replica_start",
         other => other,
     }
 }
@@ -121,9 +138,7 @@ pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlRes
         ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
             refuse(format!("{}=ON", def.name))
         }
-        ("rpl_semi_sync_source_enabled" | "rpl_semi_sync_replica_enabled", _) if value.as_bool() => {
-            refuse(format!("{}=ON", def.name))
-        }
+        ("rpl_semi_sync_source_enabled", _) if value.as_bool() => refuse(format!("{}=ON", def.name)),
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }

@@ -9,7 +9,7 @@ use crate::error::{Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
 use std::sync::Arc;
 
-const STATEMENTS: [&str; 5] = [
+const STATEMENTS: [&str; 6] = [
     "CREATE DATABASE IF NOT EXISTS mysql CHARACTER SET utf8mb4",
     "CREATE TABLE IF NOT EXISTS mysql.user (
         Host varchar(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
@@ -36,6 +36,11 @@ const STATEMENTS: [&str; 5] = [
         Grant_option tinyint NOT NULL DEFAULT 0,
         PRIMARY KEY (Host, Db, User, Table_name)
     ) COMMENT='Database and table privileges'",
+    "CREATE TABLE IF NOT EXISTS mysql.replica_channel (
+        Channel_name varchar(64) COLLATE utf8mb4_bin NOT NULL,
+        Settings mediumtext COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (Channel_name)
+    ) COMMENT='Sources that this server replicates from'",
     // Nothing is logged into these two: mysqldump and mariadb-dump end with an error where they are missing.
     "CREATE TABLE IF NOT EXISTS mysql.general_log (
         event_time timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
@@ -62,7 +67,7 @@ const STATEMENTS: [&str; 5] = [
 ];
 
 /// What they make.
-const TABLES: [&str; 4] = ["user", "db", "general_log", "slow_log"];
+const TABLES: [&str; 5] = ["user", "db", "replica_channel", "general_log", "slow_log"];
 
 /// Makes what is missing.
 pub(super) fn run(database: &Arc<Database>) -> SqlResult<()> {

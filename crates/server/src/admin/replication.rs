@@ -1,0 +1,49 @@
+//! CHANGE REPLICATION SOURCE, START, STOP and RESET REPLICA: privileges, and on to `crate::replica`.
+
+use crate::account::Privileges;
+use crate::replica::Replicas;
+use crate::session::{ResultSet, Session};
+use omnibus_parser::ast::Statement;
+use omnibus_sql::{SqlError, SqlResult};
+use std::sync::Arc;
+
+const ADMIN: Privileges = Privileges::REPLICATION_SLAVE_ADMIN.with(Privileges::SUPER);
+
+impl Session {
+    fn replicas(&self) -> SqlResult<Arc<Replicas>> {
+        self.server.replicas.get().cloned().ok_or_else(|| SqlError::not_supported_yet("replication"))
+    }
+
+    /// What it waits for may take long: threads that end, connections that are closed.
+    pub(super) async fn replication(&mut self, statement: &Statement) -> SqlResult<()> {
+        self.access.require(ADMIN)?;
+        self.commit_first().await?;
+        let replicas = self.replicas()?;
+        tokio::task::block_in_place(|| match statement {
+            Statement::ChangeSource(change) => replicas.change_source(change),
+            Statement::ChangeReplicationFilter(text) => {
+                replicas.change_filter(&String::from_utf8_lossy(text))
+            }
+            Statement::StartReplica(start) => replicas.start(start),
+            Statement::StopReplica(stop) => replicas.stop(stop),
+            _ => Err(SqlError::internal("not a statement of replication")),
+        })
+    }
+
+    /// RESET REPLICA; the privilege for RESET was looked at.
+    pub(super) fn reset_replica(&mut self, all: bool, channel: Option<&[u8]>) -> SqlResult<()> {
+        let replicas = self.replicas()?;
+        tokio::task::block_in_place(|| replicas.reset(all, channel))
+    }
+
+    /// SHOW REPLICA STATUS.
+    pub(super) fn replica_status(
+        &self,
+        all: bool,
+        channel: Option<&[u8]>,
+        old_names: bool,
+    ) -> SqlResult<ResultSet> {
+        self.access.require(Privileges::REPLICATION_CLIENT.with(Privileges::SUPER))?;
+        tokio::task::block_in_place(|| self.replicas()?.show(all, channel, old_names))
+    }
+}

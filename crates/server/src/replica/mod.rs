@@ -1,0 +1,113 @@
+//! This server as a replica: its channels, each with a thread that receives and threads that apply.
+//!
+//! `channel` is one channel and its life; `applying` feeds transactions to `worker`s in an order that `turns` keep;
+//! `change`, `control` and `show` are the statements; `store` keeps settings in `mysql.replica_channel`. Threads are
+//! plain ones that block. What receiving, filtering and ordering mean is `omnibus_replication::replica`'s.
+
+mod applying;
+mod change;
+mod channel;
+mod control;
+mod filters;
+mod keys;
+mod ordered;
+mod show;
+mod statements;
+mod store;
+mod worker;
+
+use crate::server::Server;
+use channel::Channel;
+use omnibus_commit::Coordinator;
+use omnibus_replication::replica::{ChannelConfig, Filters};
+use omnibus_sql::{Database, SqlError, SqlResult};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+/// What every channel needs.
+#[derive(Clone)]
+pub(crate) struct Env {
+    /// Where to apply.
+    pub database: Arc<Database>,
+    /// GTIDs.
+    pub coordinator: Arc<Coordinator>,
+    /// Variables, session numbers.
+    pub server: Weak<Server>,
+}
+
+/// All channels.
+pub struct Replicas {
+    env: Env,
+    channels: Mutex<BTreeMap<String, Arc<Channel>>>,
+    /// Rules of channels that have none of their own.
+    filters: Mutex<Filters>,
+    /// One statement about channels at a time.
+    control: Mutex<()>,
+}
+
+impl Replicas {
+    /// Reads the channels of the data directory; nothing runs yet.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn open(
+        database: Arc<Database>,
+        coordinator: Arc<Coordinator>,
+        server: &Arc<Server>,
+    ) -> SqlResult<Arc<Replicas>> {
+        let env = Env { database, coordinator, server: Arc::downgrade(server) };
+        let filters = filters::from_options(&server.globals);
+        let mut channels = BTreeMap::new();
+        for (name, config) in store::load(&env.database)? {
+            channels.insert(name.clone(), Channel::open(env.clone(), name, config, filters.clone())?);
+        }
+        Ok(Arc::new(Replicas {
+            env,
+            channels: Mutex::new(channels),
+            filters: Mutex::new(filters),
+            control: Mutex::default(),
+        }))
+    }
+
+    /// Starts what was running when the server ended, unless `skip_replica_start` is set. Errors are in the channels' status.
+    pub fn start_at_startup(&self, skip: bool) {
+        for channel in self.all() {
+            let ChannelConfig { io_wanted, sql_wanted, .. } = channel.config();
+            if skip || (!io_wanted && !sql_wanted) {
+                continue;
+            }
+            tracing::info!(channel = %channel.name(), "starting replication");
+            if let Err(error) = channel.start(io_wanted, sql_wanted, None, None) {
+                tracing::error!(channel = %channel.name(), "replication does not start: {error}");
+            }
+        }
+    }
+
+    /// Ends all threads; the settings stay, so that they start again with the server.
+    pub fn shut_down(&self) {
+        let _control = self.control.lock();
+        for channel in self.all() {
+            channel.stop(true, true, true);
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<Channel>> {
+        self.channels.lock().values().cloned().collect()
+    }
+
+    fn find(&self, name: &str) -> SqlResult<Arc<Channel>> {
+        let found = self.channels.lock().get(name).cloned();
+        found.ok_or_else(|| {
+            if name.is_empty() {
+                SqlError::new(
+                    1200,
+                    b"HY000",
+                    "The server is not configured as replica; fix in config file or with CHANGE REPLICATION SOURCE TO",
+                )
+            } else {
+                SqlError::new(3074, b"HY000", format!("Replica channel '{name}' does not exist."))
+            }
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! SHOW REPLICA STATUS in both namings, and MariaDB's SHOW ALL SLAVES STATUS.
+
+use super::Replicas;
+use super::change::channel_name;
+use super::channel::Channel;
+use crate::session::{ResultSet, integer_column, text_column};
+use bytes::Bytes;
+use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, IoRunning, Until};
+use omnibus_sql::SqlResult;
+use omnibus_value::Value;
+
+/// A row with the names of its columns.
+struct Line {
+    old_names: bool,
+    columns: Vec<(String, Value)>,
+}
+
+impl Line {
+    /// A column by its present name; older servers say Slave and Master.
+    fn put(&mut self, name: &str, value: Value) {
+        let name = if self.old_names {
+            name.replace("Replica_", "Slave_").replace("Source", "Master").replace("_source_", "_master_")
+        } else {
+            name.to_owned()
+        };
+        self.columns.push((name, value));
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        self.put(name, Value::Bytes(Bytes::copy_from_slice(value.as_bytes())));
+    }
+
+    fn number(&mut self, name: &str, value: u64) {
+        self.put(name, Value::UInt(value));
+    }
+
+    fn yes(&mut self, name: &str, value: bool) {
+        self.text(name, if value { "Yes" } else { "No" });
+    }
+}
+
+fn stamp(error: &ErrorAt) -> String {
+    if error.code == 0 {
+        return String::new();
+    }
+    crate::clock::compact_stamp(error.at_us)
+}
+
+fn shown<'a>(config: &'a ChannelConfig, name: &str) -> &'a str {
+    config.shown.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+fn file(path: Option<&std::path::PathBuf>) -> String {
+    path.map(|path| path.display().to_string()).unwrap_or_default()
+}
+
+impl Replicas {
+    /// The rows of a SHOW; `name` chooses one channel.
+    pub(crate) fn show(&self, all: bool, name: Option<&[u8]>, old_names: bool) -> SqlResult<ResultSet> {
+        let channels = match name {
+            Some(name) => vec![self.find(&channel_name(Some(name))?)?],
+            None => self.all(),
+        };
+        let configured = channels.iter().filter(|channel| !channel.config().host.is_empty());
+        let lines: Vec<Line> = configured.map(|channel| self.line(channel, all, old_names)).collect();
+        let empty =
+            Channel::open(self.env.clone(), "\n".into(), ChannelConfig::default(), Filters::default())?;
+        let header = lines
+            .first()
+            .map_or_else(|| self.line(&empty, all, old_names).columns, |line| line.columns.clone());
+        let columns = header.iter().map(|(name, value)| match value {
+            Value::UInt(_) => integer_column(name),
+            _ if name.starts_with("Seconds_Behind") || name == "SQL_Remaining_Delay" => integer_column(name),
+            _ => text_column(name, 1024),
+        });
+        Ok(ResultSet {
+            columns: columns.collect(),
+            rows: lines
+                .into_iter()
+                .map(|line| line.columns.into_iter().map(|(_, value)| value).collect())
+                .collect(),
+        })
+    }
+
+    fn line(&self, channel: &Channel, all: bool, old_names: bool) -> Line {
+        let (status, until, workers) = channel.look();
+        let config = channel.config();
+        let mut line = Line { old_names, columns: Vec::new() };
+        if all && old_names {
+            line.text("Connection_name", channel.name());
+            line.text("Slave_SQL_State", status.sql_state);
+        }
+        line.text("Replica_IO_State", status.io_state);
+        line.text("Source_Host", &config.host);
+        line.text("Source_User", &config.user);
+        line.number("Source_Port", u64::from(config.port));
+        line.number("Connect_Retry", u64::from(config.connect_retry));
+        line.text("Source_Log_File", &status.read.file);
+        line.number("Read_Source_Log_Pos", status.read.position);
+        line.text("Relay_Log_File", "");
+        line.number("Relay_Log_Pos", 0);
+        line.text("Relay_Source_Log_File", &status.applied.source.file);
+        line.text("Replica_IO_Running", status.io.name());
+        line.yes("Replica_SQL_Running", status.sql_running);
+        put_filters(&mut line, &channel.filters());
+        let last = if status.sql_error.code != 0 { &status.sql_error } else { &status.io_error };
+        line.number("Last_Errno", u64::from(last.code));
+        line.text("Last_Error", &last.message);
+        let skip =
+            self.env.server.upgrade().map_or(0, |s| s.globals.named("sql_replica_skip_counter").as_u64());
+        line.number("Skip_Counter", skip);
+        line.number("Exec_Source_Log_Pos", status.applied.source.position);
+        line.number("Relay_Log_Space", channel.queue().bytes() as u64);
+        put_until(&mut line, until.as_ref());
+        line.yes("Source_SSL_Allowed", config.tls.required);
+        line.text("Source_SSL_CA_File", &file(config.tls.ca.as_ref()));
+        line.text("Source_SSL_CA_Path", shown(&config, "shown_source_ssl_capath"));
+        line.text("Source_SSL_Cert", &file(config.tls.cert.as_ref()));
+        line.text("Source_SSL_Cipher", shown(&config, "shown_source_ssl_cipher"));
+        line.text("Source_SSL_Key", &file(config.tls.key.as_ref()));
+        let behind = status.seconds_behind(channel.queue().is_empty());
+        line.put("Seconds_Behind_Source", behind.map_or(Value::Null, Value::UInt));
+        line.yes("Source_SSL_Verify_Server_Cert", config.tls.verify_host);
+        line.number("Last_IO_Errno", u64::from(status.io_error.code));
+        line.text("Last_IO_Error", &status.io_error.message);
+        line.number("Last_SQL_Errno", u64::from(status.sql_error.code));
+        line.text("Last_SQL_Error", &status.sql_error.message);
+        let ignored: Vec<String> = config.ignore_server_ids.iter().map(u32::to_string).collect();
+        line.text("Replicate_Ignore_Server_Ids", &ignored.join(","));
+        line.number("Source_Server_Id", u64::from(status.source_id));
+        line.text("Source_UUID", &status.source_uuid);
+        line.text("Source_Info_File", "mysql.replica_channel");
+        line.number("SQL_Delay", u64::from(config.delay));
+        let left = status.delayed_until - crate::clock::now_us() / 1_000_000;
+        line.put(
+            "SQL_Remaining_Delay",
+            if status.delayed_until == 0 {
+                Value::Null
+            } else {
+                Value::UInt(u64::try_from(left).unwrap_or(0))
+            },
+        );
+        line.text(
+            "Replica_SQL_Running_State",
+            sql_state(status.sql_running, status.sql_state, channel, status.io),
+        );
+        line.number("Source_Retry_Count", config.retry_count);
+        line.text("Source_Bind", shown(&config, "shown_source_bind"));
+        line.text("Last_IO_Error_Timestamp", &stamp(&status.io_error));
+        line.text("Last_SQL_Error_Timestamp", &stamp(&status.sql_error));
+        line.text("Source_SSL_Crl", &file(config.tls.crl.as_ref()));
+        line.text("Source_SSL_Crlpath", shown(&config, "shown_source_ssl_crlpath"));
+        line.text("Retrieved_Gtid_Set", &status.retrieved.to_string());
+        line.text("Executed_Gtid_Set", &self.env.coordinator.gtid_executed().to_string());
+        line.number("Auto_Position", u64::from(config.auto_position));
+        line.text("Replicate_Rewrite_DB", &channel.filters().rewrite_shown());
+        line.text("Channel_Name", channel.name().trim_end());
+        line.text("Source_TLS_Version", shown(&config, "shown_source_tls_version"));
+        line.text("Source_public_key_path", &file(config.public_key.as_ref()));
+        line.number("Get_Source_public_key", u64::from(config.ask_public_key));
+        line.text("Network_Namespace", "");
+        if old_names {
+            let uses = config.gtid_use != GtidUse::No;
+            line.text("Using_Gtid", config.gtid_use.name());
+            let position = if uses { status.applied.gtids.to_string() } else { String::new() };
+            line.text("Gtid_IO_Pos", &position);
+            if all {
+                line.number("Retried_transactions", status.retried);
+                line.number("Executed_log_entries", status.applied_count);
+                line.number("Slave_received_heartbeats", status.heartbeats);
+                line.text("Gtid_Slave_Pos", &status.applied.gtids.to_string());
+                line.number("Parallel_Workers", workers as u64);
+            }
+        }
+        line
+    }
+}
+
+fn sql_state(running: bool, state: &'static str, channel: &Channel, io: IoRunning) -> &'static str {
+    if running
+        && channel.queue().is_empty()
+        && state.starts_with("Waiting for the next")
+        && io != IoRunning::No
+    {
+        return "Replica has read all relay log; waiting for more updates";
+    }
+    state
+}
+
+fn put_filters(line: &mut Line, filters: &Filters) {
+    line.text("Replicate_Do_DB", &Filters::shown(&filters.do_db));
+    line.text("Replicate_Ignore_DB", &Filters::shown(&filters.ignore_db));
+    line.text("Replicate_Do_Table", &Filters::shown(&filters.do_table));
+    line.text("Replicate_Ignore_Table", &Filters::shown(&filters.ignore_table));
+    line.text("Replicate_Wild_Do_Table", &Filters::shown(&filters.wild_do));
+    line.text("Replicate_Wild_Ignore_Table", &Filters::shown(&filters.wild_ignore));
+}
+
+fn put_until(line: &mut Line, until: Option<&Until>) {
+    let old_names = line.old_names;
+    line.text("Until_Condition", until.map_or("None", |until| until.name(old_names)));
+    let place = match until {
+        Some(Until::Source(place)) => Some(place),
+        _ => None,
+    };
+    line.text("Until_Log_File", place.map_or("", |place| &place.file));
+    line.number("Until_Log_Pos", place.map_or(0, |place| place.position));
+}

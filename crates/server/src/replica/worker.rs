@@ -1,0 +1,268 @@
+//! A worker's thread: applies one transaction after the other and enrols each when its turn comes.
+//!
+//! A transaction that fails while others before it are not committed yet is tried again in its turn, where everything is
+//! as it was at the source; an error is one only then. Temporary ones are tried again some times more.
+
+use super::applying::{Applying, Done, Job, Task};
+use super::ordered::{Interrupted, Ordered};
+use super::statements::changed_tables;
+use omnibus_commit::{GtidGuard, Ownership, Ticket};
+use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
+use omnibus_replication::replica::{EventBuf, Filtered, Item, Received};
+use omnibus_sql::SqlSession;
+use omnibus_sql::apply::Applier;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+/// How often a worker looks whether it is to end while the next piece does not come.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What became of a transaction.
+enum Outcome {
+    Enrolled(Ticket, Option<GtidGuard>),
+    /// It is here already.
+    Known,
+    /// The rest of it did not come.
+    Lost,
+    Interrupted(Interrupted),
+    Failed(ApplyError),
+}
+
+/// Until there is nothing to do any more.
+pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
+    let own = &applying.slots[slot];
+    let mut session = SqlSession::new(applying.env.database.clone(), own.session, own.kill.clone());
+    let waiter = session.lock_waiter();
+    let _ = own.waiter.set(Box::new(move || {
+        waiter.kill();
+    }));
+    session.state.user = "system user".into();
+    if let Some(server) = applying.env.server.upgrade() {
+        let vars = crate::sysvars::SessionVars::new(&server.globals);
+        session.state.settings = crate::sysvars::session_settings(&vars, &server.globals, false, true);
+    }
+    let mut applier = Applier::new(session, applying.plan.apply.clone());
+    while let Some(job) = applying.next_job() {
+        own.number.store(job.place.number, Ordering::SeqCst);
+        let goes_on = work(applying, slot, &mut applier, job, done);
+        own.number.store(0, Ordering::SeqCst);
+        if !goes_on {
+            break;
+        }
+    }
+}
+
+/// One job; `false` ends the worker.
+fn work(
+    applying: &Applying,
+    slot: usize,
+    applier: &mut Applier,
+    mut job: Job,
+    done: &SyncSender<Done>,
+) -> bool {
+    let mut after = job.place.after;
+    let mut tries = 0;
+    loop {
+        if !wait(applying, after) {
+            return false;
+        }
+        let outcome = match &job.received {
+            Some(received) if !matches!(job.task, Task::Pass) => {
+                attempt(applying, slot, applier, received, &job)
+            }
+            _ => Outcome::Known,
+        };
+        if !matches!(outcome, Outcome::Enrolled(..)) {
+            applier.rollback();
+        }
+        match outcome {
+            Outcome::Enrolled(ticket, guard) => {
+                if let Task::Pieces = job.task
+                    && let Some(end) = applying.reached.lock().clone()
+                {
+                    job.position = end;
+                }
+                return enrolled(applying, &job, Some(ticket), guard, done);
+            }
+            Outcome::Known => {
+                return wait(applying, job.place.number - 1) && enrolled(applying, &job, None, None, done);
+            }
+            Outcome::Lost => {
+                // It comes again. What is between is in the queue's next epoch.
+                applying.turns.advance(job.place.number);
+                return true;
+            }
+            Outcome::Interrupted(Interrupted::Stopped) => return false,
+            Outcome::Interrupted(Interrupted::GaveWay) => applying.status.update(|s| s.retried += 1),
+            Outcome::Failed(_) if applying.stopping() && !is_my_turn(applying, &job) => return false,
+            Outcome::Failed(error) if is_my_turn_at(after, &job) => {
+                if !error.temporary || tries >= applying.plan.retries || applying.stopping() {
+                    fail(applying, slot, &job, &error);
+                    return false;
+                }
+                tries += 1;
+                applying.status.update(|s| s.retried += 1);
+                if let Task::Pieces = job.task {
+                    // The pieces are gone: everything from the applied position once more.
+                    applying.reached.lock().take();
+                    applying.lose(job.place.number);
+                    applying.turns.advance(job.place.number);
+                    return true;
+                }
+                std::thread::sleep(Duration::from_millis(20 * tries.min(10)));
+            }
+            Outcome::Failed(_) => applying.status.update(|s| s.retried += 1),
+        }
+        after = job.place.number - 1;
+    }
+}
+
+fn is_my_turn(applying: &Applying, job: &Job) -> bool {
+    applying.turns.enrolled() + 1 >= job.place.number
+}
+
+/// Whether the attempt began in its own turn, with everything before it done.
+fn is_my_turn_at(after: u64, job: &Job) -> bool {
+    after + 1 == job.place.number
+}
+
+fn wait(applying: &Applying, number: u64) -> bool {
+    loop {
+        match applying.turns.wait(number, Duration::from_secs(1)) {
+            Some(true) => return true,
+            Some(false) => {}
+            None => return false,
+        }
+    }
+}
+
+fn enrolled(
+    applying: &Applying,
+    job: &Job,
+    ticket: Option<Ticket>,
+    guard: Option<GtidGuard>,
+    done: &SyncSender<Done>,
+) -> bool {
+    let wants_ack = job.received.as_ref().is_some_and(|received| received.wants_ack);
+    let message = Done { number: job.place.number, ticket, position: job.position.clone(), wants_ack, guard };
+    // Before the next one's turn begins, so that they come in order.
+    let sent = done.send(message).is_ok();
+    applying.turns.advance(job.place.number);
+    sent
+}
+
+fn fail(applying: &Applying, slot: usize, job: &Job, error: &ApplyError) {
+    let (gtid, end) = job.received.as_ref().map_or_else(Default::default, |received| {
+        let gtid = received.trx.gtid.map_or("ANONYMOUS".to_owned(), |gtid| gtid.to_string());
+        (gtid, received.end.clone())
+    });
+    let message = format!(
+        "Worker {} failed executing transaction '{gtid}' at source log {}, end_log_pos {}; {}",
+        slot + 1,
+        end.file,
+        end.position,
+        error.message
+    );
+    applying.fail(error.code, message);
+}
+
+/// The right to commit the transaction's id. `None`: it is here already.
+fn own(applying: &Applying, received: &Received) -> Option<Option<GtidGuard>> {
+    let Some(gtid) = received.trx.gtid else { return Some(None) };
+    loop {
+        match applying.env.coordinator.own_gtid(gtid) {
+            Ownership::Owned(guard) => return Some(Some(guard)),
+            Ownership::Executed(_) => return None,
+            Ownership::Busy(ticket) => drop(ticket.wait()),
+        }
+    }
+}
+
+fn attempt(
+    applying: &Applying,
+    slot: usize,
+    applier: &mut Applier,
+    received: &Received,
+    job: &Job,
+) -> Outcome {
+    let Some(guard) = own(applying, received) else { return Outcome::Known };
+    let target = Ordered { applier, applying, slot, place: job.place, interrupted: None };
+    let mut run = Run { applying, target, decoder: EventDecoder::new(&received.format) };
+    let position = position_of(applying, job);
+    let result = match job.task {
+        Task::Empty => run.empty(received, &position),
+        Task::Pieces => run.pieces(received, job, &position),
+        _ => run.events(&received.events, &position),
+    };
+    match result {
+        Ok(Some(ticket)) => Outcome::Enrolled(ticket, guard),
+        Ok(None) if matches!(job.task, Task::Pieces) => Outcome::Lost,
+        Ok(None) => Outcome::Failed(ApplyError::damaged("a transaction without its end")),
+        Err(error) => match run.target.interrupted {
+            Some(interrupted) => Outcome::Interrupted(interrupted),
+            None => Outcome::Failed(error),
+        },
+    }
+}
+
+fn position_of(applying: &Applying, job: &Job) -> Position {
+    Position { channel: applying.plan.channel.clone(), state: job.position.encode() }
+}
+
+struct Run<'a> {
+    applying: &'a Applying,
+    target: Ordered<'a>,
+    decoder: EventDecoder,
+}
+
+impl Run<'_> {
+    fn events(&mut self, events: &EventBuf, position: &Position) -> Result<Option<Ticket>, ApplyError> {
+        let mut ticket = None;
+        let filters = &*self.applying.plan.filters;
+        for event in events.iter() {
+            let (header, body) = event?;
+            let step = if filters.is_empty() {
+                self.decoder.apply(&header, body, &mut self.target, Some(position))?
+            } else {
+                let mut target = Filtered { inner: &mut self.target, filters, tables: &changed_tables };
+                self.decoder.apply(&header, body, &mut target, Some(position))?
+            };
+            if let Step::Committed(done) = step {
+                ticket = Some(done);
+            }
+        }
+        Ok(ticket)
+    }
+
+    fn empty(&mut self, received: &Received, position: &Position) -> Result<Option<Ticket>, ApplyError> {
+        self.target.begin(&received.trx)?;
+        self.target.commit(Some(position)).map(Some)
+    }
+
+    /// The first piece, and then what comes. `None`: the rest does not come.
+    fn pieces(
+        &mut self,
+        received: &Received,
+        job: &Job,
+        position: &Position,
+    ) -> Result<Option<Ticket>, ApplyError> {
+        self.applying.reached.lock().take();
+        self.events(&received.events, position)?;
+        while !self.applying.stopping() {
+            let Some(item) = self.applying.queue.pop(TICK) else { continue };
+            let Item::More { events, end } = item else { return Ok(None) };
+            let Some((end, _)) = end else {
+                self.events(&events, position)?;
+                continue;
+            };
+            let mut at = job.position.clone();
+            at.source = end;
+            let position = Position { channel: position.channel.clone(), state: at.encode() };
+            *self.applying.reached.lock() = Some(at);
+            return self.events(&events, &position);
+        }
+        self.target.interrupted = Some(Interrupted::Stopped);
+        Err(ApplyError::new(1053, "Server shutdown in progress"))
+    }
+}

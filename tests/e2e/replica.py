@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+"""Omnibus as a replica: of a MariaDB and of itself; statements, positions, errors, filters, kill -9 of either side."""
+
+import pathlib
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import error_code, expect  # noqa: E402
+from peers import (PASSWORD, USER, MariaPeer, OmnibusPeer, brief, create_user, expect_equal, log_position, query,  # noqa: E402
+                   replicate, restart, status, wait_caught_up, wait_for)
+
+TABLES = """CREATE DATABASE a|CREATE DATABASE b
+CREATE TABLE a.t (id INT AUTO_INCREMENT PRIMARY KEY, n BIGINT, s VARCHAR(50), UNIQUE KEY (s)) ENGINE=InnoDB
+CREATE TABLE a.k (n INT, s VARCHAR(40)) ENGINE=InnoDB"""
+
+
+def fill(server, first, count):
+    for n in range(first, first + count):
+        query(server, "INSERT INTO a.t (id, n, s) VALUES (%s, %s, %s)", n, n * 7, f"row {n}")
+    query(server, f"UPDATE a.t SET n = n + 1 WHERE id % 3 = 0 AND id >= {first}")
+    query(server, f"DELETE FROM a.t WHERE id % 7 = 0 AND id >= {first}")
+    query(server, "INSERT INTO a.k VALUES (%s, 'x'), (%s, 'y')", first, first)
+    query(server, "UPDATE a.k SET s = 'changed' WHERE n = %s LIMIT 1", first)
+    query(server, "REPLACE INTO b.t VALUES (%s, '2020-01-02 03:04:05', 1.5)", first)
+
+
+def tables(server):
+    for line in TABLES.splitlines():
+        for statement in line.split("|"):
+            query(server, statement)
+    query(server, "CREATE TABLE t (id INT PRIMARY KEY, at TIMESTAMP NULL, d DECIMAL(20,5)) ENGINE=InnoDB", database="b")
+
+
+def basics(folder, source):
+    """From the first file, restarts and kills of both sides in the middle, no transaction twice and none left out."""
+    create_user(source)
+    tables(source)
+    replica = OmnibusPeer(folder / "replica", 2)
+    replica.start()
+    expect(error_code(lambda: query(replica, "START REPLICA")) == 1200, "START REPLICA without a source")
+    replicate(replica, source)
+    fill(source, 1, 50)
+    wait_caught_up(replica, source)
+    expect_equal(source, replica, ["a", "b"], least_rows=40)
+    row = status(replica)
+    expect(row["Slave_IO_Running"] == "Yes" and row["Slave_SQL_Running"] == "Yes", brief(row))
+    expect(row["Seconds_Behind_Master"] == 0, f"idle and caught up: {brief(row)}")
+    expect(row["Master_Server_Id"] == 1 and row["Master_Host"] == "127.0.0.1", str(row))
+
+    done = threading.Event()
+    written = []
+
+    def write():
+        n = 1000
+        while not done.is_set():
+            try:
+                query(source, "INSERT INTO a.t (id, n, s) VALUES (%s, 0, %s)", n, f"w {n}")
+                query(source, "UPDATE a.t SET n = n + 1 WHERE id = 1")
+                written.append(n)
+            except Exception:  # noqa: BLE001  the source is being restarted
+                done.wait(0.05)
+            n += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(3):
+        start = len(written)
+        wait_for(lambda: len(written) > start + 60, "the writer does not write")
+        restart(replica, kill=True)
+    start = len(written)
+    restart(source, kill=True)
+    wait_for(lambda: len(written) > start + 60, "the writer does not write")
+    done.set()
+    writer.join()
+    wait_caught_up(replica, source)
+    expect_equal(source, replica, ["a", "b"])
+    restart(replica)
+    wait_caught_up(replica, source)
+    return replica
+
+
+def control(source, replica):
+    """STOP, UNTIL, skip counter, delay, RESET, and what is refused."""
+    query(replica, "STOP REPLICA")
+    row = status(replica)
+    expect(row["Slave_IO_Running"] == "No" and row["Slave_SQL_Running"] == "No", brief(row))
+    expect(row["Seconds_Behind_Master"] is None, "lag without threads is not known")
+    query(source, "INSERT INTO a.t (id, s) VALUES (100001, 'before')")
+    file, position = log_position(source)
+    query(source, "INSERT INTO a.t (id, s) VALUES (100002, 'after')")
+    query(replica, f"START REPLICA UNTIL SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS={position}")
+    wait_for(lambda: status(replica)["Slave_SQL_Running"] == "No", lambda: brief(status(replica)))
+    ids = [row["id"] for row in query(replica, "SELECT id FROM a.t WHERE id > 100000")]
+    expect(ids == [100001], f"UNTIL: {ids}")
+    expect(error_code(lambda: query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_PORT=1")) == 3021, "with a running receiver")
+
+    query(replica, "SET GLOBAL sql_replica_skip_counter = 1")
+    query(replica, "START REPLICA SQL_THREAD")
+    query(source, "INSERT INTO a.t (id, s) VALUES (100003, 'not skipped')")
+    wait_caught_up(replica, source)
+    ids = [row["id"] for row in query(replica, "SELECT id FROM a.t WHERE id > 100000")]
+    expect(ids == [100001, 100003], f"skip counter: {ids}")
+    query(source, "DELETE FROM a.t WHERE id = 100002")
+    wait_for(lambda: status(replica)["Last_SQL_Errno"] == 1032, lambda: brief(status(replica)))
+    expect("a.t" in status(replica)["Last_SQL_Error"] and "binlog" in status(replica)["Last_SQL_Error"], status(replica)["Last_SQL_Error"])
+    query(replica, "SET SESSION sql_log_bin = 0")
+    query(replica, "INSERT INTO a.t (id, s) VALUES (100002, 'after')")
+    query(replica, "START REPLICA")
+    wait_caught_up(replica, source)
+    expect_equal(source, replica, ["a", "b"])
+
+    query(replica, "STOP REPLICA SQL_THREAD")
+    query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 2")
+    query(replica, "START REPLICA SQL_THREAD")
+    query(source, "INSERT INTO a.t (id, s) VALUES (100004, 'late')")
+    wait_for(lambda: status(replica)["SQL_Remaining_Delay"] is not None, "SOURCE_DELAY does not delay")
+    expect(query(replica, "SELECT id FROM a.t WHERE id = 100004") == [], "applied too early")
+    wait_caught_up(replica, source)
+    query(replica, "STOP REPLICA SQL_THREAD")
+    query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0")
+    query(replica, "START REPLICA SQL_THREAD")
+
+
+def read_only(source, replica):
+    """The appliers may write where nobody else may."""
+    query(replica, "SET GLOBAL super_read_only = ON")
+    query(source, "INSERT INTO a.t (id, s) VALUES (200001, 'read only')")
+    wait_caught_up(replica, source)
+    expect_equal(source, replica, ["a"])
+    query(replica, "SET GLOBAL read_only = OFF")
+
+
+def connection_errors(source, replica):
+    """A wrong password is told and tried again; it works once it is right."""
+    query(replica, "STOP REPLICA")
+    query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD='wrong', SOURCE_CONNECT_RETRY=1")
+    query(replica, "START REPLICA")
+    wait_for(lambda: status(replica)["Last_IO_Errno"] == 1045, lambda: brief(status(replica)))
+    row = status(replica)
+    expect(row["Slave_IO_Running"] == "Connecting" and "wrong" not in row["Last_IO_Error"], brief(row))
+    query(replica, "STOP REPLICA")
+    query(replica, f"CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD='{PASSWORD}'")
+    query(replica, "START REPLICA")
+    query(source, "INSERT INTO a.t (id, s) VALUES (300001, 'again')")
+    wait_caught_up(replica, source)
+    for text in (replica.directory / "omnibus.log", *replica.binlogs()):
+        if text.exists():
+            expect(PASSWORD.encode() not in text.read_bytes(), f"the password is in {text}")
+    query(replica, "STOP REPLICA")
+    query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.999999', SOURCE_LOG_POS=4")
+    query(replica, "START REPLICA")
+    wait_for(lambda: status(replica)["Slave_IO_Running"] == "No", lambda: brief(status(replica)))
+    expect(status(replica)["Last_IO_Errno"] == 1236, brief(status(replica)))
+
+
+def filters(folder, source):
+    """do, ignore, wild and rewrite, by option and by statement; the position goes on over what is left out."""
+    replica = OmnibusPeer(folder / "filtered", 3, "--replicate-ignore-table=a.k", "--replicate-rewrite-db=b->c")
+    replica.start()
+    query(replica, "CREATE DATABASE c")
+    replicate(replica, source)
+    wait_for(lambda: status(replica)["Last_SQL_Errno"] or status(replica)["Seconds_Behind_Master"] == 0, lambda: brief(status(replica)))
+    row = status(replica)
+    expect(row["Replicate_Ignore_Table"] == "a.k" and row["Replicate_Rewrite_DB"] == "(b,c)", str(row))
+    wait_caught_up(replica, source)
+    expect(query(replica, "SHOW TABLES FROM a") == [{"Tables_in_a": "t"}], str(query(replica, "SHOW TABLES FROM a")))
+    expect(len(query(replica, "SELECT * FROM c.t")) > 0, "rows of b.t are in c.t")
+    expect(error_code(lambda: query(replica, "CHANGE REPLICATION FILTER REPLICATE_DO_DB=(x)")) == 3085, "while it runs")
+    query(replica, "STOP REPLICA SQL_THREAD")
+    query(replica, "CHANGE REPLICATION FILTER REPLICATE_DO_DB=(a), REPLICATE_WILD_IGNORE_TABLE=('a.k%'), "
+                   "REPLICATE_REWRITE_DB=(), REPLICATE_IGNORE_TABLE=()")
+    query(replica, "START REPLICA SQL_THREAD")
+    query(source, "INSERT INTO b.t VALUES (400001, NULL, 0)")
+    query(source, "INSERT INTO a.k VALUES (1, 'z')")
+    query(source, "INSERT INTO a.t (id, s) VALUES (400001, 'kept')")
+    wait_caught_up(replica, source)
+    expect(query(replica, "SELECT id FROM a.t WHERE id = 400001") != [], "a.t is replicated")
+    expect(query(replica, "SELECT id FROM c.t WHERE id = 400001") == [], "b is not")
+    query(replica, "STOP REPLICA")
+    query(replica, "RESET REPLICA ALL")
+    expect(status(replica) == {}, "RESET REPLICA ALL leaves nothing")
+    replica.stop()
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="omnibus-replica-") as name:
+        folder = pathlib.Path(name)
+        source = MariaPeer(folder / "source", 1)
+        source.start()
+        replica = basics(folder, source)
+        control(source, replica)
+        read_only(source, replica)
+        filters(folder, source)
+        connection_errors(source, replica)
+        replica.stop()
+        source.stop()
+    print("replica: ok")
+
+
+if __name__ == "__main__":
+    main()
