@@ -15,6 +15,7 @@ pub static VARS: &[V] = &[
     V::both("max_delayed_threads", Kind::UInt(0, 16_384, 1), U(20)),
     V::both("check_constraint_checks", Kind::Bool, B(true)),
     V::both("system_versioning_insert_history", Kind::Bool, B(false)),
+    V::both("sql_if_exists", Kind::Bool, B(false)),
     V::both("keep_files_on_create", Kind::Bool, B(false)),
     V::both("select_into_buffer_size", Kind::UInt(8192, 2_147_479_552, 4096), U(131_072)),
     V::both("xa_detach_on_prepare", Kind::Bool, B(true)),

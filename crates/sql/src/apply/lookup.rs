@@ -163,3 +163,57 @@ fn behind(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::catalog::{Statistics, TableState};
+    use crate::ddl::parse_definition;
+
+    fn table(columns: &str) -> Table {
+        let mut def = parse_definition("d", &format!("CREATE TABLE t ({columns})"), 0).unwrap();
+        for (at, index) in def.indexes.iter_mut().enumerate() {
+            index.space = omnibus_engine::SpaceId(100 + at as u32);
+        }
+        Table::new(def, Arc::new(TableState::default()))
+    }
+
+    fn name(table: &Table, lookup: Lookup) -> String {
+        match lookup {
+            Lookup::Clustered => "clustered".into(),
+            Lookup::Unique(at) => format!("unique {}", table.def.indexes[at].name),
+            Lookup::Index(at, parts) => format!("{} of {parts}", table.def.indexes[at].name),
+            Lookup::Scan => "scan".into(),
+        }
+    }
+
+    #[test]
+    fn the_best_key_is_the_primary_then_a_unique_one_then_the_most_selective() {
+        let all = [0, 1, 2];
+        let chosen = |columns: &str, known: &[usize]| {
+            let table = table(columns);
+            name(&table, choose(&table, known))
+        };
+        assert_eq!(chosen("a int primary key, b int, c int, key (b)", &all), "clustered");
+        assert_eq!(chosen("a int primary key, b int, c int, key (b)", &[1]), "b of 1");
+        assert_eq!(chosen("a int, b int, c int", &all), "scan");
+        assert_eq!(
+            chosen("a int primary key, b int not null, c int, unique (b), key (c)", &[1, 2]),
+            "unique b"
+        );
+        assert_eq!(chosen("a int, b int, c int, key ab (a, b), unique bc (b, c)", &all), "bc of 2");
+        assert_eq!(chosen("a int, b int, c int, key x (a), key y (b, c)", &all), "y of 2");
+    }
+
+    #[test]
+    fn what_analyze_counted_decides() {
+        let table = table("a int, b int, c int, key x (a), key y (b, c)");
+        let distinct = [(100, vec![]), (101, vec![900]), (102, vec![2, 3])].into();
+        *table.state.statistics.write() = Some(Arc::new(Statistics { rows: 1000, distinct }));
+        table.state.rows_estimate.store(1000, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(name(&table, choose(&table, &[0, 1, 2])), "x of 1");
+        assert_eq!(name(&table, choose(&table, &[1])), "y of 1");
+    }
+}

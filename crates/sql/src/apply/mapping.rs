@@ -111,8 +111,24 @@ impl Mapping {
     }
 
     /// Whether an image's bytes are a whole row of ours.
-    pub(super) fn is_row(&self, image: &RowImage<'_>) -> bool {
+    fn is_row(&self, image: &RowImage<'_>) -> bool {
         self.identical && count_bits(image.columns, self.sources.len()) == self.sources.len()
+    }
+
+    /// An image's bytes as a row of ours, if they are one.
+    pub(super) fn row(&self, image: &RowImage<'_>) -> Option<Bytes> {
+        if !self.is_row(image) {
+            return None;
+        }
+        let mut row = image.bytes.to_vec();
+        let (bytes, columns) = (self.sources.len().div_ceil(8), self.sources.len() % 8);
+        // Bits of the null bitmap that stand for no column: others set them, we do not.
+        if columns != 0
+            && let Some(last) = bytes.checked_sub(1).and_then(|at| row.get_mut(at))
+        {
+            *last &= (1 << columns) - 1;
+        }
+        Some(row.into())
     }
 
     /// Values of our columns, as we store them; `None` for those that the image does not have.

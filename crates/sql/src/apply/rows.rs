@@ -136,23 +136,21 @@ impl Event<'_> {
             wanted.push(Wanted { image: self.mapping.values(before)?, after });
             return Ok(());
         }
-        let found = match lookup {
+        let found = match (lookup, self.mapping.row(before)) {
             // The image's bytes are the row's: only the key's columns are decoded.
-            Lookup::Clustered if self.mapping.is_row(before) => {
-                let key = table.clustered_key(&Bytes::copy_from_slice(before.bytes))?;
-                by_clustered_key(self.session.trx(), &table, key)?
+            (Lookup::Clustered, Some(row)) => {
+                by_clustered_key(self.session.trx(), &table, table.clustered_key(&row)?)?
             }
             _ => by_key(self.session.trx(), &table, lookup, &self.mapping.values(before)?)?,
         };
         let Some(at) = found else { return self.missing() };
-        match &change.after {
-            None => self.delete(&at),
-            Some(image) if self.mapping.is_row(image) => {
-                let row = Bytes::copy_from_slice(image.bytes);
+        let Some(image) = &change.after else { return self.delete(&at) };
+        match self.mapping.row(image) {
+            Some(row) => {
                 let new = table.decode(&row).map_err(damaged)?;
                 self.update(&at, new, Some(row))
             }
-            Some(image) => {
+            None => {
                 let after = self.mapping.values(image)?;
                 self.update_partly(&at, after)
             }
@@ -168,8 +166,7 @@ impl Event<'_> {
 
     fn insert(&mut self, image: &RowImage<'_>) -> ExecResult<()> {
         let table = self.mapping.table.clone();
-        let (values, row) = if self.mapping.is_row(image) {
-            let row = Bytes::copy_from_slice(image.bytes);
+        let (values, row) = if let Some(row) = self.mapping.row(image) {
             (table.decode(&row).map_err(damaged)?, row)
         } else {
             let (state, trx) = self.session.parts();

@@ -10,9 +10,10 @@ mod column;
 mod index;
 pub mod persist;
 mod schema;
+pub mod statistics;
 mod table;
 
 pub use column::{Column, ColumnDefault};
 pub use index::{Index, IndexKind, IndexPart};
 pub use schema::{Catalog, CatalogCell, Schema};
-pub use table::{Table, TableDef, TableState, same_name};
+pub use table::{Statistics, Table, TableDef, TableState, same_name};

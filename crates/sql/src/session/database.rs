@@ -32,6 +32,7 @@ impl Database {
     pub fn open(port: Arc<dyn CommitPort>) -> SqlResult<Arc<Database>> {
         let catalog = persist::load(&*port.latest())?;
         drop_dead_spaces(&*port, &catalog);
+        crate::catalog::statistics::load(&*port, &catalog)?;
         let shared = TrxContext {
             locks: LockManager::new(),
             catalog: CatalogCell::new(catalog),

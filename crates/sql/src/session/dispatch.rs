@@ -42,6 +42,7 @@ impl SqlSession {
             Statement::Show(show) => self.show(show, call),
             Statement::Explain(explain) => self.explain(explain, call),
             Statement::Describe { table, column } => self.describe(table, column.as_ref(), call),
+            Statement::Maintenance(what) => self.maintain(what, call),
             statement if is_ddl(statement) => self.define(statement, call),
             Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),
             other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),

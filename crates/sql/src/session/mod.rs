@@ -5,6 +5,7 @@ mod bootstrap;
 mod create_select;
 mod database;
 mod dispatch;
+mod maintenance;
 mod named_locks;
 mod prepared;
 mod query;

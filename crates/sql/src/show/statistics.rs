@@ -45,9 +45,14 @@ fn row(table: &Table, index: &Index, at: usize) -> Vec<Value> {
     let part = &index.parts[at];
     let column = &table.columns()[part.column];
     let rows = i64::try_from(table.rows_estimate()).unwrap_or(i64::MAX);
-    // Distinct values are not counted: all of a unique key, and a guess that shrinks otherwise.
+    // Without ANALYZE TABLE: all of a unique key, and a guess otherwise.
     let last = at + 1 == index.parts.len();
-    let cardinality = if index.unique() && last { rows } else { rows / 10 + i64::from(rows > 0) };
+    let position = table.indexes().iter().position(|other| other.space == index.space).unwrap_or(0);
+    let cardinality = match table.cardinality(position, at + 1) {
+        Some(counted) => i64::try_from(counted).unwrap_or(i64::MAX),
+        None if index.unique() && last => rows,
+        None => rows / 10 + i64::from(rows > 0),
+    };
     vec![
         text("def"),
         text(&table.def.db),

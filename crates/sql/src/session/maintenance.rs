@@ -1,0 +1,247 @@
+//! ANALYZE, CHECK, CHECKSUM, OPTIMIZE and REPAIR TABLE.
+//!
+//! ANALYZE counts rows and the different values of every index's leading parts; what it found is kept beside the
+//! catalog, survives restarts, and is what row lookup and SHOW INDEX go by. CHECK reads every row and compares every
+//! index with the rows. CHECKSUM adds up the rows' own sums, so that the order does not matter; two servers of ours that
+//! hold the same rows in columns of the same types give the same number. OPTIMIZE and REPAIR have nothing to do here.
+//! Each reads one snapshot, without locks, on a thread that may block. None is written to the binary log.
+
+use super::session::{Call, SqlSession};
+use super::show::answer_column;
+use crate::api::{Mode, Outcome, Priv};
+use crate::catalog::{Statistics, Table, statistics};
+use crate::error::{ExecResult, Interrupt, SqlResult};
+use crate::store::{SnapshotHold, by_ref, whole_index};
+use omnibus_engine::Snapshot;
+use omnibus_format::checksum::crc32;
+use omnibus_parser::ast::{Maintenance, MaintenanceKind, ObjectName};
+use omnibus_value::{ColumnKind, Value};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Entries read between two looks at KILL.
+const PAUSE: u64 = 4096;
+
+/// A snapshot that stays readable while it is held.
+struct Held {
+    snapshot: Box<dyn Snapshot>,
+    hold: Box<dyn SnapshotHold>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.hold.release();
+    }
+}
+
+impl SqlSession {
+    pub(super) fn maintain(&mut self, what: &Maintenance, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        if what.kind == MaintenanceKind::Checksum {
+            return self.checksum_tables(what, call);
+        }
+        call.sink.columns(&[
+            answer_column("Table", ColumnKind::VarChar, 128),
+            answer_column("Op", ColumnKind::VarChar, 10),
+            answer_column("Msg_type", ColumnKind::VarChar, 10),
+            answer_column("Msg_text", ColumnKind::VarChar, 131_072),
+        ])?;
+        let op = match what.kind {
+            MaintenanceKind::Analyze => "analyze",
+            MaintenanceKind::Check => "check",
+            MaintenanceKind::Optimize => "optimize",
+            _ => "repair",
+        };
+        for name in &what.tables {
+            let db = self.schema_of(name)?;
+            call.access.check(&db, Some(&name.name), Priv::Select)?;
+            let full = format!("{db}.{}", name.name);
+            for (kind, message) in self.maintain_one(what.kind, &db, name)? {
+                let text = |text: &str| Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()));
+                call.sink.row(&[text(&full), text(op), text(kind), text(&message)])?;
+            }
+        }
+        Ok(Outcome::rows())
+    }
+
+    /// The messages about one table: type and text.
+    fn maintain_one(
+        &mut self,
+        kind: MaintenanceKind,
+        db: &str,
+        name: &ObjectName,
+    ) -> ExecResult<Vec<(&'static str, String)>> {
+        let table = match self.catalog().table(db, &name.name) {
+            Ok(table) => table.clone(),
+            Err(error) => return Ok(vec![("Error", error.message), ("status", "Operation failed".into())]),
+        };
+        let ok = |text: &str| vec![("status", text.to_owned())];
+        match kind {
+            MaintenanceKind::Analyze => {
+                self.analyze(&table)?;
+                Ok(ok("OK"))
+            }
+            MaintenanceKind::Check => {
+                let mut found: Vec<_> =
+                    self.check_table(&table)?.into_iter().map(|problem| ("error", problem)).collect();
+                match found.is_empty() {
+                    true => Ok(ok("OK")),
+                    false => {
+                        found.push(("error", "Corrupt".into()));
+                        Ok(found)
+                    }
+                }
+            }
+            MaintenanceKind::Optimize => Ok(ok("OK")),
+            _ => Ok(vec![("note", "The storage engine for the table doesn't support repair".into())]),
+        }
+    }
+
+    /// A snapshot of everything that is published now.
+    fn newest(&self) -> Held {
+        let port = self.database.port();
+        let mut hold = port.hold();
+        let no = hold.take();
+        Held { snapshot: port.engine().snapshot(no), hold }
+    }
+
+    fn analyze(&mut self, table: &Arc<Table>) -> ExecResult<()> {
+        let snapshot = self.newest();
+        let mut found = Statistics::default();
+        for at in 0..table.indexes().len() {
+            let counted = self.count_distinct(&*snapshot.snapshot, table, at)?;
+            if at == 0 {
+                found.rows = counted.0;
+            }
+            found.distinct.insert(table.def.indexes[at].space.0, counted.1);
+        }
+        statistics::store(&**self.database.port(), table.def.id, &found)?;
+        table.state.rows_estimate.store(found.rows.max(1), Ordering::Relaxed);
+        *table.state.statistics.write() = Some(Arc::new(found));
+        Ok(())
+    }
+
+    /// Entries of an index, and how many different values its leading parts have.
+    fn count_distinct(
+        &self,
+        snapshot: &dyn Snapshot,
+        table: &Table,
+        at: usize,
+    ) -> ExecResult<(u64, Vec<u64>)> {
+        let parts = &table.def.indexes[at].parts;
+        let range = whole_index(table, at);
+        let (mut entries, mut distinct) = (0u64, vec![0u64; parts.len()]);
+        let mut last: Vec<u8> = Vec::new();
+        let mut result = Ok(());
+        snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, _| {
+            entries += 1;
+            if entries.is_multiple_of(PAUSE) {
+                result = self.kill.check();
+            }
+            // Keys are sorted: a value of the leading parts is new where it differs from the key before.
+            let mut end = 4;
+            for (number, part) in parts.iter().enumerate() {
+                let ty = &table.def.columns[part.column].ty;
+                let Some(width) =
+                    key.get(end..).and_then(|rest| omnibus_value::key::skip(rest, ty, part.descending))
+                else {
+                    break;
+                };
+                end += width;
+                if last.get(..end) != key.get(..end) {
+                    distinct[number] += 1;
+                }
+            }
+            last.clear();
+            last.extend_from_slice(key);
+            result.is_ok()
+        })?;
+        result?;
+        Ok((entries, distinct))
+    }
+
+    /// What is wrong with a table; a few findings are enough.
+    fn check_table(&mut self, table: &Arc<Table>) -> ExecResult<Vec<String>> {
+        const ENOUGH: usize = 10;
+        let snapshot = self.newest();
+        let mut problems = Vec::new();
+        let mut rows = 0u64;
+        let range = whole_index(table, 0);
+        for pair in snapshot.snapshot.scan(by_ref(&range.from), by_ref(&range.to), false) {
+            let (key, row) = pair?;
+            rows += 1;
+            if rows.is_multiple_of(PAUSE) {
+                self.kill.check()?;
+            }
+            let values = match table.decode(&row) {
+                Ok(values) => values,
+                Err(error) => {
+                    problems.push(format!("row {rows}: {}", error.message));
+                    continue;
+                }
+            };
+            for (codec, index) in table.keys.iter().zip(&table.def.indexes).skip(1) {
+                let entry = codec.entry(&values, &key);
+                if snapshot.snapshot.get(&entry.key)?.as_deref() != Some(&entry.value[..]) {
+                    problems.push(format!("index '{}' has no entry for row {rows}", index.name));
+                }
+            }
+            if problems.len() >= ENOUGH {
+                return Ok(problems);
+            }
+        }
+        for (at, index) in table.def.indexes.iter().enumerate().skip(1) {
+            let (entries, _) = self.count_distinct(&*snapshot.snapshot, table, at)?;
+            if entries != rows {
+                problems.push(format!("index '{}' has {entries} entries for {rows} rows", index.name));
+            }
+        }
+        Ok(problems)
+    }
+
+    fn checksum_tables(&mut self, what: &Maintenance, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        call.sink.columns(&[
+            answer_column("Table", ColumnKind::VarChar, 128),
+            answer_column("Checksum", ColumnKind::BigInt, 21),
+        ])?;
+        let quick = what.options.iter().any(|option| option.is("quick"));
+        for name in &what.tables {
+            let db = self.schema_of(name)?;
+            call.access.check(&db, Some(&name.name), Priv::Select)?;
+            let full = format!("{db}.{}", name.name);
+            let sum = match self.catalog().table(&db, &name.name) {
+                // There is no live checksum to be quick with.
+                Ok(_) if quick => Value::Null,
+                Ok(table) => {
+                    let table = table.clone();
+                    Value::UInt(u64::from(self.checksum(&table)?))
+                }
+                Err(error) => {
+                    self.state.diagnostics.warn(error);
+                    Value::Null
+                }
+            };
+            call.sink.row(&[Value::Bytes(full.into()), sum])?;
+        }
+        Ok(Outcome::rows())
+    }
+
+    fn checksum(&mut self, table: &Arc<Table>) -> ExecResult<u32> {
+        let snapshot = self.newest();
+        let range = whole_index(table, 0);
+        let (mut sum, mut rows) = (0u32, 0u64);
+        let mut result: SqlResult<()> = Ok(());
+        snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
+            rows += 1;
+            if rows.is_multiple_of(PAUSE) {
+                result = self.kill.check();
+            }
+            sum = sum.wrapping_add(crc32(&row));
+            result.is_ok()
+        })?;
+        result?;
+        Ok(sum)
+    }
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""What a MariaDB server logged, printed by mariadb-binlog and piped into this server, gives the same tables.
+
+A workload of all types and definitions runs on MariaDB in row format with full and minimal images, compressed, in
+statement format and mixed. Then BINLOG statements of one log are applied to tables that differ from their source's, and
+twice over with the session's IDEMPOTENT mode.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import workload  # noqa: E402
+from omnibus import client, expect  # noqa: E402
+from peers import MariaPeer, OmnibusPeer, expect_equal, query  # noqa: E402
+
+# seed, what the session sets first, whether statements must give the same everywhere
+STREAMS = [
+    (1, ["SET binlog_format = ROW"], False),
+    (2, ["SET binlog_format = ROW", "SET binlog_row_image = MINIMAL"], False),
+    (3, ["SET binlog_format = STATEMENT"], True),
+    (4, ["SET binlog_format = MIXED"], False),
+]
+
+
+def printed(files, *options):
+    """The SQL that mariadb-binlog makes of log files."""
+    run = subprocess.run(["mariadb-binlog", "--no-defaults", *options, *files], capture_output=True)
+    expect(run.returncode == 0, run.stderr.decode(errors="replace"))
+    return run.stdout
+
+
+def pipe(server, sql, *options):
+    command = ["mariadb", "--no-defaults", f"--socket={server.socket}", "-uroot", "--binary-mode",
+               "--max-allowed-packet=64M", *options]
+    run = subprocess.run(command, input=sql, capture_output=True)
+    expect(run.returncode == 0, "piping into the server: " + run.stderr.decode(errors="replace")[:2000])
+
+
+def logs(maria):
+    """Its binary logs up to now, closed."""
+    client(maria, "FLUSH BINARY LOGS")
+    return sorted(str(path) for path in maria.datadir.glob("binlog.[0-9]*"))[:-1]
+
+
+def all_formats(maria, ours):
+    known = set(logs(maria))
+    for seed, settings, deterministic in STREAMS:
+        stream = workload.Workload(seed, deterministic=deterministic)
+        setup = stream.setup
+        stream.setup = lambda first=settings, rest=setup: [first, *rest()]
+        if seed == 4:
+            query(maria, "SET GLOBAL log_bin_compress = 1")
+        statements = workload.run(maria, stream, 120)
+        print(f"{' '.join(settings)}: {statements} statements")
+    query(maria, "SET GLOBAL log_bin_compress = 0")
+    new = [file for file in logs(maria) if file not in known]
+    pipe(ours, printed(new))
+    expect_equal(maria, ours, least_rows=300)
+
+
+def differing_tables(maria, ours):
+    known = set(logs(maria))
+    client(maria, """
+        CREATE DATABASE diff; CREATE TABLE diff.t (a INT PRIMARY KEY, b VARCHAR(10), c DECIMAL(6,2), j JSON, gone INT);
+        INSERT INTO diff.t VALUES (1, 'one', 1.25, '{"a": [1]}', 9), (2, 'two', -1, NULL, 9), (3, NULL, NULL, '3', NULL);
+        UPDATE diff.t SET b = 'drei' WHERE a = 3; DELETE FROM diff.t WHERE a = 2;""")
+    # The definitions are ours: only the rows are taken.
+    client(ours, "CREATE DATABASE diff; CREATE TABLE diff.t (a BIGINT PRIMARY KEY, b TEXT, c DECIMAL(20,6), j JSON)")
+    new = [file for file in logs(maria) if file not in known]
+    rows = [part for part in printed(new).split(b"/*!*/;") if b"BINLOG '" in part or b"START TRANSACTION" in part]
+    sql = b"/*!*/;".join([b"DELIMITER /*!*/", *rows, b"\nCOMMIT\n", b""])
+    sql = sql.replace(b"DELIMITER /*!*/", b"DELIMITER /*!*/", 1).replace(b"DELIMITER /*!*//*!*/;", b"DELIMITER /*!*/;\n", 1)
+    pipe(ours, sql)
+    want = "1\tone\t1.250000\t{\"a\": [1]}\n3\tdrei\tNULL\t3\n"
+    got = client(ours, "SELECT * FROM diff.t")
+    expect(got == want, f"{got!r}")
+    run = subprocess.run(["mariadb", "--no-defaults", f"--socket={ours.socket}", "-uroot", "--binary-mode"], input=sql,
+                         capture_output=True)
+    expect(b"ERROR 1062" in run.stderr, f"applied twice: {run.stderr!r}")
+    pipe(ours, b"SET SESSION rbr_exec_mode = IDEMPOTENT;\n" + sql)
+    expect(client(ours, "SELECT * FROM diff.t") == want, "applied twice with IDEMPOTENT")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        maria = MariaPeer(directory / "maria", 11)
+        ours = OmnibusPeer(directory / "ours", 12)
+        try:
+            maria.start()
+            ours.start()
+            all_formats(maria, ours)
+            differing_tables(maria, ours)
+        finally:
+            maria.stop()
+            ours.stop()
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
