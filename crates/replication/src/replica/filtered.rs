@@ -44,10 +44,6 @@ impl<T: ApplyTarget> ApplyTarget for Filtered<'_, T> {
         self.inner.begin(trx)
     }
 
-    fn ends_with(&mut self, position: Option<&Position>) {
-        self.inner.ends_with(position);
-    }
-
     fn statement(&mut self, statement: &dyn StatementView) -> Result<(), ApplyError> {
         let database = self.filters.rewritten(statement.database());
         if !self.passes(statement, database) {
