@@ -53,7 +53,7 @@ SHOW WARNINGS;
 
 def errors_have_their_numbers(server):
     db = connect(server, autocommit=True)
-    cases = {"SELEC 1": 1064, "SELECT * FROM nowhere": 1046, "SELECT * FROM shop.nothing": 1146,
+    cases = {"SELEC 1": 1064, "SELECT * FROM nowhere": 1046, "SELECT * FROM shop.nothing": 1146, "SELECT * FROM information_schema.nothing": 1109,
              "SELECT nothing FROM shop.item": 1054, "USE nowhere": 1049, "CREATE DATABASE shop": 1007,
              "DROP DATABASE nowhere": 1008, "CREATE TABLE shop.item (a INT)": 1050, "DROP TABLE shop.nothing": 1051,
              "INSERT INTO shop.item (id, name) VALUES (1, 'x')": 1062, "INSERT INTO shop.item (name) VALUES (NULL)": 1048,

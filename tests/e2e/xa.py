@@ -168,6 +168,17 @@ def prepare_all(session, name):
                 f"XA PREPARE '{name}'")
 
 
+def read_only(server):
+    """A read-only server takes neither end of a prepared branch: both are written to its log."""
+    session = Session(server)
+    session.run("XA START 'r'", "UPDATE x.t SET v = v + 1 WHERE id = 1", "XA END 'r'", "XA PREPARE 'r'",
+                "SET GLOBAL super_read_only = 1")
+    session.fails("XA COMMIT 'r'", 1290)
+    session.fails("XA ROLLBACK 'r'", 1290)
+    session.run("SET GLOBAL super_read_only = 0, GLOBAL read_only = 0", "XA ROLLBACK 'r'")
+    session.close()
+
+
 def locked(server):
     """Whatever a prepared branch changed is locked, and nothing else."""
     session = Session(server)
@@ -363,6 +374,7 @@ def main():
                         "INSERT INTO x.a VALUES (3, 3)")
             states(server)
             deadlock(server)
+            read_only(server)
             large(server)
             unlogged_and_empty(server)
             server.stop()
@@ -385,7 +397,7 @@ def main():
                     survives(server, finish, purge)
                 finally:
                     server.stop()
-    print("xa: 12 passed, 0 failed")
+    print("xa: 13 passed, 0 failed")
 
 
 main()

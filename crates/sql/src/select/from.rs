@@ -175,6 +175,9 @@ impl<'q> From<'q> {
             scope.schema = Arc::from(schema);
             return self.add(binder, scope, ItemSource::Virtual(table), Vec::new(), nest);
         }
+        if schema.eq_ignore_ascii_case("information_schema") {
+            return Err(SqlError::unknown_table(name, "information_schema"));
+        }
         binder.access.check(schema, Some(name), Priv::Select)?;
         let table = binder.catalog.table(schema, name)?.clone();
         for hint in &factor.hints {

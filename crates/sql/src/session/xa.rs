@@ -141,6 +141,10 @@ impl SqlSession {
         if self.branch_state().is_some() || self.trx.is_open() {
             return Err(self.rmfail());
         }
+        // Either end is written to the log.
+        if self.state.settings.server_read_only {
+            return Err(SqlError::option_prevents_statement("--read-only").into());
+        }
         let branches = &self.database.shared.branches;
         let held = branches.take(xid)?;
         match self.finish_taken(xid, &held, one_phase, commit) {
