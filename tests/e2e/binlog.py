@@ -82,8 +82,11 @@ def our_reader(directory):
         text = subprocess.run([binary(), "binlog", "-v", *files], capture_output=True, text=True)
         expect(text.returncode == 0 and "one" in text.stdout, f"omnibus binlog -v: {text.stdout[-500:]}{text.stderr}")
         lines = subprocess.run([binary(), "binlog", "--json", *files], capture_output=True, text=True)
-        events = [json.loads(line) for line in lines.stdout.splitlines()]
-        expect(lines.returncode == 0 and len(events) > 50, "omnibus binlog --json: one object a line")
+        changes_seen = [json.loads(line) for line in lines.stdout.splitlines()]
+        expect(lines.returncode == 0 and len(changes_seen) > 50, "omnibus binlog --json: one object a line")
+        one = next(c for c in changes_seen if c["type"] == "rows" and c["table"] == "p" and c["kind"] == "insert")
+        expect(one["rows"][0]["after"] == {"@1": 1, "@2": "one", "@3": {"base64": "AAE="}, "@4": "1.500", "@5": 1},
+               f"a row as JSON: {one['rows'][0]}")
         data = bytearray(pathlib.Path(files[0]).read_bytes())
         data[len(data) // 2] ^= 0x55
         damaged = pathlib.Path(directory) / "damaged.000001"

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, client, connect, error_code, expect, finished_binlogs, replay  # noqa: E402
+from omnibus import MariaDB, Omnibus, binary, client, connect, error_code, expect, finished_binlogs, replay  # noqa: E402
 
 FORMATS = ("ROW", "STATEMENT", "MIXED")
 
@@ -96,6 +96,17 @@ def eval_list(values):
     return [*out, item]
 
 
+def replay_sql(server, target, *options):
+    """As `replay`, with our own reader's SQL."""
+    reader = subprocess.Popen([binary(), "binlog", "--sql", *options, *finished_binlogs(server)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+    applied = subprocess.run(["mariadb", "--no-defaults", f"--socket={target.socket}", "-uroot", "--binary-mode"],
+                             stdin=reader.stdout, capture_output=True, text=True)
+    complaints = reader.stderr.read().decode(errors="replace")
+    expect(applied.returncode == 0, f"the SQL was refused: {applied.stderr[-3000:]}")
+    expect(reader.wait() == 0, f"omnibus binlog --sql: {complaints}")
+
+
 def query_events(server, database):
     text = "".join(subprocess.run(["mariadb-binlog", "--no-defaults", path], capture_output=True, text=True,
                                   errors="replace").stdout for path in finished_binlogs(server))
@@ -121,6 +132,20 @@ def same_data_in_every_format(directory):
                 ours[sql] = client(server, sql)
                 theirs = client(peer, sql)
                 expect(ours[sql] == theirs and ours[sql], f"{form}: {sql}\nhere:\n{ours[sql]}\nafter the replay:\n{theirs}")
+        # Our own reader's SQL gives the same, there and here.
+        for form in FORMATS:
+            client(peer, f"DROP DATABASE f_{form}")
+        second = Omnibus(pathlib.Path(directory) / "second")
+        second.directory.mkdir()
+        second.start()
+        try:
+            for target in (peer, second):
+                replay_sql(server, target, *(["--skip-gtids", "-v"] if target is second else []))
+                for sql, rows in ours.items():
+                    found = client(target, sql)
+                    expect(found == rows, f"{sql} after our SQL:\n{found}\nhere:\n{rows}")
+        finally:
+            second.stop()
         log = query_events(server, "f_STATEMENT")
         for part in ("INSERT INTO t (v, n, d, b) VALUES (@s, @f, @dec, @bin)", "@@RAND_SEED1", "SET LAST_INSERT_ID=",
                      "SET INSERT_ID=", "_utf8mb4 X'69742773"):

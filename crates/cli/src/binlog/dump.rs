@@ -1,15 +1,15 @@
-//! Going through the files and printing each event; saying how each file ended.
+//! Going through the files: which events are printed, how each file ended, and what was damaged.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use omnibus_format::events::{FormatDescription, TableMap};
-use omnibus_format::{EventType, RawEvent};
+use omnibus_format::RawEvent;
 use omnibus_log::{FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
 
-use super::tables::Tables;
-use super::{BinlogArgs, json, pseudo_sql, summary};
+use super::BinlogArgs;
+use super::filter::{Filter, Verdict};
+use super::output::{Output, unreadable};
 
 /// Why the command did not succeed.
 #[derive(Debug)]
@@ -51,18 +51,21 @@ impl From<ReadError> for Failure {
 
 /// Prints all files of the command.
 pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failure> {
-    if !args.json {
-        writeln!(out, "{:>12} {:<18} {:>10} {:>12}  Info", "Pos", "Event_type", "Server_id", "End_log_pos")?;
-    }
+    let mut output = Output::new(args);
+    output.head(out)?;
     for (n, path) in args.files.iter().enumerate() {
         if args.files.len() > 1 && !args.json {
             writeln!(out, "# {}", path.display())?;
         }
         let start = args.start_position.filter(|_| n == 0);
         let stop = args.stop_position.filter(|_| n + 1 == args.files.len());
-        Dump { args, path, tables: Tables::default(), mariadb: false, unreadable: None }
-            .file(start, stop, out)?;
+        let filter = Filter::default();
+        let mut dump = Dump { args, path, output: &mut output, filter, unreadable: None };
+        if dump.file(start, stop, out)? == Verdict::Stop {
+            break;
+        }
     }
+    output.foot(out)?;
     Ok(())
 }
 
@@ -70,37 +73,50 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
 struct Dump<'a> {
     args: &'a BinlogArgs,
     path: &'a Path,
-    tables: Tables,
-    mariadb: bool,
+    output: &'a mut Output,
+    filter: Filter,
     /// The first event whose body made no sense although its checksum is right.
     unreadable: Option<(u64, String)>,
 }
 
 impl Dump<'_> {
-    fn file(mut self, start: Option<u64>, stop: Option<u64>, out: &mut impl Write) -> Result<(), Failure> {
+    fn file(
+        &mut self,
+        start: Option<u64>,
+        stop: Option<u64>,
+        out: &mut impl Write,
+    ) -> Result<Verdict, Failure> {
         // The number in the name only serves error messages, and any file name is welcome.
         let mut file = match ReadFile::open(FileSeq::FIRST, self.path) {
             Err(ReadError::NoSuchFile(_)) => return Err(Failure::Missing(self.path.to_owned())),
             file => file?,
         };
-        if let Some(end) = self.look_at_format(&mut file)? {
-            return self.end(&end, out);
+        if let Some(end) = self.first_event(&mut file, start, out)? {
+            self.end(&end, out)?;
+            return Ok(Verdict::Print);
         }
-        file.seek(start.map_or(LogOffset::FIRST_EVENT, LogOffset))?;
         let end = loop {
             if stop.is_some_and(|stop| file.position().offset.0 >= stop) {
                 break None;
             }
             match file.next()? {
-                Next::Event(event) => self.event(&event, out)?,
+                Next::Event(event) => match self.judge(&event) {
+                    Verdict::Print => self.event(&event, out)?,
+                    Verdict::Skip => {}
+                    Verdict::Stop => return self.verdict(Verdict::Stop),
+                },
                 Next::End(end) => break Some(end),
             }
         };
         if let Some(end) = end {
             self.end(&end, out)?;
         }
+        self.verdict(Verdict::Print)
+    }
+
+    fn verdict(&self, verdict: Verdict) -> Result<Verdict, Failure> {
         match self.unreadable {
-            None => Ok(()),
+            None => Ok(verdict),
             Some((offset, ref what)) => {
                 Err(self.damage(offset, format!("event with a valid frame but {what}")))
             }
@@ -109,66 +125,50 @@ impl Dump<'_> {
 
     /// The first event tells whose dialect the file speaks, also when printing starts further on.
     /// Gives how the file ended when it has no first event.
-    fn look_at_format(&mut self, file: &mut ReadFile) -> Result<Option<ScanEnd>, Failure> {
+    fn first_event(
+        &mut self,
+        file: &mut ReadFile,
+        start: Option<u64>,
+        out: &mut impl Write,
+    ) -> Result<Option<ScanEnd>, Failure> {
         match file.next()? {
-            Next::End(end) => Ok(Some(end)),
+            Next::End(end) => return Ok(Some(end)),
             Next::Event(event) => {
-                if event.header.event_type == EventType::FORMAT_DESCRIPTION
-                    && let Ok(format) = FormatDescription::decode(event.body)
-                {
-                    self.mariadb = format.is_mariadb();
+                self.output.format(&event);
+                if start.is_none_or(|start| start <= event.offset) || self.output.wants_format() {
+                    self.event(&event, out)?;
                 }
-                Ok(None)
+            }
+        }
+        if let Some(start) = start.filter(|start| *start > file.position().offset.0) {
+            file.seek(LogOffset(start))?;
+        }
+        Ok(None)
+    }
+
+    fn judge(&mut self, event: &RawEvent<'_>) -> Verdict {
+        if !self.args.wanted.is_some() {
+            return Verdict::Print;
+        }
+        match self.filter.judge(event, &self.args.wanted) {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                self.body_damage(event, error.to_string());
+                Verdict::Print
             }
         }
     }
 
     fn event(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
-        if event.header.event_type == EventType::TABLE_MAP
-            && let Ok(map) = TableMap::decode_dialect(event.body, self.mariadb)
-        {
-            self.tables.insert(map);
-        }
-        let info = match summary::of(event, &self.tables) {
-            Ok(info) => info,
-            Err(error) => self.body_damage(event, error.to_string()),
-        };
-        if self.args.json {
-            let object = match json::object(event, &info, &self.tables) {
-                Ok(object) => object,
-                Err(error) => {
-                    let info = self.body_damage(event, error.to_string());
-                    serde_json::json!({ "position": event.offset, "end": event.end(), "info": info })
-                }
-            };
-            writeln!(out, "{object}")?;
-            return Ok(());
-        }
-        let (offset, name, server) = (event.offset, event.header.event_type.name(), event.header.server_id);
-        writeln!(out, "{offset:>12} {name:<18} {server:>10} {:>12}  {info}", event.end())?;
-        if self.args.verbose && event.header.event_type.is_rows() {
-            self.rows(event, out)?;
-        }
-        Ok(())
-    }
-
-    fn rows(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
-        let damage = match self.tables.rows(event) {
-            Ok(Some((table, images))) => pseudo_sql::write(out, table, images)?,
-            // The summary line has said so.
-            Ok(None) | Err(_) => None,
-        };
-        if let Some(what) = damage {
+        if let Some(what) = self.output.event(event, self.path, out)? {
             self.body_damage(event, what);
         }
         Ok(())
     }
 
-    /// Remembers the first unreadable body, and says so in the event's line.
-    fn body_damage(&mut self, event: &RawEvent<'_>, what: String) -> String {
-        let what = format!("unreadable body: {what} of it");
-        self.unreadable.get_or_insert_with(|| (event.offset, what.clone()));
-        what
+    /// Remembers the first unreadable body.
+    fn body_damage(&mut self, event: &RawEvent<'_>, what: String) {
+        self.unreadable.get_or_insert_with(|| (event.offset, unreadable(&what)));
     }
 
     fn end(&self, end: &ScanEnd, out: &mut impl Write) -> Result<(), Failure> {
@@ -181,9 +181,7 @@ impl Dump<'_> {
             let what = format!("zeros, but other bytes again at offset {hole_end}");
             return Err(self.damage(offset, what));
         }
-        if self.args.json {
-            writeln!(out, "{}", serde_json::json!({ "position": offset, "info": "preallocated space" }))?;
-        } else {
+        if !self.args.json {
             writeln!(out, "# preallocated space from offset {offset}")?;
         }
         Ok(())

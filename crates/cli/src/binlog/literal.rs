@@ -1,10 +1,9 @@
-//! Values as SQL literals and as JSON.
+//! Values as SQL literals.
 
 pub(super) use omnibus_format::describe::identifier;
 use omnibus_format::events::ColumnMetadata;
 use omnibus_format::field::{FieldType, code};
 use omnibus_value::{Value, json as mysql_json};
-use serde_json::{Value as Json, json};
 
 /// Appends a value as MySQL would read it back. `field` and `metadata` describe its column.
 pub(super) fn sql(value: &Value, field: FieldType, metadata: &ColumnMetadata, out: &mut String) {
@@ -29,36 +28,6 @@ pub(super) fn sql(value: &Value, field: FieldType, metadata: &ColumnMetadata, ou
             Some(text) => quote(text.as_bytes(), out),
             None => out.push_str("/* damaged */ NULL"),
         },
-    }
-}
-
-/// A value as JSON: numbers stay numbers, DECIMAL and times are strings, binary strings are
-/// `{"hex": "…"}`, JSON columns are themselves.
-pub(super) fn json_value(value: &Value, field: FieldType, metadata: &ColumnMetadata) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Int(v) => json!(v),
-        Value::UInt(v) | Value::Bit(v) => json!(v),
-        Value::Float(v) => json!(v),
-        Value::Double(v) => json!(v),
-        Value::Year(v) => json!(v),
-        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) if metadata.collation != Some(63) && field.code != code::GEOMETRY => json!(text),
-            _ => {
-                let mut digits = String::new();
-                bytes.iter().for_each(|byte| digits.push_str(&format!("{byte:02x}")));
-                json!({ "hex": digits })
-            }
-        },
-        Value::Enum(index) => label(value, metadata).map_or(json!(index), |label| json!(label)),
-        Value::Set(mask) => match label(value, metadata) {
-            Some(labels) => labels.split(',').filter(|label| !label.is_empty()).collect(),
-            None => json!(mask),
-        },
-        Value::Json(_) => {
-            text(value, field).and_then(|t| serde_json::from_str(&t).ok()).unwrap_or(Json::Null)
-        }
-        _ => text(value, field).map_or(Json::Null, Json::String),
     }
 }
 

@@ -1,13 +1,18 @@
-//! `omnibus binlog`: prints the events of binary log files, verified, one line each.
+//! `omnibus binlog`: prints the events of binary log files, verified: one line each, as JSON lines, or as SQL.
 //!
 //! A reader only: it changes nothing, needs no server, and works on the active file of a running
 //! one. Every whole, valid event is printed before damage is reported; the exit code is 1 after
 //! damage or an I/O error. Preallocated space behind the last event is a clean end.
 
+mod by_database;
 mod dump;
-mod json;
+mod filter;
 mod literal;
+mod output;
 mod pseudo_sql;
+mod sql;
+mod sql_context;
+mod sql_load;
 mod summary;
 mod tables;
 
@@ -20,6 +25,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use filter::Wanted;
+
 /// Print the events of binary log files, and verify their checksums.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BinlogArgs {
@@ -30,9 +37,23 @@ pub struct BinlogArgs {
     /// (binlog_row_metadata=FULL); TIMESTAMP values are in UTC.
     #[arg(short, long)]
     verbose: bool,
-    /// Print one JSON object a line, rows included.
-    #[arg(long)]
+    /// Print changes as one JSON object a line: beginnings, statements, rows and ends of transactions.
+    #[arg(long, conflicts_with = "sql")]
     json: bool,
+    /// Print SQL that does the changes again: `omnibus binlog --sql FILE... | mariadb`, or `| mysql`.
+    #[arg(long)]
+    sql: bool,
+    /// With --sql: let the server that takes the output give its own GTIDs.
+    #[arg(long, requires = "sql")]
+    skip_gtids: bool,
+    /// With --sql: the folder for the files that LOAD DATA reads; they stay there.
+    #[arg(long, value_name = "FOLDER", requires = "sql")]
+    local_load: Option<PathBuf>,
+    /// With --sql and --json: only changes of this database. A statement counts by its default database.
+    #[arg(short, long, value_name = "NAME")]
+    database: Option<String>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Start at this offset of the first file; it must be the start of an event.
     #[arg(long, value_name = "N")]
     start_position: Option<u64>,

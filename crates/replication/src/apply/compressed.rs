@@ -36,10 +36,10 @@ pub fn inflate(block: &[u8]) -> Result<Vec<u8>, DecodeError> {
 }
 
 /// A MariaDB compressed event as the plain one that it stands for: type and body. `None` for other types.
-pub(super) fn plain_event(
-    event_type: EventType,
-    body: &[u8],
-) -> Result<Option<(EventType, Vec<u8>)>, DecodeError> {
+///
+/// # Errors
+/// It is damaged.
+pub fn plain_event(event_type: EventType, body: &[u8]) -> Result<Option<(EventType, Vec<u8>)>, DecodeError> {
     use EventType as E;
     let plain = match event_type {
         E::MARIADB_QUERY_COMPRESSED => E::QUERY,
@@ -68,7 +68,10 @@ const COMPRESSION_ZSTD: u64 = 0;
 const COMPRESSION_NONE: u64 = 255;
 
 /// The events in a TRANSACTION_PAYLOAD event's body, one behind the other, without checksums.
-pub(super) fn payload(body: &[u8]) -> Result<Vec<u8>, DecodeError> {
+///
+/// # Errors
+/// It is damaged, or compressed in an unknown way.
+pub fn payload(body: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let mut r = Reader::new(body);
     let (mut size, mut compression) = (None, COMPRESSION_NONE);
     loop {

@@ -18,7 +18,7 @@ mod statement;
 mod tests;
 
 pub use borders::{Borders, Class};
-pub use compressed::inflate;
+pub use compressed::{inflate, payload, plain_event};
 pub use decoder::{EventDecoder, Step};
 pub use rows::{EventRows, EventTable};
 pub use statement::{EventStatement, StatementContext};

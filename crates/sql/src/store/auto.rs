@@ -217,6 +217,12 @@ impl Trx {
         Ok(last.map_or(0, |(key, _)| persist::counter_value(&key)))
     }
 
+    /// The first AUTO_INCREMENT value that the running statement took.
+    pub(crate) fn first_auto_value(&self) -> Option<u64> {
+        let (_, _, first) = self.auto_taken.first().filter(|_| self.auto_reused > 0)?;
+        Some(*first)
+    }
+
     /// A new hidden row id.
     pub(super) fn next_row_id(&mut self, table: &Arc<Table>) -> SqlResult<u64> {
         let counter = &table.state.row_id;

@@ -4,7 +4,7 @@
 //! recovery reads. One with a statement that is logged as text has all its writes in private events
 //! beside it, because recovery executes no SQL.
 
-use super::trx::cache_error;
+use super::trx::{Trx, cache_error};
 use crate::api::{RowImage, SessionSettings};
 use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
@@ -321,6 +321,21 @@ impl StatementEvents {
         self.refresh_context(info.settings, info.connection_id);
         let Some((_, context)) = &mut self.context else { return Ok(()) };
         generate::ddl(context, &mut Sink(cache), info.database.as_bytes(), info.sql, xid).map_err(cache_error)
+    }
+}
+
+impl Trx {
+    /// The running statement is logged as text, not as rows.
+    pub(crate) fn log_as_text(&mut self) {
+        self.events.log_as_text();
+    }
+
+    /// Logs the running statement as text, if it was to be logged so and has changed something.
+    ///
+    /// # Errors
+    /// The cache is full (1197) or its spill file failed: undo the statement.
+    pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
+        self.events.text(&mut self.cache, view)
     }
 }
 

@@ -8,6 +8,7 @@ mod events;
 mod lock;
 mod port;
 mod read;
+mod savepoint;
 mod storage;
 mod table_lock;
 mod trx;

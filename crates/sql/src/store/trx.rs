@@ -5,6 +5,7 @@
 
 use super::events::{StatementEvents, StatementInfo};
 use super::port::{CommitPort, SnapshotHold};
+use super::savepoint::Savepoint;
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Isolation, KillFlag, Mode};
 use crate::catalog::{CatalogCell, TableState};
@@ -14,7 +15,6 @@ use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurabl
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
 use omnibus_format::Origin;
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
-use omnibus_replication::model::StatementView;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -38,12 +38,6 @@ pub struct TrxContext {
 pub struct Marks {
     writes: Mark,
     cache: CacheMark,
-}
-
-/// A named savepoint.
-struct Savepoint {
-    name: String,
-    marks: Marks,
 }
 
 /// A committed AUTO_INCREMENT counter row that a table will be able to rely on.
@@ -72,7 +66,7 @@ pub struct Trx {
     pub(super) auto_reused: usize,
     /// Rows added and removed, per table, for estimates only: a rolled back statement's stay in.
     pub(super) deltas: Vec<(Arc<TableState>, i64)>,
-    savepoints: Vec<Savepoint>,
+    pub(super) savepoints: Vec<Savepoint>,
     /// Tables locked by this transaction, and how.
     pub(super) tables: Vec<(u64, TableMode)>,
     /// Held by LOCK TABLES, kept across transactions.
@@ -251,7 +245,7 @@ impl Trx {
         self.undo(marks)
     }
 
-    fn undo(&mut self, marks: Marks) -> SqlResult<()> {
+    pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
         self.writes.rollback_to(marks.writes);
         self.cache.rollback_to(marks.cache).map_err(cache_error)
     }
@@ -269,40 +263,6 @@ impl Trx {
     pub fn read_ticket(&self) -> Option<Ticket> {
         let port = &self.shared.port;
         (self.read_floor > port.durable()).then(|| port.wait_durable(self.read_floor))
-    }
-
-    /// SAVEPOINT: an older one of the same name goes.
-    pub fn savepoint(&mut self, name: &str) {
-        self.savepoints.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
-        let marks = self.marks();
-        self.savepoints.push(Savepoint { name: name.to_owned(), marks });
-    }
-
-    fn find_savepoint(&self, name: &str) -> SqlResult<usize> {
-        self.savepoints
-            .iter()
-            .position(|savepoint| savepoint.name.eq_ignore_ascii_case(name))
-            .ok_or_else(|| SqlError::sp_does_not_exist("SAVEPOINT", name))
-    }
-
-    /// ROLLBACK TO SAVEPOINT. Locks stay.
-    ///
-    /// # Errors
-    /// 1305, or the spill file failed.
-    pub fn rollback_to_savepoint(&mut self, name: &str) -> SqlResult<()> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at + 1);
-        self.undo(self.savepoints[at].marks)
-    }
-
-    /// RELEASE SAVEPOINT: it and the later ones go.
-    ///
-    /// # Errors
-    /// 1305.
-    pub fn release_savepoint(&mut self, name: &str) -> SqlResult<()> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at);
-        Ok(())
     }
 
     /// Commits. The ticket, if there is anything to wait for, must complete before the client is
@@ -517,25 +477,6 @@ impl Trx {
     /// The running statement's rows are logged by other means.
     pub(crate) fn without_row_events(&mut self) {
         self.events.stop_logging();
-    }
-
-    /// The running statement is logged as text, not as rows.
-    pub(crate) fn log_as_text(&mut self) {
-        self.events.log_as_text();
-    }
-
-    /// Logs the running statement as text, if it was to be logged so and has changed something.
-    ///
-    /// # Errors
-    /// The cache is full (1197) or its spill file failed: undo the statement.
-    pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
-        self.events.text(&mut self.cache, view)
-    }
-
-    /// The first AUTO_INCREMENT value that the running statement took.
-    pub(crate) fn first_auto_value(&self) -> Option<u64> {
-        let (_, _, first) = self.auto_taken.first().filter(|_| self.auto_reused > 0)?;
-        Some(*first)
     }
 
     /// Fails if the session was killed.

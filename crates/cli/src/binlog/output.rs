@@ -1,0 +1,158 @@
+//! What an event becomes: a line of a list, changes as JSON lines, or SQL.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use omnibus_format::events::{FormatDescription, TableMap};
+use omnibus_format::{EventType, RawEvent};
+use omnibus_replication::consume::{ConsumeError, Feed, JsonLines};
+
+use super::by_database::ByDatabase;
+use super::sql::{SqlOptions, SqlPrinter};
+use super::tables::Tables;
+use super::{BinlogArgs, pseudo_sql, summary};
+
+/// The forms of output.
+pub(super) enum Output {
+    List(Listing),
+    Json(Box<Feed<ByDatabase<JsonLines<Vec<u8>>>>>),
+    Sql(Box<SqlPrinter>, Listing),
+}
+
+/// One line an event.
+#[derive(Default)]
+pub(super) struct Listing {
+    tables: Tables,
+    mariadb: bool,
+    verbose: bool,
+}
+
+impl Output {
+    pub(super) fn new(args: &BinlogArgs) -> Output {
+        let listing = Listing { verbose: args.verbose, ..Listing::default() };
+        let database = args.database.as_ref().map(|name| name.clone().into_bytes());
+        if args.json {
+            return Output::Json(Box::new(Feed::new(ByDatabase::new(JsonLines::new(Vec::new()), database))));
+        }
+        if args.sql {
+            let (skip_gtids, local_load) = (args.skip_gtids, args.local_load.clone());
+            let options = SqlOptions { skip_gtids, database, local_load };
+            return Output::Sql(Box::new(SqlPrinter::new(options)), listing);
+        }
+        Output::List(listing)
+    }
+
+    /// What comes before everything.
+    pub(super) fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Output::List(_) => {
+                writeln!(
+                    out,
+                    "{:>12} {:<18} {:>10} {:>12}  Info",
+                    "Pos", "Event_type", "Server_id", "End_log_pos"
+                )
+            }
+            Output::Json(_) => Ok(()),
+            Output::Sql(printer, _) => printer.head(out),
+        }
+    }
+
+    /// What comes behind everything.
+    pub(super) fn foot(&mut self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Output::Sql(printer, _) => printer.foot(out),
+            _ => Ok(()),
+        }
+    }
+
+    /// A file begins.
+    pub(super) fn format(&mut self, event: &RawEvent<'_>) {
+        if let Output::List(list) | Output::Sql(_, list) = self
+            && event.header.event_type == EventType::FORMAT_DESCRIPTION
+            && let Ok(format) = FormatDescription::decode(event.body)
+        {
+            list.mariadb = format.is_mariadb();
+        }
+    }
+
+    /// Whether a file's first event is needed although printing starts further on.
+    pub(super) fn wants_format(&self) -> bool {
+        !matches!(self, Output::List(_))
+    }
+
+    /// Prints an event; gives what is wrong with its body.
+    pub(super) fn event(
+        &mut self,
+        event: &RawEvent<'_>,
+        path: &Path,
+        out: &mut impl Write,
+    ) -> io::Result<Option<String>> {
+        match self {
+            Output::List(list) => list.event(event, out),
+            Output::Sql(printer, list) => {
+                let result = printer.event(event, out)?;
+                let rows = if list.verbose { list.rows(event, out)? } else { None };
+                Ok(result.err().map(|error| error.to_string()).or(rows))
+            }
+            Output::Json(feed) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let result = feed.event(event, Some(&name));
+                let lines = feed.consumer().inner().out();
+                out.write_all(lines)?;
+                lines.clear();
+                match result {
+                    Ok(()) => Ok(None),
+                    Err(ConsumeError::Event(error)) => Ok(Some(error.to_string())),
+                    Err(ConsumeError::Consumer(error)) => Ok(Some(error.to_string())),
+                }
+            }
+        }
+    }
+}
+
+impl Listing {
+    fn event(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<Option<String>> {
+        self.note_table(event);
+        let mut damage = None;
+        let info = match summary::of(event, &self.tables) {
+            Ok(info) => info,
+            Err(error) => {
+                damage = Some(error.to_string());
+                unreadable(&error.to_string())
+            }
+        };
+        let (offset, name, server) = (event.offset, event.header.event_type.name(), event.header.server_id);
+        writeln!(out, "{offset:>12} {name:<18} {server:>10} {:>12}  {info}", event.end())?;
+        if self.verbose && event.header.event_type.is_rows() {
+            damage = self.print_rows(event, out)?.or(damage);
+        }
+        Ok(damage)
+    }
+
+    fn note_table(&mut self, event: &RawEvent<'_>) {
+        if event.header.event_type == EventType::TABLE_MAP
+            && let Ok(map) = TableMap::decode_dialect(event.body, self.mariadb)
+        {
+            self.tables.insert(map);
+        }
+    }
+
+    /// Rows as remarks, behind the SQL that makes them.
+    fn rows(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<Option<String>> {
+        self.note_table(event);
+        if event.header.event_type.is_rows() { self.print_rows(event, out) } else { Ok(None) }
+    }
+
+    fn print_rows(&self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<Option<String>> {
+        match self.tables.rows(event) {
+            Ok(Some((table, images))) => pseudo_sql::write(out, table, images),
+            // The summary line has said so.
+            Ok(None) | Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Says of an event that its body makes no sense.
+pub(super) fn unreadable(what: &str) -> String {
+    format!("unreadable body: {what} of it")
+}

@@ -1,0 +1,440 @@
+//! `omnibus binlog --sql`: SQL that a client sends to a server to do the log's changes again.
+//!
+//! Statements as they are, with SET for what of their context is not what the last one left; rows as `BINLOG '…'` with
+//! the events themselves. MySQL, MariaDB and Omnibus take it. What only one of them knows stands in version comments.
+//! Private and ignorable events are left out. An event-by-event printer: it keeps only the row events of one statement.
+
+use std::io::{self, Write};
+
+use omnibus_format::events::{
+    BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Gtid, INTVAR_LAST_INSERT_ID, Incident, IntVar,
+    MariadbGtidEvent, Query, ROWS_FLAG_STMT_END, Rand, Rotate, Rows, RowsKind, RowsQuery, TableMap, UserVar,
+    XaPrepare,
+};
+use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN};
+use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
+use omnibus_replication::apply::{EventStatement, StatementContext, payload, plain_event};
+
+use super::sql_context::{Context, user_variable};
+use super::sql_load::LoadedFiles;
+
+/// How it is printed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SqlOptions {
+    /// No GTIDs: the server that takes the output gives its own.
+    pub skip_gtids: bool,
+    /// Only changes of this database.
+    pub database: Option<Vec<u8>>,
+    /// Where files of LOAD DATA go.
+    pub local_load: Option<std::path::PathBuf>,
+}
+
+/// Prints events.
+pub(super) struct SqlPrinter {
+    options: SqlOptions,
+    context: Context,
+    files: LoadedFiles,
+    /// The last FORMAT_DESCRIPTION event, and whether it was printed.
+    format: Vec<u8>,
+    format_printed: bool,
+    mariadb: bool,
+    /// TABLE_MAP and rows events of one statement.
+    pending: Vec<u8>,
+    /// Tables that are not wanted.
+    dropped: Vec<u64>,
+    in_transaction: bool,
+}
+
+impl SqlPrinter {
+    pub(super) fn new(options: SqlOptions) -> SqlPrinter {
+        let files = LoadedFiles::new(options.local_load.clone());
+        SqlPrinter {
+            options,
+            context: Context::default(),
+            files,
+            format: Vec::new(),
+            format_printed: false,
+            mariadb: false,
+            pending: Vec::new(),
+            dropped: Vec::new(),
+            in_transaction: false,
+        }
+    }
+
+    /// What comes first.
+    pub(super) fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(
+            b"/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;\n\
+              /*!50003 SET @OLD_COMPLETION_TYPE=@@COMPLETION_TYPE,COMPLETION_TYPE=0*/;\nDELIMITER /*!*/;\n",
+        )
+    }
+
+    /// What comes last.
+    pub(super) fn foot(&mut self, out: &mut impl Write) -> io::Result<()> {
+        if self.in_transaction {
+            out.write_all(b"ROLLBACK /* the log ends inside a transaction */\n/*!*/;\n")?;
+        }
+        if !self.options.skip_gtids && !self.mariadb {
+            out.write_all(b"/*!80000 SET @@SESSION.GTID_NEXT= 'AUTOMATIC' */\n/*!*/;\n")?;
+        }
+        out.write_all(
+            b"DELIMITER ;\n/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;\n\
+              /*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=0*/;\n",
+        )
+    }
+
+    /// The next event. The outer error is the output's, the inner one the event's.
+    pub(super) fn event(
+        &mut self,
+        event: &RawEvent<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<Result<(), DecodeError>> {
+        if event.header.event_type == EventType::TRANSACTION_PAYLOAD {
+            return self.payload(event, out);
+        }
+        match plain_event(event.header.event_type, event.body) {
+            Ok(None) => self.plain(event, out),
+            Ok(Some((event_type, body))) => {
+                let bytes = with_body(event, event_type, &body, self.format_has_checksums());
+                let header = EventHeader { event_type, ..event.header };
+                self.plain(&RawEvent { header, body: &body, bytes: &bytes, ..*event }, out)
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// A whole transaction, compressed: its events, one by one.
+    fn payload(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<Result<(), DecodeError>> {
+        let events = match payload(event.body) {
+            Ok(events) => events,
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut rest = &events[..];
+        while !rest.is_empty() {
+            let header = match EventHeader::decode(rest) {
+                Ok(header) => EventHeader { server_id: event.header.server_id, ..header },
+                Err(error) => return Ok(Err(error)),
+            };
+            let Some(body) = rest.get(HEADER_LEN..header.size as usize) else {
+                return Ok(Err(DecodeError::new(0, "event in a compressed transaction")));
+            };
+            let own = RawEvent { offset: event.offset, header, body, bytes: rest };
+            let bytes = with_body(&own, header.event_type, body, self.format_has_checksums());
+            if let Err(error) = self.plain(&RawEvent { bytes: &bytes, ..own }, out)? {
+                return Ok(Err(error));
+            }
+            rest = &rest[header.size as usize..];
+        }
+        Ok(Ok(()))
+    }
+
+    fn format_has_checksums(&self) -> bool {
+        FormatDescription::checksum_of_event(&self.format)
+            .is_ok_and(|checksum| checksum.is_some_and(|checksum| checksum.len() > 0))
+    }
+
+    fn plain(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<Result<(), DecodeError>> {
+        if is_left_out(event) {
+            return Ok(Ok(()));
+        }
+        self.comment(event, out)?;
+        match self.print(event, out) {
+            Ok(()) => Ok(Ok(())),
+            Err(Failure::Output(error)) => Err(error),
+            Err(Failure::Event(error)) => Ok(Err(error)),
+        }
+    }
+
+    fn comment(&self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<()> {
+        let header = &event.header;
+        let at =
+            omnibus_value::temporal::DateTime::from_unix(i64::from(header.timestamp), 0).unwrap_or_default();
+        let mut text = Vec::new();
+        at.write_text(0, &mut text);
+        writeln!(
+            out,
+            "# at {}\n#{} server id {}  end_log_pos {}  {}",
+            event.offset,
+            String::from_utf8_lossy(&text),
+            header.server_id,
+            event.end(),
+            header.event_type.name()
+        )
+    }
+
+    fn print(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
+        use EventType as E;
+        let body = event.body;
+        match event.header.event_type {
+            E::FORMAT_DESCRIPTION => self.format(event)?,
+            E::GTID | E::ANONYMOUS_GTID => self.gtid(event, out)?,
+            E::MARIADB_GTID => self.mariadb_gtid(event, out)?,
+            E::QUERY => self.query(event, &Query::decode(body)?, out)?,
+            E::INTVAR => {
+                let var = IntVar::decode(body)?;
+                let name = if var.kind == INTVAR_LAST_INSERT_ID { "LAST_INSERT_ID" } else { "INSERT_ID" };
+                write!(out, "SET {name}={}\n/*!*/;\n", var.value)?;
+            }
+            E::RAND => {
+                let Rand(first, second) = Rand::decode(body)?;
+                write!(out, "SET @@RAND_SEED1={first}, @@RAND_SEED2={second}\n/*!*/;\n")?;
+            }
+            E::USER_VAR => user_variable(&UserVar::decode(body)?, out)?,
+            E::XID => self.end(b"COMMIT", out)?,
+            E::XA_PREPARE => self.xa_prepare(&XaPrepare::decode(body)?, out)?,
+            E::ROWS_QUERY => remark(RowsQuery::decode(body)?.0, out)?,
+            E::MARIADB_ANNOTATE_ROWS => remark(body, out)?,
+            E::TABLE_MAP => self.table_map(event)?,
+            E::ROTATE => {
+                let rotate = Rotate::decode(body)?;
+                let file = String::from_utf8_lossy(rotate.file).replace('\n', " ");
+                writeln!(out, "# continues in {file} at {}", rotate.position)?;
+            }
+            E::INCIDENT => {
+                let incident = Incident::decode(body)?;
+                let message = String::from_utf8_lossy(incident.message).replace('\n', " ");
+                // No server takes this: whoever replays must know that something is missing.
+                write!(
+                    out,
+                    "# incident {}: {message}\nRELOAD DATABASE; # a syntax error, on purpose\n/*!*/;\n",
+                    incident.code
+                )?;
+            }
+            E::BEGIN_LOAD_QUERY => {
+                let block = BeginLoadQuery::decode(body)?;
+                self.files.begin(block.file_id, block.data)?;
+            }
+            E::APPEND_BLOCK => {
+                let block = BeginLoadQuery::decode(body)?;
+                self.files.append(block.file_id, block.data)?;
+            }
+            E::EXECUTE_LOAD_QUERY => self.load(event, &ExecuteLoadQuery::decode(body)?, out)?,
+            kind if RowsKind::of(kind).is_some() => self.rows(event, out)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn format(&mut self, event: &RawEvent<'_>) -> Result<(), Failure> {
+        self.mariadb = FormatDescription::decode(event.body)?.is_mariadb();
+        self.format.clear();
+        self.format.extend_from_slice(event.bytes);
+        // The file may be in use; the event in its statement is not.
+        self.format[FLAGS_OFFSET] &= !(FLAG_IN_USE as u8);
+        self.format_printed = false;
+        Ok(())
+    }
+
+    fn gtid(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
+        let gtid = Gtid::decode(event.body)?;
+        if self.options.skip_gtids {
+            return Ok(());
+        }
+        let name = match event.header.event_type {
+            EventType::GTID => format!("{}:{}", gtid.uuid, gtid.gno),
+            _ => "ANONYMOUS".to_owned(),
+        };
+        write!(out, "/*!80000 SET @@SESSION.GTID_NEXT= '{name}' */\n/*!*/;\n")?;
+        Ok(())
+    }
+
+    fn mariadb_gtid(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
+        let gtid = MariadbGtidEvent::decode(event.body)?;
+        if !self.options.skip_gtids {
+            write!(
+                out,
+                "/*!100001 SET @@session.gtid_domain_id={} */\n/*!*/;\n/*!100001 SET @@session.server_id={} */\n/*!*/;\n\
+                 /*!100001 SET @@session.gtid_seq_no={} */\n/*!*/;\n",
+                gtid.domain, event.header.server_id, gtid.sequence
+            )?;
+        }
+        if gtid.flags & MariadbGtidEvent::FLAG_STANDALONE == 0 {
+            self.in_transaction = true;
+            out.write_all(b"BEGIN\n/*!*/;\n")?;
+        }
+        Ok(())
+    }
+
+    fn query(
+        &mut self,
+        event: &RawEvent<'_>,
+        query: &Query<'_>,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        let context = StatementContext::default();
+        let view = EventStatement::new(event.header, *query, &context, self.mariadb)?;
+        match transaction_word(query.sql) {
+            Some(true) => return self.end(query.sql, out),
+            Some(false) => {
+                // No transaction may be open when `autocommit` changes, so its own is set before it begins.
+                if !self.in_transaction {
+                    self.context.variables(&view, out)?;
+                }
+                self.in_transaction = true;
+                out.write_all(query.sql)?;
+                out.write_all(b"\n/*!*/;\n")?;
+                return Ok(());
+            }
+            None => {}
+        }
+        if !self.wants(query.database) {
+            return Ok(());
+        }
+        self.context.set(&view, out)?;
+        if query.error_code != 0 {
+            writeln!(out, "# it ended with error {} where it was born", query.error_code)?;
+        }
+        out.write_all(query.sql)?;
+        out.write_all(b"\n/*!*/;\n")?;
+        Ok(())
+    }
+
+    fn end(&mut self, word: &[u8], out: &mut impl Write) -> Result<(), Failure> {
+        self.in_transaction = false;
+        out.write_all(word)?;
+        out.write_all(b"\n/*!*/;\n")?;
+        Ok(())
+    }
+
+    fn xa_prepare(&mut self, xa: &XaPrepare<'_>, out: &mut impl Write) -> Result<(), Failure> {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (verb, end) = if xa.one_phase { ("COMMIT", " ONE PHASE") } else { ("PREPARE", "") };
+        let (gtrid, bqual) = (hex(xa.gtrid), hex(xa.bqual));
+        let word = format!("XA {verb} X'{gtrid}',X'{bqual}',{}{end}", xa.format_id);
+        self.end(word.as_bytes(), out)
+    }
+
+    fn wants(&self, database: &[u8]) -> bool {
+        self.options.database.as_ref().is_none_or(|wanted| wanted == database)
+    }
+
+    fn table_map(&mut self, event: &RawEvent<'_>) -> Result<(), Failure> {
+        let map = TableMap::decode_dialect(event.body, self.mariadb)?;
+        self.dropped.retain(|id| *id != map.table_id);
+        if self.wants(&map.database) {
+            self.pending.extend_from_slice(event.bytes);
+        } else {
+            self.dropped.push(map.table_id);
+        }
+        Ok(())
+    }
+
+    /// Rows wait for the end of their statement: a server opens their tables once.
+    fn rows(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
+        let rows = Rows::decode(event.header.event_type, event.body)?;
+        if !self.dropped.contains(&rows.table_id) {
+            self.pending.extend_from_slice(event.bytes);
+        }
+        if rows.flags & ROWS_FLAG_STMT_END == 0 || self.pending.is_empty() {
+            return Ok(());
+        }
+        out.write_all(b"BINLOG '\n")?;
+        if !std::mem::replace(&mut self.format_printed, true) {
+            base64(&self.format, out)?;
+        }
+        base64(&self.pending, out)?;
+        out.write_all(b"'\n/*!*/;\n")?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        event: &RawEvent<'_>,
+        load: &ExecuteLoadQuery<'_>,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        if !self.wants(load.query.database) {
+            return Ok(());
+        }
+        let context = StatementContext::default();
+        self.context.set(&EventStatement::new(event.header, load.query, &context, self.mariadb)?, out)?;
+        out.write_all(&self.files.statement(load)?)?;
+        out.write_all(b"\n/*!*/;\n")?;
+        Ok(())
+    }
+}
+
+/// Why an event is not printed.
+pub(super) enum Failure {
+    Output(io::Error),
+    Event(DecodeError),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+impl From<DecodeError> for Failure {
+    fn from(error: DecodeError) -> Failure {
+        Failure::Event(error)
+    }
+}
+
+/// Events that say nothing to another server.
+fn is_left_out(event: &RawEvent<'_>) -> bool {
+    use EventType as E;
+    matches!(
+        event.header.event_type,
+        E::IGNORABLE | E::PREVIOUS_GTIDS | E::MARIADB_GTID_LIST | E::MARIADB_BINLOG_CHECKPOINT | E::HEARTBEAT
+    )
+}
+
+/// Whether a statement only begins (false) or ends (true) a transaction; it needs no database then.
+fn transaction_word(sql: &[u8]) -> Option<bool> {
+    let is = |word: &[u8]| sql.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    if sql.eq_ignore_ascii_case(b"BEGIN") || is(b"XA START") || is(b"SAVEPOINT") || is(b"XA END") {
+        return Some(false);
+    }
+    if is(b"ROLLBACK TO") {
+        return Some(false);
+    }
+    let ends = sql.eq_ignore_ascii_case(b"COMMIT") || sql.eq_ignore_ascii_case(b"ROLLBACK");
+    (ends || is(b"XA COMMIT") || is(b"XA ROLLBACK")).then_some(true)
+}
+
+/// The statement that made rows, as a remark.
+fn remark(sql: &[u8], out: &mut impl Write) -> Result<(), Failure> {
+    for line in sql.split(|byte| *byte == b'\n') {
+        out.write_all(b"#Q> ")?;
+        out.write_all(line)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// The event with another type and body.
+fn with_body(event: &RawEvent<'_>, event_type: EventType, body: &[u8], checksum: bool) -> Vec<u8> {
+    let mut bytes = event.bytes[..HEADER_LEN].to_vec();
+    let size = (HEADER_LEN + body.len() + if checksum { 4 } else { 0 }) as u32;
+    bytes[4] = event_type.0;
+    bytes[9..13].copy_from_slice(&size.to_le_bytes());
+    bytes.extend_from_slice(body);
+    if checksum {
+        let sum = omnibus_format::checksum::crc32(&bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+    }
+    bytes
+}
+
+/// Lines of 76 digits.
+fn base64(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut line = Vec::with_capacity(80);
+    for part in bytes.chunks(57) {
+        line.clear();
+        for group in part.chunks(3) {
+            let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+            for digit in 0..4 {
+                let at = bits >> (18 - 6 * digit) & 63;
+                line.push(if digit <= group.len() { DIGITS[at as usize] } else { b'=' });
+            }
+        }
+        line.push(b'\n');
+        out.write_all(&line)?;
+    }
+    Ok(())
+}

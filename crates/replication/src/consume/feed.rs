@@ -1,0 +1,123 @@
+//! `Feed`: events in, a consumer's calls out.
+
+use super::{Consumer, End, Place};
+use crate::apply::{ApplyError, ApplyTarget, EventDecoder, Position};
+use crate::model::{RowsView, StatementView, TrxHeader};
+use omnibus_format::RawEvent;
+use omnibus_format::events::XaPrepare;
+
+/// Why a feed stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsumeError<E> {
+    /// The consumer takes no more.
+    #[error("{0}")]
+    Consumer(E),
+    /// An event cannot be decoded, or says that events were lost.
+    #[error(transparent)]
+    Event(#[from] ApplyError),
+}
+
+/// One stream of events and who listens to it.
+#[derive(Default)]
+pub struct Feed<C> {
+    decoder: EventDecoder,
+    consumer: C,
+}
+
+impl<C: Consumer> Feed<C> {
+    /// A stream that has not begun: its first event describes the format.
+    pub fn new(consumer: C) -> Feed<C> {
+        Feed { decoder: EventDecoder::default(), consumer }
+    }
+
+    /// The consumer.
+    pub fn consumer(&mut self) -> &mut C {
+        &mut self.consumer
+    }
+
+    /// Ends the feed.
+    pub fn into_consumer(self) -> C {
+        self.consumer
+    }
+
+    /// Whether a transaction has begun and not ended.
+    pub fn in_transaction(&self) -> bool {
+        self.decoder.in_transaction()
+    }
+
+    /// Takes the next event; `file` is the name of the file it is from, if it is from one.
+    ///
+    /// # Errors
+    /// The consumer's, or damage. The feed may go on with a later transaction's first event.
+    pub fn event(&mut self, event: &RawEvent<'_>, file: Option<&str>) -> Result<(), ConsumeError<C::Error>> {
+        let place = |offset| file.map(|file| Place { file, offset });
+        let (begin, end) = (place(event.offset), place(event.end()));
+        let mut target = Target { consumer: &mut self.consumer, begin, end, failed: None };
+        let result = self.decoder.apply(&event.header, event.body, &mut target, None);
+        if let Some(error) = target.failed {
+            self.decoder.reset();
+            return Err(ConsumeError::Consumer(error));
+        }
+        if let Err(error) = result {
+            if self.decoder.in_transaction() {
+                self.consumer.undo().map_err(ConsumeError::Consumer)?;
+            }
+            self.decoder.reset();
+            return Err(error.into());
+        }
+        Ok(())
+    }
+}
+
+/// A consumer as the decoder's target, during one event.
+struct Target<'a, C: Consumer> {
+    consumer: &'a mut C,
+    begin: Option<Place<'a>>,
+    end: Option<Place<'a>>,
+    failed: Option<C::Error>,
+}
+
+impl<C: Consumer> Target<'_, C> {
+    /// Keeps the consumer's error: the decoder has its own kind.
+    fn keep(&mut self, result: Result<(), C::Error>) -> Result<(), ApplyError> {
+        result.map_err(|error| {
+            self.failed = Some(error);
+            ApplyError::new(1105, "the consumer failed")
+        })
+    }
+}
+
+impl<C: Consumer> ApplyTarget for Target<'_, C> {
+    type Ticket = ();
+
+    fn begin(&mut self, trx: &TrxHeader) -> Result<(), ApplyError> {
+        let result = self.consumer.begin(trx, self.begin);
+        self.keep(result)
+    }
+
+    fn statement(&mut self, statement: &dyn StatementView) -> Result<(), ApplyError> {
+        let result = self.consumer.statement(statement);
+        self.keep(result)
+    }
+
+    fn rows(&mut self, rows: &dyn RowsView) -> Result<(), ApplyError> {
+        let result = self.consumer.rows(rows);
+        self.keep(result)
+    }
+
+    fn commit(&mut self, _: Option<&Position>) -> Result<(), ApplyError> {
+        let result = self.consumer.end(End::Commit, self.end);
+        self.keep(result)
+    }
+
+    fn prepare(&mut self, xid: &XaPrepare<'_>, _: Option<&Position>) -> Result<(), ApplyError> {
+        let result = self.consumer.end(End::Prepare(xid), self.end);
+        self.keep(result)
+    }
+
+    fn rollback(&mut self) {
+        let result = self.consumer.undo();
+        // The decoder goes on; `Feed::event` looks at it behind the event.
+        let _ = self.keep(result);
+    }
+}

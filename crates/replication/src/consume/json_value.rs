@@ -1,0 +1,135 @@
+//! The bytes of a JSON line, put together without a tree in between.
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// A line under construction.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    bytes: Vec<u8>,
+    /// The next member of what is open needs a comma before it.
+    comma: bool,
+}
+
+impl Line {
+    /// Begins an object of this type.
+    pub fn begin(&mut self, kind: &str) {
+        self.bytes.clear();
+        self.comma = false;
+        self.open('{');
+        self.key("type").text(kind);
+    }
+
+    /// Ends the object; the whole line.
+    pub fn finish(&mut self) -> &[u8] {
+        self.bytes.extend_from_slice(b"}\n");
+        &self.bytes
+    }
+
+    /// A member's name; its value must follow.
+    pub fn key(&mut self, name: &str) -> &mut Line {
+        self.element().text(name);
+        self.bytes.push(b':');
+        self.comma = false;
+        self
+    }
+
+    /// A list's member; its value must follow.
+    pub fn element(&mut self) -> &mut Line {
+        if std::mem::take(&mut self.comma) {
+            self.bytes.push(b',');
+        }
+        self
+    }
+
+    pub fn open(&mut self, bracket: char) {
+        self.bytes.push(bracket as u8);
+        self.comma = false;
+    }
+
+    pub fn close(&mut self, bracket: char) {
+        self.bytes.push(bracket as u8);
+        self.comma = true;
+    }
+
+    pub fn raw(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.comma = true;
+    }
+
+    pub fn number(&mut self, n: impl Display) {
+        // Writing to a vector cannot fail.
+        let _ = write!(self.bytes, "{n}");
+        self.comma = true;
+    }
+
+    pub fn numbers<T: Display, const N: usize>(&mut self, list: [T; N]) {
+        self.open('[');
+        for n in list {
+            self.element().number(n);
+        }
+        self.close(']');
+    }
+
+    /// The shortest digits that give the same bits back; there is no NaN and no infinity in SQL.
+    pub fn double(&mut self, n: f64) {
+        if n.is_finite() { self.number(format_args!("{n:?}")) } else { self.raw("null") }
+    }
+
+    pub fn float(&mut self, n: f32) {
+        if n.is_finite() { self.number(format_args!("{n:?}")) } else { self.raw("null") }
+    }
+
+    pub fn boolean(&mut self, on: bool) {
+        self.raw(if on { "true" } else { "false" });
+    }
+
+    pub fn text(&mut self, text: &str) {
+        self.bytes.push(b'"');
+        let mut copied = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            let escape: &[u8] = match byte {
+                b'"' => b"\\\"",
+                b'\\' => b"\\\\",
+                b'\n' => b"\\n",
+                b'\r' => b"\\r",
+                b'\t' => b"\\t",
+                0..0x20 => b"",
+                _ => continue,
+            };
+            self.bytes.extend_from_slice(&text.as_bytes()[copied..at]);
+            copied = at + 1;
+            match escape {
+                b"" => drop(write!(self.bytes, "\\u{byte:04x}")),
+                escape => self.bytes.extend_from_slice(escape),
+            }
+        }
+        self.bytes.extend_from_slice(&text.as_bytes()[copied..]);
+        self.bytes.push(b'"');
+        self.comma = true;
+    }
+
+    /// `{"base64":"..."}`
+    pub fn base64(&mut self, bytes: &[u8]) {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        self.bytes.extend_from_slice(b"{\"base64\":\"");
+        for group in bytes.chunks(3) {
+            let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+            for digit in 0..4 {
+                let at = bits >> (18 - 6 * digit) & 63;
+                self.bytes.push(if digit <= group.len() { DIGITS[at as usize] } else { b'=' });
+            }
+        }
+        self.bytes.extend_from_slice(b"\"}");
+        self.comma = true;
+    }
+}
+
+/// Text, or base64 of what is no UTF-8.
+pub(super) fn bytes_or_text(line: &mut Line, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => line.text(text),
+        Err(_) => line.base64(bytes),
+    }
+}

@@ -1,0 +1,81 @@
+//! Files of a real server and events of our own, as lines.
+
+use super::*;
+use omnibus_format::{EventIter, ScanRules};
+
+fn lines_of(bytes: &[u8]) -> Vec<String> {
+    let mut feed = Feed::new(JsonLines::new(Vec::new()));
+    for event in EventIter::of_file(bytes, ScanRules::default()).unwrap() {
+        feed.event(&event.unwrap(), Some("binlog.000001")).unwrap();
+    }
+    let text = String::from_utf8(feed.into_consumer().into_inner()).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn fixture() -> Vec<u8> {
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/binlog/mariadb-crc32.binlog");
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn a_mariadb_log_becomes_lines() {
+    let lines = lines_of(&fixture());
+    let begins =
+        lines.iter().filter(|line| line.starts_with(r#"{"type":"begin","file":"binlog.000001","position":"#));
+    let ends = lines.iter().filter(|line| line.starts_with(r#"{"type":"commit","#));
+    assert_eq!(begins.count(), ends.count());
+    let find = |part: &str| lines.iter().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}"));
+    assert!(find("0-3-3").contains(r#""server_id":3"#));
+    let rows = find(r#""table":"kinds""#);
+    for part in [
+        r#""kind":"insert""#,
+        r#""n":"-12345678901.250""#,
+        r#""b":18446744073709551615"#,
+        r#""bi":6844"#,
+        r#""dt":"2024-02-29 23:59:58.123456""#,
+        r#""c":"chär""#,
+        r#""v":"v'q""#,
+        r#""bn":{"base64":"YWIAAA=="}"#,
+        r#""e":2"#,
+        r#""st":5"#,
+        r#""nu":null"#,
+    ] {
+        assert!(rows.contains(part), "{part} in {rows}");
+    }
+    let statement = find(r#""insert_id":1"#);
+    assert!(
+        statement.contains(r#""user_variables":[{"name":"word","type":"string","value":"hello""#),
+        "{statement}"
+    );
+}
+
+/// Takes the first so many calls.
+struct Stops(usize);
+
+impl Consumer for Stops {
+    type Error = &'static str;
+    fn begin(&mut self, _: &TrxHeader, _: Option<Place<'_>>) -> Result<(), &'static str> {
+        self.0 = self.0.checked_sub(1).ok_or("enough")?;
+        Ok(())
+    }
+    fn statement(&mut self, _: &dyn StatementView) -> Result<(), &'static str> {
+        Ok(())
+    }
+    fn rows(&mut self, _: &dyn RowsView) -> Result<(), &'static str> {
+        Ok(())
+    }
+    fn end(&mut self, _: End<'_>, _: Option<Place<'_>>) -> Result<(), &'static str> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_consumer_s_error_comes_back_as_it_is() {
+    let bytes = fixture();
+    let mut feed = Feed::new(Stops(2));
+    let mut events = EventIter::of_file(&bytes, ScanRules::default()).unwrap();
+    let error = events.find_map(|event| feed.event(&event.unwrap(), None).err());
+    assert!(matches!(error, Some(ConsumeError::Consumer("enough"))));
+    assert!(!feed.in_transaction(), "it may go on with the next transaction");
+}
