@@ -11,7 +11,7 @@ run: build
 	exec $(OMNIBUS) serve --datadir .run/data --socket .run/omnibus.sock --bind-address 127.0.0.1 --port $${PORT:-3306}
 
 build: target
-	cargo build --release --locked --bin omnibus
+	cargo build --release --locked --bin omnibus --bin change-stream
 
 # Build output is shared between clones, so that a second clone builds fast. `mkdir target` first to opt out.
 target:

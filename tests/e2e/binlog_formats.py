@@ -235,8 +235,47 @@ def reads_are_locked(directory):
         server.stop()
 
 
+def changes_are_followed(directory):
+    """The example program sees the changes of a live server's data directory, through rotation and a restart."""
+    program = pathlib.Path(binary()).with_name("change-stream")
+    expect(program.exists(), f"{program} is there: cargo build --bin change-stream")
+    server = Omnibus(directory, "--binlog-row-metadata=FULL")
+    server.start()
+    reader = None
+    try:
+        client(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(20)); CREATE TABLE d.other (a INT)")
+        reader = subprocess.Popen([program, "d.t", "--follow", str(server.datadir)], stdout=subprocess.PIPE, text=True)
+
+        def until(part):
+            for line in reader.stdout:
+                if part in line:
+                    return line
+            raise SystemExit(f"FAIL: the stream ended before {part!r}")
+
+        client(server, "INSERT INTO d.t VALUES (1, 'one'); INSERT INTO d.other VALUES (1)")
+        until('write after {id=1, v="one"}')
+        client(server, "FLUSH LOGS; UPDATE d.t SET v = 'two'")
+        until('update before {id=1, v="one"} after {id=1, v="two"}')
+        place = until("commit").split("up to ")[1].strip()
+        server.stop()
+        server.start()
+        client(server, "DELETE FROM d.t")
+        until('delete before {id=1, v="two"}')
+        again = subprocess.Popen([program, "d.t", "--follow", str(server.datadir), "--from", place],
+                                 stdout=subprocess.PIPE, text=True)
+        first = again.stdout.readline()
+        again.kill()
+        again.wait()
+        expect(first.startswith("delete"), f"goes on where it was: {first}")
+    finally:
+        if reader is not None:
+            reader.kill()
+            reader.wait()
+        server.stop()
+
+
 def main():
-    for test in (same_data_in_every_format, notes_and_errors, reads_are_locked):
+    for test in (same_data_in_every_format, notes_and_errors, reads_are_locked, changes_are_followed):
         with tempfile.TemporaryDirectory(prefix="omnibus-formats-") as directory:
             test(directory)
         print(f"{test.__name__}: ok", flush=True)

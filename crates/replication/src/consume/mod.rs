@@ -4,10 +4,13 @@
 //! tells its consumer what they mean. The views that a consumer gets read the event's own bytes: what it does not ask
 //! for is neither decoded nor copied. [`JsonLines`] is a consumer; `examples/change-stream` has one to copy.
 //!
-//! Not here: executing changes (`crate::apply`), reading files, positions kept across restarts: whoever feeds knows
-//! where it is. No threads of its own.
+//! [`LogFiles`] feeds from files, those of a live log too.
+//!
+//! Not here: executing changes (`crate::apply`), keeping positions across restarts: a consumer is told them. No threads
+//! of its own.
 
 mod feed;
+mod files;
 mod json;
 mod json_rows;
 mod json_value;
@@ -16,6 +19,7 @@ mod json_value;
 mod tests;
 
 pub use feed::{ConsumeError, Feed};
+pub use files::{FilesError, LogFiles};
 pub use json::JsonLines;
 
 use crate::model::{RowsView, StatementView, TrxHeader};
