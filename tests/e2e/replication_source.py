@@ -192,6 +192,58 @@ def check_errors(server):
     expect(error_code(connection._read_packet) == 1236, "a request that is cut")
 
 
+def gtid_set(text):
+    """A set as COM_BINLOG_DUMP_GTID has it."""
+    parts = [part.split(":") for part in text.split(",") if part]
+    data = struct.pack("<Q", len(parts))
+    for uuid, *intervals in parts:
+        data += bytes.fromhex(uuid.replace("-", "")) + struct.pack("<Q", len(intervals))
+        for interval in intervals:
+            first, _, last = interval.partition("-")
+            data += struct.pack("<QQ", int(first), int(last or first) + 1)
+    return data
+
+
+class GtidDump(Dump):
+    """One COM_BINLOG_DUMP_GTID, to the end of the log."""
+
+    def __init__(self, server, executed, claim=None):
+        self.connection = connect(server, autocommit=True, read_timeout=DEADLINE)
+        self.connection.query("SET @source_binlog_checksum='CRC32', @replica_uuid=UUID()")
+        data = gtid_set(executed)
+        send(self.connection, 0x1E, struct.pack("<HIIQI", 5, 79, 0, 4, claim or len(data)) + data)
+
+
+def numbers(dump):
+    return [struct.unpack("<Q", event[36:44])[0] for event in dump.events() if event[4] == 33]
+
+
+def check_gtids(server):
+    """MySQL's dialect: what the client has is left out; what it cannot get, or should not have, is named."""
+    executed = client(server, "SELECT @@gtid_executed").strip()
+    uuid, _, last = executed.partition(":1-")
+    last = int(last)
+    expect(numbers(GtidDump(server, "")) == list(range(1, last + 1)), "everything to a client that has nothing")
+    got = numbers(GtidDump(server, f"{uuid}:1-3:5"))
+    expect(got == [4, *range(6, last + 1)], f"what a client lacks: {got}")
+    position = 0
+    for event in GtidDump(server, f"{uuid}:1-{last - 1}").events():
+        h = header(event)
+        position = struct.unpack("<Q", event[19:27])[0] if h["flags"] & 0x20 else max(position, h["end"])
+    expect(position == int(client(server, "SHOW BINARY LOG STATUS").split("\t")[1]), f"the stream ends at {position}")
+    expect(numbers(GtidDump(server, executed)) == [], "nothing to a client that has all")
+    code, text = GtidDump(server, f"{uuid}:1-{last + 5}").error()
+    expect(code == 1236 and f"{uuid}:{last + 1}-{last + 5}" in text, f"a client that is ahead: {code} {text}")
+    expect(GtidDump(server, executed, claim=1 << 30).error()[0] == 1236, "a set that claims to be longer than it is")
+    second = pathlib.Path(server.binlogs()[1]).name
+    client(server, f"PURGE BINARY LOGS TO '{second}'")
+    purged = client(server, "SELECT @@gtid_purged").strip()
+    code, text = GtidDump(server, f"{uuid}:1").error()
+    expect(code == 1236 and purged.replace(":1-", ":2-") in text, f"what was purged: {purged} {code} {text}")
+    first = int(purged.rpartition("-")[2]) + 1
+    expect(numbers(GtidDump(server, purged)) == list(range(first, last + 1)), "what is left")
+
+
 def check_waiting(server):
     """What is committed later arrives, silence is broken by heartbeats, and every way to end ends it promptly."""
     last = pathlib.Path(server.binlogs()[-1]).name
@@ -241,15 +293,19 @@ def check_stuck(server):
         time.sleep(0.02)
 
 
+def log_names(server):
+    return [line.split("\t")[0] for line in client(server, "SHOW BINARY LOGS").splitlines()]
+
+
 def check_purge(server):
     """PURGE-1: files that a dump still reads stay."""
-    names = [pathlib.Path(name).name for name in server.binlogs()]
+    names = log_names(server)
     reading = Dump(server, file=names[1])
     # The client reads nothing; the dump is in some file from the second on until the end.
     reading.packet()
     done = client(server, f"PURGE BINARY LOGS TO '{names[1]}'", check=False)
     expect(done.returncode == 0, f"no one reads the first file: {done.stderr}")
-    expect([pathlib.Path(name).name for name in server.binlogs()][0] == names[1], "the first file is gone")
+    expect(log_names(server)[0] == names[1], "the first file is gone")
     gone = Dump(server, file=names[0])
     expect("Could not find first log file name" in gone.error()[1], "a purged file")
     reading.close()
@@ -294,6 +350,57 @@ def check_mariadb(directory):
         source.stop()
 
 
+def check_mariadb_gtid(directory):
+    """A MariaDB replica by MariaDB's GTIDs: from nothing, from where it was, and from a place that is gone."""
+    source = Omnibus(directory, "--server-id=1", "--dialect=mariadb")
+    source.start()
+    replica = MariaDB(directory, "--server-id=2", "--slave-net-timeout=10")
+    replica.start()
+    try:
+        client(source, "CREATE USER r@'%' IDENTIFIED WITH mysql_native_password BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO r@'%'")
+        client(replica, f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, MASTER_USER='r', "
+                        "MASTER_PASSWORD='secret', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1; START SLAVE")
+        fill(source)
+
+        def follow():
+            position = client(source, "SELECT @@gtid_binlog_pos").strip()
+            done = client(replica, f"SELECT MASTER_GTID_WAIT('{position}', {DEADLINE})").strip()
+            wrong = status(replica, "Last_IO_Error", "Last_SQL_Error", "Using_Gtid", "Gtid_IO_Pos")
+            expect(done == "0", f"the replica did not come to {position}: {wrong}")
+            for table in ("t", "h"):
+                query = f"SELECT * FROM d.{table} ORDER BY 1"
+                expect(client(source, query) == client(replica, query), f"d.{table} differs")
+
+        follow()
+        expect(status(replica, "Using_Gtid") == "Slave_Pos", f"Using_Gtid: {status(replica, 'Using_Gtid')}")
+        client(replica, "STOP SLAVE")
+        client(source, "INSERT INTO d.t VALUES (500,'while it was away'); FLUSH BINARY LOGS; INSERT INTO d.t VALUES (501,'x')")
+        client(replica, "START SLAVE")
+        follow()
+        # Until: the first of two transactions.
+        client(replica, "STOP SLAVE")
+        client(source, "INSERT INTO d.t VALUES (502,'wanted')")
+        until = client(source, "SELECT @@gtid_binlog_pos").strip()
+        client(source, "INSERT INTO d.t VALUES (503,'not yet')")
+        client(replica, f"START SLAVE UNTIL master_gtid_pos='{until}'")
+        deadline = time.monotonic() + DEADLINE
+        while status(replica, "Slave_IO_Running", "Slave_SQL_Running") != "No\tNo":
+            expect(time.monotonic() < deadline, f"UNTIL: {status(replica, 'Slave_IO_Running', 'Slave_SQL_Running', 'Last_IO_Error')}")
+            time.sleep(0.05)
+        rows = client(replica, "SELECT id FROM d.t WHERE id > 501").split()
+        expect(rows == ["502"], f"UNTIL: {rows}")
+        # Purged: a replica that is too far behind is told.
+        last = pathlib.Path(source.binlogs()[-1]).name
+        client(source, f"FLUSH BINARY LOGS; PURGE BINARY LOGS TO '{last}'")
+        client(replica, "SET GLOBAL gtid_slave_pos='0-1-1'; START SLAVE")
+        while "1236" not in status(replica, "Last_IO_Errno"):
+            expect(time.monotonic() < deadline, "a purged position goes unnoticed")
+            time.sleep(0.05)
+    finally:
+        replica.stop()
+        source.stop()
+
+
 def status(replica, *columns):
     text = client(replica, "SHOW SLAVE STATUS\\G", "--column-names")
     lines = dict(line.strip().partition(": ")[::2] for line in text.splitlines())
@@ -318,12 +425,15 @@ def main():
             check_errors(server)
             check_waiting(server)
             check_stuck(server)
+            check_gtids(server)
             check_purge(server)
             check_shutdown(server)
         finally:
             server.stop()
     with tempfile.TemporaryDirectory() as directory:
         check_mariadb(directory)
+    with tempfile.TemporaryDirectory() as directory:
+        check_mariadb_gtid(directory)
     print("replication source: ok")
 
 

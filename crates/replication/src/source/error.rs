@@ -60,6 +60,43 @@ pub enum SourceError {
         /// What is there.
         reason: String,
     },
+    /// What the client lacks is gone.
+    #[error(
+        "Cannot replicate because the source purged required binary logs. The client has '{client}' and the missing transactions are '{missing}'; provision it anew, or get them from elsewhere"
+    )]
+    Purged {
+        /// What it has.
+        client: String,
+        /// What it lacks and cannot get here.
+        missing: String,
+    },
+    /// The client has transactions of this server that this server has not.
+    #[error(
+        "Replica has more GTIDs than the source has, using the source's SERVER_UUID: '{unknown}'; the end of the source's binary log may have been lost"
+    )]
+    ClientIsAhead {
+        /// Those transactions.
+        unknown: String,
+    },
+    /// MariaDB's way: the client names a transaction that never was in this log.
+    #[error(
+        "Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
+    )]
+    NotInLog {
+        /// That transaction.
+        gtid: String,
+    },
+    /// MariaDB's way: what the client lacks is gone.
+    #[error(
+        "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and required binlog files have been purged. The client is at '{client}'"
+    )]
+    PositionPurged {
+        /// Where it is.
+        client: String,
+    },
+    /// Asked by GTID where there are none, or none of this kind.
+    #[error("The replication sender thread cannot start in AUTO_POSITION mode: {0}")]
+    NoGtids(String),
     /// The log can not be read.
     #[error("could not read the binary log: {0}")]
     Io(String),

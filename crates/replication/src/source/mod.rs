@@ -8,18 +8,23 @@
 //! | `peer` | what the client said about itself in user variables |
 //! | `block` | runs of whole events, read once and shared |
 //! | `stream` | events to packets: what is skipped, changed, added |
+//! | `find` | the file in which a stream by GTID begins |
+//! | `filter` | which transactions a client by GTID has already |
 //! | `error` | why a stream ends, as error 1236 |
 //!
 //! COMMIT-2: nothing is sent before it is durable, because nothing beyond the durable end is read.
 
 pub mod block;
 pub mod error;
+pub mod filter;
+pub mod find;
 pub mod peer;
 pub mod request;
 pub mod stream;
 
 pub use block::{Block, BlockReader, BlockStep};
 pub use error::SourceError;
+pub use filter::{Filter, MariadbFilter};
 pub use peer::{Peer, WantedChecksum};
 pub use request::{DumpRequest, Registration};
 pub use stream::Stream;

@@ -13,26 +13,43 @@
 
 use super::block::{Block, BlockEvent};
 use super::error::SourceError;
+use super::filter::Filter;
 use super::peer::{Peer, WantedChecksum};
 use super::request::{DumpRequest, FLAG_ANNOTATE_OR_HEARTBEAT_V2};
 use omnibus_format::EventContext;
 use omnibus_format::checksum::{CHECKSUM_LEN, crc32};
-use omnibus_format::events::{Heartbeat, Rotate};
+use omnibus_format::events::{Heartbeat, MariadbGtidEvent, MariadbGtidList, Query, Rotate};
 use omnibus_format::header::{
-    FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, LOG_POS_OFFSET, SIZE_OFFSET,
+    FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_IN_USE, FLAG_SUPPRESS_USE, FLAGS_OFFSET, HEADER_LEN,
+    LOG_POS_OFFSET, SIZE_OFFSET,
 };
 use omnibus_format::private::PRIVATE_MAGIC;
 use omnibus_format::writer::{restamp, write_final};
-use omnibus_format::{Checksum, EventType, FormatDescription};
+use omnibus_format::{Checksum, EventHeader, EventType, FormatDescription};
 use omnibus_log::{FileNames, FileSeq, LogPosition};
 use omnibus_wire::OutBuf;
 
 /// The largest event that any client takes: the largest `replica_max_allowed_packet`.
 const MAX_EVENT: usize = 1 << 30;
+/// GTID_LIST flag: START SLAVE UNTIL is fulfilled.
+const UNTIL_REACHED: u8 = 1;
 /// A gap up to this length is filled with an event of the same length; a longer one is jumped over.
 const MAX_FILLER: usize = 64 << 10;
 /// Where FORMAT_DESCRIPTION has its creation time.
 const CREATED_AT: usize = HEADER_LEN + 2 + 50;
+
+/// Events between transactions.
+fn ends_group(event_type: EventType) -> bool {
+    matches!(
+        event_type,
+        EventType::FORMAT_DESCRIPTION
+            | EventType::ROTATE
+            | EventType::STOP
+            | EventType::INCIDENT
+            | EventType::PREVIOUS_GTIDS
+            | EventType::MARIADB_GTID_LIST
+    )
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -45,6 +62,8 @@ pub struct Stream {
     file: FileSeq,
     position: u64,
     mariadb: bool,
+    /// The log is in MariaDB's dialect.
+    mariadb_log: bool,
     /// The client asked for the statements behind row events.
     annotate: bool,
     heartbeat_v2: bool,
@@ -52,6 +71,11 @@ pub struct Stream {
     counts_bytes: bool,
     /// The last event was left out.
     gap: bool,
+    filter: Filter,
+    /// The transaction that we are in is left out.
+    skipping: bool,
+    /// Transactions were left out since the last event that was sent.
+    skipped: bool,
 }
 
 impl Stream {
@@ -75,11 +99,21 @@ impl Stream {
             file: start.file,
             position: start.offset.0,
             mariadb,
+            mariadb_log: false,
             annotate: flag || !mariadb,
             heartbeat_v2: flag && !mariadb,
             counts_bytes: !mariadb && !peer.uuid.is_empty() && request.executed.is_none(),
             gap: false,
+            filter: Filter::All,
+            skipping: false,
+            skipped: false,
         }
+    }
+
+    /// Leaves out what the client has.
+    #[must_use]
+    pub fn with_filter(self, filter: Filter) -> Stream {
+        Stream { filter, ..self }
     }
 
     /// Where the next event to be sent starts.
@@ -148,7 +182,24 @@ impl Stream {
             let (file, position, size) = (self.file_name(), event.offset, event.bytes.len() as u64);
             return Err(SourceError::TooLarge { file, position, size });
         }
-        match event.event_type() {
+        let event_type = event.event_type();
+        match event_type {
+            EventType::GTID | EventType::ANONYMOUS_GTID | EventType::MARIADB_GTID => {
+                self.skipping = self.filter.skips(event, checksum)?;
+            }
+            _ if ends_group(event_type) => self.skipping = false,
+            _ => {}
+        }
+        if self.skipping {
+            self.gap = true;
+            self.skipped = true;
+            return Ok(());
+        }
+        if std::mem::take(&mut self.skipped) && self.filter.is_mysql() {
+            // Brings a MySQL replica's position past what it was not sent.
+            self.heartbeat(out);
+        }
+        match event_type {
             EventType::FORMAT_DESCRIPTION => return self.put_format(event.bytes, false, out),
             EventType::IGNORABLE if event.body(checksum).starts_with(&PRIVATE_MAGIC) => {
                 self.gap = true;
@@ -158,6 +209,8 @@ impl Stream {
             }
             EventType::ROWS_QUERY if !self.annotate => self.gap = true,
             EventType::MARIADB_ANNOTATE_ROWS if !(self.mariadb && self.annotate) => self.gap = true,
+            EventType::MARIADB_GTID if !self.mariadb => self.put_begin(event, checksum, out),
+            EventType::MARIADB_GTID_LIST if !self.mariadb => self.gap = true,
             _ => {
                 self.gap = false;
                 self.put(event.bytes, checksum, out);
@@ -166,12 +219,52 @@ impl Stream {
         Ok(())
     }
 
+    /// Whether the client has got all that `START SLAVE UNTIL` wanted; it is told so once.
+    pub fn until_reached(&mut self, out: &mut OutBuf) -> bool {
+        if !self.filter.is_fulfilled() {
+            return false;
+        }
+        let list = MariadbGtidList { flags: UNTIL_REACHED, gtids: Vec::new() };
+        self.put_made(out, EventType::MARIADB_GTID_LIST, FLAG_ARTIFICIAL, 0, |body| list.encode(body));
+        true
+    }
+
     /// Everything was sent and the client is going to wait.
     pub fn settle(&mut self, out: &mut OutBuf) {
-        if std::mem::take(&mut self.gap) && self.mariadb {
-            let position = self.position as u32;
-            self.put_made(out, EventType::IGNORABLE, FLAG_IGNORABLE, position, |_| ());
+        let behind_gap = std::mem::take(&mut self.gap) | std::mem::take(&mut self.skipped);
+        if behind_gap && self.filter.is_mysql() {
+            self.heartbeat(out);
+        } else if behind_gap && self.mariadb {
+            let (position, name) = (self.position as u32, self.file_name());
+            if !self.mariadb_log {
+                return self.put_made(out, EventType::IGNORABLE, FLAG_IGNORABLE, position, |_| ());
+            }
+            // The one event that replicas by GTID take between transactions, and do nothing with.
+            self.put_made(out, EventType::MARIADB_BINLOG_CHECKPOINT, 0, position, |body| {
+                body.extend_from_slice(&(name.len() as u32).to_le_bytes());
+                body.extend_from_slice(name.as_bytes());
+            });
         }
+    }
+
+    /// What a client that does not know MariaDB's GTID gets in its place: the BEGIN that it stands for, if it does.
+    fn put_begin(&mut self, event: &BlockEvent<'_>, checksum: Checksum, out: &mut OutBuf) {
+        let gtid = MariadbGtidEvent::decode(event.body(checksum));
+        let header = EventHeader::decode(event.bytes);
+        let (Ok(header), Ok(gtid)) = (header, gtid) else { return };
+        if gtid.flags & MariadbGtidEvent::FLAG_STANDALONE != 0 {
+            self.gap = true;
+            return;
+        }
+        let context = EventContext { timestamp: header.timestamp, server_id: header.server_id };
+        let mut made = Vec::with_capacity(64);
+        let begin =
+            Query { thread_id: 0, exec_time: 0, error_code: 0, status: b"", database: b"", sql: b"BEGIN" };
+        let flags = FLAG_SUPPRESS_USE;
+        write_final(&mut made, context, EventType::QUERY, flags, 0, self.checksum, |body| begin.encode(body));
+        restamp(&mut made, header.log_pos, flags, self.checksum);
+        self.gap = false;
+        self.put(&made, self.checksum, out);
     }
 
     /// Puts something harmless of the same length in a private event's place.
@@ -204,6 +297,8 @@ impl Stream {
     /// A file's first event, which says whether checksums follow: whether they do is up to the file and the client.
     fn put_format(&mut self, event: &[u8], in_middle: bool, out: &mut OutBuf) -> Result<(), SourceError> {
         let found = FormatDescription::checksum_of_event(event).ok().flatten();
+        let version = event.get(HEADER_LEN + 2..CREATED_AT).unwrap_or(&[]);
+        self.mariadb_log = version.windows(7).any(|part| part == b"MariaDB");
         let mut event = event.to_vec();
         let Some(found) = found.filter(|_| event.len() >= CREATED_AT + 4 + 1 + CHECKSUM_LEN) else {
             self.checksum = Checksum::None;

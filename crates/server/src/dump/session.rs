@@ -4,11 +4,13 @@ use super::registry::{DumpGuard, Replica, Tail};
 use crate::account::Privileges;
 use crate::net::NetError;
 use crate::process::Stage;
+use crate::server::Server;
 use crate::session::Session;
+use omnibus_format::{Dialect, GtidPosition, GtidSet};
 use omnibus_log::{FileSeq, LogHandle, LogPosition, Next, ReadError};
 use omnibus_replication::source::error::FATAL;
 use omnibus_replication::source::{
-    BlockReader, BlockStep, DumpRequest, Peer, Registration, SourceError, Stream,
+    BlockReader, BlockStep, DumpRequest, Filter, MariadbFilter, Peer, Registration, SourceError, Stream, find,
 };
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::reply::encode_eof;
@@ -136,9 +138,10 @@ impl Session {
         let Some(log) = self.server.log.handle() else {
             return Err(SourceError::Io("there is no binary log".into()).into());
         };
-        let start = start_of(&log, request)?;
+        let (start, filter) = begin_at(&self.server.clone(), &log, request, peer).await?;
         let server_id = self.server.globals.named("server_id").as_u64() as u32;
-        let mut stream = Stream::new(peer, request, log.names().clone(), server_id, start);
+        let mut stream =
+            Stream::new(peer, request, log.names().clone(), server_id, start).with_filter(filter);
         let (mut reader, head) = open(&log, start).await?;
         stream.begin(head.as_deref(), &mut self.channel.out)?;
         let tail = self.server.dumps.tail(&log);
@@ -168,6 +171,10 @@ impl Session {
                 BlockStep::CaughtUp => {
                     stream.settle(&mut self.channel.out);
                     if request.ends_at_end() {
+                        return Err(End::Eof);
+                    }
+                    if stream.until_reached(&mut self.channel.out) {
+                        self.flush_unless_killed().await?;
                         return Err(End::Eof);
                     }
                     self.flush_unless_killed().await?;
@@ -253,6 +260,71 @@ impl Waiting {
     fn sent(&mut self) {
         self.heartbeat_at = Instant::now() + self.period;
     }
+}
+
+/// Where the stream begins, and what it leaves out.
+async fn begin_at(
+    server: &Server,
+    log: &LogHandle,
+    request: &DumpRequest,
+    peer: &Peer,
+) -> Result<(LogPosition, Filter), SourceError> {
+    let mariadb = server.log.dialect() == Dialect::Mariadb;
+    if let Some(executed) = &request.executed {
+        if mariadb {
+            return Err(SourceError::NoGtids("this server's GTIDs are MariaDB's".into()));
+        }
+        let mode = server.globals.named("gtid_mode");
+        if mode.as_str() != "ON" {
+            return Err(SourceError::NoGtids(format!("this server has GTID_MODE = {}", mode.as_str())));
+        }
+        return begin_by_set(server, log, executed.clone()).await;
+    }
+    match &peer.connect_state {
+        Some(state) if mariadb && peer.is_mariadb() => begin_by_position(server, log, state, peer).await,
+        _ => Ok((start_of(log, request)?, Filter::All)),
+    }
+}
+
+async fn begin_by_set(
+    server: &Server,
+    log: &LogHandle,
+    executed: GtidSet,
+) -> Result<(LogPosition, Filter), SourceError> {
+    let Some(coordinator) = server.log.coordinator().cloned() else {
+        return Err(SourceError::NoGtids("there is no binary log".into()));
+    };
+    let uuid = server.globals.named("server_uuid").as_str().parse().unwrap_or_default();
+    let log = log.clone();
+    blocking(move || {
+        let purged = coordinator.gtid_purged().map_err(|error| read_error(&log, &error))?;
+        let own = find::Own { uuid, executed: coordinator.gtid_executed(), purged };
+        let file = find::by_set(&log, &executed, &own)?;
+        Ok((LogPosition::new(file, 4), Filter::Mysql(executed)))
+    })
+    .await?
+}
+
+async fn begin_by_position(
+    server: &Server,
+    log: &LogHandle,
+    state: &str,
+    peer: &Peer,
+) -> Result<(LogPosition, Filter), SourceError> {
+    let Some(coordinator) = server.log.coordinator().cloned() else {
+        return Err(SourceError::NoGtids("there is no binary log".into()));
+    };
+    let parse = |text: &str| {
+        text.parse::<GtidPosition>().map_err(|_| SourceError::Malformed(format!("GTID position '{text}'")))
+    };
+    let (position, strict, log) = (parse(state)?, peer.strict, log.clone());
+    let until = peer.until_gtid.as_deref().map(parse).transpose()?;
+    blocking(move || {
+        let (file, before) = find::by_position(&log, &position, &coordinator.binlog_state())?;
+        let filter = MariadbFilter::new(position, &before, strict, until);
+        Ok((LogPosition::new(file, 4), Filter::Mariadb(filter)))
+    })
+    .await?
 }
 
 /// The place that a request names.

@@ -149,7 +149,8 @@ impl Session {
                 let by_gtid = matches!(command, Command::BinlogDumpGtid(_));
                 let payload = payload.to_vec();
                 self.refresh();
-                if self.binlog_dump(payload, by_gtid).await? {
+                // Boxed: every connection would carry its state.
+                if Box::pin(self.binlog_dump(payload, by_gtid)).await? {
                     return Ok(ControlFlow::Break(()));
                 }
             }
