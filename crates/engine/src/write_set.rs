@@ -126,6 +126,12 @@ impl WriteSet {
         }
     }
 
+    /// Number of writes it holds, also those that later ones hide.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.log.len()
+    }
+
     /// Whether nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {

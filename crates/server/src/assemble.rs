@@ -59,6 +59,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     }
     let globals = options.globals.clone();
     fill_in(&globals, &options, &datadir);
+    check_file_rule(&globals)?;
     let engine = engines::open(&globals, &datadir.path).map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
@@ -106,6 +107,20 @@ fn watch_failures(whom: Arc<OnceLock<Weak<Server>>>) -> Arc<FailureWatch> {
             server.stop(why);
         }
     }))
+}
+
+/// `secure_file_priv` is the word NULL, nothing, or a directory that is there.
+fn check_file_rule(globals: &GlobalVars) -> Result<(), StartError> {
+    let dir = globals.named("secure_file_priv");
+    if dir.as_str().eq_ignore_ascii_case("null") {
+        globals.set_named("secure_file_priv", VarValue::Null);
+    } else if !dir.as_str().is_empty() && !std::path::Path::new(dir.as_str()).is_dir() {
+        return Err(StartError(format!(
+            "secure_file_priv is '{}', which is not a directory; make it, or set the option to NULL",
+            dir.as_str()
+        )));
+    }
+    Ok(())
 }
 
 /// Variables that follow from where and what we are.

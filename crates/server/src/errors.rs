@@ -59,6 +59,51 @@ pub fn command_denied(command: &str, user: &str, host: &str, table: &str) -> Sql
 pub fn packet_too_large() -> SqlError {
     error(1153, b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes".into())
 }
+/// 13: a file to be read is not there.
+#[must_use]
+pub fn cannot_stat(path: impl Display, error: &std::io::Error) -> SqlError {
+    error_of_file(13, format!("Can't get stat of '{path}'"), error)
+}
+/// 29: a file to be read cannot be opened.
+#[must_use]
+pub fn cannot_open(path: impl Display, error: &std::io::Error) -> SqlError {
+    error_of_file(29, format!("File '{path}' not found"), error)
+}
+/// 1: a file cannot be made.
+#[must_use]
+pub fn cannot_create(path: impl Display, error: &std::io::Error) -> SqlError {
+    error_of_file(1, format!("Can't create/write to file '{path}'"), error)
+}
+fn error_of_file(code: u16, message: String, cause: &std::io::Error) -> SqlError {
+    let number = cause.raw_os_error().unwrap_or(0);
+    let text = cause.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    error(code, b"HY000", format!("{message} (OS errno {number} - {text})"))
+}
+/// 3: a temporary file failed.
+#[must_use]
+pub fn temporary_file(cause: std::io::Error) -> SqlError {
+    error_of_file(3, "Error writing a temporary file".into(), &cause)
+}
+/// 1085.
+#[must_use]
+pub fn no_text_file(path: impl Display) -> SqlError {
+    error(
+        1085,
+        b"HY000",
+        format!("The file '{path}' must be in the database directory or be readable by all"),
+    )
+}
+/// 1086.
+#[must_use]
+pub fn file_exists(path: impl Display) -> SqlError {
+    error(1086, b"HY000", format!("File '{path}' already exists"))
+}
+/// 1158.
+#[must_use]
+pub fn net_read() -> SqlError {
+    error(1158, b"08S01", "Got an error reading communication packets".into())
+}
 /// 1156.
 #[must_use]
 pub fn packets_out_of_order() -> SqlError {

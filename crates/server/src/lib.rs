@@ -19,6 +19,7 @@ mod datadir;
 mod dump;
 mod engines;
 mod errors;
+mod files;
 pub mod gtid;
 mod log_admin;
 mod net;

@@ -73,9 +73,10 @@ pub enum Stage {
     Sending,
     SendingEvents,
     WaitingForEvents,
+    ReadingFile,
 }
 
-const STAGES: [&str; 8] = [
+const STAGES: [&str; 9] = [
     "",
     "login",
     "executing",
@@ -84,6 +85,7 @@ const STAGES: [&str; 8] = [
     "sending data",
     "Sending binlog event to replica",
     "Source has sent all binlog to replica; waiting for more updates",
+    "reading file",
 ];
 
 /// Texts that change rarely.

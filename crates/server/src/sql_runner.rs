@@ -127,6 +127,14 @@ impl Runner for SqlRunner {
         self.session.wait_failed(outcome)
     }
 
+    fn supply_file(&mut self, file: omnibus_sql::load::LoadInput) {
+        self.session.supply_file(file);
+    }
+
+    fn give_up(&mut self, error: &SqlError) {
+        self.session.give_up(error);
+    }
+
     fn kill_hook(&self) -> Option<KillHook> {
         let waiter = self.session.lock_waiter();
         Some(Box::new(move || waiter.kill()))

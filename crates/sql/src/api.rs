@@ -253,6 +253,10 @@ pub struct SessionSettings {
     pub server_id: u32,
     /// CLIENT_FOUND_ROWS was negotiated.
     pub found_rows: bool,
+    /// `temptable_max_ram`: the most bytes of a session's temporary tables.
+    pub temporary_tables_max: u64,
+    /// `local_infile`, and the client sends files.
+    pub local_infile: bool,
 }
 
 impl Default for SessionSettings {
@@ -291,6 +295,8 @@ impl Default for SessionSettings {
             server_read_only: false,
             server_id: 1,
             found_rows: false,
+            temporary_tables_max: 1 << 30,
+            local_infile: false,
         }
     }
 }
@@ -324,6 +330,8 @@ pub enum Priv {
     Index,
     /// LOCK TABLES.
     LockTables,
+    /// CREATE TEMPORARY TABLES, on a database.
+    CreateTemporary,
     /// Any privilege at all (SHOW, USE).
     Any,
 }
@@ -342,6 +350,7 @@ impl Priv {
             Priv::Alter => "ALTER",
             Priv::Index => "INDEX",
             Priv::LockTables => "LOCK TABLES",
+            Priv::CreateTemporary => "CREATE TEMPORARY TABLES",
         }
     }
 }
@@ -350,6 +359,11 @@ impl Priv {
 pub trait AccessCheck: Send + Sync {
     /// Fails with 1044 or 1142 if not.
     fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()>;
+
+    /// Fails with 1045 unless the account may read and write the server's files (FILE).
+    fn check_files(&self) -> SqlResult<()> {
+        Ok(())
+    }
 
     /// Changes whenever answers may have changed: plans are checked when they are made, and made
     /// again when this differs.
@@ -392,6 +406,11 @@ pub trait SessionHost: Send + Sync {
     /// A function that the server implements (locks by name, replication). `None`: no such function.
     fn call(&self, _connection_id: u32, _name: &str, _args: &[Value]) -> Option<SqlResult<Value>> {
         None
+    }
+    /// Opens a file of the server for LOAD DATA (`create`: makes a new one for INTO OUTFILE), if it may be
+    /// read and written by statements: error 1290 if not. Blocks.
+    fn open_file(&self, _path: &[u8], _create: bool) -> SqlResult<std::fs::File> {
+        Err(SqlError::option_prevents_statement("--secure-file-priv"))
     }
     /// Whether the account may know that a schema, or a table of it, exists.
     fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {

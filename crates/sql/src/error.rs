@@ -124,6 +124,8 @@ errors! {
     no_default_for_field(column) = 1364, b"HY000", "Field '{column}' doesn't have a default value";
     division_by_zero() = 1365, b"22012", "Division by 0";
     truncated_wrong_value_for_field(kind, value, column, row) = 1366, b"HY000", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
+    /// LOCAL without `local_infile`, or to a client that does not send files.
+    local_files_disabled() = 3948, b"42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     illegal_value_for_type(kind, value) = 1367, b"22007", "Illegal {kind} '{value}' value found during parsing";
     xaer_nota() = 1397, b"XAE04", "XAER_NOTA: Unknown XID";
     xaer_inval() = 1398, b"XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";
@@ -183,6 +185,9 @@ pub enum Interrupt {
     LockWait(omnibus_locks::LockWait),
     /// Too much work or too many waits for inline mode: run it again in `Mode::Blocking`.
     NeedBlocking,
+    /// LOAD DATA LOCAL: get the client's file of this name, hand it over with
+    /// [`crate::SqlSession::supply_file`], and execute again.
+    NeedFile(bytes::Bytes),
 }
 
 impl From<SqlError> for Interrupt {

@@ -13,6 +13,7 @@ mod dml;
 pub mod error;
 pub mod expr;
 pub mod functions;
+pub mod load;
 pub mod recover;
 pub mod select;
 pub mod session;

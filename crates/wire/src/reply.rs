@@ -32,10 +32,7 @@ impl<'a> OkPacket<'a> {
         let status = if changed { self.status.with(Status::SESSION_STATE_CHANGED) } else { self.status };
         out.extend_from_slice(&status.0.to_le_bytes());
         out.extend_from_slice(&self.warnings.to_le_bytes());
-        if !track {
-            out.extend_from_slice(self.info);
-            return;
-        }
+        // With its length whatever the client asked for: all servers do so, and all clients expect it.
         if changed || !self.info.is_empty() {
             put_lenenc_bytes(out, self.info);
         }
@@ -49,7 +46,7 @@ impl<'a> OkPacket<'a> {
     }
 
     /// Reads the payload; session state is skipped.
-    pub fn decode(payload: &'a [u8], caps: Capability) -> Result<OkPacket<'a>, DecodeError> {
+    pub fn decode(payload: &'a [u8], _: Capability) -> Result<OkPacket<'a>, DecodeError> {
         let mut r = Reader::new(payload);
         if !matches!(r.u8("OK header")?, 0x00 | 0xFE) {
             return Err(DecodeError::Malformed("OK header"));
@@ -58,13 +55,7 @@ impl<'a> OkPacket<'a> {
         let last_insert_id = r.lenenc("last insert id")?;
         let status = Status(r.u16("status")?);
         let warnings = r.u16("warnings")?;
-        let info = if !caps.has(Capability::SESSION_TRACK) {
-            r.take_rest()
-        } else if r.is_empty() {
-            &[]
-        } else {
-            r.lenenc_bytes("info")?
-        };
+        let info = if r.is_empty() { &[] } else { r.lenenc_bytes("info")? };
         Ok(OkPacket { affected, last_insert_id, status, warnings, info, changes: &[] })
     }
 }

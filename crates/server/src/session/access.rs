@@ -96,11 +96,19 @@ fn needed(privilege: Priv) -> Privileges {
         Priv::Alter => Privileges::ALTER,
         Priv::Index => Privileges::INDEX,
         Priv::LockTables => Privileges::LOCK_TABLES,
+        Priv::CreateTemporary => Privileges::CREATE_TEMPORARY,
         Priv::Any => Privileges::NONE,
     }
 }
 
 impl AccessCheck for SessionAccess {
+    fn check_files(&self) -> SqlResult<()> {
+        if self.has(Privileges::FILE) {
+            return Ok(());
+        }
+        Err(errors::access_denied(&self.user, &self.host, true))
+    }
+
     fn version(&self) -> u64 {
         self.generation
     }

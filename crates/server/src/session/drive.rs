@@ -79,7 +79,7 @@ impl Session {
     /// Runs a job until it is done and durable (SESSION-1). Rows are in the output buffer; on an error
     /// nothing of it is, unless some of it was sent already.
     pub(crate) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
-        let mark = self.channel.out.mark();
+        let mut mark = self.channel.out.mark();
         let (mut mode, mut restarts) = (Mode::Inline, 0);
         let mut sink_state = (false, 0);
         loop {
@@ -102,6 +102,17 @@ impl Session {
                 Err(Interrupt::NeedBlocking) if mode == Mode::Inline => mode = Mode::Blocking,
                 Err(Interrupt::NeedBlocking) => {
                     return Err(SqlError::internal("a statement that cannot end"));
+                }
+                Err(Interrupt::NeedFile(name)) => {
+                    match self.client_file(&name).await {
+                        Ok(file) => self.runner.supply_file(file),
+                        Err(error) => {
+                            self.runner.give_up(&error);
+                            return Err(error);
+                        }
+                    }
+                    // What came before has been sent with the request.
+                    mark = self.channel.out.mark();
                 }
                 Err(Interrupt::LockWait(wait)) => {
                     self.lock_wait(wait).await?;

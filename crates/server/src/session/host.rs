@@ -202,6 +202,15 @@ impl SessionHost for SessionShared {
         lines
     }
 
+    fn open_file(&self, path: &[u8], create: bool) -> SqlResult<std::fs::File> {
+        let datadir = self.server.globals.named("datadir").as_str().into();
+        let secure = match self.server.globals.named("secure_file_priv") {
+            VarValue::Null => None,
+            dir => Some(dir.as_str().into()),
+        };
+        crate::files::FileRule { secure, datadir }.open(path, create)
+    }
+
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {
         let account = self.account.lock();
         access::may_see(&account, db, table)

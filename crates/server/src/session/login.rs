@@ -32,6 +32,7 @@ pub const SERVER_CAPABILITIES: Capability = Capability::LONG_PASSWORD
     .with(Capability::INTERACTIVE)
     .with(Capability::TRANSACTIONS)
     .with(Capability::SECURE_CONNECTION)
+    .with(Capability::LOCAL_FILES)
     .with(Capability::MULTI_STATEMENTS)
     .with(Capability::MULTI_RESULTS)
     .with(Capability::PS_MULTI_RESULTS)

@@ -2,7 +2,8 @@
 //!
 //! - `login`: greeting, TLS, authentication. - `command`: what each COM_ does. - `query`: text
 //!   statements. - `prepared`: COM_STMT_. - `drive`: runs a statement through its waits. - `sink`: rows
-//!   to packets. - `host` and `access`: what the SQL layer asks back. - `runner`: what a session asks of
+//!   to packets. - `local_file`: LOAD DATA LOCAL. -
+//!   `host` and `access`: what the SQL layer asks back. - `runner`: what a session asks of
 //!   the SQL layer.
 //!
 //! - SESSION-1 A reply leaves only when what it tells of is durable (COMMIT-2): the commit ticket is
@@ -13,6 +14,7 @@ mod access;
 mod command;
 mod drive;
 mod host;
+mod local_file;
 mod login;
 mod prepared;
 mod query;
@@ -141,12 +143,14 @@ impl Session {
         shared.set_login_collation(login.collation);
         shared.start_idle_clock(channel.caps.has(Capability::INTERACTIVE));
         let found_rows = channel.caps.has(Capability::FOUND_ROWS);
+        let mut settings = shared.settings(found_rows, access.may_write_read_only());
+        settings.local_infile &= channel.caps.has(Capability::LOCAL_FILES);
         let identity = RunnerIdentity {
             connection_id: process.id,
             user: login.user.clone(),
             host_name: client.name(),
             account: login.account.plain(),
-            settings: shared.settings(found_rows, access.may_write_read_only()),
+            settings,
             host: shared.clone(),
             kill: process.kill.clone(),
         };
@@ -307,7 +311,8 @@ impl Session {
     /// Rebuilds the settings that execution reads, after a SET.
     pub(crate) fn apply_settings(&mut self) {
         let found_rows = self.channel.caps.has(Capability::FOUND_ROWS);
-        let settings = self.shared.settings(found_rows, self.access.may_write_read_only());
+        let mut settings = self.shared.settings(found_rows, self.access.may_write_read_only());
+        settings.local_infile &= self.channel.caps.has(Capability::LOCAL_FILES);
         self.channel.write_timeout = self.shared.write_timeout();
         let state = self.runner.state_mut();
         state.settings = settings;

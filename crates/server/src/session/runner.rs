@@ -103,6 +103,10 @@ pub trait Runner: Send {
     /// A lock wait ended without the lock: what the statement fails with. A deadlock's victim is
     /// rolled back here.
     fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError;
+    /// The client's file that an execution asked for (`Interrupt::NeedFile`), for the next one.
+    fn supply_file(&mut self, _file: omnibus_sql::load::LoadInput) {}
+    /// A statement that was interrupted will not be run again.
+    fn give_up(&mut self, _error: &SqlError) {}
     /// What ends a lock wait that parks a thread, for KILL from another session.
     fn kill_hook(&self) -> Option<KillHook> {
         None

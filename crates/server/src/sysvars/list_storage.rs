@@ -45,6 +45,7 @@ pub static VARS: &[V] = &[
     V::both("sort_buffer_size", Kind::UInt(32_768, MAX, 1), U(262_144)),
     V::both("read_buffer_size", Kind::UInt(8192, 2_147_479_552, 4096), U(131_072)),
     V::both("read_rnd_buffer_size", Kind::UInt(1, 2_147_483_647, 1), U(262_144)),
+    V::global("temptable_max_ram", Kind::UInt(2 << 20, u64::MAX, 1), U(1 << 30)),
     V::both("tmp_table_size", Kind::UInt(1024, MAX, 1), U(16 << 20)),
     V::both("max_heap_table_size", Kind::UInt(16_384, MAX, 1024), U(16 << 20)),
     V::both("max_seeks_for_key", Kind::UInt(1, MAX, 1), U(MAX)),

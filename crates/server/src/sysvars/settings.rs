@@ -183,5 +183,7 @@ pub fn session_settings(
         server_read_only: read_only,
         server_id: globals.named("server_id").as_u64() as u32,
         found_rows,
+        temporary_tables_max: globals.named("temptable_max_ram").as_u64(),
+        local_infile: globals.named("local_infile").as_bool(),
     }
 }

@@ -4,6 +4,7 @@ use super::rows::{RowApplier, RowRules};
 use super::{context, position};
 use crate::api::{AllowAll, Isolation, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::load;
 use crate::session::{Nowhere, SqlSession};
 use crate::store::Applied;
 use bytes::Bytes;
@@ -165,11 +166,18 @@ impl Applier {
 
     /// A statement with its context.
     fn run(&mut self, view: &dyn StatementView) -> Result<(), SqlError> {
-        if view.loaded_file().is_some() {
-            return Err(SqlError::not_supported_yet("LOAD DATA in a statement event"));
-        }
+        let text = match view.loaded_file() {
+            None => Bytes::copy_from_slice(view.sql()),
+            Some(file) => {
+                let input = load::event::collect(file).map_err(|error| {
+                    SqlError::new(1594, b"HY000", format!("The file of LOAD DATA: {error}"))
+                })?;
+                self.session.supply_file(input);
+                load::event::executable(view.sql(), file).into()
+            }
+        };
         let saved = context::enter(&mut self.session, view)?;
-        let result = self.run_text(&Bytes::copy_from_slice(view.sql()));
+        let result = self.run_text(&text);
         context::leave(&mut self.session, saved);
         let outcome = result.map_err(error_of)?;
         if self.session.in_transaction() {
@@ -361,7 +369,7 @@ fn error_of(interrupt: Interrupt) -> SqlError {
     match interrupt {
         Interrupt::Error(error) => error,
         // Neither is asked for on a thread that may block.
-        Interrupt::LockWait(_) | Interrupt::NeedBlocking => {
+        Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_) => {
             SqlError::internal("a change asked to be run again")
         }
     }

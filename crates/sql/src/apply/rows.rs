@@ -79,7 +79,7 @@ impl RowApplier {
         if !holds {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let (db, name) = (text(theirs.database()), text(theirs.name()));
-            let table = session.catalog().table(&db, &name)?.clone();
+            let table = session.database.catalog().table(&db, &name)?.clone();
             if self.mappings.len() >= KEPT {
                 self.mappings.clear();
             }

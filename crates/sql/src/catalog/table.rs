@@ -81,6 +81,8 @@ pub struct Table {
     pub keys: Vec<KeyCodec>,
     /// Columns that the clustered key reads.
     pub key_columns: Vec<usize>,
+    /// It is one session's, in that session's memory.
+    pub temporary: bool,
     /// Whether any column has ON UPDATE CURRENT_TIMESTAMP.
     pub has_on_update: bool,
     /// Shared with earlier and later definitions of the same table.
@@ -101,6 +103,7 @@ impl Table {
         let key_columns = def.indexes[0].parts.iter().map(|part| part.column).collect();
         Table {
             auto_column: def.columns.iter().position(|column| column.auto_increment),
+            temporary: false,
             has_on_update: def.columns.iter().any(|column| column.on_update_now),
             binlog: Arc::new(binlog_def(&def)),
             rows,
@@ -111,6 +114,18 @@ impl Table {
             stale: AtomicBool::new(false),
             def,
         }
+    }
+
+    /// A temporary table: its counters begin here, whatever an engine has.
+    #[must_use]
+    pub fn temporary(def: TableDef, auto_increment: u64) -> Table {
+        let state = TableState {
+            auto_increment: AtomicU64::new(auto_increment.max(1)),
+            auto_covered: AtomicU64::new(u64::MAX),
+            row_id: AtomicU64::new(1),
+            ..TableState::default()
+        };
+        Table { temporary: true, ..Table::new(def, Arc::new(state)) }
     }
 
     /// Its columns, in order.

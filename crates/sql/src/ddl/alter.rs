@@ -18,13 +18,13 @@ use omnibus_parser::ast::{
 use std::sync::Arc;
 
 /// The tree being edited, and where each of its columns comes from.
-struct Edit {
+pub(super) struct Edit {
     tree: CreateTable,
-    sources: Vec<ColumnSource>,
-    rename: Option<ObjectName>,
+    pub sources: Vec<ColumnSource>,
+    pub rename: Option<ObjectName>,
     force: bool,
     /// Convert all character columns to this charset and collation.
-    auto_increment: Option<u64>,
+    pub auto_increment: Option<u64>,
 }
 
 impl Ddl<'_> {
@@ -75,7 +75,7 @@ impl Ddl<'_> {
         self.commit(change)
     }
 
-    fn edit(&mut self, table: &Table, actions: &[AlterAction]) -> SqlResult<Edit> {
+    pub(super) fn edit(&mut self, table: &Table, actions: &[AlterAction]) -> SqlResult<Edit> {
         let mut edit = Edit {
             tree: parse_create(&show_create_table(&table.def, 0))?,
             sources: (0..table.def.columns.len()).map(ColumnSource::Old).collect(),
@@ -151,7 +151,12 @@ impl Ddl<'_> {
     }
 
     /// Builds the edited tree; indexes that stay keep their spaces.
-    fn rebuild(&mut self, table: &Arc<Table>, edit: &Edit, change: &mut Change) -> SqlResult<TableDef> {
+    pub(super) fn rebuild(
+        &mut self,
+        table: &Arc<Table>,
+        edit: &Edit,
+        change: &mut Change,
+    ) -> SqlResult<TableDef> {
         let mut context = BuildContext {
             created: table.def.created,
             ..self.build_context(

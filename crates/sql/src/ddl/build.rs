@@ -103,9 +103,7 @@ pub(crate) fn build_table(
 }
 
 fn refuse_unsupported(tree: &CreateTable) -> SqlResult<()> {
-    let what = if tree.temporary {
-        "CREATE TEMPORARY TABLE"
-    } else if !tree.foreign_keys.is_empty() {
+    let what = if !tree.foreign_keys.is_empty() {
         "FOREIGN KEY"
     } else if tree.partition.is_some() {
         "PARTITION BY"

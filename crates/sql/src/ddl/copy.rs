@@ -153,19 +153,7 @@ pub(super) fn copy_rows(
             trx.check_killed()?;
         }
         let old = table.decode(&row)?;
-        let mut values = Vec::with_capacity(def.columns.len());
-        for (at, source) in sources.iter().enumerate() {
-            let column = &def.columns[at];
-            let value = match source {
-                ColumnSource::Added if column.auto_increment => number(column, count),
-                ColumnSource::Added => added[at].clone(),
-                ColumnSource::Old(from) => {
-                    let source = &table.def.columns[*from];
-                    convert(old[*from].clone(), source, column, count, state)?
-                }
-            };
-            values.push(value);
-        }
+        let values = new_values(table, def, sources, &added, &old, count, state)?;
         let row = new.rows.encode(&values)?;
         let key = if def.hidden_key {
             next_id += 1;
@@ -198,6 +186,29 @@ pub(super) fn copy_rows(
     Ok(count)
 }
 
+/// The values of row number `count` under the new definition.
+pub(super) fn new_values(
+    table: &Table,
+    def: &TableDef,
+    sources: &[ColumnSource],
+    added: &[Value],
+    old: &[Value],
+    count: u64,
+    state: &mut crate::session::SessionState,
+) -> SqlResult<Vec<Value>> {
+    let value = |(at, source): (usize, &ColumnSource)| {
+        let column = &def.columns[at];
+        match source {
+            ColumnSource::Added if column.auto_increment => Ok(number(column, count)),
+            ColumnSource::Added => Ok(added[at].clone()),
+            ColumnSource::Old(from) => {
+                convert(old[*from].clone(), &table.def.columns[*from], column, count, state)
+            }
+        }
+    };
+    sources.iter().enumerate().map(value).collect()
+}
+
 fn number(column: &Column, count: u64) -> Value {
     match column.ty.kind {
         ColumnKind::Float => Value::Float(count as f32),
@@ -208,7 +219,7 @@ fn number(column: &Column, count: u64) -> Value {
 }
 
 /// What existing rows get in added columns.
-fn added_values(ddl: &Ddl<'_>, def: &TableDef, sources: &[ColumnSource]) -> SqlResult<Vec<Value>> {
+pub(super) fn added_values(ddl: &Ddl<'_>, def: &TableDef, sources: &[ColumnSource]) -> SqlResult<Vec<Value>> {
     let value = |(at, source): (usize, &ColumnSource)| {
         let column = &def.columns[at];
         match (source, &column.default) {

@@ -10,6 +10,7 @@ mod keys;
 mod show_create;
 mod stored;
 mod table;
+mod temporary;
 mod types;
 
 pub(crate) use exec::Ddl;

@@ -73,9 +73,7 @@ impl Ddl<'_> {
     }
 
     fn like(&mut self, change: &mut Change, source: &ObjectName, db: &str, name: &str) -> SqlResult<Built> {
-        let source_db = self.schema_of(source)?;
-        self.check(&source_db, Some(&source.name), Priv::Select)?;
-        let source = change.next.table(&source_db, &source.name)?.clone();
+        let source = self.table_to_copy(source)?;
         let mut def = source.def.clone();
         let mut ids = ids(&mut change.next);
         def.id = ids.table();
@@ -109,9 +107,6 @@ impl Ddl<'_> {
 
     /// DROP TABLE: all of them or none.
     pub(crate) fn drop_tables(&mut self, tree: &DropTable) -> ExecResult<Outcome> {
-        if tree.temporary {
-            return Err(SqlError::not_supported_yet("DROP TEMPORARY TABLE").into());
-        }
         let mut names = Vec::with_capacity(tree.tables.len());
         for name in &tree.tables {
             let db = self.schema_of(name)?;

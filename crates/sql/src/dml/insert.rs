@@ -50,10 +50,10 @@ pub(crate) struct InsertPlan {
 
 /// Counts for the reply.
 #[derive(Default)]
-struct Counts {
-    records: u64,
-    inserted: u64,
-    duplicates: u64,
+pub(crate) struct Counts {
+    pub records: u64,
+    pub inserted: u64,
+    pub duplicates: u64,
     affected: u64,
     first_generated: u64,
     last_value: u64,
@@ -72,10 +72,7 @@ impl InsertPlan {
         if !tree.partitions.is_empty() {
             return Err(SqlError::not_supported_yet("PARTITION in INSERT"));
         }
-        let table = planner.table(&tree.table, Priv::Insert)?;
-        if tree.replace {
-            planner.table(&tree.table, Priv::Delete)?;
-        }
+        let table = planner.insert_target(&tree.table, tree.replace)?;
         if !tree.on_duplicate.is_empty() {
             planner.table(&tree.table, Priv::Update)?;
         }
@@ -111,6 +108,57 @@ impl InsertPlan {
         })
     }
 
+    /// For rows that the caller makes and hands to `add`, with values for `columns`.
+    pub(crate) fn for_rows(
+        target: TargetTable,
+        columns: Vec<usize>,
+        replace: bool,
+        ignore: bool,
+    ) -> InsertPlan {
+        InsertPlan {
+            rest: (0..target.table.columns().len()).filter(|at| !columns.contains(at)).collect(),
+            columns,
+            source: Source::Values(Vec::new()),
+            reads_row: false,
+            on_duplicate: Vec::new(),
+            assigned: Vec::new(),
+            on_update: Vec::new(),
+            values_slot: 0,
+            replace,
+            ignore,
+            target,
+        }
+    }
+
+    /// For the rows of a query that is planned already.
+    pub(crate) fn for_query(
+        table: &Arc<Table>,
+        names: &[ast::Ident],
+        query: QueryPlan,
+        duplicates: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        let columns = insert_columns(table, names, false)?;
+        let target = TargetTable {
+            table: table.clone(),
+            slot: 0,
+            slots: query.slots.max(1),
+            subqueries: query.subqueries,
+        };
+        let replace = duplicates == ast::OnDuplicate::Replace;
+        let ignore = duplicates == ast::OnDuplicate::Ignore;
+        let plan = InsertPlan::for_rows(target, columns, replace, ignore);
+        Ok(InsertPlan { source: Source::Query(Box::new(query)), ..plan })
+    }
+
+    /// NULL becomes something else in a column that has none, or an error.
+    pub(crate) fn not_null(&self, run: &mut Run<'_>, at: usize, value: Value) -> SqlResult<Value> {
+        let column = &self.target.table.def.columns[at];
+        if !matches!(value, Value::Null) || column.nullable || column.auto_increment {
+            return Ok(value);
+        }
+        null_value(column, self.lenient(run), run.state)
+    }
+
     fn lenient(&self, run: &Run<'_>) -> bool {
         self.ignore || !run.state.settings.strict()
     }
@@ -142,7 +190,7 @@ impl InsertPlan {
         Ok(self.effect(run, &counts))
     }
 
-    fn effect(&self, run: &mut Run<'_>, counts: &Counts) -> Effect {
+    pub(crate) fn effect(&self, run: &mut Run<'_>, counts: &Counts) -> Effect {
         if counts.first_generated != 0 {
             run.state.last_insert_id = counts.first_generated;
         }
@@ -162,7 +210,7 @@ impl InsertPlan {
     }
 
     /// A row of defaults. Columns that are named get theirs only if a row says DEFAULT.
-    fn template(&self, run: &mut Run<'_>) -> SqlResult<Vec<Value>> {
+    pub(crate) fn template(&self, run: &mut Run<'_>) -> SqlResult<Vec<Value>> {
         let table = &self.target.table;
         let mut template = vec![Value::Null; table.columns().len()];
         for &at in &self.rest {
@@ -171,7 +219,8 @@ impl InsertPlan {
         Ok(template)
     }
 
-    fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
+    /// What DEFAULT gives a column here.
+    pub(crate) fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
         let column = &self.target.table.def.columns[at];
         match default_value(column, run.state) {
             Err(error) if error.code == 1364 && self.lenient(run) => {
@@ -248,10 +297,8 @@ impl InsertPlan {
             let column = &self.target.table.def.columns[at];
             values[at] =
                 super::cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
-            if matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment {
-                let lenient = self.lenient(run);
-                values[at] = null_value(column, lenient, run.state)?;
-            }
+            let value = std::mem::take(&mut values[at]);
+            values[at] = self.not_null(run, at, value)?;
         }
         Ok(values)
     }
@@ -307,7 +354,8 @@ impl InsertPlan {
         Ok(true)
     }
 
-    fn add(
+    /// Inserts a row, or does what is to be done about one in its way. `left` rows may still come.
+    pub(crate) fn add(
         &self,
         run: &mut Run<'_>,
         mut values: Vec<Value>,
@@ -321,6 +369,10 @@ impl InsertPlan {
         loop {
             match run.trx.insert_row(table, &values, row.clone())? {
                 InsertOutcome::Inserted => break,
+                // REPLACE by what is there already changes nothing.
+                InsertOutcome::Duplicate(duplicate) if self.replace && duplicate.existing.row == row => {
+                    break;
+                }
                 InsertOutcome::Duplicate(duplicate) => {
                     if !self.resolve(run, &values, &duplicate, counts)? {
                         return Ok(());

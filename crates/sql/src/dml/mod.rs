@@ -15,9 +15,9 @@ pub(crate) mod safety;
 mod update;
 
 pub(crate) use delete::DeletePlan;
-pub(crate) use insert::InsertPlan;
+pub(crate) use insert::{Counts, InsertPlan};
 use multi::MultiPlan;
-pub(crate) use plan::Planner;
+pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments};
 pub(crate) use update::UpdatePlan;
 
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -86,6 +86,21 @@ impl WritePlan {
         };
         let unsafe_bits = safety::unsafe_bits(statement, target, &uses);
         Ok(WritePlan { kind, uses, unsafe_bits })
+    }
+
+    /// For a plan whose rows are logged, if any are.
+    pub(crate) fn of_insert(plan: InsertPlan) -> WritePlan {
+        WritePlan { kind: WriteKind::Insert(Box::new(plan)), uses: Uses::default(), unsafe_bits: 0 }
+    }
+
+    /// Whether only temporary tables change.
+    pub(crate) fn only_temporary(&self) -> bool {
+        match &self.kind {
+            WriteKind::Insert(plan) => plan.target.table.temporary,
+            WriteKind::Update(plan) => plan.target.table.temporary,
+            WriteKind::Delete(plan) => plan.target.table.temporary,
+            WriteKind::Multi(plan) => plan.only_temporary(),
+        }
     }
 
     /// Runs it. The session undoes everything on an error.

@@ -93,6 +93,11 @@ impl MultiPlan {
         Ok(MultiPlan { query, targets, delete: true, ignore: tree.ignore })
     }
 
+    /// Whether only temporary tables change.
+    pub(crate) fn only_temporary(&self) -> bool {
+        self.targets.iter().all(|target| target.table.temporary)
+    }
+
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
         for target in &self.targets {

@@ -6,7 +6,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::Scope;
-use crate::expr::uses::UsesCell;
+use crate::expr::uses::{self, UsesCell};
 use crate::select::{LockMode, VirtualTables};
 use crate::session::SessionState;
 use omnibus_parser::ast::{self, Ident, ObjectName};
@@ -47,11 +47,27 @@ impl<'a> Planner<'a> {
             (None, Some(current)) => current,
             (None, None) => return Err(SqlError::no_db()),
         };
+        // Whoever made a temporary table may do anything with it.
+        if let Some(table) = self.catalog.find_table(db, &name.name)
+            && table.temporary
+        {
+            self.uses.borrow_mut().bits |= uses::TEMPORARY;
+            return Ok(table.clone());
+        }
         self.access.check(db, Some(&name.name), privilege)?;
         if ["information_schema", "performance_schema"].iter().any(|system| db.eq_ignore_ascii_case(system)) {
             return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
         }
         self.catalog.table(db, &name.name).cloned()
+    }
+
+    /// The table that rows go into, `replace` if others may have to make place for them.
+    pub(crate) fn insert_target(&self, name: &ObjectName, replace: bool) -> SqlResult<Arc<Table>> {
+        let table = self.table(name, Priv::Insert)?;
+        if replace {
+            self.table(name, Priv::Delete)?;
+        }
+        Ok(table)
     }
 
     /// A statement that reads columns of its target tells something about them, so it needs SELECT as well.
@@ -77,6 +93,9 @@ impl<'a> Planner<'a> {
         let Some(column) = read.and_then(|column| target.table.columns().get(usize::from(column))) else {
             return Ok(());
         };
+        if target.table.temporary {
+            return Ok(());
+        }
         let session = self.session;
         let db = name.schema.as_deref().or(session.database.as_deref()).unwrap_or_default();
         self.access.check(db, Some(&name.name), Priv::Select).map_err(|_| {

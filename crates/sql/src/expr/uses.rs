@@ -14,6 +14,8 @@ pub const LAST_INSERT_ID: u32 = 1 << 1;
 pub const READS: u32 = 1 << 2;
 /// `@a := value`.
 pub const ASSIGNS: u32 = 1 << 3;
+/// A temporary table is read or changed.
+pub const TEMPORARY: u32 = 1 << 4;
 /// A function whose value another server would not have.
 pub const SYSTEM_FUNCTION: u32 = 1 << 8;
 /// A system variable that no event carries.

@@ -178,7 +178,11 @@ impl<'q> From<'q> {
         if schema.eq_ignore_ascii_case("information_schema") {
             return Err(SqlError::unknown_table(name, "information_schema"));
         }
-        binder.access.check(schema, Some(name), Priv::Select)?;
+        if !binder.catalog.find_table(schema, name).is_some_and(|table| table.temporary) {
+            binder.access.check(schema, Some(name), Priv::Select)?;
+        } else {
+            binder.note(|noted| noted.bits |= uses::TEMPORARY);
+        }
         let table = binder.catalog.table(schema, name)?.clone();
         for hint in &factor.hints {
             for index in &hint.indexes {

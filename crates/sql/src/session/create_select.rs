@@ -6,6 +6,7 @@ use crate::api::{Mode, Outcome};
 use crate::catalog::same_name;
 use crate::ddl::{self, Ddl};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::select::QueryPlan;
 use omnibus_parser::ast::{
     ColumnDef, CreateTable, DropTable, Ident, Insert, InsertSource, OnDuplicate, Priority, Query, Statement,
 };
@@ -19,18 +20,10 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let existed = {
             let db = self.schema_of(&tree.name)?;
-            self.catalog().find_table(&db, &tree.name.name).is_some() && tree.if_not_exists
+            self.database.catalog().find_table(&db, &tree.name.name).is_some() && tree.if_not_exists
         };
         let plan = self.plan_query(query, call.access, Some(call.params))?;
-        let mut full = tree.clone();
-        full.query = None;
-        let mut names = Vec::with_capacity(plan.columns.len());
-        for (column, ty) in plan.columns.iter().zip(&plan.types) {
-            names.push(Ident::new(&*column.name));
-            if !full.columns.iter().any(|own| same_name(&own.name, &column.name)) {
-                full.columns.push(column_def(&column.name, &ddl::type_text(&ty.column), ty.nullable)?);
-            }
-        }
+        let (full, names) = with_columns_of(tree, &plan)?;
         let mut text = Vec::new();
         // A replica's position goes with the rows: without them the table is made again.
         let applied = if existed { None } else { self.trx.take_applied() };
@@ -79,6 +72,20 @@ impl SqlSession {
         let ticket = self.end_definition(dropped)?.wait;
         self.finish_commit(ticket)
     }
+}
+
+/// The definition with the query's columns in it, and their names.
+pub(super) fn with_columns_of(tree: &CreateTable, plan: &QueryPlan) -> SqlResult<(CreateTable, Vec<Ident>)> {
+    let mut full = tree.clone();
+    full.query = None;
+    let mut names = Vec::with_capacity(plan.columns.len());
+    for (column, ty) in plan.columns.iter().zip(&plan.types) {
+        names.push(Ident::new(&*column.name));
+        if !full.columns.iter().any(|own| same_name(&own.name, &column.name)) {
+            full.columns.push(column_def(&column.name, &ddl::type_text(&ty.column), ty.nullable)?);
+        }
+    }
+    Ok((full, names))
 }
 
 /// A column definition from its type's text.

@@ -11,6 +11,7 @@ impl SqlSession {
         match statement {
             Statement::Select(_) | Statement::Do(_) => self.query(statement, call),
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => self.write(statement, call),
+            Statement::LoadData(tree) => self.load_data(tree, call),
             Statement::Begin(how) => self.start_transaction(*how),
             Statement::Commit(how) => self.commit(*how),
             Statement::Rollback(how) => self.rollback(*how),
@@ -119,6 +120,9 @@ impl SqlSession {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
+        if let Some(result) = self.define_temporary(statement, call) {
+            return result;
+        }
         if self.state.settings.server_read_only {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
@@ -131,7 +135,10 @@ impl SqlSession {
             Statement::AlterDatabase(tree) => ddl.alter_database(tree),
             Statement::DropDatabase { if_exists, name } => ddl.drop_database(name, *if_exists),
             Statement::CreateTable(tree) => return self.create_table(tree, call),
-            Statement::DropTable(tree) => ddl.drop_tables(tree),
+            Statement::DropTable(tree) => match ddl.drop_shadowing(tree)? {
+                Some(rest) => ddl.drop_tables(&rest),
+                None => Ok(Outcome::ok()),
+            },
             Statement::Truncate(name) => ddl.truncate(name),
             Statement::RenameTable(pairs) => ddl.rename_tables(pairs),
             Statement::AlterTable(tree) => ddl.alter_table(tree),

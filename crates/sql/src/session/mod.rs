@@ -5,6 +5,7 @@ mod bootstrap;
 mod create_select;
 mod database;
 mod dispatch;
+mod load;
 mod maintenance;
 mod named_locks;
 mod prepared;
@@ -17,6 +18,7 @@ mod statement_log;
 mod statements;
 mod system;
 mod table_locks;
+mod temporary;
 mod xa;
 
 pub(crate) use bootstrap::Nowhere;

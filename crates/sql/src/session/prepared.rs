@@ -14,6 +14,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PlanKey {
     catalog: u64,
+    /// Of the session's temporary tables.
+    temporary: u64,
     sql_mode: u64,
     collation: u16,
     time_zone_offset: i32,
@@ -94,6 +96,7 @@ impl SqlSession {
     fn plan_key(&self, access: &dyn AccessCheck) -> PlanKey {
         PlanKey {
             catalog: self.database.shared.catalog.version(),
+            temporary: self.trx.temporary_generation(),
             sql_mode: self.state.settings.sql_mode,
             collation: self.state.settings.collation_connection,
             time_zone_offset: self.state.settings.time_zone_offset,

@@ -101,14 +101,15 @@ impl SqlSession {
         access: &dyn AccessCheck,
         params: Option<&[Value]>,
     ) -> SqlResult<WritePlan> {
-        if self.state.settings.server_read_only {
-            return Err(SqlError::option_prevents_statement("--read-only"));
-        }
         let virtuals = self.database.virtual_tables();
         let (uses, read_lock) = (UsesCell::default(), self.read_lock());
         let planner =
             Planner { session: &self.state, catalog, access, virtuals, params, uses: &uses, read_lock };
-        WritePlan::build(&planner, statement)
+        let plan = WritePlan::build(&planner, statement)?;
+        if self.state.settings.server_read_only && !plan.only_temporary() {
+            return Err(SqlError::option_prevents_statement("--read-only"));
+        }
+        Ok(plan)
     }
 
     pub(super) fn run_write(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -122,7 +123,7 @@ impl SqlSession {
     }
 
     /// Runs a plan whose rows are logged, unless the transaction was told otherwise.
-    fn run_as_rows(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    pub(super) fn run_as_rows(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         self.hold_back(call.mode)?;
         let effect =
             plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: call.params })?;
@@ -135,7 +136,7 @@ impl SqlSession {
     }
 
     /// Waits when the engine's background work lags behind its writers.
-    fn hold_back(&mut self, mode: Mode) -> ExecResult<()> {
+    pub(super) fn hold_back(&mut self, mode: Mode) -> ExecResult<()> {
         let stall = self.database.port().engine().write_stall();
         if stall.is_zero() {
             return Ok(());

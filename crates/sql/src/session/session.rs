@@ -9,6 +9,7 @@ use super::statements::StatementCache;
 use crate::api::{AccessCheck, Isolation, KillFlag, Mode, Outcome, RowSink};
 use crate::catalog::Catalog;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::load::LoadInput;
 use crate::store::{LockWaiter, Marks, StatementInfo, Trx, wait_failure};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
@@ -27,10 +28,12 @@ pub struct SqlSession {
     /// What expressions and the server see of it.
     pub state: SessionState,
     pub(crate) database: Arc<Database>,
-    pub(super) trx: Trx,
+    pub(crate) trx: Trx,
     pub(super) kill: Arc<KillFlag>,
     pub(super) statements: StatementCache,
     pub(super) binlog_input: BinlogInput,
+    /// The file that the running LOAD DATA was given.
+    pub(super) load_input: Option<LoadInput>,
     /// SET TRANSACTION: for the next transaction only.
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
@@ -68,6 +71,7 @@ impl SqlSession {
             kill,
             statements: StatementCache::default(),
             binlog_input: BinlogInput::default(),
+            load_input: None,
             next_isolation: None,
             next_read_only: None,
             resumed: false,
@@ -262,8 +266,9 @@ impl SqlSession {
 
     fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
         self.resumed = false;
-        if !matches!(&result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking)) {
+        if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
             self.state.settings.insert_id = None;
+            self.load_input = None;
         }
         match &result {
             Ok(outcome) if outcome.result_set => self.state.row_count = -1,
@@ -301,11 +306,23 @@ impl SqlSession {
         if outcome == WaitOutcome::Deadlock || !self.trx.is_open() {
             self.trx.rollback();
         }
+        self.give_up(&error);
+        error
+    }
+
+    /// A statement that was interrupted will not be run again.
+    pub fn give_up(&mut self, error: &SqlError) {
+        self.load_input = None;
         self.resumed = false;
         self.waits = 0;
         self.state.row_count = -1;
         self.state.diagnostics.push(Level::Error, error.clone());
-        error
+    }
+
+    /// The file for the LOAD DATA that is executed next, whatever file it names: a client's, or one
+    /// that comes with a replicated statement.
+    pub fn supply_file(&mut self, input: LoadInput) {
+        self.load_input = Some(input);
     }
 
     /// The client is gone: everything open is rolled back.
@@ -316,6 +333,7 @@ impl SqlSession {
         if let Some(locks) = &mut self.state.named_locks {
             locks.release_all();
         }
+        self.trx.drop_temporary_tables();
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: as `close`, and the session's own memory goes.
@@ -354,9 +372,14 @@ impl SqlSession {
         self.trx.begin_statement(mode, &info)
     }
 
-    /// The catalog now.
+    /// Exchanges the session's temporary tables for others, between transactions.
+    pub fn swap_temporary_tables(&mut self, others: &mut crate::store::TemporaryTables) {
+        self.trx.swap_temporary_tables(others);
+    }
+
+    /// The catalog now, this session's temporary tables in front.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.database.catalog()
+        self.trx.with_temporary_tables(self.database.catalog())
     }
 
     pub(super) fn next_characteristics(&mut self) -> (Isolation, bool) {

@@ -85,7 +85,9 @@ impl SqlSession {
 
     fn show_create_table(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
-        call.access.check(&db, Some(&name.name), Priv::Any)?;
+        if self.trx.temporary_table(&db, &name.name).is_none() {
+            call.access.check(&db, Some(&name.name), Priv::Any)?;
+        }
         let table = self.catalog().table(&db, &name.name)?.clone();
         let next = match table.auto_column {
             Some(_) => self.trx.auto_increment(&table)?,
@@ -95,7 +97,11 @@ impl SqlSession {
             answer_column("Table", ColumnKind::VarChar, 64),
             answer_column("Create Table", ColumnKind::VarChar, 1024),
         ])?;
-        call.sink.row(&[text(&*table.def.name), text(ddl::show_create_table(&table.def, next))])?;
+        let mut definition = ddl::show_create_table(&table.def, next);
+        if table.temporary {
+            definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
+        }
+        call.sink.row(&[text(&*table.def.name), text(definition)])?;
         Ok(Outcome::rows())
     }
 

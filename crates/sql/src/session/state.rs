@@ -40,6 +40,8 @@ pub struct SessionState {
     pub rand: (u64, u64),
     /// The text of the running statement.
     pub statement: bytes::Bytes,
+    /// What SHOW COLUMNS of a temporary table reads instead of the catalog.
+    pub described: Option<Arc<crate::catalog::Catalog>>,
     /// System variables, status and processes.
     pub host: Arc<dyn SessionHost>,
     /// GET_LOCK; `None` outside of a session.
@@ -64,6 +66,7 @@ impl Default for SessionState {
             now_us: 0,
             rand: (0x1234_5678, 0x9abc_def0),
             statement: bytes::Bytes::new(),
+            described: None,
             host: Arc::new(NoHost),
             named_locks: None,
         }

@@ -52,7 +52,8 @@ impl SqlSession {
         if self.reads_committed() {
             return if mixed { Ok(None) } else { Err(row_logging_only()) };
         }
-        if mixed && plan.unsafe_bits != 0 {
+        // Whoever executes the text would need the same temporary tables; rows need none.
+        if plan.uses.bits & uses::TEMPORARY != 0 || (mixed && plan.unsafe_bits != 0) {
             return Ok(None);
         }
         self.trx.log_as_text();

@@ -134,7 +134,7 @@ impl SqlSession {
         change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
     ) -> ExecResult<Outcome> {
         self.trx.without_row_events();
-        change(&mut SystemTables { catalog: self.catalog(), trx: &mut self.trx })?;
+        change(&mut SystemTables { catalog: self.database.catalog(), trx: &mut self.trx })?;
         let database = self.state.database.clone().unwrap_or_else(|| Arc::from(""));
         let info = StatementInfo {
             settings: &self.state.settings,
@@ -143,7 +143,7 @@ impl SqlSession {
             timestamp: (self.state.now_us / 1_000_000) as u32,
             connection_id: self.state.connection_id,
         };
-        self.trx.take_along_applied()?;
+        self.trx.finish_applied()?;
         self.trx.log_ddl(&info, &[])?;
         let logged = self.state.settings.sql_log_bin;
         let ticket = self.trx.commit_ddl(logged, wall_clock_us(), |_| {});

@@ -21,11 +21,16 @@ impl SqlSession {
         let catalog = self.catalog();
         for lock in tables {
             let db = self.schema_of(&lock.table)?;
-            call.access.check(&db, Some(&lock.table.name), Priv::LockTables)?;
+            if self.trx.temporary_table(&db, &lock.table.name).is_none() {
+                call.access.check(&db, Some(&lock.table.name), Priv::LockTables)?;
+            }
             if ["information_schema", "performance_schema"].contains(&&*db) {
                 continue;
             }
             let table = catalog.table(&db, &lock.table.name)?.clone();
+            if table.temporary {
+                continue;
+            }
             let mode = if lock.write { TableMode::Exclusive } else { TableMode::Shared };
             self.trx.lock_table(&table, mode)?;
             if table.is_stale() {

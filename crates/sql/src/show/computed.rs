@@ -161,7 +161,7 @@ impl VirtualTable for Computed {
     }
 
     fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
-        let catalog = self.shared.catalog.load();
+        let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
         (self.def.rows)(&mut Reader { catalog: &catalog, engines, cx })
     }

@@ -31,7 +31,21 @@ impl SqlSession {
     /// Runs a SHOW that is a query of a computed table.
     pub(crate) fn show_query(&mut self, show: &Show, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let form = self.form(show, call)?;
-        self.run_form(form, call)
+        match show {
+            Show::Columns { table, .. } | Show::Index { table, .. } => self.run_about(table, form, call),
+            _ => self.run_form(form, call),
+        }
+    }
+
+    /// A form about one table. A temporary one is in no computed table but for this query.
+    fn run_about(&mut self, table: &ObjectName, form: Form, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let db = self.schema_of(table)?;
+        if self.trx.temporary_table(&db, &table.name).is_some() {
+            self.state.described = Some(self.catalog());
+        }
+        let result = self.run_form(form, call);
+        self.state.described = None;
+        result
     }
 
     /// DESCRIBE t [column | 'pattern'].
@@ -43,7 +57,7 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let filter = column.map(|pattern| ShowFilter::Like(pattern.clone()));
         let sql = self.columns_sql(table, false, call)?;
-        self.run_form(Form::new("Field", sql, filter.as_ref()), call)
+        self.run_about(table, Form::new("Field", sql, filter.as_ref()), call)
     }
 
     fn run_form(&mut self, form: Form, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -174,7 +188,9 @@ impl SqlSession {
         {
             return Ok((column.schema.to_string(), column.org_table.to_string()));
         }
-        call.access.check(&db, Some(&name.name), Priv::Any)?;
+        if self.trx.temporary_table(&db, &name.name).is_none() {
+            call.access.check(&db, Some(&name.name), Priv::Any)?;
+        }
         let table = self.catalog().table(&db, &name.name)?.clone();
         Ok((table.def.db.to_string(), table.def.name.to_string()))
     }

@@ -164,6 +164,9 @@ impl Trx {
         lock: LockMode,
         wait: WaitPolicy,
     ) -> ExecResult<Option<Bytes>> {
+        if table.temporary {
+            return Ok(self.temp_value(key));
+        }
         let lock = self.effective_lock(lock);
         self.start_read(table, lock)?;
         match row_mode(lock) {
@@ -190,6 +193,9 @@ impl Trx {
         lock: LockMode,
         wait: WaitPolicy,
     ) -> ExecResult<Option<RowAt>> {
+        if table.temporary {
+            return Ok(self.temp_unique(table, index, key)?);
+        }
         if index == 0 {
             let row = self.get_row(table, key, lock, wait)?;
             return Ok(row.map(|row| RowAt { key: key.clone(), row }));
@@ -216,6 +222,9 @@ impl Trx {
     /// # Errors
     /// Lock waits.
     pub fn begin_scan(&mut self, table: &Arc<Table>, range: &KeyRange, lock: LockMode) -> ExecResult<()> {
+        if table.temporary {
+            return Ok(());
+        }
         let lock = self.effective_lock(lock);
         self.start_read(table, lock)?;
         if lock != LockMode::None && self.locks_ranges() && !range.is_empty() {
@@ -248,6 +257,9 @@ impl Trx {
         want: usize,
         rows: &mut Vec<RowAt>,
     ) -> ExecResult<bool> {
+        if table.temporary {
+            return self.temp_scan(table, index, range, want, rows);
+        }
         let lock = self.effective_lock(lock);
         self.check_kill()?;
         let want = want.max(1);
@@ -373,7 +385,7 @@ fn dangling(table: &Table, index: usize) -> SqlError {
 }
 
 /// Merges the engine's pairs with the pending writes, up to `want`. Returns whether that was all.
-fn read_batch(
+pub(super) fn read_batch(
     snapshot: &dyn Snapshot,
     writes: &WriteSet,
     range: &KeyRange,

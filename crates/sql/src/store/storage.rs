@@ -57,7 +57,7 @@ impl Trx {
     /// About how many rows a table has. The first call looks; later ones follow the commits.
     fn row_estimate(&mut self, table: &Arc<Table>) -> u64 {
         let known = table.rows_estimate();
-        if known != 0 {
+        if known != 0 || table.temporary {
             return known;
         }
         let range = super::auto::whole_index(table, 0);
@@ -115,6 +115,7 @@ impl Storage for Trx {
             self.begin_scan(table, &range, scan.lock)?;
         }
         if scan.index == 0
+            && !table.temporary
             && self.effective_lock(scan.lock) == LockMode::None
             && let Some(done) = self.scan_rows(&mut range, want, rows)?
         {

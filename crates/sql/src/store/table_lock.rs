@@ -34,6 +34,9 @@ impl Trx {
     /// TABLES if the table was not among them.
     pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
         self.check_branch()?;
+        if table.temporary {
+            return Ok(());
+        }
         let id = table.def.id;
         let held = self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode);
         if held.is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode)) {

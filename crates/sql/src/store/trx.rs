@@ -6,6 +6,7 @@
 use super::events::{StatementEvents, StatementInfo};
 use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
+use super::temp::TempStore;
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Isolation, KillFlag, Mode};
 use crate::catalog::{CatalogCell, TableState};
@@ -38,6 +39,7 @@ pub struct TrxContext {
 pub struct Marks {
     writes: Mark,
     cache: CacheMark,
+    temp: Mark,
 }
 
 /// A committed AUTO_INCREMENT counter row that a table will be able to rely on.
@@ -54,6 +56,8 @@ pub struct Trx {
     /// Shared with commits on their way: a session that goes away early must not release them.
     pub(super) locks: Arc<TrxLocks>,
     pub(super) writes: WriteSet,
+    /// Temporary tables of the session.
+    pub(super) temp: TempStore,
     pub(super) cache: TrxCache,
     pub(super) events: StatementEvents,
     pub(super) hold: Box<dyn SnapshotHold>,
@@ -126,6 +130,7 @@ impl Trx {
             cache: port.new_cache(),
             hold: port.hold(),
             writes: WriteSet::default(),
+            temp: TempStore::default(),
             events: StatementEvents::default(),
             snapshot: None,
             kill,
@@ -212,6 +217,7 @@ impl Trx {
         self.touched = 0;
         self.read_floor = CommitNo::ZERO;
         self.lock_wait = Duration::from_millis(settings.lock_wait_timeout_ms);
+        self.temp.limit = settings.temporary_tables_max;
         if !self.open {
             self.isolation = settings.isolation;
             self.read_only = settings.read_only;
@@ -233,7 +239,7 @@ impl Trx {
     }
 
     pub(super) fn marks(&self) -> Marks {
-        Marks { writes: self.writes.mark(), cache: self.cache.mark() }
+        Marks { writes: self.writes.mark(), cache: self.cache.mark(), temp: self.temp.mark() }
     }
 
     /// Undoes what a statement did. Its locks stay.
@@ -247,6 +253,7 @@ impl Trx {
 
     pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
         self.writes.rollback_to(marks.writes);
+        self.temp.undo(marks.temp);
         self.cache.rollback_to(marks.cache).map_err(cache_error)
     }
 
@@ -381,14 +388,6 @@ impl Trx {
         if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
     }
 
-    /// As `finish_applied`, for a definition, whose events follow.
-    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
-        if let Some(applied) = &mut self.applied {
-            applied.even_empty = false;
-        }
-        self.finish_applied()
-    }
-
     /// Whether ending it takes so long that it needs a thread that may block.
     #[must_use]
     pub fn is_large(&self) -> bool {
@@ -442,10 +441,12 @@ impl Trx {
     /// Rolls everything back and lets go of all locks.
     pub fn rollback(&mut self) {
         self.branch_rolled_back();
+        self.temp.rollback();
         self.end();
     }
 
     pub(super) fn end(&mut self) {
+        self.temp.settle();
         self.writes.clear();
         self.cache.clear();
         self.events.end();

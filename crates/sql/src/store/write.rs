@@ -54,6 +54,9 @@ impl Trx {
     /// # Errors
     /// Table lock waits; 1792 in a READ ONLY transaction.
     pub fn start_write(&mut self, table: &Arc<Table>) -> ExecResult<()> {
+        if table.temporary {
+            return Ok(self.check_branch()?);
+        }
         if self.read_only {
             return Err(SqlError::cant_execute_in_read_only_transaction().into());
         }
@@ -70,6 +73,9 @@ impl Trx {
         values: &[Value],
         row: Bytes,
     ) -> ExecResult<InsertOutcome> {
+        if table.temporary {
+            return self.temp_insert(table, values, row);
+        }
         self.touch()?;
         let row_id = if table.def.hidden_key { Some(self.next_row_id(table)?) } else { None };
         let key = match row_id {
@@ -121,6 +127,9 @@ impl Trx {
     /// # Errors
     /// Lock waits, a full trx cache.
     pub fn delete_row(&mut self, table: &Arc<Table>, at: &RowAt, values: &[Value]) -> ExecResult<()> {
+        if table.temporary {
+            return self.temp_delete(table, at, values);
+        }
         self.touch()?;
         let mut gone = Vec::with_capacity(table.keys.len() - 1);
         for codec in table.keys.iter().skip(1) {
@@ -155,6 +164,9 @@ impl Trx {
         table: &Arc<Table>,
         change: &RowChange<'_>,
     ) -> ExecResult<Option<Duplicate>> {
+        if table.temporary {
+            return self.temp_update(table, change);
+        }
         self.touch()?;
         let old_key = &change.at.key;
         let mut key = old_key.clone();

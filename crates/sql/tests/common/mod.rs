@@ -188,6 +188,7 @@ impl Client {
                 self.run_mode(sql, Mode::Blocking).map_err(error_of)
             }
             Interrupt::NeedBlocking => self.run_mode(sql, Mode::Blocking).map_err(error_of),
+            Interrupt::NeedFile(_) => panic!("no client has a file here"),
         })
     }
 

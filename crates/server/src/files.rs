@@ -1,0 +1,136 @@
+//! Which of the server's files statements may read and write: LOAD DATA INFILE, SELECT .. INTO OUTFILE.
+//!
+//! `secure_file_priv` says: NULL none (the default), a directory what is in it, empty everything. Nothing
+//! in the data directory in any case. Paths are resolved first, so no link leads out of the directory. A
+//! file that exists is never written. Blocks.
+
+use crate::errors;
+use omnibus_sql::{SqlError, SqlResult};
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The rule.
+#[derive(Clone, Debug)]
+pub struct FileRule {
+    /// `secure_file_priv`; `None` is NULL.
+    pub secure: Option<PathBuf>,
+    /// The data directory.
+    pub datadir: PathBuf,
+}
+
+fn refused() -> SqlError {
+    SqlError::option_prevents_statement("--secure-file-priv")
+}
+
+impl FileRule {
+    /// Whether a resolved path is one that statements may touch.
+    fn allows(&self, path: &Path) -> bool {
+        let Some(secure) = &self.secure else { return false };
+        let inside = |dir: &Path| path.starts_with(dir.canonicalize().unwrap_or_else(|_| dir.to_owned()));
+        !inside(&self.datadir) && (secure.as_os_str().is_empty() || inside(secure))
+    }
+
+    /// Opens a file to be read, or makes a new one.
+    ///
+    /// # Errors
+    /// 1290 if the rule forbids it; 13 and 29 for one that is not there or cannot be opened; 1085 for what is no file;
+    /// 1086 for a new one that exists.
+    pub fn open(&self, name: &[u8], create: bool) -> SqlResult<File> {
+        let path = self.datadir.join(OsStr::from_bytes(name));
+        if self.secure.is_none() || name.contains(&0) {
+            return Err(refused());
+        }
+        if create { self.create(&path) } else { self.read(&path) }
+    }
+
+    fn read(&self, path: &Path) -> SqlResult<File> {
+        let resolved = match path.canonicalize() {
+            Ok(resolved) => resolved,
+            // One may not even ask what is outside.
+            Err(error) => {
+                return Err(match self.parent_allowed(path) {
+                    true => errors::cannot_stat(path.display(), &error),
+                    false => refused(),
+                });
+            }
+        };
+        if !self.allows(&resolved) {
+            return Err(refused());
+        }
+        let kind =
+            std::fs::metadata(&resolved).map_err(|error| errors::cannot_stat(path.display(), &error))?;
+        if !kind.is_file() || kind.file_type().is_fifo() {
+            return Err(errors::no_text_file(path.display()));
+        }
+        File::open(&resolved).map_err(|error| errors::cannot_open(path.display(), &error))
+    }
+
+    fn parent_allowed(&self, path: &Path) -> bool {
+        let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+        parent.is_some_and(|parent| self.allows(&parent))
+    }
+
+    fn create(&self, path: &Path) -> SqlResult<File> {
+        let (Some(name), true) = (path.file_name(), self.parent_allowed(path)) else { return Err(refused()) };
+        let parent = path.parent().and_then(|parent| parent.canonicalize().ok()).ok_or_else(refused)?;
+        let resolved = parent.join(name);
+        if resolved.symlink_metadata().is_ok() {
+            return Err(errors::file_exists(path.display()));
+        }
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&resolved);
+        made.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => errors::file_exists(path.display()),
+            _ => errors::cannot_create(path.display(), &error),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn code(result: SqlResult<File>) -> u16 {
+        result.map_or_else(|error| error.code, |_| 0)
+    }
+
+    #[test]
+    fn only_files_of_the_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        for dir in ["data", "files", "other"] {
+            std::fs::create_dir(path(dir)).unwrap();
+            std::fs::write(path(dir).join("f"), "x").unwrap();
+        }
+        std::os::unix::fs::symlink(path("other").join("f"), path("files").join("link")).unwrap();
+        std::os::unix::fs::symlink(path("other"), path("files").join("dirlink")).unwrap();
+        let rule = |secure: Option<&str>| FileRule {
+            secure: secure.map(|dir| if dir.is_empty() { PathBuf::new() } else { path(dir) }),
+            datadir: path("data"),
+        };
+        let read = |secure: Option<&str>, name: &str| {
+            code(rule(secure).open(path(name).as_os_str().as_bytes(), false))
+        };
+        assert_eq!(read(None, "files/f"), 1290);
+        assert_eq!(read(Some("files"), "files/f"), 0);
+        assert_eq!(read(Some("files"), "files/none"), 13);
+        assert_eq!(read(Some("files"), "files"), 1085);
+        for outside in ["other/f", "data/f", "files/link", "files/dirlink/f", "files/../other/f", "nowhere/f"]
+        {
+            assert_eq!(read(Some("files"), outside), 1290, "{outside}");
+        }
+        assert_eq!(read(Some(""), "other/f"), 0);
+        assert_eq!(read(Some(""), "data/f"), 1290);
+        assert_eq!(code(rule(Some("")).open(b"f", false)), 1290, "relative to the data directory");
+        let write = |name: &str| code(rule(Some("files")).open(path(name).as_os_str().as_bytes(), true));
+        assert_eq!(write("files/new"), 0);
+        assert_eq!(write("files/new"), 1086);
+        for outside in ["other/new", "files/dirlink/new", "data/new"] {
+            assert_eq!(write(outside), 1290, "{outside}");
+        }
+        assert_eq!(write("files/link"), 1086);
+    }
+}

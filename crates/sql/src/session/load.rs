@@ -1,0 +1,62 @@
+//! LOAD DATA as a session runs it: where its file comes from, and who may read it.
+//!
+//! A file that was supplied is taken as it is. LOCAL without one asks for it (`Interrupt::NeedFile`) once
+//! everything else is in order, so that a client is never asked in vain.
+
+use super::session::{Call, SqlSession};
+use crate::api::{Mode, Outcome};
+use crate::dml::{Planner, Run};
+use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::expr::uses::UsesCell;
+use crate::load::{LoadInput, LoadPlan, announce_variables};
+use omnibus_parser::ast::LoadData;
+use std::sync::Arc;
+
+impl SqlSession {
+    pub(super) fn load_data(&mut self, tree: &LoadData, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let supplied = self.load_input.clone();
+        if tree.local && supplied.is_none() && !self.state.settings.local_infile {
+            return Err(SqlError::local_files_disabled().into());
+        }
+        if !tree.local && supplied.is_none() {
+            call.access.check_files()?;
+        }
+        announce_variables(tree, &mut self.state);
+        let catalog = self.catalog();
+        let virtuals = self.database.virtual_tables();
+        let (uses, read_lock) = (UsesCell::default(), self.read_lock());
+        let planner = Planner {
+            session: &self.state,
+            catalog: &catalog,
+            access: call.access,
+            virtuals,
+            params: None,
+            uses: &uses,
+            read_lock,
+        };
+        let plan = LoadPlan::build(&planner, tree)?;
+        if self.state.settings.server_read_only && !plan.only_temporary() {
+            return Err(SqlError::option_prevents_statement("--read-only").into());
+        }
+        if tree.local && supplied.is_none() {
+            return Err(Interrupt::NeedFile(tree.file.clone()));
+        }
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        let input = match supplied {
+            Some(input) => input,
+            None => LoadInput::File(Arc::new(self.state.host.clone().open_file(&tree.file, false)?)),
+        };
+        self.enter();
+        self.hold_back(call.mode)?;
+        let effect =
+            plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: &[] }, &input)?;
+        Ok(Outcome {
+            affected: effect.affected,
+            last_insert_id: effect.last_insert_id,
+            info: effect.info,
+            ..Outcome::ok()
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! Statements that define temporary tables, as a session runs them.
+//!
+//! CREATE and DROP TEMPORARY TABLE belong to the open transaction and end none; other definitions end it
+//! even when their table is a temporary one.
+
+use super::session::{Call, SqlSession};
+use crate::api::Outcome;
+use crate::catalog::Table;
+use crate::ddl::Ddl;
+use crate::dml::{InsertPlan, WritePlan};
+use crate::error::ExecResult;
+use omnibus_parser::ast::{AlterAction, CreateTable, ObjectName, Query, Statement};
+use std::sync::Arc;
+
+impl SqlSession {
+    /// Runs a definition that is about temporary tables only. `None`: it is not.
+    pub(super) fn define_temporary(
+        &mut self,
+        statement: &Statement,
+        call: &mut Call<'_>,
+    ) -> Option<ExecResult<Outcome>> {
+        let named = |session: &SqlSession, name: &ObjectName| {
+            let db = session.schema_of(name).ok()?;
+            session.trx.temporary_table(&db, &name.name)
+        };
+        match statement {
+            Statement::CreateTable(tree) if tree.temporary => Some(self.create_temporary(tree, call)),
+            Statement::DropTable(tree) if tree.temporary => {
+                let done = self.temporary_ddl(call).drop_temporary(tree);
+                Some(done.map(|()| Outcome::ok()).map_err(Into::into))
+            }
+            _ if !self.trx.has_temporary_tables() => None,
+            Statement::Truncate(name) => {
+                let table = named(self, name)?;
+                Some(self.change_temporary(call, |ddl| {
+                    ddl.truncate_temporary(&table);
+                    Ok(0)
+                }))
+            }
+            Statement::AlterTable(tree) => {
+                let table = named(self, &tree.table)?;
+                Some(self.alter_temporary(&table, &tree.actions, call))
+            }
+            Statement::CreateIndex(tree) => {
+                let table = named(self, &tree.table)?;
+                let action = AlterAction::AddIndex(Box::new(tree.index.clone()));
+                Some(self.alter_temporary(&table, &[action], call))
+            }
+            Statement::DropIndex(tree) => {
+                let table = named(self, &tree.table)?;
+                let action = match tree.name.is("primary") {
+                    true => AlterAction::DropPrimaryKey,
+                    false => AlterAction::DropIndex { name: tree.name.clone(), if_exists: tree.if_exists },
+                };
+                Some(self.alter_temporary(&table, &[action], call))
+            }
+            _ => None,
+        }
+    }
+
+    fn temporary_ddl<'s>(&'s mut self, call: &'s Call<'_>) -> Ddl<'s> {
+        Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: b"" }
+    }
+
+    fn alter_temporary(
+        &mut self,
+        table: &Arc<Table>,
+        actions: &[AlterAction],
+        call: &Call<'_>,
+    ) -> ExecResult<Outcome> {
+        self.change_temporary(call, |ddl| ddl.alter_temporary(table, actions))
+    }
+
+    /// Commits what is open, then what `change` does.
+    fn change_temporary(
+        &mut self,
+        call: &Call<'_>,
+        change: impl FnOnce(&mut Ddl<'_>) -> ExecResult<u64>,
+    ) -> ExecResult<Outcome> {
+        self.commit_before_definition()?;
+        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: b"" };
+        let result = change(&mut ddl).map(|affected| Outcome { affected, ..Outcome::ok() });
+        let outcome = self.end_definition(result)?;
+        let wait = self.commit_now()?;
+        Ok(Outcome { wait, ..outcome })
+    }
+
+    fn create_temporary(&mut self, tree: &CreateTable, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        match &tree.query {
+            Some(query) => self.create_temporary_select(tree, query, call),
+            None => {
+                self.temporary_ddl(call).create_temporary(tree)?;
+                Ok(Outcome::ok())
+            }
+        }
+    }
+
+    /// The query is planned before the table is there: it may read the table that this one hides.
+    fn create_temporary_select(
+        &mut self,
+        tree: &CreateTable,
+        query: &Query,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let plan = self.plan_query(query, call.access, Some(call.params))?;
+        let (full, names) = super::create_select::with_columns_of(tree, &plan)?;
+        let Some(table) = self.temporary_ddl(call).create_temporary(&full)? else {
+            return Ok(Outcome::ok());
+        };
+        let result = InsertPlan::for_query(&table, &names, plan, tree.on_duplicate)
+            .map_err(Into::into)
+            .and_then(|plan| {
+                self.enter();
+                self.run_as_rows(&WritePlan::of_insert(plan), call)
+            });
+        if result.is_err() {
+            self.trx.drop_temporary_table(&table.def.db, &table.def.name);
+        }
+        result
+    }
+}
