@@ -22,43 +22,12 @@ struct Inner {
     position: Mutex<LogPosition>,
     moved: Condvar,
     waiters: AtomicUsize,
-    /// How many listeners there are: what a commit looks at.
-    listening: AtomicUsize,
-    listeners: Mutex<Vec<Arc<Listener>>>,
-}
-
-struct Listener(Box<dyn Fn() + Send + Sync>);
-
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Listener")
-    }
-}
-
-/// Calls its function after each move of the durable end, until it is dropped.
-#[derive(Debug)]
-pub struct Listening {
-    end: DurableEnd,
-    listener: Arc<Listener>,
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let mut listeners = self.end.inner.listeners.lock();
-        listeners.retain(|listener| !Arc::ptr_eq(listener, &self.listener));
-        self.end.inner.listening.store(listeners.len(), Ordering::SeqCst);
-    }
 }
 
 impl DurableEnd {
     pub(crate) fn new(position: LogPosition) -> DurableEnd {
-        let inner = Inner {
-            position: Mutex::new(position),
-            moved: Condvar::new(),
-            waiters: AtomicUsize::new(0),
-            listening: AtomicUsize::new(0),
-            listeners: Mutex::new(Vec::new()),
-        };
+        let inner =
+            Inner { position: Mutex::new(position), moved: Condvar::new(), waiters: AtomicUsize::new(0) };
         DurableEnd { inner: Arc::new(inner) }
     }
 
@@ -77,26 +46,6 @@ impl DurableEnd {
             if self.inner.waiters.load(Ordering::SeqCst) > 0 {
                 self.inner.moved.notify_all();
             }
-            self.tell();
-        }
-    }
-
-    /// Calls `wake` after each move, on the thread that moves the end: it must return at once. For those who wait
-    /// without a thread.
-    pub fn listen(&self, wake: Box<dyn Fn() + Send + Sync>) -> Listening {
-        let listener = Arc::new(Listener(wake));
-        let mut listeners = self.inner.listeners.lock();
-        listeners.push(listener.clone());
-        self.inner.listening.store(listeners.len(), Ordering::SeqCst);
-        Listening { end: self.clone(), listener }
-    }
-
-    #[inline]
-    fn tell(&self) {
-        if self.inner.listening.load(Ordering::SeqCst) > 0 {
-            for listener in self.inner.listeners.lock().iter() {
-                (listener.0)();
-            }
         }
     }
 
@@ -104,7 +53,6 @@ impl DurableEnd {
     pub(crate) fn restart(&self, to: LogPosition) {
         *self.inner.position.lock() = to;
         self.inner.moved.notify_all();
-        self.tell();
     }
 
     /// Waits until the end is past `position`, or until `timeout` has gone by. Gives the end. For threads that may

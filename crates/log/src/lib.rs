@@ -51,7 +51,7 @@ pub use behind::Behind;
 pub use buffer::{AlignedBuf, BLOCK};
 pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;
-pub use durable::{DurableEnd, Listening};
+pub use durable::DurableEnd;
 pub use error::{
     IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, ResetError,
     RotateError, WriteError,

@@ -7,6 +7,7 @@
 //! | `request` | COM_REGISTER_SLAVE, COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID as bytes |
 //! | `peer` | what the client said about itself in user variables |
 //! | `block` | runs of whole events, read once and shared |
+//! | `hub` | the newest blocks in memory, for all who follow the log's end |
 //! | `stream` | events to packets: what is skipped, changed, added |
 //! | `find` | the file in which a stream by GTID begins |
 //! | `filter` | which transactions a client by GTID has already |
@@ -18,6 +19,7 @@ pub mod block;
 pub mod error;
 pub mod filter;
 pub mod find;
+pub mod hub;
 pub mod peer;
 pub mod request;
 pub mod stream;
@@ -25,6 +27,7 @@ pub mod stream;
 pub use block::{Block, BlockReader, BlockStep};
 pub use error::SourceError;
 pub use filter::{Filter, MariadbFilter};
+pub use hub::{Found, Hub};
 pub use peer::{Peer, WantedChecksum};
 pub use request::{DumpRequest, Registration};
 pub use stream::Stream;

@@ -60,3 +60,128 @@ fn what_a_client_says_about_itself_is_read_under_both_names() {
     let mysql = of(&[("replica_uuid", "ABC"), ("source_heartbeat_period", "1500000000")]);
     assert_eq!((mysql.heartbeat, &*mysql.uuid), (Some(std::time::Duration::from_millis(1500)), "abc"));
 }
+
+mod tail {
+    //! COMMIT-2: what is not durable is not in the hub.
+
+    use super::super::hub::{Found, Hub};
+    use omnibus_format::writer::write_final;
+    use omnibus_format::{Checksum, EventContext, EventType, FormatDescription};
+    use omnibus_log::{LogConfig, LogDir, LogPosition, LogWriter};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    fn event(out: &mut Vec<u8>, kind: EventType, at: u64, body: &[u8]) {
+        let context = EventContext { timestamp: 0, server_id: 1 };
+        write_final(out, context, kind, 0, at, Checksum::Crc32, |out| out.extend_from_slice(body));
+    }
+
+    fn head() -> Vec<u8> {
+        let (mut out, mut body) = (Vec::new(), Vec::new());
+        FormatDescription::new("8.4.0", 0, Checksum::Crc32).encode(&mut body);
+        event(&mut out, EventType::FORMAT_DESCRIPTION, 4, &body);
+        out
+    }
+
+    /// Appends one event; durable only with `advance`.
+    fn append(writer: &mut LogWriter, len: usize, advance: bool) -> LogPosition {
+        let mut bytes = Vec::new();
+        event(&mut bytes, EventType::QUERY, writer.position().offset.0, &vec![b'x'; len]);
+        writer.buffer().extend_from_slice(&bytes);
+        let job = writer.seal();
+        let end = job.end();
+        job.run().unwrap();
+        if advance {
+            writer.handle().durable_end().advance(end);
+        }
+        end
+    }
+
+    /// From `from` on until `to`, only from memory: how many bytes there were.
+    fn follow(hub: &Hub, from: LogPosition, to: LogPosition) -> u64 {
+        let (mut at, mut bytes) = (from, 0);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while at < to {
+            assert!(Instant::now() < deadline, "stuck at {at}");
+            match hub.find(at) {
+                Found::Block(block) => {
+                    bytes +=
+                        block.events_from(at.offset.0).map(|event| event.bytes.len() as u64).sum::<u64>();
+                    at = block.end();
+                }
+                Found::NextFile(file) => at = LogPosition::new(file, 4),
+                Found::AtEnd => std::thread::yield_now(),
+                Found::Elsewhere => panic!("{at} is not in memory"),
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_hundred_followers_cost_one_read_of_each_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = LogConfig { preallocate: false, ..LogConfig::default() };
+        let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
+        let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || ()));
+            let start = log.durable_end().get();
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while !matches!(hub.find(start), Found::AtEnd) {
+                assert!(Instant::now() < deadline, "the feeder does not begin");
+                std::thread::yield_now();
+            }
+            let mut end = start;
+            for n in 0..40 {
+                if n == 20 {
+                    let mut rotate = Vec::new();
+                    let next = [&4u64.to_le_bytes()[..], b"binlog.000002"].concat();
+                    event(&mut rotate, EventType::ROTATE, writer.position().offset.0, &next);
+                    writer.buffer().extend_from_slice(&rotate);
+                    writer.rotate(&head()).unwrap();
+                }
+                end = append(&mut writer, 10_000, true);
+            }
+            let first = follow(&hub, start, end);
+            let reads = hub.reads();
+            assert!(reads <= 42, "{reads} reads of 40 transactions and a rotation");
+            for _ in 0..100 {
+                assert_eq!(follow(&hub, start, end), first);
+            }
+            assert_eq!(hub.reads(), reads, "followers read nothing");
+            // Written and not durable: nobody sees it.
+            append(&mut writer, 100, false);
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(matches!(hub.find(end), Found::AtEnd));
+            stop.store(true, Ordering::SeqCst);
+        });
+    }
+
+    #[test]
+    fn what_is_too_old_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = LogConfig { preallocate: false, ..LogConfig::default() };
+        let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
+        let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || ()));
+            let start = log.durable_end().get();
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while !matches!(hub.find(start), Found::AtEnd) {
+                assert!(Instant::now() < deadline, "the feeder does not begin");
+                std::thread::yield_now();
+            }
+            let mut end = start;
+            for _ in 0..12 {
+                end = append(&mut writer, 1 << 20, true);
+            }
+            while !matches!(hub.find(end), Found::AtEnd) {
+                assert!(Instant::now() < deadline, "the feeder does not follow");
+                std::thread::yield_now();
+            }
+            assert!(matches!(hub.find(start), Found::Elsewhere));
+            assert!(hub.bytes() <= 9 << 20);
+            stop.store(true, Ordering::SeqCst);
+        });
+    }
+}

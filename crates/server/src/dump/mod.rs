@@ -2,9 +2,10 @@
 //!
 //! - `registry`: who is registered, who dumps, how a dump is woken. - `session`: COM_REGISTER_SLAVE and the dump itself.
 //!
-//! A dump is its connection's task. It reads the log on the blocking pool and waits without a thread; a commit
-//! wakes it only if it is there (`omnibus_log::DurableEnd::listen`).
-//! - COMMIT-2: only what is durable is read. - PURGE-1: the reader pins the file that it is in.
+//! A dump is its connection's task. Behind the shared tail it reads files on the blocking pool; within it, it takes
+//! blocks from memory and waits without a thread. One thread feeds the tail for all, while there is a dump: a commit
+//! wakes that one and nobody else.
+//! - COMMIT-2: only what is durable is read. - PURGE-1: a dump pins the file that it is in.
 
 mod registry;
 mod session;

@@ -1,11 +1,11 @@
 //! Who is registered as a replica and who is sent the log. Shared by all sessions; touched when one comes or goes.
 
 use crate::process::Process;
-use omnibus_log::{Listening, LogHandle};
-use omnibus_replication::source::Registration;
+use omnibus_log::LogHandle;
+use omnibus_replication::source::{Hub, Registration};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
@@ -46,18 +46,43 @@ struct State {
     dumps: BTreeMap<u32, Dump>,
 }
 
-/// What wakes dumps: alive as long as one of them is, so that commits look for nobody otherwise.
+/// The shared tail and what wakes those who follow it: alive as long as one dump is, so that commits look for nobody
+/// otherwise.
 #[derive(Debug)]
 pub struct Tail {
-    moved: watch::Sender<()>,
-    _listening: Listening,
+    hub: Arc<Hub>,
+    fed: watch::Sender<()>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Tail {
-    /// Changes whenever the durable end has moved.
+    fn start(log: &LogHandle) -> std::io::Result<Tail> {
+        let tail = Tail { hub: Arc::default(), fed: watch::Sender::new(()), stop: Arc::default() };
+        let (hub, fed, stop, log) = (tail.hub.clone(), tail.fed.clone(), tail.stop.clone(), log.clone());
+        let feed = move || {
+            hub.feed(&log, || stop.load(Ordering::SeqCst), || fed.send_modify(|()| ()));
+        };
+        std::thread::Builder::new().name("dump-feed".into()).spawn(feed)?;
+        Ok(tail)
+    }
+
+    /// The newest blocks.
+    #[must_use]
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Changes whenever there is more.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<()> {
-        self.moved.subscribe()
+        self.fed.subscribe()
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        // Its thread ends by itself, soon.
+        self.stop.store(true, Ordering::SeqCst);
     }
 }
 
@@ -66,6 +91,7 @@ impl Tail {
 pub struct Dumps {
     state: Arc<Mutex<State>>,
     tail: Mutex<Weak<Tail>>,
+    own_reads: AtomicU64,
 }
 
 impl Dumps {
@@ -117,18 +143,40 @@ impl Dumps {
         DumpGuard { state: self.state.clone(), connection: process.id, replaced }
     }
 
-    /// What wakes the dumps.
-    pub(super) fn tail(&self, log: &LogHandle) -> Arc<Tail> {
+    /// The shared tail.
+    ///
+    /// # Errors
+    /// Its thread could not be started.
+    pub(super) fn tail(&self, log: &LogHandle) -> std::io::Result<Arc<Tail>> {
         let mut shared = self.tail.lock();
         if let Some(tail) = shared.upgrade() {
-            return tail;
+            return Ok(tail);
         }
-        let moved = watch::Sender::new(());
-        let sender = moved.clone();
-        let listening = log.durable_end().listen(Box::new(move || sender.send_modify(|()| ())));
-        let tail = Arc::new(Tail { moved, _listening: listening });
+        let tail = Arc::new(Tail::start(log)?);
         *shared = Arc::downgrade(&tail);
-        tail
+        Ok(tail)
+    }
+
+    /// A dump has read a block from a file itself.
+    pub(super) fn count_own_read(&self) {
+        self.own_reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lines for SHOW STATUS.
+    #[must_use]
+    pub fn status(&self) -> Vec<(String, String)> {
+        let hub = self.tail.lock().upgrade().map(|tail| tail.hub.clone());
+        let (reads, bytes) = hub.map_or((0, 0), |hub| (hub.reads(), hub.bytes()));
+        [
+            ("Replicas_connected", self.registered() as u64),
+            ("Slaves_connected", self.registered() as u64),
+            ("Binlog_dump_connections", self.running() as u64),
+            ("Binlog_dump_tail_reads", reads),
+            ("Binlog_dump_tail_bytes", bytes as u64),
+            ("Binlog_dump_file_reads", self.own_reads.load(Ordering::Relaxed)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .into()
     }
 }
 

@@ -7,18 +7,21 @@ use crate::process::Stage;
 use crate::server::Server;
 use crate::session::Session;
 use omnibus_format::{Dialect, GtidPosition, GtidSet};
-use omnibus_log::{FileSeq, LogHandle, LogPosition, Next, ReadError};
+use omnibus_log::{FilePin, FileSeq, LogHandle, LogPosition, Next, ReadError};
 use omnibus_replication::source::error::FATAL;
 use omnibus_replication::source::{
-    BlockReader, BlockStep, DumpRequest, Filter, MariadbFilter, Peer, Registration, SourceError, Stream, find,
+    BlockReader, BlockStep, DumpRequest, Filter, Found, MariadbFilter, Peer, Registration, SourceError,
+    Stream, find,
 };
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::reply::encode_eof;
 use std::sync::Arc;
 use tokio::time::{Duration, Instant};
 
-/// How much of the log is read, and sent, at once.
+/// How much of a file is read at once.
 const READ_BYTES: usize = 512 << 10;
+/// What is collected before it is sent, if there is more.
+const SEND_BYTES: usize = 256 << 10;
 /// What a client may send while it is sent the log: acknowledgements.
 const MAX_ASIDE: usize = 4096;
 /// With heartbeats off.
@@ -104,11 +107,8 @@ impl Session {
                 tracing::warn!(connection = self.process.id, %error, "sending the binary log to a replica ended");
                 self.channel.error(&SqlError::new(FATAL, b"HY000", error.to_string()));
             }
-            End::Killed if self.server.is_stopping() => {
-                self.channel.error(&crate::errors::server_shutdown());
-            }
-            End::Killed => self.channel.error(&SqlError::new(1927, b"70100", "Connection was killed")),
-            End::Gone => return Ok(()),
+            // Without a word: clients take an error for final and a lost connection for something to mend.
+            End::Killed | End::Gone => return Ok(()),
             End::Net(error) => return Err(error),
         }
         let farewell = tokio::time::timeout(Duration::from_secs(1), self.channel.flush()).await;
@@ -142,9 +142,9 @@ impl Session {
         let server_id = self.server.globals.named("server_id").as_u64() as u32;
         let mut stream =
             Stream::new(peer, request, log.names().clone(), server_id, start).with_filter(filter);
-        let (mut reader, head) = open(&log, start).await?;
+        let (reader, mut pin, head) = open(&log, start).await?;
         stream.begin(head.as_deref(), &mut self.channel.out)?;
-        let tail = self.server.dumps.tail(&log);
+        let tail = self.server.dumps.tail(&log).map_err(|error| SourceError::Io(error.to_string()))?;
         tracing::info!(
             connection = self.process.id,
             server_id = request.server_id,
@@ -154,30 +154,55 @@ impl Session {
             "sending the binary log"
         );
         let mut waiting = Waiting::new(&tail, peer);
+        // There while this dump reads by itself.
+        let mut reader = Some(reader);
         loop {
             self.check_end(&stream, guard)?;
             waiting.see();
             self.process.stage(Stage::SendingEvents);
-            let step;
-            (reader, step) = read(reader).await?;
-            match step.map_err(|error| read_error(&log, &error))? {
-                BlockStep::Block(block) => {
-                    stream.block(&block, &mut self.channel.out)?;
-                    drop(block);
-                    self.flush_unless_killed().await?;
-                    waiting.sent();
+            // Who wants what there is and no more must not end where the feeder happens to be.
+            if !request.ends_at_end() && !matches!(tail.hub().find(stream.position()), Found::Elsewhere) {
+                reader = None;
+            }
+            let found = match reader.take() {
+                Some(own) => {
+                    self.server.dumps.count_own_read();
+                    let (own, step) = read(own).await?;
+                    reader = Some(own);
+                    match step.map_err(|error| read_error(&log, &error))? {
+                        BlockStep::Block(block) => Found::Block(Arc::new(block)),
+                        BlockStep::NextFile(file) => Found::NextFile(file),
+                        BlockStep::CaughtUp => Found::AtEnd,
+                    }
                 }
-                BlockStep::NextFile(file) => stream.next_file(file, &mut self.channel.out),
-                BlockStep::CaughtUp => {
-                    stream.settle(&mut self.channel.out);
-                    if request.ends_at_end() {
-                        return Err(End::Eof);
-                    }
-                    if stream.until_reached(&mut self.channel.out) {
+                None => tail.hub().find(stream.position()),
+            };
+            if pin.is_stale() {
+                return Err(SourceError::Reset(stream.file_name()).into());
+            }
+            match found {
+                Found::Block(block) => {
+                    stream.block(&block, &mut self.channel.out)?;
+                    if self.channel.out.bytes().len() >= SEND_BYTES {
                         self.flush_unless_killed().await?;
+                        waiting.sent();
+                    }
+                }
+                Found::NextFile(file) => {
+                    // The new pin before the old one goes.
+                    pin = FilePin::new(&log, file).map_err(|error| read_error(&log, &error))?;
+                    stream.next_file(file, &mut self.channel.out);
+                }
+                Found::Elsewhere => reader = Some(open(&log, stream.position()).await?.0),
+                Found::AtEnd => {
+                    stream.settle(&mut self.channel.out);
+                    if request.ends_at_end() || stream.until_reached(&mut self.channel.out) {
                         return Err(End::Eof);
                     }
-                    self.flush_unless_killed().await?;
+                    if !self.channel.out.is_empty() {
+                        self.flush_unless_killed().await?;
+                        waiting.sent();
+                    }
                     self.process.stage(Stage::WaitingForEvents);
                     match self.wait(&mut waiting).await? {
                         Woken::Heartbeat => {
@@ -347,14 +372,17 @@ fn start_of(log: &LogHandle, request: &DumpRequest) -> Result<LogPosition, Sourc
     Ok(LogPosition::new(entry.file, request.position))
 }
 
-/// A reader at `start`, and the file's FORMAT_DESCRIPTION if it would not come across that.
-async fn open(log: &LogHandle, start: LogPosition) -> Result<(BlockReader, Option<Vec<u8>>), SourceError> {
+/// A reader at `start`, a pin of its file, and the file's FORMAT_DESCRIPTION if the reader would not come across that.
+async fn open(
+    log: &LogHandle,
+    start: LogPosition,
+) -> Result<(BlockReader, FilePin, Option<Vec<u8>>), SourceError> {
     let handle = log.clone();
     let opened = blocking(move || {
-        // It pins the file, so the head is read behind it.
+        let pin = FilePin::new(&handle, start.file)?;
         let reader = BlockReader::open(&handle, start)?;
         let head = if start.offset.0 > 4 { format_description(&handle, start.file)? } else { None };
-        Ok((reader, head))
+        Ok((reader, pin, head))
     });
     opened.await?.map_err(|error| read_error(log, &error))
 }

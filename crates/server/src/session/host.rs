@@ -185,7 +185,7 @@ impl SessionHost for SessionShared {
             own: (scope != VariableScope::Global).then_some(&self.process.counters),
             running: processes.iter().filter(|p| p.is_running()).count(),
             log: self.server.log.as_ref(),
-            sql: self.server.runners.counters(),
+            sql: [self.server.runners.counters(), self.server.dumps.status()].concat(),
             tls: self.tls.clone(),
         });
         // mysqldump --single-transaction --master-data asks for the position of its own snapshot.
