@@ -70,6 +70,9 @@ impl TrxCache {
 fn without_unknown(status: &[u8]) -> Option<Vec<u8>> {
     let vars = StatusVars::decode(status).ok()?;
     let known = StatusVars {
+        // MariaDB has the fraction of the time under a number of its own.
+        microseconds: None,
+        mariadb_hrnow: vars.mariadb_hrnow.or(vars.microseconds),
         explicit_defaults_for_timestamp: None,
         ddl_xid: None,
         default_collation_for_utf8mb4: None,

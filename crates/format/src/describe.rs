@@ -97,6 +97,25 @@ pub fn summary(event: &RawEvent<'_>) -> Result<String, DecodeError> {
             let load = ExecuteLoadQuery::decode(body)?;
             format!("file {}: {}", load.file_id, query(&load.query))
         }
+        EventType::START_V3 => {
+            let start = StartV3::decode(body)?;
+            format!("server {}, binlog v{}, checksums none", start.server_version, start.binlog_version)
+        }
+        EventType::LOAD | EventType::NEW_LOAD | EventType::CREATE_FILE => {
+            let load = OldLoad::decode(event.header.event_type, body)?;
+            let text = statement(&load.statement().0);
+            let file =
+                load.file_id.map_or(String::new(), |id| format!("file {id}, {} bytes: ", load.data.len()));
+            format!("{file}use {}; {text}", identifier(load.database))
+        }
+        EventType::EXEC_LOAD | EventType::DELETE_FILE => {
+            format!("file {}", crate::cursor::Reader::new(body).u32("file id")?)
+        }
+        EventType::SLAVE => {
+            let slave = SlaveStart::decode(body)?;
+            let (host, file) = (lossy(slave.host), lossy(slave.file));
+            format!("source {host}:{}, {file} at {}", slave.port, slave.position)
+        }
         EventType::MARIADB_GTID => mariadb_gtid(&MariadbGtidEvent::decode(body)?, event.header.server_id),
         EventType::MARIADB_GTID_LIST => {
             let list = MariadbGtidList::decode(body)?.gtids;
@@ -136,7 +155,10 @@ fn query_info(query: &Query<'_>) -> String {
 
 /// Whether the statement means something else in another database.
 fn needs_database(query: &Query<'_>) -> bool {
-    !query.database.is_empty() && !matches!(query.sql, b"BEGIN" | b"COMMIT" | b"ROLLBACK")
+    let starts =
+        |word: &[u8]| query.sql.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    !query.database.is_empty()
+        && ![&b"BEGIN"[..], b"COMMIT", b"ROLLBACK", b"SAVEPOINT ", b"XA "].iter().any(|word| starts(word))
 }
 
 fn query(query: &Query<'_>) -> String {

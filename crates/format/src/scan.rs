@@ -109,6 +109,24 @@ impl Default for ScanRules {
     }
 }
 
+impl ScanRules {
+    /// For the events behind this one: the first event of a file says what they have.
+    pub fn follow(&mut self, event: &RawEvent<'_>) {
+        match event.header.event_type {
+            EventType::FORMAT_DESCRIPTION => {
+                let found = FormatDescription::checksum_of_event(event.bytes);
+                self.checksum = found.ok().flatten().unwrap_or(Checksum::None);
+            }
+            EventType::START_V3 if event.offset == MAGIC.len() as u64 => *self = self.of_version_3(),
+            _ => {}
+        }
+    }
+
+    fn of_version_3(&self) -> ScanRules {
+        ScanRules { checksum: Checksum::None, verify_position: false, ..*self }
+    }
+}
+
 /// Reads the event at the start of `bytes`, which lies at file offset `offset`.
 ///
 /// `Ok(None)`: `bytes` is empty. FORMAT_DESCRIPTION is read by its own checksum byte.
@@ -129,6 +147,9 @@ pub fn parse_event<'a>(
         return fail(torn(HEADER_LEN as u64, bytes));
     };
     let is_format = header.event_type == EventType::FORMAT_DESCRIPTION;
+    // The first event of a file of version 3, which knew no checksums and other positions.
+    let old_start = header.event_type == EventType::START_V3 && offset == MAGIC.len() as u64;
+    let rules = if old_start { &rules.of_version_3() } else { rules };
     let checksum_len = if is_format { CHECKSUM_LEN } else { rules.checksum.len() };
     if (header.size as usize) < HEADER_LEN + checksum_len || header.size > rules.max_size {
         return fail(ScanErrorKind::BadLength(header.size));
@@ -216,10 +237,7 @@ impl<'a> Iterator for EventIter<'a> {
         }
         match parse_event(self.bytes, self.offset, &self.rules) {
             Ok(Some(event)) => {
-                if event.header.event_type == EventType::FORMAT_DESCRIPTION {
-                    let found = FormatDescription::checksum_of_event(event.bytes);
-                    self.rules.checksum = found.ok().flatten().unwrap_or(Checksum::None);
-                }
+                self.rules.follow(&event);
                 self.bytes = &self.bytes[event.bytes.len()..];
                 self.offset = event.end();
                 Some(Ok(event))

@@ -8,10 +8,9 @@
 use crate::error::{ReadError, failed};
 use crate::platform;
 use crate::position::{FileSeq, LogOffset, LogPosition};
-use omnibus_format::events::FormatDescription;
 use omnibus_format::header::{HEADER_LEN, MAGIC};
 use omnibus_format::scan::parse_event;
-use omnibus_format::{Checksum, EventType, ScanRules};
+use omnibus_format::{Checksum, ScanRules};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -181,10 +180,7 @@ impl ReadFile {
         match parse_event(&self.buffer[start..], self.at, &self.rules) {
             Ok(Some(event)) => {
                 self.at = event.end();
-                if event.header.event_type == EventType::FORMAT_DESCRIPTION {
-                    let found = FormatDescription::checksum_of_event(event.bytes);
-                    self.rules.checksum = found.ok().flatten().unwrap_or(Checksum::None);
-                }
+                self.rules.follow(&event);
                 Ok(Next::Event(event))
             }
             Ok(None) => Ok(Next::End(ScanEnd::Clean(LogPosition::new(self.seq, self.at)))),

@@ -3,6 +3,7 @@
 //! A transaction is printed whole or not at all, so the decision falls at its first event.
 
 use clap::Args;
+use omnibus_format::events::Modern;
 use omnibus_format::{AnyGtid, DecodeError, GtidSet, RawEvent};
 use omnibus_replication::apply::{Borders, Class};
 use omnibus_value::temporal::{DateMode, parse_datetime};
@@ -88,12 +89,14 @@ pub(super) enum Verdict {
 pub(super) struct Filter {
     borders: Borders,
     skipping: bool,
+    modern: Modern,
 }
 
 impl Filter {
     /// Judges the next event.
     pub(super) fn judge(&mut self, event: &RawEvent<'_>, wanted: &Wanted) -> Result<Verdict, DecodeError> {
-        let class = self.borders.classify(&event.header, event.body)?;
+        let body = self.modern.body(&event.header, event.body);
+        let class = self.borders.classify(&event.header, &body)?;
         if let (Class::Begin(trx) | Class::Single(trx), Some(stop)) = (&class, wanted.stop)
             && trx.timestamp >= stop
         {

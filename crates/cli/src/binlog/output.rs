@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use omnibus_format::events::{FormatDescription, TableMap};
+use omnibus_format::events::{FormatDescription, Modern, TableMap};
 use omnibus_format::{EventType, RawEvent};
 use omnibus_replication::consume::{ConsumeError, Feed, JsonLines};
 
@@ -25,6 +25,7 @@ pub(super) struct Listing {
     tables: Tables,
     mariadb: bool,
     verbose: bool,
+    modern: Modern,
 }
 
 impl Output {
@@ -88,9 +89,13 @@ impl Output {
         out: &mut impl Write,
     ) -> io::Result<Option<String>> {
         match self {
-            Output::List(list) => list.event(event, out),
+            Output::List(list) => {
+                let body = list.modern.body(&event.header, event.body);
+                list.event(&RawEvent { body: &body, ..*event }, out)
+            }
             Output::Sql(printer, list) => {
-                let result = printer.event(event, out)?;
+                let body = list.modern.body(&event.header, event.body);
+                let result = printer.event(&RawEvent { body: &body, ..*event }, out)?;
                 let rows = if list.verbose { list.rows(event, out)? } else { None };
                 Ok(result.err().map(|error| error.to_string()).or(rows))
             }

@@ -4,16 +4,17 @@
 //! the events themselves. MySQL, MariaDB and Omnibus take it. What only one of them knows stands in version comments.
 //! Private and ignorable events are left out. An event-by-event printer: it keeps only the row events of one statement.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use omnibus_format::events::{
     BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Gtid, INTVAR_LAST_INSERT_ID, Incident, IntVar,
-    MariadbGtidEvent, Query, ROWS_FLAG_STMT_END, Rand, Rotate, Rows, RowsKind, RowsQuery, TableMap, UserVar,
-    XaPrepare,
+    MariadbGtidEvent, OldLoad, Query, ROWS_FLAG_STMT_END, Rand, Rotate, Rows, RowsKind, RowsQuery, TableMap,
+    UserVar, XaPrepare,
 };
 use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN};
 use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
-use omnibus_replication::apply::{EventStatement, StatementContext, payload, plain_event};
+use omnibus_replication::apply::{EventStatement, StatementContext, mariadb_xa_start, payload, plain_event};
 
 use super::sql_context::{Context, user_variable};
 use super::sql_load::LoadedFiles;
@@ -43,6 +44,16 @@ pub(super) struct SqlPrinter {
     /// Tables that are not wanted.
     dropped: Vec<u64>,
     in_transaction: bool,
+    /// Statements of CREATE_FILE events, by file.
+    old_loads: HashMap<u32, OldStatement>,
+}
+
+/// LOAD DATA of MySQL 4, before its file is complete.
+struct OldStatement {
+    sql: Vec<u8>,
+    span: (u32, u32),
+    database: Vec<u8>,
+    how: u8,
 }
 
 impl SqlPrinter {
@@ -58,6 +69,7 @@ impl SqlPrinter {
             pending: Vec::new(),
             dropped: Vec::new(),
             in_transaction: false,
+            old_loads: HashMap::new(),
         }
     }
 
@@ -208,6 +220,43 @@ impl SqlPrinter {
                 let block = BeginLoadQuery::decode(body)?;
                 self.files.append(block.file_id, block.data)?;
             }
+            E::CREATE_FILE => {
+                let load = OldLoad::decode(E::CREATE_FILE, body)?;
+                let id = load.file_id.unwrap_or(0);
+                self.files.begin(id, load.data)?;
+                let (sql, span) = load.statement();
+                let statement = OldStatement {
+                    sql,
+                    span,
+                    database: load.database.to_vec(),
+                    how: load.duplicate_handling(),
+                };
+                self.old_loads.insert(id, statement);
+            }
+            E::EXEC_LOAD => {
+                let id = omnibus_format::cursor::Reader::new(body).u32("file id")?;
+                if let Some(old) = self.old_loads.remove(&id) {
+                    let query = Query {
+                        thread_id: 0,
+                        exec_time: 0,
+                        error_code: 0,
+                        status: &[],
+                        database: &old.database,
+                        sql: &old.sql,
+                    };
+                    let (file_name_span, duplicate_handling) = (old.span, old.how);
+                    self.load(
+                        event,
+                        &ExecuteLoadQuery { query, file_id: id, file_name_span, duplicate_handling },
+                        out,
+                    )?;
+                }
+            }
+            E::LOAD | E::NEW_LOAD => {
+                let load = OldLoad::decode(event.header.event_type, body)?;
+                let text = String::from_utf8_lossy(&load.statement().0).replace('\n', " ");
+                writeln!(out, "# the log does not have the file of: {text}")?;
+            }
             E::EXECUTE_LOAD_QUERY => self.load(event, &ExecuteLoadQuery::decode(body)?, out)?,
             kind if RowsKind::of(kind).is_some() => self.rows(event, out)?,
             _ => {}
@@ -250,7 +299,9 @@ impl SqlPrinter {
         }
         if gtid.flags & MariadbGtidEvent::FLAG_STANDALONE == 0 {
             self.in_transaction = true;
-            out.write_all(b"BEGIN\n/*!*/;\n")?;
+            let start = mariadb_xa_start(event.body)?;
+            out.write_all(start.as_deref().unwrap_or(b"BEGIN"))?;
+            out.write_all(b"\n/*!*/;\n")?;
         }
         Ok(())
     }
@@ -268,7 +319,7 @@ impl SqlPrinter {
             Some(false) => {
                 // No transaction may be open when `autocommit` changes, so its own is set before it begins.
                 if !self.in_transaction {
-                    self.context.variables(&view, out)?;
+                    self.context.variables(&view, false, out)?;
                 }
                 self.in_transaction = true;
                 out.write_all(query.sql)?;
@@ -280,7 +331,7 @@ impl SqlPrinter {
         if !self.wants(query.database) {
             return Ok(());
         }
-        self.context.set(&view, out)?;
+        self.context.set(&view, self.in_transaction, out)?;
         if query.error_code != 0 {
             writeln!(out, "# it ended with error {} where it was born", query.error_code)?;
         }
@@ -348,7 +399,8 @@ impl SqlPrinter {
             return Ok(());
         }
         let context = StatementContext::default();
-        self.context.set(&EventStatement::new(event.header, load.query, &context, self.mariadb)?, out)?;
+        let view = EventStatement::new(event.header, load.query, &context, self.mariadb)?;
+        self.context.set(&view, self.in_transaction, out)?;
         out.write_all(&self.files.statement(load)?)?;
         out.write_all(b"\n/*!*/;\n")?;
         Ok(())

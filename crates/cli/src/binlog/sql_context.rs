@@ -26,7 +26,12 @@ const END: &str = "\n/*!*/;\n";
 
 impl Context {
     /// Prints what has changed.
-    pub(super) fn set(&mut self, view: &dyn StatementView, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn set(
+        &mut self,
+        view: &dyn StatementView,
+        in_transaction: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let database = view.database();
         if !database.is_empty() && !view.independent_of_database() && self.database != database {
             self.database = database.to_vec();
@@ -50,16 +55,26 @@ impl Context {
                 _ => write!(out, "SET TIMESTAMP={seconds}.{fraction:06}{END}")?,
             }
         }
-        self.variables(view, out)
+        self.variables(view, in_transaction, out)
     }
 
     /// Prints what has changed beside the database and the time.
-    pub(super) fn variables(&mut self, view: &dyn StatementView, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn variables(
+        &mut self,
+        view: &dyn StatementView,
+        in_transaction: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        // Setting it would end the transaction, and it means nothing in one.
+        let autocommit = match self.flags {
+            Some([.., before]) if in_transaction => before,
+            _ => view.autocommit().unwrap_or(true),
+        };
         let flags = [
             view.foreign_key_checks().unwrap_or(true),
             view.sql_auto_is_null().unwrap_or(false),
             view.unique_checks().unwrap_or(true),
-            view.autocommit().unwrap_or(true),
+            autocommit,
         ];
         if self.flags.replace(flags) != Some(flags) {
             let [foreign, null, unique, auto] = flags.map(u8::from);

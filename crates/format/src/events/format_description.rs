@@ -39,7 +39,7 @@ const POST_HEADER_LENGTHS: [u8; 42] = {
 /// Post-header lengths of MariaDB 10.11 for event types 1 to 171.
 const MARIADB_LENGTHS: [u8; 171] = {
     let mut lengths = [0; 171];
-    lengths[1 - 1] = 56; // START_V3
+    lengths[0] = 56; // START_V3
     lengths[2 - 1] = 13; // QUERY
     lengths[4 - 1] = 8; // ROTATE
     lengths[6 - 1] = 18; // LOAD

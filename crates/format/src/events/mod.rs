@@ -7,6 +7,7 @@ mod format_description;
 mod gtid;
 mod load;
 mod mariadb;
+mod old;
 mod previous_gtids;
 mod query;
 mod rows;
@@ -20,6 +21,7 @@ pub use format_description::FormatDescription;
 pub use gtid::{AnonymousGtid, Gtid, GtidTimes, SERVER_VERSION_NUMBER};
 pub use load::{BeginLoadQuery, ExecuteLoadQuery};
 pub use mariadb::{MariadbGtid, MariadbGtidEvent, MariadbGtidList};
+pub use old::{Modern, OldLoad, SlaveStart, StartV3};
 pub use previous_gtids::PreviousGtids;
 pub use query::Query;
 pub use rows::{

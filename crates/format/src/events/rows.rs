@@ -1,4 +1,4 @@
-//! WRITE_ROWS, UPDATE_ROWS and DELETE_ROWS, version 2 (version 1 is decoded too).
+//! WRITE_ROWS, UPDATE_ROWS and DELETE_ROWS, version 2 (version 1 and the types before it are decoded too).
 
 use crate::cursor::{Reader, put_lenenc};
 use crate::error::DecodeError;
@@ -37,12 +37,18 @@ impl RowsKind {
         }
     }
 
-    /// Of a version 1 or 2 event type.
+    /// Of a version 1 or 2 event type, or one of MySQL 5.1's before its release.
     pub fn of(event_type: EventType) -> Option<Self> {
         match event_type {
-            EventType::WRITE_ROWS | EventType::WRITE_ROWS_V1 => Some(RowsKind::Write),
-            EventType::UPDATE_ROWS | EventType::UPDATE_ROWS_V1 => Some(RowsKind::Update),
-            EventType::DELETE_ROWS | EventType::DELETE_ROWS_V1 => Some(RowsKind::Delete),
+            EventType::WRITE_ROWS | EventType::WRITE_ROWS_V1 | EventType::PRE_GA_WRITE_ROWS => {
+                Some(RowsKind::Write)
+            }
+            EventType::UPDATE_ROWS | EventType::UPDATE_ROWS_V1 | EventType::PRE_GA_UPDATE_ROWS => {
+                Some(RowsKind::Update)
+            }
+            EventType::DELETE_ROWS | EventType::DELETE_ROWS_V1 | EventType::PRE_GA_DELETE_ROWS => {
+                Some(RowsKind::Delete)
+            }
             _ => None,
         }
     }
@@ -89,6 +95,8 @@ impl<'a> Rows<'a> {
         let (before, after): (&[u8], &[u8]) = match kind {
             RowsKind::Write => (&[], first),
             RowsKind::Delete => (first, &[]),
+            // One bitmap for both images.
+            RowsKind::Update if event_type == EventType::PRE_GA_UPDATE_ROWS => (first, first),
             RowsKind::Update => (first, r.take(columns.div_ceil(8), "column bitmap")?),
         };
         let rows_offset = r.position();

@@ -3,6 +3,7 @@
 
 mod describe;
 mod events;
+mod old;
 mod private;
 mod rows;
 mod scan;

@@ -225,7 +225,10 @@ fn mariadb_header(header: &EventHeader, body: &[u8]) -> Result<TrxHeader, Decode
 const FLAG_PREPARED_XA: u8 = 64;
 
 /// The text of the XA START that a MariaDB GTID event stands for, if it does.
-pub(super) fn mariadb_xa_start(body: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+///
+/// # Errors
+/// The event is damaged.
+pub fn mariadb_xa_start(body: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     let event = MariadbGtidEvent::decode(body)?;
     if event.flags & FLAG_PREPARED_XA == 0 {
         return Ok(None);

@@ -5,13 +5,13 @@
 
 use super::borders::{Borders, Class, Word, mariadb_xa_start};
 use super::compressed;
-use super::load::{EventFile, LoadFiles};
+use super::load::{EventFile, LoadFiles, OldStatement};
 use super::{ApplyError, ApplyTarget, EventRows, EventStatement, EventTable, Position, StatementContext};
 use crate::model::TrxHeader;
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::{
-    BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Incident, Query, Rows, RowsKind, RowsQuery,
-    TableMap, XaPrepare,
+    BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Incident, Modern, OldLoad, Query, Rows, RowsKind,
+    RowsQuery, StartV3, TableMap, XaPrepare,
 };
 use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN};
 use omnibus_format::{EventHeader, EventType};
@@ -40,6 +40,9 @@ pub struct EventDecoder {
     tables: HashMap<u64, EventTable>,
     context: StatementContext,
     files: LoadFiles,
+    /// Statements of CREATE_FILE events (MySQL 4), by file.
+    old_loads: HashMap<u32, OldStatement>,
+    modern: Modern,
     /// ROWS_QUERY or ANNOTATE_ROWS, for the rows that follow.
     text: Option<Vec<u8>>,
 }
@@ -64,7 +67,7 @@ impl EventDecoder {
 
     /// Forgets an unfinished transaction, after an error or a gap in the stream. The caller rolls the target back.
     pub fn reset(&mut self) {
-        *self = EventDecoder { mariadb: self.mariadb, ..EventDecoder::default() };
+        *self = EventDecoder { mariadb: self.mariadb, modern: self.modern, ..EventDecoder::default() };
     }
 
     /// Applies the next event. `body` excludes header and checksum; `position` becomes part of the transaction that
@@ -79,6 +82,7 @@ impl EventDecoder {
         target: &mut T,
         position: Option<&Position>,
     ) -> Result<Step<T::Ticket>, ApplyError> {
+        let body = &*self.modern.body(header, body);
         let class = self.borders.classify(header, body)?;
         match class {
             Class::Other => {
@@ -141,6 +145,7 @@ impl EventDecoder {
         self.trx = None;
         self.tables.clear();
         self.files.clear();
+        self.old_loads.clear();
         self.context = StatementContext::default();
         self.text = None;
     }
@@ -213,6 +218,7 @@ impl EventDecoder {
                     self.reset();
                 }
             }
+            EventType::START_V3 if StartV3::decode(body)?.binlog_version == 3 => self.reset(),
             EventType::START_V3 | EventType::MARIADB_START_ENCRYPTION => {
                 let name = header.event_type.name();
                 return Err(ApplyError::damaged(format!("events behind {name} cannot be read")));
@@ -260,6 +266,23 @@ impl EventDecoder {
                 }
             }
             E::DELETE_FILE => drop(self.files.take(Reader::new(body).u32("file id")?)),
+            E::CREATE_FILE => {
+                let load = OldLoad::decode(E::CREATE_FILE, body)?;
+                let id = load.file_id.unwrap_or(0);
+                self.files.create(id, load.data).map_err(file_error)?;
+                self.old_loads.insert(id, OldStatement::of(&load));
+            }
+            E::EXEC_LOAD => {
+                let id = Reader::new(body).u32("file id")?;
+                let load = self.old_loads.remove(&id);
+                let load = load.ok_or_else(|| ApplyError::damaged("LOAD DATA without its statement"))?;
+                self.load(header, &load.event(id), target)?;
+            }
+            // The file was asked of the source's disk by other means, and is not in the log.
+            E::LOAD | E::NEW_LOAD => {
+                let load = OldStatement::of(&OldLoad::decode(header.event_type, body)?);
+                self.statement(header, load.event(0).query, target)?;
+            }
             E::EXECUTE_LOAD_QUERY => self.load(header, &ExecuteLoadQuery::decode(body)?, target)?,
             E::INCIDENT => return Err(incident(body)?),
             // Their parts of a transaction are done by `apply`.

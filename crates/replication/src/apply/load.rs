@@ -1,6 +1,7 @@
 //! Files of LOAD DATA on their way through the log: collected block by block, on disk when they are large.
 
 use crate::model::LoadedFile;
+use omnibus_format::events::{ExecuteLoadQuery, OldLoad, Query};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -41,6 +42,47 @@ impl LoadFiles {
 
     pub(super) fn clear(&mut self) {
         self.files.clear();
+    }
+}
+
+/// A LOAD DATA statement that a CREATE_FILE event says as clauses.
+pub(super) struct OldStatement {
+    thread_id: u32,
+    exec_time: u32,
+    database: Vec<u8>,
+    sql: Vec<u8>,
+    span: (u32, u32),
+    duplicate_handling: u8,
+}
+
+impl OldStatement {
+    pub(super) fn of(load: &OldLoad<'_>) -> OldStatement {
+        let (sql, span) = load.statement();
+        OldStatement {
+            thread_id: load.thread_id,
+            exec_time: load.exec_time,
+            database: load.database.to_vec(),
+            sql,
+            span,
+            duplicate_handling: load.duplicate_handling(),
+        }
+    }
+
+    /// As a server of today would have logged it.
+    pub(super) fn event(&self, file_id: u32) -> ExecuteLoadQuery<'_> {
+        ExecuteLoadQuery {
+            query: Query {
+                thread_id: self.thread_id,
+                exec_time: self.exec_time,
+                error_code: 0,
+                status: &[],
+                database: &self.database,
+                sql: &self.sql,
+            },
+            file_id,
+            file_name_span: self.span,
+            duplicate_handling: self.duplicate_handling,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ mod statement;
 #[cfg(test)]
 mod tests;
 
-pub use borders::{Borders, Class};
+pub use borders::{Borders, Class, mariadb_xa_start};
 pub use compressed::{inflate, payload, plain_event};
 pub use decoder::{EventDecoder, Step};
 pub use rows::{EventRows, EventTable};

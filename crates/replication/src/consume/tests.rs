@@ -79,3 +79,41 @@ fn a_consumer_s_error_comes_back_as_it_is() {
     assert!(matches!(error, Some(ConsumeError::Consumer("enough"))));
     assert!(!feed.in_transaction(), "it may go on with the next transaction");
 }
+
+/// A log of MySQL 4.0 with a LOAD DATA in three events.
+fn version_3() -> Vec<u8> {
+    let mut out = omnibus_format::MAGIC.to_vec();
+    let mut event = |kind: u8, body: &[u8]| {
+        let at = out.len() as u32;
+        out.extend_from_slice(&[0, 0, 0, 1, kind, 7, 0, 0, 0]);
+        out.extend_from_slice(&(19 + body.len() as u32).to_le_bytes());
+        out.extend_from_slice(&at.to_le_bytes());
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(body);
+    };
+    let mut start = vec![3, 0];
+    start.extend_from_slice(&[0; 54]);
+    event(1, &start);
+    event(2, b"\x05\0\0\0\0\0\0\0\x04\0\0shop\0DELETE FROM t");
+    let mut create = b"\x05\0\0\0\0\0\0\0\0\0\0\0\x01\x04\0\0\0\0\x03\0\0\0".to_vec();
+    create.extend_from_slice(b"\x01,\0\x01\n\0\x01\\\0t\0shop\0f\0");
+    create.extend_from_slice(b"1\n");
+    event(8, &create);
+    event(9, b"\x03\0\0\02\n");
+    event(10, b"\x03\0\0\0");
+    out
+}
+
+#[test]
+fn a_log_of_mysql_4_becomes_lines_with_its_file() {
+    let lines = lines_of(&version_3());
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert!(lines[1].contains(r#""sql":"DELETE FROM t","database":"shop","thread_id":5"#), "{}", lines[1]);
+    let load = r#""sql":"LOAD DATA INFILE 'f' INTO TABLE `t` FIELDS"#;
+    assert!(lines[4].contains(load), "{}", lines[4]);
+    assert!(
+        lines[4].contains(r#""file":{"name_span":[10,25],"duplicates":0,"data":{"base64":"MQoyCg=="}}"#),
+        "{}",
+        lines[4]
+    );
+}
