@@ -117,7 +117,7 @@ impl Ddl<'_> {
     /// Commits. The reply must wait for the ticket in the outcome.
     pub(super) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
         persist::put_ids(self.trx.writes_mut(), &change.next);
-        self.trx.finish_applied()?;
+        self.trx.take_along_applied()?;
         self.log(&change)?;
         let logged = self.state.settings.sql_log_bin;
         let shared = self.trx.shared().clone();

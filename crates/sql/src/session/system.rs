@@ -143,7 +143,7 @@ impl SqlSession {
             timestamp: (self.state.now_us / 1_000_000) as u32,
             connection_id: self.state.connection_id,
         };
-        self.trx.finish_applied()?;
+        self.trx.take_along_applied()?;
         self.trx.log_ddl(&info, &[])?;
         let logged = self.state.settings.sql_log_bin;
         let ticket = self.trx.commit_ddl(logged, wall_clock_us(), |_| {});

@@ -388,6 +388,14 @@ impl Trx {
         if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
     }
 
+    /// As `finish_applied`, for a definition, whose events follow.
+    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
+        if let Some(applied) = &mut self.applied {
+            applied.even_empty = false;
+        }
+        self.finish_applied()
+    }
+
     /// Whether ending it takes so long that it needs a thread that may block.
     #[must_use]
     pub fn is_large(&self) -> bool {
