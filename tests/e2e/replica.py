@@ -13,7 +13,7 @@ from peers import (PASSWORD, USER, MariaPeer, OmnibusPeer, brief, create_user, e
 
 TABLES = """CREATE DATABASE a|CREATE DATABASE b
 CREATE TABLE a.t (id INT AUTO_INCREMENT PRIMARY KEY, n BIGINT, s VARCHAR(50), UNIQUE KEY (s)) ENGINE=InnoDB
-CREATE TABLE a.k (n INT, s VARCHAR(40)) ENGINE=InnoDB"""
+CREATE TABLE a.k (n INT, s VARCHAR(40), id INT PRIMARY KEY AUTO_INCREMENT) ENGINE=InnoDB"""
 
 
 def fill(server, first, count):
@@ -21,7 +21,7 @@ def fill(server, first, count):
         query(server, "INSERT INTO a.t (id, n, s) VALUES (%s, %s, %s)", n, n * 7, f"row {n}")
     query(server, f"UPDATE a.t SET n = n + 1 WHERE id % 3 = 0 AND id >= {first}")
     query(server, f"DELETE FROM a.t WHERE id % 7 = 0 AND id >= {first}")
-    query(server, "INSERT INTO a.k VALUES (%s, 'x'), (%s, 'y')", first, first)
+    query(server, "INSERT INTO a.k (n, s) VALUES (%s, 'x'), (%s, 'y')", first, first)
     query(server, "UPDATE a.k SET s = 'changed' WHERE n = %s LIMIT 1", first)
     query(server, "REPLACE INTO b.t VALUES (%s, '2020-01-02 03:04:05', 1.5)", first)
 
@@ -63,7 +63,7 @@ def basics(folder, source):
                 done.wait(0.05)
             n += 1
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write, daemon=True)
     writer.start()
     for _ in range(3):
         start = len(written)
@@ -173,7 +173,7 @@ def filters(folder, source):
                    "REPLICATE_REWRITE_DB=(), REPLICATE_IGNORE_TABLE=()")
     query(replica, "START REPLICA SQL_THREAD")
     query(source, "INSERT INTO b.t VALUES (400001, NULL, 0)")
-    query(source, "INSERT INTO a.k VALUES (1, 'z')")
+    query(source, "INSERT INTO a.k (n, s) VALUES (1, 'z')")
     query(source, "INSERT INTO a.t (id, s) VALUES (400001, 'kept')")
     wait_caught_up(replica, source)
     expect(query(replica, "SELECT id FROM a.t WHERE id = 400001") != [], "a.t is replicated")
