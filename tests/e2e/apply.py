@@ -2,7 +2,7 @@
 """What a MariaDB server logged, printed by mariadb-binlog and piped into this server, gives the same tables.
 
 A workload of all types and definitions runs on MariaDB in row format with full and minimal images, compressed, in
-statement format and mixed. Then BINLOG statements of one log are applied to tables that differ from their source's, and
+statement format and mixed; the same goes through JSON lines and `omnibus replay`. Then BINLOG statements of one log are applied to tables that differ from their source's, and
 twice over with the session's IDEMPOTENT mode.
 """
 
@@ -13,7 +13,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import workload  # noqa: E402
-from omnibus import client, expect  # noqa: E402
+from omnibus import binary, client, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, expect_equal, query  # noqa: E402
 
 # seed, what the session sets first, whether statements must give the same everywhere
@@ -59,6 +59,20 @@ def all_formats(maria, ours):
     new = [file for file in logs(maria) if file not in known]
     pipe(ours, printed(new))
     expect_equal(maria, ours, least_rows=300)
+    return new
+
+
+def json_replay(maria, other, files, folder):
+    """The same by way of JSON lines."""
+    lines = subprocess.run([binary(), "binlog", "--json", *files], capture_output=True)
+    expect(lines.returncode == 0, lines.stderr.decode(errors="replace"))
+    folder.mkdir()
+    sql = subprocess.run([binary(), "replay", "--local-load", str(folder)], input=lines.stdout, capture_output=True)
+    expect(sql.returncode == 0, sql.stderr.decode(errors="replace"))
+    pipe(other, sql.stdout)
+    expect_equal(maria, other, least_rows=300)
+    bad = subprocess.run([binary(), "replay"], input=b'{"type":"begin"}\n{"type":"rows"}\n', capture_output=True)
+    expect(bad.returncode != 0 and b"line 2" in bad.stderr, f"a wrong line: {bad.stderr!r}")
 
 
 def differing_tables(maria, ours):
@@ -89,14 +103,18 @@ def main():
         directory = pathlib.Path(directory)
         maria = MariaPeer(directory / "maria", 11)
         ours = OmnibusPeer(directory / "ours", 12)
+        other = OmnibusPeer(directory / "other", 13)
         try:
             maria.start()
             ours.start()
-            all_formats(maria, ours)
+            files = all_formats(maria, ours)
+            other.start()
+            json_replay(maria, other, files, directory / "files")
             differing_tables(maria, ours)
         finally:
             maria.stop()
             ours.stop()
+            other.stop()
     print("ok")
 
 

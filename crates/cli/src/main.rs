@@ -33,6 +33,7 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Print binary log files and verify their checksums.
     Binlog(binlog::BinlogArgs),
+    Replay(binlog::replay::ReplayArgs),
     Alloc(alloc::AllocArgs),
     /// Measure this machine.
     #[command(subcommand)]
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
         Command::Binlog(args) => binlog::run(args),
+        Command::Replay(args) => binlog::replay::run(args),
         Command::Alloc(args) => alloc::run(args),
         Command::Bench(Bench::Sync(args)) => syncbench::run(args),
         Command::Bench(Bench::Preallocation(args)) => preallocbench::run(args),

@@ -10,6 +10,7 @@ mod filter;
 mod literal;
 mod output;
 mod pseudo_sql;
+pub mod replay;
 mod sql;
 mod sql_context;
 mod sql_load;

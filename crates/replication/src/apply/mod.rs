@@ -10,6 +10,7 @@
 mod borders;
 mod compressed;
 mod decoder;
+mod json;
 mod load;
 mod rows;
 mod statement;
@@ -20,6 +21,7 @@ mod tests;
 pub use borders::{Borders, Class, mariadb_xa_start};
 pub use compressed::{inflate, payload, plain_event};
 pub use decoder::{EventDecoder, Step};
+pub use json::{BadLine, JsonReplay, JsonRows};
 pub use rows::{EventRows, EventTable};
 pub use statement::{EventStatement, StatementContext};
 
