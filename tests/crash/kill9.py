@@ -6,7 +6,8 @@ the server acknowledged. After each kill and restart:
   - every acknowledged ledger entry is there; at most one more per client (the one in flight when the server died);
   - nothing is half applied: each account's balance is the sum of its ledger entries, and all balances sum to zero;
   - every secondary index agrees with its table;
-  - mariadb-binlog reads every closed log file and verifies its checksums.
+  - mariadb-binlog reads every closed log file and verifies its checksums;
+  - no global transaction id is missing or twice, and the server knows them all (GTID-2).
 At the end the whole log, from its first file, is replayed by `mariadb-binlog | mariadb` into an empty MariaDB server,
 and every table must be equal there, row by row (RECOVER-2, seen by an independent decoder and server).
 
@@ -27,7 +28,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
-from omnibus import MariaDB, Omnibus, connect, expect, replay  # noqa: E402
+from omnibus import MariaDB, Omnibus, connect, expect, log_gtids, replay  # noqa: E402
 
 CLIENTS = 8
 ACCOUNTS = 10
@@ -141,6 +142,24 @@ def check_binlogs(server):
         expect(read.returncode == 0 and "ERROR" not in read.stderr, f"mariadb-binlog {path}: {read.stderr}")
 
 
+def check_gtids(server):
+    """No id is missing or twice in the log, and the server knows them all (GTID-1, GTID-2)."""
+    ids = log_gtids(server.binlogs())
+    sources = {}
+    for gtid in ids:
+        source, number = gtid.replace(":", " ").rsplit("-" if ":" not in gtid else " ", 1)
+        sources.setdefault(source, []).append(int(number))
+    expect(len(sources) == 1, f"one server made ids of {sorted(sources)}")
+    source, numbers = next(iter(sources.items()))
+    expect(numbers == list(range(1, len(numbers) + 1)), f"ids of {source} have holes or doubles (GTID-2)")
+    if "mariadb" in query(server, "SELECT LOWER(@@version)")[0][0]:
+        known = query(server, "SELECT @@gtid_binlog_pos")[0][0]
+        expect(known == f"{source}-{len(numbers)}", f"gtid_binlog_pos is {known}, the log has {len(numbers)}")
+    else:
+        known = query(server, "SELECT @@gtid_executed")[0][0]
+        expect(known == f"{source}:1-{len(numbers)}", f"gtid_executed is {known}, the log has {len(numbers)}")
+
+
 def contents(server):
     """A digest of every row of every table, by table."""
     digests = {}
@@ -203,6 +222,7 @@ def main():
             seconds = server.start()
             following = check(server, acknowledged)
             check_binlogs(server)
+            check_gtids(server)
             total = sum(acknowledged.values()) // 2
             print(f"kill9: round {n:2}: {total} transfers acknowledged in all, restarted in {seconds:.2f} s", flush=True)
         server.stop()

@@ -152,6 +152,28 @@ def finished_binlogs(server):
     return server.binlogs()[:-1]
 
 
+def log_gtids(paths):
+    """The global transaction ids in log files, in order: 'uuid:n' or 'domain-server-n'."""
+    import uuid
+    found = []
+    for path in paths:
+        data = pathlib.Path(path).read_bytes()
+        at = 4
+        while at + 19 <= len(data):
+            kind, server_id = data[at + 4], int.from_bytes(data[at + 5:at + 9], "little")
+            size = int.from_bytes(data[at + 9:at + 13], "little")
+            if size < 19 or at + size > len(data):
+                break
+            body = data[at + 19:at + size]
+            if kind == 33:
+                found.append(f"{uuid.UUID(bytes=body[1:17])}:{int.from_bytes(body[17:25], 'little')}")
+            elif kind == 162:
+                sequence, domain = int.from_bytes(body[:8], "little"), int.from_bytes(body[8:12], "little")
+                found.append(f"{domain}-{server_id}-{sequence}")
+            at += size
+    return found
+
+
 def replay(server, peer, *options):
     """Pipes the server's whole log through mariadb-binlog into another server."""
     reader = subprocess.Popen(["mariadb-binlog", "--no-defaults", "--verify-binlog-checksum", *options,

@@ -101,6 +101,8 @@ pub struct TrxCache {
     context: EventContext,
     /// What opened the group, where that is no event of its own.
     opening: Option<Opening>,
+    /// XA END, until it is known whether the branch is prepared or committed at once.
+    branch_end: Option<Box<[u8]>>,
     /// `gtid_domain_id`, of MariaDB's dialect.
     domain: u32,
     /// Of a transaction that was born elsewhere, or was given its id.
@@ -133,6 +135,7 @@ impl TrxCache {
             counted: false,
             context: EventContext { timestamp: 0, server_id: 0 },
             opening: None,
+            branch_end: None,
             domain: 0,
             origin: None,
             settings,
@@ -167,6 +170,12 @@ impl TrxCache {
     #[must_use]
     pub fn domain(&self) -> u32 {
         self.domain
+    }
+
+    /// The server that the headers of its events name.
+    #[must_use]
+    pub fn server_id(&self) -> u32 {
+        self.context.server_id
     }
 
     /// Whose events the log has.
@@ -332,6 +341,7 @@ impl TrxCache {
         self.events = 0;
         self.counted = false;
         self.opening = None;
+        self.branch_end = None;
         self.origin = None;
     }
 

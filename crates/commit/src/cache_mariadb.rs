@@ -6,7 +6,7 @@
 use super::{CacheError, TrxCache};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, StatusVars, XaPrepare};
-use omnibus_format::header::FLAG_IGNORABLE;
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE};
 
 /// What opened a group of events, where the GTID event says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +33,18 @@ impl TrxCache {
                 self.append_as_is(EventType::MARIADB_ANNOTATE_ROWS.0, flags & !FLAG_IGNORABLE, text)
             }
             EventType::XA_PREPARE => {
-                if let Ok(event) = XaPrepare::decode(body) {
-                    self.opening = Some(Opening::Branch(xid(&event)));
+                let end = self.branch_end.take();
+                let Ok(event) = XaPrepare::decode(body) else {
+                    return self.append_as_is(event_type, flags, body);
+                };
+                if event.one_phase {
+                    // MariaDB's own tool takes it for a prepare; a transaction like any other says the same.
+                    self.opening = Some(Opening::Transaction);
+                    return self.append_commit(end.as_deref().unwrap_or_default());
+                }
+                self.opening = Some(Opening::Branch(xid(&event)));
+                if let Some(end) = end {
+                    self.append_as_is(EventType::QUERY.0, FLAG_SUPPRESS_USE, &end)?;
                 }
                 self.append_as_is(event_type, flags, body)
             }
@@ -55,6 +65,10 @@ impl TrxCache {
                 return Ok(());
             }
         }
+        if query.sql.starts_with(b"XA END ") {
+            self.branch_end = Some(body.into());
+            return Ok(());
+        }
         match without_unknown(query.status) {
             None => self.append_as_is(kind, flags, body),
             Some(status) => {
@@ -63,6 +77,26 @@ impl TrxCache {
                 self.append_as_is(kind, flags, &known)
             }
         }
+    }
+}
+
+impl TrxCache {
+    /// COMMIT, in the context of the statement XA END.
+    fn append_commit(&mut self, end: &[u8]) -> Result<(), CacheError> {
+        let mut body = Vec::with_capacity(end.len());
+        let commit = match Query::decode(end) {
+            Ok(query) => Query { sql: b"COMMIT", ..query },
+            Err(_) => Query {
+                thread_id: 0,
+                exec_time: 0,
+                error_code: 0,
+                status: &[],
+                database: b"",
+                sql: b"COMMIT",
+            },
+        };
+        commit.encode(&mut body);
+        self.append_as_is(EventType::QUERY.0, FLAG_SUPPRESS_USE, &body)
     }
 }
 

@@ -14,12 +14,26 @@ use std::collections::VecDeque;
 /// Runs kept for the sake of old snapshots at most; past it only what is not durable is kept.
 const RUNS: usize = 1 << 16;
 
+/// Folded runs that are remembered, for those who ask which id their own commit got.
+const REMEMBERED: usize = 1024;
+
 /// `count` transactions with consecutive commit numbers and consecutive ids of one server.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: CommitNo,
     count: u64,
     gtid: AnyGtid,
+}
+
+impl Run {
+    fn is_followed_by(&self, no: CommitNo, gtid: AnyGtid) -> bool {
+        self.first.0 + self.count == no.0 && self.gtid.later(self.count) == gtid
+    }
+
+    fn at(&self, no: CommitNo) -> Option<AnyGtid> {
+        let by = no.0.checked_sub(self.first.0)?;
+        (by < self.count).then(|| self.gtid.later(by))
+    }
 }
 
 /// The ids in the log.
@@ -31,6 +45,8 @@ pub(crate) struct Executed {
     settled: GtidState,
     /// Those behind it, in order.
     ahead: VecDeque<Run>,
+    /// The newest of the folded ones.
+    folded: VecDeque<Run>,
     /// Declared as executed elsewhere (`gtid_purged`): in no file, but in `all`.
     elsewhere: GtidSet,
     /// Changes when ids go or come otherwise than by a commit.
@@ -39,7 +55,14 @@ pub(crate) struct Executed {
 
 impl Executed {
     pub(crate) fn new(state: GtidState, elsewhere: GtidSet) -> Executed {
-        Executed { settled: state.clone(), all: state, ahead: VecDeque::new(), elsewhere, generation: 0 }
+        Executed {
+            settled: state.clone(),
+            all: state,
+            ahead: VecDeque::new(),
+            folded: VecDeque::new(),
+            elsewhere,
+            generation: 0,
+        }
     }
 
     /// Everything that was appended.
@@ -65,8 +88,7 @@ impl Executed {
     pub(crate) fn append(&mut self, no: CommitNo, gtid: AnyGtid) {
         self.all.add(gtid);
         if let Some(run) = self.ahead.back_mut()
-            && run.first.0 + run.count == no.0
-            && run.gtid.later(run.count) == gtid
+            && run.is_followed_by(no, gtid)
         {
             run.count += 1;
             return;
@@ -88,6 +110,14 @@ impl Executed {
         {
             let count = run.count.min(no - run.first.0 + 1);
             self.settled.add_run(run.gtid, count);
+            let part = Run { count, ..*run };
+            match self.folded.back_mut() {
+                Some(last) if last.is_followed_by(part.first, part.gtid) => last.count += count,
+                _ => self.folded.push_back(part),
+            }
+            if self.folded.len() > REMEMBERED {
+                self.folded.pop_front();
+            }
             if count == run.count {
                 self.ahead.pop_front();
             } else {
@@ -104,6 +134,11 @@ impl Executed {
             state.add_run(run.gtid, run.count.min(no.0 - run.first.0 + 1));
         }
         state
+    }
+
+    /// The id of a transaction, unless that is long ago.
+    pub(crate) fn of(&self, no: CommitNo) -> Option<AnyGtid> {
+        self.ahead.iter().rev().chain(self.folded.iter().rev()).find_map(|run| run.at(no))
     }
 
     /// A reset of the log: nothing was executed.
@@ -178,6 +213,11 @@ mod tests {
         assert_eq!(executed.ahead.len(), 1);
         executed.settle(CommitNo(504), CommitNo(2000));
         assert_eq!(executed.at(CommitNo(504)).set().map(GtidSet::count), Some(500));
+        executed.settle(CommitNo(700), CommitNo(2000));
+        assert_eq!((executed.folded.len(), executed.ahead.len()), (1, 1));
+        for (no, expected) in [(4, None), (5, Some(1)), (704, Some(700)), (1004, Some(1000)), (1005, None)] {
+            assert_eq!(executed.of(CommitNo(no)), expected.map(|gno| gtid(3, gno)));
+        }
         assert_eq!(executed.at(CommitNo(1004)).set().map(GtidSet::count), Some(1000));
     }
 }

@@ -86,6 +86,21 @@ impl Coordinator {
         self.log().executed.lock().all().contains(gtid)
     }
 
+    /// Whether everything in `set` is published.
+    #[must_use]
+    pub fn has_published(&self, set: &GtidSet) -> bool {
+        let published = self.published().number();
+        let executed = self.log().executed.lock();
+        executed.all().set().is_some_and(|all| all.contains_set(set))
+            && executed.at(published).set().is_some_and(|now| now.contains_set(set))
+    }
+
+    /// The id of transaction `no`; `None` if it has none, or that is thousands of transactions ago.
+    #[must_use]
+    pub fn gtid_of(&self, no: CommitNo) -> Option<AnyGtid> {
+        self.log().executed.lock().of(no)
+    }
+
     /// Asks for the right to commit `gtid`; without it two sessions might. Set it as the origin of the cache then
     /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not block.
     #[must_use]

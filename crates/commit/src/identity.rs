@@ -64,7 +64,9 @@ impl LogEnv {
             return gtid;
         }
         if self.dialect() == Dialect::Mariadb {
-            let (domain, server) = (request.cache.domain(), self.context_of(request).server_id);
+            // The session's own `server_id` may be another than the server's.
+            let named = Some(request.cache.server_id()).filter(|id| *id != 0);
+            let (domain, server) = (request.cache.domain(), named.unwrap_or_else(|| self.server_id()));
             if appender.next_sequence.0 != domain {
                 let executed = self.executed.lock();
                 let highest = executed.all().state().map_or(0, |state| state.highest(domain));
@@ -193,11 +195,12 @@ impl LogEnv {
 
 /// What MariaDB's GTID event says of the group that follows, and the xid of a prepared branch.
 fn flags(request: &CommitRequest) -> (u8, &[u8]) {
-    let safe = MariadbGtidEvent::FLAG_TRANSACTIONAL | MariadbGtidEvent::FLAG_ALLOW_PARALLEL;
+    let parallel = MariadbGtidEvent::FLAG_ALLOW_PARALLEL;
+    let safe = MariadbGtidEvent::FLAG_TRANSACTIONAL | parallel;
     match request.cache.opening() {
         Some(Opening::Transaction) => (safe, &[]),
         Some(Opening::Branch(xid)) => (safe | MariadbGtidEvent::FLAG_PREPARED_XA, xid),
-        None => (MariadbGtidEvent::FLAG_STANDALONE | MariadbGtidEvent::FLAG_DDL, &[]),
+        None => (MariadbGtidEvent::FLAG_STANDALONE | MariadbGtidEvent::FLAG_DDL | parallel, &[]),
     }
 }
 

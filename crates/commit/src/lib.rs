@@ -76,6 +76,7 @@ mod protocol;
 mod published;
 mod recovery;
 mod request;
+mod search;
 mod settings;
 mod stats;
 mod ticket;

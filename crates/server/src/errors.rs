@@ -8,6 +8,14 @@ fn error(code: u16, state: &[u8; 5], message: String) -> SqlError {
     SqlError { code, state: *state, message }
 }
 
+/// 1950, or 1837's neighbour for an id that another session was quicker with.
+#[must_use]
+pub fn refused(refusal: &omnibus_commit::Refusal) -> SqlError {
+    match refusal {
+        omnibus_commit::Refusal::OutOfOrder { .. } => error(1950, b"HY000", refusal.to_string()),
+        _ => error(1180, b"HY000", format!("Got error 149 - '{refusal}' during COMMIT")),
+    }
+}
 /// 1040.
 #[must_use]
 pub fn too_many_connections() -> SqlError {

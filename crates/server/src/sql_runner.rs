@@ -9,8 +9,8 @@ use omnibus_locks::WaitOutcome;
 use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, Database, ExecResult, Interrupt, Isolation, Outcome, Prepared, RowSink, SessionState,
-    SqlError, SqlResult, SqlSession,
+    AccessCheck, Database, ExecResult, GivenGtid, Interrupt, Isolation, Outcome, Prepared, RowSink,
+    SessionState, SqlError, SqlResult, SqlSession,
 };
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -143,6 +143,18 @@ impl Runner for SqlRunner {
     fn wait_probe(&self) -> Option<WaitProbe> {
         let waiter = self.session.lock_waiter();
         Some(Box::new(move || waiter.is_waiting()))
+    }
+
+    fn give_gtid(&mut self, given: GivenGtid) -> SqlResult<()> {
+        self.session.give_gtid(given)
+    }
+
+    fn gtid_waits(&self) -> bool {
+        self.session.gtid_waits()
+    }
+
+    fn has_committed(&mut self) -> bool {
+        self.session.trx().has_committed()
     }
 
     fn clear_kill(&mut self) {

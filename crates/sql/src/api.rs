@@ -251,6 +251,10 @@ pub struct SessionSettings {
     pub server_read_only: bool,
     /// `server_id`, for events.
     pub server_id: u32,
+    /// The server speaks MariaDB's dialect: its comments for versions are read as MariaDB does.
+    pub mariadb: bool,
+    /// `gtid_domain_id`, where the log numbers transactions in MariaDB's dialect.
+    pub gtid_domain_id: u32,
     /// CLIENT_FOUND_ROWS was negotiated.
     pub found_rows: bool,
     /// `temptable_max_ram`: the most bytes of a session's temporary tables.
@@ -294,6 +298,8 @@ impl Default for SessionSettings {
             div_precision_increment: 4,
             server_read_only: false,
             server_id: 1,
+            mariadb: false,
+            gtid_domain_id: 0,
             found_rows: false,
             temporary_tables_max: 1 << 30,
             local_infile: false,

@@ -49,7 +49,7 @@ fn literal(literal: &Literal) -> Option<(Value, ColumnType)> {
 
 impl Session {
     /// The value without asking the SQL layer, where that is plain.
-    pub(super) fn evaluate_plain(&self, expr: &Expr) -> Option<SqlResult<(Value, ColumnType)>> {
+    pub(crate) fn evaluate_plain(&self, expr: &Expr) -> Option<SqlResult<(Value, ColumnType)>> {
         match expr {
             Expr::Literal(l) => literal(l).map(Ok),
             Expr::Unary { op: UnaryOp::Minus, expr } => match self.evaluate_plain(expr)? {

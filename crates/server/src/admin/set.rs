@@ -7,6 +7,7 @@ use crate::account::Privileges;
 use crate::errors;
 use crate::session::Session;
 use crate::sysvars::{Change, Given, Registry, Scope, VarDef, VarId, VarValue, coerce, isolation_name};
+use omnibus_format::Dialect;
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
 use omnibus_sql::{Isolation, SqlError, SqlResult};
 
@@ -98,6 +99,9 @@ impl Session {
             Some(VarScope::Global) => true,
             Some(VarScope::Session) | None => false,
         };
+        if def.name == "server_id" && !global && dialect == Dialect::Mysql {
+            return Err(errors::global_variable(name));
+        }
         match (global, def.scope) {
             (false, Scope::Global) => return Err(errors::global_variable(name)),
             (true, Scope::Session) => return Err(errors::local_variable(name)),
@@ -113,6 +117,15 @@ impl Session {
     }
 
     fn refuse_in_transaction(&self, def: &VarDef, global: bool) -> SqlResult<()> {
+        if !global && matches!(def.name, "gtid_seq_no" | "gtid_domain_id") && self.runner.trx().open {
+            return Err(SqlError {
+                code: 1953,
+                state: *b"HY000",
+                message:
+                    "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside a transaction"
+                        .into(),
+            });
+        }
         let code = match def.name {
             "sql_log_bin" => 1694,
             "binlog_format" => 1679,
@@ -130,6 +143,9 @@ impl Session {
         if let Some(warning) = assignment.warning {
             self.runner.state_mut().diagnostics.warn(warning);
         }
+        if crate::gtid::is_special(def.name) {
+            return self.set_special(def, &assignment.value).await;
+        }
         if assignment.global {
             return self.server.set_global(assignment.id, assignment.value);
         }
@@ -139,6 +155,10 @@ impl Session {
         }
         self.assign_session(assignment.id, def, assignment.value);
         self.apply_settings();
+        if matches!(def.name, "gtid_seq_no" | "gtid_domain_id" | "server_id") {
+            self.sequence_given = true;
+            return self.next_sequence();
+        }
         Ok(())
     }
 

@@ -27,6 +27,7 @@ pub const LOG_VARIABLES: &[&str] = &[
     "max_binlog_total_size",
     "binlog_error_action",
     "server_id",
+    "gtid_strict_mode",
 ];
 
 /// How long files are kept. The housekeeping reads it, SET GLOBAL writes it.
@@ -101,6 +102,7 @@ pub(super) fn apply(
         "binlog_error_action" => {
             failures.set_ignore_errors(value.as_str().eq_ignore_ascii_case("IGNORE_ERROR"));
         }
+        "gtid_strict_mode" => coordinator.log().set_strict(value.as_bool()),
         "server_id" => coordinator.log().set_server_id(u32::try_from(value.as_u64()).unwrap_or(u32::MAX)),
         _ => {}
     }

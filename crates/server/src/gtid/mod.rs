@@ -3,23 +3,49 @@
 //!
 //! Not here: what an id is (`omnibus_format`), which one a transaction gets (`omnibus_commit`).
 
+mod functions;
+mod set;
+
+pub(crate) use functions::{Context, call};
+pub use set::is_special;
+
 use crate::sysvars::VarValue;
 use omnibus_commit::Coordinator;
+use omnibus_engine::CommitNo;
 use omnibus_format::{AnyGtid, GtidPosition};
+use omnibus_sql::SqlError;
+
+fn error(code: u16, message: impl Into<String>) -> SqlError {
+    SqlError::new(code, b"HY000", message.into())
+}
+
+/// 1772.
+fn malformed_set(text: &str) -> SqlError {
+    error(1772, format!("Malformed GTID set specification '{text}'."))
+}
 
 /// Ids in a list, as text.
 fn join(list: &[AnyGtid]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The value of a computed variable of ids, if `name` is one.
+/// The value of a variable of ids that is not kept but known. `last` is the session's last commit.
 #[must_use]
-pub fn computed(coordinator: &Coordinator, name: &str, slave_pos: &str) -> Option<VarValue> {
+pub fn computed(
+    coordinator: &Coordinator,
+    name: &str,
+    slave_pos: impl Fn() -> String,
+    last: u64,
+) -> Option<VarValue> {
+    if !name.contains("gtid") {
+        return None;
+    }
     let text = match name {
         "gtid_owned" => join(&coordinator.gtids_owned()),
         "gtid_binlog_pos" => coordinator.gtid_state().to_string(),
         "gtid_binlog_state" => coordinator.binlog_state().to_string(),
-        "gtid_current_pos" => current_position(coordinator, slave_pos).to_string(),
+        "gtid_current_pos" => current_position(coordinator, &slave_pos()).to_string(),
+        "last_gtid" => coordinator.gtid_of(CommitNo(last)).map_or_else(String::new, |gtid| gtid.to_string()),
         _ => return None,
     };
     Some(VarValue::Str(text.into()))

@@ -142,13 +142,23 @@ impl Session {
                 ticket.await
             }
         };
-        result.map_err(|error| {
+        let number = result.map_err(|error| {
+            if let omnibus_commit::CommitError::Refused(refusal) = error {
+                if whole {
+                    self.channel.out.rollback(mark);
+                }
+                return crate::errors::refused(&refusal);
+            }
             tracing::error!(id = self.process.id, %error, "commit failed");
             if whole {
                 self.channel.out.rollback(mark);
             }
             SqlError::error_during_commit(error)
         })?;
+        if self.runner.has_committed() {
+            self.shared.committed(number.0);
+            self.committed = Some(number);
+        }
         // Backpressure: after the commit, when no lock is held that others would wait for.
         let stall = self.runner.write_stall();
         if !stall.is_zero() {
@@ -207,9 +217,22 @@ impl Session {
         let track = std::mem::take(&mut self.schema_changed) && caps.has(Capability::SESSION_TRACK);
         let database = self.runner.state().database.clone().filter(|_| track);
         let change = StateChange::Schema(database.as_deref().unwrap_or_default().as_bytes());
-        let changes = if track { std::slice::from_ref(&change) } else { &[] };
+        let mut changes = if track { vec![change] } else { Vec::new() };
+        let gtid = self.tracked_gtid();
+        if let Some(gtid) = &gtid {
+            changes.push(StateChange::Gtids(gtid.as_bytes()));
+        }
+        let changes = changes.as_slice();
         let packet = OkPacket { affected, last_insert_id, status, warnings, info: info.as_bytes(), changes };
         self.channel.out.packet(|out| packet.encode(out, caps, false));
+    }
+
+    /// `session_track_gtids=OWN_GTID`: the id of what the statement committed.
+    fn tracked_gtid(&mut self) -> Option<String> {
+        let number = self.committed.take()?;
+        let wanted = self.track_gtids && self.channel.caps.has(Capability::SESSION_TRACK);
+        let coordinator = self.server.log.coordinator().filter(|_| wanted)?;
+        Some(coordinator.gtid_of(number)?.to_string())
     }
 
     /// Adds the packet that ends rows.

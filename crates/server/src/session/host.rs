@@ -6,6 +6,7 @@ use super::{SessionAccess, SnapshotPlace, access};
 use crate::account::{Account, Privileges};
 use crate::charset;
 use crate::errors;
+use crate::gtid;
 use crate::process::Process;
 use crate::server::Server;
 use crate::status::{StatusSources, render};
@@ -13,11 +14,12 @@ use crate::sysvars::{
     Change, ComputedContext, Registry, Scope, SessionVars, VarId, VarValue, computed, session_settings,
 };
 use bytes::Bytes;
+use omnibus_format::Dialect;
 use omnibus_sql::{SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A session's variables and what computed ones need.
 pub struct SessionShared {
@@ -32,6 +34,10 @@ pub struct SessionShared {
     errors: AtomicU64,
     last_insert_id: AtomicU64,
     max_packet: AtomicU64,
+    /// The statement has waited for what it asks for.
+    waited: AtomicBool,
+    /// The number of the session's last commit.
+    last_commit: AtomicU64,
     /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
     snapshot: Mutex<Option<(SnapshotPlace, String)>>,
 }
@@ -57,6 +63,8 @@ impl SessionShared {
             errors: AtomicU64::new(0),
             last_insert_id: AtomicU64::new(0),
             max_packet: AtomicU64::new(max_packet),
+            waited: AtomicBool::new(false),
+            last_commit: AtomicU64::new(0),
             snapshot: Mutex::new(None),
         }
     }
@@ -126,6 +134,22 @@ impl SessionShared {
         });
     }
 
+    /// See `gtid::functions`.
+    pub fn set_waited(&self, waited: bool) {
+        self.waited.store(waited, Ordering::Relaxed);
+    }
+
+    /// The session has committed.
+    pub fn committed(&self, number: u64) {
+        self.last_commit.store(number, Ordering::Relaxed);
+    }
+
+    /// `gtid_slave_pos`.
+    #[must_use]
+    pub fn slave_position(&self) -> String {
+        Registry::get().find("gtid_slave_pos").map_or_else(String::new, |id| self.read(id, true).text())
+    }
+
     /// The session's account, or its privileges, changed.
     pub fn set_account(&self, account: &Arc<Account>) {
         *self.account.lock() = account.clone();
@@ -133,6 +157,19 @@ impl SessionShared {
 
     fn read(&self, id: VarId, global: bool) -> VarValue {
         let def = Registry::get().def(id);
+        if let Some(coordinator) = self.server.log.coordinator()
+            && let Some(value) = gtid::computed(
+                coordinator,
+                def.name,
+                || self.slave_position(),
+                self.last_commit.load(Ordering::Relaxed),
+            )
+        {
+            return value;
+        }
+        if def.name == "gtid_purged" {
+            return VarValue::Str(self.server.log.gtid_purged().into());
+        }
         if def.change == Change::Computed {
             let context = ComputedContext {
                 log: self.server.log.as_ref(),
@@ -161,6 +198,12 @@ impl SessionHost for SessionShared {
         let id = registry
             .find_in(name, self.server.log.dialect())
             .ok_or_else(|| SqlError::unknown_system_variable(name))?;
+        if scope == VariableScope::Session
+            && registry.def(id).name == "server_id"
+            && self.server.log.dialect() == Dialect::Mysql
+        {
+            return Err(errors::incorrect_scope(name, "GLOBAL"));
+        }
         match (scope, registry.def(id).scope) {
             (VariableScope::Global, Scope::Session) => Err(errors::incorrect_scope(name, "SESSION")),
             (VariableScope::Session, Scope::Global) => Err(errors::incorrect_scope(name, "GLOBAL")),
@@ -209,6 +252,16 @@ impl SessionHost for SessionShared {
             dir => Some(dir.as_str().into()),
         };
         crate::files::FileRule { secure, datadir }.open(path, create)
+    }
+
+    fn call(&self, _connection_id: u32, name: &str, args: &[Value]) -> Option<SqlResult<Value>> {
+        let context = gtid::Context {
+            coordinator: self.server.log.coordinator()?,
+            slave_pos: &|| self.slave_position(),
+            kill: &self.process.kill,
+            waited: self.waited.load(Ordering::Relaxed),
+        };
+        gtid::call(&context, name, args)
     }
 
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {

@@ -64,6 +64,12 @@ pub struct Session {
     schema_changed: bool,
     /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
     pub(crate) registered: Option<crate::dump::RegisteredGuard>,
+    /// What the statement has committed, for clients that track GTIDs.
+    committed: Option<omnibus_engine::CommitNo>,
+    /// `session_track_gtids` is on.
+    track_gtids: bool,
+    /// `gtid_seq_no` may have been set.
+    pub(crate) sequence_given: bool,
 }
 
 /// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
@@ -178,6 +184,9 @@ impl Session {
             pending_insert_id: None,
             schema_changed: false,
             registered: None,
+            committed: None,
+            track_gtids: false,
+            sequence_given: false,
         };
         session.channel.write_timeout = session.shared.write_timeout();
         if let Some(db) = login.database
@@ -314,6 +323,7 @@ impl Session {
         let mut settings = self.shared.settings(found_rows, self.access.may_write_read_only());
         settings.local_infile &= self.channel.caps.has(Capability::LOCAL_FILES);
         self.channel.write_timeout = self.shared.write_timeout();
+        self.track_gtids = self.shared.vars.lock().named("session_track_gtids").as_str() != "OFF";
         let state = self.runner.state_mut();
         state.settings = settings;
         state.settings.insert_id = self.pending_insert_id;

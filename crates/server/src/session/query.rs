@@ -78,7 +78,12 @@ impl Session {
                 Err(error) => self.failed(error),
             };
         }
-        let result = self.drive(Job::Text(parsed)).await;
+        let waited = self.wait_first(&parsed.statement.node).await;
+        let result = match waited {
+            Ok(()) => self.drive(Job::Text(parsed)).await,
+            Err(error) => Err(error),
+        };
+        self.shared.set_waited(false);
         self.follow_statement(parsed);
         match result {
             Ok(outcome) => {
@@ -128,5 +133,6 @@ impl Session {
             self.shared.follow_snapshot(place);
         }
         self.end_of_insert_id();
+        self.follow_sequence();
     }
 }

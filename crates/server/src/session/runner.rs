@@ -3,8 +3,8 @@
 use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, ExecResult, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink, SessionHost,
-    SessionSettings, SessionState, SqlError, SqlResult,
+    AccessCheck, ExecResult, GivenGtid, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink,
+    SessionHost, SessionSettings, SessionState, SqlError, SqlResult,
 };
 use omnibus_value::Value;
 use std::any::Any;
@@ -114,6 +114,18 @@ pub trait Runner: Send {
     /// What tells a lock wait that parks a thread, for SHOW PROCESSLIST.
     fn wait_probe(&self) -> Option<WaitProbe> {
         None
+    }
+    /// `gtid_next`: what id the next transaction has.
+    fn give_gtid(&mut self, _given: GivenGtid) -> SqlResult<()> {
+        Ok(())
+    }
+    /// Whether an id of `gtid_seq_no` waits for its transaction.
+    fn gtid_waits(&self) -> bool {
+        false
+    }
+    /// Whether the last statement has committed.
+    fn has_committed(&mut self) -> bool {
+        false
     }
     /// Forgets a KILL QUERY whose statement is over.
     fn clear_kill(&mut self) {}

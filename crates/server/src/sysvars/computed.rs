@@ -1,7 +1,6 @@
 //! Variables whose value is made when it is read.
 
 use super::{VarDef, VarValue};
-use crate::gtid;
 use crate::log_admin::LogAdmin;
 
 /// What they are made from.
@@ -19,13 +18,9 @@ pub struct ComputedContext<'a> {
 pub fn computed(def: &VarDef, context: &ComputedContext<'_>) -> VarValue {
     match def.name {
         "gtid_executed" => VarValue::Str(context.log.gtid_executed().into()),
-        "gtid_purged" => VarValue::Str(context.log.gtid_purged().into()),
         "warning_count" => VarValue::UInt(context.warnings),
         "error_count" => VarValue::UInt(context.errors),
         "system_time_zone" => VarValue::Str(crate::clock::system_zone_name().into()),
-        name => {
-            let ids = context.log.coordinator().and_then(|coordinator| gtid::computed(coordinator, name, ""));
-            ids.unwrap_or_else(|| def.default.value())
-        }
+        _ => def.default.value(),
     }
 }

@@ -22,7 +22,7 @@ pub static VARS: &[V] = &[
     V::fixed("secure_file_priv", Kind::NullableText, Null),
     V::fixed("log_error", Kind::Text, S("stderr")),
     V::fixed("init_file", Kind::NullableText, Null),
-    V::global("server_id", Kind::UInt(0, u32::MAX as u64, 1), U(1)),
+    V::both("server_id", Kind::UInt(0, u32::MAX as u64, 1), U(1)),
     V::fixed("server_id_bits", Kind::UInt(7, 32, 1), U(32)),
     V::fixed("server_uuid", Kind::Text, S("")),
     V::global("general_log", Kind::Bool, B(false)),

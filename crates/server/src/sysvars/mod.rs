@@ -132,7 +132,6 @@ fn new_name(name: &str) -> &str {
 pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlResult<()> {
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
     match (def.name, value.as_str()) {
-        ("gtid_next", next) if !next.eq_ignore_ascii_case("automatic") => refuse("gtid_next".into()),
         // Every transaction gets an id; the permissive modes only allow to ask for none, which then gives it one.
         ("gtid_mode", mode @ ("OFF" | "OFF_PERMISSIVE")) => refuse(format!("gtid_mode={mode}")),
         ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {

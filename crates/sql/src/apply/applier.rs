@@ -130,6 +130,7 @@ impl Applier {
         let Some(trx) = &self.trx else { return };
         let applied = Applied {
             origin: Some(trx.origin()),
+            guard: None,
             position: position.map(position::pair),
             even_empty: trx.gtid.is_some(),
         };

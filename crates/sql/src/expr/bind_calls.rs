@@ -29,6 +29,16 @@ const SERVER_FUNCTIONS: &[&str] = &[
     "BINLOG_GTID_POS",
 ];
 
+/// How many arguments one has, and whether it gives a number.
+fn server_function(name: &str) -> (std::ops::RangeInclusive<usize>, bool) {
+    match name {
+        "GTID_SUBSET" => (2..=2, true),
+        "GTID_SUBTRACT" | "BINLOG_GTID_POS" => (2..=2, false),
+        "WAIT_FOR_EXECUTED_GTID_SET" | "MASTER_GTID_WAIT" => (1..=2, true),
+        _ => (0..=4, true),
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn function(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
         let mut args = Vec::with_capacity(call.args.len());
@@ -55,7 +65,14 @@ impl Binder<'_> {
             let upper = name.to_ascii_uppercase();
             if SERVER_FUNCTIONS.contains(&upper.as_str()) {
                 self.note(|noted| noted.bits |= super::uses::SYSTEM_FUNCTION);
-                let ty = ExprType::varchar(16_383, self.collation()).nullable(true);
+                let (counts, number) = server_function(&upper);
+                if !counts.contains(&args.len()) {
+                    return Err(SqlError::wrong_parameter_count_to_native_fct(name));
+                }
+                let ty = match number {
+                    true => ExprType::bigint().nullable(true),
+                    false => ExprType::varchar(16_383, self.collation()).nullable(true),
+                };
                 return Ok(Expr { kind: Kind::ServerCall(upper.into(), args.into()), ty });
             }
             return Err(self.no_such_function(name, None));

@@ -36,7 +36,8 @@ pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResu
 }
 
 /// Functions that may wait.
-const WAITING: [&str; 5] = [
+const WAITING: [&str; 6] = [
+    "BINLOG_GTID_POS",
     "WAIT_FOR_EXECUTED_GTID_SET",
     "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
     "MASTER_POS_WAIT",

@@ -16,7 +16,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::session("SYSTEM_USER", 0, 0, name_type, user),
     Def::session("CURRENT_USER", 0, 0, name_type, current_user),
     Def::session("CURRENT_ROLE", 0, 0, name_type, |_, _, _| Ok(text("NONE"))),
-    Def::session("VERSION", 0, 0, name_type, |_, _, _| Ok(text(VERSION))),
+    Def::session("VERSION", 0, 0, name_type, |_, _, cx| Ok(version(cx))),
     Def::session("CONNECTION_ID", 0, 0, ty::ubigint, |_, _, cx| {
         Ok(Value::UInt(u64::from(cx.session.connection_id)))
     }),
@@ -38,6 +38,11 @@ pub(super) const DEFS: &[Def] = &[
 
 /// What VERSION() says; the wire greeting says the same.
 const VERSION: &str = "8.4.0-omnibus";
+
+fn version(cx: &Exec<'_>) -> Value {
+    let known = cx.session.host.variable(crate::VariableScope::Global, "version");
+    known.map_or_else(|_| text(VERSION), |(value, _)| value)
+}
 
 fn name_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(288, 33).coercible(Coercibility::SystemConstant).nullable(true))

@@ -190,6 +190,11 @@ pub(super) fn statement_text(text: &[u8]) -> &[u8] {
     text.trim_ascii().strip_suffix(b";").unwrap_or(text.trim_ascii())
 }
 
+/// Whether a statement commits what is open before it does anything.
+pub(super) fn commits_implicitly(statement: &Statement) -> bool {
+    matches!(statement, Statement::Begin(_)) || is_ddl(statement)
+}
+
 fn is_ddl(statement: &Statement) -> bool {
     matches!(
         statement,

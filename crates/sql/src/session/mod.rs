@@ -5,6 +5,7 @@ mod bootstrap;
 mod create_select;
 mod database;
 mod dispatch;
+mod given;
 mod load;
 mod maintenance;
 mod named_locks;
@@ -23,6 +24,7 @@ mod xa;
 
 pub(crate) use bootstrap::Nowhere;
 pub use database::Database;
+pub use given::GivenGtid;
 pub use named_locks::NamedLocks;
 pub use prepared::Prepared;
 pub(crate) use session::Call;

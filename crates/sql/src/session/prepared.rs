@@ -1,5 +1,6 @@
 //! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
+use super::given::{Gate, Given};
 use super::query::Plan;
 use super::session::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
@@ -133,6 +134,28 @@ impl SqlSession {
     /// # Errors
     /// See [`crate::Interrupt`].
     pub fn execute_prepared(
+        &mut self,
+        prepared: &mut Prepared,
+        params: &[Value],
+        mode: Mode,
+        access: &dyn AccessCheck,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
+        if self.given == Given::Automatic {
+            return self.execute_prepared_plain(prepared, params, mode, access, sink);
+        }
+        let statement = prepared.statement.clone();
+        match self.gate(&statement.node) {
+            Gate::Done(result) => result,
+            Gate::Run(class) => {
+                let result = self.execute_prepared_plain(prepared, params, mode, access, sink);
+                self.passed(class, &result);
+                result
+            }
+        }
+    }
+
+    fn execute_prepared_plain(
         &mut self,
         prepared: &mut Prepared,
         params: &[Value],

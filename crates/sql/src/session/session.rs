@@ -2,6 +2,7 @@
 
 use super::Database;
 use super::binlog::BinlogInput;
+use super::given::{Gate, Given};
 use super::named_locks::NamedLocks;
 use super::prepared::is_planned;
 use super::state::SessionState;
@@ -34,6 +35,10 @@ pub struct SqlSession {
     pub(super) binlog_input: BinlogInput,
     /// The file that the running LOAD DATA was given.
     pub(super) load_input: Option<LoadInput>,
+    /// `gtid_next`.
+    pub(super) given: Given,
+    /// The running statement's commit uses it up.
+    pub(super) commits_given: bool,
     /// SET TRANSACTION: for the next transaction only.
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
@@ -72,6 +77,8 @@ impl SqlSession {
             statements: StatementCache::default(),
             binlog_input: BinlogInput::default(),
             load_input: None,
+            given: Given::Automatic,
+            commits_given: false,
             next_isolation: None,
             next_read_only: None,
             resumed: false,
@@ -133,6 +140,27 @@ impl SqlSession {
     /// # Errors
     /// See [`Interrupt`].
     pub fn execute(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+        mode: Mode,
+        access: &dyn AccessCheck,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
+        if self.given == Given::Automatic {
+            return self.execute_plain(statement, text, mode, access, sink);
+        }
+        match self.gate(&statement.node) {
+            Gate::Done(result) => result,
+            Gate::Run(class) => {
+                let result = self.execute_plain(statement, text, mode, access, sink);
+                self.passed(class, &result);
+                result
+            }
+        }
+    }
+
+    fn execute_plain(
         &mut self,
         statement: &Arc<Spanned<Statement>>,
         text: &Bytes,
@@ -261,6 +289,9 @@ impl SqlSession {
     pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
         self.next_isolation = None;
         self.next_read_only = None;
+        if self.given != Given::Automatic && self.commits_given {
+            self.trx.finish_applied()?;
+        }
         self.trx.commit(super::wall_clock_us())
     }
 
@@ -317,6 +348,7 @@ impl SqlSession {
         self.waits = 0;
         self.state.row_count = -1;
         self.state.diagnostics.push(Level::Error, error.clone());
+        self.given_after_error();
     }
 
     /// The file for the LOAD DATA that is executed next, whatever file it names: a client's, or one
@@ -327,6 +359,10 @@ impl SqlSession {
 
     /// The client is gone: everything open is rolled back.
     pub fn close(&mut self) {
+        if self.given != Given::Automatic {
+            self.given = Given::Automatic;
+            self.trx.take_applied();
+        }
         self.trx.leave_branch();
         self.trx.unlock_tables();
         self.trx.abandon();

@@ -109,6 +109,8 @@ pub(super) fn parse_options(settings: &SessionSettings) -> ParseOptions {
         pipes_as_concat: has(sql_mode::PIPES_AS_CONCAT),
         no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
         ignore_space: has(sql_mode::IGNORE_SPACE),
+        mariadb: settings.mariadb,
+        version: if settings.mariadb { 110_405 } else { 80_400 },
         ..ParseOptions::default()
     }
 }

@@ -12,7 +12,9 @@ use crate::api::{Isolation, KillFlag, Mode};
 use crate::catalog::{CatalogCell, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
+use omnibus_commit::{
+    CacheError, CacheMark, CommitRequest, GtidGuard, LogPosition, OnDurable, Ticket, TrxCache,
+};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
 use omnibus_format::Origin;
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
@@ -109,6 +111,8 @@ pub struct Trx {
 pub(crate) struct Applied {
     /// Its identity there.
     pub origin: Option<Origin>,
+    /// The right to commit that identity.
+    pub guard: Option<GtidGuard>,
     /// A pair that is written with it.
     pub position: Option<(Bytes, Bytes)>,
     /// It gets its events even if nothing changed: its GTID must not be asked for again.
@@ -226,6 +230,7 @@ impl Trx {
             self.drop_snapshot();
         }
         self.cache.set_context(info.timestamp, settings.server_id);
+        self.cache.set_domain(settings.gtid_domain_id);
         self.events.begin(info);
         self.marks()
     }
@@ -367,6 +372,17 @@ impl Trx {
         self.applied = Some(Box::new(applied));
     }
 
+    /// Whether a commit has yet to take along what `set_applied` said.
+    pub(crate) fn has_applied(&self) -> bool {
+        self.applied.is_some()
+    }
+
+    /// Whether the last statement has handed a commit over.
+    #[must_use]
+    pub fn has_committed(&self) -> bool {
+        self.handed_over
+    }
+
     /// What `set_applied` said, if no commit has taken it along yet.
     pub(crate) fn take_applied(&mut self) -> Option<Applied> {
         self.applied.take().map(|applied| *applied)
@@ -383,7 +399,7 @@ impl Trx {
             self.position = Some(key);
         }
         if let Some(origin) = applied.origin {
-            self.cache.set_origin(origin);
+            self.cache.set_given(origin, applied.guard);
         }
         if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
     }

@@ -201,7 +201,7 @@ impl Trx {
         let mark = self.cache.mark();
         if let Some(applied) = self.take_applied() {
             if let Some(origin) = applied.origin {
-                self.cache.set_origin(origin);
+                self.cache.set_given(origin, applied.guard);
             }
             if let Some((key, value)) = applied.position {
                 let mut position = omnibus_engine::WriteSet::default();

@@ -1,0 +1,48 @@
+//! From a place in the log to the global transaction ids before it.
+//!
+//! Reads files; any thread that may block. Not the search for the file that a replica needs, which is the source's.
+
+use crate::Coordinator;
+use crate::recovery::read_head;
+use omnibus_format::events::{MariadbGtid, MariadbGtidEvent};
+use omnibus_format::{EventType, GtidPosition, GtidState};
+use omnibus_log::{FileSeq, Next, ReadError};
+
+impl Coordinator {
+    /// What was executed before a file began. `None` for a file that does not say.
+    ///
+    /// # Errors
+    /// The file could not be read.
+    pub fn file_head(&self, file: FileSeq) -> Result<Option<GtidState>, ReadError> {
+        Ok(read_head(&mut self.log().files().read(file)?)?.previous)
+    }
+
+    /// BINLOG_GTID_POS: the newest GTID of each domain before `offset` of a file. `None` if there is no such place.
+    ///
+    /// # Errors
+    /// The file could not be read.
+    pub fn gtid_position_at(&self, file: &str, offset: u64) -> Result<Option<GtidPosition>, ReadError> {
+        let files = self.log().files();
+        let Some(entry) = files.list().into_iter().find(|entry| entry.name == file) else { return Ok(None) };
+        if offset < 4 || offset > entry.size {
+            return Ok(None);
+        }
+        let mut state = match self.file_head(entry.file)? {
+            Some(GtidState::Mariadb(state)) => state,
+            _ => return Ok(None),
+        };
+        let mut reader = files.read(entry.file)?;
+        let mut at = 4;
+        while at < offset {
+            let Next::Event(event) = reader.next()? else { return Ok(None) };
+            at = event.end();
+            if event.header.event_type == EventType::MARIADB_GTID
+                && let Ok(gtid) = MariadbGtidEvent::decode(event.body)
+            {
+                let (domain, sequence) = (gtid.domain, gtid.sequence);
+                state.add(MariadbGtid { domain, server: event.header.server_id, sequence });
+            }
+        }
+        Ok((at == offset).then(|| state.position()))
+    }
+}

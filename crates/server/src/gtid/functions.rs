@@ -1,0 +1,186 @@
+//! The functions over GTID sets and positions: GTID_SUBSET, GTID_SUBTRACT, WAIT_FOR_EXECUTED_GTID_SET, BINLOG_GTID_POS,
+//! MASTER_GTID_WAIT.
+//!
+//! The two that wait are waited for by the session's task before their statement runs (`wait_first`), where they are what
+//! a SELECT shows, so that no thread is held. What they answer is decided when the statement runs. Anywhere else in a
+//! statement they block the thread that runs it, which may block.
+
+use super::error;
+use crate::session::Session;
+use omnibus_commit::Coordinator;
+use omnibus_format::{Dialect, GtidPosition, GtidSet};
+use omnibus_parser::ast::{Expr, QueryBody, SelectItem, Statement};
+use omnibus_sql::{KillFlag, SqlError, SqlResult};
+use omnibus_value::Value;
+use std::time::{Duration, Instant};
+
+/// How often a waiting function looks, at first and later.
+const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
+
+/// What a function is answered from.
+pub(crate) struct Context<'a> {
+    pub(crate) coordinator: &'a Coordinator,
+    /// `gtid_slave_pos`.
+    pub(crate) slave_pos: &'a dyn Fn() -> String,
+    pub(crate) kill: &'a KillFlag,
+    /// The statement has waited already.
+    pub(crate) waited: bool,
+}
+
+/// What is waited for.
+enum Goal {
+    Executed(GtidSet),
+    Applied(GtidPosition),
+}
+
+impl Goal {
+    fn reached(&self, context: &Context<'_>) -> bool {
+        match self {
+            Goal::Executed(set) => context.coordinator.has_published(set),
+            Goal::Applied(position) => {
+                (context.slave_pos)().parse::<GtidPosition>().is_ok_and(|now| now.reaches(position))
+            }
+        }
+    }
+
+    /// What the function answers when it is not reached in time.
+    fn late(&self) -> i64 {
+        match self {
+            Goal::Executed(_) => 1,
+            Goal::Applied(_) => -1,
+        }
+    }
+}
+
+/// A wait as its arguments say: what for, and how long at most. `None` where an argument is NULL.
+fn wish(name: &str, args: &[Value]) -> SqlResult<Option<(Goal, Option<Duration>)>> {
+    let Some(text) = args.first().and_then(text_of) else { return Ok(None) };
+    let goal = if name == "WAIT_FOR_EXECUTED_GTID_SET" {
+        Goal::Executed(set_of(&text)?)
+    } else {
+        Goal::Applied(text.parse().map_err(|_| error(1941, "Could not parse GTID list"))?)
+    };
+    let seconds = match args.get(1) {
+        None => 0.0,
+        Some(value) => match text_of(value).and_then(|text| text.trim().parse::<f64>().ok()) {
+            Some(seconds) => seconds,
+            None => return Ok(None),
+        },
+    };
+    let executed = name == "WAIT_FOR_EXECUTED_GTID_SET";
+    if executed && seconds < 0.0 {
+        return Err(SqlError::wrong_arguments(name));
+    }
+    // MySQL's 0 is no limit; MariaDB's only looks, and its default is no limit.
+    let unlimited = if executed { seconds == 0.0 } else { args.len() < 2 || seconds < 0.0 };
+    Ok(Some((goal, (!unlimited).then(|| Duration::from_secs_f64(seconds.clamp(0.0, 1e9))))))
+}
+
+/// Answers a function. `None`: not one of these, or not of the server's dialect.
+pub(crate) fn call(context: &Context<'_>, name: &str, args: &[Value]) -> Option<SqlResult<Value>> {
+    let mysql = context.coordinator.dialect() == Dialect::Mysql;
+    match name {
+        "GTID_SUBSET" | "GTID_SUBTRACT" if mysql => Some(sets(name, args)),
+        "WAIT_FOR_EXECUTED_GTID_SET" if mysql => Some(wait(context, name, args)),
+        "MASTER_GTID_WAIT" if !mysql => Some(wait(context, name, args)),
+        "BINLOG_GTID_POS" if !mysql => Some(position_at(context.coordinator, args)),
+        _ => None,
+    }
+}
+
+fn sets(name: &str, args: &[Value]) -> SqlResult<Value> {
+    let (Some(first), Some(second)) = (args.first().and_then(text_of), args.get(1).and_then(text_of)) else {
+        return Ok(Value::Null);
+    };
+    let (mut first, second) = (set_of(&first)?, set_of(&second)?);
+    if name == "GTID_SUBSET" {
+        return Ok(Value::Int(i64::from(second.contains_set(&first))));
+    }
+    first.subtract(&second);
+    Ok(Value::Bytes(first.to_string().into()))
+}
+
+fn wait(context: &Context<'_>, name: &str, args: &[Value]) -> SqlResult<Value> {
+    let Some((goal, limit)) = wish(name, args)? else { return Ok(Value::Null) };
+    let started = Instant::now();
+    let mut pause = LOOK.0;
+    while !goal.reached(context) {
+        if context.waited || limit.is_some_and(|limit| started.elapsed() >= limit) {
+            return Ok(Value::Int(goal.late()));
+        }
+        context.kill.check()?;
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LOOK.1);
+    }
+    Ok(Value::Int(0))
+}
+
+fn position_at(coordinator: &Coordinator, args: &[Value]) -> SqlResult<Value> {
+    let (Some(file), Some(offset)) = (args.first().and_then(text_of), args.get(1).and_then(text_of)) else {
+        return Ok(Value::Null);
+    };
+    let Ok(offset) = offset.trim().parse::<u64>() else { return Ok(Value::Null) };
+    let found = coordinator.gtid_position_at(&file, offset);
+    let found =
+        found.map_err(|failed| error(1220, format!("Error when reading the binary log: {failed}")))?;
+    Ok(found.map_or(Value::Null, |position| Value::Bytes(position.to_string().into())))
+}
+
+fn set_of(text: &str) -> SqlResult<GtidSet> {
+    text.parse().map_err(|_| super::malformed_set(text))
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        Value::Int(n) => Some(n.to_string()),
+        Value::UInt(n) => Some(n.to_string()),
+        Value::Double(x) => Some(x.to_string()),
+        Value::Decimal(d) => Some(d.to_string()),
+        _ => Some(String::new()),
+    }
+}
+
+/// A call of a waiting function that is shown by a SELECT of nothing else.
+fn shown_wait(statement: &Statement) -> Option<(&str, &[Expr])> {
+    let Statement::Select(query) = statement else { return None };
+    let QueryBody::Select(select) = &query.body else { return None };
+    let [SelectItem::Expr { expr: Expr::Function(call), .. }] = select.items.as_slice() else { return None };
+    let name = ["WAIT_FOR_EXECUTED_GTID_SET", "MASTER_GTID_WAIT"]
+        .into_iter()
+        .find(|name| call.name.as_str().eq_ignore_ascii_case(name))?;
+    Some((name, &call.args))
+}
+
+impl Session {
+    /// Waits for what the statement is going to wait for, if it is that kind of statement. Errors are left to it.
+    pub(crate) async fn wait_first(&mut self, statement: &Statement) -> SqlResult<()> {
+        let Some((name, args)) = shown_wait(statement) else { return Ok(()) };
+        let Some(coordinator) = self.server.log.coordinator().cloned() else { return Ok(()) };
+        let values: Option<Vec<Value>> =
+            args.iter().map(|arg| Some(self.evaluate_plain(arg)?.ok()?.0)).collect();
+        let Some(Ok(Some((goal, limit)))) = values.map(|values| wish(name, &values)) else { return Ok(()) };
+        let started = tokio::time::Instant::now();
+        let mut pause = LOOK.0;
+        loop {
+            if self.reached(&goal, &coordinator) || limit.is_some_and(|limit| started.elapsed() >= limit) {
+                break;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.process.killed.notified() => {}
+            }
+            self.process.kill.check()?;
+            pause = (pause * 2).min(LOOK.1);
+        }
+        self.shared.set_waited(true);
+        Ok(())
+    }
+
+    fn reached(&self, goal: &Goal, coordinator: &Coordinator) -> bool {
+        let slave_pos = || self.shared.slave_position();
+        let kill = &self.process.kill;
+        goal.reached(&Context { coordinator, slave_pos: &slave_pos, kill, waited: false })
+    }
+}

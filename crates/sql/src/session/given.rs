@@ -1,0 +1,201 @@
+//! `gtid_next`: a session's next transaction has an id that it was given.
+//!
+//! The id lies in the transaction's `Applied` until a commit takes it along, so that whatever commits (a statement, COMMIT, a
+//! definition) does so with it, also when nothing has changed. Here is the rest: a transaction that is over already is
+//! skipped, what only reads does not use the id up, and after it was used the session must say what comes next (1837).
+//! On the session's thread. Without an id it costs one comparison a statement.
+
+use super::SqlSession;
+use crate::api::Outcome;
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::store::Applied;
+use omnibus_commit::GtidGuard;
+use omnibus_format::{AnyGtid, Origin};
+use omnibus_parser::ast::Statement;
+
+/// What SET gives.
+#[derive(Debug)]
+pub enum GivenGtid {
+    /// The log gives ids.
+    Automatic,
+    /// The next transaction's id, which this session owns.
+    Owned {
+        /// It, and whose events these are.
+        origin: Origin,
+        /// The right to commit it.
+        guard: GtidGuard,
+    },
+    /// The transaction of this id is over: what is sent of it is skipped.
+    Executed(AnyGtid),
+    /// MariaDB's `gtid_seq_no`: the next transaction's id; those behind it get theirs from the log again.
+    Once(Origin),
+}
+
+/// What has become of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Given {
+    #[default]
+    Automatic,
+    Owned(AnyGtid),
+    Executed(AnyGtid),
+    Spent(AnyGtid),
+    Once,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Uses nothing up.
+    Reading,
+    Begin,
+    Commit,
+    Rollback,
+    Changing,
+}
+
+impl Class {
+    fn of(statement: &Statement) -> Class {
+        match statement {
+            Statement::Begin(_) => Class::Begin,
+            Statement::Commit(_) => Class::Commit,
+            Statement::Rollback(_) => Class::Rollback,
+            Statement::Select(_)
+            | Statement::Do(_)
+            | Statement::Show(_)
+            | Statement::Explain(_)
+            | Statement::Describe { .. }
+            | Statement::Use(_)
+            | Statement::Savepoint(_)
+            | Statement::RollbackTo(_)
+            | Statement::ReleaseSavepoint(_)
+            | Statement::LockTables(_)
+            | Statement::UnlockTables
+            | Statement::Xa(_)
+            | Statement::Prepare { .. }
+            | Statement::Deallocate(_) => Class::Reading,
+            _ => Class::Changing,
+        }
+    }
+}
+
+/// Whether a statement is run.
+pub(super) enum Gate {
+    Run(Class),
+    Done(ExecResult<Outcome>),
+}
+
+impl SqlSession {
+    /// What the next transaction's id shall be.
+    ///
+    /// # Errors
+    /// 1790 while a transaction with a given id is open.
+    pub fn give_gtid(&mut self, given: GivenGtid) -> SqlResult<()> {
+        if let (Given::Owned(gtid), true) = (self.given, self.trx.is_open()) {
+            let message = format!(
+                "@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID. The client owns {gtid}. Ownership \
+                 is released on COMMIT or ROLLBACK."
+            );
+            return Err(SqlError::new(1790, b"HY000", message));
+        }
+        if self.given != Given::Automatic {
+            self.trx.take_applied();
+        }
+        self.given = match given {
+            GivenGtid::Automatic => Given::Automatic,
+            GivenGtid::Executed(gtid) => Given::Executed(gtid),
+            GivenGtid::Owned { origin, guard } => {
+                let gtid = guard.gtid();
+                let guard = Some(guard);
+                self.trx.set_applied(Applied {
+                    origin: Some(origin),
+                    guard,
+                    even_empty: true,
+                    ..Applied::default()
+                });
+                Given::Owned(gtid)
+            }
+            GivenGtid::Once(origin) => {
+                self.trx.set_applied(Applied { origin: Some(origin), ..Applied::default() });
+                Given::Once
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether an id of `gtid_seq_no` waits for its transaction.
+    #[must_use]
+    pub fn gtid_waits(&self) -> bool {
+        self.given == Given::Once
+    }
+
+    /// Before a statement. Only with an id given.
+    pub(super) fn gate(&mut self, statement: &Statement) -> Gate {
+        let class = Class::of(statement);
+        self.follow_given();
+        self.commits_given = match class {
+            // A definition takes the id along itself, behind the commit of what was open.
+            Class::Changing => !super::dispatch::commits_implicitly(statement),
+            Class::Commit => true,
+            Class::Begin => self.trx.is_open(),
+            Class::Reading | Class::Rollback => false,
+        };
+        match (self.given, class) {
+            (Given::Spent(gtid), Class::Changing) => {
+                let message = format!(
+                    "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value after a \
+                     COMMIT or ROLLBACK. Please check GTID_NEXT variable manual page for detailed explanation. Current \
+                     @@SESSION.GTID_NEXT is '{gtid}'."
+                );
+                Gate::Done(Err(SqlError::new(1837, b"HY000", message).into()))
+            }
+            (Given::Executed(gtid), Class::Changing) => {
+                if !self.trx.is_open() && self.state.settings.autocommit {
+                    self.given = Given::Spent(gtid);
+                }
+                self.state.diagnostics.clear();
+                Gate::Done(Ok(Outcome::ok()))
+            }
+            (Given::Owned(_), Class::Changing | Class::Begin)
+                if self.trx.is_open() && super::dispatch::commits_implicitly(statement) =>
+            {
+                let message = "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT \
+                     == 'UUID:NUMBER'.";
+                Gate::Done(Err(SqlError::new(1778, b"HY000", message).into()))
+            }
+            _ => Gate::Run(class),
+        }
+    }
+
+    /// After a statement that was run with an id given.
+    pub(super) fn passed(&mut self, class: Class, result: &ExecResult<Outcome>) {
+        if matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking)) {
+            return;
+        }
+        self.follow_given();
+        let ended =
+            class == Class::Rollback || class == Class::Commit || result.is_err() && !self.trx.is_open();
+        match self.given {
+            Given::Owned(gtid) | Given::Executed(gtid) if ended => {
+                self.trx.take_applied();
+                self.given = Given::Spent(gtid);
+            }
+            _ => {}
+        }
+    }
+
+    /// A statement failed while it waited for a lock.
+    pub(super) fn given_after_error(&mut self) {
+        if let (Given::Owned(gtid), false) = (self.given, self.trx.is_open()) {
+            self.trx.take_applied();
+            self.given = Given::Spent(gtid);
+        }
+    }
+
+    /// A commit has taken the id along.
+    fn follow_given(&mut self) {
+        match self.given {
+            Given::Owned(gtid) if !self.trx.has_applied() => self.given = Given::Spent(gtid),
+            Given::Once if !self.trx.has_applied() => self.given = Given::Automatic,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/python3
+"""Global transaction ids from outside, of both dialects (GTID-1, GTID-2).
+
+MySQL's: functions over sets, gtid_next with what it skips and refuses, gtid_purged, waiting for a set, an id in the OK
+packet. MariaDB's: what mariadb-binlog says of the log in strict mode, numbers by domain, a MariaDB server that replays the
+log with the same ids, and its output replayed here. A restart changes nothing of what was executed.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import (MariaDB, Omnibus, client, connect, error_code, expect, finished_binlogs,  # noqa: E402
+                     log_gtids)
+
+OTHER = "11111111-2222-3333-4444-555555555555"
+
+
+class Session:
+    """One connection."""
+
+    def __init__(self, server, **more):
+        self.db = connect(server, autocommit=True, **more)
+        self.cursor = self.db.cursor()
+
+    def __call__(self, sql):
+        self.cursor.execute(sql)
+        return self.cursor.fetchall()
+
+    def value(self, sql):
+        return self(sql)[0][0]
+
+    def run(self, *statements):
+        for sql in statements:
+            self(sql)
+
+    def fails(self, sql, code):
+        got = error_code(lambda: self(sql))
+        expect(got == code, f"{sql}: error {got} instead of {code}")
+
+    def is_value(self, sql, expected):
+        got = self.value(sql)
+        if isinstance(got, str) and ":" in got and isinstance(expected, str):
+            # Sets are in the order of uuids, and the server's own is another each time.
+            got, expected = sorted(got.split(",")), sorted(expected.split(","))
+        expect(got == expected, f"{sql}: {got!r} instead of {expected!r}")
+
+
+def functions(s):
+    """What a MySQL 8.4 server answers."""
+    a, b = "3E11FA47-71CA-11E1-9E33-C80AA9429562", "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    for sql, expected in [
+        (f"GTID_SUBSET('{a}:23', '{a}:21-57')", 1),
+        (f"GTID_SUBSET('{a}:23-25', '{a}:23-25')", 1),
+        (f"GTID_SUBSET('{a}:20-25', '{a}:23-25')", 0),
+        (f"GTID_SUBSET('', '{a}:1')", 1),
+        ("GTID_SUBSET(NULL, '')", None),
+        (f"GTID_SUBTRACT('{a}:21-57', '{a}:21')", f"{b}:22-57"),
+        (f"GTID_SUBTRACT('{a}:21-57', '{a}:20-25')", f"{b}:26-57"),
+        (f"GTID_SUBTRACT('{a}:21-57', '{a}:23-24')", f"{b}:21-22:25-57"),
+        (f"GTID_SUBTRACT('{a}:21-57', '{a}:21-57')", ""),
+        ("GTID_SUBTRACT('', NULL)", None),
+    ]:
+        s.is_value(f"SELECT {sql}", expected)
+    s.fails("SELECT GTID_SUBSET('nonsense', '')", 1772)
+    s.fails("SELECT GTID_SUBSET('')", 1582)
+    s.fails("SELECT @@gtid_binlog_pos", 1193)
+
+
+def given_ids(s, server):
+    own = s.value("SELECT @@server_uuid")
+    s.run("CREATE DATABASE g", "CREATE TABLE g.t (id INT PRIMARY KEY, v INT)")
+    s.is_value("SELECT @@gtid_executed", f"{own}:1-2")
+    s.run(f"SET gtid_next = '{OTHER}:7'")
+    s.is_value("SELECT @@gtid_owned", f"{OTHER}:7")
+    s.run("SELECT 1", "INSERT INTO g.t VALUES (1, 1)")
+    s.fails("INSERT INTO g.t VALUES (2, 2)", 1837)
+    s.run(f"SET gtid_next = '{OTHER}:8'", "BEGIN", "COMMIT")
+    s.fails("DELETE FROM g.t", 1837)
+    s.run(f"SET gtid_next = '{OTHER}:9'", "BEGIN", "INSERT INTO g.t VALUES (3, 3)", "COMMIT")
+    s.run(f"SET gtid_next = '{OTHER}:10'", "UPDATE g.t SET v = 0 WHERE id = 99")
+    s.run(f"SET gtid_next = '{OTHER}:11'", "ALTER TABLE g.t ADD COLUMN w INT")
+    # Skipped: the transaction is over already.
+    s.run(f"SET gtid_next = '{OTHER}:7'", "BEGIN", "INSERT INTO g.t (id) VALUES (4)", "COMMIT")
+    s.run(f"SET gtid_next = '{OTHER}:7'", "INSERT INTO g.t (id) VALUES (4)")
+    s.fails("INSERT INTO g.t (id) VALUES (4)", 1837)
+    s.run("SET gtid_next = AUTOMATIC", "INSERT INTO g.t (id) VALUES (5)")
+    s.is_value("SELECT @@gtid_executed", f"{OTHER}:7-11,{own}:1-3")
+    s.is_value("SELECT GROUP_CONCAT(id ORDER BY id) FROM g.t", "1,3,5")
+    # Given back by ROLLBACK, and by the end of a session.
+    s.run(f"SET gtid_next = '{OTHER}:20'", "BEGIN", "INSERT INTO g.t (id) VALUES (6)", "ROLLBACK")
+    s.fails("INSERT INTO g.t (id) VALUES (6)", 1837)
+    s.is_value("SELECT @@gtid_owned", "")
+    s.run("SET gtid_next = 'AUTOMATIC'", "BEGIN")
+    s.fails(f"SET gtid_next = '{OTHER}:21'", 1766)
+    s.run("COMMIT")
+    s.fails("SET gtid_next = 'nonsense:1'", 1774)
+    s.fails("SET gtid_next = 'ANONYMOUS'", 1782)
+    s.run(f"SET gtid_next = '{OTHER}:21'", "BEGIN", "INSERT INTO g.t (id) VALUES (7)")
+    s.fails("CREATE TABLE g.no (a INT)", 1778)
+    s.fails(f"SET gtid_next = '{OTHER}:22'", 1766)
+    s.run("ROLLBACK", "SET gtid_next = 'AUTOMATIC'")
+    # Prepared statements obey as well.
+    with s.db.cursor() as cursor:
+        cursor.execute(f"SET gtid_next = '{OTHER}:12'")
+        cursor.execute("PREPARE p FROM 'INSERT INTO g.t (id) VALUES (8)'")
+        cursor.execute("EXECUTE p")
+    s.run("SET gtid_next = 'AUTOMATIC'")
+    s.is_value("SELECT @@gtid_executed", f"{OTHER}:7-12,{own}:1-3")
+
+
+def two_sessions(s, server):
+    """The second waits for the first, then skips."""
+    first, second = Session(server), Session(server)
+    first.run(f"SET gtid_next = '{OTHER}:30'", "BEGIN", "INSERT INTO g.t (id) VALUES (30)")
+    waiting = threading.Thread(target=lambda: second.run(
+        f"SET gtid_next = '{OTHER}:30'", "INSERT INTO g.t (id) VALUES (31)"))
+    waiting.start()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if any("GTID" in str(row).upper() for row in s("SHOW PROCESSLIST") if row[0] == second.db.thread_id()):
+            break
+        time.sleep(0.01)
+    expect(waiting.is_alive(), "the second session did not wait")
+    first.run("COMMIT")
+    waiting.join(10)
+    expect(not waiting.is_alive(), "the second session waits on")
+    s.is_value("SELECT COUNT(*) FROM g.t WHERE id IN (30, 31)", 1)
+    first.db.close()
+    second.db.close()
+
+
+def waiting(s, server):
+    other = Session(server)
+    started = time.monotonic()
+    other.is_value(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:40', 0.2)", 1)
+    expect(0.15 < time.monotonic() - started < 5, "a timeout of a fifth of a second")
+    other.fails(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:40', -1)", 1210)
+    result = []
+    waits = [threading.Thread(target=lambda: result.append(
+        Session(server).value(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:40')"))) for _ in range(40)]
+    for one in waits:
+        one.start()
+    # Waiting holds no thread: others go on.
+    for n in range(20):
+        s.run(f"INSERT INTO g.t (id) VALUES ({100 + n})")
+    expect(not result, "it waits")
+    s.run(f"SET gtid_next = '{OTHER}:40'", "BEGIN", "COMMIT", "SET gtid_next = AUTOMATIC")
+    for one in waits:
+        one.join(20)
+    expect(result == [0] * 40, f"{result}")
+
+
+def purged(s):
+    before = s.value("SELECT @@gtid_executed")
+    s.run(f"SET GLOBAL gtid_purged = '+{OTHER}:100-110'")
+    s.is_value("SELECT @@gtid_purged", f"{OTHER}:100-110")
+    s.fails(f"SET GLOBAL gtid_purged = '+{OTHER}:110-120'", 3546)
+    s.fails(f"SET GLOBAL gtid_purged = '{OTHER}:100-109'", 3546)
+    s.fails("SET GLOBAL gtid_purged = 'x'", 1772)
+    s.run(f"SET GLOBAL gtid_purged = '{OTHER}:100-110:115'")
+    parts = [part + ":100-110:115" if part.startswith(OTHER) else part for part in before.split(",")]
+    s.is_value("SELECT @@gtid_executed", ",".join(parts))
+    return s.value("SELECT @@gtid_executed"), s.value("SELECT @@gtid_purged")
+
+
+def mysql_dialect(directory):
+    server = Omnibus(directory)
+    server.start()
+    try:
+        s = Session(server)
+        functions(s)
+        given_ids(s, server)
+        two_sessions(s, server)
+        waiting(s, server)
+        executed, gone = purged(s)
+        server.kill()
+        server.start()
+        s = Session(server)
+        s.is_value("SELECT @@gtid_executed", executed)
+        s.is_value("SELECT @@gtid_purged", gone)
+        ids = log_gtids(finished_binlogs(server))
+        expect(len(ids) == len(set(ids)), "an id is in the log twice (GTID-1)")
+        s.run("RESET BINARY LOGS AND GTIDS")
+        s.is_value("SELECT @@gtid_executed", "")
+        s.is_value("SELECT @@gtid_purged", "")
+        other = Omnibus(directory, "--dialect=mariadb")
+        server.stop()
+        try:
+            other.start()
+            expect(False, "the data directory is of the other dialect")
+        except RuntimeError as error:
+            expect("--dialect=mysql" in str(error), str(error))
+    finally:
+        server.stop()
+
+
+def mariadb_dialect(directory):
+    server = Omnibus(directory, "--dialect=mariadb", "--server-id=3")
+    server.start()
+    peer = MariaDB(directory, "--log-bin=peer", "--server-id=9")
+    peer.start()
+    try:
+        s = Session(server)
+        expect("MariaDB" in s.value("SELECT VERSION()") and "MariaDB" in s.db.server_version, "the version")
+        s.fails("SELECT @@gtid_executed", 1193)
+        s.run("SET binlog_rows_query_log_events = 1",
+              "CREATE DATABASE g", "CREATE TABLE g.t (id INT PRIMARY KEY, v INT)", "INSERT INTO g.t VALUES (1, 1)")
+        s.is_value("SELECT @@last_gtid", "0-3-3")
+        s.run("SET gtid_domain_id = 5", "BEGIN", "INSERT INTO g.t VALUES (2, 2)", "UPDATE g.t SET v = 3", "COMMIT")
+        s.run("SET gtid_domain_id = 0", "SET server_id = 77", "SET gtid_seq_no = 50", "INSERT INTO g.t VALUES (3, 3)",
+              "SET server_id = 3", "INSERT INTO g.t VALUES (4, 4)")
+        s.is_value("SELECT @@gtid_seq_no", 0)
+        s.is_value("SELECT @@gtid_binlog_pos", "0-3-51,5-3-1")
+        s.is_value("SELECT @@gtid_binlog_state", "0-77-50,0-3-51,5-3-1")
+        s.run("BEGIN")
+        s.fails("SET gtid_seq_no = 60", 1953)
+        s.run("COMMIT", "SET GLOBAL gtid_strict_mode = 1", "SET gtid_seq_no = 20")
+        s.fails("INSERT INTO g.t VALUES (5, 5)", 1950)
+        s.run("SET gtid_seq_no = 0", "SET GLOBAL gtid_strict_mode = 0")
+        s.fails("SET GLOBAL gtid_binlog_state = '0-1-1'", 1956)
+        s.run("XA START 'x'", "INSERT INTO g.t VALUES (6, 6)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'")
+        s.run("XA START 'y'", "INSERT INTO g.t VALUES (7, 7)", "XA END 'y'", "XA COMMIT 'y' ONE PHASE")
+        place = s("SHOW MASTER STATUS")[0]
+        s.is_value(f"SELECT BINLOG_GTID_POS('{place[0]}', {place[1]})", s.value("SELECT @@gtid_binlog_pos"))
+        s.is_value("SELECT BINLOG_GTID_POS('nosuch', 4)", None)
+        s.run("CREATE TABLE g.u (a INT)", "DROP TABLE g.u")
+        expected = s.value("SELECT @@gtid_binlog_pos")
+        files = finished_binlogs(server)
+        read = subprocess.run(["mariadb-binlog", "--no-defaults", "--verify-binlog-checksum", "--gtid-strict-mode", "-vv",
+                               *files], capture_output=True, text=True)
+        expect(read.returncode == 0 and "ERROR" not in read.stderr, f"mariadb-binlog: {read.stderr}")
+        for text in ["GTID 0-3-51 cid=", "GTID 5-3-1", "Annotate_rows", "Gtid list", "ddl", "XA START X'78'"]:
+            expect(text in read.stdout, f"mariadb-binlog says nothing of {text}:\n{read.stdout[:6000]}")
+        # Its output, in a MariaDB server: the same rows under the same ids.
+        applied = subprocess.run(["mariadb", "--no-defaults", f"--socket={peer.socket}", "-uroot", "--binary-mode"],
+                                 input=read.stdout, capture_output=True, text=True)
+        expect(applied.returncode == 0, f"MariaDB refused it: {applied.stderr}")
+        rows = "SELECT * FROM g.t ORDER BY id"
+        expect(client(server, rows) == client(peer, rows), f"MariaDB has {client(peer, rows)} of {client(server, rows)}")
+        there = client(peer, "SELECT @@gtid_binlog_pos").strip()
+        expect(there == expected, f"MariaDB has {there}, not {expected}")
+        # And here again, from MariaDB's own log.
+        second = Omnibus(directory / "second", "--dialect=mariadb", "--server-id=4")
+        (directory / "second").mkdir()
+        second.start()
+        try:
+            back = subprocess.run(["mariadb-binlog", "--no-defaults",
+                                   *sorted(str(p) for p in peer.datadir.glob("peer.0*"))], capture_output=True, text=True)
+            run = subprocess.run(["mariadb", "--no-defaults", f"--socket={second.socket}", "-uroot", "--binary-mode"],
+                                 input=back.stdout, capture_output=True, text=True)
+            expect(run.returncode == 0, f"refused here: {run.stderr}")
+            expect(client(second, rows) == client(server, rows), "rows that came back")
+            here = Session(second).value("SELECT @@gtid_binlog_pos")
+            expect(here == expected, f"{here}, not {expected}")
+        finally:
+            second.stop()
+        server.kill()
+        server.start()
+        s = Session(server)
+        s.is_value("SELECT @@gtid_binlog_pos", expected)
+        ids = log_gtids(finished_binlogs(server))
+        expect(len(ids) == len(set(ids)), "an id is in the log twice (GTID-1)")
+        s.run("RESET MASTER", "SET GLOBAL gtid_binlog_state = '0-1-100,7-2-3'", "CREATE TABLE g.v (a INT)")
+        s.is_value("SELECT @@gtid_binlog_pos", "0-3-101,7-2-3")
+    finally:
+        peer.stop()
+        server.stop()
+
+
+def main():
+    for test in [mysql_dialect, mariadb_dialect]:
+        with tempfile.TemporaryDirectory(prefix="omnibus-gtid-") as directory:
+            test(pathlib.Path(directory))
+    print("gtid: ids of both dialects. 2 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
