@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""LOAD DATA INFILE and LOAD DATA LOCAL INFILE.
+"""LOAD DATA INFILE, LOAD DATA LOCAL INFILE, SELECT .. INTO OUTFILE.
 
 The same files are loaded by the same statements here and by MariaDB: tables, warnings, errors and the reply's text must
 be equal, in strict mode and without it, from the server's file and from the client's. Then what only concerns this
@@ -162,6 +162,7 @@ def main():
             waits(server, files)
             large(server, files)
             tools(server, files)
+            outfiles(server, files, ours, theirs)
             client(server, "DROP DATABASE test; CREATE DATABASE test")
             ours = connect(server, database="test", local_infile=1, charset="utf8mb4", autocommit=True)
             logged(server, peer, ours, files)
@@ -304,6 +305,74 @@ def tools(server, files):
                           "--fields-terminated-by=,", "test", str(files / "u.txt")], capture_output=True, text=True)
     expect(run.returncode == 0 and "Records: 2  Deleted: 0  Skipped: 0  Warnings: 0" in run.stdout, f"{run}")
     expect(client(server, "SELECT a, b FROM test.u WHERE a > 20 ORDER BY a") == "21\t1\n22\t2\n", "mariadb-import loaded otherwise")
+
+
+OUTFILES = ["", "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"'", "FIELDS TERMINATED BY ',' ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n'",
+            "FIELDS ESCAPED BY '' TERMINATED BY '|'", "LINES STARTING BY '>> '", "FIELDS TERMINATED BY 'n'",
+            "FIELDS TERMINATED BY ';;' LINES TERMINATED BY '##\\n'", "FIELDS ENCLOSED BY '\"' ESCAPED BY '\"'", "CHARACTER SET latin1"]
+
+
+def outfiles(server, files, ours, theirs):
+    """What INTO OUTFILE writes: the same bytes as MariaDB, and LOAD DATA reads them back."""
+    columns = ("a INT PRIMARY KEY, b VARCHAR(40), c DOUBLE, d DECIMAL(8,2), e DATE, f DATETIME(3), g VARBINARY(20), h ENUM('x','y'),"
+               " i TIMESTAMP NULL, j BIT(12), k YEAR, l SET('p','q')")
+    rows = ["(1, 'plain', 1.5, 12.34, '2020-01-02', '2020-01-02 03:04:05.678', 0x000102, 'x', '2020-06-01 12:00:00', 5, 2020, 'p,q')",
+            r"(2, 'tab\t nl\n bs\\ q\" c, n1 | #', -0.001, -1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+            "(3, 'äöü €', 1e20, 0, '0001-01-01', '9999-12-31 23:59:59', '', 'y', NULL, 4095, 1999, '')", "(4, '', 0, 0, NULL, NULL, 'NULL', 'x', NULL, 0, 2000, 'q')",
+            "(5, 'NULL', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"]
+    failures = []
+    for connection in (ours, theirs):
+        cursor = connection.cursor()
+        cursor.execute("SET sql_mode = '', time_zone = '+02:00'")
+        for name in ("o", "back"):
+            cursor.execute(f"DROP TABLE IF EXISTS {name}")
+            cursor.execute(f"CREATE TABLE {name} ({columns}) DEFAULT CHARSET=utf8mb4")
+        cursor.execute("INSERT INTO o VALUES " + ",".join(rows))
+    for clauses in OUTFILES:
+        written = []
+        for connection in (ours, theirs):
+            path = files / "out.txt"
+            path.unlink(missing_ok=True)
+            answer, _ = run(connection, f"SELECT * FROM o ORDER BY a INTO OUTFILE '{path}' {clauses}")
+            written.append((answer[0], path.read_bytes()))
+        if written[0] != written[1]:
+            failures.append(f"{clauses}\n  here    {written[0]}\n  MariaDB {written[1]}")
+            continue
+        path.chmod(0o644)
+        # What MySQL writes with these it cannot read either.
+        if "ESCAPED BY '" in clauses or "latin1" in clauses or "'n'" in clauses:
+            continue
+        cursor = ours.cursor()
+        cursor.execute("TRUNCATE back")
+        cursor.execute(f"LOAD DATA INFILE '{path}' INTO TABLE back CHARACTER SET utf8mb4 {clauses} (a,b,c,d,e,f,g,h,i,@j,k,l) SET j = CAST(CONV(HEX(@j), 16, 10) AS UNSIGNED)")
+        cursor.execute("SELECT COUNT(*) FROM o JOIN back USING (a) WHERE o.b <=> back.b AND o.c <=> back.c AND o.d <=> back.d AND o.e <=> back.e"
+                       " AND o.f <=> back.f AND o.g <=> back.g AND o.h <=> back.h AND o.i <=> back.i AND o.j <=> back.j AND o.k <=> back.k AND o.l <=> back.l")
+        found = cursor.fetchone()[0]
+        if found != 5:
+            cursor.execute("SELECT * FROM back")
+            failures.append(f"{clauses}: {found} of 5 rows came back: {cursor.fetchall()}")
+    expect(not failures, "INTO OUTFILE:\n" + "\n".join(failures))
+    cursor = ours.cursor()
+    code = error_code(lambda: cursor.execute(f"SELECT 1 INTO OUTFILE '{files}/out.txt'"))
+    expect(code == 1086, f"an existing file: {code}")
+    code = error_code(lambda: cursor.execute(f"SELECT 1 INTO OUTFILE '{server.datadir}/x'"))
+    expect(code == 1290, f"into the data directory: {code}")
+    cursor.execute(f"SELECT g FROM o WHERE a = 1 INTO DUMPFILE '{files}/dump.bin'")
+    expect((files / "dump.bin").read_bytes() == b"\0\1\2", "INTO DUMPFILE")
+    code = error_code(lambda: cursor.execute(f"SELECT g FROM o INTO DUMPFILE '{files}/dump2.bin'"))
+    expect(code == 1172 and not (files / "dump2.bin").exists(), f"two rows INTO DUMPFILE: {code}")
+    bob = connect(server, user="bob", password="x", database="test")
+    client(server, "REVOKE FILE ON *.* FROM bob")
+    code = error_code(lambda: bob.cursor().execute(f"SELECT 1 INTO OUTFILE '{files}/bob.txt'"))
+    expect(code == 1045, f"without FILE: {code}")
+    client(server, "GRANT FILE ON *.* TO bob")
+    # A dump of data files, and back.
+    tab = files / "tab"
+    tab.mkdir()
+    dump = subprocess.run(["mariadb-dump", "--no-defaults", f"--socket={server.socket}", "-uroot", f"--tab={tab}", "test", "o"],
+                          capture_output=True, text=True)
+    expect(dump.returncode == 0, dump.stderr)
+    expect((tab / "o.txt").read_bytes().count(b"\n") == 6 and "CREATE TABLE `o`" in (tab / "o.sql").read_text(), "--tab")
 
 
 def logged(server, peer, ours, files):

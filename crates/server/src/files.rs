@@ -68,6 +68,14 @@ impl FileRule {
         File::open(&resolved).map_err(|error| errors::cannot_open(path.display(), &error))
     }
 
+    /// Removes a file that `open` has just made.
+    pub fn remove(&self, name: &[u8]) {
+        let path = self.datadir.join(OsStr::from_bytes(name));
+        if self.secure.is_some() && self.parent_allowed(&path) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
     fn parent_allowed(&self, path: &Path) -> bool {
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
         parent.is_some_and(|parent| self.allows(&parent))

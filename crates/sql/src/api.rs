@@ -418,6 +418,8 @@ pub trait SessionHost: Send + Sync {
     fn open_file(&self, _path: &[u8], _create: bool) -> SqlResult<std::fs::File> {
         Err(SqlError::option_prevents_statement("--secure-file-priv"))
     }
+    /// Removes a file that `open_file` has just made.
+    fn remove_file(&self, _path: &[u8]) {}
     /// Whether the account may know that a schema, or a table of it, exists.
     fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {
         true

@@ -6,6 +6,7 @@ use super::{SessionAccess, SnapshotPlace, access};
 use crate::account::{Account, Privileges};
 use crate::charset;
 use crate::errors;
+use crate::files::FileRule;
 use crate::gtid;
 use crate::process::Process;
 use crate::server::Server;
@@ -155,6 +156,15 @@ impl SessionShared {
         *self.account.lock() = account.clone();
     }
 
+    fn file_rule(&self) -> FileRule {
+        let datadir = self.server.globals.named("datadir").as_str().into();
+        let secure = match self.server.globals.named("secure_file_priv") {
+            VarValue::Null => None,
+            dir => Some(dir.as_str().into()),
+        };
+        FileRule { secure, datadir }
+    }
+
     fn read(&self, id: VarId, global: bool) -> VarValue {
         let def = Registry::get().def(id);
         if let Some(coordinator) = self.server.log.coordinator()
@@ -246,12 +256,11 @@ impl SessionHost for SessionShared {
     }
 
     fn open_file(&self, path: &[u8], create: bool) -> SqlResult<std::fs::File> {
-        let datadir = self.server.globals.named("datadir").as_str().into();
-        let secure = match self.server.globals.named("secure_file_priv") {
-            VarValue::Null => None,
-            dir => Some(dir.as_str().into()),
-        };
-        crate::files::FileRule { secure, datadir }.open(path, create)
+        self.file_rule().open(path, create)
+    }
+
+    fn remove_file(&self, path: &[u8]) {
+        self.file_rule().remove(path);
     }
 
     fn call(&self, _connection_id: u32, name: &str, args: &[Value]) -> Option<SqlResult<Value>> {

@@ -238,14 +238,12 @@ impl Runner for FakeRunner {
 pub struct FakeFactory;
 impl RunnerFactory for FakeFactory {
     fn open(&self, identity: RunnerIdentity) -> SqlResult<Box<dyn Runner>> {
-        let state = SessionState {
-            settings: identity.settings,
-            connection_id: identity.connection_id,
-            user: identity.user,
-            account: identity.account,
-            host: identity.host,
-            ..SessionState::default()
-        };
+        let mut state = SessionState::default();
+        state.settings = identity.settings;
+        state.connection_id = identity.connection_id;
+        state.user = identity.user;
+        state.account = identity.account;
+        state.host = identity.host;
         Ok(Box::new(FakeRunner { state, trx: TrxState::default(), kill: identity.kill }))
     }
     fn database_exists(&self, name: &str) -> bool {

@@ -71,7 +71,12 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<Qu
                 }
                 plan.into = names.iter().map(|name| name.to_lowercase().into()).collect();
             }
-            _ => return Err(SqlError::not_supported_yet("SELECT ... INTO OUTFILE")),
+            file => {
+                binder.access.check_files()?;
+                let escapes = crate::api::sql_mode::NO_BACKSLASH_ESCAPES;
+                let no_escapes = binder.session.settings.sql_mode & escapes != 0;
+                plan.outfile = crate::load::Outfile::new(file, no_escapes)?.map(Box::new);
+            }
         }
     }
     Ok(plan)
@@ -392,6 +397,7 @@ pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprTyp
         untyped_params: false,
         catalog_version: 0,
         into: Vec::new(),
+        outfile: None,
         late_limit: None,
         locks: false,
     }

@@ -36,6 +36,8 @@ pub struct QueryPlan {
     pub catalog_version: u64,
     /// SELECT ... INTO @a, @b.
     pub into: Vec<Box<str>>,
+    /// SELECT ... INTO OUTFILE or DUMPFILE.
+    pub(crate) outfile: Option<Box<crate::load::Outfile>>,
     /// SQL_CALC_FOUND_ROWS: the outermost LIMIT, applied while the rows behind it are counted.
     pub late_limit: Option<Limit>,
     /// Whether rows are locked.

@@ -1,4 +1,4 @@
-//! LOAD DATA as a session runs it: where its file comes from, and who may read it.
+//! LOAD DATA as a session runs it: where its file comes from, and who may read it. And INTO OUTFILE.
 //!
 //! A file that was supplied is taken as it is. LOCAL without one asks for it (`Interrupt::NeedFile`) once
 //! everything else is in order, so that a client is never asked in vain.
@@ -8,11 +8,33 @@ use crate::api::{Mode, Outcome};
 use crate::dml::{Planner, Run};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::uses::UsesCell;
-use crate::load::{LoadInput, LoadPlan, announce_variables};
+use crate::load::{LoadInput, LoadPlan, Outfile, OutfileSink, announce_variables};
+use crate::select::{self, QueryPlan};
 use omnibus_parser::ast::LoadData;
 use std::sync::Arc;
 
 impl SqlSession {
+    /// SELECT .. INTO OUTFILE. A file of a statement that fails, or is run again, goes.
+    pub(super) fn write_file(
+        &mut self,
+        plan: &QueryPlan,
+        outfile: &Outfile,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        let host = self.state.host.clone();
+        let file = host.open_file(&outfile.path, true)?;
+        let mut sink = OutfileSink::new(file, outfile, &plan.types);
+        let written = select::execute(plan, &mut self.state, &mut self.trx, call.params, &mut sink)
+            .and_then(|rows| Ok(sink.finish().map(|()| rows)?));
+        if written.is_err() {
+            host.remove_file(&outfile.path);
+        }
+        Ok(Outcome { affected: written?, ..Outcome::ok() })
+    }
+
     pub(super) fn load_data(&mut self, tree: &LoadData, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let supplied = self.load_input.clone();
         if tree.local && supplied.is_none() && !self.state.settings.local_infile {

@@ -88,6 +88,7 @@ impl SqlSession {
         }
         if let Some((_, Plan::Query(plan))) = &prepared.plan
             && plan.into.is_empty()
+            && plan.outfile.is_none()
         {
             prepared.columns = plan.columns.clone();
         }

@@ -56,6 +56,9 @@ impl SqlSession {
         if !plan.tables.is_empty() {
             self.enter();
         }
+        if let Some(outfile) = &plan.outfile {
+            return self.write_file(plan, outfile, call);
+        }
         let rows = select::execute(plan, &mut self.state, &mut self.trx, call.params, call.sink)?;
         if plan.into.is_empty() {
             Ok(Outcome::rows())
