@@ -134,7 +134,7 @@ class Workload:
         return self.serial
 
     def some_id(self):
-        return self.r.randint(1, max(self.serial, 1))
+        return self.r.randint(1, self.serial) if self.serial else -1
 
     def row(self):
         return ", ".join(value(self.r, kind) for kind in TYPES)

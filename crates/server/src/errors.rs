@@ -37,11 +37,6 @@ pub fn access_denied(user: impl Display, host: impl Display, with_password: bool
 pub fn unknown_command() -> SqlError {
     error(1047, b"08S01", "Unknown command".into())
 }
-/// 1053.
-#[must_use]
-pub fn server_shutdown() -> SqlError {
-    SqlError::server_shutdown()
-}
 /// 1095.
 #[must_use]
 pub fn kill_denied(id: u64) -> SqlError {

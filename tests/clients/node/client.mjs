@@ -34,7 +34,8 @@ function lines(event) {
 // Reads until the connection is lost; the place follows the commits.
 function follow() {
   return new Promise((resolve) => {
-    const zongji = new ZongJi({ host: '127.0.0.1', port: Number(port), user, password, dateStrings: true, timezone: 'Z' });
+    const zongji = new ZongJi({ host: '127.0.0.1', port: Number(port), user, password, dateStrings: true,
+      jsonStrings: true, timezone: 'Z' });
     let pending = [];
     let lost = false;
     zongji.on('error', (error) => {

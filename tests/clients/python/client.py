@@ -12,12 +12,23 @@ from pymysqlreplication.event import QueryEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
 KINDS = {WriteRowsEvent: "insert", UpdateRowsEvent: "update", DeleteRowsEvent: "delete"}
-BIT = 16
+BIT, JSON = 16, 245
+
+
+def document(value):
+    """A JSON value with text where the library has bytes."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, dict):
+        return {document(key): document(item) for key, item in value.items()}
+    return [document(item) for item in value] if isinstance(value, list) else value
 
 
 def plain(value, column):
     if value is None:
         return None
+    if column.type == JSON:
+        return {"json": document(value)}
     if column.type == BIT:
         return str(int(value, 2))
     if isinstance(value, (bytes, bytearray)):
@@ -33,8 +44,6 @@ def plain(value, column):
         return {"text": f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{rest:06d}"}
     if isinstance(value, (datetime.date, datetime.datetime)):
         return {"text": str(value)}
-    if isinstance(value, (dict, list)):
-        return {"json": value}
     return format(value, "f") if isinstance(value, decimal.Decimal) else repr(value)
 
 

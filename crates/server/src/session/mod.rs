@@ -245,11 +245,14 @@ impl Session {
             self.channel.refuse(&crate::errors::inactivity_timeout()).await;
             return Ended::Aborted;
         }
-        let error = if self.server.is_stopping() {
-            crate::errors::server_shutdown()
-        } else {
-            omnibus_sql::SqlError { code: 1927, state: *b"70100", message: "Connection was killed".into() }
-        };
+        if self.server.is_stopping() {
+            // Without a word, as MySQL: a pool takes a connection that closes for one to open again, while an error that
+            // it reads as the answer to its next statement is the statement's failure.
+            let _ = self.channel.flush().await;
+            return Ended::Properly;
+        }
+        let error =
+            omnibus_sql::SqlError { code: 1927, state: *b"70100", message: "Connection was killed".into() };
         self.channel.refuse(&error).await;
         Ended::Properly
     }
