@@ -147,7 +147,7 @@ fn unescape(text: &str) -> String {
 }
 
 impl ChannelConfig {
-    /// The form in which it is stored.
+    /// The form in which it is stored, without the password.
     #[must_use]
     pub fn encode(&self) -> String {
         let flag = |b: bool| u8::from(b).to_string();
@@ -155,7 +155,6 @@ impl ChannelConfig {
             ("host", self.host.clone()),
             ("port", self.port.to_string()),
             ("user", self.user.clone()),
-            ("password", self.password.clone()),
             ("log_file", self.start.file.to_string()),
             ("log_pos", self.start.position.to_string()),
             ("auto_position", flag(self.auto_position)),
@@ -203,7 +202,6 @@ impl ChannelConfig {
             "host" => self.host = value,
             "port" => self.port = number as u16,
             "user" => self.user = value,
-            "password" => self.password = value,
             "log_file" => self.start.file = value.into(),
             "log_pos" => self.start.position = number,
             "auto_position" => self.auto_position = flag,

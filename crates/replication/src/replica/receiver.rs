@@ -17,6 +17,7 @@ use omnibus_format::{
 };
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -82,6 +83,7 @@ struct Shared {
     status: Arc<ChannelStatus>,
     control: Mutex<Control>,
     wake: Condvar,
+    ended: AtomicBool,
 }
 
 #[derive(Default)]
@@ -128,8 +130,14 @@ impl Receiver {
             s.io_state = "Connecting to source";
             s.io_error = ErrorAt::default();
         });
-        let shared =
-            Arc::new(Shared { settings, queue, status, control: Mutex::default(), wake: Condvar::new() });
+        let shared = Arc::new(Shared {
+            settings,
+            queue,
+            status,
+            control: Mutex::default(),
+            wake: Condvar::new(),
+            ended: AtomicBool::new(false),
+        });
         let thread = {
             let shared = shared.clone();
             std::thread::Builder::new().name("replica-io".into()).spawn(move || shared.run(&resume))?
@@ -137,10 +145,10 @@ impl Receiver {
         Ok(Receiver { shared, thread: Some(thread) })
     }
 
-    /// Whether its thread is there.
+    /// Whether it receives or tries to, and does not only end.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        !self.shared.ended.load(Ordering::SeqCst)
     }
 
     /// What is in the queue is dropped, and the source asked again from the applied position.
@@ -200,6 +208,8 @@ impl Shared {
     fn run(&self, resume: &ResumeFrom) {
         let ended = self.serve(resume);
         self.control.lock().remote = None;
+        // First, so that whoever sees the error can start it again.
+        self.ended.store(true, Ordering::SeqCst);
         if let End::Fatal(code, message) = ended {
             tracing::error!(channel = %self.settings.channel, code, "replication receiver: {message}");
             self.status.io_error(code, message);

@@ -49,7 +49,7 @@ fn filters_follow_their_order() {
 fn settings_and_positions_come_back_as_they_were() {
     let mut config = ChannelConfig {
         host: "h".into(),
-        password: "a\nb\\n=c".into(),
+        password: "secret".into(),
         delay: 7,
         ..ChannelConfig::default()
     };
@@ -58,8 +58,10 @@ fn settings_and_positions_come_back_as_they_were() {
     config.gtid_use = GtidUse::SlavePos;
     config.start = SourcePosition::new("log.000007", 1 << 40);
     config.shown.push(("shown_source_bind".into(), "x".into()));
-    assert!(ChannelConfig::decode(&config.encode()) == config);
-    assert!(!format!("{config:?}").contains("=c"), "a password is never shown");
+    config.user = "a\nb\\n=c".into();
+    let back = ChannelConfig::decode(&config.encode());
+    assert!(back == ChannelConfig { password: String::new(), ..config.clone() }, "{}", config.encode());
+    assert!(!format!("{config:?}").contains("secret"), "a password is never shown");
 
     let place = ChannelPosition {
         source: SourcePosition::new("b.000002", 99),

@@ -189,9 +189,9 @@ impl Applier {
         Ok(Applier { shared, thread: Some(thread) })
     }
 
-    /// Whether its threads are there.
+    /// Whether it applies, and does not only end.
     pub(super) fn is_running(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        !self.shared.stopping() && self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Timestamp of the oldest transaction that is not durable yet; 0 for none.
@@ -262,8 +262,9 @@ impl Applying {
     /// Ends everything with an error.
     pub(super) fn fail(&self, code: u16, message: String) {
         tracing::error!(channel = %self.plan.channel, code, "replication applier: {message}");
-        self.status.sql_error(code, message);
+        // First, so that whoever sees the error can start it again.
         self.stop.store(true, Ordering::SeqCst);
+        self.status.sql_error(code, message);
         self.turns.end();
         self.work.close();
         self.queue.wake();

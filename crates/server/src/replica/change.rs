@@ -192,7 +192,7 @@ impl Replicas {
             Some(channel) => channel,
             None => {
                 let filters = self.filters.lock().clone();
-                store::put(&self.env.database, &name, &config)?;
+                store::put(&self.env, &name, &config)?;
                 let channel = Channel::open(self.env.clone(), name.clone(), config.clone(), filters)?;
                 self.channels.lock().insert(name, channel.clone());
                 channel

@@ -113,7 +113,7 @@ impl Channel {
                 s.applied = place;
             });
         }
-        store::put(&self.env.database, &self.name, &config)?;
+        store::put(&self.env, &self.name, &config)?;
         *self.config.lock() = config;
         Ok(())
     }
@@ -124,12 +124,12 @@ impl Channel {
         self.status.update(|s| *s = StatusData::default());
         self.queue.clear();
         if all {
-            return store::delete(&self.env.database, &self.name);
+            return store::delete(&self.env, &self.name);
         }
         let mut config = self.config();
         config.start = SourcePosition::default();
         (config.io_wanted, config.sql_wanted) = (false, false);
-        store::put(&self.env.database, &self.name, &config)?;
+        store::put(&self.env, &self.name, &config)?;
         *self.config.lock() = config;
         Ok(())
     }
@@ -147,7 +147,7 @@ impl Channel {
         let before = (config.io_wanted, config.sql_wanted);
         change(&mut config);
         if before != (config.io_wanted, config.sql_wanted) {
-            store::put(&self.env.database, &self.name, &config)?;
+            store::put(&self.env, &self.name, &config)?;
             *self.config.lock() = config;
         }
         Ok(())
@@ -179,6 +179,8 @@ impl Channel {
             start_sql = true;
         }
         if start_sql {
+            // One that failed may still be about to end.
+            self.stop_sql(false);
             // It begins at the applied position, whatever was received.
             self.queue.clear();
             if let Some(receiver) = &*self.receiver.lock() {
@@ -204,6 +206,7 @@ impl Channel {
         config: ChannelConfig,
         login: Option<Login>,
     ) -> SqlResult<()> {
+        self.stop(true, false, false);
         let globals = &server.globals;
         let net_timeout = Duration::from_secs(globals.named("replica_net_timeout").as_u64());
         let mut endpoint = config.endpoint(net_timeout);

@@ -23,6 +23,7 @@ use omnibus_replication::replica::{ChannelConfig, Filters};
 use omnibus_sql::{Database, SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 /// What every channel needs.
@@ -32,6 +33,8 @@ pub(crate) struct Env {
     pub database: Arc<Database>,
     /// GTIDs.
     pub coordinator: Arc<Coordinator>,
+    /// The data directory.
+    pub folder: Arc<Path>,
     /// Variables, session numbers.
     pub server: Weak<Server>,
 }
@@ -56,10 +59,11 @@ impl Replicas {
         coordinator: Arc<Coordinator>,
         server: &Arc<Server>,
     ) -> SqlResult<Arc<Replicas>> {
-        let env = Env { database, coordinator, server: Arc::downgrade(server) };
+        let folder = Path::new(server.globals.named("datadir").as_str()).into();
+        let env = Env { database, coordinator, folder, server: Arc::downgrade(server) };
         let filters = filters::from_options(&server.globals);
         let mut channels = BTreeMap::new();
-        for (name, config) in store::load(&env.database)? {
+        for (name, config) in store::load(&env)? {
             channels.insert(name.clone(), Channel::open(env.clone(), name, config, filters.clone())?);
         }
         Ok(Arc::new(Replicas {

@@ -1,15 +1,23 @@
-//! Channels' settings as rows of `mysql.replica_channel`. Passwords are in there, as a replica must send them; no log
-//! gets them (ACCOUNT-1): the rows are changed without row events and without a statement's text.
+//! Channels' settings as rows of `mysql.replica_channel`, and their passwords in a file of their own.
+//!
+//! A replica must send its password, so it is kept as it is: in `replica_passwords` in the data directory, which only the
+//! server's user may read. A row would be in the binary log's private events too, and no log gets a password (ACCOUNT-1).
+//! The file is replaced as a whole, before the row is changed.
 
+use super::Env;
 use bytes::Bytes;
 use omnibus_replication::replica::ChannelConfig;
 use omnibus_sql::{
     Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables,
 };
 use omnibus_value::Value;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 const TABLE: &str = "replica_channel";
+const FILE: &str = "replica_passwords";
 
 fn text(row: &[Value], column: usize) -> String {
     match row.get(column) {
@@ -23,21 +31,82 @@ fn value(s: &str) -> Value {
 }
 
 /// All of them.
-pub(super) fn load(database: &Database) -> SqlResult<Vec<(String, ChannelConfig)>> {
-    let rows = database.system_rows(TABLE)?;
-    Ok(rows.iter().map(|row| (text(row, 0), ChannelConfig::decode(&text(row, 1)))).collect())
+pub(super) fn load(env: &Env) -> SqlResult<Vec<(String, ChannelConfig)>> {
+    let rows = env.database.system_rows(TABLE)?;
+    let mut passwords = Passwords::read(&env.folder)?;
+    let channel = |row: &Vec<Value>| {
+        let name = text(row, 0);
+        let mut config = ChannelConfig::decode(&text(row, 1));
+        config.password = passwords.0.remove(&name).unwrap_or_default();
+        (name, config)
+    };
+    Ok(rows.iter().map(channel).collect())
 }
 
 /// Stores a channel's; durable when it returns. Blocks.
-pub(super) fn put(database: &Arc<Database>, name: &str, config: &ChannelConfig) -> SqlResult<()> {
+pub(super) fn put(env: &Env, name: &str, config: &ChannelConfig) -> SqlResult<()> {
+    let mut passwords = Passwords::read(&env.folder)?;
+    if passwords.0.get(name) != Some(&config.password) {
+        passwords.0.insert(name.to_owned(), config.password.clone());
+        passwords.write(&env.folder)?;
+    }
     let row = [value(name), value(&config.encode())];
-    change(database, |tables| tables.put(TABLE, &row))
+    change(&env.database, |tables| tables.put(TABLE, &row))
 }
 
 /// Forgets a channel's; durable when it returns. Blocks.
-pub(super) fn delete(database: &Arc<Database>, name: &str) -> SqlResult<()> {
+pub(super) fn delete(env: &Env, name: &str) -> SqlResult<()> {
     let row = [value(name), value("")];
-    change(database, |tables| tables.delete(TABLE, &row).map(drop))
+    change(&env.database, |tables| tables.delete(TABLE, &row).map(drop))?;
+    let mut passwords = Passwords::read(&env.folder)?;
+    if passwords.0.remove(name).is_some() {
+        passwords.write(&env.folder)?;
+    }
+    Ok(())
+}
+
+/// By channel. In the file: a line each, name and password in hexadecimal digits.
+struct Passwords(BTreeMap<String, String>);
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<String> {
+    let bytes = text.as_bytes().chunks(2).map(|pair| {
+        std::str::from_utf8(pair)
+            .ok()
+            .filter(|pair| pair.len() == 2)
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+    });
+    String::from_utf8(bytes.collect::<Option<Vec<u8>>>()?).ok()
+}
+
+impl Passwords {
+    fn read(folder: &Path) -> SqlResult<Passwords> {
+        let path = folder.join(FILE);
+        let contents = match std::fs::read_to_string(&path) {
+            Ok(contents) => contents,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed(&path, &error)),
+        };
+        let pairs = contents.lines().filter_map(|line| line.split_once(' '));
+        Ok(Passwords(pairs.filter_map(|(name, secret)| Some((unhex(name)?, unhex(secret)?))).collect()))
+    }
+
+    fn write(&self, folder: &Path) -> SqlResult<()> {
+        let lines = self.0.iter().map(|(name, secret)| format!("{} {}\n", hex(name), hex(secret)));
+        let (path, new) = (folder.join(FILE), folder.join(format!("{FILE}.new")));
+        let text: String = lines.collect();
+        crate::net::write_private(&new, &text)
+            .and_then(|()| std::fs::rename(&new, &path))
+            .and_then(|()| std::fs::File::open(folder)?.sync_all())
+            .map_err(|error| failed(&path, &error))
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> SqlError {
+    SqlError::internal(format!("{}: {error}", path.display()))
 }
 
 fn change(

@@ -167,6 +167,9 @@ impl SessionShared {
 
     fn read(&self, id: VarId, global: bool) -> VarValue {
         let def = Registry::get().def(id);
+        if let ("gtid_slave_pos", Some(replicas)) = (def.name, self.server.replicas.get()) {
+            return VarValue::Str(replicas.gtid_slave_pos().into());
+        }
         if let Some(coordinator) = self.server.log.coordinator()
             && let Some(value) = gtid::computed(
                 coordinator,
