@@ -6,7 +6,11 @@ mod common;
 use common::{Client, TestPort};
 use omnibus_commit::{ReplayEvent, Ticket};
 use omnibus_engine::Engine;
-use omnibus_format::events::{IntVar, Query, Rand, StatusVars, UserVar, UserVarValue, flags2};
+use omnibus_format::events::{
+    IntVar, MariadbGtidEvent, OptionalMetadata, Query, Rand, StatusVars, TableMap, UserVar, UserVarValue,
+    flags2, put_rows_header,
+};
+use omnibus_format::field::{FieldType, code};
 use omnibus_format::{EventHeader, EventType, ServerUuid, events::Gtid};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
 use omnibus_sql::apply::{Applier, ApplySettings, stored_position};
@@ -273,9 +277,17 @@ fn strict_and_idempotent() {
     };
     let strict = ApplySettings::default();
     let idempotent = ApplySettings { idempotent: true, ..ApplySettings::default() };
-    let missing = Err((1032, "Can't find record in 't'".to_owned()));
-    assert_eq!(run(&[], &["DELETE FROM d.t WHERE a = 1"], strict.clone()), (missing.clone(), vec![], None));
-    assert_eq!(run(&[], &["UPDATE d.t SET c = 3 WHERE a = 1"], strict.clone()).0, missing);
+    let missing = |event: &str| {
+        let text = format!(
+            "Could not execute {event} event on table d.t; Can't find record in 't', Error_code: 1032"
+        );
+        Err((1032, text))
+    };
+    assert_eq!(
+        run(&[], &["DELETE FROM d.t WHERE a = 1"], strict.clone()),
+        (missing("Delete_rows"), vec![], None)
+    );
+    assert_eq!(run(&[], &["UPDATE d.t SET c = 3 WHERE a = 1"], strict.clone()).0, missing("Update_rows"));
     let there = ["INSERT INTO d.t VALUES (7, 1, 70), (3, 30, 30)"];
     let work = [
         "DELETE FROM d.t WHERE a = 1",
@@ -488,4 +500,111 @@ fn analyze_check_and_checksum() {
     client.ok("INSERT INTO d.u SELECT * FROM d.t ORDER BY c");
     let sums = client.rows("CHECKSUM TABLE d.t, d.u");
     assert_eq!(sums[0][1], sums[1][1]);
+}
+
+fn mariadb_gtid(sequence: u64, flags: u8) -> (EventType, Vec<u8>) {
+    let event = MariadbGtidEvent { domain: 0, sequence, flags, commit_id: None };
+    body(EventType::MARIADB_GTID, |out| event.encode(out))
+}
+
+fn rows_event(table: &str, values: &[u8]) -> Vec<(EventType, Vec<u8>)> {
+    let map = TableMap {
+        table_id: 9,
+        database: b"d".to_vec(),
+        table: table.as_bytes().to_vec(),
+        columns: vec![FieldType { code: code::TINY, meta: 0 }],
+        nullable: vec![true],
+        ..TableMap::default()
+    };
+    let rows = body(EventType::WRITE_ROWS, |out| {
+        put_rows_header(out, 9, 1, 1, &[&[1]]);
+        // As MariaDB writes it: the null bitmap's bits of no column are set.
+        values.iter().for_each(|value| out.extend_from_slice(&[0xfe, *value]));
+    });
+    vec![body(EventType::TABLE_MAP, |out| map.encode(OptionalMetadata::None, out)), rows]
+}
+
+#[test]
+fn a_table_made_and_filled_in_one_transaction_is_made_once() {
+    let mut replica = replica(ApplySettings::default());
+    replica.client.ok("CREATE DATABASE d");
+    let vars = StatusVars::default();
+    let mut events = vec![mariadb_gtid(7, 0), query("d", "CREATE TABLE made (a tinyint)", 0, &vars)];
+    events.extend(rows_event("made", &[1, 2]));
+    let mut failing = events.clone();
+    failing.extend(rows_event("missing", &[1]));
+    let feed = |replica: &mut Replica, events: &[(EventType, Vec<u8>)]| {
+        events.iter().try_for_each(|(kind, body)| replica.event(*kind, body).map(|_| ()))
+    };
+    let error = feed(&mut replica, &failing).unwrap_err();
+    assert_eq!((error.code, &error.message[..]), (1146, "Table 'd.missing' doesn't exist"));
+    assert!(replica.client.rows("SELECT * FROM d.made").is_empty());
+    // The same again, and this time to the end.
+    events.push(body(EventType::XID, |out| out.extend_from_slice(&[0; 8])));
+    feed(&mut replica, &events).unwrap();
+    assert_eq!(replica.client.rows("SELECT * FROM d.made"), [["1"], ["2"]]);
+    // What was noted is gone: another transaction of this name does not exist, but its table must not be skipped.
+    replica.client.ok("DROP TABLE d.made");
+    feed(&mut replica, &events).unwrap();
+    assert_eq!(replica.client.rows("SELECT * FROM d.made"), [["1"], ["2"]]);
+    assert_eq!(omnibus_sql::apply::stored_positions(&replica.database).unwrap().len(), 1);
+}
+
+#[test]
+fn temporary_tables_belong_to_the_connection_that_made_them() {
+    let mut replica = with_table();
+    let vars = StatusVars::default();
+    let run = |replica: &mut Replica, thread: u32, sql: &str| {
+        let (kind, mut body) = query("d", sql, 0, &vars);
+        body[..4].copy_from_slice(&thread.to_le_bytes());
+        replica.event(kind, &body).map(|_| ()).map_err(|error| error.code)
+    };
+    for (thread, value) in [(5, "five"), (6, "six")] {
+        assert_eq!(run(&mut replica, thread, "CREATE TEMPORARY TABLE tmp (v varchar(10))"), Ok(()));
+        assert_eq!(run(&mut replica, thread, &format!("INSERT INTO tmp VALUES ('{value}')")), Ok(()));
+    }
+    assert_eq!(run(&mut replica, 7, "INSERT INTO t (v) SELECT v FROM tmp"), Err(1146));
+    assert_eq!(run(&mut replica, 6, "INSERT INTO t (v) SELECT v FROM tmp"), Ok(()));
+    assert_eq!(run(&mut replica, 5, "INSERT INTO t (v) SELECT v FROM tmp"), Ok(()));
+    assert_eq!(run(&mut replica, 5, "DROP TEMPORARY TABLE tmp"), Ok(()));
+    assert_eq!(run(&mut replica, 5, "INSERT INTO t (v) SELECT v FROM tmp"), Err(1146));
+    assert_eq!(replica.client.rows("SELECT v FROM d.t ORDER BY id"), [["six"], ["five"]]);
+}
+
+#[test]
+fn load_data_reads_the_file_of_its_events() {
+    let mut replica = with_table();
+    let (_, statement) = query(
+        "d",
+        "LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ',' (v, n)",
+        0,
+        &StatusVars::default(),
+    );
+    let parts = Query::decode(&statement).unwrap();
+    let mut execute = Vec::new();
+    execute.extend_from_slice(&42u32.to_le_bytes());
+    execute.extend_from_slice(&[0; 4]);
+    execute.push(parts.database.len() as u8);
+    execute.extend_from_slice(&[0, 0]);
+    execute.extend_from_slice(&(parts.status.len() as u16).to_le_bytes());
+    execute.extend_from_slice(&3u32.to_le_bytes());
+    execute.extend_from_slice(&9u32.to_le_bytes());
+    execute.extend_from_slice(&26u32.to_le_bytes());
+    execute.push(1);
+    execute.extend_from_slice(parts.status);
+    execute.extend_from_slice(parts.database);
+    execute.push(0);
+    execute.extend_from_slice(parts.sql);
+    let block = |data: &[u8]| [&3u32.to_le_bytes(), data].concat();
+    let events = [
+        query("", "BEGIN", 0, &StatusVars::default()),
+        (EventType::BEGIN_LOAD_QUERY, block(b"one,1\nt")),
+        (EventType::APPEND_BLOCK, block(b"wo,2\n")),
+        (EventType::EXECUTE_LOAD_QUERY, execute),
+        body(EventType::XID, |out| out.extend_from_slice(&[0; 8])),
+    ];
+    for (kind, body) in &events {
+        replica.event(*kind, body).unwrap();
+    }
+    assert_eq!(replica.client.rows("SELECT v, n FROM d.t"), [["one", "1"], ["two", "2"]]);
 }

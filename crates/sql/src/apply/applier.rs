@@ -6,7 +6,7 @@ use crate::api::{AllowAll, Isolation, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::load;
 use crate::session::{Nowhere, SqlSession};
-use crate::store::Applied;
+use crate::store::{Applied, TemporaryTables};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
@@ -14,12 +14,13 @@ use omnibus_format::events::XaPrepare;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
-use std::collections::BTreeSet;
+use parking_lot::Mutex;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// How changes are applied.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ApplySettings {
     /// `replica_exec_mode=IDEMPOTENT`.
     pub idempotent: bool,
@@ -32,6 +33,8 @@ pub struct ApplySettings {
     /// Commits that are handed over and have no place yet. Appliers of one channel share it, so that a statement of one
     /// waits for the commits of the others before it reads.
     pub in_flight: Arc<AtomicU64>,
+    /// Temporary tables of the source's connections, by server and connection id. Shared as `in_flight` is.
+    pub temporary: Arc<Mutex<HashMap<(u32, u32), TemporaryTables>>>,
 }
 
 impl Default for ApplySettings {
@@ -42,7 +45,19 @@ impl Default for ApplySettings {
             log_updates: true,
             skip_errors: BTreeSet::new(),
             in_flight: Arc::default(),
+            temporary: Arc::default(),
         }
+    }
+}
+
+impl std::fmt::Debug for ApplySettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApplySettings")
+            .field("idempotent", &self.idempotent)
+            .field("lossy", &self.lossy)
+            .field("log_updates", &self.log_updates)
+            .field("skip_errors", &self.skip_errors)
+            .finish_non_exhaustive()
     }
 }
 
@@ -72,6 +87,10 @@ pub struct Applier {
     told: bool,
     /// The commit of a definition, which is a transaction of its own.
     done: Option<Ticket>,
+    /// Definitions in the middle of the transaction that are committed already.
+    steps: u64,
+    /// Whose temporary tables the session has for this transaction, and its own.
+    swapped: Option<((u32, u32), TemporaryTables)>,
 }
 
 impl Applier {
@@ -92,6 +111,8 @@ impl Applier {
             in_rows: false,
             told: false,
             done: None,
+            steps: 0,
+            swapped: None,
         }
     }
 
@@ -132,6 +153,7 @@ impl Applier {
             origin: Some(trx.origin()),
             guard: None,
             position: position.map(position::pair),
+            gone: if self.steps > 0 { trx.gtid.as_ref().map(position::steps_key) } else { None },
             even_empty: trx.gtid.is_some(),
         };
         self.session.trx().set_applied(applied);
@@ -234,7 +256,44 @@ impl Applier {
         self.in_rows = false;
         self.told = false;
         self.done = None;
+        self.steps = 0;
         self.session.trx().take_applied();
+        if let Some((owner, mut tables)) = self.swapped.take() {
+            self.session.swap_temporary_tables(&mut tables);
+            if !tables.is_empty() {
+                self.settings.temporary.lock().insert(owner, tables);
+            }
+        }
+    }
+
+    /// Gives the session the temporary tables of the connection that ran the statement, if it has any to do with them.
+    fn take_temporary_tables(&mut self, view: &dyn StatementView) {
+        if self.swapped.is_some() {
+            return;
+        }
+        let owner = (self.trx.map_or(0, |trx| trx.server_id), view.thread_id());
+        let theirs = self.settings.temporary.lock().remove(&owner);
+        if theirs.is_some() || view.uses_temporary_tables() || has_word(view.sql(), b"temporary") {
+            let mut tables = theirs.unwrap_or_default();
+            self.session.swap_temporary_tables(&mut tables);
+            self.swapped = Some((owner, tables));
+        }
+    }
+
+    /// A definition in the middle of a transaction commits by itself. The commit also notes that it was done, so that
+    /// the transaction, begun again after a crash or an error, does not do it twice.
+    fn step(&mut self, view: &dyn StatementView) -> Result<bool, SqlError> {
+        let Some(gtid) = self.trx.and_then(|trx| trx.gtid) else { return Ok(false) };
+        if self.told || !is_definition(view.sql()) {
+            return Ok(false);
+        }
+        self.steps += 1;
+        if position::steps_done(self.session.database(), &gtid)? >= self.steps {
+            return Ok(true);
+        }
+        let note = Some(position::steps_pair(&gtid, self.steps));
+        self.session.trx().set_applied(Applied { position: note, ..Applied::default() });
+        Ok(false)
     }
 }
 
@@ -257,10 +316,17 @@ impl ApplyTarget for Applier {
 
     fn statement(&mut self, view: &dyn StatementView) -> Result<(), ApplyError> {
         self.end_rows()?;
+        self.take_temporary_tables(view);
+        if self.step(view).map_err(failed)? {
+            return Ok(());
+        }
         if !is_xa(view.sql()) {
             self.open();
         }
         let result = self.run(view);
+        if !self.told {
+            self.session.trx().take_applied();
+        }
         self.judge(view, result)
     }
 
@@ -276,7 +342,7 @@ impl ApplyTarget for Applier {
         let rules = self.rules();
         match self.rows.apply(&mut self.session, view, &rules).map_err(error_of) {
             Err(error) if self.settings.skip_errors.contains(&error.code) => {}
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(failed(of_rows(view, error))),
             Ok(()) => {}
         }
         if view.ends_statement() { self.end_rows() } else { Ok(()) }
@@ -310,10 +376,10 @@ impl ApplyTarget for Applier {
     }
 
     fn rollback(&mut self) {
-        self.over();
         let trx = self.session.trx();
         trx.rollback();
         trx.leave_branch();
+        self.over();
     }
 }
 
@@ -321,6 +387,22 @@ impl Drop for Applier {
     fn drop(&mut self) {
         self.session.close();
     }
+}
+
+/// A row event's error says which one it was, and of which table.
+fn of_rows(view: &dyn RowsView, error: SqlError) -> SqlError {
+    // These name the table already.
+    if matches!(error.code, 1146 | 1594 | 1677) {
+        return error;
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (db, table) = (text(view.table().database()), text(view.table().name()));
+    let (event, code) = (view.kind().event_type().name(), error.code);
+    let message = format!(
+        "Could not execute {event} event on table {db}.{table}; {}, Error_code: {code}",
+        error.message
+    );
+    SqlError { message, ..error }
 }
 
 /// Nothing to wait for.
@@ -339,11 +421,23 @@ fn is_harmless(statement: &Statement) -> bool {
 
 /// Whether a statement may read rows without locking them, and so must not run beside commits that it is to see.
 fn reads_snapshot(statement: &Statement, text: &[u8]) -> bool {
-    let has = |word: &[u8]| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     match statement {
-        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => has(b"select") || has(b"table"),
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+            has_word(text, b"select") || has_word(text, b"table")
+        }
         _ => true,
     }
+}
+
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+}
+
+/// Whether a statement looks like one that commits by itself. Temporary tables do not.
+fn is_definition(sql: &[u8]) -> bool {
+    let mut words = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut next = || words.next().unwrap_or_default().to_ascii_uppercase();
+    matches!(&next()[..], b"CREATE" | b"ALTER" | b"DROP" | b"RENAME" | b"TRUNCATE") && next() != b"TEMPORARY"
 }
 
 fn place(view: &dyn StatementView) -> String {

@@ -102,8 +102,8 @@ pub struct Trx {
     pub(super) applied: Option<Box<Applied>>,
     /// Counts commits without a place yet, if somebody wants to know.
     in_flight: Option<Arc<AtomicU64>>,
-    /// The key of a position among the writes: no row event tells of it.
-    pub(super) position: Option<Bytes>,
+    /// The keys of a position and its kin among the writes: no row event tells of them.
+    pub(super) position: Vec<Bytes>,
 }
 
 /// What belongs to a transaction that was born on another server.
@@ -115,6 +115,8 @@ pub(crate) struct Applied {
     pub guard: Option<GtidGuard>,
     /// A pair that is written with it.
     pub position: Option<(Bytes, Bytes)>,
+    /// A key that is deleted with it.
+    pub gone: Option<Bytes>,
     /// It gets its events even if nothing changed: its GTID must not be asked for again.
     pub even_empty: bool,
 }
@@ -158,7 +160,7 @@ impl Trx {
             snapshot_position: None,
             applied: None,
             in_flight: None,
-            position: None,
+            position: Vec::new(),
             shared,
         }
     }
@@ -396,7 +398,11 @@ impl Trx {
         let Some(applied) = self.applied.take() else { return Ok(()) };
         if let Some((key, value)) = applied.position {
             self.writes.put(key.clone(), value);
-            self.position = Some(key);
+            self.position.push(key);
+        }
+        if let Some(key) = applied.gone {
+            self.writes.delete(key.clone());
+            self.position.push(key);
         }
         if let Some(origin) = applied.origin {
             self.cache.set_given(origin, applied.guard);
@@ -479,7 +485,7 @@ impl Trx {
         self.savepoints.clear();
         self.drop_snapshot();
         self.snapshot_position = None;
-        self.position = None;
+        self.position.clear();
         self.open = false;
         self.read_only = false;
         if !self.locked_tables {

@@ -144,7 +144,7 @@ impl Trx {
             covers.keys[0].as_ref().is_some_and(|key| matches!(self.writes.get(key), Some(Some(_))))
         });
         let counters = self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned());
-        counters.chain(self.position.clone()).collect()
+        counters.chain(self.position.iter().cloned()).collect()
     }
 
     /// XA PREPARE. The session is without a transaction afterwards; when the ticket is complete, the branch may be
