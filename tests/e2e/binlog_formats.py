@@ -63,7 +63,8 @@ UNSAFE = """
 
 COMPARE = ("SELECT id, v, n, d, at, UNIX_TIMESTAMP(ts), HEX(b) FROM {db}.t ORDER BY id",
            "SELECT * FROM {db}.plain ORDER BY k, v", "SELECT * FROM {db}.pairs ORDER BY a",
-           "SELECT * FROM {db}.made ORDER BY a", "SELECT * FROM {db}.prepared ORDER BY id")
+           "SELECT * FROM {db}.made ORDER BY a", "SELECT * FROM {db}.loaded ORDER BY id",
+           "SELECT * FROM {db}.prepared ORDER BY id")
 
 
 def prepared(server, form):
@@ -83,6 +84,21 @@ def prepared(server, form):
     db.close()
 
 
+def loaded(server, form, directory):
+    """LOAD DATA brings its file along where the log has its text."""
+    rows = pathlib.Path(directory) / "rows.csv"
+    rows.write_text("".join(f'{n},"row {n} ü",\\N\n' for n in range(3000)) + '2999,"again",x\n')
+    sql = f"""USE f_{form}; SET binlog_format = {form};
+        CREATE TABLE loaded (id INT PRIMARY KEY, v VARCHAR(40), w VARCHAR(40), at DATETIME);
+        LOAD DATA LOCAL INFILE '{rows}' REPLACE INTO TABLE loaded CHARACTER SET utf8mb4 FIELDS TERMINATED BY ','
+            OPTIONALLY ENCLOSED BY '"' (id, v, @w) SET w = CONCAT(@w, 'w'), at = NOW();"""
+    client(server, sql, "--local-infile=1")
+    if form == "STATEMENT":
+        warned = client(server, f"USE f_{form}; SET binlog_format = STATEMENT; LOAD DATA LOCAL INFILE '{rows}' REPLACE INTO TABLE "
+                                "loaded FIELDS TERMINATED BY ',' (id, v, w); SHOW WARNINGS", "--local-infile=1")
+        expect("1592" in warned, f"LOAD DATA is unsafe as text: {warned[:300]}")
+
+
 def eval_list(values):
     out, depth, item = [], False, ""
     for c in values:
@@ -100,8 +116,8 @@ def replay_sql(server, target, *options):
     """As `replay`, with our own reader's SQL."""
     reader = subprocess.Popen([binary(), "binlog", "--sql", *options, *finished_binlogs(server)], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
-    applied = subprocess.run(["mariadb", "--no-defaults", f"--socket={target.socket}", "-uroot", "--binary-mode"],
-                             stdin=reader.stdout, capture_output=True, text=True)
+    applied = subprocess.run(["mariadb", "--no-defaults", f"--socket={target.socket}", "-uroot", "--binary-mode",
+                              "--local-infile=1"], stdin=reader.stdout, capture_output=True, text=True)
     complaints = reader.stderr.read().decode(errors="replace")
     expect(applied.returncode == 0, f"the SQL was refused: {applied.stderr[-3000:]}")
     expect(reader.wait() == 0, f"omnibus binlog --sql: {complaints}")
@@ -114,7 +130,7 @@ def query_events(server, database):
 
 
 def same_data_in_every_format(directory, dialect="mysql"):
-    server, peer = Omnibus(directory, f"--dialect={dialect}"), MariaDB(directory, "--skip-log-bin")
+    server, peer = Omnibus(directory, f"--dialect={dialect}", "--local-infile=1"), MariaDB(directory, "--skip-log-bin")
     server.start()
     peer.start()
     try:
@@ -126,6 +142,7 @@ def same_data_in_every_format(directory, dialect="mysql"):
             fraction = "INSERT INTO t (v, at) VALUES ('fraction', NOW(6));" if dialect == "mariadb" else ""
             client(server, f"USE {db}; SET binlog_format = {form}; {SAFE} {unsafe} {fraction}")
             prepared(server, form)
+            loaded(server, form, directory)
         replay(server, peer)
         ours = {}
         for form in FORMATS:
@@ -137,7 +154,7 @@ def same_data_in_every_format(directory, dialect="mysql"):
         # Our own reader's SQL gives the same, there and here.
         for form in FORMATS:
             client(peer, f"DROP DATABASE f_{form}")
-        second = Omnibus(pathlib.Path(directory) / "second")
+        second = Omnibus(pathlib.Path(directory) / "second", "--local-infile=1")
         second.directory.mkdir()
         second.start()
         try:
@@ -150,7 +167,7 @@ def same_data_in_every_format(directory, dialect="mysql"):
             second.stop()
         log = query_events(server, "f_STATEMENT")
         for part in ("INSERT INTO t (v, n, d, b) VALUES (@s, @f, @dec, @bin)", "@@RAND_SEED1", "SET LAST_INSERT_ID=",
-                     "SET INSERT_ID=", "_utf8mb4 X'69742773"):
+                     "SET INSERT_ID=", "_utf8mb4 X'69742773", "LOAD DATA LOCAL INFILE"):
             expect(part in log, f"{part!r} is in the log as text")
         expect("ROLLBACK TO" not in log and "undone" not in log.split("f_STATEMENT", 1)[1].split("f_MIXED")[0],
                "what was rolled back is not logged")

@@ -15,7 +15,7 @@ mod redact;
 
 pub use error::ParseError;
 pub use options::ParseOptions;
-pub use params::fill_params;
+pub use params::{fill_params, load_file_span};
 pub use print::{quote_ident, quote_string};
 pub use redact::redact;
 

@@ -33,9 +33,42 @@ pub fn fill_params(
     out
 }
 
+/// Which bytes of a LOAD DATA statement name its file: from LOCAL or INFILE to behind INTO.
+#[must_use]
+pub fn load_file_span(sql: &[u8], options: &ParseOptions) -> Option<(u32, u32)> {
+    if sql.len() > u32::MAX as usize - 1 {
+        return None;
+    }
+    let mut lexer = Lexer::new(sql, 0, options);
+    let mut from = None;
+    loop {
+        let token = lexer.next();
+        let text = &sql[token.start as usize..token.end as usize];
+        let is = |word: &[u8]| token.kind == Tok::Word && text.eq_ignore_ascii_case(word);
+        match token.kind {
+            Tok::Eof | Tok::Invalid => return None,
+            _ if from.is_none() && (is(b"LOCAL") || is(b"INFILE")) => from = Some(token.start),
+            _ if is(b"INTO") => return Some((from?, token.end)),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_file_of_load_data_is_found() {
+        let span = |sql: &str| {
+            let (from, to) = load_file_span(sql.as_bytes(), &ParseOptions::default())?;
+            Some(sql[from as usize..to as usize].to_owned())
+        };
+        let file = "LOCAL INFILE 'into' REPLACE INTO";
+        assert_eq!(span(&format!("LOAD DATA /* INTO */ CONCURRENT {file} TABLE t")).as_deref(), Some(file));
+        assert_eq!(span("load data infile \"x\" into table t").as_deref(), Some("infile \"x\" into"));
+        assert_eq!(span("SELECT 1 INTO @a"), None);
+    }
 
     #[test]
     fn only_parameters_are_replaced() {

@@ -19,7 +19,7 @@ use omnibus_format::header::HEADER_LEN;
 use omnibus_format::{AnyGtid, Checksum, EventHeader, EventType, RawEvent};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, JsonReplay, Position};
 use omnibus_replication::generate::{self, EventSink};
-use omnibus_replication::model::{LoadedFile, RowsView, StatementView, TableView, TrxHeader};
+use omnibus_replication::model::{RowsView, StatementView, TableView, TrxHeader};
 
 use super::sql::{SqlOptions, SqlPrinter};
 
@@ -101,7 +101,6 @@ struct Printing<W> {
     opening: bool,
     /// A definition, which COMMIT does not follow.
     alone: bool,
-    files: u32,
     tables: u64,
 }
 
@@ -114,7 +113,6 @@ impl<W: Write> Printing<W> {
             trx: TrxHeader::default(),
             opening: false,
             alone: false,
-            files: 0,
             tables: 0,
         }
     }
@@ -179,48 +177,6 @@ impl<W: Write> Printing<W> {
         if std::mem::take(&mut self.opening) { self.query(b"BEGIN") } else { Ok(()) }
     }
 
-    fn load(&mut self, view: &dyn StatementView, file: &dyn LoadedFile) -> Result<(), ApplyError> {
-        self.files += 1;
-        let id = self.files;
-        let (mut first, mut failure) = (true, Ok(()));
-        let read = file.blocks(&mut |block| {
-            let mut body = id.to_le_bytes().to_vec();
-            body.extend_from_slice(block);
-            let kind = match std::mem::take(&mut first) {
-                true => EventType::BEGIN_LOAD_QUERY,
-                false => EventType::APPEND_BLOCK,
-            };
-            failure = self.event(kind, 0, &body);
-            if failure.is_ok() { Ok(()) } else { Err(io::Error::other("stopped")) }
-        });
-        failure?;
-        read.map_err(ApplyError::damaged)?;
-        if first {
-            self.event(EventType::BEGIN_LOAD_QUERY, 0, &id.to_le_bytes())?;
-        }
-        let mut parts = Parts::default();
-        let Ok(()) = generate::statement(&mut parts, view);
-        let Some((_, _, query)) = parts.0.pop() else { return Ok(()) };
-        let query = Query::decode(&query)?;
-        self.parts(view, parts)?;
-        let mut body = Vec::new();
-        body.extend_from_slice(&query.thread_id.to_le_bytes());
-        body.extend_from_slice(&query.exec_time.to_le_bytes());
-        body.push(query.database.len() as u8);
-        body.extend_from_slice(&query.error_code.to_le_bytes());
-        body.extend_from_slice(&(query.status.len() as u16).to_le_bytes());
-        body.extend_from_slice(&id.to_le_bytes());
-        let (from, to) = file.name_span();
-        body.extend_from_slice(&from.to_le_bytes());
-        body.extend_from_slice(&to.to_le_bytes());
-        body.push(file.duplicate_handling());
-        body.extend_from_slice(query.status);
-        body.extend_from_slice(query.database);
-        body.push(0);
-        body.extend_from_slice(query.sql);
-        self.event_at(seconds(view.timestamp_us()), EventType::EXECUTE_LOAD_QUERY, 0, &body)
-    }
-
     fn parts(&mut self, view: &dyn StatementView, parts: Parts) -> Result<(), ApplyError> {
         let timestamp = seconds(view.timestamp_us());
         for (event_type, flags, body) in parts.0 {
@@ -235,11 +191,15 @@ impl<W: Write> Printing<W> {
 struct Parts(Vec<(u8, u16, Vec<u8>)>);
 
 impl EventSink for Parts {
-    type Error = std::convert::Infallible;
+    type Error = io::Error;
 
     fn event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), Self::Error> {
         self.0.push((event_type, flags, body.to_vec()));
         Ok(())
+    }
+
+    fn lost(&self, error: io::Error) -> io::Error {
+        error
     }
 }
 
@@ -309,11 +269,8 @@ impl<W: Write> ApplyTarget for Printing<W> {
             (self.opening, self.alone) = (false, true);
         }
         self.open()?;
-        if let Some(file) = view.loaded_file() {
-            return self.load(view, file);
-        }
         let mut parts = Parts::default();
-        let Ok(()) = generate::statement(&mut parts, view);
+        generate::statement(&mut parts, view).map_err(ApplyError::damaged)?;
         self.parts(view, parts)
     }
 

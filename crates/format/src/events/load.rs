@@ -1,5 +1,5 @@
 //! LOAD DATA in statement format: BEGIN_LOAD_QUERY / APPEND_BLOCK carry the file's bytes,
-//! EXECUTE_LOAD_QUERY the statement. We decode them; our own LOAD DATA writes row events.
+//! EXECUTE_LOAD_QUERY the statement. Written under `binlog_format=STATEMENT`.
 
 use super::query::Query;
 use crate::cursor::Reader;
@@ -15,6 +15,12 @@ pub struct BeginLoadQuery<'a> {
 }
 
 impl<'a> BeginLoadQuery<'a> {
+    /// Appends the body.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.file_id.to_le_bytes());
+        out.extend_from_slice(self.data);
+    }
+
     /// Decodes the body.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
@@ -36,6 +42,19 @@ pub struct ExecuteLoadQuery<'a> {
 }
 
 impl<'a> ExecuteLoadQuery<'a> {
+    /// Appends the body: QUERY's, with the file between its fixed fields and its variables.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        const FIXED: usize = 13;
+        let start = out.len();
+        self.query.encode(out);
+        let mut file = [0; 13];
+        file[..4].copy_from_slice(&self.file_id.to_le_bytes());
+        file[4..8].copy_from_slice(&self.file_name_span.0.to_le_bytes());
+        file[8..12].copy_from_slice(&self.file_name_span.1.to_le_bytes());
+        file[12] = self.duplicate_handling;
+        out.splice(start + FIXED..start + FIXED, file);
+    }
+
     /// Decodes the body.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);

@@ -196,3 +196,23 @@ fn small_events_round_trip() {
     query.encode(&mut out);
     assert_eq!(Query::decode(&out).unwrap(), query);
 }
+
+#[test]
+fn load_data_round_trips() {
+    let query = Query {
+        thread_id: 3,
+        exec_time: 4,
+        error_code: 0,
+        status: &[0, 1, 2, 3, 4],
+        database: b"d",
+        sql: b"LOAD DATA",
+    };
+    let event = ExecuteLoadQuery { query, file_id: 9, file_name_span: (5, 9), duplicate_handling: 2 };
+    let mut out = vec![7];
+    event.encode(&mut out);
+    assert_eq!(ExecuteLoadQuery::decode(&out[1..]).unwrap(), event);
+    out.clear();
+    let block = BeginLoadQuery { file_id: 9, data: b"1,2" };
+    block.encode(&mut out);
+    assert_eq!(BeginLoadQuery::decode(&out).unwrap(), block);
+}

@@ -1,4 +1,5 @@
 //! Files of a real server and events of our own, as lines.
+#![allow(clippy::unwrap_used)]
 
 use super::*;
 use omnibus_format::{EventIter, ScanRules};

@@ -13,9 +13,12 @@ pub trait EventSink {
     /// # Errors
     /// As the sink defines; nothing of the event was kept.
     fn event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), Self::Error>;
+
+    /// What it means that a file that belongs into an event cannot be read.
+    fn lost(&self, error: std::io::Error) -> Self::Error;
 }
 
-/// A sink that keeps cached events in memory; it never fails.
+/// A sink that keeps cached events in memory; it fails only for what is given to it.
 #[derive(Clone, Debug)]
 pub struct VecSink {
     /// What the headers say.
@@ -32,10 +35,14 @@ impl VecSink {
 }
 
 impl EventSink for VecSink {
-    type Error = std::convert::Infallible;
+    type Error = std::io::Error;
 
     fn event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), Self::Error> {
         append_event(&mut self.bytes, self.context, EventType(event_type), flags, body);
         Ok(())
+    }
+
+    fn lost(&self, error: std::io::Error) -> std::io::Error {
+        error
     }
 }

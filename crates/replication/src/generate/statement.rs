@@ -1,16 +1,20 @@
-//! A statement with its whole context as events: INTVAR, RAND, USER_VAR for what it reads, then QUERY.
+//! A statement with its whole context as events: INTVAR, RAND, USER_VAR for what it reads, then QUERY; or the file
+//! that it loads, block by block, and EXECUTE_LOAD_QUERY.
 //!
 //! Made from a [`StatementView`], whatever is behind it: a session that has just run the statement, or the events of
 //! another log. Called where the transaction's events are made; one statement at a time.
 
 use omnibus_format::EventType;
 use omnibus_format::events::{
-    INTVAR_INSERT_ID, INTVAR_LAST_INSERT_ID, IntVar, Query, Rand, StatusVars, flags2,
+    BeginLoadQuery, ExecuteLoadQuery, INTVAR_INSERT_ID, INTVAR_LAST_INSERT_ID, IntVar, Query, Rand,
+    StatusVars, flags2,
 };
 use omnibus_format::header::{FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC};
 
 use super::sink::EventSink;
-use crate::model::StatementView;
+use crate::model::{LoadedFile, StatementView};
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Writes the events of a statement.
 ///
@@ -40,18 +44,16 @@ pub fn statement<S: EventSink>(sink: &mut S, view: &dyn StatementView) -> Result
         }
     });
     result?;
-    body.clear();
     let mut status = Vec::with_capacity(64);
     status_vars(view).encode(&mut status);
-    Query {
+    let query = Query {
         thread_id: view.thread_id(),
         exec_time: view.exec_time_s(),
         error_code: view.error_code(),
         status: &status,
         database: view.database(),
         sql: view.sql(),
-    }
-    .encode(&mut body);
+    };
     let mut flags = 0;
     if view.independent_of_database() || view.database().is_empty() {
         flags |= FLAG_SUPPRESS_USE;
@@ -59,7 +61,63 @@ pub fn statement<S: EventSink>(sink: &mut S, view: &dyn StatementView) -> Result
     if view.uses_temporary_tables() {
         flags |= FLAG_THREAD_SPECIFIC;
     }
+    if let Some(file) = view.loaded_file() {
+        return loaded_file(sink, query, flags, file);
+    }
+    body.clear();
+    query.encode(&mut body);
     sink.event(EventType::QUERY.0, flags, &body)
+}
+
+/// Bytes of a file in one event.
+const BLOCK: usize = 128 << 10;
+
+/// A file in blocks, then the statement that reads it.
+fn loaded_file<S: EventSink>(
+    sink: &mut S,
+    query: Query<'_>,
+    flags: u16,
+    file: &dyn LoadedFile,
+) -> Result<(), S::Error> {
+    // Told from other files whose statement has not come yet; those of one server never overlap in its log.
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let file_id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut body = Vec::with_capacity(BLOCK + 4);
+    let mut kind = EventType::BEGIN_LOAD_QUERY;
+    let mut failed = None;
+    let read = file.blocks(&mut |block| {
+        for data in block.chunks(BLOCK) {
+            body.clear();
+            BeginLoadQuery { file_id, data }.encode(&mut body);
+            if let Err(error) = sink.event(kind.0, 0, &body) {
+                failed = Some(error);
+                return Err(io::ErrorKind::Other.into());
+            }
+            kind = EventType::APPEND_BLOCK;
+        }
+        Ok(())
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if let Err(error) = read {
+        return Err(sink.lost(error));
+    }
+    body.clear();
+    if kind == EventType::BEGIN_LOAD_QUERY {
+        // An empty file is a file.
+        BeginLoadQuery { file_id, data: &[] }.encode(&mut body);
+        sink.event(kind.0, 0, &body)?;
+        body.clear();
+    }
+    ExecuteLoadQuery {
+        query,
+        file_id,
+        file_name_span: file.name_span(),
+        duplicate_handling: file.duplicate_handling(),
+    }
+    .encode(&mut body);
+    sink.event(EventType::EXECUTE_LOAD_QUERY.0, flags, &body)
 }
 
 /// The context as status variables.

@@ -27,8 +27,15 @@ const AUTO_OF_SELECT: u32 = 1 << 23;
 /// RAND() or `@a := ..` once a row, in an order that is not settled.
 const ROW_ORDER: u32 = 1 << 24;
 
+/// LOAD DATA.
+pub(crate) const LOAD: u32 = 1 << 25;
+
 /// Bits and what a client is told.
-const REASONS: [(u32, &str); 12] = [
+const REASONS: [(u32, &str); 13] = [
+    (
+        LOAD,
+        "LOAD DATA: the order of the rows decides which of them are ignored or replaced, and their values.",
+    ),
     (LIMIT, "The statement uses a LIMIT clause, so the set of rows that it changes cannot be predicted."),
     (uses::SYSTEM_TABLE, "The statement uses a system table, which may differ on the replica."),
     (

@@ -10,7 +10,9 @@ use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::uses::UsesCell;
 use crate::load::{LoadInput, LoadPlan, Outfile, OutfileSink, announce_variables};
 use crate::select::{self, QueryPlan};
-use omnibus_parser::ast::LoadData;
+use omnibus_parser::ast::{LoadData, OnDuplicate};
+use omnibus_replication::model::LoadedFile;
+use std::io;
 use std::sync::Arc;
 
 impl SqlSession {
@@ -72,13 +74,46 @@ impl SqlSession {
         };
         self.enter();
         self.hold_back(call.mode)?;
+        let as_text = self.choose_load_format(&uses.take())?;
         let effect =
             plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: &[] }, &input)?;
+        if let Some(before) = as_text {
+            let file = RunFile { span: self.file_span(call), duplicates: duplicates(tree), input: &input };
+            self.log_text(&before, Some(&file), call)?;
+        }
         Ok(Outcome {
             affected: effect.affected,
             last_insert_id: effect.last_insert_id,
             info: effect.info,
             ..Outcome::ok()
         })
+    }
+}
+
+/// The file of a statement that has run, for a log of statements.
+struct RunFile<'a> {
+    span: (u32, u32),
+    duplicates: u8,
+    input: &'a LoadInput,
+}
+
+impl LoadedFile for RunFile<'_> {
+    fn name_span(&self) -> (u32, u32) {
+        self.span
+    }
+    fn duplicate_handling(&self) -> u8 {
+        self.duplicates
+    }
+    fn blocks(&self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        self.input.blocks(128 << 10, each)
+    }
+}
+
+/// As events say it. A file from the client cannot be stopped, so its duplicates are ignored.
+fn duplicates(tree: &LoadData) -> u8 {
+    match tree.duplicates {
+        OnDuplicate::Replace => 2,
+        OnDuplicate::Ignore => 1,
+        OnDuplicate::Error => u8::from(tree.local),
     }
 }

@@ -120,7 +120,7 @@ impl SqlSession {
         let as_text = self.choose_format(plan)?;
         let outcome = self.run_as_rows(plan, call)?;
         if let Some(before) = as_text {
-            self.log_text(&before, plan, call)?;
+            self.log_text(&before, None, call)?;
         }
         Ok(outcome)
     }

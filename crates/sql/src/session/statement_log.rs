@@ -10,10 +10,10 @@ use super::statements::parse_options;
 use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
 use crate::dml::{WritePlan, safety};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::uses;
+use crate::expr::uses::{self, Uses};
 use crate::select::LockMode;
 use omnibus_format::events::{UserVar, UserVarValue};
-use omnibus_replication::model::StatementView;
+use omnibus_replication::model::{LoadedFile, StatementView};
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::borrow::Cow;
@@ -24,6 +24,7 @@ pub(super) struct Before {
     rand: Option<(u64, u64)>,
     variables: Vec<(Box<str>, Value, ColumnType)>,
     insert_id: Option<u64>,
+    unsafe_bits: u32,
 }
 
 impl SqlSession {
@@ -44,32 +45,55 @@ impl SqlSession {
 
     /// Decides how a statement is logged. `None`: as rows.
     pub(super) fn choose_format(&mut self, plan: &WritePlan) -> SqlResult<Option<Before>> {
+        self.choose_for(&plan.uses, plan.unsafe_bits)
+    }
+
+    /// As `choose_format`, for LOAD DATA, whose rows come in an order that its text does not say.
+    pub(super) fn choose_load_format(&mut self, uses: &Uses) -> SqlResult<Option<Before>> {
+        self.choose_for(uses, safety::LOAD)
+    }
+
+    fn choose_for(&mut self, uses: &Uses, unsafe_bits: u32) -> SqlResult<Option<Before>> {
         let settings = &self.state.settings;
         if settings.binlog_format == BinlogFormat::Row || !settings.sql_log_bin {
+            return Ok(None);
+        }
+        // Whoever executes the text would need the same temporary tables; rows need none.
+        if uses.bits & uses::TEMPORARY != 0 {
             return Ok(None);
         }
         let mixed = settings.binlog_format == BinlogFormat::Mixed;
         if self.reads_committed() {
             return if mixed { Ok(None) } else { Err(row_logging_only()) };
         }
-        // Whoever executes the text would need the same temporary tables; rows need none.
-        if plan.uses.bits & uses::TEMPORARY != 0 || (mixed && plan.unsafe_bits != 0) {
+        if mixed && unsafe_bits != 0 {
             return Ok(None);
         }
         self.trx.log_as_text();
-        Ok(Some(Before::of(&self.state, plan)))
+        Ok(Some(Before::of(&self.state, uses, unsafe_bits)))
     }
 
-    /// Logs a statement that has run, if it is logged as text.
-    pub(super) fn log_text(&mut self, before: &Before, plan: &WritePlan, call: &Call<'_>) -> SqlResult<()> {
+    /// Logs a statement that has run, if it is logged as text; with the file that it read, if it read one.
+    pub(super) fn log_text(
+        &mut self,
+        before: &Before,
+        file: Option<&dyn LoadedFile>,
+        call: &Call<'_>,
+    ) -> SqlResult<()> {
         let sql = self.text_of(call);
         let insert_id = before.insert_id.or(self.trx.first_auto_value());
-        let view = LoggedStatement { state: &self.state, before, sql: &sql, insert_id };
+        let view = LoggedStatement { state: &self.state, before, sql: &sql, insert_id, file };
         self.trx.log_text(&view)?;
-        for reason in safety::reasons(plan.unsafe_bits) {
+        for reason in safety::reasons(before.unsafe_bits) {
             self.state.diagnostics.note(unsafe_statement(reason));
         }
         Ok(())
+    }
+
+    /// Where a LOAD DATA statement's text names its file.
+    pub(super) fn file_span(&self, call: &Call<'_>) -> (u32, u32) {
+        let text = super::dispatch::statement_text(call.text);
+        omnibus_parser::load_file_span(text, &parse_options(&self.state.settings)).unwrap_or((0, 0))
     }
 
     /// The statement with the values of its parameters.
@@ -88,8 +112,7 @@ impl SqlSession {
 }
 
 impl Before {
-    fn of(state: &SessionState, plan: &WritePlan) -> Before {
-        let uses = &plan.uses;
+    fn of(state: &SessionState, uses: &Uses, unsafe_bits: u32) -> Before {
         let variables = uses.variables.iter().map(|name| match state.user_variables.get(&**name) {
             Some((value, ty)) => (name.clone(), value.clone(), ty.clone()),
             None => (name.clone(), Value::Null, ColumnType::of(ColumnKind::VarChar)),
@@ -99,6 +122,7 @@ impl Before {
             rand: (uses.bits & uses::RAND != 0).then_some(state.rand),
             variables: variables.collect(),
             insert_id: state.settings.insert_id,
+            unsafe_bits,
         }
     }
 }
@@ -109,6 +133,7 @@ struct LoggedStatement<'a> {
     before: &'a Before,
     sql: &'a [u8],
     insert_id: Option<u64>,
+    file: Option<&'a dyn LoadedFile>,
 }
 
 impl StatementView for LoggedStatement<'_> {
@@ -156,6 +181,9 @@ impl StatementView for LoggedStatement<'_> {
     }
     fn insert_id(&self) -> Option<u64> {
         self.insert_id
+    }
+    fn loaded_file(&self) -> Option<&dyn LoadedFile> {
+        self.file
     }
     fn rand_seeds(&self) -> Option<(u64, u64)> {
         self.before.rand

@@ -44,6 +44,10 @@ impl EventSink for Sink<'_> {
     fn event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
         self.0.append_event(event_type, flags, body)
     }
+
+    fn lost(&self, source: std::io::Error) -> CacheError {
+        CacheError::Spill { dir: "LOAD DATA's file".into(), source }
+    }
 }
 
 /// The variables a QUERY event carries; its context is encoded anew when they change.
