@@ -3,7 +3,7 @@
 use crate::cache::{CacheSettings, TrxCache};
 use crate::deletes::DeletedFloor;
 use crate::log_env::LogEnv;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Gate, Pipeline, Released};
 use crate::published::{Published, SnapshotReader};
 use crate::{
     Blocking, CommitError, CommitRequest, CommitSettings, CommitStats, LogPosition, Recovered, Ticket,
@@ -129,6 +129,22 @@ impl Coordinator {
     #[must_use]
     pub fn durable(&self) -> CommitNo {
         self.pipeline.durable()
+    }
+
+    /// See [`Pipeline::set_gate`].
+    pub fn set_gate(&self, gate: Gate) -> Released {
+        self.pipeline.set_gate(gate)
+    }
+
+    /// See [`Pipeline::release`].
+    pub fn release(&self, up_to: LogPosition) -> Released {
+        self.pipeline.release(up_to)
+    }
+
+    /// See [`Pipeline::held`].
+    #[must_use]
+    pub fn held(&self) -> Option<(std::time::Instant, u64)> {
+        self.pipeline.held()
     }
 
     /// The newest number assigned; a locking range scan may have seen effects up to it.

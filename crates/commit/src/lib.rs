@@ -94,7 +94,7 @@ pub use large::{LargeSettings, STAGED_KEYS, StagedWrites};
 pub use log_env::{Appender, LogEnv, LogIdentity, OnFailure};
 pub use omnibus_log::{LogPosition, ResetError};
 pub use owned::{GtidGuard, Ownership};
-pub use pipeline::Pipeline;
+pub use pipeline::{Gate, Pipeline, Released};
 pub use protocol::CommitProtocol;
 pub use published::{Published, SnapshotReader};
 pub use recovery::{RecoverError, Recovered, Replay, ReplayEvent, recover};

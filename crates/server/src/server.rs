@@ -2,7 +2,7 @@
 
 use crate::account::{Accounts, ClientHost};
 use crate::auth::{FastCache, RsaKey};
-use crate::dump::Dumps;
+use crate::dump::{Dumps, SemiSyncSettings};
 use crate::errors;
 use crate::log_admin::LogAdmin;
 use crate::net::{Channel, Listeners, Stream};
@@ -113,7 +113,24 @@ impl Server {
         }
         self.globals.set(id, value);
         self.cache_settings();
+        if def.name.starts_with("rpl_semi_sync_source_") {
+            self.configure_semi_sync();
+        }
         Ok(())
+    }
+
+    /// Makes the values of `rpl_semi_sync_source_…` act.
+    fn configure_semi_sync(&self) {
+        let Some(coordinator) = self.log.coordinator() else { return };
+        let value = |name: &str| self.globals.named(&format!("rpl_semi_sync_source_{name}"));
+        let settings = SemiSyncSettings {
+            enabled: value("enabled").as_bool(),
+            after_sync: value("wait_point").as_str() == "AFTER_SYNC",
+            timeout: Duration::from_millis(value("timeout").as_u64()),
+            replicas: usize::try_from(value("wait_for_replica_count").as_u64()).unwrap_or(1),
+            wait_without: value("wait_no_replica").as_bool(),
+        };
+        self.dumps.semi_sync.configure(coordinator, settings);
     }
 
     /// The plugin of the greeting and of new accounts.
@@ -188,6 +205,11 @@ impl Server {
                 }
             }));
         }
+        self.configure_semi_sync();
+        if let Some(coordinator) = self.log.coordinator().cloned() {
+            let semi_sync = self.dumps.semi_sync.clone();
+            tasks.push(tokio::spawn(async move { semi_sync.clock(&coordinator).await }));
+        }
         let clock = tokio::spawn(self.clone().tick());
         self.stop.notified().await;
         clock.abort();
@@ -233,6 +255,9 @@ impl Server {
     }
 
     async fn drain(&self) {
+        if let Some(coordinator) = self.log.coordinator() {
+            self.dumps.semi_sync.shut_down(coordinator);
+        }
         for process in self.processes.all() {
             process.kill_connection();
         }

@@ -223,6 +223,13 @@ impl OutBuf {
         &self.buf
     }
 
+    /// Changes one byte of what is to be sent.
+    pub fn set_byte(&mut self, at: usize, byte: u8) {
+        if let Some(place) = self.buf.get_mut(at) {
+            *place = byte;
+        }
+    }
+
     /// Whether nothing is to be sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -261,6 +261,8 @@ impl<E: Env> Shared<E> {
                 }
             }
         }
+        // What was sealed just now may be held.
+        self.wait_landed();
         self.drop_pending(flush);
         let failed = self.order.lock().failed.clone();
         match failed.or_else(|| flush.failed.clone()) {

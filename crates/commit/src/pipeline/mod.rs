@@ -3,10 +3,12 @@
 //! See the crate's own page for the whole picture. Who is who:
 //! - `queue`   lock-free entry; the first into an empty queue calls for a leader
 //! - `flush`   under the flush lock: number, append, install; seal a group
+//! - `gate`    where durable groups wait for a replica, if they do
 //! - `order`   what is in flight, acknowledged strictly in order; the commit stage
 //! - `threads` the log threads, and the committing thread as leader when the device is fast
 
 mod flush;
+mod gate;
 mod order;
 mod queue;
 mod threads;
@@ -18,14 +20,16 @@ use crate::env::Env;
 use crate::published::Published;
 use crate::{CommitError, CommitRequest, CommitSettings, CommitStats, Ticket};
 use flush::Flush;
+pub use gate::{Gate, Released};
 use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
 use order::Order;
 use parking_lot::{Condvar, Mutex};
 use queue::FlushQueue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// The pipeline. Cheap to share; `close` ends its threads.
 pub struct Pipeline<E: Env> {
@@ -58,6 +62,8 @@ struct Shared<E: Env> {
     pending: AtomicUsize,
     /// The log failed: nothing more is appended.
     poisoned: AtomicBool,
+    /// See `gate`. Written under the order lock.
+    gate: AtomicU8,
     /// Shows what `group-redo` would lose with its two steps the other way round.
     #[cfg(test)]
     redo_before_queue: AtomicBool,
@@ -91,6 +97,7 @@ impl<E: Env> Pipeline<E> {
             company: AtomicU64::new(threads::ONE),
             pending: AtomicUsize::new(0),
             poisoned: AtomicBool::new(false),
+            gate: AtomicU8::new(Gate::Open as u8),
             #[cfg(test)]
             redo_before_queue: AtomicBool::new(false),
         });
@@ -203,6 +210,22 @@ impl<E: Env> Pipeline<E> {
         self.change_file(|env, writer| env.rotate(writer))
     }
 
+    /// Where durable groups wait until [`Pipeline::release`]. Opening lets all go.
+    pub fn set_gate(&self, gate: Gate) -> Released {
+        self.shared.set_gate(gate)
+    }
+
+    /// Lets go of the groups that end at or before `up_to`.
+    pub fn release(&self, up_to: LogPosition) -> Released {
+        self.shared.release(Some(up_to))
+    }
+
+    /// Since when the oldest group waits behind the gate, and how many transactions wait there.
+    #[must_use]
+    pub fn held(&self) -> Option<(Instant, u64)> {
+        self.shared.held()
+    }
+
     /// Makes everything appended so far durable, whatever `sync_binlog` says.
     ///
     /// # Errors
@@ -215,6 +238,7 @@ impl<E: Env> Pipeline<E> {
     /// Commits what is queued, stops the threads and gives back the log's append side. Later
     /// commits fail with [`CommitError::ShuttingDown`]. `None` at a second call.
     pub fn close(&self) -> Option<E::Writer> {
+        self.shared.set_gate(Gate::Open);
         self.shared.idle.shut_down();
         for thread in self.threads.lock().drain(..) {
             // A log thread that panicked has poisoned nothing that is read below.

@@ -2,15 +2,18 @@
 //! they were sealed, however their writes end. A hole left by a crash is a torn tail.
 //!
 //! COMMIT-2: publishing and waking happen here, after the write and sync.
+//!
+//! With the gate closed (`gate`) a durable group is held before it is published, or before it is told of, until a replica has it.
 
 use super::Shared;
 use super::flush::{Group, Landing};
+use super::gate::Held;
 use crate::env::Env;
 use crate::stats::CommitStats;
 use crate::ticket::{Completer, ticket};
 use crate::{CommitError, Ticket};
 use omnibus_engine::CommitNo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -26,6 +29,8 @@ pub(super) struct Order {
     /// Waiters for durability alone.
     waiters: BTreeMap<CommitNo, Vec<Completer>>,
     watermark_at: Option<Instant>,
+    /// Durable and behind the gate, in order.
+    pub(super) held: VecDeque<Held>,
     pub failed: Option<Arc<str>>,
 }
 
@@ -45,7 +50,7 @@ impl Order {
         ticket
     }
 
-    fn durable_waiters(&mut self, durable: CommitNo) -> Vec<(CommitNo, Completer)> {
+    pub(super) fn durable_waiters(&mut self, durable: CommitNo) -> Vec<(CommitNo, Completer)> {
         let mut ready = Vec::new();
         while let Some(entry) = self.waiters.first_entry()
             && *entry.key() <= durable
@@ -89,6 +94,13 @@ impl<E: Env> Shared<E> {
             let Some(mut landing) = order.landed.remove(&turn) else { break };
             order.next_landing += 1;
             if order.failed.is_none() {
+                if landing.synced {
+                    self.env.durable(landing.last, landing.end);
+                }
+                match self.pass_gate(&mut order, landing, started) {
+                    Some(passed) => landing = passed,
+                    None => continue,
+                }
                 self.commit_stage(&mut landing);
             }
             ready.push(landing);
@@ -107,10 +119,9 @@ impl<E: Env> Shared<E> {
         self.stats.commit_us.record_us(started.elapsed());
     }
 
-    /// In order, under the order lock: engines learn what is durable, then everyone may see it.
-    fn commit_stage(&self, landing: &mut Landing) {
+    /// In order, under the order lock: everyone may see it.
+    pub(super) fn commit_stage(&self, landing: &mut Landing) {
         if landing.synced {
-            self.env.durable(landing.last, landing.end);
             self.durable.store(landing.last.0, Ordering::Release);
         }
         if self.settings.protocol.is_two_phase() && self.settings.order_commits.load(Ordering::Relaxed) {
@@ -127,7 +138,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    fn wake(&self, landing: Landing, failed: Option<&Arc<str>>) {
+    pub(super) fn wake(&self, landing: Landing, failed: Option<&Arc<str>>) {
         for member in landing.members {
             if let (None, Some(on_durable)) = (failed, member.on_durable) {
                 on_durable();
@@ -176,10 +187,10 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Waits until nothing is in flight. With the flush lock held, so nothing new takes off.
+    /// Waits until nothing is in flight or held. With the flush lock held, so nothing new takes off.
     pub(super) fn wait_landed(&self) {
         let mut order = self.order.lock();
-        while order.in_flight() > 0 {
+        while order.in_flight() > 0 || !order.held.is_empty() {
             self.landed.wait(&mut order);
         }
     }

@@ -1,6 +1,8 @@
 //! The pipeline with no file and no database behind it: order, durability, failure, many committers.
 #![allow(clippy::unwrap_used)]
 
+mod gate;
+
 use super::Pipeline;
 use crate::env::{AppendError, Env};
 use crate::{

@@ -11,10 +11,12 @@
 //! | `stream` | events to packets: what is skipped, changed, added |
 //! | `find` | the file in which a stream by GTID begins |
 //! | `filter` | which transactions a client by GTID has already |
+//! | `acks` | how far semi-synchronous replicas are |
 //! | `error` | why a stream ends, as error 1236 |
 //!
 //! COMMIT-2: nothing is sent before it is durable, because nothing beyond the durable end is read.
 
+pub mod acks;
 pub mod block;
 pub mod error;
 pub mod filter;

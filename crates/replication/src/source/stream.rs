@@ -35,6 +35,10 @@ const MAX_EVENT: usize = 1 << 30;
 const UNTIL_REACHED: u8 = 1;
 /// A gap up to this length is filled with an event of the same length; a longer one is jumped over.
 const MAX_FILLER: usize = 64 << 10;
+/// First of the two bytes.
+pub const SEMI_SYNC_MAGIC: u8 = 0xef;
+/// Where the second is: behind the frame's header, the packet's first byte and the first.
+const ASKS_AT: usize = 4 + 1 + 1;
 /// Where FORMAT_DESCRIPTION has its creation time.
 const CREATED_AT: usize = HEADER_LEN + 2 + 50;
 
@@ -72,6 +76,10 @@ pub struct Stream {
     /// The last event was left out.
     gap: bool,
     filter: Filter,
+    /// Each packet has the two bytes that ask for an acknowledgement, or not.
+    semi_sync: bool,
+    /// Where in the packets being collected the last one's second byte is.
+    asks_at: Option<usize>,
     /// The transaction that we are in is left out.
     skipping: bool,
     /// Transactions were left out since the last event that was sent.
@@ -105,6 +113,8 @@ impl Stream {
             counts_bytes: !mariadb && !peer.uuid.is_empty() && request.executed.is_none(),
             gap: false,
             filter: Filter::All,
+            semi_sync: peer.semi_sync,
+            asks_at: None,
             skipping: false,
             skipped: false,
         }
@@ -162,7 +172,7 @@ impl Stream {
     }
 
     /// Still here, and this is where the stream is.
-    pub fn heartbeat(&self, out: &mut OutBuf) {
+    pub fn heartbeat(&mut self, out: &mut OutBuf) {
         let name = self.file_name();
         let heartbeat = Heartbeat { file: name.as_bytes(), position: Some(self.position) };
         if self.heartbeat_v2 {
@@ -229,6 +239,20 @@ impl Stream {
         true
     }
 
+    /// Has the client acknowledge the last packet that was collected. False if there is none.
+    pub fn ask(&mut self, out: &mut OutBuf) -> bool {
+        let Some(at) = self.asks_at.take().filter(|_| self.semi_sync) else { return false };
+        out.set_byte(at, 1);
+        // The client's answer starts the numbering of packets anew.
+        out.set_seq(1);
+        true
+    }
+
+    /// What was collected has been sent.
+    pub fn sent(&mut self) {
+        self.asks_at = None;
+    }
+
     /// Everything was sent and the client is going to wait.
     pub fn settle(&mut self, out: &mut OutBuf) {
         let behind_gap = std::mem::take(&mut self.gap) | std::mem::take(&mut self.skipped);
@@ -268,7 +292,7 @@ impl Stream {
     }
 
     /// Puts something harmless of the same length in a private event's place.
-    fn fill(&self, event: &BlockEvent<'_>, out: &mut OutBuf) {
+    fn fill(&mut self, event: &BlockEvent<'_>, out: &mut OutBuf) {
         let body = event.bytes.len() - HEADER_LEN - self.checksum.len().min(event.bytes.len() - HEADER_LEN);
         if event.bytes.len() > MAX_FILLER {
             return self.put_rotate_to(event.end(), out);
@@ -279,10 +303,15 @@ impl Stream {
         });
     }
 
-    fn put(&self, event: &[u8], checksum: Checksum, out: &mut OutBuf) {
+    fn put(&mut self, event: &[u8], checksum: Checksum, out: &mut OutBuf) {
         let strip = checksum == Checksum::Crc32 && self.checksum == Checksum::None;
+        let semi_sync = self.semi_sync;
+        self.asks_at = Some(out.bytes().len() + ASKS_AT);
         out.packet(|packet| {
             packet.push(0);
+            if semi_sync {
+                packet.extend_from_slice(&[SEMI_SYNC_MAGIC, 0]);
+            }
             if strip && event.len() >= HEADER_LEN + CHECKSUM_LEN {
                 let at = packet.len();
                 let size = event.len() - CHECKSUM_LEN;
@@ -326,11 +355,11 @@ impl Stream {
         Ok(())
     }
 
-    fn put_rotate(&self, out: &mut OutBuf) {
+    fn put_rotate(&mut self, out: &mut OutBuf) {
         self.put_rotate_to(self.position, out);
     }
 
-    fn put_rotate_to(&self, position: u64, out: &mut OutBuf) {
+    fn put_rotate_to(&mut self, position: u64, out: &mut OutBuf) {
         let name = self.file_name();
         self.put_made(out, EventType::ROTATE, FLAG_ARTIFICIAL, 0, |body| {
             Rotate { position, file: name.as_bytes() }.encode(body);
@@ -339,7 +368,7 @@ impl Stream {
 
     /// An event that is in no file.
     fn put_made(
-        &self,
+        &mut self,
         out: &mut OutBuf,
         event_type: EventType,
         flags: u16,

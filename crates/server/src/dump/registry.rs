@@ -1,5 +1,6 @@
 //! Who is registered as a replica and who is sent the log. Shared by all sessions; touched when one comes or goes.
 
+use super::semi_sync::SemiSync;
 use crate::process::Process;
 use omnibus_log::LogHandle;
 use omnibus_replication::source::{Hub, Registration};
@@ -92,6 +93,8 @@ pub struct Dumps {
     state: Arc<Mutex<State>>,
     tail: Mutex<Weak<Tail>>,
     own_reads: AtomicU64,
+    /// Commits that wait for replicas.
+    pub semi_sync: Arc<SemiSync>,
 }
 
 impl Dumps {

@@ -1,6 +1,7 @@
 //! COM_REGISTER_SLAVE, COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID on a session. A dump ends its connection.
 
 use super::registry::{DumpGuard, Replica, Tail};
+use super::semi_sync::SemiSyncGuard;
 use crate::account::Privileges;
 use crate::net::NetError;
 use crate::process::Stage;
@@ -9,12 +10,15 @@ use crate::session::Session;
 use omnibus_format::{Dialect, GtidPosition, GtidSet};
 use omnibus_log::{FilePin, FileSeq, LogHandle, LogPosition, Next, ReadError};
 use omnibus_replication::source::error::FATAL;
+use omnibus_replication::source::stream::SEMI_SYNC_MAGIC;
 use omnibus_replication::source::{
     BlockReader, BlockStep, DumpRequest, Filter, Found, MariadbFilter, Peer, Registration, SourceError,
     Stream, find,
 };
 use omnibus_sql::{SqlError, SqlResult};
+use omnibus_wire::OutBuf;
 use omnibus_wire::reply::encode_eof;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::time::{Duration, Instant};
 
@@ -154,6 +158,9 @@ impl Session {
             "sending the binary log"
         );
         let mut waiting = Waiting::new(&tail, peer);
+        let coordinator = self.server.log.coordinator().filter(|_| peer.semi_sync);
+        let mut acks =
+            coordinator.map(|c| Acknowledging::new(self.server.dumps.semi_sync.connect(c, self.process.id)));
         // There while this dump reads by itself.
         let mut reader = Some(reader);
         loop {
@@ -185,6 +192,7 @@ impl Session {
                     stream.block(&block, &mut self.channel.out)?;
                     if self.channel.out.bytes().len() >= SEND_BYTES {
                         self.flush_unless_killed().await?;
+                        stream.sent();
                         waiting.sent();
                     }
                 }
@@ -199,8 +207,12 @@ impl Session {
                     if request.ends_at_end() || stream.until_reached(&mut self.channel.out) {
                         return Err(End::Eof);
                     }
+                    if let Some(acks) = &mut acks {
+                        acks.at_end(&mut stream, &mut self.channel.out);
+                    }
                     if !self.channel.out.is_empty() {
                         self.flush_unless_killed().await?;
+                        stream.sent();
                         waiting.sent();
                     }
                     self.process.stage(Stage::WaitingForEvents);
@@ -208,9 +220,11 @@ impl Session {
                         Woken::Heartbeat => {
                             stream.heartbeat(&mut self.channel.out);
                             self.flush_unless_killed().await?;
+                            stream.sent();
                             waiting.sent();
                         }
-                        Woken::More | Woken::Kill | Woken::Packet => {}
+                        Woken::Packet => acks.iter_mut().for_each(Acknowledging::acknowledged),
+                        Woken::More | Woken::Kill => {}
                     }
                 }
             }
@@ -246,7 +260,7 @@ impl Session {
             () = killed(&process) => Woken::Kill,
             read = self.channel.read_aside(MAX_ASIDE) => match read {
                 // COM_QUIT, or anything else that is no acknowledgement.
-                Ok(range) if self.channel.payload(range.clone()).first() != Some(&0xef) => return Err(End::Gone),
+                Ok(range) if self.channel.payload(range.clone()).first() != Some(&SEMI_SYNC_MAGIC) => return Err(End::Gone),
                 Ok(_) => Woken::Packet,
                 Err(_) => return Err(End::Gone),
             },
@@ -258,6 +272,43 @@ impl Session {
 async fn killed(process: &crate::process::Process) {
     while process.kill.check().is_ok() {
         process.killed.notified().await;
+    }
+}
+
+/// What a semi-synchronous replica was asked for and has not answered yet; it answers in order.
+struct Acknowledging {
+    guard: SemiSyncGuard,
+    asked: VecDeque<(LogPosition, Instant)>,
+    /// All of the log up to here was asked for, or had nothing to send.
+    up_to: Option<LogPosition>,
+}
+
+impl Acknowledging {
+    fn new(guard: SemiSyncGuard) -> Acknowledging {
+        Acknowledging { guard, asked: VecDeque::new(), up_to: None }
+    }
+
+    /// Everything up to the stream's position is sent, or is about to be.
+    fn at_end(&mut self, stream: &mut Stream, out: &mut OutBuf) {
+        let position = stream.position();
+        if self.up_to == Some(position) || !self.guard.is_wanted() {
+            return;
+        }
+        self.up_to = Some(position);
+        if stream.ask(out) {
+            self.asked.push_back((position, Instant::now()));
+        } else if let Some((asked, _)) = self.asked.back_mut() {
+            // What came since is nothing that the replica gets.
+            *asked = position;
+        } else {
+            self.guard.acknowledged(position, None);
+        }
+    }
+
+    fn acknowledged(&mut self) {
+        if let Some((position, since)) = self.asked.pop_front() {
+            self.guard.acknowledged(position, Some(since.elapsed()));
+        }
     }
 }
 

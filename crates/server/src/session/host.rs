@@ -205,6 +205,14 @@ impl SessionShared {
     }
 }
 
+/// Old names that are listed beside the new ones.
+const SEMI_SYNC_OLD_NAMES: &[&str] = &[
+    "rpl_semi_sync_master_enabled",
+    "rpl_semi_sync_master_timeout",
+    "rpl_semi_sync_master_wait_point",
+    "rpl_semi_sync_slave_enabled",
+];
+
 impl SessionHost for SessionShared {
     fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
         let registry = Registry::get();
@@ -230,18 +238,29 @@ impl SessionHost for SessionShared {
         let shown = Registry::get()
             .iter()
             .filter(|(_, def)| !(global && def.scope == Scope::Session) && def.is_in(dialect));
-        shown.map(|(id, def)| (def.name.to_owned(), self.read(id, global).text())).collect()
+        let mut lines: Vec<_> =
+            shown.map(|(id, def)| (def.name.to_owned(), self.read(id, global).text())).collect();
+        // MariaDB replicas and others look for these before they offer to acknowledge.
+        for old in SEMI_SYNC_OLD_NAMES {
+            lines.extend(
+                Registry::get().find(old).map(|id| ((*old).to_owned(), self.read(id, global).text())),
+            );
+        }
+        lines.sort();
+        lines
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
         let processes = self.server.processes.all();
+        let coordinator = self.server.log.coordinator().map(|coordinator| &**coordinator);
+        let semi_sync = self.server.dumps.semi_sync.status(coordinator);
         let mut lines = render(&StatusSources {
             server: &self.server.counters,
             sessions: processes.iter().map(|p| &p.counters).collect(),
             own: (scope != VariableScope::Global).then_some(&self.process.counters),
             running: processes.iter().filter(|p| p.is_running()).count(),
             log: self.server.log.as_ref(),
-            sql: [self.server.runners.counters(), self.server.dumps.status()].concat(),
+            sql: [self.server.runners.counters(), self.server.dumps.status(), semi_sync].concat(),
             tls: self.tls.clone(),
         });
         // mysqldump --single-transaction --master-data asks for the position of its own snapshot.

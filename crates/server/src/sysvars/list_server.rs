@@ -68,5 +68,13 @@ pub static VARS: &[V] = &[
     V::global("rpl_semi_sync_source_enabled", Kind::Bool, B(false)),
     V::global("rpl_semi_sync_replica_enabled", Kind::Bool, B(false)),
     V::global("rpl_semi_sync_source_timeout", Kind::UInt(0, u32::MAX as u64, 1), U(10_000)),
+    V::global(
+        "rpl_semi_sync_source_wait_point",
+        Kind::Enum(&["AFTER_SYNC", "AFTER_COMMIT"]),
+        S("AFTER_SYNC"),
+    ),
+    V::global("rpl_semi_sync_source_wait_for_replica_count", Kind::UInt(1, 65_535, 1), U(1)),
+    V::global("rpl_semi_sync_source_wait_no_replica", Kind::Bool, B(true)),
+    V::global("rpl_semi_sync_source_trace_level", Kind::UInt(0, u32::MAX as u64, 1), U(32)),
     V::both("rpl_read_size", Kind::UInt(8192, 4_294_959_104, 8192), U(8192)),
 ];

@@ -108,6 +108,11 @@ fn new_name(name: &str) -> &str {
         "binlog_annotate_row_events" => "binlog_rows_query_log_events",
         "log_slave_updates" => "log_replica_updates",
         "rpl_semi_sync_master_enabled" => "rpl_semi_sync_source_enabled",
+        "rpl_semi_sync_master_timeout" => "rpl_semi_sync_source_timeout",
+        "rpl_semi_sync_master_wait_point" => "rpl_semi_sync_source_wait_point",
+        "rpl_semi_sync_master_wait_for_slave_count" => "rpl_semi_sync_source_wait_for_replica_count",
+        "rpl_semi_sync_master_wait_no_slave" => "rpl_semi_sync_source_wait_no_replica",
+        "rpl_semi_sync_master_trace_level" => "rpl_semi_sync_source_trace_level",
         "rpl_semi_sync_slave_enabled" => "rpl_semi_sync_replica_enabled",
         "slave_net_timeout" => "replica_net_timeout",
         "slave_parallel_workers" | "slave_parallel_threads" => "replica_parallel_workers",
@@ -137,7 +142,6 @@ pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlRes
         ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
             refuse(format!("{}=ON", def.name))
         }
-        ("rpl_semi_sync_source_enabled", _) if value.as_bool() => refuse(format!("{}=ON", def.name)),
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }

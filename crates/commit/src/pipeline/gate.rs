@@ -1,0 +1,117 @@
+//! The gate between the sync stage and what follows it: with it closed a group whose bytes are durable, and which replicas can
+//! read, waits until somebody outside says that they have it. For semi-synchronous replication; open, it costs one
+//! load per group.
+//!
+//! Under the order lock throughout, so groups leave in the order in which they came (COMMIT-1, SEMI-1).
+
+use super::Shared;
+use super::flush::Landing;
+use super::order::Order;
+use crate::env::Env;
+use omnibus_engine::CommitNo;
+use omnibus_log::LogPosition;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Where groups wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Gate {
+    /// Nowhere.
+    #[default]
+    Open = 0,
+    /// Durable, and not to be seen by anyone here.
+    AfterSync = 1,
+    /// To be seen by all, and not acknowledged to its own session.
+    AfterCommit = 2,
+}
+
+/// A group that waits.
+pub(super) struct Held {
+    landing: Landing,
+    published: bool,
+    since: Instant,
+}
+
+/// What a release let go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    /// Transactions.
+    pub transactions: u64,
+    /// How long they have waited, all together.
+    pub waited: Duration,
+}
+
+impl<E: Env> Shared<E> {
+    fn gate(&self) -> Gate {
+        match self.gate.load(Ordering::Relaxed) {
+            1 => Gate::AfterSync,
+            2 => Gate::AfterCommit,
+            _ => Gate::Open,
+        }
+    }
+
+    /// Keeps a group that must wait; gives back one that need not.
+    pub(super) fn pass_gate(&self, order: &mut Order, mut landing: Landing, now: Instant) -> Option<Landing> {
+        let gate = self.gate();
+        // What is not durable cannot be sent (COMMIT-2): with another `sync_binlog` than 1 there is nothing to wait for.
+        if gate == Gate::Open || !landing.synced || landing.members.is_empty() && order.held.is_empty() {
+            return Some(landing);
+        }
+        // Behind one that is not published nothing may be.
+        let published = gate == Gate::AfterCommit && order.held.iter().all(|held| held.published);
+        if published {
+            self.commit_stage(&mut landing);
+        }
+        order.held.push_back(Held { landing, published, since: now });
+        None
+    }
+
+    /// Opens or closes the gate. Opened, it lets all go.
+    pub(super) fn set_gate(&self, gate: Gate) -> Released {
+        let order = self.order.lock();
+        self.gate.store(gate as u8, Ordering::Relaxed);
+        drop(order);
+        if gate == Gate::Open { self.release(None) } else { Released::default() }
+    }
+
+    /// Lets go of what ends at or before `up_to`; without that, of all.
+    pub(super) fn release(&self, up_to: Option<LogPosition>) -> Released {
+        let now = Instant::now();
+        let (mut ready, mut released) = (Vec::new(), Released::default());
+        let mut order = self.order.lock();
+        while let Some(front) = order.held.front()
+            && up_to.is_none_or(|position| front.landing.end <= position)
+            && let Some(mut held) = order.held.pop_front()
+        {
+            let members = held.landing.members.len() as u64;
+            released.transactions += members;
+            let waited = now.saturating_duration_since(held.since);
+            released.waited += waited * u32::try_from(members).unwrap_or(u32::MAX);
+            if !held.published {
+                self.commit_stage(&mut held.landing);
+            }
+            ready.push(held.landing);
+        }
+        if ready.is_empty() {
+            return released;
+        }
+        let waiters = order.durable_waiters(CommitNo(self.durable.load(Ordering::Relaxed)));
+        drop(order);
+        self.landed.notify_all();
+        for (no, completer) in waiters {
+            completer.complete(Ok(no));
+        }
+        for landing in ready {
+            self.wake(landing, None);
+        }
+        released
+    }
+
+    /// Since when the oldest group waits, and how many transactions do.
+    pub(super) fn held(&self) -> Option<(Instant, u64)> {
+        let order = self.order.lock();
+        let count = order.held.iter().map(|held| held.landing.members.len() as u64).sum();
+        order.held.front().map(|held| (held.since, count))
+    }
+}

@@ -1,0 +1,89 @@
+//! SEMI-1: groups that wait behind the gate.
+
+use super::*;
+use crate::Gate;
+
+fn end_of(n: u64) -> LogPosition {
+    LogPosition::new(FileSeq(1), n * 10)
+}
+
+/// `n` transactions that are durable and held.
+fn held(pipeline: &Pipeline<Test>, world: &World, n: u64) -> Vec<crate::Ticket> {
+    let first = world.durable.load(Ordering::SeqCst);
+    let mut tickets = Vec::new();
+    for done in 1..=n {
+        tickets.push(pipeline.commit(request()));
+        // One group each: the next only once this one is durable.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while world.durable.load(Ordering::SeqCst) < first + done {
+            assert!(std::time::Instant::now() < deadline, "not durable");
+            std::thread::yield_now();
+        }
+    }
+    tickets
+}
+
+#[test]
+fn after_sync_nothing_is_seen_or_told_before_its_release_and_order_is_kept() {
+    let world = Arc::new(World::default());
+    let pipeline = start(&world, CommitSettings::default());
+    pipeline.set_gate(Gate::AfterSync);
+    let tickets = held(&pipeline, &world, 3);
+    let reader = pipeline.wait_durable(CommitNo(2));
+    assert_eq!(pipeline.published().number(), CommitNo(0));
+    assert!(tickets.iter().all(|ticket| ticket.poll_now().is_none()));
+    assert!(reader.poll_now().is_none(), "who read a version that no replica has waits as well");
+    assert_eq!(pipeline.held().unwrap().1, 3);
+    let released = pipeline.release(end_of(2));
+    assert_eq!((released.transactions, pipeline.published().number()), (2, CommitNo(2)));
+    assert!(
+        reader.poll_now().is_some() && tickets[1].poll_now().is_some() && tickets[2].poll_now().is_none()
+    );
+    assert_eq!(pipeline.release(end_of(2)).transactions, 0);
+    assert_eq!(pipeline.set_gate(Gate::Open).transactions, 1, "opened, it lets all go");
+    assert_eq!(tickets[2].poll_now().unwrap().unwrap(), CommitNo(3));
+    assert_eq!(pipeline.commit(request()).wait().unwrap(), CommitNo(4));
+}
+
+#[test]
+fn after_commit_it_is_seen_and_not_told_but_never_before_an_earlier_one() {
+    let world = Arc::new(World::default());
+    let pipeline = start(&world, CommitSettings::default());
+    pipeline.set_gate(Gate::AfterCommit);
+    let told_later = held(&pipeline, &world, 1).remove(0);
+    pipeline.wait_durable(CommitNo(1)).wait().unwrap();
+    assert_eq!(pipeline.published().number(), CommitNo(1));
+    assert!(told_later.poll_now().is_none());
+    pipeline.set_gate(Gate::AfterSync);
+    let unseen = held(&pipeline, &world, 1).remove(0);
+    pipeline.set_gate(Gate::AfterCommit);
+    let behind = held(&pipeline, &world, 1).remove(0);
+    assert_eq!(pipeline.published().number(), CommitNo(1), "the third may not be seen before the second");
+    pipeline.release(end_of(3));
+    assert_eq!(pipeline.published().number(), CommitNo(3));
+    assert!([told_later, unseen, behind].iter().all(|ticket| ticket.poll_now().is_some()));
+}
+
+#[test]
+fn closing_and_rotating_do_not_leave_anyone_behind() {
+    let world = Arc::new(World::default());
+    let pipeline = Arc::new(start(&world, CommitSettings::default()));
+    pipeline.set_gate(Gate::AfterSync);
+    let ticket = held(&pipeline, &world, 1).remove(0);
+    let rotating = {
+        let pipeline = pipeline.clone();
+        std::thread::spawn(move || pipeline.rotate())
+    };
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    assert_eq!(
+        world.rotations.load(Ordering::SeqCst),
+        0,
+        "positions of what is held would be wrong behind it"
+    );
+    pipeline.release(end_of(1));
+    rotating.join().unwrap().unwrap();
+    assert_eq!(ticket.wait().unwrap(), CommitNo(1));
+    let last = held(&pipeline, &world, 1).remove(0);
+    pipeline.close();
+    assert_eq!(last.wait().unwrap(), CommitNo(2), "durable, and nobody will acknowledge it");
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Semi-synchronous replication with MariaDB as the replica: what is acknowledged is there, commits wait for no one for ever, and
+wait again once a replica has caught up."""
+
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import MariaDB, Omnibus, client, connect, expect  # noqa: E402
+
+DEADLINE = 30
+
+
+def figure(server, name):
+    return client(server, f"SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_{name}'").split("\t")[1].strip()
+
+
+def until(what, condition):
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        expect(time.monotonic() < deadline, what)
+        time.sleep(0.02)
+
+
+def timed(server, sql):
+    started = time.monotonic()
+    client(server, sql)
+    return time.monotonic() - started
+
+
+def received(replica):
+    """The position that the replica has received."""
+    lines = client(replica, "SHOW SLAVE STATUS\\G", "--column-names").splitlines()
+    return dict(line.strip().partition(": ")[::2] for line in lines)
+
+
+def run(directory, dialect, using):
+    source = Omnibus(directory, "--server-id=1", f"--dialect={dialect}")
+    source.start()
+    replica = MariaDB(directory, "--server-id=2", "--rpl-semi-sync-slave-enabled=1", "--slave-net-timeout=10")
+    replica.start()
+    try:
+        client(source, "CREATE USER r@'%' IDENTIFIED WITH mysql_native_password BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO r@'%';"
+                       "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT); INSERT INTO d.t VALUES (0,0);"
+                       "SET GLOBAL rpl_semi_sync_master_timeout=1500, GLOBAL rpl_semi_sync_source_enabled=ON")
+        expect(figure(source, "status") == "ON", "switched on")
+        # Nobody acknowledges: one timeout, then commits go on without.
+        took = timed(source, "INSERT INTO d.t VALUES (1,1)")
+        expect(1.3 < took < 6, f"the timeout: {took}")
+        expect(figure(source, "status") == "OFF" and figure(source, "no_times") == "1", "switched off")
+        expect(timed(source, "INSERT INTO d.t VALUES (2,2)") < 1, "no more waiting")
+        expect(int(figure(source, "no_tx")) == 2, f"no_tx: {figure(source, 'no_tx')}")
+        # A replica catches up: commits wait for it again, and not long.
+        client(replica, f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, MASTER_USER='r', "
+                        f"MASTER_PASSWORD='secret', MASTER_USE_GTID={using}, MASTER_CONNECT_RETRY=1; START SLAVE")
+        until(f"a replica that catches up: {received(replica)}", lambda: figure(source, "status") == "ON")
+        expect(figure(source, "clients") == "1", "one client")
+        for n in range(10, 60):
+            client(source, f"INSERT INTO d.t VALUES ({n},{n})")
+        expect(int(figure(source, "yes_tx")) == 50, f"yes_tx: {figure(source, 'yes_tx')}")
+        expect(int(figure(source, "net_waits")) > 0, "acknowledgements are counted")
+        # Several sessions at once, and a rotation among them.
+        def insert(first):
+            connection = connect(source, autocommit=True)
+            for n in range(first, first + 50):
+                connection.query(f"INSERT INTO d.t VALUES ({n},1)")
+        threads = [threading.Thread(target=insert, args=(1000 * n,)) for n in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        client(source, "FLUSH BINARY LOGS")
+        for thread in threads:
+            thread.join()
+        expect(figure(source, "status") == "ON" and figure(source, "wait_sessions") == "0", "still on")
+        # AFTER_SYNC: what the replica does not have, nobody sees. Its receiver is stopped with no one to notice.
+        replica_rows = lambda: client(replica, "SELECT COUNT(*) FROM d.t").strip()
+        until("the replica applies all", lambda: replica_rows() == client(source, "SELECT COUNT(*) FROM d.t").strip())
+        client(source, "SET GLOBAL rpl_semi_sync_source_timeout=4000")
+        client(replica, "STOP SLAVE IO_THREAD")
+        waiting = threading.Thread(target=client, args=(source, "INSERT INTO d.t VALUES (70000,1)"))
+        waiting.start()
+        until("a commit waits", lambda: figure(source, "wait_sessions") == "1")
+        expect(client(source, "SELECT * FROM d.t WHERE id=70000") == "", "AFTER_SYNC: nobody sees what no replica has")
+        client(replica, "START SLAVE IO_THREAD")
+        waiting.join()
+        expect(figure(source, "no_times") == "1", "the replica came back in time")
+        expect(client(source, "SELECT v FROM d.t WHERE id=70000") == "1\n", "and then all see it")
+        # AFTER_COMMIT: seen by all, told to the session later.
+        client(source, "SET GLOBAL rpl_semi_sync_source_wait_point=AFTER_COMMIT")
+        client(replica, "STOP SLAVE IO_THREAD")
+        waiting = threading.Thread(target=client, args=(source, "INSERT INTO d.t VALUES (70001,1)"))
+        waiting.start()
+        until("AFTER_COMMIT shows it", lambda: client(source, "SELECT v FROM d.t WHERE id=70001") == "1\n")
+        expect(waiting.is_alive(), "its session waits")
+        # Switching off lets it go; so does a shutdown.
+        client(source, "SET GLOBAL rpl_semi_sync_source_enabled=OFF")
+        waiting.join()
+        client(source, "SET GLOBAL rpl_semi_sync_source_timeout=600000, GLOBAL rpl_semi_sync_source_enabled=ON")
+        waiting = threading.Thread(target=client, args=(source, "INSERT INTO d.t VALUES (70002,1)"), kwargs={"check": False})
+        waiting.start()
+        until("a commit waits", lambda: figure(source, "wait_sessions") == "1")
+        started = time.monotonic()
+        source.stop()
+        expect(time.monotonic() - started < 9, "a waiting commit keeps the server from stopping")
+        waiting.join()
+        source.start()
+        expect(client(source, "SELECT v FROM d.t WHERE id=70002") == "1\n", "it was in the log")
+    finally:
+        replica.stop()
+        source.stop()
+
+
+def main():
+    for dialect, using in (("mysql", "no"), ("mariadb", "slave_pos")):
+        with tempfile.TemporaryDirectory() as directory:
+            run(directory, dialect, using)
+    print("semi-synchronous replication: ok")
+
+
+main()
