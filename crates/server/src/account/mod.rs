@@ -24,7 +24,7 @@ pub use manage_grant::{grant, revoke};
 pub use privilege::{PRIVILEGES, PrivilegeInfo, Privileges};
 pub use show::{show_create_user, show_grants};
 pub use store::{AccountStore, MemoryStore, Record};
-pub use system_store::SystemStore;
+pub use system_store::{SystemStore, apply as apply_record};
 pub use table::{AccessTable, Account, quote};
 
 use omnibus_sql::SqlResult;
@@ -70,6 +70,19 @@ impl Accounts {
             return Ok(());
         }
         store.apply(&changes, &statement)?;
+        self.swap(store.load()?);
+        Ok(())
+    }
+
+    /// As `change`, for somebody who stores the change as a part of something else and returns when it is durable.
+    pub fn change_through(
+        &self,
+        plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>,
+        apply: impl FnOnce(&[Record], Vec<u8>) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let store = self.store.lock();
+        let (changes, statement) = plan(&self.table())?;
+        apply(&changes, statement)?;
         self.swap(store.load()?);
         Ok(())
     }

@@ -147,7 +147,7 @@ impl SystemStore {
 }
 
 /// The database rows of an account go first, so that what is put is all there is.
-fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
+pub fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
     let (name, host) = match change {
         Record::Put(account) => (account.user.as_str(), account.host.as_str()),
         Record::Delete { user, host } => (user.as_str(), host.as_str()),

@@ -15,6 +15,8 @@ mod set_names;
 mod show;
 mod users;
 
+pub(crate) use users::{By, plan_users};
+
 use crate::account::Privileges;
 use crate::session::{Parsed, Session};
 use omnibus_parser::ast::{Flush, FlushTarget, Show, Statement, Xa};

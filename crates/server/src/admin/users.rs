@@ -8,6 +8,45 @@ use omnibus_sql::{SqlError, SqlResult};
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// On whose behalf accounts are changed.
+pub(crate) struct By<'a> {
+    /// Whose privileges count.
+    pub me: &'a Account,
+    /// The plugin of new accounts.
+    pub plugin: &'a str,
+    /// The default database.
+    pub database: Option<&'a str>,
+}
+
+/// What a statement about accounts changes, and its text for the log.
+pub(crate) fn plan_users(
+    table: &AccessTable,
+    statement: &Statement,
+    text: &[u8],
+    by: &By<'_>,
+    notes: &mut Vec<omnibus_sql::SqlError>,
+) -> SqlResult<(Vec<Record>, Vec<u8>)> {
+    let By { me, plugin, database } = by;
+    let records = match statement {
+        Statement::CreateUser(s) => {
+            let records = account::create_user(table, me, s, plugin, notes)?;
+            let text = with_hashes("CREATE USER", &records);
+            return Ok((records, text));
+        }
+        Statement::AlterUser(s) => {
+            let records = account::alter_user(table, me, s, plugin, notes)?;
+            let text = with_hashes("ALTER USER", &records);
+            return Ok((records, text));
+        }
+        Statement::DropUser { if_exists, users } => account::drop_user(table, me, users, *if_exists, notes)?,
+        Statement::RenameUser(pairs) => account::rename_user(table, me, pairs)?,
+        Statement::Grant(s) => account::grant(table, me, s, *database)?,
+        Statement::Revoke(s) => account::revoke(table, me, s, *database)?,
+        _ => return Err(SqlError::internal("a statement that is not about accounts")),
+    };
+    Ok((records, text.to_vec()))
+}
+
 impl Session {
     pub(super) async fn users(&mut self, parsed: &Arc<Parsed>) -> SqlResult<()> {
         let statement = &parsed.statement.node;
@@ -22,28 +61,9 @@ impl Session {
         let plugin = self.server.default_plugin();
         let database = self.runner.state().database.clone();
         let text = parsed.text.clone();
-        let plan = |table: &AccessTable| -> SqlResult<(Vec<Record>, Vec<u8>)> {
-            let notes = &mut notes;
-            let records = match statement {
-                Statement::CreateUser(s) => {
-                    let records = account::create_user(table, &me, s, &plugin, notes)?;
-                    let text = with_hashes("CREATE USER", &records);
-                    return Ok((records, text));
-                }
-                Statement::AlterUser(s) => {
-                    let records = account::alter_user(table, &me, s, &plugin, notes)?;
-                    let text = with_hashes("ALTER USER", &records);
-                    return Ok((records, text));
-                }
-                Statement::DropUser { if_exists, users } => {
-                    account::drop_user(table, &me, users, *if_exists, notes)?
-                }
-                Statement::RenameUser(pairs) => account::rename_user(table, &me, pairs)?,
-                Statement::Grant(s) => account::grant(table, &me, s, database.as_deref())?,
-                Statement::Revoke(s) => account::revoke(table, &me, s, database.as_deref())?,
-                _ => return Err(SqlError::internal("a statement that is not about accounts")),
-            };
-            Ok((records, text.to_vec()))
+        let plan = |table: &AccessTable| {
+            let by = By { me: &me, plugin: &plugin, database: database.as_deref() };
+            plan_users(table, statement, &text, &by, &mut notes)
         };
         tokio::task::block_in_place(|| self.server.accounts.change(plan))?;
         for note in notes {

@@ -4,6 +4,7 @@
 //! `change`, `control` and `show` are the statements; `store` keeps settings in `mysql.replica_channel`. Threads are
 //! plain ones that block. What receiving, filtering and ordering mean is `omnibus_replication::replica`'s.
 
+mod accounts;
 mod applying;
 mod change;
 mod channel;

@@ -42,7 +42,8 @@ pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
         let vars = crate::sysvars::SessionVars::new(&server.globals);
         session.state.settings = crate::sysvars::session_settings(&vars, &server.globals, false, true);
     }
-    let mut applier = Applier::new(session, applying.plan.apply.clone());
+    let mut applier = Applier::new(session, applying.plan.apply.clone())
+        .with_server(Box::new(super::accounts::AccountStatements(applying.env.server.clone())));
     while let Some(job) = applying.next_job() {
         own.number.store(job.place.number, Ordering::SeqCst);
         let goes_on = work(applying, slot, &mut applier, job, done);
