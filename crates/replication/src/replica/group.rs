@@ -7,7 +7,7 @@
 use super::position::SourcePosition;
 use crate::apply::{Borders, Class};
 use crate::model::TrxHeader;
-use omnibus_format::events::{FormatDescription, Rotate};
+use omnibus_format::events::{FormatDescription, Heartbeat, Rotate};
 use omnibus_format::header::{FLAG_ARTIFICIAL, HEADER_LEN};
 use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
 use std::sync::Arc;
@@ -221,8 +221,10 @@ impl Grouper {
             self.at = SourcePosition::new(file, rotate.position);
             return Ok(());
         }
+        if matches!(header.event_type, EventType::HEARTBEAT | EventType::HEARTBEAT_V2) {
+            return self.follow_heartbeat(event);
+        }
         let made_up = header.flags & FLAG_ARTIFICIAL != 0
-            || matches!(header.event_type, EventType::HEARTBEAT | EventType::HEARTBEAT_V2)
             || (header.event_type == EventType::FORMAT_DESCRIPTION && header.log_pos == 0)
             || (header.event_type == EventType::MARIADB_GTID_LIST && header.log_pos == 0);
         if made_up {
@@ -231,6 +233,19 @@ impl Grouper {
         let behind = self.at.position.wrapping_add(u64::from(header.size));
         let whole = header.log_pos == 0 || header.log_pos == behind as u32;
         self.at.position = if whole { behind } else { u64::from(header.log_pos) };
+        Ok(())
+    }
+
+    /// A source that leaves events out says so how far it is.
+    fn follow_heartbeat(&mut self, event: &RawEvent<'_>) -> Result<(), DecodeError> {
+        let heartbeat = match event.header.event_type {
+            EventType::HEARTBEAT_V2 => Heartbeat::decode_v2(event.body)?,
+            _ => Heartbeat::decode_v1(event.body),
+        };
+        let position = heartbeat.position.unwrap_or(u64::from(event.header.log_pos));
+        if self.open.is_none() && heartbeat.file == self.at.file.as_bytes() && position > self.at.position {
+            self.at.position = position;
+        }
         Ok(())
     }
 

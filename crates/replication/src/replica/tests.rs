@@ -47,12 +47,8 @@ fn filters_follow_their_order() {
 
 #[test]
 fn settings_and_positions_come_back_as_they_were() {
-    let mut config = ChannelConfig {
-        host: "h".into(),
-        password: "secret".into(),
-        delay: 7,
-        ..ChannelConfig::default()
-    };
+    let mut config =
+        ChannelConfig { host: "h".into(), password: "secret".into(), delay: 7, ..ChannelConfig::default() };
     config.heartbeat_ms = Some(1500);
     config.ignore_server_ids = vec![3, 4];
     config.gtid_use = GtidUse::SlavePos;

@@ -6,12 +6,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+type Known = HashMap<(Vec<u8>, Vec<u8>), Arc<TableKeys>>;
+
 /// Looks tables up by their names at the source. One thread's.
 pub(super) struct CatalogKeys {
     pub(super) database: Arc<Database>,
     pub(super) filters: Arc<Filters>,
     /// By database and table name; with the catalog's own id of the table, which a definition changes.
-    known: RefCell<HashMap<(Vec<u8>, Vec<u8>), Arc<TableKeys>>>,
+    known: RefCell<Known>,
 }
 
 impl CatalogKeys {
