@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import workload  # noqa: E402
 from omnibus import binary, client, expect  # noqa: E402
-from peers import MariaPeer, OmnibusPeer, expect_equal, query  # noqa: E402
+from peers import MariaPeer, OmnibusPeer, expect_equal, query, replicate, wait_caught_up  # noqa: E402
 
 # seed, what the session sets first, whether statements must give the same everywhere
 STREAMS = [
@@ -98,10 +98,43 @@ def differing_tables(maria, ours):
     expect(client(ours, "SELECT * FROM diff.t") == want, "applied twice with IDEMPOTENT")
 
 
+def through_a_replica(maria, folder):
+    """What only some sources send: accounts, temporary tables, files, tables made and filled in one transaction, XA."""
+    client(maria, "CREATE USER repl@'%' IDENTIFIED BY 'repl-secret'; GRANT REPLICATION SLAVE ON *.* TO repl@'%'; RESET MASTER")
+    replica = OmnibusPeer(folder, 14)
+    replica.start()
+    try:
+        replicate(replica, maria)
+        text = folder / "rows.csv"
+        text.write_text("1,one\n2,two\n")
+        client(maria, f"""
+            CREATE USER app@'%' IDENTIFIED BY 'app-secret'; GRANT SELECT, INSERT ON shop.* TO app@'%';
+            CREATE USER gone@'%'; DROP USER gone@'%';
+            CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY, b VARCHAR(20));
+            SET binlog_format = STATEMENT; USE shop;
+            LOAD DATA LOCAL INFILE '{text}' INTO TABLE t FIELDS TERMINATED BY ',';
+            CREATE TEMPORARY TABLE tmp (a INT, b VARCHAR(20)); INSERT INTO tmp VALUES (3, 'three'), (4, 'four');
+            INSERT INTO t SELECT * FROM tmp; DROP TEMPORARY TABLE tmp;
+            CREATE TABLE copied AS SELECT * FROM t;
+            SET binlog_format = ROW;
+            CREATE TABLE made AS SELECT a, b FROM t WHERE a > 1;
+            XA START 'one'; INSERT INTO t VALUES (5, 'five'); XA END 'one'; XA PREPARE 'one'; XA COMMIT 'one';
+            XA START 'two'; INSERT INTO t VALUES (6, 'six'); XA END 'two'; XA PREPARE 'two'; XA ROLLBACK 'two';
+            ANALYZE TABLE t; FLUSH TABLES;""", "--local-infile=1")
+        wait_caught_up(replica, maria)
+        expect_equal(maria, replica, ["shop"], least_rows=12)
+        grants = client(replica, "SHOW GRANTS FOR app@'%'")
+        expect("SELECT, INSERT" in grants and "shop" in grants, grants)
+        expect(client(replica, "SELECT COUNT(*) FROM t", "-papp-secret", "-D", "shop", user="app") == "5\n", "login")
+        expect(client(replica, "SELECT COUNT(*) FROM mysql.user WHERE User = 'gone'") == "0\n", "a dropped account")
+    finally:
+        replica.stop()
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
-        maria = MariaPeer(directory / "maria", 11)
+        maria = MariaPeer(directory / "maria", 11, "--local-infile=1")
         ours = OmnibusPeer(directory / "ours", 12)
         other = OmnibusPeer(directory / "other", 13)
         try:
@@ -111,6 +144,7 @@ def main():
             other.start()
             json_replay(maria, other, files, directory / "files")
             differing_tables(maria, ours)
+            through_a_replica(maria, directory / "replica")
         finally:
             maria.stop()
             ours.stop()
