@@ -166,6 +166,7 @@ def main():
             client(server, "DROP DATABASE test; CREATE DATABASE test")
             ours = connect(server, database="test", local_infile=1, charset="utf8mb4", autocommit=True)
             logged(server, peer, ours, files)
+            statements(server, peer, files)
             # Without the option nothing may be read; with none, anything but the data directory.
             for option, expected in (("NULL", 1290), ("", 0)):
                 server.stop()
@@ -387,6 +388,60 @@ def logged(server, peer, ours, files):
     client(server, "FLUSH LOGS")
     reader = subprocess.run(["mariadb-binlog", "--no-defaults", "-v", last], capture_output=True, text=True, errors="replace")
     expect(reader.stdout.count("### INSERT INTO `test`.`r`") == 500, "the log does not have the rows")
+
+
+def statements(server, peer, files):
+    """binlog_format=STATEMENT: the file is in the log, and a MariaDB that is given the log has the same tables."""
+    tables = {"a": "id INT PRIMARY KEY, b VARCHAR(200)", "c": "id INT AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20), c INT", "e": "id INT"}
+    client(server, "FLUSH LOGS")
+    before = len(server.binlogs())
+    client(server, "CREATE DATABASE st CHARACTER SET latin1")
+    for name, columns in tables.items():
+        client(server, f"CREATE TABLE st.{name} ({columns}) CHARACTER SET utf8mb4")
+    (files / "s1.txt").write_bytes(b"".join(b"%d\trow %d %s\n" % (n, n, b"y" * 150) for n in range(3000)))
+    (files / "s2.txt").write_bytes(b"".join(b"%d\tnew %d\n" % (n, n) for n in range(2990, 3010)))
+    (files / "s3.csv").write_bytes('"x""\xe4,1",5\r\n"z",NULL\r\n'.encode("latin1"))
+    (files / "s4.txt").write_bytes(b"")
+    session = connect(server, database="st", local_infile=1, autocommit=True, charset="utf8mb4")
+    cursor = session.cursor()
+    cursor.execute("SET SESSION binlog_format = STATEMENT, @add = 10")
+    cursor.execute(f"LOAD DATA INFILE '{files}/s1.txt' INTO TABLE a")
+    cursor.execute(f"load data low_priority local infile '{files}/s2.txt' into table st.a")
+    cursor.execute(f"LOAD DATA INFILE '{files}/s2.txt' REPLACE INTO TABLE a /* again */ (id, @b) SET b = CONCAT(@b, '!')")
+    cursor.execute("SET INSERT_ID = 40")
+    cursor.execute(f"LOAD DATA LOCAL INFILE '{files}/s3.csv' INTO TABLE c FIELDS TERMINATED BY ',' ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n' (b, @n)"
+                   " SET c = @n + @add")
+    cursor.execute(f"LOAD DATA LOCAL INFILE '{files}/s4.txt' INTO TABLE e")
+    cursor.execute("BEGIN")
+    cursor.execute("INSERT INTO e VALUES (1)")
+    cursor.execute("SAVEPOINT s")
+    cursor.execute(f"LOAD DATA INFILE '{files}/s2.txt' INTO TABLE e (id, @x)")
+    cursor.execute("ROLLBACK TO s")
+    code = error_code(lambda: cursor.execute(f"LOAD DATA INFILE '{files}/s2.txt' INTO TABLE a"))
+    expect(code == 1062, f"a duplicate: {code}")
+    cursor.execute("COMMIT")
+    cursor.execute("SET SESSION binlog_format = MIXED")
+    cursor.execute(f"LOAD DATA INFILE '{files}/s4.txt' INTO TABLE e")
+    (files / "s5.txt").write_bytes(b"100\n101\n")
+    cursor.execute(f"LOAD DATA INFILE '{files}/s5.txt' INTO TABLE e")
+    client(server, "FLUSH LOGS")
+    logs = server.binlogs()[before - 1:-1]
+    listing = subprocess.run(["mariadb-binlog", "--no-defaults", f"--local-load={files}", *logs], capture_output=True)
+    expect(listing.returncode == 0, listing.stderr.decode())
+    expect(listing.stdout.count(b" LOCAL INFILE ") == 4, f"{listing.stdout.count(b' LOCAL INFILE ')} statements in the log")
+    client(peer, "DROP DATABASE IF EXISTS st")
+    applied = subprocess.run(["mariadb", "--no-defaults", f"--socket={peer.socket}", "-uroot", "--local-infile=1", "--binary-mode"],
+                             input=listing.stdout, capture_output=True)
+    expect(applied.returncode == 0, applied.stderr.decode())
+    for name in tables:
+        query = f"SELECT * FROM st.{name} ORDER BY 1"
+        here, there = client(server, query), client(peer, query)
+        expect(here == there, f"st.{name}: {len(here.splitlines())} rows here, {len(there.splitlines())} there\n{here[:300]}\n{there[:300]}")
+    # Recovery executes no SQL.
+    server.kill()
+    server.start()
+    expect(client(server, "SELECT COUNT(*) FROM st.a") == "3010\n", "rows were lost")
+    expect(client(server, "SELECT COUNT(*) FROM st.e") == "3\n", "rows were lost")
 
 
 if __name__ == "__main__":
