@@ -345,6 +345,29 @@ def check_shutdown(server):
     expect(time.monotonic() - started < 8, "a dump keeps the server from stopping")
 
 
+def check_damage(server):
+    """A damaged file: what is before the damage is sent, and the error says where it is."""
+    client(server, "FLUSH BINARY LOGS")
+    name = log_names(server)[0]
+    server.stop()
+    path = server.datadir / name
+    data = bytearray(path.read_bytes())
+    events = [offset for offset, event in in_file(bytes(data)) if not is_private(event)]
+    at = events[len(events) // 2]
+    data[at + 20] ^= 1
+    path.write_bytes(data)
+    server.start()
+    dump, seen = Dump(server, file=name), []
+    try:
+        for event in dump.events():
+            seen.append(header(event)["end"])
+        code, text = 0, ""
+    except pymysql.err.MySQLError as error:
+        code, text = error.args
+    expect(code == 1236 and f"'{name}' at {at}" in text, f"{code} {text} instead of {name} at {at}")
+    expect(max(seen) <= at and len(seen) >= len(events) // 2, f"{len(seen)} events before the damage")
+
+
 def check_mariadb(directory):
     """A MariaDB replica by file and position, rows and definitions."""
     source = Omnibus(directory, "--server-id=1")
@@ -455,6 +478,8 @@ def main():
             check_gtids(server)
             check_purge(server)
             check_shutdown(server)
+            server.start()
+            check_damage(server)
         finally:
             server.stop()
     with tempfile.TemporaryDirectory() as directory:

@@ -20,6 +20,7 @@ use omnibus_wire::OutBuf;
 use omnibus_wire::reply::encode_eof;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant};
 
 /// How much of a file is read at once.
@@ -162,7 +163,7 @@ impl Session {
         let mut acks =
             coordinator.map(|c| Acknowledging::new(self.server.dumps.semi_sync.connect(c, self.process.id)));
         // There while this dump reads by itself.
-        let mut reader = Some(reader);
+        let mut reader = Some(OwnReader::Idle(reader));
         loop {
             self.check_end(&stream, guard)?;
             waiting.see();
@@ -171,12 +172,10 @@ impl Session {
             if !request.ends_at_end() && !matches!(tail.hub().find(stream.position()), Found::Elsewhere) {
                 reader = None;
             }
-            let found = match reader.take() {
+            let found = match &mut reader {
                 Some(own) => {
                     self.server.dumps.count_own_read();
-                    let (own, step) = read(own).await?;
-                    reader = Some(own);
-                    match step.map_err(|error| read_error(&log, &error))? {
+                    match own.next().await?.map_err(|error| read_error(&log, &error))? {
                         BlockStep::Block(block) => Found::Block(Arc::new(block)),
                         BlockStep::NextFile(file) => Found::NextFile(file),
                         BlockStep::CaughtUp => Found::AtEnd,
@@ -189,7 +188,10 @@ impl Session {
             }
             match found {
                 Found::Block(block) => {
+                    // The disk works while the network does.
+                    reader.iter_mut().for_each(OwnReader::read_ahead);
                     stream.block(&block, &mut self.channel.out)?;
+                    drop(block);
                     if self.channel.out.bytes().len() >= SEND_BYTES {
                         self.flush_unless_killed().await?;
                         stream.sent();
@@ -201,7 +203,7 @@ impl Session {
                     pin = FilePin::new(&log, file).map_err(|error| read_error(&log, &error))?;
                     stream.next_file(file, &mut self.channel.out);
                 }
-                Found::Elsewhere => reader = Some(open(&log, stream.position()).await?.0),
+                Found::Elsewhere => reader = Some(OwnReader::Idle(open(&log, stream.position()).await?.0)),
                 Found::AtEnd => {
                     stream.settle(&mut self.channel.out);
                     if request.ends_at_end() || stream.until_reached(&mut self.channel.out) {
@@ -445,12 +447,35 @@ fn format_description(log: &LogHandle, file: FileSeq) -> Result<Option<Vec<u8>>,
     })
 }
 
-async fn read(mut reader: BlockReader) -> Result<(BlockReader, Result<BlockStep, ReadError>), SourceError> {
-    blocking(move || {
-        let step = reader.next(READ_BYTES);
-        (reader, step)
-    })
-    .await
+/// A reader of files, which reads on the blocking pool.
+enum OwnReader {
+    Idle(BlockReader),
+    Reading(JoinHandle<(BlockReader, Result<BlockStep, ReadError>)>),
+    /// A read broke off.
+    Gone,
+}
+
+impl OwnReader {
+    /// Begins to read what is next.
+    fn read_ahead(&mut self) {
+        *self = match std::mem::replace(self, OwnReader::Gone) {
+            OwnReader::Idle(mut reader) => OwnReader::Reading(tokio::task::spawn_blocking(move || {
+                let step = reader.next(READ_BYTES);
+                (reader, step)
+            })),
+            other => other,
+        };
+    }
+
+    async fn next(&mut self) -> Result<Result<BlockStep, ReadError>, SourceError> {
+        self.read_ahead();
+        let OwnReader::Reading(reading) = self else {
+            return Err(SourceError::Io("a read broke off".into()));
+        };
+        let (reader, step) = reading.await.map_err(|error| SourceError::Io(error.to_string()))?;
+        *self = OwnReader::Idle(reader);
+        Ok(step)
+    }
 }
 
 /// Runs what waits for a disk on the blocking pool.

@@ -205,8 +205,9 @@ impl SessionShared {
     }
 }
 
-/// Old names that are listed beside the new ones.
-const SEMI_SYNC_OLD_NAMES: &[&str] = &[
+/// Old names that are listed beside the new ones, because replicas and change-stream tools look for them.
+const OLD_NAMES: &[&str] = &[
+    "log_slave_updates",
     "rpl_semi_sync_master_enabled",
     "rpl_semi_sync_master_timeout",
     "rpl_semi_sync_master_wait_point",
@@ -240,8 +241,7 @@ impl SessionHost for SessionShared {
             .filter(|(_, def)| !(global && def.scope == Scope::Session) && def.is_in(dialect));
         let mut lines: Vec<_> =
             shown.map(|(id, def)| (def.name.to_owned(), self.read(id, global).text())).collect();
-        // MariaDB replicas and others look for these before they offer to acknowledge.
-        for old in SEMI_SYNC_OLD_NAMES {
+        for old in OLD_NAMES {
             lines.extend(
                 Registry::get().find(old).map(|id| ((*old).to_owned(), self.read(id, global).text())),
             );
