@@ -56,6 +56,7 @@ pub fn load_file_span(sql: &[u8], options: &ParseOptions) -> Option<(u32, u32)> 
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

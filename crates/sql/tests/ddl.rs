@@ -126,7 +126,6 @@ fn bad_definitions_get_mysqls_errors() {
         ("CREATE TABLE u (a int) ENGINE=nonsense", 1286),
         ("CREATE TABLE u (a int) CHARSET=nonsense", 1115),
         ("CREATE TABLE u (a int, FOREIGN KEY (a) REFERENCES t (a))", 1235),
-        ("CREATE TEMPORARY TABLE u (a int)", 1235),
         ("ALTER TABLE t DROP COLUMN zz", 1091),
         ("ALTER TABLE t DROP KEY zz", 1091),
         ("ALTER TABLE t DROP COLUMN a", 1090),

@@ -58,7 +58,7 @@ fn file() -> Vec<u8> {
     query.extend_from_slice(b"shop\0DELETE FROM t");
     event(&mut out, EventType::QUERY, &query);
     event(&mut out, EventType::CREATE_FILE, &load_body(Some(3)));
-    event(&mut out, EventType::APPEND_BLOCK, b"\x03\0\0\03,4\n");
+    event(&mut out, EventType::APPEND_BLOCK, b"\x03\0\0\x003,4\n");
     event(&mut out, EventType::EXEC_LOAD, &3u32.to_le_bytes());
     event(&mut out, EventType::LOAD, &load_body(None));
     event(&mut out, EventType::SLAVE, b"\x04\0\0\0\0\0\0\0\xea\x0ahost\0log.001\0");

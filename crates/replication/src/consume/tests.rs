@@ -100,7 +100,7 @@ fn version_3() -> Vec<u8> {
     create.extend_from_slice(b"\x01,\0\x01\n\0\x01\\\0t\0shop\0f\0");
     create.extend_from_slice(b"1\n");
     event(8, &create);
-    event(9, b"\x03\0\0\02\n");
+    event(9, b"\x03\0\0\x002\n");
     event(10, b"\x03\0\0\0");
     out
 }

@@ -101,6 +101,8 @@ impl Applier {
         session.state.settings.sql_log_bin = settings.log_updates;
         // Rows are read under locks, newest version; what was serial at the source is here too.
         session.state.settings.isolation = Isolation::RepeatableRead;
+        // A snapshot would be of what is durable, and the transaction before may not be that yet.
+        session.read_newest();
         session.trx().count_commits(settings.in_flight.clone());
         Applier {
             session,

@@ -44,7 +44,7 @@ impl NamedLocks {
             *times += 1;
             return Ok(true);
         }
-        let forever = seconds < 0.0 || seconds > 1e9;
+        let forever = !(0.0..=1e9).contains(&seconds);
         let deadline = (!forever).then(|| Instant::now() + Duration::from_secs_f64(seconds.max(0.0)));
         if let Request::Wait(mut wait) = self.locks.lock_record(SPACE, &key, RowMode::Exclusive) {
             let outcome = loop {

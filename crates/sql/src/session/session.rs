@@ -46,6 +46,8 @@ pub struct SqlSession {
     resumed: bool,
     /// How often it has met a lock.
     waits: u8,
+    /// It executes what others logged: statements that write read the newest versions, under locks.
+    pub(super) reads_newest: bool,
 }
 
 /// What a statement is run with.
@@ -83,7 +85,14 @@ impl SqlSession {
             next_read_only: None,
             resumed: false,
             waits: 0,
+            reads_newest: false,
         }
+    }
+
+    /// Writing statements of this session read rows under shared locks from now on, and so see what is committed but not
+    /// durable yet: an applier's transactions follow each other without waiting for the device.
+    pub(crate) fn read_newest(&mut self) {
+        self.reads_newest = true;
     }
 
     /// The database behind it.

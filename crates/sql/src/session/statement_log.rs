@@ -33,6 +33,7 @@ impl SqlSession {
     pub(super) fn read_lock(&self) -> LockMode {
         let settings = &self.state.settings;
         match settings.binlog_format {
+            _ if self.reads_newest => LockMode::Share,
             BinlogFormat::Row => LockMode::None,
             _ if settings.sql_log_bin && !self.reads_committed() => LockMode::Share,
             _ => LockMode::None,
@@ -307,6 +308,7 @@ fn unsafe_statement(reason: &str) -> SqlError {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use bytes::Bytes;
 
