@@ -136,6 +136,28 @@ def no_password_in_any_log(server):
             expect(b"battery" not in path.read_bytes(), f"the password is in {path.name}")
 
 
+def in_the_session_s_own_transaction(server):
+    """What a session sets for its statements holds for those about accounts."""
+    db = connect(server, autocommit=True)
+    cursor = db.cursor()
+
+    def status():
+        cursor.execute("SHOW BINARY LOG STATUS")
+        return cursor.fetchone()
+
+    cursor.execute("SET sql_log_bin = 0")
+    before = status()[4]
+    cursor.execute("CREATE USER quiet@localhost")
+    cursor.execute("GRANT SELECT ON shop.* TO quiet@localhost")
+    cursor.execute("SET PASSWORD FOR quiet@localhost = 'x'")
+    expect(status()[4] == before, f"no GTID without logging: {before}, then {status()}")
+    cursor.execute("SET sql_log_bin = 1, gtid_next = '11111111-2222-3333-4444-555555555555:7'")
+    cursor.execute("DROP USER quiet@localhost")
+    expect("11111111-2222-3333-4444-555555555555:7" in status()[4], f"its own GTID: {status()}")
+    cursor.execute("SET gtid_next = AUTOMATIC")
+    db.close()
+
+
 def root_only_from_here(server):
     run = subprocess.run(["ip", "-4", "-o", "addr", "show", "scope", "global"], capture_output=True, text=True)
     addresses = [line.split()[3].split("/")[0] for line in run.stdout.splitlines()]
@@ -145,7 +167,8 @@ def root_only_from_here(server):
 
 
 def main():
-    tests = [logins, privileges, survives_a_crash, no_password_in_any_log, root_only_from_here]
+    tests = [logins, privileges, survives_a_crash, no_password_in_any_log,
+             in_the_session_s_own_transaction, root_only_from_here]
     with tempfile.TemporaryDirectory(prefix="omnibus-accounts-") as directory:
         server = Omnibus(directory)
         server.start()

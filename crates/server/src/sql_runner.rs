@@ -70,6 +70,10 @@ impl Runner for SqlRunner {
         &self.session.state
     }
 
+    fn sql_session(&mut self) -> Option<&mut SqlSession> {
+        Some(&mut self.session)
+    }
+
     fn state_mut(&mut self) -> &mut SessionState {
         &mut self.session.state
     }

@@ -24,10 +24,11 @@ pub use manage_grant::{grant, revoke};
 pub use privilege::{PRIVILEGES, PrivilegeInfo, Privileges};
 pub use show::{show_create_user, show_grants};
 pub use store::{AccountStore, MemoryStore, Record};
-pub use system_store::{SystemStore, apply as apply_record};
+pub use system_store::SystemStore;
 pub use table::{AccessTable, Account, quote};
 
-use omnibus_sql::SqlResult;
+use omnibus_engine::CommitNo;
+use omnibus_sql::{SqlResult, SqlSession};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,17 +75,21 @@ impl Accounts {
         Ok(())
     }
 
-    /// As `change`, for somebody who stores the change as a part of something else and returns when it is durable.
-    pub fn change_through(
+    /// As `change`, through a session of the SQL layer: logged, or not, with that session's settings and identity. Tells
+    /// which commit it was, if there was one.
+    pub fn change_in(
         &self,
+        session: &mut SqlSession,
         plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>,
-        apply: impl FnOnce(&[Record], Vec<u8>) -> SqlResult<()>,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<Option<CommitNo>> {
         let store = self.store.lock();
         let (changes, statement) = plan(&self.table())?;
-        apply(&changes, statement)?;
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let durable = system_store::change(session, &changes, &statement)?;
         self.swap(store.load()?);
-        Ok(())
+        Ok(durable)
     }
 
     /// FLUSH PRIVILEGES. Blocks.

@@ -8,6 +8,7 @@ use super::privilege::{self, Privileges};
 use super::store::{AccountStore, Record};
 use super::table::{Account, DbGrant};
 use bytes::Bytes;
+use omnibus_engine::CommitNo;
 use omnibus_sql::{
     Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables,
 };
@@ -120,24 +121,14 @@ impl SystemStore {
         Ok(self.0.system_rows("user")?.is_empty())
     }
 
+    /// In a session that is nobody's.
     fn change(&self, changes: &[Record], statement: &[u8], logged: bool) -> SqlResult<()> {
         let mut session = SqlSession::new(self.0.clone(), 0, Arc::new(KillFlag::default()));
         session.state.settings.sql_log_bin = logged;
         // Known to every tool that reads the log, also to those of other servers.
         session.state.settings.collation_connection = 45;
         session.state.settings.collation_client = 45;
-        let text = Bytes::copy_from_slice(statement);
-        let done = session.change_system_tables(&text, Mode::Blocking, |tables| {
-            changes.iter().try_for_each(|change| apply(tables, change))
-        });
-        let outcome = done.map_err(|interrupt| match interrupt {
-            Interrupt::Error(error) => error,
-            _ => SqlError::internal("account tables could not be changed"),
-        })?;
-        match outcome.wait {
-            Some(ticket) => ticket.wait().map(drop).map_err(SqlError::error_during_commit),
-            None => Ok(()),
-        }
+        change(&mut session, changes, statement).map(drop)
     }
 
     /// Puts the first account into a new data directory; not for replicas, which have their own.
@@ -146,8 +137,25 @@ impl SystemStore {
     }
 }
 
+/// Makes changes durable in a transaction of `session`, logged as `statement`. Blocks.
+pub(super) fn change(
+    session: &mut SqlSession,
+    changes: &[Record],
+    statement: &[u8],
+) -> SqlResult<Option<CommitNo>> {
+    let text = Bytes::copy_from_slice(statement);
+    let done = session.change_system_tables(&text, Mode::Blocking, |tables| {
+        changes.iter().try_for_each(|change| apply(tables, change))
+    });
+    let outcome = done.map_err(|interrupt| match interrupt {
+        Interrupt::Error(error) => error,
+        _ => SqlError::internal("account tables could not be changed"),
+    })?;
+    outcome.wait.map(|ticket| ticket.wait().map_err(SqlError::error_during_commit)).transpose()
+}
+
 /// The database rows of an account go first, so that what is put is all there is.
-pub fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
+fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
     let (name, host) = match change {
         Record::Put(account) => (account.user.as_str(), account.host.as_str()),
         Record::Delete { user, host } => (user.as_str(), host.as_str()),

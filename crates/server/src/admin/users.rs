@@ -65,7 +65,7 @@ impl Session {
             let by = By { me: &me, plugin: &plugin, database: database.as_deref() };
             plan_users(table, statement, &text, &by, &mut notes)
         };
-        tokio::task::block_in_place(|| self.server.accounts.change(plan))?;
+        self.change_accounts(plan)?;
         for note in notes {
             self.runner.state_mut().diagnostics.note(note);
         }
@@ -92,7 +92,19 @@ impl Session {
             let text = with_hashes("ALTER USER", &records);
             Ok((records, text))
         };
-        tokio::task::block_in_place(|| self.server.accounts.change(plan))
+        self.change_accounts(plan)
+    }
+
+    /// In this session's own transaction: `sql_log_bin`, `gtid_next` and the like apply.
+    fn change_accounts(
+        &mut self,
+        plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>,
+    ) -> SqlResult<()> {
+        let accounts = &self.server.accounts;
+        tokio::task::block_in_place(|| match self.runner.sql_session() {
+            Some(session) => accounts.change_in(session, plan).map(drop),
+            None => accounts.change(plan),
+        })
     }
 }
 

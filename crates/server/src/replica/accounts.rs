@@ -1,13 +1,13 @@
 //! CREATE USER, GRANT and their kind from a source: changes of account tables in the transaction that brings them.
 
-use crate::account::{Account, apply_record};
+use crate::account::Account;
 use crate::admin::{By, plan_users};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::apply::ServerStatements;
-use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, SqlError, SqlResult, SqlSession};
+use omnibus_sql::{ExecResult, Interrupt, Outcome, SqlResult, SqlSession};
 use std::sync::{Arc, Weak};
 
 /// The server's statements for an applier.
@@ -42,26 +42,9 @@ fn change(
 ) -> SqlResult<Outcome> {
     let me = Account::root();
     let (plugin, database) = (server.default_plugin(), session.state.database.clone());
-    let mut done = None;
-    server.accounts.change_through(
-        |table| {
-            let by = By { me: &me, plugin: &plugin, database: database.as_deref() };
-            plan_users(table, statement, text, &by, &mut Vec::new())
-        },
-        |records, logged| {
-            let outcome = session.change_system_tables(&Bytes::from(logged), Mode::Blocking, |tables| {
-                records.iter().try_for_each(|record| apply_record(tables, record))
-            });
-            let outcome = outcome.map_err(|interrupt| match interrupt {
-                Interrupt::Error(error) => error,
-                _ => SqlError::internal("account tables could not be changed"),
-            })?;
-            done = match outcome.wait {
-                Some(ticket) => Some(ticket.wait().map_err(SqlError::error_during_commit)?),
-                None => None,
-            };
-            Ok(())
-        },
-    )?;
+    let done = server.accounts.change_in(session, |table| {
+        let by = By { me: &me, plugin: &plugin, database: database.as_deref() };
+        plan_users(table, statement, text, &by, &mut Vec::new())
+    })?;
     Ok(Outcome { wait: done.map(|number| Ticket::done(Ok(number))), ..Outcome::ok() })
 }

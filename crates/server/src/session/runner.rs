@@ -70,6 +70,10 @@ pub type WaitProbe = Box<dyn Fn() -> bool + Send + Sync>;
 pub trait Runner: Send {
     /// Session state.
     fn state(&self) -> &SessionState;
+    /// The SQL layer's own session, for what the server does in its transactions; tests may have none.
+    fn sql_session(&mut self) -> Option<&mut omnibus_sql::SqlSession> {
+        None
+    }
     /// Session state, to be changed between statements.
     fn state_mut(&mut self) -> &mut SessionState;
     /// Parses the first statement of a text and says where the next one starts.
