@@ -88,8 +88,8 @@ pub enum Item {
     },
     /// The rest will not come: the connection is gone. It comes again from its beginning.
     Gone,
-    /// Nothing to apply up to here: another file began.
-    Moved(SourcePosition),
+    /// Nothing to apply up to here; whether the source waits until everything before is safe.
+    Moved(SourcePosition, bool),
 }
 
 impl Item {
@@ -99,7 +99,7 @@ impl Item {
         match self {
             Item::Trx(received) | Item::First(received) => received.events.size() + 256,
             Item::More { events, .. } => events.size() + 64,
-            Item::Gone | Item::Moved(_) => 64,
+            Item::Gone | Item::Moved(..) => 64,
         }
     }
 }
@@ -156,7 +156,7 @@ impl Grouper {
         let class = self.borders.classify(&event.header, event.body)?;
         self.advance(event)?;
         match class {
-            Class::Other => return self.other(event, &start),
+            Class::Other => return self.other(event, &start, wants_ack),
             Class::Begin(trx) | Class::Single(trx) => {
                 let format = self.format.clone().ok_or(DecodeError::new(0, "format description first"))?;
                 let end = self.at.clone();
@@ -249,7 +249,12 @@ impl Grouper {
         Ok(())
     }
 
-    fn other(&mut self, event: &RawEvent<'_>, start: &SourcePosition) -> Result<Feed, DecodeError> {
+    fn other(
+        &mut self,
+        event: &RawEvent<'_>,
+        start: &SourcePosition,
+        wants_ack: bool,
+    ) -> Result<Feed, DecodeError> {
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
             self.format = Some(Arc::new(FormatDescription::decode(event.body)?));
             self.borders = Borders::default();
@@ -259,8 +264,8 @@ impl Grouper {
             }
         }
         // The position goes on over what is in no transaction.
-        if self.open.is_none() && self.at != *start {
-            return Ok(Feed::Item(Item::Moved(self.at.clone())));
+        if self.open.is_none() && (wants_ack || self.at != *start) {
+            return Ok(Feed::Item(Item::Moved(self.at.clone(), wants_ack)));
         }
         Ok(Feed::Nothing)
     }

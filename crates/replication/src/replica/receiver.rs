@@ -427,7 +427,7 @@ impl Shared {
             Item::First(received) => (received.trx.gtid, false),
             Item::More { end, .. } => (memory.open, end.is_some()),
             Item::Gone => (None, false),
-            Item::Moved(_) => (None, true),
+            Item::Moved(..) => (None, true),
         };
         memory.open = gtid;
         if !self.queue.push(item, memory.epoch) {

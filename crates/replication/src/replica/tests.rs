@@ -147,7 +147,7 @@ fn a_transaction_is_handed_on_when_it_is_whole() {
     stream.query("INSERT INTO t VALUES (1)");
     let mut grouper = Grouper::new(SourcePosition::default(), 1 << 20);
     let items = stream.feed(&mut grouper);
-    assert!(items.iter().all(|item| matches!(item, Item::Moved(_))), "{items:?}");
+    assert!(items.iter().all(|item| matches!(item, Item::Moved(..))), "{items:?}");
     assert!(grouper.is_open());
     let before = stream.bytes.len();
     stream.add(EventType::XID, &xid());
@@ -181,7 +181,7 @@ fn a_large_transaction_comes_in_pieces_and_may_be_lost() {
 #[test]
 fn a_queue_is_bounded_and_forgets_what_an_older_epoch_brings() {
     let queue = Arc::new(Queue::new(200));
-    let item = || Item::Moved(SourcePosition::default());
+    let item = || Item::Moved(SourcePosition::default(), false);
     let epoch = queue.epoch();
     assert!(queue.push(item(), epoch) && queue.push(item(), epoch) && queue.push(item(), epoch));
     let full = {

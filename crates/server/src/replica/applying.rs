@@ -49,6 +49,8 @@ pub(super) struct Job {
     pub(super) place: Place,
     /// Behind it.
     pub(super) position: ChannelPosition,
+    /// The source waits until it is safe. Of one in pieces it is not known in advance: an answer too many does no harm.
+    pub(super) wants_ack: bool,
 }
 
 /// A transaction that is enrolled.
@@ -372,9 +374,9 @@ impl Applying {
                     }
                     self.pieces(received, &mut schedule, &mut at);
                 }
-                Item::Moved(to) => {
+                Item::Moved(to, wants_ack) => {
                     at.source = to;
-                    self.pass(None, &mut schedule, &at);
+                    self.pass(None, wants_ack, &mut schedule, &at);
                 }
                 // Of a transaction that is not applied.
                 Item::More { end, .. } => {
@@ -434,7 +436,8 @@ impl Applying {
         at.source = received.end.clone();
         if self.is_not_for_us(&received) {
             advance(at, &received);
-            return self.pass(Some(received), schedule, at);
+            let wants_ack = received.wants_ack;
+            return self.pass(Some(received), wants_ack, schedule, at);
         }
         advance(at, &received);
         let task = if self.takes_skip(&received) { Task::Empty } else { Task::Apply };
@@ -443,7 +446,7 @@ impl Applying {
             keys.forget();
         }
         let place = schedule.place(&received, &writes);
-        self.hand_over(Job { task, received: Some(received), place, position: at.clone() });
+        self.hand_over(Job { task, wants_ack: received.wants_ack, received: Some(received), place, position: at.clone() });
     }
 
     /// A transaction that is too large to be kept: alone, while it comes.
@@ -455,15 +458,21 @@ impl Applying {
         let mut position = at.clone();
         advance(&mut position, &received);
         let place = schedule.place_alone();
-        self.hand_over(Job { task: Task::Pieces, received: Some(received), place, position });
+        self.hand_over(Job { task: Task::Pieces, wants_ack: true, received: Some(received), place, position });
         // The worker reads the queue until its transaction ends; it is the only one that does.
         while !self.stopping() && self.turns.wait(place.number, TICK) == Some(false) {}
         *at = self.reached.lock().take().unwrap_or_else(|| at.clone());
     }
 
-    fn pass(&self, received: Option<Box<Received>>, schedule: &mut Schedule, at: &ChannelPosition) {
+    fn pass(
+        &self,
+        received: Option<Box<Received>>,
+        wants_ack: bool,
+        schedule: &mut Schedule,
+        at: &ChannelPosition,
+    ) {
         let place = schedule.place_nothing();
-        self.hand_over(Job { task: Task::Pass, received, place, position: at.clone() });
+        self.hand_over(Job { task: Task::Pass, received, place, position: at.clone(), wants_ack });
     }
 
     fn hand_over(&self, job: Job) {

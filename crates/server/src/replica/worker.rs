@@ -145,7 +145,7 @@ fn enrolled(
     guard: Option<GtidGuard>,
     done: &SyncSender<Done>,
 ) -> bool {
-    let wants_ack = job.received.as_ref().is_some_and(|received| received.wants_ack);
+    let wants_ack = job.wants_ack;
     let message = Done { number: job.place.number, ticket, position: job.position.clone(), wants_ack, guard };
     // Before the next one's turn begins, so that they come in order.
     let sent = done.send(message).is_ok();

@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+"""Several sources of one replica, a ring of two, semi-synchronous replicas, transactions in each other's way, large ones,
+and a replica without a log of what it applies."""
+
+import pathlib
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import connect, expect  # noqa: E402
+from peers import (MariaPeer, OmnibusPeer, brief, create_user, expect_equal, log_position, query, replicate,  # noqa: E402
+                   restart, status, wait_caught_up, wait_for)
+
+
+def start_all(*servers):
+    for server in servers:
+        server.start()
+        create_user(server)
+
+
+def several_sources(maria, own, replica):
+    """Each channel has its threads, its position and its errors."""
+    query(maria, "CREATE DATABASE m")
+    query(maria, "CREATE TABLE m.t (a INT PRIMARY KEY, b INT)")
+    query(own, "CREATE DATABASE o")
+    query(own, "CREATE TABLE o.t (a INT PRIMARY KEY, b INT)")
+    replicate(replica, maria, channel="from_maria")
+    replicate(replica, own, gtid=True, channel="from_own", HEARTBEAT_PERIOD=0.2)
+    for n in range(20):
+        query(maria, f"INSERT INTO m.t VALUES ({n}, 0)")
+        query(own, f"INSERT INTO o.t VALUES ({n}, 0)")
+    wait_caught_up(replica, maria, channel="from_maria")
+    wait_caught_up(replica, own, channel="from_own")
+    expect_equal(maria, replica, ["m"], least_rows=20)
+    expect_equal(own, replica, ["o"], least_rows=20)
+    expect(len(query(replica, "SHOW REPLICA STATUS")) == 2, "a row for each channel")
+    query(replica, "DELETE FROM m.t WHERE a = 3")
+    query(maria, "UPDATE m.t SET b = 1 WHERE a = 3")
+    wait_for(lambda: status(replica, "from_maria")["Last_SQL_Errno"] == 1032, lambda: brief(status(replica, "from_maria")))
+    query(own, "UPDATE o.t SET b = 7")
+    wait_caught_up(replica, own, channel="from_own")
+    expect_equal(own, replica, ["o"])
+    query(replica, "INSERT INTO m.t VALUES (3, 0)")
+    query(replica, "START REPLICA FOR CHANNEL 'from_maria'")
+    wait_caught_up(replica, maria, channel="from_maria")
+    expect_equal(maria, replica, ["m"])
+    restart(replica)
+    query(own, "UPDATE o.t SET b = 8")
+    wait_caught_up(replica, own, channel="from_own")
+    query(replica, "STOP REPLICA FOR CHANNEL 'from_own'")
+    query(replica, "RESET REPLICA ALL FOR CHANNEL 'from_own'")
+    expect([row["Channel_Name"] for row in query(replica, "SHOW REPLICA STATUS")] == ["from_maria"], "one channel is left")
+
+
+def in_each_others_way(maria, replica):
+    """Hot rows, unique values that change places, a table without keys, and a session here that holds locks."""
+    query(maria, "CREATE TABLE m.hot (a INT PRIMARY KEY, n INT, u INT, UNIQUE KEY (u))")
+    query(maria, "CREATE TABLE m.bare (n INT, s VARCHAR(20))")
+    query(maria, "INSERT INTO m.hot VALUES (1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 0, 4)")
+    query(maria, "INSERT INTO m.bare VALUES (1, 'a'), (2, 'b'), (2, 'b')")
+
+    def write(seed):
+        db = connect(maria, autocommit=False)
+        with db.cursor() as cursor:
+            for n in range(150):
+                try:
+                    cursor.execute("UPDATE m.hot SET n = n + 1 WHERE a = %s", ((n * seed) % 4 + 1,))
+                    if n % 5 == seed % 5:
+                        cursor.execute("DELETE FROM m.hot WHERE a = %s", (n % 4 + 1,))
+                        cursor.execute("INSERT INTO m.hot VALUES (%s, %s, %s)", (n % 4 + 1, n, (n + seed) % 4 + 1))
+                    if n % 7 == 0:
+                        cursor.execute("UPDATE m.bare SET s = %s WHERE n = %s", (f"{seed}-{n}", n % 3))
+                    db.commit()
+                except Exception:  # noqa: BLE001  deadlocks and duplicates are what this is for
+                    db.rollback()
+        db.close()
+
+    threads = [threading.Thread(target=write, args=(seed,), daemon=True) for seed in (1, 2, 3, 5)]
+    for thread in threads:
+        thread.start()
+    holder = connect(replica, autocommit=False)
+    with holder.cursor() as cursor:
+        cursor.execute("SELECT * FROM m.hot WHERE a = 1 FOR UPDATE")
+        for thread in threads:
+            thread.join()
+        target = log_position(maria)
+        holder.rollback()
+    holder.close()
+    wait_caught_up(replica, maria)
+    expect(log_position(maria) == target, "nobody writes any more")
+    expect_equal(maria, replica, ["m"])
+
+
+def large(maria, replica):
+    """A transaction larger than what is kept in memory, cut by a kill of either side, comes once."""
+    query(maria, "CREATE TABLE m.big (a INT AUTO_INCREMENT PRIMARY KEY, b MEDIUMBLOB)")
+    db = connect(maria, autocommit=False)
+    with db.cursor() as cursor:
+        for n in range(30):
+            cursor.execute("INSERT INTO m.big (b) VALUES (REPEAT(%s, 1000000))", (chr(65 + n % 26),))
+        db.commit()
+    query(maria, "INSERT INTO m.big (b) VALUES ('last')")
+    restart(replica, kill=True)
+    wait_caught_up(replica, maria)
+    expect_equal(maria, replica, ["m"])
+
+
+def semi_sync(folder, source, names):
+    """The source waits for the replica, which answers when a transaction is safe."""
+    on, count = names
+    replica = OmnibusPeer(folder / f"semi-{source.server_id}", 9, "--rpl-semi-sync-replica-enabled=ON")
+    replica.start()
+    query(source, f"SET GLOBAL {on}_timeout = 60000")
+    query(source, f"SET GLOBAL {on}_enabled = ON")
+    replicate(replica, source, position=log_position(source), HEARTBEAT_PERIOD=0.2)
+
+    def clients():
+        return int(query(source, f"SHOW STATUS LIKE '{count}_clients'")[0]["Value"])
+    wait_for(lambda: clients() == 1, lambda: f"{clients()} semi-synchronous replicas; {brief(status(replica))}")
+    query(source, "CREATE DATABASE s")
+    query(source, "CREATE TABLE s.t (a INT PRIMARY KEY)")
+    for n in range(10):
+        query(source, f"INSERT INTO s.t VALUES ({n})")
+    yes = int(query(source, f"SHOW STATUS LIKE '{count}_yes_tx'")[0]["Value"])
+    expect(yes >= 10, f"{yes} transactions were acknowledged")
+    expect(len(query(replica, "SELECT * FROM s.t")) == 10, "acknowledged is applied")
+    replica.stop()
+    query(source, f"SET GLOBAL {on}_enabled = OFF")
+
+
+def ring(folder):
+    """Two servers that replicate from each other: everything everywhere once."""
+    one, two = OmnibusPeer(folder / "ring1", 21), OmnibusPeer(folder / "ring2", 22)
+    for server in (one, two):
+        server.start()
+    create_user(one)
+    create_user(two)
+    replicate(two, one, gtid=True, HEARTBEAT_PERIOD=0.2)
+    replicate(one, two, gtid=True, HEARTBEAT_PERIOD=0.2)
+    query(one, "CREATE DATABASE r")
+    query(one, "CREATE TABLE r.t (a INT PRIMARY KEY, b INT)")
+    wait_for(lambda: query(two, "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'r'"), "no table")
+    for n in range(30):
+        query(one, f"INSERT INTO r.t VALUES ({2 * n}, 1)")
+        query(two, f"INSERT INTO r.t VALUES ({2 * n + 1}, 2)")
+    for server in (one, two):
+        wait_for(lambda: len(query(server, "SELECT * FROM r.t")) == 60, lambda: brief(status(server)))  # noqa: B023
+    restart(one, kill=True)
+    query(two, "UPDATE r.t SET b = 3 WHERE a < 10")
+    wait_for(lambda: len(query(one, "SELECT * FROM r.t WHERE b = 3")) == 10, lambda: brief(status(one)))
+    expect_equal(one, two, ["r"], least_rows=60)
+
+    def executed(server):
+        return sorted(query(server, "SELECT @@gtid_executed AS g")[0]["g"].replace("\n", "").split(","))
+    wait_for(lambda: executed(one) == executed(two), lambda: f"{executed(one)} {executed(two)}")
+    one.stop()
+    two.stop()
+
+
+def unlogged(folder, maria):
+    """log_replica_updates=OFF: nothing in the log, and still neither lost nor twice after a kill."""
+    replica = OmnibusPeer(folder / "unlogged", 10, "--log-replica-updates=OFF")
+    replica.start()
+    replicate(replica, maria)
+    wait_caught_up(replica, maria)
+    executed = query(replica, "SELECT @@gtid_executed AS g")[0]["g"]
+    query(maria, "UPDATE m.t SET b = b + 1")
+    wait_caught_up(replica, maria)
+    expect(query(replica, "SELECT @@gtid_executed AS g")[0]["g"] == executed, "what is applied is not logged")
+    restart(replica, kill=True)
+    query(maria, "UPDATE m.t SET b = b + 1")
+    wait_caught_up(replica, maria)
+    expect_equal(maria, replica, ["m"])
+    replica.stop()
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="omnibus-channels-") as name:
+        folder = pathlib.Path(name)
+        maria, own = MariaPeer(folder / "maria", 1), OmnibusPeer(folder / "own", 2)
+        replica = OmnibusPeer(folder / "replica", 3)
+        start_all(maria, own)
+        replica.start()
+        several_sources(maria, own, replica)
+        in_each_others_way(maria, replica)
+        large(maria, replica)
+        unlogged(folder, maria)
+        semi_sync(folder, maria, ("rpl_semi_sync_master", "Rpl_semi_sync_master"))
+        semi_sync(folder, own, ("rpl_semi_sync_source", "Rpl_semi_sync_source"))
+        for server in (replica, own, maria):
+            server.stop()
+        ring(folder)
+    print("replica_channels: ok")
+
+
+if __name__ == "__main__":
+    main()
