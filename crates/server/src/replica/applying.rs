@@ -49,7 +49,7 @@ pub(super) struct Job {
     pub(super) place: Place,
     /// Behind it.
     pub(super) position: ChannelPosition,
-    /// The source waits until it is safe. Of one in pieces it is not known in advance: an answer too many does no harm.
+    /// The source waits until it is safe.
     pub(super) wants_ack: bool,
 }
 
@@ -100,8 +100,8 @@ pub(super) struct Applying {
     in_flight: Mutex<VecDeque<(u64, u32)>>,
     /// The last one that is durable.
     finished: AtomicU64,
-    /// Where a transaction in pieces ended.
-    pub(super) reached: Mutex<Option<ChannelPosition>>,
+    /// Where a transaction in pieces ended, and whether the source waits for it.
+    pub(super) reached: Mutex<Option<(ChannelPosition, bool)>>,
 }
 
 #[derive(Default)]
@@ -446,7 +446,13 @@ impl Applying {
             keys.forget();
         }
         let place = schedule.place(&received, &writes);
-        self.hand_over(Job { task, wants_ack: received.wants_ack, received: Some(received), place, position: at.clone() });
+        self.hand_over(Job {
+            task,
+            wants_ack: received.wants_ack,
+            received: Some(received),
+            place,
+            position: at.clone(),
+        });
     }
 
     /// A transaction that is too large to be kept: alone, while it comes.
@@ -458,10 +464,18 @@ impl Applying {
         let mut position = at.clone();
         advance(&mut position, &received);
         let place = schedule.place_alone();
-        self.hand_over(Job { task: Task::Pieces, wants_ack: true, received: Some(received), place, position });
+        self.hand_over(Job {
+            task: Task::Pieces,
+            wants_ack: false,
+            received: Some(received),
+            place,
+            position,
+        });
         // The worker reads the queue until its transaction ends; it is the only one that does.
         while !self.stopping() && self.turns.wait(place.number, TICK) == Some(false) {}
-        *at = self.reached.lock().take().unwrap_or_else(|| at.clone());
+        if let Some((end, _)) = self.reached.lock().take() {
+            *at = end;
+        }
     }
 
     fn pass(

@@ -82,7 +82,7 @@ fn work(
                 if let Task::Pieces = job.task
                     && let Some(end) = applying.reached.lock().clone()
                 {
-                    job.position = end;
+                    (job.position, job.wants_ack) = end;
                 }
                 return enrolled(applying, &job, Some(ticket), guard, done);
             }
@@ -253,14 +253,14 @@ impl Run<'_> {
         while !self.applying.stopping() {
             let Some(item) = self.applying.queue.pop(TICK) else { continue };
             let Item::More { events, end } = item else { return Ok(None) };
-            let Some((end, _)) = end else {
+            let Some((end, wants_ack)) = end else {
                 self.events(&events, position)?;
                 continue;
             };
             let mut at = job.position.clone();
             at.source = end;
             let position = Position { channel: position.channel.clone(), state: at.encode() };
-            *self.applying.reached.lock() = Some(at);
+            *self.applying.reached.lock() = Some((at, wants_ack));
             return self.events(&events, &position);
         }
         self.target.interrupted = Some(Interrupted::Stopped);
