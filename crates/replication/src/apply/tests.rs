@@ -336,6 +336,31 @@ fn a_payload_is_a_whole_transaction() {
     assert_eq!(said[1..], ["Write t 1", "commit c"]);
 }
 
+#[test]
+fn a_payload_may_be_a_zstd_frame() {
+    let mut inner = Vec::new();
+    for (event_type, body) in [query("BEGIN"), query("DELETE FROM t"), xid()] {
+        let header = EventHeader { size: 19 + body.len() as u32, ..header(event_type) };
+        inner.extend_from_slice(&header.encode());
+        inner.extend_from_slice(&body);
+    }
+    // A frame of one segment with a one-byte content size and one raw block, which is the last.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x20, inner.len() as u8];
+    let block = (inner.len() as u32) << 3 | 1;
+    frame.extend_from_slice(&block.to_le_bytes()[..3]);
+    frame.extend_from_slice(&inner);
+    let head = [2, 1, 0, 1, 1, frame.len() as u8, 0];
+    let payload = [&head[..], &frame].concat();
+    let said =
+        run(&mut EventDecoder::default(), &[gtid(1), (EventType::TRANSACTION_PAYLOAD, payload)]).unwrap();
+    assert_eq!(said[1..], ["DELETE FROM t", "commit c"]);
+    // No block has this type.
+    frame[6] |= 6;
+    let damaged = [&head[..], &frame].concat();
+    let result = run(&mut EventDecoder::default(), &[gtid(1), (EventType::TRANSACTION_PAYLOAD, damaged)]);
+    assert!(result.is_err(), "{result:?}");
+}
+
 /// Bytes of a peer never panic: every body is cut at every length and flipped at every byte.
 #[test]
 fn damage_is_an_error_or_harmless() {

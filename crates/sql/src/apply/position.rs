@@ -1,7 +1,7 @@
 //! Where channels are, as rows of space 3: key is the channel's name, value a version and what the channel stored.
 //!
-//! Written through the write set of the transaction that it stands behind, in a private event, so that a crash keeps or
-//! loses both. Not a table: no row events, no locks; whoever commits last has the last word, and commits are ordered.
+//! APPLY-1: written through the write set of the transaction that it stands behind, in a private event, so that a crash
+//! keeps or loses both. Not a table: no row events, no locks; whoever commits last has the last word, and commits are ordered.
 
 use crate::error::{SqlError, SqlResult};
 use crate::session::Database;
