@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Client, database};
-use omnibus_sql::{SessionHost, SqlError, SqlResult, VariableScope};
+use common::{Client, TestPort, database};
+use omnibus_sql::{Database, SessionHost, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -223,4 +223,41 @@ fn show_works_under_any_sql_mode() {
         omnibus_sql::api::sql_mode::ANSI_QUOTES | omnibus_sql::api::sql_mode::NO_BACKSLASH_ESCAPES;
     assert_eq!(client.rows("SHOW TABLES LIKE 't1'"), [["t1"]]);
     assert_eq!(client.rows("SHOW COLUMNS FROM \"t2\" WHERE \"Field\" = 'a'").len(), 1);
+}
+
+#[test]
+fn analyze_check_and_checksum() {
+    let port = TestPort::new();
+    let mut client = Client::new(&Database::open(port.clone()).unwrap());
+    client.ok("CREATE DATABASE d");
+    client.ok("CREATE TABLE d.t (a int, b int, c varchar(5), KEY x (a), KEY y (b, c DESC))");
+    let rows: Vec<String> = (0..100).map(|i| format!("({}, {}, '{}')", i % 3, i % 20, i % 5)).collect();
+    client.ok(&format!("INSERT INTO d.t VALUES {}, (NULL, NULL, NULL)", rows.join(",")));
+    let chosen = |client: &mut Client| {
+        let plan = client.rows("EXPLAIN SELECT * FROM d.t WHERE a = 1 AND b = 1").remove(0);
+        plan.into_iter().find(|cell| cell == "x" || cell == "y")
+    };
+    assert_eq!(chosen(&mut client).as_deref(), Some("x"), "nothing is known: the first");
+    assert_eq!(client.rows("ANALYZE TABLE d.t, d.none")[0], ["d.t", "analyze", "status", "OK"]);
+    client.ok("SELECT 1");
+    assert_eq!(chosen(&mut client).as_deref(), Some("y"), "the one with more values");
+    assert_eq!(client.rows("ANALYZE TABLE d.none")[0][2..], ["Error", "Table 'd.none' doesn't exist"]);
+    let cardinality = "SELECT INDEX_NAME, SEQ_IN_INDEX, CARDINALITY FROM information_schema.STATISTICS \
+                       WHERE TABLE_SCHEMA = 'd' ORDER BY 1, 2";
+    let want = [["x", "1", "4"], ["y", "1", "21"], ["y", "2", "21"]];
+    assert_eq!(client.rows(cardinality), want);
+    assert_eq!(client.rows("CHECK TABLE d.t"), [["d.t", "check", "status", "OK"]]);
+    let sum = client.rows("CHECKSUM TABLE d.t");
+    client.ok("UPDATE d.t SET c = 'x' WHERE a = 1 LIMIT 1");
+    assert_ne!(client.rows("CHECKSUM TABLE d.t"), sum);
+    // Kept across a restart.
+    let last = port.last.load(std::sync::atomic::Ordering::Acquire);
+    let again = Database::open(TestPort::over(port.engine.clone(), last)).unwrap();
+    let mut client = Client::new(&again);
+    assert_eq!(client.rows(cardinality), want);
+    // The order of rows and hidden ids do not matter.
+    client.ok("CREATE TABLE d.u LIKE d.t");
+    client.ok("INSERT INTO d.u SELECT * FROM d.t ORDER BY c");
+    let sums = client.rows("CHECKSUM TABLE d.t, d.u");
+    assert_eq!(sums[0][1], sums[1][1]);
 }

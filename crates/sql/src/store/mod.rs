@@ -3,6 +3,7 @@
 //!
 //! One [`Trx`] belongs to one session and is used on its thread only.
 
+mod applied;
 mod auto;
 mod events;
 mod lock;
@@ -16,6 +17,7 @@ mod trx;
 mod write;
 mod xa;
 
+pub(crate) use applied::Applied;
 pub(crate) use auto::{auto_value, whole_index};
 pub use events::StatementInfo;
 pub(crate) use events::{private_event, write_set_event};
@@ -24,7 +26,7 @@ pub use port::{CommitPort, SnapshotHold};
 pub(crate) use read::by_ref;
 pub use read::{KeyRange, RowAt};
 pub use temp::TemporaryTables;
-pub(crate) use trx::{Applied, need_replan};
+pub(crate) use trx::need_replan;
 pub use trx::{Marks, Trx, TrxContext};
 pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error, duplicate_of_row};
 pub use xa::LockWaiter;

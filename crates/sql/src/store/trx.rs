@@ -3,6 +3,7 @@
 //! COMMIT-2 for readers: `read_floor` is the newest version that a locking read saw; the statement's
 //! reply must wait until it is durable.
 
+use super::applied::Applied;
 use super::events::{StatementEvents, StatementInfo};
 use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
@@ -12,11 +13,9 @@ use crate::api::{Isolation, KillFlag, Mode};
 use crate::catalog::{CatalogCell, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_commit::{
-    CacheError, CacheMark, CommitRequest, GtidGuard, LogPosition, OnDurable, Ticket, TrxCache,
-};
+use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
-use omnibus_format::Origin;
+
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,24 +100,9 @@ pub struct Trx {
     /// What the transaction's commit takes along, if it comes from another server.
     pub(super) applied: Option<Box<Applied>>,
     /// Counts commits without a place yet, if somebody wants to know.
-    in_flight: Option<Arc<AtomicU64>>,
+    pub(super) in_flight: Option<Arc<AtomicU64>>,
     /// The keys of a position and its kin among the writes: no row event tells of them.
     pub(super) position: Vec<Bytes>,
-}
-
-/// What belongs to a transaction that was born on another server.
-#[derive(Debug, Default)]
-pub(crate) struct Applied {
-    /// Its identity there.
-    pub origin: Option<Origin>,
-    /// The right to commit that identity.
-    pub guard: Option<GtidGuard>,
-    /// A pair that is written with it.
-    pub position: Option<(Bytes, Bytes)>,
-    /// A key that is deleted with it.
-    pub gone: Option<Bytes>,
-    /// It gets its events even if nothing changed: its GTID must not be asked for again.
-    pub even_empty: bool,
 }
 
 /// Rows that an inline statement may touch before it must move to a blocking thread.
@@ -347,33 +331,6 @@ impl Trx {
         Ok(Some(ticket))
     }
 
-    /// Whether anything of the transaction is in its trx cache.
-    pub(crate) fn has_events(&self) -> bool {
-        !self.cache.is_empty()
-    }
-
-    /// Commits are counted in `counter` from when they are handed over until they have their place.
-    pub(crate) fn count_commits(&mut self, counter: Arc<AtomicU64>) {
-        self.in_flight = Some(counter);
-    }
-
-    /// Waits until every counted commit may be seen by snapshots. Blocks.
-    pub(crate) fn await_published(&mut self) {
-        let Some(counter) = self.in_flight.clone() else { return };
-        // They have their place within the time of one write of the log; a log that fails says so below.
-        let patience = std::time::Instant::now() + Duration::from_secs(10);
-        while counter.load(Ordering::Acquire) > 0 && std::time::Instant::now() < patience {
-            std::thread::sleep(Duration::from_micros(20));
-        }
-        let port = &self.shared.port;
-        let _ = port.wait_durable(port.numbered()).wait();
-    }
-
-    /// The commit that follows is the end of a transaction of another server.
-    pub(crate) fn set_applied(&mut self, applied: Applied) {
-        self.applied = Some(Box::new(applied));
-    }
-
     /// Whether a commit has yet to take along what `set_applied` said.
     pub(crate) fn has_applied(&self) -> bool {
         self.applied.is_some()
@@ -383,39 +340,6 @@ impl Trx {
     #[must_use]
     pub fn has_committed(&self) -> bool {
         self.handed_over
-    }
-
-    /// What `set_applied` said, if no commit has taken it along yet.
-    pub(crate) fn take_applied(&mut self) -> Option<Applied> {
-        self.applied.take().map(|applied| *applied)
-    }
-
-    /// Takes along what `set_applied` said: the commit follows.
-    ///
-    /// # Errors
-    /// The trx cache could not take BEGIN.
-    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
-        let Some(applied) = self.applied.take() else { return Ok(()) };
-        if let Some((key, value)) = applied.position {
-            self.writes.put(key.clone(), value);
-            self.position.push(key);
-        }
-        if let Some(key) = applied.gone {
-            self.writes.delete(key.clone());
-            self.position.push(key);
-        }
-        if let Some(origin) = applied.origin {
-            self.cache.set_given(origin, applied.guard);
-        }
-        if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
-    }
-
-    /// As `finish_applied`, for a definition, whose events follow.
-    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
-        if let Some(applied) = &mut self.applied {
-            applied.even_empty = false;
-        }
-        self.finish_applied()
     }
 
     /// Whether ending it takes so long that it needs a thread that may block.

@@ -1,0 +1,89 @@
+//! Transactions that were born on another server: what their commit takes along, and waiting for others of their kind.
+//!
+//! Set by whoever applies them before the commit; a definition's commit takes it along by itself. On the session's thread.
+
+use super::trx::Trx;
+use crate::error::SqlResult;
+use bytes::Bytes;
+use omnibus_commit::GtidGuard;
+use omnibus_format::Origin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What belongs to a transaction that was born on another server.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    /// Its identity there.
+    pub origin: Option<Origin>,
+    /// The right to commit that identity.
+    pub guard: Option<GtidGuard>,
+    /// A pair that is written with it.
+    pub position: Option<(Bytes, Bytes)>,
+    /// A key that is deleted with it.
+    pub gone: Option<Bytes>,
+    /// It gets its events even if nothing changed: its GTID must not be asked for again.
+    pub even_empty: bool,
+}
+
+impl Trx {
+    /// Whether anything of the transaction is in its trx cache.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.cache.is_empty()
+    }
+
+    /// Commits are counted in `counter` from when they are handed over until they have their place.
+    pub(crate) fn count_commits(&mut self, counter: Arc<AtomicU64>) {
+        self.in_flight = Some(counter);
+    }
+
+    /// Waits until every counted commit may be seen by snapshots. Blocks.
+    pub(crate) fn await_published(&mut self) {
+        let Some(counter) = self.in_flight.clone() else { return };
+        // They have their place within the time of one write of the log; a log that fails says so below.
+        let patience = std::time::Instant::now() + Duration::from_secs(10);
+        while counter.load(Ordering::Acquire) > 0 && std::time::Instant::now() < patience {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        let port = &self.shared.port;
+        let _ = port.wait_durable(port.numbered()).wait();
+    }
+
+    /// The commit that follows is the end of a transaction of another server.
+    pub(crate) fn set_applied(&mut self, applied: Applied) {
+        self.applied = Some(Box::new(applied));
+    }
+
+    /// What `set_applied` said, if no commit has taken it along yet.
+    pub(crate) fn take_applied(&mut self) -> Option<Applied> {
+        self.applied.take().map(|applied| *applied)
+    }
+
+    /// Takes along what `set_applied` said: the commit follows.
+    ///
+    /// # Errors
+    /// The trx cache could not take BEGIN.
+    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
+        let Some(applied) = self.applied.take() else { return Ok(()) };
+        if let Some((key, value)) = applied.position {
+            self.writes.put(key.clone(), value);
+            self.position.push(key);
+        }
+        if let Some(key) = applied.gone {
+            self.writes.delete(key.clone());
+            self.position.push(key);
+        }
+        if let Some(origin) = applied.origin {
+            self.cache.set_given(origin, applied.guard);
+        }
+        if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
+    }
+
+    /// As `finish_applied`, for a definition, whose events follow.
+    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
+        if let Some(applied) = &mut self.applied {
+            applied.even_empty = false;
+        }
+        self.finish_applied()
+    }
+}
