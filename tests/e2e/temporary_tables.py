@@ -113,6 +113,7 @@ SCRIPTS = {
         SET autocommit = 1
         START TRANSACTION READ ONLY
         INSERT INTO t VALUES (9, 9)
+        CREATE TEMPORARY TABLE v (a INT)
         COMMIT
         SELECT * FROM t ORDER BY a""",
     "definitions": """
@@ -143,6 +144,36 @@ SCRIPTS = {
         INSERT INTO r (d, b) VALUES (0, 'n')
         SELECT * FROM r
         DROP TABLE r""",
+    "stored tables beside them": """
+        CREATE TEMPORARY TABLE t (a INT)
+        INSERT INTO t VALUES (1), (2)
+        CREATE TABLE t SELECT a * 100 AS x FROM t
+        SELECT * FROM t ORDER BY 1
+        DROP TEMPORARY TABLE t
+        SELECT * FROM t ORDER BY 1
+        CREATE TEMPORARY TABLE l (k INT PRIMARY KEY, v VARCHAR(5))
+        INSERT INTO l VALUES (1, 'x')
+        CREATE TABLE m LIKE l
+        INSERT INTO m SELECT * FROM l
+        SELECT * FROM m
+        LOCK TABLES m READ
+        SELECT * FROM m
+        INSERT INTO l VALUES (2, 'y')
+        SELECT COUNT(*) FROM l
+        UNLOCK TABLES
+        PREPARE p FROM 'INSERT INTO l VALUES (?, ?)'
+        SET @k = 3, @v = 'z'
+        EXECUTE p USING @k, @v
+        EXECUTE p USING @k, @v
+        SELECT * FROM l ORDER BY k
+        UPDATE l, m SET l.v = 'u', m.v = 'w' WHERE l.k = m.k
+        SELECT * FROM l JOIN m USING (k)
+        DELETE l, m FROM l JOIN m USING (k)
+        SELECT (SELECT COUNT(*) FROM l), (SELECT COUNT(*) FROM m)
+        CREATE OR REPLACE TEMPORARY TABLE l (z INT)
+        SELECT * FROM l
+        DROP TABLE l, m, t
+        DROP TABLE IF EXISTS l""",
     "no key, ranges, order": """
         CREATE TEMPORARY TABLE h (a INT, b CHAR(4), INDEX (a DESC), INDEX (b, a))
         INSERT INTO h VALUES (1, 'x'), (2, 'x'), (3, 'y'), (NULL, 'z'), (2, 'x')
@@ -219,6 +250,12 @@ def sessions(server):
     expect(run(two, "INSERT INTO t (a) VALUES (9)") == 1, "another session cannot use the stored table")
     expect(run(one, "SHOW TABLES") == (("t",),), f"SHOW TABLES: {run(one, 'SHOW TABLES')}")
     expect("CREATE TEMPORARY TABLE `only_here`" in run(one, "SHOW CREATE TABLE only_here")[0][1], "SHOW CREATE TABLE")
+    for statement in ("CHECK TABLE only_here", "ANALYZE TABLE only_here", "OPTIMIZE TABLE only_here"):
+        expect(run(one, statement)[0][3] == "OK", f"{statement}: {run(one, statement)}")
+    sums = [run(one, "CHECKSUM TABLE only_here")[0][1]]
+    run(one, "INSERT INTO only_here VALUES (5)")
+    sums.append(run(one, "CHECKSUM TABLE only_here")[0][1])
+    expect(sums[0] == 0 != sums[1], f"CHECKSUM TABLE: {sums}")
     # A definition by another session does not touch it.
     run(two, "ALTER TABLE t ADD COLUMN c INT")
     expect(run(one, "SELECT x FROM t") == ((1,),), "an ALTER elsewhere changed the temporary table")

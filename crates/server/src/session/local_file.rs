@@ -43,7 +43,8 @@ impl Session {
         self.channel.flush().await?;
         let limit = Duration::from_secs(self.shared.vars.lock().named("net_read_timeout").as_u64());
         let max = self.shared.max_allowed_packet();
-        let mut file = Collected::default();
+        let tmpdir = self.server.globals.named("tmpdir");
+        let mut file = Collected { spool: Spool::in_dir(tmpdir.as_str().as_ref()), ..Collected::default() };
         loop {
             let range = tokio::select! {
                 biased;

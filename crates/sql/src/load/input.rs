@@ -6,6 +6,7 @@ use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes that a spool keeps in memory; the rest goes to a file.
@@ -89,11 +90,20 @@ impl Read for AtPosition {
 /// goes with its last user. Writing may block.
 #[derive(Debug, Default)]
 pub struct Spool {
+    /// Where the temporary file is made; the system's place for such files if nothing is said.
+    dir: Option<PathBuf>,
     memory: Vec<u8>,
     file: Option<File>,
 }
 
 impl Spool {
+    /// With its temporary file, if there is one, in `dir`.
+    #[must_use]
+    pub fn in_dir(dir: &Path) -> Spool {
+        let dir = Some(dir.to_owned()).filter(|dir| !dir.as_os_str().is_empty());
+        Spool { dir, ..Spool::default() }
+    }
+
     /// Adds bytes.
     ///
     /// # Errors
@@ -104,7 +114,10 @@ impl Spool {
         }
         self.memory.extend_from_slice(bytes);
         if self.memory.len() > IN_MEMORY {
-            let mut file = tempfile::tempfile()?;
+            let mut file = match &self.dir {
+                Some(dir) => tempfile::tempfile_in(dir)?,
+                None => tempfile::tempfile()?,
+            };
             file.write_all(&self.memory)?;
             self.memory = Vec::new();
             self.file = Some(file);

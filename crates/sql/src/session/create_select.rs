@@ -5,6 +5,7 @@ use super::session::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
 use crate::catalog::same_name;
 use crate::ddl::{self, Ddl};
+use crate::dml::{InsertPlan, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::select::QueryPlan;
 use omnibus_parser::ast::{
@@ -37,6 +38,14 @@ impl SqlSession {
         if let Some(applied) = applied {
             self.trx.set_applied(applied);
         }
+        let db = self.schema_of(&tree.name)?;
+        if self.trx.temporary_table(&db, &tree.name.name).is_some() {
+            // The name means the temporary table; the rows are for the one that it hides.
+            let table = self.database.catalog().table(&db, &tree.name.name)?.clone();
+            let insert = InsertPlan::for_query(&table, &names, plan, tree.on_duplicate)?;
+            let result = self.run_as_rows(&WritePlan::of_insert(insert), call);
+            return self.finish_create_select(result, tree, call);
+        }
         let insert = Statement::Insert(Box::new(Insert {
             replace: tree.on_duplicate == OnDuplicate::Replace,
             priority: Priority::Normal,
@@ -49,7 +58,18 @@ impl SqlSession {
             on_duplicate: Vec::new(),
             returning: Vec::new(),
         }));
-        let result = self.write_rows(&insert, call).and_then(|outcome| {
+        let result = self.write_rows(&insert, call);
+        self.finish_create_select(result, tree, call)
+    }
+
+    /// Commits the rows, or removes the table that has none.
+    fn finish_create_select(
+        &mut self,
+        result: ExecResult<Outcome>,
+        tree: &CreateTable,
+        call: &Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let result = result.and_then(|outcome| {
             self.trx.end_statement()?;
             self.trx.finish_applied()?;
             let ticket = self.commit_now()?;

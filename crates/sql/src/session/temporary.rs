@@ -8,7 +8,7 @@ use crate::api::Outcome;
 use crate::catalog::Table;
 use crate::ddl::Ddl;
 use crate::dml::{InsertPlan, WritePlan};
-use crate::error::ExecResult;
+use crate::error::{ExecResult, SqlError};
 use omnibus_parser::ast::{AlterAction, CreateTable, ObjectName, Query, Statement};
 use std::sync::Arc;
 
@@ -23,6 +23,14 @@ impl SqlSession {
             let db = session.schema_of(name).ok()?;
             session.trx.temporary_table(&db, &name.name)
         };
+        let defines = match statement {
+            Statement::CreateTable(tree) => tree.temporary,
+            Statement::DropTable(tree) => tree.temporary,
+            _ => false,
+        };
+        if defines && self.trx.is_open() && self.trx.characteristics().1 {
+            return Some(Err(SqlError::cant_execute_in_read_only_transaction().into()));
+        }
         match statement {
             Statement::CreateTable(tree) if tree.temporary => Some(self.create_temporary(tree, call)),
             Statement::DropTable(tree) if tree.temporary => {

@@ -23,8 +23,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Hidden writes that a commit does not bother to clear away.
 const LITTER: usize = 4096;
-/// First table id: far from every stored table's.
+/// First table id and first space number: far from every stored table's.
 const FIRST_ID: u64 = 1 << 48;
+const FIRST_SPACE: u32 = 1 << 27;
 
 /// The next generation of any session, so that two sets that are exchanged never have the same.
 static GENERATION: AtomicU64 = AtomicU64::new(1);
@@ -67,7 +68,7 @@ impl Default for TempStore {
             tables: Vec::new(),
             generation: 0,
             next_table: FIRST_ID,
-            next_space: 1,
+            next_space: FIRST_SPACE,
             dropped: Vec::new(),
             limit: u64::MAX,
             overlay: Mutex::new(None),
