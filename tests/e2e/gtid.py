@@ -165,7 +165,26 @@ def purged(s):
     s.run(f"SET GLOBAL gtid_purged = '{OTHER}:100-110:115'")
     parts = [part + ":100-110:115" if part.startswith(OTHER) else part for part in before.split(",")]
     s.is_value("SELECT @@gtid_executed", ",".join(parts))
+    # As dumps of MySQL servers have it.
+    s.run(f"SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '{OTHER}:200-205'")
     return s.value("SELECT @@gtid_executed"), s.value("SELECT @@gtid_purged")
+
+
+def tracked(server):
+    """session_track_gtids=OWN_GTID: the OK packet of a commit says its id, and others say none."""
+    session_track = 1 << 23
+    s = Session(server, client_flag=session_track)
+    own = s.value("SELECT @@server_uuid")
+
+    def said(sql):
+        s(sql)
+        return own.encode() in (s.cursor._result.message or b"")
+
+    expect(not said("INSERT INTO g.t (id) VALUES (900)"), "an id without being asked")
+    s.run("SET session_track_gtids = OWN_GTID")
+    expect(said("INSERT INTO g.t (id) VALUES (901)"), "no id with the OK of a commit")
+    expect(not said("SET @a = 1") and not said("UPDATE g.t SET v = 1 WHERE id = 99999"), "an id of nothing")
+    s.db.close()
 
 
 def mysql_dialect(directory):
@@ -177,6 +196,7 @@ def mysql_dialect(directory):
         given_ids(s, server)
         two_sessions(s, server)
         waiting(s, server)
+        tracked(server)
         executed, gone = purged(s)
         server.kill()
         server.start()

@@ -103,6 +103,8 @@ pub struct TrxCache {
     opening: Option<Opening>,
     /// XA END, until it is known whether the branch is prepared or committed at once.
     branch_end: Option<Box<[u8]>>,
+    /// There may be changes as text.
+    statements: bool,
     /// `gtid_domain_id`, of MariaDB's dialect.
     domain: u32,
     /// Of a transaction that was born elsewhere, or was given its id.
@@ -136,6 +138,7 @@ impl TrxCache {
             context: EventContext { timestamp: 0, server_id: 0 },
             opening: None,
             branch_end: None,
+            statements: false,
             domain: 0,
             origin: None,
             settings,
@@ -184,6 +187,11 @@ impl TrxCache {
         self.settings.dialect
     }
 
+    /// Whether some changes may be statements, not rows.
+    pub(crate) fn has_statements(&self) -> bool {
+        self.statements
+    }
+
     /// What opened the group, where the GTID event says it.
     pub(crate) fn opening(&self) -> Option<&Opening> {
         self.opening.as_ref()
@@ -227,6 +235,9 @@ impl TrxCache {
         }
         writer::append_event(&mut self.memory, self.context, EventType(event_type), flags, body);
         self.events += 1;
+        if event_type == EventType::QUERY.0 && !body.ends_with(b"BEGIN") {
+            self.statements = true;
+        }
         if !self.counted {
             self.counted = true;
             self.settings.uses.fetch_add(1, Ordering::Relaxed);
@@ -342,6 +353,7 @@ impl TrxCache {
         self.counted = false;
         self.opening = None;
         self.branch_end = None;
+        self.statements = false;
         self.origin = None;
     }
 

@@ -15,6 +15,9 @@ pub(crate) enum Opening {
     Transaction,
     /// XA START; the xid as the GTID event has it, known once the branch is prepared.
     Branch(Box<[u8]>),
+    /// XA COMMIT or XA ROLLBACK of a prepared branch, which is all of the group. A replica does not begin with it before it
+    /// has prepared the branch.
+    BranchEnd(Box<[u8]>),
 }
 
 impl TrxCache {
@@ -64,6 +67,9 @@ impl TrxCache {
                 self.opening = Some(Opening::Branch(Box::default()));
                 return Ok(());
             }
+        }
+        if let Some(xid) = ended_branch(query.sql) {
+            self.opening = Some(Opening::BranchEnd(xid));
         }
         if query.sql.starts_with(b"XA END ") {
             self.branch_end = Some(body.into());
@@ -119,6 +125,20 @@ fn without_unknown(status: &[u8]) -> Option<Vec<u8>> {
     Some(block)
 }
 
+/// The branch that `XA COMMIT X'67',X'62',1` or `XA ROLLBACK` ends.
+fn ended_branch(sql: &[u8]) -> Option<Box<[u8]>> {
+    let name = sql.strip_prefix(b"XA COMMIT ").or_else(|| sql.strip_prefix(b"XA ROLLBACK "))?;
+    let mut parts = std::str::from_utf8(name).ok()?.split(',');
+    let mut hex = || {
+        let digits = parts.next()?.strip_prefix("X'")?.strip_suffix('\'')?;
+        let pairs = (0..digits.len()).step_by(2);
+        pairs.map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()).collect::<Option<Vec<u8>>>()
+    };
+    let (gtrid, bqual) = (hex()?, hex()?);
+    let format_id = parts.next()?.parse().ok()?;
+    Some(xid(&XaPrepare { one_phase: false, format_id, gtrid: &gtrid, bqual: &bqual }))
+}
+
 /// An xid as MariaDB's GTID event has it.
 fn xid(event: &XaPrepare<'_>) -> Box<[u8]> {
     let mut bytes = Vec::with_capacity(6 + event.gtrid.len() + event.bqual.len());
@@ -128,4 +148,22 @@ fn xid(event: &XaPrepare<'_>) -> Box<[u8]> {
     bytes.extend_from_slice(event.gtrid);
     bytes.extend_from_slice(event.bqual);
     bytes.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ended_branch;
+
+    #[test]
+    fn the_branch_that_a_statement_ends() {
+        assert_eq!(ended_branch(b"XA COMMIT X'78',X'',1").as_deref(), Some(&b"\x01\0\0\0\x01\0x"[..]));
+        assert_eq!(
+            ended_branch(b"XA ROLLBACK X'0a',X'62',258").as_deref(),
+            Some(&b"\x02\x01\0\0\x01\x01\nb"[..])
+        );
+        for other in [&b"XA START X'78',X'',1"[..], b"XA COMMIT", b"XA COMMIT X'7',X'',1", b"XA COMMIT \xff"]
+        {
+            assert_eq!(ended_branch(other), None);
+        }
+    }
 }

@@ -139,7 +139,7 @@ impl LogEnv {
                 let mut gtid = Gtid {
                     uuid,
                     gno,
-                    row_format_only: true,
+                    row_format_only: !request.cache.has_statements(),
                     last_committed: place.last_seen.0.saturating_sub(appender.base.0),
                     sequence_number: place.no.0 - appender.base.0,
                     times: Some(times(request.commit_timestamp_us, request.cache.origin())),
@@ -200,6 +200,9 @@ fn flags(request: &CommitRequest) -> (u8, &[u8]) {
     match request.cache.opening() {
         Some(Opening::Transaction) => (safe, &[]),
         Some(Opening::Branch(xid)) => (safe | MariadbGtidEvent::FLAG_PREPARED_XA, xid),
+        Some(Opening::BranchEnd(xid)) => {
+            (safe | MariadbGtidEvent::FLAG_COMPLETED_XA | MariadbGtidEvent::FLAG_STANDALONE, xid)
+        }
         None => (MariadbGtidEvent::FLAG_STANDALONE | MariadbGtidEvent::FLAG_DDL | parallel, &[]),
     }
 }

@@ -135,6 +135,10 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
     globals.set_named("dialect", text(datadir.dialect.name()));
     if datadir.dialect == Dialect::Mariadb {
         globals.set_named("version", text(crate::MARIADB_VERSION));
+        // MariaDB's clients and replicas have no other that this server has, unless told otherwise.
+        if !options.given("default_authentication_plugin") {
+            globals.set_named("default_authentication_plugin", text("mysql_native_password"));
+        }
     }
     if let Some(socket) = options.socket() {
         globals.set_named("socket", text(&socket.display().to_string()));

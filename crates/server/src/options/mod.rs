@@ -12,6 +12,7 @@ mod tests;
 pub use parse::{OptionError, parse};
 
 use crate::sysvars::{GlobalVars, VarValue};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// How the server is to be started.
@@ -23,13 +24,21 @@ pub struct ServerOptions {
     pub warnings: Vec<String>,
     /// Where `ready for connections` goes besides the log; standard output unless told otherwise.
     pub announce: bool,
+    /// Names of the variables that were given.
+    pub given: BTreeSet<&'static str>,
     /// `--help`: say what there is, and start nothing.
     pub help: bool,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        ServerOptions { globals: GlobalVars::default(), warnings: Vec::new(), announce: true, help: false }
+        ServerOptions {
+            globals: GlobalVars::default(),
+            warnings: Vec::new(),
+            announce: true,
+            given: BTreeSet::new(),
+            help: false,
+        }
     }
 }
 
@@ -38,6 +47,12 @@ impl ServerOptions {
     #[must_use]
     pub fn datadir(&self) -> PathBuf {
         absolute(Path::new(self.globals.named("datadir").as_str()))
+    }
+
+    /// Whether a variable was given, and does not only have its default.
+    #[must_use]
+    pub fn given(&self, name: &str) -> bool {
+        self.given.contains(name)
     }
 
     /// The TCP port.

@@ -188,6 +188,7 @@ fn set(
     if warning.is_some() {
         options.warnings.push(format!("option '{}': value {text} adjusted to {}", option.name, value.text()));
     }
+    options.given.insert(Registry::get().def(id).name);
     options.globals.set(id, value);
     companions(options, def);
     Ok(())
