@@ -57,7 +57,7 @@ pub static VARS: &[V] = &[
     V::fixed("performance_schema", Kind::Bool, B(false)),
     V::fixed("persisted_globals_load", Kind::Bool, B(false)),
     V::fixed("report_host", Kind::Text, S("")),
-    V::fixed("report_port", Kind::UInt(0, 65_535, 1), U(3306)),
+    V::fixed("report_port", Kind::UInt(0, 65_535, 1), U(0)),
     V::fixed("report_user", Kind::Text, S("")),
     V::fixed("relay_log", Kind::Text, S("")),
     V::fixed("relay_log_basename", Kind::Text, S("")),
