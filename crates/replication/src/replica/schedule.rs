@@ -53,7 +53,9 @@ impl Schedule {
         let number = self.last;
         let by_clock = self.by_clock(received, number);
         let by_rows = self.by_rows(writes, number);
-        let after = by_clock.min(by_rows).max(self.floor);
+        // Statements may read anything; an applier wants everything before them enrolled.
+        let after =
+            if *writes == WriteSet::Unknown { number - 1 } else { by_clock.min(by_rows).max(self.floor) };
         if *writes == WriteSet::Alone || received.trx.standalone {
             self.floor = number;
             return Place { number, after: number - 1 };

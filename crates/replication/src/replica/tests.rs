@@ -224,7 +224,7 @@ fn transactions_wait_for_what_wrote_their_keys_unless_the_source_knows_better() 
     let mut schedule = Schedule::default();
     let mut clocked = |last_committed, sequence_number| {
         let trx = TrxHeader { last_committed, sequence_number, ..TrxHeader::default() };
-        schedule.place(&received(trx), &WriteSet::Unknown).after
+        schedule.place(&received(trx), &WriteSet::Keys(vec![1])).after
     };
     assert_eq!([clocked(10, 11), clocked(10, 12), clocked(10, 13), clocked(12, 14)], [0, 0, 0, 2]);
     assert_eq!(clocked(0, 1), 4, "another file");
@@ -233,7 +233,7 @@ fn transactions_wait_for_what_wrote_their_keys_unless_the_source_knows_better() 
     let mut schedule = Schedule::default();
     let mut grouped = |id| {
         let trx = TrxHeader { group_commit_id: Some(id), ..TrxHeader::default() };
-        schedule.place(&received(trx), &WriteSet::Unknown).after
+        schedule.place(&received(trx), &WriteSet::Keys(vec![1])).after
     };
     assert_eq!([grouped(7), grouped(7), grouped(7), grouped(8), grouped(9)], [0, 0, 0, 3, 4]);
 }

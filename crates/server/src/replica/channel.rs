@@ -1,7 +1,7 @@
 //! One channel: its settings and filters, and its threads while they run.
 
 use super::applying::{Applier, Plan};
-use super::{Env, store};
+use super::{Env, not_configured, store};
 use omnibus_replication::apply::Position;
 use omnibus_replication::client::Introduction;
 use omnibus_replication::replica::{
@@ -334,12 +334,4 @@ impl Channel {
             config.sql_wanted &= !sql;
         })
     }
-}
-
-fn not_configured() -> SqlError {
-    SqlError::new(
-        1200,
-        b"HY000",
-        "The server is not configured as replica; fix in config file or with CHANGE REPLICATION SOURCE TO",
-    )
 }

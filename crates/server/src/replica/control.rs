@@ -83,9 +83,13 @@ impl Replicas {
         let _control = self.control.lock();
         let until = until_of(start)?;
         let login = login_of(start)?;
-        let channels = self.meant(start.channel.as_deref())?;
+        let mut channels = self.meant(start.channel.as_deref())?;
+        if start.channel.is_none() {
+            // One that has only a position so far.
+            channels.retain(|channel| !channel.config().host.is_empty());
+        }
         if channels.is_empty() && !start.all {
-            return Err(self.find("").err().unwrap_or_else(SqlError::unknown_error));
+            return Err(super::not_configured());
         }
         if channels.len() > 1 && until.is_some() {
             return Err(several());

@@ -105,14 +105,18 @@ impl Replicas {
         let found = self.channels.lock().get(name).cloned();
         found.ok_or_else(|| {
             if name.is_empty() {
-                SqlError::new(
-                    1200,
-                    b"HY000",
-                    "The server is not configured as replica; fix in config file or with CHANGE REPLICATION SOURCE TO",
-                )
+                not_configured()
             } else {
                 SqlError::new(3074, b"HY000", format!("Replica channel '{name}' does not exist."))
             }
         })
     }
+}
+
+fn not_configured() -> SqlError {
+    SqlError::new(
+        1200,
+        b"HY000",
+        "The server is not configured as replica; fix in config file or with CHANGE REPLICATION SOURCE TO",
+    )
 }
