@@ -239,8 +239,23 @@ def local_rules(server, files):
     found = client(server, f"SELECT 'before'; LOAD DATA LOCAL INFILE '{files}/l.txt' INTO TABLE test.u; SELECT a, b FROM test.u",
                    "--local-infile=1", "--delimiter=;")
     expect(found == "before\n1\t2\n", found)
-    # The client goes away in the middle.
+    # KILL QUERY while the file comes: the rest is read and thrown away, and the connection goes on.
     import pymysql
+    victim = connect(server, database="test", local_infile=1, autocommit=True)
+    victim._execute_command(3, b"LOAD DATA LOCAL INFILE 'x' INTO TABLE u")
+    victim._read_packet(pymysql.connections.MysqlPacket)
+    victim.write_packet(b"8\t8\n")
+    deadline = time.monotonic() + 20
+    while "reading file" not in client(server, f"SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {victim.thread_id()}"):
+        expect(time.monotonic() < deadline, "SHOW PROCESSLIST does not tell of the file")
+    client(server, f"KILL QUERY {victim.thread_id()}")
+    victim.write_packet(b"9\t9\n")
+    victim.write_packet(b"")
+    code = error_code(lambda: victim._read_packet(pymysql.connections.MysqlPacket))
+    expect(code == 1317, f"KILL QUERY while the file comes: {code}")
+    expect(run(victim, "SELECT COUNT(*) FROM u WHERE a IN (8, 9)")[0][0] == 1, "the connection is out of step")
+    expect(client(server, "SELECT COUNT(*) FROM test.u WHERE a IN (8, 9)") == "0\n", "a killed statement loaded rows")
+    # The client goes away in the middle.
     broken = connect(server, database="test", local_infile=1, autocommit=True)
     broken._execute_command(3, f"LOAD DATA LOCAL INFILE 'x' INTO TABLE u".encode())
     broken._read_packet(pymysql.connections.MysqlPacket)

@@ -121,6 +121,9 @@ impl LoadPlan {
         let mut skip = if self.format.line_end.is_empty() { 0 } else { self.skip };
         while skip > 0 && reader.next_line()? {
             skip -= 1;
+            if skip.is_multiple_of(4096) {
+                run.trx.check_killed()?;
+            }
         }
         let mut row = 1;
         while !reader.at_end() {
