@@ -10,6 +10,7 @@ mod change;
 mod channel;
 mod control;
 mod filters;
+mod host;
 mod keys;
 mod ordered;
 mod show;

@@ -38,6 +38,7 @@ pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
         waiter.kill();
     }));
     session.state.user = "system user".into();
+    session.state.host = std::sync::Arc::new(super::host::ApplierHost(applying.env.server.clone()));
     if let Some(server) = applying.env.server.upgrade() {
         let vars = crate::sysvars::SessionVars::new(&server.globals);
         session.state.settings = crate::sysvars::session_settings(&vars, &server.globals, false, true);
