@@ -106,6 +106,34 @@ def large(maria, replica):
     expect_equal(maria, replica, ["m"])
 
 
+def logins(own, replica):
+    """caching_sha2_password: refused where the password could be read, inside TLS, and under the source's RSA key."""
+    query(own, "CREATE USER sha2@'%' IDENTIFIED WITH caching_sha2_password BY 'a long secret'")
+    query(own, "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO sha2@'%'")
+    name, position = log_position(own)
+    common = (f"SOURCE_HOST='127.0.0.1', SOURCE_PORT={own.port}, SOURCE_USER='sha2', SOURCE_PASSWORD='a long secret', "
+              f"SOURCE_CONNECT_RETRY=1, SOURCE_LOG_FILE='{name}', SOURCE_LOG_POS={position}")
+
+    def attempt(options, condition):
+        query(replica, f"CHANGE REPLICATION SOURCE TO {common}, {options} FOR CHANNEL 'login'")
+        query(replica, "START REPLICA IO_THREAD FOR CHANNEL 'login'")
+        wait_for(lambda: condition(status(replica, "login")), lambda: f"{options}: {brief(status(replica, 'login'))}")
+        query(replica, "STOP REPLICA FOR CHANNEL 'login'")
+        query(own, "FLUSH PRIVILEGES")
+
+    def connected(row):
+        return row["Slave_IO_Running"] == "Yes"
+    attempt("SOURCE_SSL=0", lambda row: row["Last_IO_Errno"] == 2061 and "GET_SOURCE_PUBLIC_KEY" in row["Last_IO_Error"])
+    attempt("GET_SOURCE_PUBLIC_KEY=1", connected)
+    attempt("GET_SOURCE_PUBLIC_KEY=0, SOURCE_SSL=1", connected)
+    ca = own.datadir / "ca.pem"
+    attempt(f"SOURCE_SSL=1, SOURCE_SSL_CA='{ca}'", connected)
+    attempt(f"SOURCE_HOST='localhost', SOURCE_SSL=1, SOURCE_SSL_CA='{ca}', SOURCE_SSL_VERIFY_SERVER_CERT=1", connected)
+    attempt(f"SOURCE_SSL_VERIFY_SERVER_CERT=1, SOURCE_SSL_CA='{replica.datadir / 'ca.pem'}'",
+            lambda row: row["Last_IO_Errno"] == 2026)
+    query(replica, "RESET REPLICA ALL FOR CHANNEL 'login'")
+
+
 def semi_sync(folder, source, names):
     """The source waits for the replica, which answers when a transaction is safe."""
     on, count = names
@@ -183,6 +211,7 @@ def main():
         start_all(maria, own)
         replica.start()
         several_sources(maria, own, replica)
+        logins(own, replica)
         in_each_others_way(maria, replica)
         large(maria, replica)
         unlogged(folder, maria)
