@@ -34,7 +34,7 @@ def tables(server):
 
 
 def basics(folder, source):
-    """From the first file, restarts and kills of both sides in the middle, no transaction twice and none left out."""
+    """From the first file, restarts and kills of both sides in the middle: APPLY-1, no transaction twice, none left out."""
     create_user(source)
     tables(source)
     replica = OmnibusPeer(folder / "replica", 2)

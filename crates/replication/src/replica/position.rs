@@ -1,6 +1,6 @@
 //! Where a channel is: a place in the source's files and, for MariaDB sources, a GTID position.
 
-use omnibus_format::GtidPosition;
+use omnibus_format::{GtidPosition, GtidSet};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -57,13 +57,20 @@ pub struct ChannelPosition {
     pub source: SourcePosition,
     /// The same in MariaDB's GTIDs; empty from other sources.
     pub gtids: GtidPosition,
+    /// MySQL's GTIDs of what is applied, where the binary log does not keep them.
+    pub unlogged: GtidSet,
 }
 
 impl ChannelPosition {
-    /// As stored: three lines.
+    /// As stored: three lines, and a fourth if it is not empty.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        format!("{}\n{}\n{}", self.source.file, self.source.position, self.gtids).into_bytes()
+        let mut text = format!("{}\n{}\n{}", self.source.file, self.source.position, self.gtids);
+        if !self.unlogged.is_empty() {
+            text.push('\n');
+            text.push_str(&self.unlogged.to_string());
+        }
+        text.into_bytes()
     }
 
     /// Reads what `encode` wrote.
@@ -74,6 +81,7 @@ impl ChannelPosition {
         let file = lines.next()?;
         let position = lines.next()?.parse().ok()?;
         let gtids = lines.next().unwrap_or_default().parse().ok()?;
-        Some(ChannelPosition { source: SourcePosition::new(file, position), gtids })
+        let unlogged = lines.next().unwrap_or_default().parse().ok()?;
+        Some(ChannelPosition { source: SourcePosition::new(file, position), gtids, unlogged })
     }
 }

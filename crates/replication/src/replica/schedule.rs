@@ -1,7 +1,7 @@
 //! Which transactions may run beside which, and whose turn it is to commit.
 //!
 //! A transaction runs when everything that it depends on has its place in the commit order, and takes its own place in
-//! the source's order: replicas never show a state that the source did not have. It depends on less if the source's
+//! the source's order: replicas never show a state that the source did not have (REPLICA-1). It depends on less if the source's
 //! logical clock says so, or if the rows that it writes do; either is enough. A turn is over when a commit is enrolled,
 //! not when it is durable, so that the pipeline makes groups of them.
 

@@ -62,6 +62,7 @@ fn settings_and_positions_come_back_as_they_were() {
     let place = ChannelPosition {
         source: SourcePosition::new("b.000002", 99),
         gtids: "0-1-5,7-2-9".parse().unwrap(),
+        unlogged: "11111111-2222-3333-4444-555555555555:1-7:9".parse().unwrap(),
     };
     assert_eq!(ChannelPosition::decode(&place.encode()), Some(place));
     let at = |file: &str, position| SourcePosition::new(file, position);

@@ -2,7 +2,7 @@
 //! and hands it to the workers. One thread for that, one for each worker, one that waits for commits to be durable.
 //!
 //! A transaction is begun only when it is whole (or alone, if it is too large to be kept); it is applied with the
-//! position behind it; so what is stored is always "everything up to here and nothing else".
+//! position behind it (APPLY-1).
 
 use super::Env;
 use super::keys::CatalogKeys;
@@ -81,6 +81,8 @@ pub(super) struct Plan {
     pub(super) until: Option<Until>,
     pub(super) retries: u64,
     pub(super) same_server_id: bool,
+    /// MySQL's GTIDs of what is applied are not in the binary log: the position must have them.
+    pub(super) keeps_gtids: bool,
     pub(super) server_id: u32,
     pub(super) apply: omnibus_sql::apply::ApplySettings,
 }
@@ -434,12 +436,12 @@ impl Applying {
         at: &mut ChannelPosition,
     ) {
         at.source = received.end.clone();
-        if self.is_not_for_us(&received) {
-            advance(at, &received);
+        if self.is_not_for_us(&received, at) {
+            self.advance(at, &received);
             let wants_ack = received.wants_ack;
             return self.pass(Some(received), wants_ack, schedule, at);
         }
-        advance(at, &received);
+        self.advance(at, &received);
         let task = if self.takes_skip(&received) { Task::Empty } else { Task::Apply };
         let writes = WriteSet::of(&received, keys);
         if writes == WriteSet::Alone {
@@ -457,12 +459,12 @@ impl Applying {
 
     /// A transaction that is too large to be kept: alone, while it comes.
     fn pieces(&self, received: Box<Received>, schedule: &mut Schedule, at: &mut ChannelPosition) {
-        if self.is_not_for_us(&received) {
-            advance(at, &received);
+        if self.is_not_for_us(&received, at) {
+            self.advance(at, &received);
             return;
         }
         let mut position = at.clone();
-        advance(&mut position, &received);
+        self.advance(&mut position, &received);
         let place = schedule.place_alone();
         self.hand_over(Job {
             task: Task::Pieces,
@@ -498,7 +500,7 @@ impl Applying {
     }
 
     /// Own transactions that come back, servers and domains that are ignored, and what is here already.
-    fn is_not_for_us(&self, received: &Received) -> bool {
+    fn is_not_for_us(&self, received: &Received, at: &ChannelPosition) -> bool {
         let (plan, trx) = (&self.plan, &received.trx);
         if trx.server_id == plan.server_id && !plan.same_server_id {
             return true;
@@ -516,7 +518,10 @@ impl Applying {
                 return true;
             }
         }
-        trx.gtid.is_some_and(|gtid| self.env.coordinator.has_gtid(gtid))
+        trx.gtid.is_some_and(|gtid| {
+            let here = matches!(gtid, AnyGtid::Mysql { uuid, gno } if at.unlogged.contains(uuid, gno));
+            here || self.env.coordinator.has_gtid(gtid)
+        })
     }
 
     /// sql_replica_skip_counter: counts events, and leaves out whole transactions.
@@ -569,8 +574,12 @@ impl Applying {
     }
 }
 
-fn advance(at: &mut ChannelPosition, received: &Received) {
-    if let Some(AnyGtid::Mariadb(gtid)) = received.trx.gtid {
-        at.gtids.set(gtid);
+impl Applying {
+    fn advance(&self, at: &mut ChannelPosition, received: &Received) {
+        match received.trx.gtid {
+            Some(AnyGtid::Mariadb(gtid)) => at.gtids.set(gtid),
+            Some(AnyGtid::Mysql { uuid, gno }) if self.plan.keeps_gtids => at.unlogged.add(uuid, gno),
+            _ => {}
+        }
     }
 }

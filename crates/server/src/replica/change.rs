@@ -299,5 +299,5 @@ fn new_place(
         source.position = position.max(4);
     }
     config.start = source.clone();
-    Some(ChannelPosition { source, gtids: applied.gtids })
+    Some(ChannelPosition { source, ..applied })
 }

@@ -248,7 +248,9 @@ impl Channel {
         Box::new(move || {
             let applied = status.snapshot().applied;
             if auto {
-                return Ok(Resume::Gtids(env.coordinator.gtid_executed()));
+                let mut here = env.coordinator.gtid_executed();
+                here.union(&applied.unlogged);
+                return Ok(Resume::Gtids(here));
             }
             if gtid_use == GtidUse::No {
                 return Ok(Resume::File(applied.source));
@@ -283,6 +285,8 @@ impl Channel {
             retries: globals.named("replica_transaction_retries").as_u64(),
             same_server_id: globals.named("replicate_same_server_id").as_bool(),
             server_id: globals.named("server_id").as_u64() as u32,
+            keeps_gtids: !globals.named("log_replica_updates").as_bool()
+                || self.env.coordinator.dialect() != omnibus_format::Dialect::Mysql,
             apply: ApplySettings {
                 idempotent: globals.named("replica_exec_mode").as_str() == "IDEMPOTENT",
                 lossy: globals.named("replica_type_conversions").as_str().contains("ALL_LOSSY"),
