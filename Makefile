@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 OMNIBUS := target/release/omnibus
 
-.PHONY: run build test check static bench bench-log fuzz tools
+.PHONY: run build test check static bench bench-log bench-replication fuzz tools
 
 # Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
 run: build
@@ -38,6 +38,10 @@ check: static test
 # The comparison with Debian's MariaDB; about an hour. ARGS="--seconds 2 --rounds 1" for a quick look.
 bench: tools build
 	bench/compare.py $(ARGS)
+
+# What replication costs and carries, beside MariaDB's. About ten minutes. ARGS="--rounds 1 --seconds 2" for a quick look.
+bench-replication: tools build
+	bench/replication.py $(ARGS)
 
 # What log files cost on this machine: syncs, preallocation, rotations, writes in flight. About ten minutes, 2 GB of disk.
 bench-log: tools build
