@@ -241,6 +241,8 @@ def mariadb_dialect(directory):
         s.fails("SET gtid_seq_no = 60", 1953)
         s.run("COMMIT", "SET GLOBAL gtid_strict_mode = 1", "SET gtid_seq_no = 20")
         s.fails("INSERT INTO g.t VALUES (5, 5)", 1950)
+        # Nothing of it is left, its locks neither.
+        Session(server).run("SET innodb_lock_wait_timeout = 2", "INSERT INTO g.t VALUES (5, 5)")
         s.run("SET gtid_seq_no = 0", "SET GLOBAL gtid_strict_mode = 0")
         s.fails("SET GLOBAL gtid_binlog_state = '0-1-1'", 1956)
         s.run("XA START 'x'", "INSERT INTO g.t VALUES (6, 6)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'")
@@ -248,6 +250,11 @@ def mariadb_dialect(directory):
         place = s("SHOW MASTER STATUS")[0]
         s.is_value(f"SELECT BINLOG_GTID_POS('{place[0]}', {place[1]})", s.value("SELECT @@gtid_binlog_pos"))
         s.is_value("SELECT BINLOG_GTID_POS('nosuch', 4)", None)
+        # A dump tells a new replica where it stands.
+        dump = subprocess.run(["mariadb-dump", "--no-defaults", f"--socket={server.socket}", "-uroot", "--gtid",
+                               "--single-transaction", "--master-data", "g"], capture_output=True, text=True)
+        place = f"SET GLOBAL gtid_slave_pos='{s.value('SELECT @@gtid_binlog_pos')}';"
+        expect(place in dump.stdout, f"no {place} in the dump: {dump.stderr}")
         s.run("CREATE TABLE g.u (a INT)", "DROP TABLE g.u")
         expected = s.value("SELECT @@gtid_binlog_pos")
         files = finished_binlogs(server)

@@ -157,6 +157,10 @@ impl Runner for SqlRunner {
         self.session.gtid_waits()
     }
 
+    fn commit_failed(&mut self) {
+        self.session.commit_failed();
+    }
+
     fn has_committed(&mut self) -> bool {
         self.session.trx().has_committed()
     }

@@ -142,19 +142,21 @@ impl Session {
                 ticket.await
             }
         };
-        let number = result.map_err(|error| {
-            if let omnibus_commit::CommitError::Refused(refusal) = error {
+        let number = match result {
+            Ok(number) => number,
+            Err(error) => {
                 if whole {
                     self.channel.out.rollback(mark);
                 }
-                return crate::errors::refused(&refusal);
+                // What a refused commit would have released in the log's order is released here.
+                self.runner.commit_failed();
+                if let omnibus_commit::CommitError::Refused(refusal) = error {
+                    return Err(crate::errors::refused(&refusal));
+                }
+                tracing::error!(id = self.process.id, %error, "commit failed");
+                return Err(SqlError::error_during_commit(error));
             }
-            tracing::error!(id = self.process.id, %error, "commit failed");
-            if whole {
-                self.channel.out.rollback(mark);
-            }
-            SqlError::error_during_commit(error)
-        })?;
+        };
         if self.runner.has_committed() {
             self.shared.committed(number.0);
             self.committed = Some(number);

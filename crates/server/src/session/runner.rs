@@ -127,6 +127,8 @@ pub trait Runner: Send {
     fn gtid_waits(&self) -> bool {
         false
     }
+    /// The commit that the last statement began did not come about: nothing of the transaction is left.
+    fn commit_failed(&mut self) {}
     /// Whether the last statement has committed.
     fn has_committed(&mut self) -> bool {
         false

@@ -366,6 +366,14 @@ impl SqlSession {
         self.load_input = Some(input);
     }
 
+    /// A commit that was handed over was refused: its locks are the session's to release.
+    pub fn commit_failed(&mut self) {
+        if !self.trx.is_open() {
+            self.trx.commit_is_over();
+            self.trx.rollback();
+        }
+    }
+
     /// The client is gone: everything open is rolled back.
     pub fn close(&mut self) {
         if self.given != Given::Automatic {
