@@ -250,6 +250,11 @@ fn analyze_check_and_checksum() {
     let sum = client.rows("CHECKSUM TABLE d.t");
     client.ok("UPDATE d.t SET c = 'x' WHERE a = 1 LIMIT 1");
     assert_ne!(client.rows("CHECKSUM TABLE d.t"), sum);
+    client.ok("CREATE TEMPORARY TABLE d.tmp (a int, b int, c varchar(5))");
+    client.ok("INSERT INTO d.tmp SELECT * FROM d.t");
+    let sums = client.rows("CHECKSUM TABLE d.t, d.tmp");
+    assert_eq!(sums[0][1], sums[1][1]);
+    assert_eq!(client.rows("ANALYZE TABLE d.tmp")[0][2..], ["status", "OK"]);
     // Kept across a restart.
     let last = port.last.load(std::sync::atomic::Ordering::Acquire);
     let again = Database::open(TestPort::over(port.engine.clone(), last)).unwrap();
