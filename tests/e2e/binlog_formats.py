@@ -260,6 +260,28 @@ def reads_are_locked(directory):
         server.stop()
 
 
+def prepared_branches_survive(directory):
+    """An XA branch of statements is prepared over a crash, and finished over another."""
+    server = Omnibus(directory)
+    server.start()
+    try:
+        client(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(20))")
+        client(server, "USE d; SET binlog_format = STATEMENT; INSERT INTO t (v) VALUES ('before'); XA START 'keep';"
+                       "INSERT INTO t (v) VALUES ('kept'); UPDATE t SET v = 'changed' WHERE id = 1; XA END 'keep'; XA PREPARE 'keep'")
+        client(server, "USE d; SET binlog_format = STATEMENT; XA START 'drop'; INSERT INTO t VALUES (9, 'dropped'); XA END 'drop';"
+                       "XA PREPARE 'drop'")
+        server.kill()
+        server.start()
+        expect(sorted(client(server, "XA RECOVER").split()[3::4]) == ["drop", "keep"], client(server, "XA RECOVER"))
+        expect(client(server, "SELECT v FROM d.t").split() == ["before"], "nothing of a prepared branch is to be seen")
+        client(server, "XA COMMIT 'keep'; XA ROLLBACK 'drop'")
+        server.kill()
+        server.start()
+        expect(client(server, "SELECT v FROM d.t").split() == ["changed", "kept"], "the branch's changes, both of them")
+    finally:
+        server.stop()
+
+
 def changes_are_followed(directory):
     """The example program sees the changes of a live server's data directory, through rotation and a restart."""
     program = pathlib.Path(binary()).with_name("change-stream")
@@ -300,7 +322,8 @@ def changes_are_followed(directory):
 
 
 def main():
-    for test in (same_data_in_every_format, same_data_in_mariadb_s_dialect, notes_and_errors, reads_are_locked, changes_are_followed):
+    for test in (same_data_in_every_format, same_data_in_mariadb_s_dialect, notes_and_errors, reads_are_locked,
+                 prepared_branches_survive, changes_are_followed):
         with tempfile.TemporaryDirectory(prefix="omnibus-formats-") as directory:
             test(directory)
         print(f"{test.__name__}: ok", flush=True)

@@ -142,7 +142,7 @@ impl SqlPrinter {
 
     fn format_has_checksums(&self) -> bool {
         FormatDescription::checksum_of_event(&self.format)
-            .is_ok_and(|checksum| checksum.is_some_and(|checksum| checksum.len() > 0))
+            .is_ok_and(|checksum| checksum.is_some_and(|checksum| !checksum.is_empty()))
     }
 
     fn plain(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<Result<(), DecodeError>> {
