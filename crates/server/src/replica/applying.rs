@@ -213,14 +213,12 @@ impl Applier {
         self.shared.slots.len()
     }
 
-    /// What is begun is finished, except with `hurry`: it is rolled back.
+    /// What is begun is finished, unless it waits for a lock of somebody else's; with `hurry` all of it is rolled back.
     pub(super) fn stop(&mut self, hurry: bool) {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.shared.queue.wake();
         self.shared.work.close();
-        if hurry {
-            self.shared.hurry();
-        }
+        self.shared.interrupt(hurry);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -285,10 +283,15 @@ impl Applying {
         }
     }
 
-    fn hurry(&self) {
-        self.turns.end();
+    /// Ends lock waits, and with `all` whatever else is being done.
+    fn interrupt(&self, all: bool) {
+        if all {
+            self.turns.end();
+        }
         for slot in &self.slots {
-            slot.kill.kill_query();
+            if all {
+                slot.kill.kill_query();
+            }
             if let Some(wake) = slot.waiter.get() {
                 wake();
             }

@@ -97,9 +97,13 @@ fn work(
             }
             Outcome::Interrupted(Interrupted::Stopped) => return false,
             Outcome::Interrupted(Interrupted::GaveWay) => applying.status.update(|s| s.retried += 1),
-            Outcome::Failed(_) if applying.stopping() && !is_my_turn(applying, &job) => return false,
+            // Interrupted, or to be seen again after the next START REPLICA; nobody's turn comes behind it.
+            Outcome::Failed(_) if applying.stopping() => {
+                applying.turns.end();
+                return false;
+            }
             Outcome::Failed(error) if is_my_turn_at(after, &job) => {
-                if !error.temporary || tries >= applying.plan.retries || applying.stopping() {
+                if !error.temporary || tries >= applying.plan.retries {
                     fail(applying, slot, &job, &error);
                     return false;
                 }
@@ -118,10 +122,6 @@ fn work(
         }
         after = job.place.number - 1;
     }
-}
-
-fn is_my_turn(applying: &Applying, job: &Job) -> bool {
-    applying.turns.enrolled() + 1 >= job.place.number
 }
 
 /// Whether the attempt began in its own turn, with everything before it done.
