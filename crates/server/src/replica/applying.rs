@@ -5,20 +5,19 @@
 //! position behind it (APPLY-1).
 
 use super::Env;
+use super::jobs::{Done, Job, Plan, Slot, Task, Work};
 use super::keys::CatalogKeys;
 use super::worker;
-use omnibus_commit::{GtidGuard, Ticket};
 use omnibus_format::AnyGtid;
 use omnibus_replication::replica::{
-    ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, Item, Place, Queue, Received, Receiver,
-    Schedule, SourcePosition, Turns, Until, WriteSet,
+    ChannelPosition, ChannelStatus, ErrorAt, Item, Queue, Received, Receiver, Schedule, SourcePosition,
+    Turns, Until, WriteSet,
 };
-use omnibus_sql::KillFlag;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, sync_channel};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -28,64 +27,6 @@ const IN_FLIGHT: usize = 1024;
 const AHEAD: usize = 16;
 /// How long the feeding thread waits for something before it looks at the conditions again.
 const TICK: Duration = Duration::from_millis(100);
-
-/// What a worker is to do.
-pub(super) enum Task {
-    /// Apply a whole transaction.
-    Apply,
-    /// Apply one whose first piece this is; the others are in the queue.
-    Pieces,
-    /// Only its identity and position.
-    Empty,
-    /// Nothing; the position goes on with the next one.
-    Pass,
-}
-
-/// A transaction with its place.
-pub(super) struct Job {
-    pub(super) task: Task,
-    /// `None` for a mere change of position.
-    pub(super) received: Option<Box<Received>>,
-    pub(super) place: Place,
-    /// Behind it.
-    pub(super) position: ChannelPosition,
-    /// The source waits until it is safe.
-    pub(super) wants_ack: bool,
-}
-
-/// A transaction that is enrolled.
-pub(super) struct Done {
-    pub(super) number: u64,
-    pub(super) ticket: Option<Ticket>,
-    pub(super) position: ChannelPosition,
-    pub(super) wants_ack: bool,
-    /// Given back when the commit is durable.
-    pub(super) guard: Option<GtidGuard>,
-}
-
-/// A worker as others see it.
-pub(super) struct Slot {
-    /// Its session's number, which is its locks' too.
-    pub(super) session: u32,
-    /// The place of what it does; 0 for nothing.
-    pub(super) number: AtomicU64,
-    pub(super) kill: Arc<KillFlag>,
-    pub(super) waiter: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-/// What is fixed while it runs.
-pub(super) struct Plan {
-    pub(super) channel: String,
-    pub(super) config: ChannelConfig,
-    pub(super) filters: Arc<Filters>,
-    pub(super) until: Option<Until>,
-    pub(super) retries: u64,
-    pub(super) same_server_id: bool,
-    /// MySQL's GTIDs of what is applied are not in the binary log: the position must have them.
-    pub(super) keeps_gtids: bool,
-    pub(super) server_id: u32,
-    pub(super) apply: omnibus_sql::apply::ApplySettings,
-}
 
 /// Shared by the threads.
 pub(super) struct Applying {
@@ -104,50 +45,6 @@ pub(super) struct Applying {
     finished: AtomicU64,
     /// Where a transaction in pieces ended, and whether the source waits for it.
     pub(super) reached: Mutex<Option<(ChannelPosition, bool)>>,
-}
-
-#[derive(Default)]
-struct Work {
-    state: Mutex<(VecDeque<Job>, bool)>,
-    changed: Condvar,
-}
-
-impl Work {
-    /// Hands a job over once there is room; `false` when nobody takes any more.
-    fn push(&self, job: Job, room: usize) -> bool {
-        let mut state = self.state.lock();
-        while !state.1 && state.0.len() >= room {
-            self.changed.wait(&mut state);
-        }
-        if state.1 {
-            return false;
-        }
-        state.0.push_back(job);
-        self.changed.notify_all();
-        true
-    }
-
-    fn pop(&self) -> Option<Job> {
-        let mut state = self.state.lock();
-        loop {
-            if state.1 {
-                return None;
-            }
-            if let Some(job) = state.0.pop_front() {
-                self.changed.notify_all();
-                return Some(job);
-            }
-            self.changed.wait(&mut state);
-        }
-    }
-
-    /// What is begun is finished; the rest is dropped.
-    fn close(&self) {
-        let mut state = self.state.lock();
-        state.1 = true;
-        state.0.clear();
-        self.changed.notify_all();
-    }
 }
 
 /// A running applier. Dropped, it is stopped.
@@ -228,18 +125,6 @@ impl Applier {
 impl Drop for Applier {
     fn drop(&mut self) {
         self.stop(true);
-    }
-}
-
-impl Slot {
-    fn new(env: &Env) -> Slot {
-        let session = env.server.upgrade().map_or(0, |server| server.processes.next_id());
-        Slot {
-            session,
-            number: AtomicU64::new(0),
-            kill: Arc::new(KillFlag::default()),
-            waiter: OnceLock::new(),
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One channel: its settings and filters, and its threads while they run.
 
-use super::applying::{Applier, Plan};
+use super::applying::Applier;
+use super::jobs::Plan;
 use super::{Env, not_configured, store};
 use omnibus_replication::apply::Position;
 use omnibus_replication::client::Introduction;

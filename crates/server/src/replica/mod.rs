@@ -11,6 +11,7 @@ mod channel;
 mod control;
 mod filters;
 mod host;
+mod jobs;
 mod keys;
 mod ordered;
 mod show;

@@ -3,7 +3,8 @@
 //! A transaction that fails while others before it are not committed yet is tried again in its turn, where everything is
 //! as it was at the source; an error is one only then. Temporary ones are tried again some times more.
 
-use super::applying::{Applying, Done, Job, Task};
+use super::applying::Applying;
+use super::jobs::{Done, Job, Task};
 use super::ordered::{Interrupted, Ordered};
 use super::statements::changed_tables;
 use omnibus_commit::{GtidGuard, Ownership, Ticket};
