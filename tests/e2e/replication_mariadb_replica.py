@@ -127,7 +127,7 @@ def load_and_crashes(directory):
 def crashes(pair):
     sysbench(pair.source, "oltp_write_only", "prepare")
     for side, kill in (("replica", True), ("source", True), ("replica", False), ("source", False)):
-        load = sysbench(pair.source, "oltp_write_only", "run", seconds=3)
+        load = sysbench(pair.source, "oltp_write_only", "run", seconds=2)
         before = log_position(pair.source)
         wait_for(lambda: progressed(pair, before), "the replica does not move under load")
         restart(getattr(pair, side), kill)

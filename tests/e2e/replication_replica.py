@@ -60,7 +60,7 @@ def crash_both(source, replica, prepared=True):
     if prepared:
         sysbench(source, "oltp_write_only", "prepare")
     for side, kill in ((replica, True), (source, True), (replica, False), (source, False)):
-        load = sysbench(source, "oltp_write_only", "run", seconds=3)
+        load = sysbench(source, "oltp_write_only", "run", seconds=2)
         before = applied(replica)
         wait_for(lambda: applied(replica) > before, lambda: f"the replica does not move under load: {status(replica)}")
         restart(side, kill)

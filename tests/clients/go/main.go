@@ -89,6 +89,12 @@ func (p *printer) OnXID(*replication.EventHeader, mysql.Position) error {
 	return nil
 }
 
+// A transaction begins: what is left of one before it comes again, after a lost connection.
+func (p *printer) OnGTID(*replication.EventHeader, mysql.GTIDSet) error {
+	p.pending = nil
+	return nil
+}
+
 func (p *printer) String() string { return "printer" }
 
 func run() error {
@@ -119,6 +125,13 @@ func run() error {
 		return err
 	}
 	c.SetEventHandler(&printer{out: json.NewEncoder(os.Stdout)})
+	if len(os.Args) > 7 {
+		set, err := mysql.ParseGTIDSet(config.Flavor, "")
+		if err != nil {
+			return err
+		}
+		return c.StartFromGTID(set)
+	}
 	return c.RunFrom(mysql.Position{Name: os.Args[5], Pos: uint32(position)})
 }
 

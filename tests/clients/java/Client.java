@@ -20,8 +20,12 @@ public class Client {
     public static void main(String[] args) throws Exception {
         BinaryLogClient client = new BinaryLogClient("127.0.0.1", Integer.parseInt(args[0]), args[1], args[2]);
         client.setServerId(Long.parseLong(args[3]));
-        client.setBinlogFilename(args[4]);
-        client.setBinlogPosition(Long.parseLong(args[5]));
+        if (args.length > 6) {
+            client.setGtidSet("");
+        } else {
+            client.setBinlogFilename(args[4]);
+            client.setBinlogPosition(Long.parseLong(args[5]));
+        }
         client.setKeepAliveInterval(1000);
         client.setHeartbeatInterval(500);
         EventDeserializer deserializer = new EventDeserializer();
@@ -66,6 +70,8 @@ public class Client {
         } else if (data instanceof UpdateRowsEventData rows) {
             for (Map.Entry<Serializable[], Serializable[]> row : rows.getRows())
                 add(rows.getTableId(), "update", row.getKey(), row.getValue());
+        } else if (data instanceof GtidEventData) {
+            pending.clear(); // a transaction begins: what is left of one before it comes again, after a lost connection
         } else if (data instanceof XidEventData || data instanceof QueryEventData query && !query.getSql().equals("BEGIN")) {
             pending.forEach(out::println);
             pending.clear();

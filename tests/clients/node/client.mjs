@@ -1,8 +1,8 @@
 // Prints a server's row events, read with zongji. Arguments and output: ../README.md.
 import ZongJi from '@vlasky/zongji';
 
-const [port, user, password, serverId, file, position] = process.argv.slice(2);
-const place = { filename: file, position: Number(position) };
+const [port, user, password, serverId, file, position, byGtid] = process.argv.slice(2);
+const place = byGtid ? { gtidSet: '' } : { filename: file, position: Number(position) };
 const kinds = { WriteRows: 'insert', UpdateRows: 'update', DeleteRows: 'delete' };
 
 function plain(value) {
@@ -51,8 +51,12 @@ function follow() {
         pending.push(...lines(event));
       } else if (name === 'Xid' || (name === 'Query' && event.query !== 'BEGIN')) {
         for (const line of pending) process.stdout.write(JSON.stringify(line) + '\n');
-        place.filename = zongji.options.filename;
-        place.position = event.nextPosition || place.position;
+        if (byGtid) {
+          place.gtidSet = zongji.gtidSet;
+        } else {
+          place.filename = zongji.options.filename;
+          place.position = event.nextPosition || place.position;
+        }
         if (pending.some((line) => line.table === 'marker')) {
           process.stdout.write('', () => process.exit(0));
         }
