@@ -222,6 +222,38 @@ def unlogged(folder, maria, own):
     replica.stop()
 
 
+def domains(folder, maria):
+    """MariaDB's domains: UNTIL stops each at its place, and what was behind that in the stream is not lost."""
+    replica = OmnibusPeer(folder / "domains", 11)
+    replica.start()
+    query(maria, "CREATE DATABASE dom")
+    query(maria, "CREATE TABLE dom.t (d INT, n INT, PRIMARY KEY (d, n))")
+    replicate(replica, maria, start=False)
+    query(replica, "CHANGE MASTER TO MASTER_USE_GTID = slave_pos")
+    query(replica, "START SLAVE")
+    wait_caught_up(replica, maria)
+    query(replica, "STOP SLAVE")
+    db = connect(maria, autocommit=True)
+    with db.cursor() as cursor:
+        for domain, n in ((0, 1), (5, 1), (0, 2), (0, 3), (5, 2), (5, 3)):
+            cursor.execute(f"SET gtid_domain_id = {domain}")
+            cursor.execute(f"INSERT INTO dom.t VALUES ({domain}, {n})")
+            if (domain, n) in ((0, 2), (5, 2)):
+                cursor.execute("SELECT @@last_gtid")
+                until = cursor.fetchone()[0] if domain == 0 else f"{until},{cursor.fetchone()[0]}"
+    db.close()
+    query(replica, f"START SLAVE UNTIL master_gtid_pos = '{until}'")
+    wait_for(lambda: status(replica)["Slave_SQL_Running"] == "No", lambda: brief(status(replica)))
+    found = [(row["d"], row["n"]) for row in query(replica, "SELECT d, n FROM dom.t ORDER BY d, n")]
+    expect(found == [(0, 1), (0, 2), (5, 1), (5, 2)], f"{until}: {found}")
+    expect(query(replica, "SELECT @@gtid_slave_pos AS g")[0]["g"] == until, f"{until}: {brief(status(replica))}")
+    query(replica, "STOP SLAVE")
+    query(replica, "START SLAVE")
+    wait_caught_up(replica, maria)
+    expect_equal(maria, replica, ["dom"], least_rows=6)
+    replica.stop()
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="omnibus-channels-") as name:
         folder = pathlib.Path(name)
@@ -234,6 +266,7 @@ def main():
         in_each_others_way(maria, replica)
         large(maria, replica)
         unlogged(folder, maria, own)
+        domains(folder, maria)
         semi_sync(folder, maria, ("rpl_semi_sync_master", "Rpl_semi_sync_master"))
         semi_sync(folder, own, ("rpl_semi_sync_source", "Rpl_semi_sync_source"))
         for server in (replica, own, maria):

@@ -10,8 +10,8 @@ use super::keys::CatalogKeys;
 use super::worker;
 use omnibus_format::AnyGtid;
 use omnibus_replication::replica::{
-    ChannelPosition, ChannelStatus, ErrorAt, Item, Queue, Received, Receiver, Schedule, SourcePosition,
-    Turns, Until, WriteSet,
+    ChannelPosition, ChannelStatus, ErrorAt, GtidUse, Item, Queue, Received, Receiver, Schedule,
+    SourcePosition, Turns, Until, WriteSet,
 };
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -126,6 +126,15 @@ impl Drop for Applier {
     fn drop(&mut self) {
         self.stop(true);
     }
+}
+
+/// What UNTIL says of a transaction.
+enum Limit {
+    Within,
+    /// Applying ends before it.
+    Stop,
+    /// Its domain is where it should be, others are not: it is left for later, and the position does not move over it.
+    Leave,
 }
 
 /// How feeding ended.
@@ -247,8 +256,10 @@ impl Applying {
             let Some(item) = self.queue.pop(TICK) else { continue };
             match item {
                 Item::Trx(received) => {
-                    if self.plan.until.as_ref().is_some_and(|until| until.ends_before(&received)) {
-                        return Fed::Reached;
+                    match self.until_of(&received) {
+                        Limit::Within => {}
+                        Limit::Stop => return Fed::Reached,
+                        Limit::Leave => continue,
                     }
                     if !self.wait_for_delay(&received) {
                         return Fed::Stopped;
@@ -256,8 +267,10 @@ impl Applying {
                     self.one(received, &mut schedule, &keys, &mut at);
                 }
                 Item::First(received) => {
-                    if self.plan.until.as_ref().is_some_and(|until| until.ends_before(&received)) {
-                        return Fed::Reached;
+                    match self.until_of(&received) {
+                        Limit::Within => {}
+                        Limit::Stop => return Fed::Reached,
+                        Limit::Leave => continue,
                     }
                     if !self.wait_for_delay(&received) {
                         return Fed::Stopped;
@@ -290,6 +303,19 @@ impl Applying {
             return false;
         }
         until.is_reached(&at.source, &at.gtids, &|| self.env.coordinator.gtid_executed())
+    }
+
+    fn until_of(&self, received: &Received) -> Limit {
+        let Some(until) = &self.plan.until else { return Limit::Within };
+        if until.ends_before(received) {
+            return Limit::Stop;
+        }
+        match until.is_beyond(received) {
+            false => Limit::Within,
+            // A position in a file has one place for all domains.
+            true if self.plan.config.gtid_use == GtidUse::No => Limit::Stop,
+            true => Limit::Leave,
+        }
     }
 
     /// SOURCE_DELAY. `false`: it ends.
@@ -394,9 +420,6 @@ impl Applying {
             return true;
         }
         if plan.config.ignore_server_ids.contains(&trx.server_id) {
-            return true;
-        }
-        if self.plan.until.as_ref().is_some_and(|until| until.is_beyond(received)) {
             return true;
         }
         if let Some(AnyGtid::Mariadb(gtid)) = trx.gtid {
