@@ -69,6 +69,6 @@ pub use promote::Spilled;
 pub use purge::{PurgeLimit, Purged};
 pub use recover::{LogTail, RecoveryItem, RecoveryScan};
 pub use scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};
-pub use tail::{FilePin, TailNext, TailReader};
+pub use tail::{FilePin, TailNext, TailReader, TailRun};
 pub use transaction::{Place, TransactionTracker};
 pub use writer::LogWriter;

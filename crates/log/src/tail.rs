@@ -23,6 +23,17 @@ pub enum TailNext<'a> {
     CaughtUp,
 }
 
+/// What [`TailReader::read_run`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailRun {
+    /// Events, at least one.
+    Events,
+    /// The file ended; the following events are in this one.
+    NextFile(FileSeq),
+    /// Everything durable has been read.
+    CaughtUp,
+}
+
 /// Keeps one file from being purged for as long as it lives (PURGE-1).
 #[derive(Debug)]
 pub struct FilePin {
@@ -119,6 +130,29 @@ impl TailReader {
     /// See [`ReadFile::trust_checksums`].
     pub fn trust_checksums(&mut self) {
         self.file.trust_checksums();
+    }
+
+    /// Appends whole events to `out` until that has `wanted` bytes or there are no more for now. As [`TailReader::next`],
+    /// but looks at the log's end once for all of them.
+    ///
+    /// # Errors
+    /// As [`TailReader::next`]; what came before the damaged place is given first.
+    pub fn read_run(&mut self, wanted: usize, out: &mut Vec<u8>) -> Result<TailRun, ReadError> {
+        let before = out.len();
+        match self.next()? {
+            TailNext::Event(event) => out.extend_from_slice(event.bytes),
+            TailNext::NextFile(file) => return Ok(TailRun::NextFile(file)),
+            TailNext::CaughtUp => return Ok(TailRun::CaughtUp),
+        }
+        // Up to the limit that was set just now.
+        while out.len() - before < wanted && self.position().offset < self.file.limit() {
+            match self.file.next()? {
+                Next::Event(event) => out.extend_from_slice(event.bytes),
+                // Asked again, the file gives the same.
+                Next::End(_) => break,
+            }
+        }
+        Ok(TailRun::Events)
     }
 
     /// The next event.

@@ -5,7 +5,7 @@
 
 use omnibus_format::header::{HEADER_LEN, SIZE_OFFSET};
 use omnibus_format::{Checksum, EventType};
-use omnibus_log::{FileSeq, LogHandle, LogPosition, ReadError, TailNext, TailReader};
+use omnibus_log::{FileSeq, LogHandle, LogPosition, ReadError, TailReader, TailRun};
 
 /// See the module.
 #[derive(Debug)]
@@ -113,8 +113,6 @@ pub enum BlockStep {
 #[derive(Debug)]
 pub struct BlockReader {
     tail: TailReader,
-    /// A file was entered while a block was collected that had to be given out first.
-    entered: Option<FileSeq>,
 }
 
 impl BlockReader {
@@ -123,7 +121,7 @@ impl BlockReader {
     /// # Errors
     /// See [`TailReader::open`].
     pub fn open(log: &LogHandle, position: LogPosition) -> Result<BlockReader, ReadError> {
-        Ok(BlockReader { tail: TailReader::open(log, position)?, entered: None })
+        Ok(BlockReader { tail: TailReader::open(log, position)? })
     }
 
     /// Where the next block starts.
@@ -137,34 +135,16 @@ impl BlockReader {
     /// # Errors
     /// See [`TailReader::next`]. Events before the damaged place are given out first.
     pub fn next(&mut self, wanted: usize) -> Result<BlockStep, ReadError> {
-        if let Some(file) = self.entered.take() {
-            return Ok(BlockStep::NextFile(file));
-        }
         let start = self.tail.position();
         let mut bytes = Vec::new();
-        let mut checksum = self.tail.checksum();
-        while bytes.len() < wanted {
-            match self.tail.next() {
-                Ok(TailNext::Event(event)) => {
-                    if bytes.is_empty() {
-                        bytes.reserve(event.bytes.len().max(4096));
-                    }
-                    bytes.extend_from_slice(event.bytes);
-                    // A file's first event says it.
-                    checksum = self.tail.checksum();
-                }
-                Ok(TailNext::NextFile(file)) if bytes.is_empty() => return Ok(BlockStep::NextFile(file)),
-                Ok(TailNext::NextFile(file)) => {
-                    self.entered = Some(file);
-                    break;
-                }
-                Ok(TailNext::CaughtUp) if bytes.is_empty() => return Ok(BlockStep::CaughtUp),
-                Ok(TailNext::CaughtUp) => break,
-                // Asked again, the reader gives the same error.
-                Err(_) if !bytes.is_empty() => break,
-                Err(error) => return Err(error),
+        Ok(match self.tail.read_run(wanted, &mut bytes)? {
+            TailRun::Events => {
+                // A file's first event says it.
+                let checksum = self.tail.checksum();
+                BlockStep::Block(Block { file: start.file, start: start.offset.0, bytes, checksum })
             }
-        }
-        Ok(BlockStep::Block(Block { file: start.file, start: start.offset.0, bytes, checksum }))
+            TailRun::NextFile(file) => BlockStep::NextFile(file),
+            TailRun::CaughtUp => BlockStep::CaughtUp,
+        })
     }
 }

@@ -218,6 +218,8 @@ impl Session {
                         waiting.sent();
                     }
                     self.process.stage(Stage::WaitingForEvents);
+                    // One large event must not be paid for as long as the client is here.
+                    self.channel.out.shrink();
                     match self.wait(&mut waiting).await? {
                         Woken::Heartbeat => {
                             stream.heartbeat(&mut self.channel.out);
