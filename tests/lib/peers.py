@@ -98,20 +98,23 @@ def log_position(server):
 
 
 def replicate(replica, source, position=None, gtid=False, start=True, channel=None, **options):
-    """Makes `replica` follow `source`: from `position`, or from the start of its log, or by GTID."""
+    """Makes `replica` follow `source`: from `position`, or from the start of its log, or by GTID.
+
+    `gtid="slave_pos"` is for an Omnibus whose data directory is of MariaDB's dialect.
+    """
     old = isinstance(replica, MariaDB)
     word = "MASTER" if old else "SOURCE"
     settings = {"HOST": "'127.0.0.1'", "PORT": source.port, "USER": f"'{USER}'", "PASSWORD": f"'{PASSWORD}'",
                 "CONNECT_RETRY": 1}
-    if gtid and not old:
+    if gtid is True and not old:
         settings["AUTO_POSITION"] = 1
     elif not gtid:
         name, offset = position or (first_log(source), 4)
         settings |= {"LOG_FILE": f"'{name}'", "LOG_POS": offset}
     text = ", ".join(f"{word}_{name} = {value}" for name, value in (settings | options).items())
-    if gtid and old:
-        text += ", MASTER_USE_GTID = slave_pos"
-    verb = "CHANGE MASTER" if old else "CHANGE REPLICATION SOURCE"
+    if gtid and old or gtid == "slave_pos":
+        text = text.replace("SOURCE_", "MASTER_") + ", MASTER_USE_GTID = slave_pos"
+    verb = "CHANGE MASTER" if "MASTER_" in text else "CHANGE REPLICATION SOURCE"
     tail = f" FOR CHANNEL '{channel}'" if channel else ""
     query(replica, f"{verb} TO {text}{tail}")
     if start:
