@@ -126,7 +126,7 @@ fn variables() {
         ("SET collation_connection='x'", "1273"),
         ("SET time_zone='Mars/Base'", "1298"),
         ("SET PERSIST sync_binlog=1", "1235"),
-        ("SET binlog_format=STATEMENT", "1235"),
+        ("SET binlog_format=TEXT", "1231"),
         ("SELECT @@session.sync_binlog", "1238"),
         ("BEGIN; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "1568"),
         ("BEGIN; SET sql_log_bin=0", "1694"),
