@@ -132,8 +132,9 @@ impl SystemStore {
     }
 
     /// Puts the first account into a new data directory; not for replicas, which have their own.
-    pub fn create_root(&self) -> SqlResult<()> {
-        self.change(&[Record::Put(Box::new(Account::root()))], b"", false)
+    pub fn create_root(&self, plugin: &str) -> SqlResult<()> {
+        let root = Account { plugin: plugin.into(), ..Account::root() };
+        self.change(&[Record::Put(Box::new(root))], b"", false)
     }
 }
 
