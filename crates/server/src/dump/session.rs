@@ -94,7 +94,10 @@ impl Session {
                 let Err(end) = self.dump(&request, &peer, &guard).await;
                 end
             }
-            Err(error) => SourceError::Malformed(error.to_string()).into(),
+            Err(_) => {
+                self.channel.error(&crate::errors::malformed_packet());
+                return Ok(false);
+            }
         };
         self.say_why(end).await?;
         Ok(true)
