@@ -38,8 +38,9 @@ check: static test
 # The comparison with Debian's MariaDB; about an hour. ARGS="--seconds 2 --rounds 1" for a quick look.
 bench: tools build
 	bench/compare.py $(ARGS)
+	bench/replication.py $(ARGS)
 
-# What replication costs and carries, beside MariaDB's. About ten minutes. ARGS="--rounds 1 --seconds 2" for a quick look.
+# Of it, what replication costs and carries. About ten minutes.
 bench-replication: tools build
 	bench/replication.py $(ARGS)
 
