@@ -9,14 +9,14 @@ use crate::header::HEADER_LEN;
 const VERSION_LEN: usize = 50;
 const FIXED_LEN: usize = 2 + VERSION_LEN + 4 + 1;
 
-/// Post-header lengths of MySQL 8.4 for event types 1 to 42; types nobody writes any more are 0.
-const POST_HEADER_LENGTHS: [u8; 42] = {
-    let mut lengths = [0; 42];
+/// Post-header lengths of the event types that MySQL and MariaDB share; 0 for all others.
+const fn shared_lengths<const TYPES: usize>() -> [u8; TYPES] {
+    let mut lengths = [0; TYPES];
     lengths[2 - 1] = 13; // QUERY
     lengths[4 - 1] = 8; // ROTATE
     lengths[9 - 1] = 4; // APPEND_BLOCK
     lengths[11 - 1] = 4; // DELETE_FILE
-    lengths[15 - 1] = (FIXED_LEN + 42) as u8; // FORMAT_DESCRIPTION
+    lengths[15 - 1] = (FIXED_LEN + TYPES) as u8; // FORMAT_DESCRIPTION
     lengths[17 - 1] = 4; // BEGIN_LOAD_QUERY
     lengths[18 - 1] = 26; // EXECUTE_LOAD_QUERY
     lengths[19 - 1] = 8; // TABLE_MAP
@@ -27,39 +27,29 @@ const POST_HEADER_LENGTHS: [u8; 42] = {
     lengths[30 - 1] = 10; // rows version 2
     lengths[31 - 1] = 10;
     lengths[32 - 1] = 10;
+    lengths[39 - 1] = 10; // PARTIAL_UPDATE_ROWS
+    lengths
+}
+
+/// Post-header lengths of MySQL 8.4 for event types 1 to 42; types nobody writes any more are 0.
+const POST_HEADER_LENGTHS: [u8; 42] = {
+    let mut lengths = shared_lengths::<42>();
     lengths[33 - 1] = 42; // GTID
     lengths[34 - 1] = 42; // ANONYMOUS_GTID
     lengths[36 - 1] = 18; // TRANSACTION_CONTEXT
     lengths[37 - 1] = 52; // VIEW_CHANGE
-    lengths[39 - 1] = 10; // PARTIAL_UPDATE_ROWS
     lengths[40 - 1] = 40; // TRANSACTION_PAYLOAD
     lengths
 };
 
 /// Post-header lengths of MariaDB 10.11 for event types 1 to 171.
 const MARIADB_LENGTHS: [u8; 171] = {
-    let mut lengths = [0; 171];
+    let mut lengths = shared_lengths::<171>();
     lengths[0] = 56; // START_V3
-    lengths[2 - 1] = 13; // QUERY
-    lengths[4 - 1] = 8; // ROTATE
     lengths[6 - 1] = 18; // LOAD
     lengths[8 - 1] = 4; // CREATE_FILE
-    lengths[9 - 1] = 4; // APPEND_BLOCK
     lengths[10 - 1] = 4; // EXEC_LOAD
-    lengths[11 - 1] = 4; // DELETE_FILE
     lengths[12 - 1] = 18; // NEW_LOAD
-    lengths[15 - 1] = (FIXED_LEN + 171) as u8; // FORMAT_DESCRIPTION
-    lengths[17 - 1] = 4; // BEGIN_LOAD_QUERY
-    lengths[18 - 1] = 26; // EXECUTE_LOAD_QUERY
-    lengths[19 - 1] = 8; // TABLE_MAP
-    lengths[23 - 1] = 8; // rows version 1
-    lengths[24 - 1] = 8;
-    lengths[25 - 1] = 8;
-    lengths[26 - 1] = 2; // INCIDENT
-    lengths[30 - 1] = 10; // rows version 2
-    lengths[31 - 1] = 10;
-    lengths[32 - 1] = 10;
-    lengths[39 - 1] = 10; // PARTIAL_UPDATE_ROWS
     lengths[40 - 1] = 10;
     lengths[41 - 1] = 10;
     lengths[161 - 1] = 4; // BINLOG_CHECKPOINT

@@ -15,6 +15,7 @@ use omnibus_replication::replica::{
 };
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, sync_channel};
@@ -245,6 +246,20 @@ impl Applying {
         while !self.stopping() && self.turns.wait(last, TICK) == Some(false) {}
     }
 
+    /// Waits until a transaction may be applied; false for one that UNTIL leaves out.
+    fn admit(&self, received: &Received) -> ControlFlow<Fed, bool> {
+        match self.until_of(received) {
+            Limit::Within => {}
+            Limit::Stop => return ControlFlow::Break(Fed::Reached),
+            Limit::Leave => return ControlFlow::Continue(false),
+        }
+        if self.wait_for_delay(received) {
+            ControlFlow::Continue(true)
+        } else {
+            ControlFlow::Break(Fed::Stopped)
+        }
+    }
+
     fn feed(&self) -> Fed {
         let keys = CatalogKeys::new(self.env.database.clone(), self.plan.filters.clone());
         let mut schedule = Schedule::default();
@@ -256,24 +271,18 @@ impl Applying {
             let Some(item) = self.queue.pop(TICK) else { continue };
             match item {
                 Item::Trx(received) => {
-                    match self.until_of(&received) {
-                        Limit::Within => {}
-                        Limit::Stop => return Fed::Reached,
-                        Limit::Leave => continue,
-                    }
-                    if !self.wait_for_delay(&received) {
-                        return Fed::Stopped;
+                    match self.admit(&received) {
+                        ControlFlow::Break(end) => return end,
+                        ControlFlow::Continue(false) => continue,
+                        ControlFlow::Continue(true) => {}
                     }
                     self.one(received, &mut schedule, &keys, &mut at);
                 }
                 Item::First(received) => {
-                    match self.until_of(&received) {
-                        Limit::Within => {}
-                        Limit::Stop => return Fed::Reached,
-                        Limit::Leave => continue,
-                    }
-                    if !self.wait_for_delay(&received) {
-                        return Fed::Stopped;
+                    match self.admit(&received) {
+                        ControlFlow::Break(end) => return end,
+                        ControlFlow::Continue(false) => continue,
+                        ControlFlow::Continue(true) => {}
                     }
                     self.pieces(received, &mut schedule, &mut at);
                 }
