@@ -14,33 +14,14 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import (MariaDB, Omnibus, client, connect, error_code, expect, finished_binlogs,  # noqa: E402
+from omnibus import (MariaDB, Omnibus, Session, client, expect, finished_binlogs,  # noqa: E402
                      log_gtids)
 
 OTHER = "11111111-2222-3333-4444-555555555555"
 
 
-class Session:
-    """One connection."""
-
-    def __init__(self, server, **more):
-        self.db = connect(server, autocommit=True, **more)
-        self.cursor = self.db.cursor()
-
-    def __call__(self, sql):
-        self.cursor.execute(sql)
-        return self.cursor.fetchall()
-
-    def value(self, sql):
-        return self(sql)[0][0]
-
-    def run(self, *statements):
-        for sql in statements:
-            self(sql)
-
-    def fails(self, sql, code):
-        got = error_code(lambda: self(sql))
-        expect(got == code, f"{sql}: error {got} instead of {code}")
+class GtidSession(Session):
+    """One that compares sets whatever their order."""
 
     def is_value(self, sql, expected):
         got = self.value(sql)
@@ -115,7 +96,7 @@ def given_ids(s, server):
 
 def two_sessions(s, server):
     """The second waits for the first, then skips."""
-    first, second = Session(server), Session(server)
+    first, second = GtidSession(server), GtidSession(server)
     first.run(f"SET gtid_next = '{OTHER}:30'", "BEGIN", "INSERT INTO g.t (id) VALUES (30)")
     waiting = threading.Thread(target=lambda: second.run(
         f"SET gtid_next = '{OTHER}:30'", "INSERT INTO g.t (id) VALUES (31)"))
@@ -135,14 +116,14 @@ def two_sessions(s, server):
 
 
 def waiting(s, server):
-    other = Session(server)
+    other = GtidSession(server)
     started = time.monotonic()
     other.is_value(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:40', 0.2)", 1)
     expect(0.15 < time.monotonic() - started < 5, "a timeout of a fifth of a second")
     other.fails(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:40', -1)", 1210)
     result = []
     waits = [threading.Thread(target=lambda: result.append(
-        Session(server).value(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:40')"))) for _ in range(40)]
+        GtidSession(server).value(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:40')"))) for _ in range(40)]
     for one in waits:
         one.start()
     # Waiting holds no thread: others go on.
@@ -173,7 +154,7 @@ def purged(s):
 def tracked(server):
     """session_track_gtids=OWN_GTID: the OK packet of a commit says its id, and others say none."""
     session_track = 1 << 23
-    s = Session(server, client_flag=session_track)
+    s = GtidSession(server, client_flag=session_track)
     own = s.value("SELECT @@server_uuid")
 
     def said(sql):
@@ -191,7 +172,7 @@ def mysql_dialect(directory):
     server = Omnibus(directory)
     server.start()
     try:
-        s = Session(server)
+        s = GtidSession(server)
         functions(s)
         given_ids(s, server)
         two_sessions(s, server)
@@ -200,7 +181,7 @@ def mysql_dialect(directory):
         executed, gone = purged(s)
         server.kill()
         server.start()
-        s = Session(server)
+        s = GtidSession(server)
         s.is_value("SELECT @@gtid_executed", executed)
         s.is_value("SELECT @@gtid_purged", gone)
         ids = log_gtids(finished_binlogs(server))
@@ -225,7 +206,7 @@ def mariadb_dialect(directory):
     peer = MariaDB(directory, "--log-bin=peer", "--server-id=9")
     peer.start()
     try:
-        s = Session(server)
+        s = GtidSession(server)
         expect("MariaDB" in s.value("SELECT VERSION()") and "MariaDB" in s.db.server_version, "the version")
         s.fails("SELECT @@gtid_executed", 1193)
         s.run("SET binlog_rows_query_log_events = 1",
@@ -242,7 +223,7 @@ def mariadb_dialect(directory):
         s.run("COMMIT", "SET GLOBAL gtid_strict_mode = 1", "SET gtid_seq_no = 20")
         s.fails("INSERT INTO g.t VALUES (5, 5)", 1950)
         # Nothing of it is left, its locks neither.
-        Session(server).run("SET innodb_lock_wait_timeout = 2", "INSERT INTO g.t VALUES (5, 5)")
+        GtidSession(server).run("SET innodb_lock_wait_timeout = 2", "INSERT INTO g.t VALUES (5, 5)")
         s.run("SET gtid_seq_no = 0", "SET GLOBAL gtid_strict_mode = 0")
         s.fails("SET GLOBAL gtid_binlog_state = '0-1-1'", 1956)
         s.run("XA START 'x'", "INSERT INTO g.t VALUES (6, 6)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'")
@@ -282,13 +263,13 @@ def mariadb_dialect(directory):
                                  input=back.stdout, capture_output=True, text=True)
             expect(run.returncode == 0, f"refused here: {run.stderr}")
             expect(client(second, rows) == client(server, rows), "rows that came back")
-            here = Session(second).value("SELECT @@gtid_binlog_pos")
+            here = GtidSession(second).value("SELECT @@gtid_binlog_pos")
             expect(here == expected, f"{here}, not {expected}")
         finally:
             second.stop()
         server.kill()
         server.start()
-        s = Session(server)
+        s = GtidSession(server)
         s.is_value("SELECT @@gtid_binlog_pos", expected)
         ids = log_gtids(finished_binlogs(server))
         expect(len(ids) == len(set(ids)), "an id is in the log twice (GTID-1)")

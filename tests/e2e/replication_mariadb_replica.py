@@ -3,14 +3,12 @@
 
 import pathlib
 import sys
-import tempfile
 import threading
-import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import workload  # noqa: E402
 from omnibus import expect  # noqa: E402
-from peers import (MariaPeer, OmnibusPeer, create_user, expect_equal, log_position, query, replicate, restart, status,  # noqa: E402
+from peers import (MariaPeer, OmnibusPeer, create_user, expect_equal, log_position, query, replicate, restart, run_chosen, status,  # noqa: E402
                    sysbench, sysbench_tps, wait_caught_up, wait_for)
 
 
@@ -172,16 +170,7 @@ def what_operators_see(directory):
         pair.equal(least_rows=1)
 
 
-def main():
-    warnings.simplefilter("ignore")
-    tests = [generated_workloads, statement_formats, by_gtid, images_metadata_checksums, load_and_crashes, what_operators_see]
-    chosen = [test for test in tests if test.__name__ in sys.argv[1:]] or tests
-    for test in chosen:
-        with tempfile.TemporaryDirectory(prefix="omnibus-replica-") as directory:
-            test(directory)
-        print(f"replication_mariadb_replica: {test.__name__} ok", flush=True)
-    print(f"{len(chosen)} passed, 0 failed")
-
-
 if __name__ == "__main__":
-    main()
+    run_chosen("replication_mariadb_replica", [
+        generated_workloads, statement_formats, by_gtid,
+        images_metadata_checksums, load_and_crashes, what_operators_see])

@@ -4,14 +4,12 @@ generated workloads with all types and DDL and under sysbench, with kill -9 of e
 
 import pathlib
 import sys
-import tempfile
 import threading
-import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import workload  # noqa: E402
 from omnibus import expect  # noqa: E402
-from peers import (MariaPeer, OmnibusPeer, create_user, expect_equal, query, replicate, restart, status, sysbench,  # noqa: E402
+from peers import (MariaPeer, OmnibusPeer, create_user, expect_equal, query, replicate, restart, run_chosen, status, sysbench,  # noqa: E402
                    sysbench_tps, wait_caught_up, wait_for)
 
 
@@ -162,16 +160,7 @@ def ring_of_two(directory):
         expect(query(one, "SELECT COUNT(*) AS n FROM ring.t")[0]["n"] == 40, "each row is there once")
 
 
-def main():
-    warnings.simplefilter("ignore")
-    tests = [of_mariadb, of_mariadb_with_crashes, of_mariadb_by_gtid, of_ourselves_by_gtid, chain_of_three, ring_of_two]
-    chosen = [test for test in tests if test.__name__ in sys.argv[1:]] or tests
-    for test in chosen:
-        with tempfile.TemporaryDirectory(prefix="omnibus-replica-") as directory:
-            test(directory)
-        print(f"replication_replica: {test.__name__} ok", flush=True)
-    print(f"{len(chosen)} passed, 0 failed")
-
-
 if __name__ == "__main__":
-    main()
+    run_chosen("replication_replica", [
+        of_mariadb, of_mariadb_with_crashes, of_mariadb_by_gtid,
+        of_ourselves_by_gtid, chain_of_three, ring_of_two])

@@ -12,33 +12,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import (MariaDB, Omnibus, client, connect, error_code, expect, finished_binlogs,  # noqa: E402
-                     replay)
+from omnibus import MariaDB, Omnibus, Session, client, error_code, expect, finished_binlogs, replay  # noqa: E402
 
 NOTA, INVAL, RMFAIL, OUTSIDE, RMERR, DUPID, RBDEADLOCK = 1397, 1398, 1399, 1400, 1401, 1440, 1614
-
-
-class Session:
-    """One connection, and what its statements answer."""
-
-    def __init__(self, server, **more):
-        self.db = connect(server, autocommit=True, **more)
-        self.cursor = self.db.cursor()
-
-    def __call__(self, sql):
-        self.cursor.execute(sql)
-        return self.cursor.fetchall()
-
-    def run(self, *statements):
-        for sql in statements:
-            self(sql)
-
-    def fails(self, sql, code):
-        got = error_code(lambda: self(sql))
-        expect(got == code, f"{sql}: error {got} instead of {code}")
-
-    def close(self):
-        self.db.close()
 
 
 def recover(session):

@@ -187,3 +187,29 @@ def replay(server, peer, *options):
     reader.wait()
     expect(applied.returncode == 0, f"the replay was refused: {refusal[-3000:]}")
     expect(reader.returncode == 0, f"mariadb-binlog failed on the log: {complaints[-2000:]}")
+
+
+class Session:
+    """One connection, and what its statements answer."""
+
+    def __init__(self, server, **more):
+        self.db = connect(server, autocommit=True, **more)
+        self.cursor = self.db.cursor()
+
+    def __call__(self, sql):
+        self.cursor.execute(sql)
+        return self.cursor.fetchall()
+
+    def run(self, *statements):
+        for sql in statements:
+            self(sql)
+
+    def value(self, sql):
+        return self(sql)[0][0]
+
+    def fails(self, sql, code):
+        got = error_code(lambda: self(sql))
+        expect(got == code, f"{sql}: error {got} instead of {code}")
+
+    def close(self):
+        self.db.close()

@@ -9,8 +9,10 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+import warnings
 
 from omnibus import MariaDB, Omnibus, binary, connect, expect, free_port
 
@@ -287,3 +289,14 @@ def sysbench_tps(process):
 def has_command(words):
     """Whether the binary under test knows these command-line words."""
     return subprocess.run([binary(), *words, "--help"], capture_output=True).returncode == 0
+
+
+def run_chosen(name, tests):
+    """Runs the tests that the command line names, or all, each in a directory of its own."""
+    warnings.simplefilter("ignore")
+    chosen = [test for test in tests if test.__name__ in sys.argv[1:]] or tests
+    for test in chosen:
+        with tempfile.TemporaryDirectory(prefix="omnibus-replica-") as directory:
+            test(directory)
+        print(f"{name}: {test.__name__} ok", flush=True)
+    print(f"{len(chosen)} passed, 0 failed")
