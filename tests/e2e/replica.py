@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Omnibus as a replica: of a MariaDB and of itself; statements, positions, errors, filters, kill -9 of either side."""
 
+import json
 import pathlib
 import sys
 import tempfile
@@ -124,6 +125,76 @@ def control(source, replica):
     query(replica, "START REPLICA SQL_THREAD")
 
 
+def threads(replica):
+    """What SHOW PROCESSLIST has of replication: states by what the thread is, and ids."""
+    rows = [row for row in query(replica, "SHOW PROCESSLIST") if row["User"] == "system user"]
+    receivers = [row for row in rows if row["Command"] in ("Connect", "Slave_IO")]
+    workers = [row for row in rows if row["State"] == "Waiting for an event from Coordinator"]
+    coordinators = [row for row in rows if row not in receivers and row not in workers]
+    return receivers, coordinators, workers
+
+
+def administration(source, replica):
+    """The threads as lines that KILL ends, and performance_schema's tables, by name, joined and filtered."""
+    def idle():
+        receivers, coordinators, workers = threads(replica)
+        return ([row["State"] for row in receivers] == ["Waiting for source to send event"] and len(workers) == 4
+                and [row["State"] for row in coordinators] == ["Replica has read all relay log; waiting for more updates"])
+
+    query(source, "INSERT INTO a.t (id, s) VALUES (150001, 'seen')")
+    wait_caught_up(replica, source)
+    wait_for(idle, lambda: str(query(replica, "SHOW PROCESSLIST")))
+    expect(error_code(lambda: query(replica, "KILL 4000000000")) == 1094, "KILL of nobody")
+    for which in range(3):
+        query(source, "INSERT INTO a.t (s) VALUES (UUID())")
+        kind = threads(replica)[which][0]
+        query(replica, f"KILL {kind['Id']}")
+        stopped = "Slave_IO_Running" if which == 0 else "Slave_SQL_Running"
+        wait_for(lambda: status(replica)[stopped] == "No", lambda: f"{kind} is killed: {brief(status(replica))}")
+        row = status(replica)
+        expect(row["Last_SQL_Errno"] == 0 and row["Last_IO_Errno"] == 0, brief(row))
+        wait_for(lambda: kind["Id"] not in [row["Id"] for row in query(replica, "SHOW PROCESSLIST")], "a killed thread is listed")
+        query(replica, "START REPLICA")
+        wait_caught_up(replica, source)
+        wait_for(idle, lambda: str(query(replica, "SHOW PROCESSLIST")))
+    query(source, "INSERT INTO a.t (s) VALUES (UUID())")
+    wait_caught_up(replica, source)
+    last = query(source, "SELECT @@gtid_binlog_pos AS p")[0]["p"]
+    row = query(replica, "SELECT c.HOST, c.PORT, s.SERVICE_STATE, s.LAST_QUEUED_TRANSACTION, w.WORKER_ID, w.THREAD_ID, "
+                "w.LAST_APPLIED_TRANSACTION_END_APPLY_TIMESTAMP > NOW(6) - INTERVAL 5 MINUTE AS late, p.STATE "
+                "FROM performance_schema.replication_connection_configuration c "
+                "JOIN performance_schema.replication_connection_status s USING (CHANNEL_NAME) "
+                "JOIN performance_schema.replication_applier_status_by_worker w ON w.CHANNEL_NAME = c.CHANNEL_NAME "
+                "JOIN information_schema.PROCESSLIST p ON p.ID = w.THREAD_ID "
+                "WHERE s.SERVICE_STATE = 'ON' AND w.LAST_APPLIED_TRANSACTION = %s", last)
+    expect(len(row) == 1 and row[0]["LAST_QUEUED_TRANSACTION"] == last and row[0]["late"] == 1
+           and row[0]["PORT"] == source.port, f"{last}: {row}")
+    row = query(replica, "SELECT * FROM performance_schema.replication_applier_status_by_coordinator")[0]
+    expect(row["SERVICE_STATE"] == "ON" and row["LAST_PROCESSED_TRANSACTION"] == last and row["PROCESSING_TRANSACTION"] == "", str(row))
+    row = query(replica, "SELECT * FROM performance_schema.log_status")[0]
+    place = json.loads(row["LOCAL"])
+    expect((place["binary_log_file"], place["binary_log_position"]) == log_position(replica), str(row))
+    described = query(replica, "SELECT COLUMN_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'performance_schema' "
+                      "AND TABLE_NAME = 'replication_connection_status' AND COLUMN_NAME IN ('SERVICE_STATE', 'LAST_ERROR_TIMESTAMP')")
+    expect([row["COLUMN_TYPE"] for row in described] == ["enum('ON','OFF','CONNECTING')", "timestamp(6)"], str(described))
+    expect("replication_applier_filters" in [row["Tables_in_performance_schema"] for row in
+                                             query(replica, "SHOW TABLES", database="performance_schema")], "SHOW TABLES")
+    query(replica, "CREATE USER nobody")
+    expect(error_code(lambda: query(replica, "SELECT * FROM performance_schema.replication_connection_status",
+                                    user="nobody")) == 1142, "who may read it")
+    query(replica, "DROP USER nobody")
+    query(replica, "DELETE FROM a.t WHERE id = 150001")
+    query(source, "DELETE FROM a.t WHERE id = 150001")
+    wait_for(lambda: status(replica)["Last_SQL_Errno"] == 1032, lambda: brief(status(replica)))
+    row = query(replica, "SELECT LAST_ERROR_NUMBER AS n, LAST_ERROR_MESSAGE AS m, APPLYING_TRANSACTION AS t "
+                "FROM performance_schema.replication_applier_status_by_worker WHERE LAST_ERROR_TIMESTAMP > 0")
+    last = query(source, "SELECT @@gtid_binlog_pos AS p")[0]["p"]
+    expect(len(row) == 1 and row[0]["n"] == 1032 and row[0]["m"] == status(replica)["Last_SQL_Error"] and row[0]["t"] == last, str(row))
+    query(replica, "SET GLOBAL sql_replica_skip_counter = 1")
+    query(replica, "START REPLICA")
+    wait_caught_up(replica, source)
+
+
 def read_only(source, replica):
     """The appliers may write where nobody else may."""
     query(replica, "SET GLOBAL super_read_only = ON")
@@ -179,6 +250,11 @@ def filters(folder, source):
     wait_caught_up(replica, source)
     expect(query(replica, "SELECT id FROM a.t WHERE id = 400001") != [], "a.t is replicated")
     expect(query(replica, "SELECT id FROM c.t WHERE id = 400001") == [], "b is not")
+    rules = query(replica, "SELECT FILTER_NAME AS name, FILTER_RULE AS rule, CONFIGURED_BY AS who, COUNTER AS n FROM "
+                  "performance_schema.replication_applier_filters ORDER BY FILTER_NAME")
+    expect([(row["name"], row["rule"], row["who"]) for row in rules]
+           == [("REPLICATE_DO_DB", "a", "CHANGE_REPLICATION_FILTER"), ("REPLICATE_WILD_IGNORE_TABLE", "a.k%", "CHANGE_REPLICATION_FILTER")]
+           and rules[0]["n"] > 0 and rules[1]["n"] > 0, str(rules))
     query(replica, "STOP REPLICA")
     query(replica, "RESET REPLICA ALL")
     expect(status(replica) == {}, "RESET REPLICA ALL leaves nothing")
@@ -192,6 +268,7 @@ def main():
         source.start()
         replica = basics(folder, source)
         control(source, replica)
+        administration(source, replica)
         read_only(source, replica)
         filters(folder, source)
         connection_errors(source, replica)

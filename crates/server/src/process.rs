@@ -1,6 +1,7 @@
 //! The table of connections: what SHOW PROCESSLIST lists and KILL reaches.
 //!
-//! Each connection owns its entry and writes it without contention; readers look at it rarely.
+//! Threads that receive and apply for replication have entries, too. Each connection owns its entry and writes it without
+//! contention; readers look at it rarely.
 
 use crate::session::{KillHook, WaitProbe};
 use omnibus_sql::KillFlag;
@@ -28,6 +29,7 @@ pub enum Activity {
     ResetConnection,
     Statistics,
     BinlogDump,
+    BinlogDumpGtid,
     RegisterSlave,
     CloseStmt,
     ResetStmt,
@@ -35,7 +37,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    const ALL: [(Activity, &'static str); 17] = [
+    const ALL: [(Activity, &'static str); 18] = [
         (Activity::Connect, "Connect"),
         (Activity::Sleep, "Sleep"),
         (Activity::Query, "Query"),
@@ -49,6 +51,7 @@ impl Activity {
         (Activity::ResetConnection, "Reset Connection"),
         (Activity::Statistics, "Statistics"),
         (Activity::BinlogDump, "Binlog Dump"),
+        (Activity::BinlogDumpGtid, "Binlog Dump GTID"),
         (Activity::RegisterSlave, "Register Slave"),
         (Activity::CloseStmt, "Close stmt"),
         (Activity::ResetStmt, "Reset stmt"),
@@ -111,8 +114,6 @@ pub struct Process {
     pub killed: Notify,
     /// This session's counters.
     pub counters: crate::status::SessionCounters,
-    /// A dump or replication thread, which does not count as a user's.
-    pub system: AtomicBool,
     activity: AtomicU8,
     stage: AtomicU8,
     since_us: AtomicI64,
@@ -122,6 +123,21 @@ pub struct Process {
     idle_ended: AtomicBool,
     kill_hook: OnceLock<KillHook>,
     wait_probe: OnceLock<WaitProbe>,
+    describe: OnceLock<Describe>,
+}
+
+/// What a thread of the server itself does; asked whenever it is shown.
+pub type Describe = Box<dyn Fn() -> ThreadState + Send + Sync>;
+
+/// See [`Describe`].
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadState {
+    /// Command column.
+    pub command: &'static str,
+    /// State column.
+    pub state: &'static str,
+    /// Since when, in microseconds since the epoch; 0 for since it began.
+    pub since_us: i64,
 }
 
 impl std::fmt::Debug for Process {
@@ -143,7 +159,6 @@ impl Process {
             kill: Arc::new(KillFlag::default()),
             killed: Notify::new(),
             counters: crate::status::SessionCounters::default(),
-            system: AtomicBool::new(false),
             activity: AtomicU8::new(Activity::Connect as u8),
             stage: AtomicU8::new(Stage::Login as u8),
             since_us: AtomicI64::new(crate::clock::now_us()),
@@ -152,7 +167,14 @@ impl Process {
             idle_ended: AtomicBool::new(false),
             kill_hook: OnceLock::new(),
             wait_probe: OnceLock::new(),
+            describe: OnceLock::new(),
         }
+    }
+
+    /// Whether it is a thread of the server itself and no client's connection.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.describe.get().is_some()
     }
 
     /// What ends a lock wait of this session.
@@ -254,7 +276,7 @@ impl Process {
         self.since_us.load(Ordering::Relaxed)
     }
 
-    /// Ends the running statement.
+    /// Ends the running statement; a thread of the server itself ends as a whole.
     pub fn kill_query(&self) {
         self.kill.kill_query();
         self.wake();
@@ -274,14 +296,21 @@ impl Process {
         // A statement may be shown to other sessions: no password in it (ACCOUNT-1).
         let info = (!statement.is_empty())
             .then(|| String::from_utf8_lossy(&omnibus_parser::redact(&statement)).into_owned());
-        let killed = self.kill.connection_killed();
-        let stage = STAGES[usize::from(self.present_stage()).min(STAGES.len() - 1)];
+        let now = match self.describe.get() {
+            Some(describe) => describe(),
+            None => ThreadState {
+                command: Activity::name(self.activity.load(Ordering::Relaxed)),
+                state: STAGES[usize::from(self.present_stage()).min(STAGES.len() - 1)],
+                since_us: 0,
+            },
+        };
+        let since_us = if now.since_us == 0 { self.since_us() } else { now.since_us };
         ProcessLine {
             id: self.id,
             identity,
-            command: if killed { "Killed" } else { Activity::name(self.activity.load(Ordering::Relaxed)) },
-            seconds: (now_us - self.since_us()).max(0) / 1_000_000,
-            state: stage,
+            command: if self.kill.connection_killed() { "Killed" } else { now.command },
+            seconds: (now_us - since_us).max(0) / 1_000_000,
+            state: now.state,
             info,
         }
     }
@@ -314,24 +343,27 @@ pub struct Processes {
 impl Processes {
     /// A new connection's entry. Ids wrap after 2^32 and skip those in use.
     pub fn register(&self) -> Arc<Process> {
+        self.insert(|_| {})
+    }
+
+    /// The entry of a thread of the server itself.
+    pub fn register_thread(&self, host: &str, describe: Describe) -> Arc<Process> {
+        self.insert(|process| {
+            *process.identity.lock() =
+                Identity { user: "system user".into(), host: host.into(), ..Identity::default() };
+            let _ = process.describe.set(describe);
+        })
+    }
+
+    fn insert(&self, prepare: impl FnOnce(&Process)) -> Arc<Process> {
         let mut map = self.map.lock();
         loop {
             let id = (self.next.fetch_add(1, Ordering::Relaxed) + 1) as u32;
             if id != 0 && !map.contains_key(&id) {
                 let process = Arc::new(Process::new(id));
+                prepare(&process);
                 map.insert(id, process.clone());
                 return process;
-            }
-        }
-    }
-
-    /// A number for a session that is no connection: its locks need one that nobody else has.
-    pub fn next_id(&self) -> u32 {
-        let map = self.map.lock();
-        loop {
-            let id = (self.next.fetch_add(1, Ordering::Relaxed) + 1) as u32;
-            if id != 0 && !map.contains_key(&id) {
-                return id;
             }
         }
     }
@@ -353,16 +385,10 @@ impl Processes {
         self.map.lock().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// Those of clients, by id.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.map.lock().len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn clients(&self) -> Vec<Arc<Process>> {
+        self.map.lock().values().filter(|process| !process.is_system()).cloned().collect()
     }
 }
 

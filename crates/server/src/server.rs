@@ -258,16 +258,17 @@ impl Server {
         if let Some(coordinator) = self.log.coordinator() {
             self.dumps.semi_sync.shut_down(coordinator);
         }
-        for process in self.processes.all() {
+        // Threads of replication end when their last transaction is safe, after this.
+        for process in self.processes.clients() {
             process.kill_connection();
         }
         let all_gone = async {
-            while !self.processes.is_empty() {
+            while !self.processes.clients().is_empty() {
                 let _ = tokio::time::timeout(Duration::from_millis(100), self.closed.notified()).await;
             }
         };
         if tokio::time::timeout(DRAIN, all_gone).await.is_err() {
-            tracing::warn!(connections = self.processes.len(), "connections did not end in time");
+            tracing::warn!(connections = self.processes.clients().len(), "connections did not end in time");
         }
     }
 }

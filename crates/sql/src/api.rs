@@ -409,6 +409,10 @@ pub trait SessionHost: Send + Sync {
     fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
     /// Rows of PROCESSLIST: id, user, host, db, command, seconds, state, info.
     fn processlist(&self) -> Vec<[Value; 8]>;
+    /// Rows of one of `performance_schema`'s tables of replication.
+    fn replication(&self, _table: &str) -> SqlResult<Vec<Vec<Value>>> {
+        Ok(Vec::new())
+    }
     /// A function that the server implements (locks by name, replication). `None`: no such function.
     fn call(&self, _connection_id: u32, _name: &str, _args: &[Value]) -> Option<SqlResult<Value>> {
         None

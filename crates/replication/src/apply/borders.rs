@@ -199,6 +199,7 @@ fn mysql_header(header: &EventHeader, body: &[u8]) -> Result<TrxHeader, DecodeEr
     Ok(TrxHeader {
         gtid: named.then_some(AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno }),
         original_commit_us: times.original_commit_us,
+        immediate_commit_us: times.immediate_commit_us,
         original_version: times.original_version,
         last_committed: gtid.last_committed,
         sequence_number: gtid.sequence_number,

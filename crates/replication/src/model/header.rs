@@ -13,6 +13,8 @@ pub struct TrxHeader {
     pub timestamp: u32,
     /// Microseconds since 1970 of its commit where it was born; 0 when not known.
     pub original_commit_us: u64,
+    /// The same of the server that it was read from.
+    pub immediate_commit_us: u64,
     /// Version number (80400) of the server where it was born; 0 when not known.
     pub original_version: u32,
     /// MySQL's logical clock: it may run beside every transaction whose sequence number is greater than this. Both are

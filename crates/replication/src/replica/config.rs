@@ -234,6 +234,13 @@ impl ChannelConfig {
         }
     }
 
+    /// A setting that is only kept, by its name in lower case.
+    #[must_use]
+    pub fn shown(&self, name: &str) -> &str {
+        let found = self.shown.iter().find(|(key, _)| key.strip_prefix("shown_") == Some(name));
+        found.map_or("", |(_, value)| value)
+    }
+
     /// How often a source with nothing to send says so.
     #[must_use]
     pub fn heartbeat(&self, net_timeout: Duration) -> Duration {

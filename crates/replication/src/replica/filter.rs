@@ -4,6 +4,8 @@
 //! come after database rules. Names are compared byte by byte.
 
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The rules of a channel, or the server's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +24,29 @@ pub struct Filters {
     pub wild_ignore: Vec<String>,
     /// Database names at the source, and here.
     pub rewrite: Vec<(String, String)>,
+    /// How often each rule matched.
+    pub matches: Matches,
+}
+
+/// How often each rule of a channel matched, in the order of [`Filters::rules`]. Clones count together; equal to any other.
+#[derive(Clone, Debug, Default)]
+pub struct Matches(Arc<[AtomicU64; 7]>);
+
+impl PartialEq for Matches {
+    fn eq(&self, _: &Matches) -> bool {
+        true
+    }
+}
+
+impl Eq for Matches {}
+
+impl Matches {
+    fn count(&self, rule: usize, matched: bool) -> bool {
+        if matched {
+            self.0[rule].fetch_add(1, Ordering::Relaxed);
+        }
+        matched
+    }
 }
 
 /// LIKE with `\` as escape, over bytes.
@@ -71,6 +96,7 @@ impl Filters {
     #[must_use]
     pub fn rewritten<'a>(&'a self, database: &'a [u8]) -> &'a [u8] {
         let found = self.rewrite.iter().find(|(from, _)| from.as_bytes() == database);
+        self.matches.count(6, found.is_some());
         found.map_or(database, |(_, to)| to.as_bytes())
     }
 
@@ -82,9 +108,9 @@ impl Filters {
             return true;
         }
         if !self.do_db.is_empty() {
-            return listed(&self.do_db);
+            return self.matches.count(0, listed(&self.do_db));
         }
-        !listed(&self.ignore_db)
+        !self.matches.count(1, listed(&self.ignore_db))
     }
 
     /// Whether there are rules for tables.
@@ -104,16 +130,16 @@ impl Filters {
         name.extend_from_slice(table);
         let listed = |list: &[String]| list.iter().any(|rule| rule.as_bytes() == name);
         let matched = |list: &[String]| list.iter().any(|rule| wild_match(rule.as_bytes(), &name));
-        if listed(&self.do_table) {
+        if self.matches.count(2, listed(&self.do_table)) {
             return true;
         }
-        if listed(&self.ignore_table) {
+        if self.matches.count(3, listed(&self.ignore_table)) {
             return false;
         }
-        if matched(&self.wild_do) {
+        if self.matches.count(4, matched(&self.wild_do)) {
             return true;
         }
-        if matched(&self.wild_ignore) {
+        if self.matches.count(5, matched(&self.wild_ignore)) {
             return false;
         }
         self.do_table.is_empty() && self.wild_do.is_empty()
@@ -163,6 +189,27 @@ impl Filters {
     #[must_use]
     pub fn shown(list: &[String]) -> String {
         list.join(",")
+    }
+
+    /// Name, text, and number of matches of each rule.
+    #[must_use]
+    pub fn rules(&self) -> [(&'static str, String, u64); 7] {
+        let count = |rule: usize| self.matches.0[rule].load(Ordering::Relaxed);
+        [
+            ("REPLICATE_DO_DB", Filters::shown(&self.do_db), count(0)),
+            ("REPLICATE_IGNORE_DB", Filters::shown(&self.ignore_db), count(1)),
+            ("REPLICATE_DO_TABLE", Filters::shown(&self.do_table), count(2)),
+            ("REPLICATE_IGNORE_TABLE", Filters::shown(&self.ignore_table), count(3)),
+            ("REPLICATE_WILD_DO_TABLE", Filters::shown(&self.wild_do), count(4)),
+            ("REPLICATE_WILD_IGNORE_TABLE", Filters::shown(&self.wild_ignore), count(5)),
+            ("REPLICATE_REWRITE_DB", self.rewrite_shown(), count(6)),
+        ]
+    }
+
+    /// The same rules for another channel, which counts for itself.
+    #[must_use]
+    pub fn for_channel(&self) -> Filters {
+        Filters { matches: Matches::default(), ..self.clone() }
     }
 
     /// Replicate_Rewrite_DB.

@@ -147,6 +147,12 @@ impl Grouper {
         self.open.is_some()
     }
 
+    /// The transaction that has begun and not ended.
+    #[must_use]
+    pub fn open_trx(&self) -> Option<&TrxHeader> {
+        self.open.as_ref().map(|open| &open.trx)
+    }
+
     /// Takes the next event.
     ///
     /// # Errors

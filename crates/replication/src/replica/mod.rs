@@ -25,7 +25,7 @@ pub use position::{ChannelPosition, SourcePosition};
 pub use queue::Queue;
 pub use receiver::{Receiver, ReceiverSettings, Resume, ResumeFrom};
 pub use schedule::{Place, Schedule, Turns};
-pub use status::{ChannelStatus, ErrorAt, IoRunning, StatusData};
+pub use status::{ChannelStatus, ErrorAt, IoRunning, StatusData, TrxTimes};
 pub use until::Until;
 pub use writeset::{KeySource, TableKeys, WriteSet};
 

@@ -7,7 +7,7 @@
 use super::group::{Feed, Grouper, Item};
 use super::position::SourcePosition;
 use super::queue::Queue;
-use super::status::{ChannelStatus, ErrorAt, IoRunning, now_us};
+use super::status::{ChannelStatus, ErrorAt, IoRunning, TrxTimes, now_us};
 use crate::client::{
     ClientError, Connection, DumpRequest, DumpStart, Endpoint, Introduction, Remote, SourceFacts,
 };
@@ -171,17 +171,20 @@ impl Receiver {
         }
     }
 
+    /// Ends the thread soon.
+    pub fn end(&self) {
+        let mut control = self.shared.control.lock();
+        control.stop = true;
+        if let Some(remote) = control.remote.take() {
+            remote.stop();
+        }
+        self.shared.queue.set_closed(true);
+        self.shared.wake.notify_all();
+    }
+
     /// Ends the thread and waits for that.
     pub fn stop(&mut self) {
-        {
-            let mut control = self.shared.control.lock();
-            control.stop = true;
-            if let Some(remote) = control.remote.take() {
-                remote.stop();
-            }
-            self.shared.queue.set_closed(true);
-            self.shared.wake.notify_all();
-        }
+        self.end();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -217,6 +220,7 @@ impl Shared {
         self.status.update(|s| {
             s.io = IoRunning::No;
             s.io_state = "";
+            s.queueing = TrxTimes::default();
         });
         self.queue.wake();
     }
@@ -331,6 +335,7 @@ impl Shared {
             Ok(never) => match never {},
             Err(end) => end,
         };
+        self.status.update(|s| s.queueing = TrxTimes::default());
         self.control.lock().remote = None;
         if grouper.as_mut().is_some_and(|grouper: &mut Grouper| grouper.abandon().is_some()) {
             self.queue.force(Item::Gone);
@@ -380,12 +385,17 @@ impl Shared {
             let packet = connection.next_event(facts.semi_sync)?;
             let event = checked(packet.event, &mut rules, grouper.at())?;
             self.heard(&event, memory);
+            let was_open = grouper.is_open();
             let feed = grouper.feed(&event, packet.wants_ack).map_err(|error| {
                 End::Fatal(
                     1594,
                     format!("the event at {} of the source cannot be read: {error}", grouper.at()),
                 )
             })?;
+            if let (false, Some(trx)) = (was_open, grouper.open_trx()) {
+                let began = TrxTimes::begin(*trx);
+                self.status.update(|s| s.queueing = began);
+            }
             self.hand_on(feed, grouper, memory)?;
         }
     }
@@ -430,6 +440,11 @@ impl Shared {
             Item::Moved(..) => (None, true),
         };
         memory.open = gtid;
+        // One that is a single event begins and ends at once.
+        let single = match &item {
+            Item::Trx(received) => Some(received.trx),
+            _ => None,
+        };
         if !self.queue.push(item, memory.epoch) {
             return Err(if self.control.lock().stop { End::Stop } else { End::Restart });
         }
@@ -438,6 +453,12 @@ impl Shared {
         }
         self.status.update(|s| {
             s.read = grouper.at().clone();
+            if let (None, Some(trx)) = (s.queueing.trx, single) {
+                s.queueing = TrxTimes::begin(trx);
+            }
+            if s.queueing.trx.is_some() && !grouper.is_open() {
+                s.queueing.end(&mut s.queued);
+            }
             if let (true, Some(AnyGtid::Mysql { uuid, gno })) = (whole, gtid) {
                 s.retrieved.add(uuid, gno);
             }

@@ -1,6 +1,7 @@
 //! What a channel tells of itself. Written by its threads, read by SHOW REPLICA STATUS; one short lock.
 
 use super::position::{ChannelPosition, SourcePosition};
+use crate::model::TrxHeader;
 use omnibus_format::GtidSet;
 use parking_lot::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -38,6 +39,38 @@ pub struct ErrorAt {
     pub message: String,
     /// Microseconds since 1970.
     pub at_us: i64,
+}
+
+impl ErrorAt {
+    /// One that comes now.
+    #[must_use]
+    pub fn now(code: u16, message: impl Into<String>) -> ErrorAt {
+        ErrorAt { code, message: message.into(), at_us: now_us() }
+    }
+}
+
+/// A transaction, and when something was done with it: microseconds since 1970, 0 for not yet.
+#[derive(Clone, Debug, Default)]
+pub struct TrxTimes {
+    /// `None` for no transaction.
+    pub trx: Option<TrxHeader>,
+    /// When it began to be received, handed over or applied.
+    pub began_us: i64,
+    /// When that was done.
+    pub ended_us: i64,
+}
+
+impl TrxTimes {
+    /// It begins now.
+    #[must_use]
+    pub fn begin(trx: TrxHeader) -> TrxTimes {
+        TrxTimes { trx: Some(trx), began_us: now_us(), ended_us: 0 }
+    }
+
+    /// It is done now: it becomes `last`, and nothing is being done.
+    pub fn end(&mut self, last: &mut TrxTimes) {
+        *last = TrxTimes { ended_us: now_us(), ..std::mem::take(self) };
+    }
 }
 
 /// The facts.
@@ -81,6 +114,10 @@ pub struct StatusData {
     pub heartbeats: u64,
     /// Microseconds since 1970 of the last one.
     pub last_heartbeat_us: i64,
+    /// The transaction received last.
+    pub queued: TrxTimes,
+    /// The one that is being received.
+    pub queueing: TrxTimes,
     /// Until when the transaction at the front waits, for SOURCE_DELAY; seconds since 1970, 0 for not.
     pub delayed_until: i64,
 }
@@ -109,13 +146,13 @@ impl ChannelStatus {
 
     /// Last_IO_Error.
     pub fn io_error(&self, code: u16, message: impl Into<String>) {
-        let error = ErrorAt { code, message: message.into(), at_us: now_us() };
+        let error = ErrorAt::now(code, message);
         self.0.lock().io_error = error;
     }
 
     /// Last_SQL_Error.
     pub fn sql_error(&self, code: u16, message: impl Into<String>) {
-        let error = ErrorAt { code, message: message.into(), at_us: now_us() };
+        let error = ErrorAt::now(code, message);
         self.0.lock().sql_error = error;
     }
 }

@@ -7,6 +7,7 @@
 use super::Env;
 use super::jobs::{Done, Job, Plan, Slot, Task, Work};
 use super::keys::CatalogKeys;
+use super::threads::{Entries, Entry, FEEDING, Lane, Lanes};
 use super::worker;
 use omnibus_format::AnyGtid;
 use omnibus_replication::replica::{
@@ -38,6 +39,7 @@ pub(super) struct Applying {
     pub(super) receiver: Arc<Mutex<Option<Receiver>>>,
     pub(super) turns: Turns,
     pub(super) slots: Vec<Slot>,
+    lane: Arc<Lane>,
     work: Work,
     stop: AtomicBool,
     /// Place and timestamp of what is not durable yet.
@@ -59,17 +61,18 @@ impl Applier {
     pub(super) fn start(
         env: Env,
         plan: Plan,
-        workers: usize,
+        lanes: &Lanes,
         status: Arc<ChannelStatus>,
         queue: Arc<Queue>,
         receiver: Arc<Mutex<Option<Receiver>>>,
     ) -> std::io::Result<Applier> {
         status.update(|s| {
             s.sql_running = true;
-            s.sql_state = "Waiting for the next event";
+            s.sql_state = FEEDING;
             s.sql_error = ErrorAt::default();
         });
-        let slots = (0..workers.max(1)).map(|_| Slot::new(&env)).collect();
+        let entries = Entries::new(&env, lanes, &status, &queue);
+        let slots = lanes.workers.iter().map(Slot::new).collect();
         let shared = Arc::new(Applying {
             env,
             plan,
@@ -78,15 +81,23 @@ impl Applier {
             receiver,
             turns: Turns::default(),
             slots,
+            lane: lanes.coordinator.clone(),
             work: Work::default(),
             stop: AtomicBool::new(false),
             in_flight: Mutex::default(),
             finished: AtomicU64::new(0),
             reached: Mutex::default(),
         });
+        let weak = Arc::downgrade(&shared);
+        entries.on_kill(move || {
+            if let Some(applying) = weak.upgrade() {
+                tracing::info!(channel = %applying.plan.channel, "replication applier: ended by KILL");
+                applying.end(true);
+            }
+        });
         let thread = {
             let shared = shared.clone();
-            std::thread::Builder::new().name("replica-sql".into()).spawn(move || shared.run())?
+            std::thread::Builder::new().name("replica-sql".into()).spawn(move || shared.run(entries))?
         };
         Ok(Applier { shared, thread: Some(thread) })
     }
@@ -113,10 +124,7 @@ impl Applier {
 
     /// What is begun is finished, unless it waits for a lock of somebody else's; with `hurry` all of it is rolled back.
     pub(super) fn stop(&mut self, hurry: bool) {
-        self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.queue.wake();
-        self.shared.work.close();
-        self.shared.interrupt(hurry);
+        self.shared.end(hurry);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -149,6 +157,14 @@ impl Applying {
     /// Whether somebody wants it to end.
     pub(super) fn stopping(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Ends it soon; see [`Applier::stop`].
+    fn end(&self, hurry: bool) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.queue.wake();
+        self.work.close();
+        self.interrupt(hurry);
     }
 
     /// The next job of a worker.
@@ -205,16 +221,22 @@ impl Applying {
         })
     }
 
-    fn run(self: Arc<Self>) {
+    fn run(self: Arc<Self>, entries: Entries) {
+        let Entries { coordinator: _own, workers } = entries;
         let (sender, inbox) = sync_channel::<Done>(IN_FLIGHT);
         let mut threads = Vec::new();
         let finisher = self.clone();
         let finisher =
             std::thread::Builder::new().name("replica-end".into()).spawn(move || finisher.finish(&inbox));
-        for slot in 0..self.slots.len() {
+        for (slot, entry) in workers.into_iter().enumerate() {
             let (own, sender) = (self.clone(), sender.clone());
             let name = format!("replica-w{}", slot + 1);
-            match std::thread::Builder::new().name(name).spawn(move || worker::run(&own, slot, &sender)) {
+            let work = move || {
+                // Until its session has ended.
+                let _entry: Option<Entry> = entry;
+                worker::run(&own, slot, &sender);
+            };
+            match std::thread::Builder::new().name(name).spawn(work) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => self.fail(1135, format!("Can't create a new thread: {error}")),
             }
@@ -346,7 +368,7 @@ impl Applying {
         self.in_flight.lock().retain(|&(number, _)| number != u64::MAX);
         self.status.update(|s| {
             s.delayed_until = 0;
-            s.sql_state = "Waiting for the next event";
+            s.sql_state = FEEDING;
         });
         !self.stopping()
     }
@@ -415,11 +437,15 @@ impl Applying {
     }
 
     fn hand_over(&self, job: Job) {
+        if let Some(received) = &job.received {
+            self.lane.begin(received.trx);
+        }
         let timestamp = job.received.as_ref().map_or(0, |received| received.trx.timestamp);
         if timestamp != 0 {
             self.in_flight.lock().push_back((job.place.number, timestamp));
         }
         let _ = self.work.push(job, self.slots.len() * AHEAD);
+        self.lane.end();
     }
 
     /// Own transactions that come back, servers and domains that are ignored, and what is here already.

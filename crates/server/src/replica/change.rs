@@ -191,7 +191,7 @@ impl Replicas {
         let channel = match existing {
             Some(channel) => channel,
             None => {
-                let filters = self.filters.lock().clone();
+                let filters = self.filters.lock().for_channel();
                 store::put(&self.env, &name, &config)?;
                 let channel = Channel::open(self.env.clone(), name.clone(), config.clone(), filters)?;
                 self.channels.lock().insert(name, channel.clone());
@@ -207,7 +207,11 @@ impl Replicas {
         let bad = |what: String| {
             SqlError::new(1064, b"42000", format!("You have an error in your SQL syntax; {what}"))
         };
-        let named = self.filters.lock().clone().change(text).map_err(bad)?;
+        let named = self.filters.lock().clone().change(text, "").map_err(bad)?;
+        let by = match &named {
+            None => "CHANGE_REPLICATION_FILTER",
+            Some(_) => "CHANGE_REPLICATION_FILTER_FOR_CHANNEL",
+        };
         let channels = match &named {
             Some(name) => vec![self.find(name)?],
             None => self.all(),
@@ -220,12 +224,10 @@ impl Replicas {
             ));
         }
         for channel in channels {
-            let mut filters = channel.filters();
-            filters.change(text).map_err(bad)?;
-            channel.set_filters(filters);
+            channel.change_filters(text, by).map_err(bad)?;
         }
         if named.is_none() {
-            self.filters.lock().change(text).map_err(bad)?;
+            self.filters.lock().change(text, by).map_err(bad)?;
         }
         Ok(())
     }

@@ -1,8 +1,11 @@
 //! One channel: its settings and filters, and its threads while they run.
 
 use super::applying::Applier;
+use super::filters::{Rule, Rules};
 use super::jobs::Plan;
+use super::threads::{Lanes, receiver_entry};
 use super::{Env, not_configured, store};
+use crate::server::Server;
 use omnibus_replication::apply::Position;
 use omnibus_replication::client::Introduction;
 use omnibus_replication::replica::{
@@ -13,6 +16,7 @@ use omnibus_sql::apply::{ApplySettings, forget_position, store_position, stored_
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Bytes of a transaction from which on it is applied while it comes.
@@ -23,11 +27,14 @@ pub(super) struct Channel {
     env: Env,
     name: String,
     config: Mutex<ChannelConfig>,
-    filters: Mutex<Filters>,
+    filters: Mutex<Rules>,
     status: Arc<ChannelStatus>,
     queue: Arc<Queue>,
     receiver: Arc<Mutex<Option<Receiver>>>,
     applier: Mutex<Option<Applier>>,
+    lanes: Mutex<Arc<Lanes>>,
+    /// The receiver's number in SHOW PROCESSLIST, while it runs.
+    receiver_id: Arc<AtomicU32>,
 }
 
 /// USER and PASSWORD of START REPLICA: for this time only.
@@ -38,7 +45,7 @@ impl Channel {
         env: Env,
         name: String,
         config: ChannelConfig,
-        filters: Filters,
+        filters: Rules,
     ) -> SqlResult<Arc<Channel>> {
         let limit = env.server.upgrade().map_or(128 << 20, |server| {
             server.globals.named("replica_pending_jobs_size_max").as_u64() as usize
@@ -63,6 +70,8 @@ impl Channel {
             queue: Arc::new(Queue::new(limit)),
             receiver: Arc::default(),
             applier: Mutex::default(),
+            lanes: Mutex::default(),
+            receiver_id: Arc::default(),
         }))
     }
 
@@ -75,11 +84,15 @@ impl Channel {
     }
 
     pub(super) fn filters(&self) -> Filters {
-        self.filters.lock().clone()
+        self.filters.lock().filters.clone()
     }
 
-    pub(super) fn set_filters(&self, filters: Filters) {
-        *self.filters.lock() = filters;
+    pub(super) fn rules(&self) -> Vec<Rule> {
+        self.filters.lock().all()
+    }
+
+    pub(super) fn change_filters(&self, text: &str, by: &'static str) -> Result<(), String> {
+        self.filters.lock().change(text, by).map(drop)
     }
 
     pub(super) fn io_runs(&self) -> bool {
@@ -201,12 +214,7 @@ impl Channel {
         })
     }
 
-    fn start_io(
-        &self,
-        server: &crate::server::Server,
-        config: ChannelConfig,
-        login: Option<Login>,
-    ) -> SqlResult<()> {
+    fn start_io(&self, server: &Arc<Server>, config: ChannelConfig, login: Option<Login>) -> SqlResult<()> {
         self.stop(true, false, false);
         let globals = &server.globals;
         let net_timeout = Duration::from_secs(globals.named("replica_net_timeout").as_u64());
@@ -235,11 +243,41 @@ impl Channel {
             piece: PIECE,
             channel: self.name.clone(),
         };
-        let resume = self.resume(&config);
+        let resume = self.listed(server, self.resume(&config));
         let receiver = Receiver::start(settings, self.queue.clone(), self.status.clone(), resume)
             .map_err(|error| SqlError::new(1135, b"HY000", format!("Can't create a new thread: {error}")))?;
         *self.receiver.lock() = Some(receiver);
         Ok(())
+    }
+
+    /// The receiver is in SHOW PROCESSLIST as long as its thread owns what it asks for a position.
+    fn listed(&self, server: &Arc<Server>, resume: ResumeFrom) -> ResumeFrom {
+        let entry = receiver_entry(server, self.status.clone());
+        let receiver = Arc::downgrade(&self.receiver);
+        let name = self.name.clone();
+        entry.on_kill(move || {
+            if let Some(receiver) = receiver.upgrade()
+                && let Some(receiver) = &*receiver.lock()
+            {
+                tracing::info!(channel = %name, "replication receiver: ended by KILL");
+                receiver.end();
+            }
+        });
+        self.receiver_id.store(entry.id(), Ordering::Relaxed);
+        Box::new(move || {
+            let _ = &entry;
+            resume()
+        })
+    }
+
+    /// The receiver's number in SHOW PROCESSLIST, if it runs.
+    pub(super) fn receiver_id(&self) -> Option<u32> {
+        self.io_runs().then(|| self.receiver_id.load(Ordering::Relaxed))
+    }
+
+    /// What the applier's threads do, or did last.
+    pub(super) fn lanes(&self) -> Arc<Lanes> {
+        self.lanes.lock().clone()
     }
 
     /// From where the source is asked.
@@ -268,12 +306,7 @@ impl Channel {
         })
     }
 
-    fn start_sql(
-        &self,
-        server: &crate::server::Server,
-        config: ChannelConfig,
-        until: Option<Until>,
-    ) -> SqlResult<()> {
+    fn start_sql(&self, server: &Arc<Server>, config: ChannelConfig, until: Option<Until>) -> SqlResult<()> {
         let globals = &server.globals;
         let workers = globals.named("replica_parallel_workers").as_u64() as usize;
         let errors = globals.named("replica_skip_errors");
@@ -296,10 +329,12 @@ impl Channel {
                 ..ApplySettings::default()
             },
         };
+        let lanes = Arc::new(Lanes::new(workers.max(1)));
+        *self.lanes.lock() = lanes.clone();
         let applier = Applier::start(
             self.env.clone(),
             plan,
-            workers,
+            &lanes,
             self.status.clone(),
             self.queue.clone(),
             self.receiver.clone(),

@@ -179,7 +179,7 @@ impl Replicas {
                 self.env.clone(),
                 String::new(),
                 Default::default(),
-                self.filters.lock().clone(),
+                self.filters.lock().for_channel(),
             )?;
             channel.set_gtids(position)?;
             self.channels.lock().insert(String::new(), channel);

@@ -1,6 +1,6 @@
 //! What the threads of an applier hand to each other: jobs, what is done, and what they know of one another.
 
-use super::Env;
+use super::threads::Lane;
 use omnibus_commit::{GtidGuard, Ticket};
 use omnibus_replication::replica::{ChannelConfig, ChannelPosition, Filters, Place, Received, Until};
 use omnibus_sql::KillFlag;
@@ -51,6 +51,7 @@ pub(super) struct Slot {
     pub(super) number: AtomicU64,
     pub(super) kill: Arc<KillFlag>,
     pub(super) waiter: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    pub(super) lane: Arc<Lane>,
 }
 
 /// What is fixed while it runs.
@@ -114,10 +115,10 @@ impl Work {
 }
 
 impl Slot {
-    pub(super) fn new(env: &Env) -> Slot {
-        let session = env.server.upgrade().map_or(0, |server| server.processes.next_id());
+    pub(super) fn new(lane: &Arc<Lane>) -> Slot {
         Slot {
-            session,
+            session: lane.id(),
+            lane: lane.clone(),
             number: AtomicU64::new(0),
             kill: Arc::new(KillFlag::default()),
             waiter: OnceLock::new(),

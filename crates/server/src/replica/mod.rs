@@ -17,12 +17,15 @@ mod ordered;
 mod show;
 mod statements;
 mod store;
+mod tables;
+mod threads;
 mod worker;
 
 use crate::server::Server;
 use channel::Channel;
+use filters::Rules;
 use omnibus_commit::Coordinator;
-use omnibus_replication::replica::{ChannelConfig, Filters};
+use omnibus_replication::replica::ChannelConfig;
 use omnibus_sql::{Database, SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -47,7 +50,7 @@ pub struct Replicas {
     env: Env,
     channels: Mutex<BTreeMap<String, Arc<Channel>>>,
     /// Rules of channels that have none of their own.
-    filters: Mutex<Filters>,
+    filters: Mutex<Rules>,
     /// One statement about channels at a time.
     control: Mutex<()>,
 }
@@ -64,10 +67,10 @@ impl Replicas {
     ) -> SqlResult<Arc<Replicas>> {
         let folder = Path::new(server.globals.named("datadir").as_str()).into();
         let env = Env { database, coordinator, folder, server: Arc::downgrade(server) };
-        let filters = filters::from_options(&server.globals);
+        let filters = Rules::from_options(&server.globals);
         let mut channels = BTreeMap::new();
         for (name, config) in store::load(&env)? {
-            channels.insert(name.clone(), Channel::open(env.clone(), name, config, filters.clone())?);
+            channels.insert(name.clone(), Channel::open(env.clone(), name, config, filters.for_channel())?);
         }
         Ok(Arc::new(Replicas {
             env,

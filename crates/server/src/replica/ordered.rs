@@ -5,6 +5,7 @@
 //! each other.
 
 use super::applying::Applying;
+use super::threads::Doing;
 use omnibus_commit::Ticket;
 use omnibus_format::events::XaPrepare;
 use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
@@ -36,6 +37,7 @@ pub(super) struct Ordered<'a> {
 
 impl Ordered<'_> {
     fn my_turn(&mut self) -> Result<(), ApplyError> {
+        self.applying.slots[self.slot].lane.doing(Doing::Turn);
         loop {
             let interrupted = match self.applying.turns.wait(self.place.number - 1, PATIENCE) {
                 Some(true) => return Ok(()),

@@ -3,9 +3,10 @@
 use super::Replicas;
 use super::change::channel_name;
 use super::channel::Channel;
+use super::threads::sql_state;
 use crate::session::{ResultSet, integer_column, text_column};
 use bytes::Bytes;
-use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, IoRunning, Until};
+use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, Until};
 use omnibus_sql::SqlResult;
 use omnibus_value::Value;
 
@@ -46,10 +47,6 @@ fn stamp(error: &ErrorAt) -> String {
     crate::clock::compact_stamp(error.at_us)
 }
 
-fn shown<'a>(config: &'a ChannelConfig, name: &str) -> &'a str {
-    config.shown.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
-}
-
 fn file(path: Option<&std::path::PathBuf>) -> String {
     path.map(|path| path.display().to_string()).unwrap_or_default()
 }
@@ -63,8 +60,8 @@ impl Replicas {
         };
         let configured = channels.iter().filter(|channel| !channel.config().host.is_empty());
         let lines: Vec<Line> = configured.map(|channel| self.line(channel, all, old_names)).collect();
-        let empty =
-            Channel::open(self.env.clone(), "\n".into(), ChannelConfig::default(), Filters::default())?;
+        let rules = self.filters.lock().for_channel();
+        let empty = Channel::open(self.env.clone(), "\n".into(), ChannelConfig::default(), rules)?;
         let header = lines
             .first()
             .map_or_else(|| self.line(&empty, all, old_names).columns, |line| line.columns.clone());
@@ -88,7 +85,7 @@ impl Replicas {
         let mut line = Line { old_names, columns: Vec::new() };
         if all && old_names {
             line.text("Connection_name", channel.name());
-            line.text("Slave_SQL_State", status.sql_state);
+            line.text("Slave_SQL_State", sql_state(&status, channel.queue()));
         }
         line.text("Replica_IO_State", status.io_state);
         line.text("Source_Host", &config.host);
@@ -114,9 +111,9 @@ impl Replicas {
         put_until(&mut line, until.as_ref());
         line.yes("Source_SSL_Allowed", config.tls.required);
         line.text("Source_SSL_CA_File", &file(config.tls.ca.as_ref()));
-        line.text("Source_SSL_CA_Path", shown(&config, "shown_source_ssl_capath"));
+        line.text("Source_SSL_CA_Path", config.shown("source_ssl_capath"));
         line.text("Source_SSL_Cert", &file(config.tls.cert.as_ref()));
-        line.text("Source_SSL_Cipher", shown(&config, "shown_source_ssl_cipher"));
+        line.text("Source_SSL_Cipher", config.shown("source_ssl_cipher"));
         line.text("Source_SSL_Key", &file(config.tls.key.as_ref()));
         let behind = status.seconds_behind(channel.queue().is_empty());
         line.put("Seconds_Behind_Source", behind.map_or(Value::Null, Value::UInt));
@@ -140,22 +137,19 @@ impl Replicas {
                 Value::UInt(u64::try_from(left).unwrap_or(0))
             },
         );
-        line.text(
-            "Replica_SQL_Running_State",
-            sql_state(status.sql_running, status.sql_state, channel, status.io),
-        );
+        line.text("Replica_SQL_Running_State", sql_state(&status, channel.queue()));
         line.number("Source_Retry_Count", config.retry_count);
-        line.text("Source_Bind", shown(&config, "shown_source_bind"));
+        line.text("Source_Bind", config.shown("source_bind"));
         line.text("Last_IO_Error_Timestamp", &stamp(&status.io_error));
         line.text("Last_SQL_Error_Timestamp", &stamp(&status.sql_error));
         line.text("Source_SSL_Crl", &file(config.tls.crl.as_ref()));
-        line.text("Source_SSL_Crlpath", shown(&config, "shown_source_ssl_crlpath"));
+        line.text("Source_SSL_Crlpath", config.shown("source_ssl_crlpath"));
         line.text("Retrieved_Gtid_Set", &status.retrieved.to_string());
         line.text("Executed_Gtid_Set", &self.env.coordinator.gtid_executed().to_string());
         line.number("Auto_Position", u64::from(config.auto_position));
         line.text("Replicate_Rewrite_DB", &channel.filters().rewrite_shown());
         line.text("Channel_Name", channel.name().trim_end());
-        line.text("Source_TLS_Version", shown(&config, "shown_source_tls_version"));
+        line.text("Source_TLS_Version", config.shown("source_tls_version"));
         line.text("Source_public_key_path", &file(config.public_key.as_ref()));
         line.number("Get_Source_public_key", u64::from(config.ask_public_key));
         line.text("Network_Namespace", "");
@@ -174,17 +168,6 @@ impl Replicas {
         }
         line
     }
-}
-
-fn sql_state(running: bool, state: &'static str, channel: &Channel, io: IoRunning) -> &'static str {
-    if running
-        && channel.queue().is_empty()
-        && state.starts_with("Waiting for the next")
-        && io != IoRunning::No
-    {
-        return "Replica has read all relay log; waiting for more updates";
-    }
-    state
 }
 
 fn put_filters(line: &mut Line, filters: &Filters) {

@@ -7,9 +7,10 @@ use super::applying::Applying;
 use super::jobs::{Done, Job, Task};
 use super::ordered::{Interrupted, Ordered};
 use super::statements::changed_tables;
+use super::threads::Lane;
 use omnibus_commit::{GtidGuard, Ownership, Ticket};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
-use omnibus_replication::replica::{EventBuf, Filtered, Item, Received};
+use omnibus_replication::replica::{ErrorAt, EventBuf, Filtered, Item, Received};
 use omnibus_sql::SqlSession;
 use omnibus_sql::apply::Applier;
 use std::sync::atomic::Ordering;
@@ -48,6 +49,9 @@ pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
         .with_server(Box::new(super::accounts::AccountStatements(applying.env.server.clone())));
     while let Some(job) = applying.next_job() {
         own.number.store(job.place.number, Ordering::SeqCst);
+        if let (Some(received), false) = (&job.received, matches!(job.task, Task::Pass)) {
+            own.lane.begin(received.trx);
+        }
         let goes_on = work(applying, slot, &mut applier, job, done);
         own.number.store(0, Ordering::SeqCst);
         if !goes_on {
@@ -66,6 +70,7 @@ fn work(
 ) -> bool {
     let mut after = job.place.after;
     let mut tries = 0;
+    let lane = &*applying.slots[slot].lane;
     loop {
         if !wait(applying, after) {
             return false;
@@ -86,18 +91,21 @@ fn work(
                 {
                     (job.position, job.wants_ack) = end;
                 }
+                lane.end();
                 return enrolled(applying, &job, Some(ticket), guard, done);
             }
             Outcome::Known => {
+                lane.drop_current();
                 return wait(applying, job.place.number - 1) && enrolled(applying, &job, None, None, done);
             }
             Outcome::Lost => {
                 // It comes again. What is between is in the queue's next epoch.
+                lane.drop_current();
                 applying.turns.advance(job.place.number);
                 return true;
             }
             Outcome::Interrupted(Interrupted::Stopped) => return false,
-            Outcome::Interrupted(Interrupted::GaveWay) => applying.status.update(|s| s.retried += 1),
+            Outcome::Interrupted(Interrupted::GaveWay) => again(applying, lane, None),
             // Interrupted, or to be seen again after the next START REPLICA; nobody's turn comes behind it.
             Outcome::Failed(_) if applying.stopping() => {
                 applying.turns.end();
@@ -109,20 +117,27 @@ fn work(
                     return false;
                 }
                 tries += 1;
-                applying.status.update(|s| s.retried += 1);
+                again(applying, lane, Some(&error));
                 if let Task::Pieces = job.task {
                     // The pieces are gone: everything from the applied position once more.
                     applying.reached.lock().take();
                     applying.lose(job.place.number);
+                    lane.drop_current();
                     applying.turns.advance(job.place.number);
                     return true;
                 }
                 std::thread::sleep(Duration::from_millis(20 * tries.min(10)));
             }
-            Outcome::Failed(_) => applying.status.update(|s| s.retried += 1),
+            Outcome::Failed(error) => again(applying, lane, Some(&error)),
         }
         after = job.place.number - 1;
     }
+}
+
+/// The transaction is tried once more.
+fn again(applying: &Applying, lane: &Lane, error: Option<&ApplyError>) {
+    applying.status.update(|s| s.retried += 1);
+    lane.again(error.map(|error| ErrorAt::now(error.code, error.message.clone())));
 }
 
 /// Whether the attempt began in its own turn, with everything before it done.
@@ -167,6 +182,7 @@ fn fail(applying: &Applying, slot: usize, job: &Job, error: &ApplyError) {
         end.position,
         error.message
     );
+    applying.slots[slot].lane.failed(ErrorAt::now(error.code, message.clone()));
     applying.fail(error.code, message);
 }
 

@@ -29,7 +29,8 @@ fn activity(command: &Command<'_>) -> Activity {
         Command::ChangeUser(_) => Activity::ChangeUser,
         Command::ResetConnection => Activity::ResetConnection,
         Command::Statistics => Activity::Statistics,
-        Command::BinlogDump(_) | Command::BinlogDumpGtid(_) => Activity::BinlogDump,
+        Command::BinlogDump(_) => Activity::BinlogDump,
+        Command::BinlogDumpGtid(_) => Activity::BinlogDumpGtid,
         Command::RegisterSlave(_) => Activity::RegisterSlave,
         Command::Quit => Activity::Quit,
         _ => Activity::Other,
@@ -172,14 +173,15 @@ impl Session {
 
     /// USE.
     pub(crate) fn use_database(&mut self, name: &str) -> SqlResult<()> {
-        let virtual_schema = name.eq_ignore_ascii_case("information_schema");
-        if !virtual_schema {
+        let computed =
+            ["information_schema", "performance_schema"].into_iter().find(|s| name.eq_ignore_ascii_case(s));
+        if computed.is_none() {
             self.access.check(name, None, Priv::Any)?;
             if !self.server.runners.database_exists(name) {
                 return Err(SqlError::bad_db(name));
             }
         }
-        let name: Arc<str> = if virtual_schema { "information_schema".into() } else { name.into() };
+        let name: Arc<str> = computed.unwrap_or(name).into();
         self.runner.state_mut().database = Some(name.clone());
         self.process.identity.lock().db = Some(name);
         self.schema_changed = true;

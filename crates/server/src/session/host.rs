@@ -251,7 +251,7 @@ impl SessionHost for SessionShared {
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
-        let processes = self.server.processes.all();
+        let processes = self.server.processes.clients();
         let coordinator = self.server.log.coordinator().map(|coordinator| &**coordinator);
         let semi_sync = self.server.dumps.semi_sync.status(coordinator);
         let mut lines = render(&StatusSources {
@@ -298,6 +298,15 @@ impl SessionHost for SessionShared {
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {
         let account = self.account.lock();
         access::may_see(&account, db, table)
+    }
+
+    fn replication(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
+        let account = self.account.lock().clone();
+        let readers = Privileges::SELECT.with(Privileges::REPLICATION_CLIENT).with(Privileges::SUPER);
+        if !account.privileges.any(readers) {
+            return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
+        }
+        self.server.replicas.get().map_or_else(|| Ok(Vec::new()), |replicas| replicas.table(table))
     }
 
     fn processlist(&self) -> Vec<[Value; 8]> {

@@ -32,6 +32,20 @@ pub(super) enum Ty {
     Int,
     /// DATETIME.
     Time,
+    /// CHAR(n).
+    Char(u32),
+    /// INT.
+    Int4,
+    /// INT UNSIGNED.
+    UInt4,
+    /// TIMESTAMP(6).
+    Stamp,
+    /// DOUBLE(10,3) UNSIGNED.
+    Seconds,
+    /// ENUM; rows may have a member's text.
+    Enum(&'static [&'static str]),
+    /// JSON.
+    Json,
 }
 
 /// A computed table.
@@ -85,11 +99,12 @@ pub(super) fn yes_no(value: bool) -> Value {
 
 /// All computed tables, information_schema's in the order of their names.
 pub(super) fn all() -> impl Iterator<Item = &'static Def> {
-    let groups: [&'static [Def]; 8] = [
+    let groups: [&'static [Def]; 9] = [
         super::charsets::DEFS,
         super::columns::DEFS,
         super::constraints::DEFS,
         super::empty::DEFS,
+        super::replication::DEFS,
         super::schemata::DEFS,
         super::server::DEFS,
         super::statistics::DEFS,
@@ -147,7 +162,7 @@ impl Computed {
                 org_table: table.clone(),
                 org_name: name.clone(),
                 name,
-                flags: if matches!(ty, Ty::UInt) { flag::UNSIGNED } else { 0 },
+                flags: if is_unsigned(*ty) { flag::UNSIGNED } else { 0 },
                 ty: column_type(*ty),
             }
         };
@@ -163,8 +178,26 @@ impl VirtualTable for Computed {
     fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
         let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
-        (self.def.rows)(&mut Reader { catalog: &catalog, engines, cx })
+        let mut rows = (self.def.rows)(&mut Reader { catalog: &catalog, engines, cx })?;
+        for (at, (_, ty)) in self.def.columns.iter().enumerate() {
+            if let Ty::Enum(members) = ty {
+                rows.iter_mut().filter_map(|row| row.get_mut(at)).for_each(|value| to_member(value, members));
+            }
+        }
+        Ok(rows)
     }
+}
+
+/// Text as the member of an ENUM.
+fn to_member(value: &mut Value, members: &[&str]) {
+    if let Value::Bytes(text) = value {
+        let at = members.iter().position(|member| member.as_bytes() == &text[..]);
+        *value = Value::Enum(at.map_or(0, |at| at as u16 + 1));
+    }
+}
+
+fn is_unsigned(ty: Ty) -> bool {
+    matches!(ty, Ty::UInt | Ty::UInt4 | Ty::Seconds)
 }
 
 /// The catalog's form of a computed column's type.
@@ -175,14 +208,28 @@ pub(super) fn column_type(ty: Ty) -> ColumnType {
         Ty::Long => (ColumnKind::LongText, 0, TEXT_COLLATION),
         Ty::UInt | Ty::Int => (ColumnKind::BigInt, 20, 63),
         Ty::Time => (ColumnKind::DateTime, 0, 63),
+        Ty::Char(length) => (ColumnKind::Char, length, TEXT_COLLATION),
+        Ty::Int4 | Ty::UInt4 => (ColumnKind::Int, 11, 63),
+        Ty::Stamp => (ColumnKind::Timestamp, 0, 63),
+        Ty::Seconds => (ColumnKind::Double, 10, 63),
+        Ty::Enum(_) => (ColumnKind::Enum, 0, TEXT_COLLATION),
+        Ty::Json => (ColumnKind::Json, 0, 63),
+    };
+    let labels = match ty {
+        Ty::Enum(members) => members.iter().map(|member| Bytes::from_static(member.as_bytes())).collect(),
+        _ => Vec::new(),
     };
     ColumnType {
         kind,
-        unsigned: matches!(ty, Ty::UInt),
+        unsigned: is_unsigned(ty),
         zerofill: false,
         length,
-        decimals: 0,
+        decimals: match ty {
+            Ty::Stamp => 6,
+            Ty::Seconds => 3,
+            _ => 0,
+        },
         collation,
-        labels: Arc::from(Vec::new()),
+        labels: Arc::from(labels),
     }
 }

@@ -8,6 +8,17 @@ use omnibus_value::Value;
 
 const PAIRS: &[(&str, Ty)] = &[("VARIABLE_NAME", Ty::Text(64)), ("VARIABLE_VALUE", Ty::Text(2048))];
 
+const PROCESSES: &[(&str, Ty)] = &[
+    ("ID", Ty::UInt),
+    ("USER", Ty::Text(32)),
+    ("HOST", Ty::Text(261)),
+    ("DB", Ty::Text(64)),
+    ("COMMAND", Ty::Text(16)),
+    ("TIME", Ty::Int),
+    ("STATE", Ty::Text(64)),
+    ("INFO", Ty::Long),
+];
+
 pub(super) const DEFS: &[Def] = &[
     Def {
         schema: "information_schema",
@@ -22,25 +33,12 @@ pub(super) const DEFS: &[Def] = &[
         ],
         rows: engines,
     },
-    Def {
-        schema: "information_schema",
-        name: "PROCESSLIST",
-        columns: &[
-            ("ID", Ty::UInt),
-            ("USER", Ty::Text(32)),
-            ("HOST", Ty::Text(261)),
-            ("DB", Ty::Text(64)),
-            ("COMMAND", Ty::Text(16)),
-            ("TIME", Ty::Int),
-            ("STATE", Ty::Text(64)),
-            ("INFO", Ty::Long),
-        ],
-        rows: processlist,
-    },
+    Def { schema: "information_schema", name: "PROCESSLIST", columns: PROCESSES, rows: processlist },
     Def { schema: "information_schema", name: "GLOBAL_VARIABLES", columns: PAIRS, rows: global_variables },
     Def { schema: "information_schema", name: "SESSION_VARIABLES", columns: PAIRS, rows: session_variables },
     Def { schema: "information_schema", name: "GLOBAL_STATUS", columns: PAIRS, rows: global_status },
     Def { schema: "information_schema", name: "SESSION_STATUS", columns: PAIRS, rows: session_status },
+    Def { schema: "performance_schema", name: "processlist", columns: PROCESSES, rows: processlist },
     Def { schema: "performance_schema", name: "global_variables", columns: PAIRS, rows: global_variables },
     Def { schema: "performance_schema", name: "session_variables", columns: PAIRS, rows: session_variables },
     Def { schema: "performance_schema", name: "global_status", columns: PAIRS, rows: global_status },
