@@ -165,6 +165,11 @@ pub fn bad_password_hash() -> SqlError {
 pub fn unknown_time_zone(name: impl Display) -> SqlError {
     error(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'"))
 }
+/// 1649.
+#[must_use]
+pub fn unknown_locale(name: impl Display) -> SqlError {
+    error(1649, b"HY000", format!("Unknown locale: '{name}'"))
+}
 /// 1396.
 #[must_use]
 pub fn cannot_user(operation: &str, users: impl Display) -> SqlError {

@@ -2,6 +2,7 @@
 //! access checks. Types only; behaviour is in [`crate::session`].
 
 use crate::error::{SqlError, SqlResult};
+use omnibus_value::locale::{self, Locale};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -193,6 +194,15 @@ pub struct SessionSettings {
     pub time_zone_offset: i32,
     /// `time_zone` as the client wrote it.
     pub time_zone: String,
+    /// `lc_time_names`: the language of months and days.
+    pub lc_time_names: &'static Locale,
+    /// `sql_auto_is_null`: `WHERE auto_increment_column IS NULL` finds the row that was inserted last.
+    pub sql_auto_is_null: bool,
+    /// `collation_database`, where a statement's context says it: what LOAD DATA takes a file's text for. `None`: the
+    /// default database's own.
+    pub collation_database: Option<u16>,
+    /// `default_collation_for_utf8mb4`.
+    pub default_collation_for_utf8mb4: u16,
     /// `autocommit`.
     pub autocommit: bool,
     /// `transaction_isolation` of the session.
@@ -249,6 +259,8 @@ pub struct SessionSettings {
     pub div_precision_increment: u8,
     /// `read_only`/`super_read_only` of the server: statements of this session may not write.
     pub server_read_only: bool,
+    /// `pseudo_thread_id`: whose statements these are, where a log is done again.
+    pub pseudo_thread_id: Option<u32>,
     /// `server_id`, for events.
     pub server_id: u32,
     /// The server speaks MariaDB's dialect: its comments for versions are read as MariaDB does.
@@ -269,6 +281,10 @@ impl Default for SessionSettings {
             sql_mode: sql_mode::DEFAULT,
             time_zone_offset: 0,
             time_zone: "SYSTEM".into(),
+            lc_time_names: &locale::ENGLISH,
+            sql_auto_is_null: false,
+            collation_database: None,
+            default_collation_for_utf8mb4: crate::catalog::charset::server_default(),
             autocommit: true,
             isolation: Isolation::RepeatableRead,
             read_only: false,
@@ -297,6 +313,7 @@ impl Default for SessionSettings {
             sql_safe_updates: false,
             div_precision_increment: 4,
             server_read_only: false,
+            pseudo_thread_id: None,
             server_id: 1,
             mariadb: false,
             gtid_domain_id: 0,
@@ -403,6 +420,15 @@ pub enum VariableScope {
 pub trait SessionHost: Send + Sync {
     /// The value and type of a system variable, or error 1193.
     fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)>;
+    /// The same for a statement that runs under these settings, which need not be those of the host's session.
+    fn variable_under(
+        &self,
+        _settings: &SessionSettings,
+        scope: VariableScope,
+        name: &str,
+    ) -> SqlResult<(Value, ColumnType)> {
+        self.variable(scope, name)
+    }
     /// All variables (SHOW VARIABLES), name and value as text.
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;
     /// All status counters (SHOW STATUS).

@@ -27,5 +27,5 @@ pub use api::{
 };
 pub use ddl::{default_text, quote_ident, quote_string, show_create_table, type_text};
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
-pub use session::{Database, GivenGtid, Prepared, SessionState, SqlSession, SystemTables};
+pub use session::{Database, GivenGtid, NewInsertId, Prepared, SessionState, SqlSession, SystemTables};
 pub use show::InformationSchema;

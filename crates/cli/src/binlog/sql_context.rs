@@ -20,6 +20,7 @@ pub(super) struct Context {
     time_zone: Option<Vec<u8>>,
     lc_time_names: Option<u16>,
     database_collation: Option<Option<u16>>,
+    utf8mb4: Option<u16>,
 }
 
 const END: &str = "\n/*!*/;\n";
@@ -130,6 +131,11 @@ impl Context {
                 Some(id) => write!(out, "SET @@session.collation_database={id}{END}")?,
                 None => write!(out, "SET @@session.collation_database=DEFAULT{END}")?,
             }
+        }
+        if let Some(id) = view.default_collation_for_utf8mb4()
+            && self.utf8mb4.replace(id) != Some(id)
+        {
+            write!(out, "/*!80011 SET @@session.default_collation_for_utf8mb4={id} */{END}")?;
         }
         Ok(())
     }

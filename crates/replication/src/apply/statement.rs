@@ -137,6 +137,12 @@ impl StatementView for EventStatement<'_> {
     fn lc_time_names(&self) -> Option<u16> {
         self.vars.lc_time_names.or(self.vars.flags2.map(|_| 0))
     }
+    fn default_collation_for_utf8mb4(&self) -> Option<u16> {
+        self.vars.default_collation_for_utf8mb4
+    }
+    fn updated_tables(&self) -> Option<u64> {
+        self.vars.table_map_for_update
+    }
     fn last_insert_id(&self) -> Option<u64> {
         self.context.last_insert_id
     }

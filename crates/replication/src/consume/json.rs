@@ -141,6 +141,12 @@ fn put_statement(line: &mut Line, statement: &dyn StatementView) -> io::Result<(
     if let Some(number) = statement.lc_time_names() {
         line.key("lc_time_names").number(number);
     }
+    if let Some(collation) = statement.default_collation_for_utf8mb4() {
+        line.key("default_collation_for_utf8mb4").number(collation);
+    }
+    if let Some(tables) = statement.updated_tables() {
+        line.key("updated_tables").number(tables);
+    }
     if let Some(id) = statement.last_insert_id() {
         line.key("last_insert_id").number(id);
     }

@@ -95,7 +95,8 @@ pub fn xa_prepare<S: EventSink>(sink: &mut S, event: &XaPrepare<'_>) -> Result<(
 }
 
 /// QUERY with a DDL statement, which is a transaction of its own. `ddl_xid` marks atomic DDL.
-/// `database` is the session's current one (empty for none).
+/// `database` is the session's current one (empty for none), `utf8mb4` its `default_collation_for_utf8mb4`, which a
+/// server with another default must know.
 ///
 /// # Errors
 /// The sink's.
@@ -105,9 +106,15 @@ pub fn ddl<S: EventSink>(
     database: &[u8],
     sql: &[u8],
     ddl_xid: u64,
+    utf8mb4: u16,
 ) -> Result<(), S::Error> {
-    let mut extra = Vec::with_capacity(9);
-    StatusVars { ddl_xid: Some(ddl_xid), ..StatusVars::default() }.encode(&mut extra);
+    let mut extra = Vec::with_capacity(12);
+    let own = StatusVars {
+        ddl_xid: Some(ddl_xid),
+        default_collation_for_utf8mb4: Some(utf8mb4),
+        ..StatusVars::default()
+    };
+    own.encode(&mut extra);
     let flags = if database.is_empty() { FLAG_SUPPRESS_USE } else { 0 };
     context.send(sink, flags, database, sql, &extra, 0)
 }

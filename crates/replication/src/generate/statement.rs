@@ -143,6 +143,8 @@ fn status_vars(view: &dyn StatementView) -> StatusVars {
         time_zone: view.time_zone().map(<[u8]>::to_vec),
         lc_time_names: view.lc_time_names().filter(|number| *number != 0),
         charset_database: view.database_collation(),
+        table_map_for_update: view.updated_tables(),
+        default_collation_for_utf8mb4: view.default_collation_for_utf8mb4(),
         microseconds: (fraction != 0).then_some(fraction),
         ..StatusVars::default()
     }

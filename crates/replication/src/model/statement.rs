@@ -21,7 +21,7 @@ pub trait StatementView {
     fn error_code(&self) -> u16 {
         0
     }
-    /// `sql_mode` bits.
+    /// `sql_mode`: MySQL's bits, of which MariaDB has the lower 32 in common.
     fn sql_mode(&self) -> Option<u64> {
         None
     }
@@ -41,11 +41,11 @@ pub trait StatementView {
     fn sql_auto_is_null(&self) -> Option<bool> {
         None
     }
-    /// Collation ids of `character_set_client`, `collation_connection`, `collation_server`.
+    /// Collation ids of `character_set_client` (any of its collations), `collation_connection`, `collation_server`.
     fn collations(&self) -> Option<[u16; 3]> {
         None
     }
-    /// Collation id of the default database.
+    /// Collation id of the default database, for what depends on it: the text of a file that LOAD DATA reads.
     fn database_collation(&self) -> Option<u16> {
         None
     }
@@ -53,12 +53,20 @@ pub trait StatementView {
     fn auto_increment(&self) -> Option<(u16, u16)> {
         None
     }
-    /// `time_zone`.
+    /// `time_zone`: `SYSTEM`, an offset such as `+02:00`, or a name.
     fn time_zone(&self) -> Option<&[u8]> {
         None
     }
-    /// Number of `lc_time_names`.
+    /// Number of `lc_time_names`; 0 is `en_US`. `omnibus_value::locale` has them.
     fn lc_time_names(&self) -> Option<u16> {
+        None
+    }
+    /// `default_collation_for_utf8mb4`: what a definition means by CHARACTER SET utf8mb4 without COLLATE.
+    fn default_collation_for_utf8mb4(&self) -> Option<u16> {
+        None
+    }
+    /// The tables that a multi-table UPDATE changes: a bitmap of their places in its text, the first in the lowest bit.
+    fn updated_tables(&self) -> Option<u64> {
         None
     }
     /// What LAST_INSERT_ID() returns in it.

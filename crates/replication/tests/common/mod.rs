@@ -166,7 +166,7 @@ pub fn sample_file_with(checksum: Checksum, options: RowsOptions) -> Vec<u8> {
         private_event(&mut sink, |out| {
             private::encode_write_set(out, [(b"key".as_slice(), Some(b"value".as_slice())), (b"gone", None)]);
         });
-        generate::ddl(&mut context, &mut sink, b"", sql.as_bytes(), n as u64 + 1).unwrap();
+        generate::ddl(&mut context, &mut sink, b"", sql.as_bytes(), n as u64 + 1, 45).unwrap();
         file.transaction(&sink.bytes);
     }
     let table = table_def(77);

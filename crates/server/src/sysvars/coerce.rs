@@ -6,7 +6,7 @@ use super::{Kind, VarDef, VarValue};
 use crate::charset;
 use crate::errors;
 use omnibus_sql::{SqlError, SqlResult};
-use omnibus_value::Value;
+use omnibus_value::{Value, locale};
 
 /// What is on the right side of an assignment.
 #[derive(Clone, Debug)]
@@ -103,6 +103,13 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             let name = given.text();
             let found = crate::engines::find(&name).ok_or_else(|| SqlError::unknown_storage_engine(&name))?;
             plain(VarValue::Str(found.into()))
+        }
+        Kind::Locale => {
+            let found = match given.integer() {
+                Some(n) => u16::try_from(n).ok().and_then(locale::by_number),
+                None => locale::by_name(&given.text()),
+            };
+            plain(VarValue::Str(found.ok_or_else(|| errors::unknown_locale(given.text()))?.name.into()))
         }
         Kind::TimeZone => {
             let text = given.text();

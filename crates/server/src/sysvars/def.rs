@@ -41,6 +41,8 @@ pub enum Kind {
     Engine,
     /// `SYSTEM` or an offset from UTC.
     TimeZone,
+    /// A name of `lc_time_names`, or its number.
+    Locale,
 }
 
 /// A default that can stand in a constant.

@@ -19,7 +19,7 @@ pub static VARS: &[V] = &[
     V::both("time_zone", Kind::TimeZone, S("SYSTEM")),
     V::computed("system_time_zone", Scope::Global, Kind::Text, S("UTC")),
     V::both("lc_messages", Kind::Text, S("en_US")),
-    V::both("lc_time_names", Kind::Text, S("en_US")),
+    V::both("lc_time_names", Kind::Locale, S("en_US")),
     V::fixed("lc_messages_dir", Kind::Text, S("")),
     V::fixed("skip_character_set_client_handshake", Kind::Bool, B(false)),
     V::both("default_week_format", Kind::UInt(0, 7, 1), U(0)),

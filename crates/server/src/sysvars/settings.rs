@@ -4,6 +4,7 @@
 use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
 use omnibus_sql::api::{BinlogFormat, Isolation, RowImage, SessionSettings};
+use omnibus_value::locale;
 
 /// Names of the `sql_mode` bits; the place in the list is the bit. Empty names are bits of modes
 /// that MySQL 8 no longer has.
@@ -149,6 +150,11 @@ pub fn session_settings(
         sql_mode: sql_mode_bits(v("sql_mode").as_str()).unwrap_or(omnibus_sql::api::sql_mode::DEFAULT),
         time_zone_offset: crate::clock::zone_offset(v("time_zone").as_str()).unwrap_or(0),
         time_zone: v("time_zone").as_str().to_owned(),
+        lc_time_names: locale::by_name(v("lc_time_names").as_str()).unwrap_or(&locale::ENGLISH),
+        sql_auto_is_null: v("sql_auto_is_null").as_bool(),
+        collation_database: (*v("collation_database") != globals.named("collation_database"))
+            .then(|| collation(v("collation_database").as_str())),
+        default_collation_for_utf8mb4: collation(v("default_collation_for_utf8mb4").as_str()),
         autocommit: v("autocommit").as_bool(),
         isolation: isolation(v("transaction_isolation")),
         read_only: v("transaction_read_only").as_bool(),
@@ -181,6 +187,7 @@ pub fn session_settings(
         sql_safe_updates: v("sql_safe_updates").as_bool(),
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,
+        pseudo_thread_id: u32::try_from(v("pseudo_thread_id").as_u64()).ok().filter(|id| *id != 0),
         server_id: v("server_id").as_u64() as u32,
         mariadb: globals.named("dialect").as_str() == "mariadb",
         gtid_domain_id: v("gtid_domain_id").as_u64() as u32,

@@ -2,7 +2,7 @@
 
 use super::rows::{RowApplier, RowRules};
 use super::{context, position};
-use crate::api::{AllowAll, Isolation, Mode, Outcome};
+use crate::api::{AllowAll, BinlogFormat, Isolation, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::load;
 use crate::session::{Nowhere, SqlSession};
@@ -202,7 +202,13 @@ impl Applier {
             }
         };
         let saved = context::enter(&mut self.session, view)?;
+        if view.error_code() != 0 {
+            // Tables that know no transactions kept what the statement did before it failed. Only rows can say that.
+            self.session.state.settings.binlog_format = BinlogFormat::Row;
+            self.session.keep_failed(Some(view.error_code()));
+        }
         let result = self.run_text(&text);
+        self.session.keep_failed(None);
         context::leave(&mut self.session, saved);
         let outcome = result.map_err(error_of)?;
         if self.session.in_transaction() {

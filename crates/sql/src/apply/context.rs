@@ -3,11 +3,11 @@
 //! What the statement's form does not say is what the applier's session was made with, the server's defaults.
 
 use crate::error::{SqlError, SqlResult};
-use crate::session::{SessionState, SqlSession};
+use crate::session::{NewInsertId, SessionState, SqlSession};
 use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_replication::model::StatementView;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::{ColumnKind, ColumnType, Value, collation};
+use omnibus_value::{ColumnKind, ColumnType, Value, collation, locale};
 use std::sync::Arc;
 
 /// The session as it was.
@@ -17,6 +17,7 @@ pub(super) struct Saved {
     connection_id: u32,
     rand: (u64, u64),
     last_insert_id: u64,
+    new_insert_id: NewInsertId,
     now_us: i64,
 }
 
@@ -45,6 +46,7 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
         connection_id: state.connection_id,
         rand: state.rand,
         last_insert_id: state.last_insert_id,
+        new_insert_id: state.new_insert_id,
         now_us: state.now_us,
     };
     set_settings(state, view);
@@ -57,6 +59,8 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
     }
     state.connection_id = view.thread_id();
     state.last_insert_id = view.last_insert_id().unwrap_or(0);
+    // The log has it only for statements that ask.
+    state.new_insert_id = view.last_insert_id().map_or(NewInsertId::None, |_| NewInsertId::Fresh);
     if let Some(seeds) = view.rand_seeds() {
         state.rand = seeds;
     }
@@ -85,6 +89,12 @@ fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     settings.auto_increment_increment = u64::from(increment).max(1);
     settings.auto_increment_offset = u64::from(offset).max(1);
     settings.insert_id = view.insert_id();
+    settings.sql_auto_is_null = view.sql_auto_is_null().unwrap_or(false);
+    settings.lc_time_names = view.lc_time_names().and_then(locale::by_number).unwrap_or(&locale::ENGLISH);
+    settings.collation_database = view.database_collation().filter(|id| collation::by_id(*id).is_some());
+    if let Some(id) = view.default_collation_for_utf8mb4().filter(|id| collation::by_id(*id).is_some()) {
+        settings.default_collation_for_utf8mb4 = id;
+    }
 }
 
 /// Sets the session back to what it was.
@@ -95,6 +105,7 @@ pub(super) fn leave(session: &mut SqlSession, saved: Saved) {
     state.connection_id = saved.connection_id;
     state.rand = saved.rand;
     state.last_insert_id = saved.last_insert_id;
+    state.new_insert_id = saved.new_insert_id;
     state.now_us = saved.now_us;
     state.user_variables.clear();
     state.diagnostics.clear();

@@ -41,6 +41,8 @@ impl Ids<'_> {
 pub(crate) struct BuildContext<'a> {
     pub db: &'a str,
     pub default_collation: u16,
+    /// `default_collation_for_utf8mb4`.
+    pub utf8mb4: u16,
     pub strict: bool,
     pub no_engine_substitution: bool,
     /// Engines there are; none if a stored definition says whatever it says.
@@ -161,7 +163,7 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
             TableOption::Other { .. } => {}
         }
     }
-    if let Some(id) = pick_collation(charset, collation)? {
+    if let Some(id) = pick_collation(charset, collation, context.utf8mb4)? {
         options.collation = id;
     }
     if options.comment.chars().count() > 2048 {
@@ -221,7 +223,7 @@ fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>
     if tree.name.is_empty() || tree.name.ends_with(' ') {
         return Err(SqlError::new(1166, b"42000", format!("Incorrect column name '{}'", tree.name)));
     }
-    let (ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation)?;
+    let (ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
     let serial = tree.ty.name == TypeName::Serial;
     let mut column = Column {
         name: Arc::from(tree.name.as_str()),

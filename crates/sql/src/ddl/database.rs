@@ -5,8 +5,8 @@ use super::exec::{Ddl, spaces};
 use super::types::pick_collation;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Schema, persist};
-use crate::error::{ExecResult, SqlError};
-use omnibus_parser::ast::{AlterDatabase, CreateDatabase};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use omnibus_parser::ast::{AlterDatabase, CreateDatabase, DatabaseOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Ddl<'_> {
             }
             return Err(SqlError::db_create_exists(name).into());
         }
-        let picked = pick_collation(tree.options.charset.as_ref(), tree.options.collation.as_ref())?;
+        let picked = self.picked_collation(&tree.options)?;
         let schema = Schema {
             name: Arc::from(name),
             collation: picked.unwrap_or_else(|| self.server_collation()),
@@ -45,6 +45,12 @@ impl Ddl<'_> {
         self.commit(change)
     }
 
+    /// The collation that a database's options name.
+    fn picked_collation(&self, options: &DatabaseOptions) -> SqlResult<Option<u16>> {
+        let utf8mb4 = self.state.settings.default_collation_for_utf8mb4;
+        pick_collation(options.charset.as_ref(), options.collation.as_ref(), utf8mb4)
+    }
+
     /// ALTER DATABASE.
     pub(crate) fn alter_database(&mut self, tree: &AlterDatabase) -> ExecResult<Outcome> {
         let current = self.state.database.clone();
@@ -54,7 +60,7 @@ impl Ddl<'_> {
         self.check(&name, None, Priv::Alter)?;
         let mut change = self.begin()?;
         change.next.schema(&name)?;
-        let picked = pick_collation(tree.options.charset.as_ref(), tree.options.collation.as_ref())?;
+        let picked = self.picked_collation(&tree.options)?;
         if let (Some(collation), Some(schema)) = (picked, change.next.schemas.get_mut(&*name)) {
             let schema = Arc::make_mut(schema);
             schema.collation = collation;

@@ -87,6 +87,7 @@ impl Ddl<'_> {
         BuildContext {
             db,
             default_collation: schema.collation,
+            utf8mb4: self.state.settings.default_collation_for_utf8mb4,
             strict: self.state.settings.strict(),
             no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
             engines: self.trx.shared().port.engine().members(),
@@ -151,7 +152,7 @@ impl Ddl<'_> {
             database: &database,
             sql: self.sql,
             timestamp: (state.now_us / 1_000_000) as u32,
-            connection_id: state.connection_id,
+            connection_id: state.thread_id(),
         };
         let mut bodies = Vec::new();
         for (table, space) in &change.built {

@@ -25,6 +25,7 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
     let mut context = BuildContext {
         db,
         default_collation: crate::catalog::charset::server_default(),
+        utf8mb4: crate::catalog::charset::server_default(),
         strict: false,
         no_engine_substitution: false,
         engines: Vec::new(),

@@ -13,7 +13,12 @@ const BINARY: u16 = 63;
 const MAX_VARCHAR_BYTES: u32 = 65_535;
 
 /// The type, and whether a character set or collation was written for it.
-pub(crate) fn column_type(name: &str, ty: &DataType, table_collation: u16) -> SqlResult<(ColumnType, bool)> {
+pub(crate) fn column_type(
+    name: &str,
+    ty: &DataType,
+    table_collation: u16,
+    utf8mb4: u16,
+) -> SqlResult<(ColumnType, bool)> {
     let kind = kind(ty.name)?;
     let mut column = ColumnType {
         kind,
@@ -26,7 +31,7 @@ pub(crate) fn column_type(name: &str, ty: &DataType, table_collation: u16) -> Sq
     };
     let mut explicit = false;
     if is_character(kind) {
-        (column.collation, explicit) = collation(ty, table_collation)?;
+        (column.collation, explicit) = collation(ty, table_collation, utf8mb4)?;
         if column.collation == BINARY {
             column.kind = binary_kind(kind);
         }
@@ -103,8 +108,8 @@ fn binary_kind(kind: ColumnKind) -> ColumnKind {
     }
 }
 
-fn collation(ty: &DataType, table_collation: u16) -> SqlResult<(u16, bool)> {
-    let chosen = pick_collation(ty.charset.as_ref(), ty.collation.as_ref())?;
+fn collation(ty: &DataType, table_collation: u16, utf8mb4: u16) -> SqlResult<(u16, bool)> {
+    let chosen = pick_collation(ty.charset.as_ref(), ty.collation.as_ref(), utf8mb4)?;
     let explicit = chosen.is_some();
     let collation = chosen.unwrap_or(table_collation);
     if ty.binary {
@@ -113,12 +118,15 @@ fn collation(ty: &DataType, table_collation: u16) -> SqlResult<(u16, bool)> {
     Ok((collation, explicit))
 }
 
-/// What CHARACTER SET and COLLATE clauses amount to, if any was written.
+/// What CHARACTER SET and COLLATE clauses amount to, if any was written; `utf8mb4` is the session's
+/// `default_collation_for_utf8mb4`.
 pub(crate) fn pick_collation(
     charset_name: Option<&Ident>,
     collation: Option<&Ident>,
+    utf8mb4: u16,
 ) -> SqlResult<Option<u16>> {
     let by_charset = match charset_name {
+        Some(name) if name.is("utf8mb4") => Some(utf8mb4),
         Some(name) => {
             Some(charset::default_collation(name).ok_or_else(|| SqlError::unknown_character_set(name))?)
         }

@@ -14,6 +14,7 @@ use crate::expr::node::Expr;
 use crate::expr::scope::VALUES_ALIAS;
 use crate::select::run::Flow;
 use crate::select::{self, QueryPlan, Storage};
+use crate::session::NewInsertId;
 use crate::store::{Duplicate, InsertOutcome, RowChange, auto_value, duplicate_error};
 use omnibus_parser::ast::{self, Insert, InsertSource};
 use omnibus_value::Value;
@@ -193,6 +194,7 @@ impl InsertPlan {
     pub(crate) fn effect(&self, run: &mut Run<'_>, counts: &Counts) -> Effect {
         if counts.first_generated != 0 {
             run.state.last_insert_id = counts.first_generated;
+            run.state.new_insert_id = NewInsertId::Fresh;
         }
         let last_insert_id = match run.state.last_insert_id_set {
             Some(id) => id,

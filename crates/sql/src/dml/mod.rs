@@ -103,6 +103,14 @@ impl WritePlan {
         }
     }
 
+    /// The tables that a multi-table UPDATE changes, as a bitmap of their places in its text; `None` for others.
+    pub(crate) fn updated_tables(&self) -> Option<u64> {
+        match &self.kind {
+            WriteKind::Multi(plan) => plan.updated_tables(),
+            _ => None,
+        }
+    }
+
     /// Runs it. The session undoes everything on an error.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
         match &self.kind {

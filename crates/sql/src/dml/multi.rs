@@ -30,6 +30,8 @@ use std::sync::Arc;
 struct Target {
     table: Arc<Table>,
     alias: Ident,
+    /// Which of the statement's tables it is, from 0.
+    place: u32,
     /// Where its key columns begin in the joined rows.
     key_at: usize,
     /// Column, and where its value is in the joined rows (`None`: DEFAULT).
@@ -55,7 +57,7 @@ impl MultiPlan {
         let mut values = Vec::new();
         for assignment in &tree.assignments {
             let factor = owner(planner, &factors, &assignment.column)?;
-            let at = target(planner, &mut targets, factor, Priv::Update)?;
+            let at = target(planner, &mut targets, factor, place(&tree.tables, factor), Priv::Update)?;
             let table = &targets[at].table;
             let column = table
                 .column_index(&assignment.column.name)
@@ -86,7 +88,7 @@ impl MultiPlan {
         for name in &tree.targets {
             let found = factors.iter().find(|factor| alias(factor).as_str() == name.name.as_str());
             let factor = found.ok_or_else(|| SqlError::unknown_table(&name.name, "MULTI DELETE"))?;
-            target(planner, &mut targets, factor, Priv::Delete)?;
+            target(planner, &mut targets, factor, place(&tree.from, factor), Priv::Delete)?;
         }
         let items = key_items(&mut targets)?;
         let query = query(planner, tree.with.clone(), items, &tree.from, tree.filter.clone(), &targets)?;
@@ -96,6 +98,14 @@ impl MultiPlan {
     /// Whether only temporary tables change.
     pub(crate) fn only_temporary(&self) -> bool {
         self.targets.iter().all(|target| target.table.temporary)
+    }
+
+    /// The tables that an UPDATE changes: a bitmap of their places among those of the statement.
+    pub(crate) fn updated_tables(&self) -> Option<u64> {
+        if self.delete {
+            return None;
+        }
+        Some(self.targets.iter().fold(0, |bits, target| bits | 1u64.checked_shl(target.place).unwrap_or(0)))
     }
 
     /// Runs it.
@@ -230,6 +240,32 @@ fn alias(factor: &TableFactor) -> &Ident {
 }
 
 /// The table that an assigned column belongs to.
+/// Which of a statement's tables one is, derived ones counted.
+fn place(tables: &[TableRef], wanted: &TableFactor) -> usize {
+    fn search(tables: &[TableRef], wanted: &TableFactor, place: &mut usize) -> bool {
+        tables.iter().any(|table| match table {
+            TableRef::Table(factor) => {
+                let found = std::ptr::eq(&raw const **factor, wanted);
+                *place += usize::from(!found);
+                found
+            }
+            TableRef::Join(join) => {
+                let Join { left, right, .. } = &**join;
+                search(std::slice::from_ref(left), wanted, place)
+                    || search(std::slice::from_ref(right), wanted, place)
+            }
+            TableRef::Group(members) => search(members, wanted, place),
+            TableRef::Derived(_) => {
+                *place += 1;
+                false
+            }
+        })
+    }
+    let mut at = 0;
+    search(tables, wanted, &mut at);
+    at
+}
+
 fn owner<'f>(
     planner: &Planner<'_>,
     factors: &[&'f TableFactor],
@@ -257,6 +293,7 @@ fn target(
     planner: &Planner<'_>,
     targets: &mut Vec<Target>,
     factor: &TableFactor,
+    place: usize,
     need: Priv,
 ) -> SqlResult<usize> {
     let alias = alias(factor);
@@ -267,7 +304,13 @@ fn target(
     if table.def.hidden_key {
         return Err(SqlError::not_supported_yet("multi-table changes of a table without a primary key"));
     }
-    targets.push(Target { table, alias: alias.clone(), key_at: 0, assignments: Vec::new() });
+    targets.push(Target {
+        table,
+        alias: alias.clone(),
+        place: place as u32,
+        key_at: 0,
+        assignments: Vec::new(),
+    });
     Ok(targets.len() - 1)
 }
 

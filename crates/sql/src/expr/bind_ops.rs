@@ -1,12 +1,14 @@
 //! Binding of operators: arithmetic, comparison and its type rules, logic, IN, BETWEEN, LIKE.
 
-use super::bind::Binder;
+use super::bind::{Binder, Clause};
 use super::charset;
 use super::convert::bytes_as_number;
 use super::like::{LikeMatcher, RegexpMatcher};
 use super::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
+use super::scope::{ScopeTable, Source};
 use super::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED, merge_collations};
 use crate::error::{SqlError, SqlResult};
+use crate::functions;
 use omnibus_parser::ast::{self, BinaryOp, UnaryOp};
 use omnibus_value::{ColumnKind, Value};
 
@@ -389,8 +391,26 @@ impl Binder<'_> {
     }
 
     pub(super) fn is(&mut self, operand: &ast::Expr, what: IsKind, negated: bool) -> SqlResult<Expr> {
-        let expr = Box::new(self.expr(operand)?);
-        Ok(Expr::boolean(Kind::Is { expr, what, negated }, false))
+        let expr = self.expr(operand)?;
+        if what == IsKind::Null && !negated && self.is_new_id(&expr) {
+            self.note(|noted| noted.bits |= super::uses::NEW_INSERT_ID);
+            let id = self.call_function(functions::NEW_INSERT_ID, Vec::new())?;
+            return self.compare(CompareOp::Eq, expr, id);
+        }
+        Ok(Expr::boolean(Kind::Is { expr: Box::new(expr), what, negated }, false))
+    }
+
+    /// Whether IS NULL asks for the row that was inserted last (`sql_auto_is_null`).
+    fn is_new_id(&self, expr: &Expr) -> bool {
+        let Kind::Column { slot, column, .. } = expr.kind else { return false };
+        self.session.settings.sql_auto_is_null
+            && !expr.ty.nullable
+            && matches!(self.blocks.last().map(|block| block.clause), Some(Clause::Where | Clause::On))
+            && matches!(
+                self.slots.get(usize::from(slot)),
+                Some(Some(ScopeTable { source: Source::Table(table), .. }))
+                    if table.auto_column == Some(usize::from(column))
+            )
     }
 
     pub(super) fn is_truth(

@@ -167,6 +167,12 @@ pub fn convert(text: &Bytes, from: u16, to: u16) -> Bytes {
     out.into()
 }
 
+/// Our own text in a character set.
+#[must_use]
+pub fn from_utf8(text: &str, to: u16) -> Bytes {
+    convert(&Bytes::copy_from_slice(text.as_bytes()), crate::catalog::charset::server_default(), to)
+}
+
 /// A collation's name.
 #[must_use]
 pub fn collation_name(id: u16) -> &'static str {

@@ -17,12 +17,12 @@ pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResu
         "warning_count" => number(u64::from(session.diagnostics.count())),
         "error_count" => number(session.diagnostics.error_count()),
         "last_insert_id" | "identity" => number(session.last_insert_id),
-        "pseudo_thread_id" => number(u64::from(session.connection_id)),
+        "pseudo_thread_id" => number(u64::from(session.thread_id())),
         "timestamp" if scope != VariableScope::Global => {
             Ok((Value::Double(session.now_us as f64 / 1e6), ExprType::double().column))
         }
         _ => {
-            let (value, ty) = session.host.variable(scope, name)?;
+            let (value, ty) = session.host.variable_under(&session.settings, scope, name)?;
             match &value {
                 Value::Bytes(text) => {
                     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);

@@ -16,6 +16,8 @@ pub const READS: u32 = 1 << 2;
 pub const ASSIGNS: u32 = 1 << 3;
 /// A temporary table is read or changed.
 pub const TEMPORARY: u32 = 1 << 4;
+/// LAST_INSERT_ID is read if it is new (`sql_auto_is_null`).
+pub const NEW_INSERT_ID: u32 = 1 << 5;
 /// A function whose value another server would not have.
 pub const SYSTEM_FUNCTION: u32 = 1 << 8;
 /// A system variable that no event carries.

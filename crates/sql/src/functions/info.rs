@@ -4,9 +4,12 @@ use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Coercibility, Family};
 use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
-use crate::session::NamedLocks;
+use crate::session::{NamedLocks, NewInsertId};
 use omnibus_value::Value;
 use std::time::{Duration, Instant};
+
+/// No name that a statement can have.
+pub(crate) const NEW_INSERT_ID: &str = "\0NEW_INSERT_ID";
 
 pub(super) const DEFS: &[Def] = &[
     Def::session("DATABASE", 0, 0, name_type, database),
@@ -18,9 +21,10 @@ pub(super) const DEFS: &[Def] = &[
     Def::session("CURRENT_ROLE", 0, 0, name_type, |_, _, _| Ok(text("NONE"))),
     Def::session("VERSION", 0, 0, name_type, |_, _, cx| Ok(version(cx))),
     Def::session("CONNECTION_ID", 0, 0, ty::ubigint, |_, _, cx| {
-        Ok(Value::UInt(u64::from(cx.session.connection_id)))
+        Ok(Value::UInt(u64::from(cx.session.thread_id())))
     }),
     Def::volatile("LAST_INSERT_ID", 0, 1, ty::ubigint, last_insert_id),
+    Def::volatile(NEW_INSERT_ID, 0, 0, new_insert_id_type, new_insert_id),
     Def::session("ROW_COUNT", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.row_count))),
     Def::session("FOUND_ROWS", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.found_rows as i64))),
     Def::volatile("SLEEP", 1, 1, ty::int, sleep),
@@ -62,6 +66,19 @@ fn user(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 
 fn current_user(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(text(cx.session.account.clone()))
+}
+
+fn new_insert_id_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::ubigint().nullable(true))
+}
+
+/// What `sql_auto_is_null` compares with.
+fn new_insert_id(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    if cx.session.new_insert_id == NewInsertId::None {
+        return Ok(Value::Null);
+    }
+    cx.session.new_insert_id = NewInsertId::Asked;
+    Ok(Value::UInt(cx.session.last_insert_id))
 }
 
 fn last_insert_id(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -1,19 +1,20 @@
 //! Dates and times as text and back: DATE_FORMAT, TIME_FORMAT, STR_TO_DATE, FROM_UNIXTIME,
 //! GET_FORMAT.
 
-use super::temporal_parts::{DAYS, MONTHS, week_and_year};
+use super::temporal_parts::week_and_year;
 use super::{Def, str_arg, text, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::exec::unix_us;
 use crate::expr::types::Family;
-use crate::expr::{BindContext, Exec, Expr, ExprType};
+use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
 use omnibus_value::Value;
+use omnibus_value::locale::{self, Locale};
 use omnibus_value::temporal::{Date, DateTime, Time};
 use std::fmt::Write;
 
 pub(super) const DEFS: &[Def] = &[
-    Def::new("DATE_FORMAT", 2, 2, format_type, date_format),
-    Def::new("TIME_FORMAT", 2, 2, format_type, time_format),
+    Def::session("DATE_FORMAT", 2, 2, format_type, date_format),
+    Def::session("TIME_FORMAT", 2, 2, format_type, time_format),
     Def::new("STR_TO_DATE", 2, 2, str_to_date_type, str_to_date),
     Def::session("FROM_UNIXTIME", 1, 2, from_unixtime_type, from_unixtime),
     Def::new("GET_FORMAT", 2, 2, ty::ascii::<17>, get_format),
@@ -35,7 +36,7 @@ fn ordinal(day: u32) -> &'static str {
 }
 
 /// Writes one conversion; `None` if the date has no such part (a zero month has no name).
-fn conversion(code: u8, date: Date, time: Time, out: &mut String) -> Option<()> {
+fn conversion(code: u8, date: Date, time: Time, locale: &Locale, out: &mut String) -> Option<()> {
     let (year, month, day) = date.ymd();
     let (hour, minute, second) = (time.hour(), time.minute(), time.second());
     let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
@@ -46,14 +47,14 @@ fn conversion(code: u8, date: Date, time: Time, out: &mut String) -> Option<()> 
         b'y' => write!(out, "{:02}", year % 100),
         b'm' => write!(out, "{month:02}"),
         b'c' => write!(out, "{month}"),
-        b'M' => write!(out, "{}", MONTHS.get((month as usize).checked_sub(1)?)?),
-        b'b' => write!(out, "{}", &MONTHS.get((month as usize).checked_sub(1)?)?[..3]),
+        b'M' => write!(out, "{}", locale.month(month)?),
+        b'b' => write!(out, "{}", locale.short_month(month)?),
         b'd' => write!(out, "{day:02}"),
         b'e' => write!(out, "{day}"),
         b'D' => write!(out, "{day}{}", ordinal(day)),
         b'j' => write!(out, "{:03}", date.day_of_year()?),
-        b'W' => write!(out, "{}", DAYS[date.weekday()? as usize]),
-        b'a' => write!(out, "{}", &DAYS[date.weekday()? as usize][..3]),
+        b'W' => write!(out, "{}", locale.day(date.weekday()?)?),
+        b'a' => write!(out, "{}", locale.short_day(date.weekday()?)?),
         b'w' => write!(out, "{}", (date.weekday()? + 1) % 7),
         b'H' => write!(out, "{hour:02}"),
         b'k' => write!(out, "{hour}"),
@@ -76,7 +77,8 @@ fn conversion(code: u8, date: Date, time: Time, out: &mut String) -> Option<()> 
     written.ok()
 }
 
-fn format(date: Date, time: Time, pattern: &[u8]) -> Option<Vec<u8>> {
+/// `collation` is the pattern's and the result's.
+fn format(date: Date, time: Time, pattern: &[u8], locale: &Locale, collation: u16) -> Option<Vec<u8>> {
     let mut out: Vec<u8> = Vec::with_capacity(pattern.len() * 2);
     let mut piece = String::new();
     let mut bytes = pattern.iter();
@@ -94,22 +96,27 @@ fn format(date: Date, time: Time, pattern: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         piece.clear();
-        conversion(code, date, time, &mut piece)?;
-        out.extend_from_slice(piece.as_bytes());
+        conversion(code, date, time, locale, &mut piece)?;
+        if piece.is_ascii() {
+            out.extend_from_slice(piece.as_bytes());
+        } else {
+            out.extend_from_slice(&charset::from_utf8(&piece, collation));
+        }
     }
     Some(out)
 }
 
-fn date_format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let pattern = str_arg!(args, 1, cx);
-    Ok(format(at.date(), at.time(), &pattern).map_or(Value::Null, text))
+    Ok(format(at.date(), at.time(), &pattern, cx.session.settings.lc_time_names, ty.column.collation)
+        .map_or(Value::Null, text))
 }
 
-fn time_format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
     let pattern = str_arg!(args, 1, cx);
-    Ok(format(Date::ZERO, time, &pattern).map_or(Value::Null, text))
+    Ok(format(Date::ZERO, time, &pattern, &locale::ENGLISH, ty.column.collation).map_or(Value::Null, text))
 }
 
 /// Whether a format has date parts, time parts, microseconds.
@@ -236,16 +243,16 @@ fn read_one(code: u8, text: &mut &[u8], fields: &mut Fields) -> Option<()> {
         }
         b'y' => fields.year = short_year(number(text, 2)?.0),
         b'm' | b'c' => fields.month = number(text, 2)?.0,
-        b'M' => fields.month = name(text, &MONTHS, usize::MAX)? + 1,
-        b'b' => fields.month = name(text, &MONTHS, 3)? + 1,
+        b'M' => fields.month = name(text, locale::ENGLISH.months(), usize::MAX)? + 1,
+        b'b' => fields.month = name(text, locale::ENGLISH.months(), 3)? + 1,
         b'd' | b'e' => fields.day = number(text, 2)?.0,
         b'D' => {
             fields.day = number(text, 2)?.0;
             *text = text.get(2..)?;
         }
         b'j' => fields.day_of_year = Some(number(text, 3)?.0),
-        b'W' => drop(name(text, &DAYS, usize::MAX)?),
-        b'a' => drop(name(text, &DAYS, 3)?),
+        b'W' => drop(name(text, locale::ENGLISH.days(), usize::MAX)?),
+        b'a' => drop(name(text, locale::ENGLISH.days(), 3)?),
         b'w' => drop(number(text, 1)?),
         b'H' | b'k' => fields.hour = number(text, 2)?.0,
         b'h' | b'I' | b'l' => {
@@ -325,7 +332,7 @@ fn from_unixtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType
     Ok(ExprType::datetime(decimals).nullable(true))
 }
 
-fn from_unixtime(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let seconds = args[0].to_decimal(&value, cx).to_f64();
     if !(0.0..32_536_771_200.0).contains(&seconds) {
@@ -337,7 +344,8 @@ fn from_unixtime(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<V
         return Ok(Value::DateTime(at));
     }
     let pattern = str_arg!(args, 1, cx);
-    Ok(format(at.date(), at.time(), &pattern).map_or(Value::Null, text))
+    let locale = cx.session.settings.lc_time_names;
+    Ok(format(at.date(), at.time(), &pattern, locale, ty.column.collation).map_or(Value::Null, text))
 }
 
 fn get_format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

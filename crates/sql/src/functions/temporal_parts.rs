@@ -1,9 +1,10 @@
 //! Parts of dates and times: YEAR, MONTH, DAYOFWEEK, WEEK, TO_DAYS, DAYNAME and the like.
 
 use super::{Def, int_arg, text, ty};
-use crate::error::ExecResult;
-use crate::expr::{Exec, Expr, ExprType, interval};
+use crate::error::{ExecResult, SqlResult};
+use crate::expr::{BindContext, Exec, Expr, ExprType, charset, interval};
 use omnibus_value::Value;
+use omnibus_value::locale::Locale;
 use omnibus_value::temporal::{Date, IntervalUnit, days_in_year};
 
 pub(super) const DEFS: &[Def] = &[
@@ -24,38 +25,37 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("WEEKDAY", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.weekday().map(i64::from))),
     Def::new("DAYOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.day_of_year().map(i64::from))),
     Def::new("TO_DAYS", 1, 1, ty::int, |a, _, cx| number(a, cx, Date::to_days)),
-    Def::new("DAYNAME", 1, 1, ty::ascii::<9>, |a, _, cx| name(a, cx, |d| Some(DAYS[d.weekday()? as usize]))),
-    Def::new("MONTHNAME", 1, 1, ty::ascii::<9>, |a, _, cx| {
-        name(a, cx, |d| MONTHS.get((d.month() as usize).checked_sub(1)?).copied())
-    }),
+    Def::session("DAYNAME", 1, 1, day_type, |a, ty, cx| name(a, ty, cx, |l, d| l.day(d.weekday()?))),
+    Def::session("MONTHNAME", 1, 1, month_type, |a, ty, cx| name(a, ty, cx, |l, d| l.month(d.month()))),
     Def::session("WEEK", 1, 2, ty::small_int, week),
     Def::new("WEEKOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| week_of(d, 3))),
     Def::new("YEARWEEK", 1, 2, ty::int, yearweek),
-];
-
-pub(super) const DAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
 ];
 
 fn number(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<i64>) -> ExecResult<Value> {
     Ok(args[0].eval_date(cx)?.and_then(part).map_or(Value::Null, Value::Int))
 }
 
-fn name(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<&'static str>) -> ExecResult<Value> {
-    Ok(args[0].eval_date(cx)?.and_then(part).map_or(Value::Null, text))
+fn day_type(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let (longest, _) = cx.session.settings.lc_time_names.longest();
+    Ok(ExprType::varchar(longest, cx.collation()).nullable(true))
+}
+
+fn month_type(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let (_, longest) = cx.session.settings.lc_time_names.longest();
+    Ok(ExprType::varchar(longest, cx.collation()).nullable(true))
+}
+
+/// A name in the session's language and the result's character set.
+fn name(
+    args: &[Expr],
+    ty: &ExprType,
+    cx: &mut Exec<'_>,
+    part: fn(&Locale, Date) -> Option<&'static str>,
+) -> ExecResult<Value> {
+    let locale = cx.session.settings.lc_time_names;
+    let name = args[0].eval_date(cx)?.and_then(|date| part(locale, date));
+    Ok(name.map_or(Value::Null, |name| text(charset::from_utf8(name, ty.column.collation))))
 }
 
 /// Week number and its year under MySQL's mode bits: 1 = weeks begin on Monday, 2 = the year's

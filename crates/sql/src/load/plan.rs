@@ -51,11 +51,11 @@ pub(crate) fn announce_variables(tree: &LoadData, state: &mut SessionState) {
     }
 }
 
-/// The collation of the file's text: as it is said, else the default database's.
+/// The collation of the file's text: as it is said, else `collation_database`, which is the default database's.
 fn file_collation(tree: &LoadData, state: &SessionState, catalog: Option<&crate::catalog::Catalog>) -> u16 {
     let said = tree.charset.as_ref().and_then(|name| charset::default_collation(name));
     let database = || Some(catalog?.schema(state.database.as_deref()?).ok()?.collation);
-    said.or_else(database).unwrap_or(state.settings.collation_server)
+    said.or(state.settings.collation_database).or_else(database).unwrap_or(state.settings.collation_server)
 }
 
 impl LoadPlan {

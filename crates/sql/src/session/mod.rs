@@ -29,7 +29,7 @@ pub use named_locks::NamedLocks;
 pub use prepared::Prepared;
 pub(crate) use session::Call;
 pub use session::SqlSession;
-pub use state::SessionState;
+pub use state::{NewInsertId, SessionState};
 pub use system::SystemTables;
 
 /// Microseconds since 1970 now. The only clock of the SQL layer.

@@ -5,7 +5,7 @@ use super::binlog::BinlogInput;
 use super::given::{Gate, Given};
 use super::named_locks::NamedLocks;
 use super::prepared::is_planned;
-use super::state::SessionState;
+use super::state::{NewInsertId, SessionState};
 use super::statements::StatementCache;
 use crate::api::{AccessCheck, Isolation, KillFlag, Mode, Outcome, RowSink};
 use crate::catalog::Catalog;
@@ -48,6 +48,8 @@ pub struct SqlSession {
     waits: u8,
     /// It executes what others logged: statements that write read the newest versions, under locks.
     pub(super) reads_newest: bool,
+    /// A statement that fails with this error keeps what it did before.
+    keep_failed: Option<u16>,
 }
 
 /// What a statement is run with.
@@ -86,6 +88,7 @@ impl SqlSession {
             resumed: false,
             waits: 0,
             reads_newest: false,
+            keep_failed: None,
         }
     }
 
@@ -93,6 +96,12 @@ impl SqlSession {
     /// durable yet: an applier's transactions follow each other without waiting for the device.
     pub(crate) fn read_newest(&mut self) {
         self.reads_newest = true;
+    }
+
+    /// Whether a statement that fails keeps what it did before, if it fails with this error: changes of tables without
+    /// transactions, as their source kept them.
+    pub(crate) fn keep_failed(&mut self, error: Option<u16>) {
+        self.keep_failed = error;
     }
 
     /// The database behind it.
@@ -207,6 +216,9 @@ impl SqlSession {
             self.state.diagnostics.clear();
         }
         self.state.last_insert_id_set = None;
+        if self.state.new_insert_id == NewInsertId::Asked && !self.resumed {
+            self.state.new_insert_id = NewInsertId::None;
+        }
         self.state.statement = text.clone();
     }
 
@@ -246,7 +258,7 @@ impl SqlSession {
             database: database.as_deref().unwrap_or_default(),
             sql: call.text,
             timestamp: (self.state.now_us / 1_000_000) as u32,
-            connection_id: self.state.connection_id,
+            connection_id: self.state.thread_id(),
         };
         let marks = self.trx.begin_statement(call.mode, &info);
         if !self.trx.is_open() {
@@ -267,6 +279,10 @@ impl SqlSession {
                 }
             };
         };
+        // What a failed statement changed before stays, where it stayed at its source.
+        if self.keep_failed == Some(error.code) && self.trx.is_open() && self.trx.end_statement().is_ok() {
+            return interrupt;
+        }
         // A deadlock's victim gives up everything; other errors only the statement.
         if error.code == 1213 {
             self.trx.deadlocked();
@@ -398,6 +414,7 @@ impl SqlSession {
         self.state.user_variables.clear();
         self.state.diagnostics.clear();
         self.state.last_insert_id = 0;
+        self.state.new_insert_id = NewInsertId::None;
         self.state.row_count = 0;
         self.state.found_rows = 0;
         self.next_isolation = None;
@@ -420,7 +437,7 @@ impl SqlSession {
             database: database.as_deref().unwrap_or_default(),
             sql: text,
             timestamp: (self.state.now_us / 1_000_000) as u32,
-            connection_id: self.state.connection_id,
+            connection_id: self.state.thread_id(),
         };
         self.trx.begin_statement(mode, &info)
     }

@@ -20,13 +20,15 @@ pub struct SessionState {
     pub diagnostics: Diagnostics,
     /// LAST_INSERT_ID().
     pub last_insert_id: u64,
+    /// Whether `sql_auto_is_null` gives it.
+    pub new_insert_id: NewInsertId,
     /// LAST_INSERT_ID(expr) in the running statement.
     pub last_insert_id_set: Option<u64>,
     /// ROW_COUNT() of the last statement; -1 after a result set or an error.
     pub row_count: i64,
     /// FOUND_ROWS() of the last SELECT.
     pub found_rows: u64,
-    /// CONNECTION_ID().
+    /// The number of the connection. What statements see of it is `thread_id`.
     pub connection_id: u32,
     /// USER(): the name the client gave.
     pub user: String,
@@ -48,6 +50,26 @@ pub struct SessionState {
     pub(crate) named_locks: Option<NamedLocks>,
 }
 
+/// Under `sql_auto_is_null` the first statement behind an insert that made a number finds its row; no later one does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NewInsertId {
+    /// No number was made since one was asked for.
+    #[default]
+    None,
+    /// Nobody has asked for it.
+    Fresh,
+    /// The running statement has.
+    Asked,
+}
+
+impl SessionState {
+    /// CONNECTION_ID(), and whose the log says that statements are: `pseudo_thread_id`, if it was set.
+    #[must_use]
+    pub fn thread_id(&self) -> u32 {
+        self.settings.pseudo_thread_id.unwrap_or(self.connection_id)
+    }
+}
+
 impl Default for SessionState {
     fn default() -> Self {
         SessionState {
@@ -56,6 +78,7 @@ impl Default for SessionState {
             user_variables: HashMap::new(),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
+            new_insert_id: NewInsertId::None,
             last_insert_id_set: None,
             row_count: 0,
             found_rows: 0,

@@ -5,7 +5,7 @@
 //! may change it. Not here: what makes a statement unsafe (`dml::safety`), and the events (`omnibus_replication`).
 
 use super::session::{Call, SqlSession};
-use super::state::SessionState;
+use super::state::{NewInsertId, SessionState};
 use super::statements::parse_options;
 use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
 use crate::dml::{WritePlan, safety};
@@ -24,6 +24,7 @@ pub(super) struct Before {
     rand: Option<(u64, u64)>,
     variables: Vec<(Box<str>, Value, ColumnType)>,
     insert_id: Option<u64>,
+    updated_tables: Option<u64>,
     unsafe_bits: u32,
 }
 
@@ -46,7 +47,8 @@ impl SqlSession {
 
     /// Decides how a statement is logged. `None`: as rows.
     pub(super) fn choose_format(&mut self, plan: &WritePlan) -> SqlResult<Option<Before>> {
-        self.choose_for(&plan.uses, plan.unsafe_bits)
+        let before = self.choose_for(&plan.uses, plan.unsafe_bits)?;
+        Ok(before.map(|before| Before { updated_tables: plan.updated_tables(), ..before }))
     }
 
     /// As `choose_format`, for LOAD DATA, whose rows come in an order that its text does not say.
@@ -83,12 +85,18 @@ impl SqlSession {
     ) -> SqlResult<()> {
         let sql = self.text_of(call);
         let insert_id = before.insert_id.or(self.trx.first_auto_value());
-        let view = LoggedStatement { state: &self.state, before, sql: &sql, insert_id, file };
+        let file_collation = self.state.settings.collation_database.or_else(|| self.database_collation());
+        let view = LoggedStatement { state: &self.state, before, sql: &sql, insert_id, file, file_collation };
         self.trx.log_text(&view)?;
         for reason in safety::reasons(before.unsafe_bits) {
             self.state.diagnostics.note(unsafe_statement(reason));
         }
         Ok(())
+    }
+
+    fn database_collation(&self) -> Option<u16> {
+        let catalog = self.database().catalog();
+        Some(catalog.schema(self.state.database.as_deref()?).ok()?.collation)
     }
 
     /// Where a LOAD DATA statement's text names its file.
@@ -118,11 +126,14 @@ impl Before {
             Some((value, ty)) => (name.clone(), value.clone(), ty.clone()),
             None => (name.clone(), Value::Null, ColumnType::of(ColumnKind::VarChar)),
         });
+        let new = uses.bits & uses::NEW_INSERT_ID != 0 && state.new_insert_id != NewInsertId::None;
+        let reads_id = uses.bits & uses::LAST_INSERT_ID != 0 || new;
         Before {
-            last_insert_id: (uses.bits & uses::LAST_INSERT_ID != 0).then_some(state.last_insert_id),
+            last_insert_id: reads_id.then_some(state.last_insert_id),
             rand: (uses.bits & uses::RAND != 0).then_some(state.rand),
             variables: variables.collect(),
             insert_id: state.settings.insert_id,
+            updated_tables: None,
             unsafe_bits,
         }
     }
@@ -135,6 +146,8 @@ struct LoggedStatement<'a> {
     sql: &'a [u8],
     insert_id: Option<u64>,
     file: Option<&'a dyn LoadedFile>,
+    /// The default database's.
+    file_collation: Option<u16>,
 }
 
 impl StatementView for LoggedStatement<'_> {
@@ -145,7 +158,7 @@ impl StatementView for LoggedStatement<'_> {
         self.state.database.as_deref().unwrap_or_default().as_bytes()
     }
     fn thread_id(&self) -> u32 {
-        self.state.connection_id
+        self.state.thread_id()
     }
     fn timestamp_us(&self) -> i64 {
         self.state.now_us
@@ -165,6 +178,19 @@ impl StatementView for LoggedStatement<'_> {
     }
     fn unique_checks(&self) -> Option<bool> {
         Some(self.state.settings.unique_checks)
+    }
+    fn sql_auto_is_null(&self) -> Option<bool> {
+        Some(self.state.settings.sql_auto_is_null)
+    }
+    fn lc_time_names(&self) -> Option<u16> {
+        Some(self.state.settings.lc_time_names.number)
+    }
+    fn database_collation(&self) -> Option<u16> {
+        // Nothing else depends on it.
+        self.file.and(self.file_collation)
+    }
+    fn updated_tables(&self) -> Option<u64> {
+        self.before.updated_tables
     }
     fn collations(&self) -> Option<[u16; 3]> {
         let settings = &self.state.settings;

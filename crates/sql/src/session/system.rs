@@ -141,7 +141,7 @@ impl SqlSession {
             database: &database,
             sql: text,
             timestamp: (self.state.now_us / 1_000_000) as u32,
-            connection_id: self.state.connection_id,
+            connection_id: self.state.thread_id(),
         };
         self.trx.take_along_applied()?;
         self.trx.log_ddl(&info, &[])?;

@@ -324,7 +324,8 @@ impl StatementEvents {
     pub(crate) fn ddl(&mut self, cache: &mut TrxCache, info: &StatementInfo<'_>, xid: u64) -> SqlResult<()> {
         self.refresh_context(info.settings, info.connection_id);
         let Some((_, context)) = &mut self.context else { return Ok(()) };
-        generate::ddl(context, &mut Sink(cache), info.database.as_bytes(), info.sql, xid).map_err(cache_error)
+        let (database, utf8mb4) = (info.database.as_bytes(), info.settings.default_collation_for_utf8mb4);
+        generate::ddl(context, &mut Sink(cache), database, info.sql, xid, utf8mb4).map_err(cache_error)
     }
 }
 
@@ -410,6 +411,7 @@ fn flags(settings: &SessionSettings) -> u32 {
         (!settings.autocommit, flags2::NOT_AUTOCOMMIT),
         (!settings.foreign_key_checks, flags2::NO_FOREIGN_KEY_CHECKS),
         (!settings.unique_checks, flags2::RELAXED_UNIQUE_CHECKS),
+        (settings.sql_auto_is_null, flags2::AUTO_IS_NULL),
     ] {
         if on {
             bits |= bit;

@@ -26,6 +26,8 @@ pub(super) struct JsonStatement {
     auto_increment: Option<[u16; 2]>,
     time_zone: Option<Vec<u8>>,
     lc_time_names: Option<u16>,
+    default_collation_for_utf8mb4: Option<u16>,
+    updated_tables: Option<u64>,
     last_insert_id: Option<u64>,
     insert_id: Option<u64>,
     rand_seeds: Option<[u64; 2]>,
@@ -79,6 +81,8 @@ impl JsonStatement {
             auto_increment: numbers(node, "auto_increment")?,
             time_zone: bytes("time_zone")?,
             lc_time_names: number(node, "lc_time_names")?,
+            default_collation_for_utf8mb4: number(node, "default_collation_for_utf8mb4")?,
+            updated_tables: number(node, "updated_tables")?,
             last_insert_id: number(node, "last_insert_id")?,
             insert_id: number(node, "insert_id")?,
             rand_seeds: numbers(node, "rand_seeds")?,
@@ -233,6 +237,12 @@ impl StatementView for JsonStatement {
     }
     fn lc_time_names(&self) -> Option<u16> {
         self.lc_time_names
+    }
+    fn default_collation_for_utf8mb4(&self) -> Option<u16> {
+        self.default_collation_for_utf8mb4
+    }
+    fn updated_tables(&self) -> Option<u64> {
+        self.updated_tables
     }
     fn last_insert_id(&self) -> Option<u64> {
         self.last_insert_id
