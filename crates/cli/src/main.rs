@@ -52,7 +52,7 @@ enum Bench {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    match Cli::parse_from(binlog::with_password_option(std::env::args_os().collect())).command {
         Command::Serve(args) => serve::run(args),
         Command::Binlog(args) => binlog::run(args),
         Command::Replay(args) => binlog::replay::run(args),

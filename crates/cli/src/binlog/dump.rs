@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use omnibus_format::RawEvent;
 use omnibus_log::{FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
+use omnibus_replication::client::ClientError;
 
 use super::BinlogArgs;
 use super::filter::{Filter, Verdict};
-use super::output::{Output, unreadable};
+use super::output::{Output, Printed, unreadable};
 
 /// Why the command did not succeed.
 #[derive(Debug)]
@@ -22,6 +23,10 @@ pub(super) enum Failure {
     Read(ReadError),
     /// Nothing can be written.
     Output(io::Error),
+    /// The server that was asked.
+    Source(ClientError),
+    /// What was asked for cannot be done with this log.
+    Refused(String),
 }
 
 impl std::fmt::Display for Failure {
@@ -33,6 +38,11 @@ impl std::fmt::Display for Failure {
             Failure::Missing(path) => write!(f, "{} does not exist", path.display()),
             Failure::Read(error) => write!(f, "{error}"),
             Failure::Output(error) => write!(f, "cannot write: {error}"),
+            Failure::Source(ClientError::Server { code, message }) => {
+                write!(f, "the server answered: ERROR {code}: {message}")
+            }
+            Failure::Source(error) => write!(f, "{error}"),
+            Failure::Refused(why) => write!(f, "{why}"),
         }
     }
 }
@@ -59,8 +69,7 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
         }
         let start = args.start_position.filter(|_| n == 0);
         let stop = args.stop_position.filter(|_| n + 1 == args.files.len());
-        let filter = Filter::default();
-        let mut dump = Dump { args, path, output: &mut output, filter, unreadable: None };
+        let mut dump = Dump::of(args, path, &mut output, Filter::default(), None);
         if dump.file(start, stop, out)? == Verdict::Stop {
             break;
         }
@@ -70,7 +79,7 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
 }
 
 /// One file being printed.
-struct Dump<'a> {
+pub(super) struct Dump<'a> {
     args: &'a BinlogArgs,
     path: &'a Path,
     output: &'a mut Output,
@@ -79,7 +88,40 @@ struct Dump<'a> {
     unreadable: Option<(u64, String)>,
 }
 
-impl Dump<'_> {
+impl<'a> Dump<'a> {
+    /// The file at `path`, as far as it has been printed.
+    pub(super) fn of(
+        args: &'a BinlogArgs,
+        path: &'a Path,
+        output: &'a mut Output,
+        filter: Filter,
+        unreadable: Option<(u64, String)>,
+    ) -> Dump<'a> {
+        Dump { args, path, output, filter, unreadable }
+    }
+
+    /// What goes on with the file's next event.
+    pub(super) fn into_parts(self) -> (Option<Filter>, Option<(u64, String)>) {
+        (Some(self.filter), self.unreadable)
+    }
+
+    /// The next event; `first` of its file.
+    pub(super) fn take(
+        &mut self,
+        event: &RawEvent<'_>,
+        first: bool,
+        out: &mut impl Write,
+    ) -> Result<Verdict, Failure> {
+        if first {
+            self.output.format(event);
+        }
+        let verdict = if first { Verdict::Print } else { self.judge(event) };
+        if verdict == Verdict::Print {
+            self.event(event, out)?;
+        }
+        Ok(verdict)
+    }
+
     fn file(
         &mut self,
         start: Option<u64>,
@@ -160,8 +202,13 @@ impl Dump<'_> {
     }
 
     fn event(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
-        if let Some(what) = self.output.event(event, self.path, out)? {
-            self.body_damage(event, what);
+        match self.output.event(event, self.path, out)? {
+            Printed::Whole => {}
+            Printed::Damaged(what) => self.body_damage(event, what),
+            Printed::Refused(why) => {
+                let why = format!("{} at offset {}: {why}", self.path.display(), event.offset);
+                return Err(Failure::Refused(why));
+            }
         }
         Ok(())
     }

@@ -29,6 +29,11 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// Whether it may end the reading.
+    pub(super) fn stops(&self) -> bool {
+        self.stop.is_some()
+    }
+
     /// Whether anything is asked for.
     pub(super) fn is_some(&self) -> bool {
         let gtids = self.include.is_some() || self.exclude.is_some();

@@ -10,10 +10,28 @@ use omnibus_replication::consume::{ConsumeError, Feed, JsonLines};
 use super::by_database::ByDatabase;
 use super::sql::{SqlOptions, SqlPrinter};
 use super::tables::Tables;
-use super::{BinlogArgs, pseudo_sql, summary};
+use super::{BinlogArgs, pseudo_sql, remarks, summary};
+
+/// What becomes of the events.
+pub(super) struct Output {
+    form: Form,
+    /// `--offset`: events that are still to be left out.
+    skip: u64,
+    hexdump: bool,
+    table_metadata: bool,
+}
+
+/// How an event was printed.
+pub(super) enum Printed {
+    Whole,
+    /// Its body makes no sense.
+    Damaged(String),
+    /// It cannot be printed in the way that was asked for.
+    Refused(String),
+}
 
 /// The forms of output.
-pub(super) enum Output {
+enum Form {
     List(Listing),
     Json(Box<Feed<ByDatabase<JsonLines<Vec<u8>>>>>),
     Sql(Box<SqlPrinter>, Listing),
@@ -30,45 +48,40 @@ pub(super) struct Listing {
 
 impl Output {
     pub(super) fn new(args: &BinlogArgs) -> Output {
-        let listing = Listing { verbose: args.verbose, ..Listing::default() };
-        let database = args.database.as_ref().map(|name| name.clone().into_bytes());
-        if args.json {
-            return Output::Json(Box::new(Feed::new(ByDatabase::new(JsonLines::new(Vec::new()), database))));
+        Output {
+            form: Form::new(args),
+            skip: args.offset,
+            hexdump: args.hexdump && !args.json,
+            table_metadata: args.print_table_metadata && !args.json,
         }
-        if args.sql {
-            let (skip_gtids, local_load) = (args.skip_gtids, args.local_load.clone());
-            let options = SqlOptions { skip_gtids, database, local_load };
-            return Output::Sql(Box::new(SqlPrinter::new(options)), listing);
-        }
-        Output::List(listing)
     }
 
     /// What comes before everything.
     pub(super) fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
-        match self {
-            Output::List(_) => {
+        match &mut self.form {
+            Form::List(_) => {
                 writeln!(
                     out,
                     "{:>12} {:<18} {:>10} {:>12}  Info",
                     "Pos", "Event_type", "Server_id", "End_log_pos"
                 )
             }
-            Output::Json(_) => Ok(()),
-            Output::Sql(printer, _) => printer.head(out),
+            Form::Json(_) => Ok(()),
+            Form::Sql(printer, _) => printer.head(out),
         }
     }
 
     /// What comes behind everything.
     pub(super) fn foot(&mut self, out: &mut impl Write) -> io::Result<()> {
-        match self {
-            Output::Sql(printer, _) => printer.foot(out),
+        match &mut self.form {
+            Form::Sql(printer, _) => printer.foot(out),
             _ => Ok(()),
         }
     }
 
     /// A file begins.
     pub(super) fn format(&mut self, event: &RawEvent<'_>) {
-        if let Output::List(list) | Output::Sql(_, list) = self
+        if let Form::List(list) | Form::Sql(_, list) = &mut self.form
             && event.header.event_type == EventType::FORMAT_DESCRIPTION
             && let Ok(format) = FormatDescription::decode(event.body)
         {
@@ -78,40 +91,80 @@ impl Output {
 
     /// Whether a file's first event is needed although printing starts further on.
     pub(super) fn wants_format(&self) -> bool {
-        !matches!(self, Output::List(_))
+        !matches!(self.form, Form::List(_))
     }
 
-    /// Prints an event; gives what is wrong with its body.
+    /// Prints an event.
     pub(super) fn event(
         &mut self,
         event: &RawEvent<'_>,
         path: &Path,
         out: &mut impl Write,
-    ) -> io::Result<Option<String>> {
-        match self {
-            Output::List(list) => {
-                let body = list.modern.body(&event.header, event.body);
-                list.event(&RawEvent { body: &body, ..*event }, out)
+    ) -> io::Result<Printed> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            // How what follows is to be read must be known all the same.
+            if event.header.event_type != EventType::FORMAT_DESCRIPTION || !self.wants_format() {
+                return Ok(Printed::Whole);
             }
-            Output::Sql(printer, list) => {
+        }
+        let damaged = |what: Option<String>| what.map_or(Printed::Whole, Printed::Damaged);
+        match &mut self.form {
+            Form::List(list) => {
+                let body = list.modern.body(&event.header, event.body);
+                let result = list.event(&RawEvent { body: &body, ..*event }, out)?;
+                self.extras(event, out)?;
+                Ok(damaged(result))
+            }
+            Form::Sql(printer, list) => {
                 let body = list.modern.body(&event.header, event.body);
                 let result = printer.event(&RawEvent { body: &body, ..*event }, out)?;
+                if let Some(why) = printer.refusal() {
+                    return Ok(Printed::Refused(why));
+                }
                 let rows = if list.verbose { list.rows(event, out)? } else { None };
-                Ok(result.err().map(|error| error.to_string()).or(rows))
+                self.extras(event, out)?;
+                Ok(damaged(result.err().map(|error| error.to_string()).or(rows)))
             }
-            Output::Json(feed) => {
+            Form::Json(feed) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let result = feed.event(event, Some(&name));
                 let lines = feed.consumer().inner().out();
                 out.write_all(lines)?;
                 lines.clear();
                 match result {
-                    Ok(()) => Ok(None),
-                    Err(ConsumeError::Event(error)) => Ok(Some(error.to_string())),
-                    Err(ConsumeError::Consumer(error)) => Ok(Some(error.to_string())),
+                    Ok(()) => Ok(Printed::Whole),
+                    Err(ConsumeError::Event(error)) => Ok(Printed::Damaged(error.to_string())),
+                    Err(ConsumeError::Consumer(error)) => Ok(Printed::Damaged(error.to_string())),
                 }
             }
         }
+    }
+
+    /// Remarks for people behind an event.
+    fn extras(&self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<()> {
+        if self.table_metadata
+            && event.header.event_type == EventType::TABLE_MAP
+            && let Form::List(list) | Form::Sql(_, list) = &self.form
+            && let Ok(map) = TableMap::decode_dialect(event.body, list.mariadb)
+        {
+            remarks::columns(&map, out)?;
+        }
+        if self.hexdump { remarks::hexdump(event, out) } else { Ok(()) }
+    }
+}
+
+impl Form {
+    fn new(args: &BinlogArgs) -> Form {
+        let listing = Listing { verbose: args.verbose > 0, ..Listing::default() };
+        let database = args.database.as_ref().map(|name| name.clone().into_bytes());
+        if args.json {
+            return Form::Json(Box::new(Feed::new(ByDatabase::new(JsonLines::new(Vec::new()), database))));
+        }
+        if args.prints_sql() {
+            return Form::Sql(Box::new(SqlPrinter::new(SqlOptions::of(args, database))), listing);
+        }
+        Form::List(listing)
     }
 }
 

@@ -51,8 +51,8 @@ pub fn run(args: ReplayArgs) -> ExitCode {
 }
 
 fn replay(args: &ReplayArgs, out: impl Write) -> Result<(), String> {
-    let options =
-        SqlOptions { skip_gtids: args.skip_gtids, database: None, local_load: args.local_load.clone() };
+    let (skip_gtids, local_load) = (args.skip_gtids, args.local_load.clone());
+    let options = SqlOptions { skip_gtids, local_load, ..SqlOptions::default() };
     let mut target = Printing::new(SqlPrinter::new(options), out);
     target.printer.head(&mut target.out).map_err(|error| error.to_string())?;
     let mut result = Ok(());

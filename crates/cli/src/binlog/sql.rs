@@ -16,8 +16,12 @@ use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN};
 use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
 use omnibus_replication::apply::{EventStatement, StatementContext, mariadb_xa_start, payload, plain_event};
 
+use super::BinlogArgs;
+use super::flashback::{Flashback, Stuck};
+use super::sql_args::{Base64, SqlArgs};
 use super::sql_context::{Context, user_variable};
 use super::sql_load::LoadedFiles;
+use super::sql_text::{base64, is_left_out, remark, transaction_word, with_body};
 
 /// How it is printed.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,16 @@ pub(super) struct SqlOptions {
     pub database: Option<Vec<u8>>,
     /// Where files of LOAD DATA go.
     pub local_load: Option<std::path::PathBuf>,
+    /// The rest of what the command line asks for.
+    pub how: SqlArgs,
+}
+
+impl SqlOptions {
+    /// What a command line asks for.
+    pub(super) fn of(args: &BinlogArgs, database: Option<Vec<u8>>) -> SqlOptions {
+        let how = args.how.clone();
+        SqlOptions { skip_gtids: how.skip_gtids, database, local_load: how.local_load.clone(), how }
+    }
 }
 
 /// Prints events.
@@ -44,6 +58,9 @@ pub(super) struct SqlPrinter {
     /// Tables that are not wanted.
     dropped: Vec<u64>,
     in_transaction: bool,
+    flashback: Option<Flashback>,
+    /// Why the output breaks off.
+    refusal: Option<String>,
     /// Statements of CREATE_FILE events, by file.
     old_loads: HashMap<u32, OldStatement>,
 }
@@ -59,6 +76,7 @@ struct OldStatement {
 impl SqlPrinter {
     pub(super) fn new(options: SqlOptions) -> SqlPrinter {
         let files = LoadedFiles::new(options.local_load.clone());
+        let flashback = options.how.flashback.then(Flashback::default);
         SqlPrinter {
             options,
             context: Context::default(),
@@ -69,12 +87,25 @@ impl SqlPrinter {
             pending: Vec::new(),
             dropped: Vec::new(),
             in_transaction: false,
+            flashback,
+            refusal: None,
             old_loads: HashMap::new(),
         }
     }
 
     /// What comes first.
     pub(super) fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let how = &self.options.how;
+        if how.disable_log_bin {
+            out.write_all(b"SET @OLD_SQL_LOG_BIN=@@SQL_LOG_BIN, SQL_LOG_BIN=0;\n")?;
+        }
+        if let Some(charset) = &how.set_charset {
+            writeln!(out, "SET NAMES {charset};")?;
+        }
+        if how.idempotent {
+            // MariaDB reads over it: what it calls so is a setting of the whole server.
+            out.write_all(b"/*!50700 SET @@SESSION.RBR_EXEC_MODE=IDEMPOTENT*/;\n")?;
+        }
         out.write_all(
             b"/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;\n\
               /*!50003 SET @OLD_COMPLETION_TYPE=@@COMPLETION_TYPE,COMPLETION_TYPE=0*/;\nDELIMITER /*!*/;\n",
@@ -83,7 +114,9 @@ impl SqlPrinter {
 
     /// What comes last.
     pub(super) fn foot(&mut self, out: &mut impl Write) -> io::Result<()> {
-        if self.in_transaction {
+        if let Some(flashback) = &mut self.flashback {
+            flashback.print(out)?;
+        } else if self.in_transaction {
             out.write_all(b"ROLLBACK /* the log ends inside a transaction */\n/*!*/;\n")?;
         }
         if !self.options.skip_gtids && !self.mariadb {
@@ -92,7 +125,17 @@ impl SqlPrinter {
         out.write_all(
             b"DELIMITER ;\n/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;\n\
               /*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=0*/;\n",
-        )
+        )?;
+        let how = &self.options.how;
+        if how.idempotent {
+            out.write_all(b"/*!50700 SET @@SESSION.RBR_EXEC_MODE=STRICT*/;\n")?;
+        }
+        if how.disable_log_bin { out.write_all(b"SET SQL_LOG_BIN=@OLD_SQL_LOG_BIN;\n") } else { Ok(()) }
+    }
+
+    /// Why the last event ends the output, if it does.
+    pub(super) fn refusal(&mut self) -> Option<String> {
+        self.refusal.take()
     }
 
     /// The next event. The outer error is the output's, the inner one the event's.
@@ -149,7 +192,12 @@ impl SqlPrinter {
         if is_left_out(event) {
             return Ok(Ok(()));
         }
-        self.comment(event, out)?;
+        if self.flashback.is_some() {
+            return Ok(self.turn_round(event));
+        }
+        if !self.options.how.short_form {
+            self.comment(event, out)?;
+        }
         match self.print(event, out) {
             Ok(()) => Ok(Ok(())),
             Err(Failure::Output(error)) => Err(error),
@@ -194,6 +242,7 @@ impl SqlPrinter {
             E::USER_VAR => user_variable(&UserVar::decode(body)?, out)?,
             E::XID => self.end(b"COMMIT", out)?,
             E::XA_PREPARE => self.xa_prepare(&XaPrepare::decode(body)?, out)?,
+            E::ROWS_QUERY | E::MARIADB_ANNOTATE_ROWS if self.options.how.short_form => {}
             E::ROWS_QUERY => remark(RowsQuery::decode(body)?.0, out)?,
             E::MARIADB_ANNOTATE_ROWS => remark(body, out)?,
             E::TABLE_MAP => self.table_map(event)?,
@@ -313,6 +362,8 @@ impl SqlPrinter {
         out: &mut impl Write,
     ) -> Result<(), Failure> {
         let context = StatementContext::default();
+        let database = self.rewritten(query.database).to_vec();
+        let query = &Query { database: &database, ..*query };
         let view = EventStatement::new(event.header, *query, &context, self.mariadb)?;
         match transaction_word(query.sql) {
             Some(true) => return self.end(query.sql, out),
@@ -359,13 +410,87 @@ impl SqlPrinter {
         self.options.database.as_ref().is_none_or(|wanted| wanted == database)
     }
 
+    /// A database's name in the output.
+    fn rewritten<'n>(&'n self, database: &'n [u8]) -> &'n [u8] {
+        let rule = self.options.how.rewrite_db.iter().find(|rule| rule.from == database);
+        rule.map_or(database, |rule| &rule.to)
+    }
+
     fn table_map(&mut self, event: &RawEvent<'_>) -> Result<(), Failure> {
         let map = TableMap::decode_dialect(event.body, self.mariadb)?;
         self.dropped.retain(|id| *id != map.table_id);
-        if self.wants(&map.database) {
-            self.pending.extend_from_slice(event.bytes);
+        let database = self.rewritten(&map.database);
+        if self.wants(database) {
+            let renamed = (database != map.database).then(|| self.renamed(event, &map, database));
+            let bytes = renamed.as_deref().unwrap_or(event.bytes);
+            match &mut self.flashback {
+                Some(flashback) => flashback.table(bytes, &map),
+                None => self.pending.extend_from_slice(bytes),
+            }
         } else {
             self.dropped.push(map.table_id);
+        }
+        Ok(())
+    }
+
+    /// A TABLE_MAP event of the same table in another database.
+    fn renamed(&self, event: &RawEvent<'_>, map: &TableMap, database: &[u8]) -> Vec<u8> {
+        // Behind number and flags: the name with its length before it and a NUL behind it.
+        let (head, rest) = event.body.split_at(8.min(event.body.len()));
+        let mut body = head.to_vec();
+        body.push(database.len() as u8);
+        body.extend_from_slice(database);
+        body.extend_from_slice(rest.get(1 + map.database.len()..).unwrap_or_default());
+        with_body(event, event.header.event_type, &body, self.format_has_checksums())
+    }
+
+    /// Keeps what takes an event's changes back.
+    fn turn_round(&mut self, event: &RawEvent<'_>) -> Result<(), DecodeError> {
+        use EventType as E;
+        let Some(flashback) = &mut self.flashback else { return Ok(()) };
+        match event.header.event_type {
+            E::XID => flashback.commit(),
+            E::FORMAT_DESCRIPTION => {
+                if let Err(Failure::Event(error)) = self.format(event) {
+                    return Err(error);
+                }
+                let checksums = self.format_has_checksums();
+                if let Some(flashback) = &mut self.flashback {
+                    flashback.format(&self.format, checksums);
+                }
+            }
+            E::QUERY => {
+                let query = Query::decode(event.body)?;
+                let is = |word: &[u8]| query.sql.eq_ignore_ascii_case(word);
+                if is(b"COMMIT") {
+                    flashback.commit();
+                } else if is(b"ROLLBACK") {
+                    flashback.roll_back();
+                } else if transaction_word(query.sql) != Some(false) || query.sql.starts_with(b"XA") {
+                    let sql: String = String::from_utf8_lossy(query.sql).chars().take(100).collect();
+                    self.refusal = Some(format!("a statement cannot be taken back: {sql}"));
+                }
+            }
+            E::XA_PREPARE | E::EXECUTE_LOAD_QUERY | E::EXEC_LOAD => {
+                let name = event.header.event_type.name();
+                self.refusal = Some(format!("an event of type {name} cannot be taken back"));
+            }
+            E::TABLE_MAP => match self.table_map(event) {
+                Err(Failure::Event(error)) => return Err(error),
+                Err(Failure::Output(_)) | Ok(()) => {}
+            },
+            kind if RowsKind::of(kind).is_some() => {
+                let rows = Rows::decode(kind, event.body)?;
+                match flashback.rows(event, rows) {
+                    Ok(()) => {}
+                    Err(Stuck::Damaged(error)) => return Err(error),
+                    Err(Stuck::Partial) => {
+                        let why = "rows without all their columns cannot be taken back (binlog_row_image=FULL has all)";
+                        self.refusal = Some(why.into());
+                    }
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -378,6 +503,19 @@ impl SqlPrinter {
         }
         if rows.flags & ROWS_FLAG_STMT_END == 0 || self.pending.is_empty() {
             return Ok(());
+        }
+        let how = &self.options.how;
+        match how.base64_output.unwrap_or_default() {
+            Base64::Auto if !how.short_form => {}
+            Base64::Never => {
+                self.refusal =
+                    Some("rows can only be printed as BINLOG statements: --base64-output=auto".into());
+                return Ok(());
+            }
+            _ => {
+                self.pending.clear();
+                return Ok(());
+            }
         }
         out.write_all(b"BINLOG '\n")?;
         if !std::mem::replace(&mut self.format_printed, true) {
@@ -395,11 +533,13 @@ impl SqlPrinter {
         load: &ExecuteLoadQuery<'_>,
         out: &mut impl Write,
     ) -> Result<(), Failure> {
-        if !self.wants(load.query.database) {
+        let database = self.rewritten(load.query.database).to_vec();
+        if !self.wants(&database) {
             return Ok(());
         }
         let context = StatementContext::default();
-        let view = EventStatement::new(event.header, load.query, &context, self.mariadb)?;
+        let query = Query { database: &database, ..load.query };
+        let view = EventStatement::new(event.header, query, &context, self.mariadb)?;
         self.context.set(&view, self.in_transaction, out)?;
         out.write_all(&self.files.statement(load)?)?;
         out.write_all(b"\n/*!*/;\n")?;
@@ -423,70 +563,4 @@ impl From<DecodeError> for Failure {
     fn from(error: DecodeError) -> Failure {
         Failure::Event(error)
     }
-}
-
-/// Events that say nothing to another server.
-fn is_left_out(event: &RawEvent<'_>) -> bool {
-    use EventType as E;
-    matches!(
-        event.header.event_type,
-        E::IGNORABLE | E::PREVIOUS_GTIDS | E::MARIADB_GTID_LIST | E::MARIADB_BINLOG_CHECKPOINT | E::HEARTBEAT
-    )
-}
-
-/// Whether a statement only begins (false) or ends (true) a transaction; it needs no database then.
-fn transaction_word(sql: &[u8]) -> Option<bool> {
-    let is = |word: &[u8]| sql.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    if sql.eq_ignore_ascii_case(b"BEGIN") || is(b"XA START") || is(b"SAVEPOINT") || is(b"XA END") {
-        return Some(false);
-    }
-    if is(b"ROLLBACK TO") {
-        return Some(false);
-    }
-    let ends = sql.eq_ignore_ascii_case(b"COMMIT") || sql.eq_ignore_ascii_case(b"ROLLBACK");
-    (ends || is(b"XA COMMIT") || is(b"XA ROLLBACK")).then_some(true)
-}
-
-/// The statement that made rows, as a remark.
-fn remark(sql: &[u8], out: &mut impl Write) -> Result<(), Failure> {
-    for line in sql.split(|byte| *byte == b'\n') {
-        out.write_all(b"#Q> ")?;
-        out.write_all(line)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
-}
-
-/// The event with another type and body.
-fn with_body(event: &RawEvent<'_>, event_type: EventType, body: &[u8], checksum: bool) -> Vec<u8> {
-    let mut bytes = event.bytes[..HEADER_LEN].to_vec();
-    let size = (HEADER_LEN + body.len() + if checksum { 4 } else { 0 }) as u32;
-    bytes[4] = event_type.0;
-    bytes[9..13].copy_from_slice(&size.to_le_bytes());
-    bytes.extend_from_slice(body);
-    if checksum {
-        let sum = omnibus_format::checksum::crc32(&bytes);
-        bytes.extend_from_slice(&sum.to_le_bytes());
-    }
-    bytes
-}
-
-/// Lines of 76 digits.
-fn base64(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut line = Vec::with_capacity(80);
-    for part in bytes.chunks(57) {
-        line.clear();
-        for group in part.chunks(3) {
-            let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            for digit in 0..4 {
-                let at = bits >> (18 - 6 * digit) & 63;
-                line.push(if digit <= group.len() { DIGITS[at as usize] } else { b'=' });
-            }
-        }
-        line.push(b'\n');
-        out.write_all(&line)?;
-    }
-    Ok(())
 }

@@ -64,7 +64,7 @@ fn every_event_is_one_line_with_position_type_server_and_end() {
 
 #[test]
 fn verbose_shows_rows_with_names_and_labels() {
-    let (out, error) = print(&fixture("mariadb-crc32.binlog"), |args| args.verbose = true);
+    let (out, error) = print(&fixture("mariadb-crc32.binlog"), |args| args.verbose = 1);
     assert_eq!(error, None);
     let insert = "### INSERT INTO `shop`.`kinds`\n### SET\n###   `id`=1\n###   `t`=-128\n###   `s`=65535\n";
     assert!(out.contains(insert));
@@ -126,7 +126,7 @@ fn sql_has_statements_with_their_context_and_rows_as_events() {
     assert_eq!(words, ["use `shop`"]);
     let (out, _) = print(&fixture("mariadb-crc32.binlog"), |args| {
         args.sql = true;
-        args.skip_gtids = true;
+        args.how.skip_gtids = true;
     });
     assert!(!out.contains("gtid_seq_no"));
 }

@@ -28,6 +28,8 @@ pub struct Endpoint {
     pub host: String,
     /// TCP port.
     pub port: u16,
+    /// A socket of this machine, instead of host and port.
+    pub socket: Option<PathBuf>,
     /// Account.
     pub user: String,
     /// Its password. Never shown.
@@ -74,7 +76,10 @@ impl Connection {
         attributes: &[(&str, &str)],
         opened: impl FnOnce(Remote),
     ) -> Result<Connection, ClientError> {
-        let transport = Transport::connect(&endpoint.host, endpoint.port, endpoint.connect_timeout)?;
+        let transport = match &endpoint.socket {
+            Some(path) => Transport::connect_local(path)?,
+            None => Transport::connect(&endpoint.host, endpoint.port, endpoint.connect_timeout)?,
+        };
         transport.set_timeout(endpoint.net_timeout)?;
         opened(transport.remote()?);
         let mut connection = Connection {

@@ -50,6 +50,15 @@ pub struct SourceFacts {
     pub semi_sync: bool,
 }
 
+/// What one says who reads a log without being a replica.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reader {
+    /// Say something at least this often.
+    pub heartbeat: Option<Duration>,
+    /// Of a server of ours: the files as they are, what only recovery reads included.
+    pub whole_files: bool,
+}
+
 /// Whether an error only means that the source has no such thing.
 fn unknown_thing(error: &ClientError) -> bool {
     // Unknown system variable, read only, unknown function, syntax.
@@ -113,6 +122,27 @@ impl Connection {
         }
         self.register(me)?;
         Ok(facts)
+    }
+
+    /// Asks and tells what is needed to read the log and no more: nobody is registered. Gives the checksum of events that
+    /// the source makes up.
+    ///
+    /// # Errors
+    /// Of the connection; the source's.
+    pub fn introduce_reader(&mut self, reader: Reader) -> Result<Checksum, ClientError> {
+        let version = self.version();
+        let mariadb = version.contains("MariaDB");
+        let checksum = self.agree_on_checksum(mariadb)?;
+        if mariadb {
+            optional(self.query("SET @mariadb_slave_capability=4"))?;
+        }
+        if let Some(heartbeat) = reader.heartbeat {
+            self.set_heartbeat(&Introduction { heartbeat, ..Introduction::default() }, mariadb)?;
+        }
+        if reader.whole_files && version.contains("omnibus") {
+            self.query("SET @omnibus_whole_files=1")?;
+        }
+        Ok(checksum)
     }
 
     fn source_server_id(&mut self, mariadb: bool) -> Result<u32, ClientError> {

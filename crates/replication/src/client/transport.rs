@@ -1,4 +1,4 @@
-//! Bytes to and from the source: a TCP stream, in TLS or not.
+//! Bytes to and from the source: a TCP stream, in TLS or not, or a socket of the machine.
 //!
 //! One thread reads; another may write (acknowledgements) or end the connection through a [`Remote`]. TLS keeps its
 //! state under a lock that is never held while waiting for the network.
@@ -8,14 +8,57 @@ use parking_lot::Mutex;
 use rustls::ClientConnection;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 const TLS_CHUNK: usize = 32 * 1024;
 
+/// A way to the source.
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// The same call for either kind.
+macro_rules! either {
+    ($socket:expr, $inner:ident => $call:expr) => {
+        match $socket {
+            Socket::Tcp($inner) => $call,
+            Socket::Unix($inner) => $call,
+        }
+    };
+}
+
+impl Socket {
+    fn try_clone(&self) -> io::Result<Socket> {
+        Ok(match self {
+            Socket::Tcp(socket) => Socket::Tcp(socket.try_clone()?),
+            Socket::Unix(socket) => Socket::Unix(socket.try_clone()?),
+        })
+    }
+}
+
+impl Read for &Socket {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        either!(self, socket => (&mut &*socket).read(into))
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        either!(self, socket => (&mut &*socket).write(bytes))
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// An open connection's socket.
 pub(super) struct Transport {
-    socket: TcpStream,
+    socket: Socket,
     tls: Option<Arc<Mutex<ClientConnection>>>,
     /// Bytes as they come from the socket, before TLS takes them.
     chunk: Vec<u8>,
@@ -27,14 +70,14 @@ pub(super) struct Transport {
 /// A connection in the hands of another thread than its reader's.
 #[derive(Debug)]
 pub struct Remote {
-    socket: TcpStream,
+    socket: Socket,
     tls: Option<Arc<Mutex<ClientConnection>>>,
 }
 
 impl Remote {
     /// Ends the connection: whoever reads from it gets an error at once.
     pub fn stop(&self) {
-        let _ = self.socket.shutdown(Shutdown::Both);
+        let _ = either!(&self.socket, socket => socket.shutdown(Shutdown::Both));
     }
 
     /// Sends bytes. The reader must not send at the same time, which in a dump it does not.
@@ -55,7 +98,7 @@ impl Transport {
             match TcpStream::connect_timeout(&address, timeout) {
                 Ok(socket) => {
                     let _ = socket.set_nodelay(true);
-                    return Ok(Transport { socket, tls: None, chunk: Vec::new(), taken: 0, filled: 0 });
+                    return Ok(Transport::of(Socket::Tcp(socket)));
                 }
                 Err(error) => reason = error.to_string(),
             }
@@ -63,11 +106,24 @@ impl Transport {
         Err(ClientError::Connect { address: format!("{host}:{port}"), reason })
     }
 
+    /// Connects to a server of this machine.
+    pub(super) fn connect_local(path: &Path) -> Result<Transport, ClientError> {
+        let failed = |error: io::Error| ClientError::Connect {
+            address: path.display().to_string(),
+            reason: error.to_string(),
+        };
+        Ok(Transport::of(Socket::Unix(UnixStream::connect(path).map_err(failed)?)))
+    }
+
+    fn of(socket: Socket) -> Transport {
+        Transport { socket, tls: None, chunk: Vec::new(), taken: 0, filled: 0 }
+    }
+
     /// How long a read or write may take.
     pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout.max(Duration::from_millis(1)));
-        self.socket.set_read_timeout(timeout)?;
-        self.socket.set_write_timeout(timeout)
+        either!(&self.socket, socket => socket.set_read_timeout(timeout))?;
+        either!(&self.socket, socket => socket.set_write_timeout(timeout))
     }
 
     /// The same connection for another thread. Made again after [`Transport::start_tls`].
@@ -78,7 +134,7 @@ impl Transport {
     /// Puts TLS around a plain connection.
     pub(super) fn start_tls(&mut self, mut client: ClientConnection) -> io::Result<()> {
         while client.is_handshaking() {
-            client.complete_io(&mut self.socket)?;
+            client.complete_io(&mut &self.socket)?;
         }
         self.tls = Some(Arc::new(Mutex::new(client)));
         self.chunk = vec![0; TLS_CHUNK];
@@ -119,7 +175,7 @@ impl Transport {
     }
 }
 
-fn read_some(mut socket: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
+fn read_some(mut socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match socket.read(into) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -128,7 +184,7 @@ fn read_some(mut socket: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-fn write_all(mut socket: &TcpStream, tls: Option<&Mutex<ClientConnection>>, bytes: &[u8]) -> io::Result<()> {
+fn write_all(mut socket: &Socket, tls: Option<&Mutex<ClientConnection>>, bytes: &[u8]) -> io::Result<()> {
     let Some(tls) = tls else { return socket.write_all(bytes) };
     let mut client = tls.lock();
     client.writer().write_all(bytes)?;

@@ -251,6 +251,7 @@ impl ChannelConfig {
     #[must_use]
     pub fn endpoint(&self, net_timeout: Duration) -> Endpoint {
         Endpoint {
+            socket: None,
             host: self.host.clone(),
             port: self.port,
             user: self.user.clone(),

@@ -37,6 +37,8 @@ pub struct Peer {
     pub until_gtid: Option<String>,
     /// `@slave_gtid_strict_mode`.
     pub strict: bool,
+    /// `@omnibus_whole_files`: it copies the files, private events included.
+    pub whole_files: bool,
 }
 
 impl Peer {
@@ -66,6 +68,7 @@ impl Peer {
             connect_state: variable("slave_connect_state"),
             until_gtid: variable("slave_until_gtid").filter(|text| !text.is_empty()),
             strict: truth(variable("slave_gtid_strict_mode")),
+            whole_files: truth(variable("omnibus_whole_files")),
         }
     }
 

@@ -9,6 +9,8 @@
 //! MySQL's own replicas add lengths up, so for them a gap is filled (`fill`). A MariaDB replica that is about to wait
 //! behind a gap is told where it is (`settle`), or waiting for the source's position there would never end.
 //!
+//! A client that copies files (`@omnibus_whole_files`) gets every event as it is.
+//!
 //! Pure. One per dump session; its session calls it.
 
 use super::block::{Block, BlockEvent};
@@ -73,6 +75,8 @@ pub struct Stream {
     heartbeat_v2: bool,
     /// The client adds lengths up: see the module.
     counts_bytes: bool,
+    /// The client copies files: nothing is left out.
+    whole_files: bool,
     /// The last event was left out.
     gap: bool,
     filter: Filter,
@@ -111,6 +115,7 @@ impl Stream {
             annotate: flag || !mariadb,
             heartbeat_v2: flag && !mariadb,
             counts_bytes: !mariadb && !peer.uuid.is_empty() && request.executed.is_none(),
+            whole_files: peer.whole_files,
             gap: false,
             filter: Filter::All,
             semi_sync: peer.semi_sync,
@@ -211,6 +216,7 @@ impl Stream {
         }
         match event_type {
             EventType::FORMAT_DESCRIPTION => return self.put_format(event.bytes, false, out),
+            _ if self.whole_files => self.put(event.bytes, checksum, out),
             EventType::IGNORABLE if event.body(checksum).starts_with(&PRIVATE_MAGIC) => {
                 self.gap = true;
                 if self.counts_bytes {

@@ -90,6 +90,13 @@ impl Session {
         let end = match request {
             Ok(request) => {
                 let peer = self.peer();
+                // What only recovery reads has changes that were kept out of the log, accounts' among them.
+                if peer.whole_files
+                    && let Err(error) = self.access.require(Privileges::BACKUP_ADMIN.with(Privileges::RELOAD))
+                {
+                    self.channel.error(&error);
+                    return Ok(false);
+                }
                 let guard = self.server.dumps.begin(&self.process, request.server_id, &peer.uuid);
                 let Err(end) = self.dump(&request, &peer, &guard).await;
                 end
