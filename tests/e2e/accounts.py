@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
 from omnibus import Omnibus, client, connect, error_code, expect  # noqa: E402
+from peers import MariaPeer, OmnibusPeer, create_user, log_position, replicate, status, wait_caught_up, wait_for  # noqa: E402
 
 PASSWORD = "correct horse 'battery' \"staple\""
 
@@ -166,8 +167,55 @@ def root_only_from_here(server):
         expect(code in (2003, 1130, 1045), f"root from {address} got {code}")
 
 
+def killed_while_idle(server):
+    """Its next statement meets an error that no statement asked for: the connection is lost, not out of step."""
+    db, admin = connect(server), connect(server)
+    id = db.thread_id()
+    with admin.cursor() as cursor:
+        cursor.execute(f"KILL {id}")
+    with db.cursor() as cursor:
+        expect(error_code(lambda: cursor.execute("SELECT 1")) in (2006, 2013), "a killed connection is a lost one")
+
+
+def from_mariadb(directory):
+    """A replica of MariaDB follows its accounts; what it does not have stops it, unless it is to be left out."""
+    maria = MariaPeer(f"{directory}/maria", 1)
+    replica = OmnibusPeer(f"{directory}/replica", 2, "--replica-skip-errors=1235,1410")
+    strict = OmnibusPeer(f"{directory}/strict", 3)
+    for server in (maria, replica, strict):
+        server.start()
+    try:
+        create_user(maria)
+        for server in (replica, strict):
+            replicate(server, maria, log_position(maria))
+        client(maria, """CREATE DATABASE shop; CREATE USER ann@'%' IDENTIFIED BY 'first', bob@'%' IDENTIFIED BY 'b', gone@'%';
+            GRANT SELECT, INSERT ON shop.* TO ann@'%'; GRANT ALL PRIVILEGES ON *.* TO bob@'%'; REVOKE DELETE ON *.* FROM bob@'%';
+            SET PASSWORD FOR ann@'%' = PASSWORD('second'); ALTER USER bob@'%' IDENTIFIED BY 'changed'; RENAME USER gone@'%' TO went@'%';
+            DROP USER went@'%'; CREATE TABLE shop.t (v INT); INSERT INTO shop.t VALUES (1)""")
+        for server in (replica, strict):
+            wait_caught_up(server, maria)
+            for user, password, old in (("ann", "second", "first"), ("bob", "changed", "b")):
+                expect(error_code(lambda: tcp(server, user, old)) == 1045, f"{user}'s old password")  # noqa: B023
+                db = tcp(server, user, password)
+                with db.cursor() as cursor:
+                    cursor.execute("SELECT v FROM shop.t")
+                    expect(cursor.fetchone() == (1,), f"{user} reads")
+                    denied = error_code(lambda: cursor.execute("DELETE FROM shop.t"))  # noqa: B023
+                    expect(denied == 1142, f"{user} deletes: {denied}")
+                db.close()
+            expect(error_code(lambda: tcp(server, "gone", "")) == 1045 == error_code(lambda: tcp(server, "went", "")), "dropped")  # noqa: B023
+        client(maria, "CREATE ROLE reader; GRANT SELECT ON shop.* TO reader; GRANT reader TO ann; DROP ROLE reader; INSERT INTO shop.t VALUES (2)")
+        wait_caught_up(replica, maria)
+        expect(client(replica, "SELECT COUNT(*) FROM shop.t").strip() == "2", "roles are left out")
+        wait_for(lambda: int(status(strict)["Last_SQL_Errno"]) == 1235, lambda: f"a role stops the other: {status(strict)}")
+        expect("CREATE ROLE" in status(strict)["Last_SQL_Error"], f"and says so: {status(strict)['Last_SQL_Error']}")
+    finally:
+        for server in (replica, strict, maria):
+            server.stop()
+
+
 def main():
-    tests = [logins, privileges, survives_a_crash, no_password_in_any_log,
+    tests = [killed_while_idle, logins, privileges, survives_a_crash, no_password_in_any_log,
              in_the_session_s_own_transaction, root_only_from_here]
     with tempfile.TemporaryDirectory(prefix="omnibus-accounts-") as directory:
         server = Omnibus(directory)
@@ -178,7 +226,10 @@ def main():
                 print(f"accounts: {test.__name__} ok", flush=True)
         finally:
             server.stop()
-    print(f"{len(tests)} passed, 0 failed")
+    with tempfile.TemporaryDirectory(prefix="omnibus-accounts-") as directory:
+        from_mariadb(directory)
+    print("accounts: from_mariadb ok", flush=True)
+    print(f"{len(tests) + 1} passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ use crate::errors;
 use omnibus_parser::ast::{Auth, AuthSecret, CreateUser, Require, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::auth::{CACHING_SHA2, NATIVE, caching_sha2, native};
+use std::sync::Arc;
 
 /// Longest user name, in characters.
 const MAX_USER: usize = 32;
@@ -244,6 +245,30 @@ pub fn rename_user(
     Ok(changes)
 }
 
+/// SET PASSWORD = 'hash', as MariaDB means and logs it: the account logs in with `mysql_native_password` from then on.
+pub fn set_password_hash(
+    table: &AccessTable,
+    current: &Account,
+    user: Option<&UserName>,
+    hash: &[u8],
+) -> SqlResult<Vec<Record>> {
+    let is_hash = hash.len() == 41 && hash[0] == b'*' && hash[1..].iter().all(u8::is_ascii_hexdigit);
+    if !is_hash && !hash.is_empty() {
+        let message = "Password hash should be a 41-digit hexadecimal number";
+        return Err(SqlError::new(1372, b"HY000", message));
+    }
+    let old = account_of(table, current, user)?;
+    let (plugin, auth) = (NATIVE.into(), hash.to_ascii_uppercase());
+    Ok(vec![Record::Put(Box::new(Account { plugin, auth, ..Account::clone(&old) }))])
+}
+
+fn account_of(table: &AccessTable, current: &Account, user: Option<&UserName>) -> SqlResult<Arc<Account>> {
+    let (user, host) = resolve(user.unwrap_or(&UserName::CurrentUser), current);
+    let message = "Can't find any matching row in the user table";
+    let found = table.exact(&user, &host);
+    found.ok_or_else(|| SqlError { code: 1133, state: *b"42000", message: message.into() })
+}
+
 /// SET PASSWORD.
 pub fn set_password(
     table: &AccessTable,
@@ -251,12 +276,7 @@ pub fn set_password(
     user: Option<&UserName>,
     password: &[u8],
 ) -> SqlResult<Vec<Record>> {
-    let (user, host) = resolve(user.unwrap_or(&UserName::CurrentUser), current);
-    let old = table.exact(&user, &host).ok_or_else(|| SqlError {
-        code: 1133,
-        state: *b"42000",
-        message: "Can't find any matching row in the user table".into(),
-    })?;
+    let old = account_of(table, current, user)?;
     let auth = stored_form(&old.plugin, password)?;
     Ok(vec![Record::Put(Box::new(Account { auth, ..Account::clone(&old) }))])
 }

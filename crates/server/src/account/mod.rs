@@ -19,7 +19,7 @@ mod table;
 mod tests;
 
 pub use host::{ClientHost, HostPattern};
-pub use manage::{alter_user, create_user, drop_user, rename_user, set_password};
+pub use manage::{alter_user, create_user, drop_user, rename_user, set_password, set_password_hash};
 pub use manage_grant::{grant, revoke};
 pub use privilege::{PRIVILEGES, PrivilegeInfo, Privileges};
 pub use show::{show_create_user, show_grants};

@@ -15,7 +15,7 @@ mod set_names;
 mod show;
 mod users;
 
-pub(crate) use users::{By, plan_users};
+pub(crate) use users::{By, password_hash, plan_users};
 
 use crate::account::Privileges;
 use crate::session::{Parsed, Session};

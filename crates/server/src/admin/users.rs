@@ -3,7 +3,7 @@
 
 use crate::account::{self, AccessTable, Account, Privileges, Record};
 use crate::session::{Parsed, Session};
-use omnibus_parser::ast::{CreateUser, PasswordValue, Statement, UserName};
+use omnibus_parser::ast::{CreateUser, PasswordValue, SetItem, Statement, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -40,11 +40,24 @@ pub(crate) fn plan_users(
         }
         Statement::DropUser { if_exists, users } => account::drop_user(table, me, users, *if_exists, notes)?,
         Statement::RenameUser(pairs) => account::rename_user(table, me, pairs)?,
+        Statement::Set(items) if let Some((user, hash)) = password_hash(items) => {
+            let records = account::set_password_hash(table, me, user, hash)?;
+            let text = with_hashes("ALTER USER", &records);
+            return Ok((records, text));
+        }
         Statement::Grant(s) => account::grant(table, me, s, *database)?,
         Statement::Revoke(s) => account::revoke(table, me, s, *database)?,
         _ => return Err(SqlError::internal("a statement that is not about accounts")),
     };
     Ok((records, text.to_vec()))
+}
+
+/// The statement SET PASSWORD of a MariaDB source, which has the hash.
+pub(crate) fn password_hash(items: &[SetItem]) -> Option<(Option<&UserName>, &[u8])> {
+    match items {
+        [SetItem::Password { user, value: PasswordValue::Text(hash) }] => Some((user.as_ref(), hash)),
+        _ => None,
+    }
 }
 
 impl Session {
@@ -87,8 +100,11 @@ impl Session {
             PasswordValue::Random => return Err(SqlError::not_supported_yet("SET PASSWORD TO RANDOM")),
         };
         self.commit_first().await?;
+        // What MariaDB means is a hash, unless PASSWORD() makes one.
+        let is_hash = self.runner.state().settings.mariadb && matches!(value, PasswordValue::Text(_));
+        let set = if is_hash { account::set_password_hash } else { account::set_password };
         let plan = |table: &AccessTable| {
-            let records = account::set_password(table, &me, user, &password)?;
+            let records = set(table, &me, user, &password)?;
             let text = with_hashes("ALTER USER", &records);
             Ok((records, text))
         };

@@ -1,7 +1,7 @@
 //! CREATE USER, GRANT and their kind from a source: changes of account tables in the transaction that brings them.
 
 use crate::account::Account;
-use crate::admin::{By, plan_users};
+use crate::admin::{By, password_hash, plan_users};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_commit::Ticket;
@@ -28,7 +28,7 @@ impl ServerStatements for AccountStatements {
                 | Statement::RenameUser(_)
                 | Statement::Grant(_)
                 | Statement::Revoke(_)
-        );
+        ) || matches!(&statement.node, Statement::Set(items) if password_hash(items).is_some());
         let server = self.0.upgrade().filter(|_| ours)?;
         Some(change(&server, session, &statement.node, text).map_err(Interrupt::from))
     }

@@ -253,6 +253,8 @@ impl Session {
         }
         let error =
             omnibus_sql::SqlError { code: 1927, state: *b"70100", message: "Connection was killed".into() };
+        // It answers no command, which is what its number says.
+        self.channel.out.set_seq(0);
         self.channel.refuse(&error).await;
         Ended::Properly
     }
