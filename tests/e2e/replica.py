@@ -195,6 +195,27 @@ def administration(source, replica):
     wait_caught_up(replica, source)
 
 
+def conversions(source, replica):
+    """A column that is wider here, from a source whose log does not say what is unsigned: refused, allowed, and applied."""
+    query(source, "CREATE TABLE a.w (a INT UNSIGNED PRIMARY KEY, s VARCHAR(5)) ENGINE=InnoDB")
+    wait_caught_up(replica, source)
+    query(replica, "ALTER TABLE a.w MODIFY a BIGINT UNSIGNED, MODIFY s VARCHAR(50)")
+    expect(error_code(lambda: query(replica, "SET GLOBAL replica_type_conversions = 'ALL'")) == 1231, "no such conversion")
+    for allowed in ("", "ALL_NON_LOSSY"):
+        query(replica, "STOP REPLICA")
+        query(replica, f"SET GLOBAL slave_type_conversions = '{allowed}'")
+        query(replica, "START REPLICA")
+        if not allowed:
+            query(source, "INSERT INTO a.w VALUES (4000000000, 'x')")
+            wait_for(lambda: status(replica)["Last_SQL_Errno"] == 1677, lambda: brief(status(replica)))
+            told = "Column 0 of table 'a.w' cannot be converted from type 'int' to type 'bigint unsigned'"
+            expect(told in status(replica)["Last_SQL_Error"], brief(status(replica)))
+    wait_caught_up(replica, source)
+    expect(query(replica, "SELECT * FROM a.w") == [{"a": 4000000000, "s": "x"}], str(query(replica, "SELECT * FROM a.w")))
+    query(source, "DROP TABLE a.w")
+    wait_caught_up(replica, source)
+
+
 def read_only(source, replica):
     """The appliers may write where nobody else may."""
     query(replica, "SET GLOBAL super_read_only = ON")
@@ -269,6 +290,7 @@ def main():
         replica = basics(folder, source)
         control(source, replica)
         administration(source, replica)
+        conversions(source, replica)
         read_only(source, replica)
         filters(folder, source)
         connection_errors(source, replica)

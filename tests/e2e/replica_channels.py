@@ -9,7 +9,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import connect, expect  # noqa: E402
+from omnibus import connect, error_code, expect  # noqa: E402
 from peers import (MariaPeer, OmnibusPeer, brief, create_user, expect_equal, log_position, query, replicate,  # noqa: E402
                    restart, status, wait_caught_up, wait_for)
 
@@ -138,7 +138,76 @@ def logins(own, replica):
     attempt(f"SOURCE_HOST='localhost', SOURCE_SSL=1, SOURCE_SSL_CA='{ca}', SOURCE_SSL_VERIFY_SERVER_CERT=1", connected)
     attempt(f"SOURCE_SSL_VERIFY_SERVER_CERT=1, SOURCE_SSL_CA='{replica.datadir / 'ca.pem'}'",
             lambda row: row["Last_IO_Errno"] == 2026)
+    # What the settings say is what is done, or an error.
+    tls12 = "SOURCE_TLS_VERSION='TLSv1.2', SOURCE_SSL_VERIFY_SERVER_CERT=0"
+    attempt(f"{tls12}, SOURCE_SSL_CIPHER='AES128-SHA:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256', "
+            f"SOURCE_SSL_CA='{ca}'", connected)
+    attempt(f"{tls12}, SOURCE_SSL_CIPHER='', SOURCE_SSL_CA='', SOURCE_SSL_CAPATH='{own.datadir / 'nowhere'}'",
+            lambda row: row["Last_IO_Errno"] == 2026 and "nowhere" in row["Last_IO_Error"])
+    attempt("SOURCE_SSL_CAPATH='', SOURCE_SSL_VERIFY_SERVER_CERT=1",
+            lambda row: row["Last_IO_Errno"] == 2026 and "needs SOURCE_SSL_CA" in row["Last_IO_Error"])
+    attempt(f"SOURCE_SSL_VERIFY_SERVER_CERT=0, SOURCE_SSL_CERT='{own.datadir / 'server-cert.pem'}'",
+            lambda row: row["Last_IO_Errno"] == 2026 and "SOURCE_SSL_KEY" in row["Last_IO_Error"])
+    for refused, code in (("SOURCE_TLS_VERSION='TLSv1.1'", 1210), ("SOURCE_SSL_CIPHER='AES128-SHA'", 1210),
+                          ("SOURCE_TLS_CIPHERSUITES='x'", 1210), ("SOURCE_BIND='127.0.0.1'", 1235),
+                          ("SOURCE_COMPRESSION_ALGORITHMS='zstd'", 1235)):
+        got = error_code(lambda: query(replica, f"CHANGE REPLICATION SOURCE TO {refused} FOR CHANNEL 'login'"))  # noqa: B023
+        expect(got == code, f"{refused}: {got}")
     query(replica, "RESET REPLICA ALL FOR CHANNEL 'login'")
+
+
+def table_with_its_rows(maria, own, replica):
+    """CREATE TABLE ... SELECT is one transaction with one GTID, here and where it is applied; an error leaves nothing of it."""
+    def executed(server):
+        return query(server, "SELECT GTID_SUBTRACT(@@gtid_executed, '') AS g")[0]["g"].replace("\n", "")
+    query(replica, "STOP REPLICA")
+    query(replica, "RESET REPLICA ALL")
+    replicate(replica, own, gtid=True, HEARTBEAT_PERIOD=0.2)
+    query(own, "CREATE TABLE o.numbers (n INT)")
+    query(own, "INSERT INTO o.numbers VALUES (1), (2), (3), (4)")
+    before = executed(own)
+    name, position = log_position(own)
+    query(own, "CREATE TABLE o.made (PRIMARY KEY (n)) SELECT n, n * 2 AS twice FROM o.numbers WHERE n < 4")
+    new = query(own, f"SELECT GTID_SUBTRACT(@@gtid_executed, '{before}') AS g")[0]["g"]
+    expect(new.partition(":")[2].isdigit(), f"one GTID: {new}")
+    events = [row["Event_type"] for row in query(own, f"SHOW BINLOG EVENTS IN '{name}' FROM {position}")]
+    events = [kind for kind in events if kind != "Ignorable"]
+    expect(events == ["Gtid", "Query", "Query", "Table_map", "Write_rows", "Xid"], str(events))
+    code = error_code(lambda: query(own, "CREATE TABLE o.twice (PRIMARY KEY (n)) SELECT 1 AS n FROM o.numbers"))
+    expect(code == 1062 and query(own, "SHOW TABLES FROM o LIKE 'twice'") == [], f"a table without its rows: {code}")
+    wait_caught_up(replica, own)
+    expect_equal(own, replica, ["o"])
+    expect(query(replica, f"SELECT GTID_SUBSET('{new}', @@gtid_executed) AS g")[0]["g"] == 1, "it has its source's GTID")
+    # A large one, and one that is rolled back by a kill of the server while it runs.
+    query(own, "INSERT INTO o.numbers SELECT a.n + b.n * 10 + c.n * 100 + d.n * 1000 FROM o.numbers a, o.numbers b, o.numbers c, o.numbers d")
+    query(own, "CREATE TABLE o.large (PRIMARY KEY (id), KEY (n)) ENGINE=BTREE SELECT a.n * 1000000 + b.n * 100 + c.n AS id, c.n AS n "
+               "FROM o.numbers a JOIN o.numbers b JOIN (SELECT n FROM o.numbers WHERE n < 5) c WHERE a.n < 5 OR a.n > 4400")
+    running = threading.Thread(target=error_code, args=(lambda: query(
+        own, "CREATE TABLE o.never SELECT a.n, b.n AS m FROM o.numbers a, o.numbers b, o.numbers c"),))
+    running.start()
+    wait_for(lambda: any("o.never" in (row["Info"] or "") for row in query(own, "SHOW PROCESSLIST")), "it does not run")
+    restart(own, kill=True)
+    running.join()
+    expect(query(own, "SHOW TABLES FROM o LIKE 'never'") == [], "a table of a transaction that was not committed")
+    restart(replica, kill=True)
+    wait_caught_up(replica, own)
+    expect_equal(own, replica, ["o"], least_rows=1000)
+    # From MariaDB, which logs it so, too.
+    query(maria, "CREATE DATABASE c")
+    query(maria, "CREATE TABLE c.numbers SELECT 1 AS n UNION SELECT 2")
+    replicate(replica, maria, position=log_position(maria), channel="ctas")
+    query(replica, "CREATE DATABASE c")
+    before = executed(replica)
+    query(maria, "CREATE TABLE c.copy (n INT PRIMARY KEY) ENGINE=InnoDB SELECT 5 AS n UNION SELECT 6")
+    query(maria, "CREATE OR REPLACE TABLE c.copy (n INT PRIMARY KEY) ENGINE=InnoDB SELECT 7 AS n")
+    wait_caught_up(replica, maria, channel="ctas")
+    expect([row["n"] for row in query(replica, "SELECT n FROM c.copy")] == [7], "the rows of MariaDB's")
+    new = query(replica, f"SELECT GTID_SUBTRACT(@@gtid_executed, '{before}') AS g")[0]["g"]
+    first, last = new.partition(":")[2].split("-")
+    expect(int(last) - int(first) == 1, f"two transactions: {new}")
+    query(replica, "STOP REPLICA")
+    query(replica, "RESET REPLICA ALL FOR CHANNEL 'ctas'")
+    query(replica, "RESET REPLICA ALL FOR CHANNEL ''")
 
 
 def semi_sync(folder, source, names):
@@ -267,6 +336,7 @@ def main():
         large(maria, replica)
         unlogged(folder, maria, own)
         domains(folder, maria)
+        table_with_its_rows(maria, own, replica)
         semi_sync(folder, maria, ("rpl_semi_sync_master", "Rpl_semi_sync_master"))
         semi_sync(folder, own, ("rpl_semi_sync_source", "Rpl_semi_sync_source"))
         for server in (replica, own, maria):

@@ -14,7 +14,7 @@ use omnibus_format::events::{
 use omnibus_format::field::{FieldType, code};
 use omnibus_format::{EventHeader, EventType, ServerUuid, events::Gtid};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
-use omnibus_sql::apply::{Applier, ApplySettings, stored_position};
+use omnibus_sql::apply::{Applier, ApplySettings, Conversions, stored_position};
 use omnibus_sql::recover::Replayer;
 use omnibus_sql::{Database, KillFlag, RowImage, SqlSession};
 use std::sync::Arc;
@@ -246,7 +246,10 @@ fn what_would_lose_something_must_be_allowed() {
         error.message.starts_with("Column 0 of table 'd.t' cannot be converted from type 'int'"),
         "{error}"
     );
-    let lossy = ApplySettings { lossy: true, ..ApplySettings::default() };
+    let lossy = ApplySettings {
+        conversions: Conversions::parse("ALL_LOSSY,ALL_NON_LOSSY"),
+        ..ApplySettings::default()
+    };
     let (mut replica, result) = differing(tables.0, tables.1, &work, lossy.clone());
     result.unwrap();
     assert_eq!(replica.client.rows("SELECT * FROM d.t"), [["127", "abc"]]);
@@ -257,6 +260,27 @@ fn what_would_lose_something_must_be_allowed() {
         lossy,
     );
     assert_eq!(result.unwrap_err().code, 1677, "nothing makes a number a date");
+}
+
+#[test]
+fn what_is_wider_must_be_allowed_too() {
+    let tables = ("CREATE TABLE d.t (a int, b varchar(3))", "CREATE TABLE d.t (a bigint, b varchar(20))");
+    let work = ["INSERT INTO d.t VALUES (1000, 'abc')"];
+    let with = |text: &str| {
+        let settings = ApplySettings { conversions: Conversions::parse(text), ..ApplySettings::default() };
+        let (mut replica, result) = differing(tables.0, tables.1, &work, settings);
+        result.map(|()| replica.client.rows("SELECT * FROM d.t"))
+    };
+    for refusing in ["", "ALL_LOSSY", "ALL_SIGNED"] {
+        let error = with(refusing).unwrap_err();
+        let says = "Column 0 of table 'd.t' cannot be converted from type 'int' to type 'bigint'";
+        assert_eq!((error.code, error.message.as_str()), (1677, says), "{refusing}");
+    }
+    assert_eq!(with("ALL_NON_LOSSY").unwrap(), [["1000", "abc"]]);
+    let same = ApplySettings { conversions: Conversions::parse(""), ..ApplySettings::default() };
+    let (mut replica, result) = differing(tables.0, tables.0, &work, same);
+    result.unwrap();
+    assert_eq!(replica.client.rows("SELECT * FROM d.t"), [["1000", "abc"]]);
 }
 
 #[test]

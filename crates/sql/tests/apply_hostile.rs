@@ -6,7 +6,7 @@ mod common;
 use common::{Client, TestPort};
 use omnibus_format::{EventHeader, EventType};
 use omnibus_replication::apply::{ApplyTarget, EventDecoder};
-use omnibus_sql::apply::{Applier, ApplySettings};
+use omnibus_sql::apply::{Applier, ApplySettings, Conversions};
 use omnibus_sql::{Database, KillFlag, SqlSession};
 use std::sync::Arc;
 
@@ -59,7 +59,8 @@ fn no_bytes_of_a_source_make_it_panic() {
     for round in 0..3000 {
         let session = SqlSession::new(database.clone(), 900, Arc::new(KillFlag::default()));
         let idempotent = round % 2 == 0;
-        let settings = ApplySettings { idempotent, lossy: round % 3 == 0, ..ApplySettings::default() };
+        let conversions = Conversions { lossy: round % 3 == 0, ..Conversions::default() };
+        let settings = ApplySettings { idempotent, conversions, ..ApplySettings::default() };
         let mut applier = Applier::new(session, settings);
         let mut decoder = EventDecoder::default();
         let events = &transactions[random.below(transactions.len())];

@@ -9,9 +9,10 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::version::{TLS12, TLS13};
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
+    CertificateError, CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct, Error,
+    RootCertStore, SignatureScheme, SupportedProtocolVersion,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,8 +24,18 @@ pub struct TlsSettings {
     pub required: bool,
     /// Authority whose certificates are trusted.
     pub ca: Option<PathBuf>,
+    /// Folder with more of them.
+    pub ca_folder: Option<PathBuf>,
     /// Certificates that are not to be trusted any more.
     pub crl: Option<PathBuf>,
+    /// Folder with more such lists.
+    pub crl_folder: Option<PathBuf>,
+    /// SOURCE_SSL_CIPHER: for TLSv1.2, by OpenSSL's names with colons between; empty for all that there are.
+    pub ciphers: String,
+    /// SOURCE_TLS_CIPHERSUITES: the same for TLSv1.3.
+    pub cipher_suites: String,
+    /// SOURCE_TLS_VERSION: TLSv1.2 or TLSv1.3 or both, with a comma; empty for both.
+    pub versions: String,
     /// Our certificate and its key, for sources that want one.
     pub cert: Option<PathBuf>,
     /// Key of `cert`.
@@ -37,52 +48,140 @@ fn failed(path: &Path, what: impl std::fmt::Display) -> ClientError {
     ClientError::Tls(format!("{}: {what}", path.display()))
 }
 
+/// OpenSSL's names of the suites that there are.
+const SUITES: [(&str, CipherSuite); 9] = [
+    ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
+    ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
+    ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
+    ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    ("ECDHE-RSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+];
+/// How many of them are of TLSv1.3.
+const SUITES_13: usize = 3;
+
+/// The suites that a list names. Unknown ones are passed over, as long as there is a known one.
+fn suites(option: &str, list: &str, known: &[(&str, CipherSuite)]) -> Result<Vec<CipherSuite>, String> {
+    let all: Vec<CipherSuite> = known.iter().map(|(_, suite)| *suite).collect();
+    if list.is_empty() {
+        return Ok(all);
+    }
+    let named = |word: &str| known.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
+    let found: Vec<CipherSuite> = list.split(':').filter_map(named).map(|(_, suite)| *suite).collect();
+    if found.is_empty() {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        return Err(format!("{option} '{list}': none of {}", names.join(":")));
+    }
+    Ok(found)
+}
+
+/// The files in it.
+fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, ClientError> {
+    let entries = std::fs::read_dir(folder).map_err(|e| failed(folder, e))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| failed(folder, e))?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
 impl TlsSettings {
+    /// What can be known before there is a connection.
+    ///
+    /// # Errors
+    /// Versions or ciphers of which none is there.
+    pub fn check(&self) -> Result<(), String> {
+        self.protocols()?;
+        self.suites().map(drop)
+    }
+
+    fn protocols(&self) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+        if self.versions.is_empty() {
+            return Ok(vec![&TLS12, &TLS13]);
+        }
+        let version = |word: &str| match word.trim().to_ascii_lowercase().as_str() {
+            "tlsv1.2" => Ok(&TLS12),
+            "tlsv1.3" => Ok(&TLS13),
+            other => Err(format!("SOURCE_TLS_VERSION '{other}': it is TLSv1.2 or TLSv1.3 or both")),
+        };
+        self.versions.split(',').map(version).collect()
+    }
+
+    fn suites(&self) -> Result<Vec<CipherSuite>, String> {
+        let (tls13, tls12) = SUITES.split_at(SUITES_13);
+        let mut all = suites("SOURCE_TLS_CIPHERSUITES", &self.cipher_suites, tls13)?;
+        all.extend(suites("SOURCE_SSL_CIPHER", &self.ciphers, tls12)?);
+        Ok(all)
+    }
+
     /// A client for one connection to `host`.
     pub(super) fn client(&self, host: &str) -> Result<ClientConnection, ClientError> {
-        let provider = Arc::new(ring::default_provider());
+        let wanted = self.suites().map_err(ClientError::Tls)?;
+        let mut provider = ring::default_provider();
+        provider.cipher_suites.retain(|suite| wanted.contains(&suite.suite()));
+        let provider = Arc::new(provider);
+        let proves = self.ca.is_some() || self.ca_folder.is_some();
+        let lists = self.crl.is_some() || self.crl_folder.is_some();
+        if !proves && (lists || self.verify_host) {
+            let what = if lists { "SOURCE_SSL_CRL" } else { "SOURCE_SSL_VERIFY_SERVER_CERT" };
+            return Err(ClientError::Tls(format!("{what} needs SOURCE_SSL_CA or SOURCE_SSL_CAPATH")));
+        }
         let verifier = Arc::new(Verifier {
-            chain: self.ca.as_deref().map(|ca| self.chain(ca, &provider)).transpose()?,
+            chain: if proves { Some(self.chain(&provider)?) } else { None },
             check_name: self.verify_host,
             provider: provider.clone(),
         });
         let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(&self.protocols().map_err(ClientError::Tls)?)
             .map_err(|e| ClientError::Tls(e.to_string()))?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let config = match (&self.cert, &self.key) {
             (Some(cert), Some(key)) => {
-                let chain = CertificateDer::pem_file_iter(cert)
-                    .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                    .map_err(|e| failed(cert, e))?;
+                let chain = certificates(cert)?;
                 let private = PrivateKeyDer::from_pem_file(key).map_err(|e| failed(key, e))?;
                 builder.with_client_auth_cert(chain, private).map_err(|e| failed(key, e))?
             }
-            _ => builder.with_no_client_auth(),
+            (None, None) => builder.with_no_client_auth(),
+            _ => return Err(ClientError::Tls("SOURCE_SSL_CERT and SOURCE_SSL_KEY go together".into())),
         };
         let name = ServerName::try_from(host.to_owned()).map_err(|e| ClientError::Tls(e.to_string()))?;
         ClientConnection::new(Arc::new(config), name).map_err(|e| ClientError::Tls(e.to_string()))
     }
 
-    fn chain(
-        &self,
-        ca: &Path,
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Arc<WebPkiServerVerifier>, ClientError> {
+    fn chain(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, ClientError> {
         let mut roots = RootCertStore::empty();
-        for cert in CertificateDer::pem_file_iter(ca).map_err(|e| failed(ca, e))? {
-            roots.add(cert.map_err(|e| failed(ca, e))?).map_err(|e| failed(ca, e))?;
+        let files = |file: &Option<PathBuf>, folder: &Option<PathBuf>| {
+            let mut files = folder.as_deref().map_or_else(|| Ok(Vec::new()), of_folder)?;
+            files.extend(file.clone());
+            Ok::<_, ClientError>(files)
+        };
+        for file in files(&self.ca, &self.ca_folder)? {
+            for cert in certificates(&file)? {
+                roots.add(cert).map_err(|e| failed(&file, e))?;
+            }
         }
         let mut builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-        if let Some(crl) = &self.crl {
-            let list = CertificateRevocationListDer::pem_file_iter(crl)
+        for file in files(&self.crl, &self.crl_folder)? {
+            let list = CertificateRevocationListDer::pem_file_iter(&file)
                 .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                .map_err(|e| failed(crl, e))?;
+                .map_err(|e| failed(&file, e))?;
             builder = builder.with_crls(list);
         }
-        builder.build().map_err(|e| failed(ca, e))
+        builder.build().map_err(|e| ClientError::Tls(format!("SOURCE_SSL_CA: {e}")))
     }
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| failed(file, e))
 }
 
 #[derive(Debug)]

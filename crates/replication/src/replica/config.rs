@@ -59,7 +59,7 @@ pub struct ChannelConfig {
     pub heartbeat_ms: Option<u64>,
     /// SOURCE_SSL and its kind.
     pub tls: TlsSettings,
-    /// SOURCE_SSL_CAPATH, SOURCE_SSL_CIPHER, SOURCE_TLS_VERSION and others that are kept to be shown.
+    /// SOURCE_SSL_CAPATH, SOURCE_SSL_CIPHER, SOURCE_TLS_VERSION and others that are kept as they were said.
     pub shown: Vec<(String, String)>,
     /// GET_SOURCE_PUBLIC_KEY.
     pub ask_public_key: bool,
@@ -247,6 +247,19 @@ impl ChannelConfig {
         self.heartbeat_ms.map_or(net_timeout / 2, Duration::from_millis)
     }
 
+    /// All of SOURCE_SSL and SOURCE_TLS.
+    #[must_use]
+    pub fn tls_settings(&self) -> TlsSettings {
+        TlsSettings {
+            ca_folder: path_of(self.shown("source_ssl_capath")),
+            crl_folder: path_of(self.shown("source_ssl_crlpath")),
+            ciphers: self.shown("source_ssl_cipher").to_owned(),
+            cipher_suites: self.shown("source_tls_ciphersuites").to_owned(),
+            versions: self.shown("source_tls_version").to_owned(),
+            ..self.tls.clone()
+        }
+    }
+
     /// Where to connect.
     #[must_use]
     pub fn endpoint(&self, net_timeout: Duration) -> Endpoint {
@@ -256,7 +269,7 @@ impl ChannelConfig {
             port: self.port,
             user: self.user.clone(),
             password: self.password.clone(),
-            tls: self.tls.clone(),
+            tls: self.tls_settings(),
             ask_public_key: self.ask_public_key,
             public_key: self.public_key.clone(),
             connect_timeout: net_timeout.min(Duration::from_secs(10)),

@@ -235,6 +235,7 @@ fn with_suffix(def: &VarDef, text: &str) -> String {
 fn allowed(def: &VarDef) -> String {
     match def.kind {
         Kind::Enum(labels) => format!("; one of {} is", labels.join(", ")),
+        Kind::Set(labels) => format!("; any of {} are", labels.join(", ")),
         Kind::Bool => "; ON or OFF is".into(),
         Kind::UInt(min, max, _) => format!("; a number from {min} to {max} is"),
         _ => String::new(),

@@ -141,16 +141,27 @@ fn set(config: &mut ChannelConfig, said: &mut Said, name: &str, value: &SourceVa
         "IGNORE_SERVER_IDS" => config.ignore_server_ids = ids(name, value)?,
         "DO_DOMAIN_IDS" => config.do_domains = ids(name, value)?,
         "IGNORE_DOMAIN_IDS" => config.ignore_domains = ids(name, value)?,
-        // Kept to be shown; the system's TLS and routes decide.
-        "SOURCE_BIND"
-        | "SOURCE_SSL_CAPATH"
-        | "SOURCE_SSL_CRLPATH"
-        | "SOURCE_SSL_CIPHER"
-        | "SOURCE_TLS_VERSION"
-        | "SOURCE_TLS_CIPHERSUITES" => remember(config, name, text(name, value)?),
+        "SOURCE_SSL_CAPATH" | "SOURCE_SSL_CRLPATH" => remember(config, name, text(name, value)?),
+        "SOURCE_SSL_CIPHER" | "SOURCE_TLS_VERSION" | "SOURCE_TLS_CIPHERSUITES" => {
+            let list = text(name, value)?;
+            if list.is_empty() && !matches!(value, SourceValue::Word(_)) && name == "SOURCE_TLS_CIPHERSUITES"
+            {
+                return Err(SqlError::not_supported_yet(
+                    "SOURCE_TLS_CIPHERSUITES=''; SOURCE_TLS_VERSION='TLSv1.2'",
+                ));
+            }
+            remember(config, name, list);
+        }
+        // The system's routes choose the address.
+        "SOURCE_BIND" if text(name, value)?.is_empty() => remember(config, name, String::new()),
         // Their defaults are how it is here.
         "NETWORK_NAMESPACE" | "PRIVILEGE_CHECKS_USER" if text(name, value)?.is_empty() => {}
-        "SOURCE_COMPRESSION_ALGORITHMS" | "SOURCE_ZSTD_COMPRESSION_LEVEL" => {}
+        "SOURCE_COMPRESSION_ALGORITHMS"
+            if text(name, value)?
+                .to_ascii_lowercase()
+                .split(',')
+                .any(|word| word.trim() == "uncompressed") => {}
+        "SOURCE_ZSTD_COMPRESSION_LEVEL" => drop(number(name, value, 22)?),
         "REQUIRE_ROW_FORMAT" | "GTID_ONLY" | "SOURCE_CONNECTION_AUTO_FAILOVER" if !flag(name, value)? => {}
         "REQUIRE_TABLE_PRIMARY_KEY_CHECK"
             if matches!(text(name, value)?.to_ascii_uppercase().as_str(), "STREAM" | "OFF") => {}
@@ -243,6 +254,8 @@ pub(super) fn channel_name(name: Option<&[u8]>) -> SqlResult<String> {
 }
 
 fn check(config: &ChannelConfig, said: &Said) -> SqlResult<()> {
+    // What the TLS here cannot do is told now; files may come later.
+    config.tls_settings().check().map_err(SqlError::wrong_arguments)?;
     if config.auto_position && (said.file.is_some() || said.position.is_some()) {
         return Err(SqlError::new(
             1776,

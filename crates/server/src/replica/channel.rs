@@ -12,7 +12,7 @@ use omnibus_replication::replica::{
     ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, Queue, Receiver,
     ReceiverSettings, Resume, ResumeFrom, SourcePosition, StatusData, Until,
 };
-use omnibus_sql::apply::{ApplySettings, forget_position, store_position, stored_position};
+use omnibus_sql::apply::{ApplySettings, Conversions, forget_position, store_position, stored_position};
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -323,7 +323,7 @@ impl Channel {
                 || self.env.coordinator.dialect() != omnibus_format::Dialect::Mysql,
             apply: ApplySettings {
                 idempotent: globals.named("replica_exec_mode").as_str() == "IDEMPOTENT",
-                lossy: globals.named("replica_type_conversions").as_str().contains("ALL_LOSSY"),
+                conversions: Conversions::parse(globals.named("replica_type_conversions").as_str()),
                 log_updates: globals.named("log_replica_updates").as_bool(),
                 skip_errors,
                 ..ApplySettings::default()

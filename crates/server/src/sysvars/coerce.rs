@@ -79,6 +79,11 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             Ok((VarValue::Double(clipped), (clipped != x).then(|| adjusted(def, given))))
         }
         Kind::Enum(labels) => plain(VarValue::Str(label(labels, given).ok_or_else(wrong_value)?.into())),
+        Kind::Set(labels) => {
+            let chosen =
+                chosen(labels, given).map_err(|word| SqlError::wrong_value_for_var(def.name, word))?;
+            plain(VarValue::Str(chosen.join(",").into()))
+        }
         Kind::Text if given.is_null() => Err(wrong_value()),
         Kind::NullableText | Kind::NullableCharset if given.is_null() => plain(VarValue::Null),
         Kind::Text | Kind::NullableText => plain(VarValue::Str(given.text().into())),
@@ -159,6 +164,23 @@ fn label(labels: &[&'static str], given: &Given) -> Option<&'static str> {
         "false" => labels.iter().find(|l| **l == "OFF").copied(),
         _ => None,
     })
+}
+
+/// Members of a set in their own order, or the word that is none.
+fn chosen(labels: &[&'static str], given: &Given) -> Result<Vec<&'static str>, String> {
+    let bits = match given.integer() {
+        Some(n) => u64::try_from(n).ok().filter(|bits| bits >> labels.len() == 0).ok_or(n.to_string())?,
+        None => {
+            let text = given.text();
+            let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+            let bit = |word: &str| {
+                let at = labels.iter().position(|label| label.eq_ignore_ascii_case(word));
+                at.map(|at| 1 << at).ok_or_else(|| word.to_owned())
+            };
+            words.map(bit).try_fold(0, |bits, bit| bit.map(|bit: u64| bits | bit))?
+        }
+    };
+    Ok(labels.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, label)| *label).collect())
 }
 
 fn charset_name(given: &Given) -> SqlResult<&'static str> {

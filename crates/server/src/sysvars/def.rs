@@ -25,6 +25,8 @@ pub enum Kind {
     Double(f64, f64),
     /// One of these labels, or its number.
     Enum(&'static [&'static str]),
+    /// Any of these labels, separated by commas, or a number with a bit for each.
+    Set(&'static [&'static str]),
     /// Any text.
     Text,
     /// Any text or NULL.

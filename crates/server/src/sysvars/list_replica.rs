@@ -2,6 +2,8 @@
 
 use super::def::{Fixed::*, Kind, VarDef as V};
 
+const CONVERSIONS: &[&str] = &["ALL_LOSSY", "ALL_NON_LOSSY", "ALL_UNSIGNED", "ALL_SIGNED"];
+
 /// The family.
 pub static VARS: &[V] = &[
     V::fixed("skip_replica_start", Kind::Bool, B(false)),
@@ -10,7 +12,9 @@ pub static VARS: &[V] = &[
     V::global("replica_parallel_type", Kind::Enum(&["DATABASE", "LOGICAL_CLOCK"]), S("LOGICAL_CLOCK")),
     V::global("replica_preserve_commit_order", Kind::Bool, B(true)),
     V::global("replica_exec_mode", Kind::Enum(&["STRICT", "IDEMPOTENT"]), S("STRICT")),
-    V::global("replica_type_conversions", Kind::Text, S("")),
+    // MySQL's and MariaDB's default is none at all. Here a replica whose columns are wider than its source's goes on, which
+    // is how columns are widened without stopping: first at the replicas. Nothing can be lost by it.
+    V::global("replica_type_conversions", Kind::Set(CONVERSIONS), S("ALL_NON_LOSSY")),
     V::global("replica_transaction_retries", Kind::UInt(0, u64::MAX, 1), U(10)),
     V::global("replica_max_allowed_packet", Kind::UInt(1024, 1 << 30, 1024), U(1 << 30)),
     V::fixed("replica_pending_jobs_size_max", Kind::UInt(1024, u64::MAX, 1024), U(128 << 20)),

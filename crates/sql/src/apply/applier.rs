@@ -1,5 +1,6 @@
 //! The target: transactions, statements and what they must end with, commits with their position.
 
+use super::convert::Conversions;
 use super::rows::{RowApplier, RowRules};
 use super::{context, position};
 use crate::api::{AllowAll, BinlogFormat, Isolation, Mode, Outcome};
@@ -24,8 +25,8 @@ use std::sync::atomic::AtomicU64;
 pub struct ApplySettings {
     /// `replica_exec_mode=IDEMPOTENT`.
     pub idempotent: bool,
-    /// `replica_type_conversions` has ALL_LOSSY. What loses nothing is converted in any case.
-    pub lossy: bool,
+    /// `replica_type_conversions`.
+    pub conversions: Conversions,
     /// `log_replica_updates`: what is applied is written to our log too, with its GTID.
     pub log_updates: bool,
     /// `replica_skip_errors`: statements and rows that fail so are left out.
@@ -41,7 +42,7 @@ impl Default for ApplySettings {
     fn default() -> Self {
         ApplySettings {
             idempotent: false,
-            lossy: false,
+            conversions: Conversions::default(),
             log_updates: true,
             skip_errors: BTreeSet::new(),
             in_flight: Arc::default(),
@@ -54,7 +55,7 @@ impl std::fmt::Debug for ApplySettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ApplySettings")
             .field("idempotent", &self.idempotent)
-            .field("lossy", &self.lossy)
+            .field("conversions", &self.conversions)
             .field("log_updates", &self.log_updates)
             .field("skip_errors", &self.skip_errors)
             .finish_non_exhaustive()
@@ -137,7 +138,7 @@ impl Applier {
     }
 
     fn rules(&self) -> RowRules {
-        RowRules { idempotent: self.settings.idempotent, lossy: self.settings.lossy }
+        RowRules { idempotent: self.settings.idempotent, conversions: self.settings.conversions }
     }
 
     fn open(&mut self) {
@@ -169,11 +170,6 @@ impl Applier {
     }
 
     fn run_text(&mut self, text: &Bytes) -> ExecResult<Outcome> {
-        // MySQL's CREATE TABLE ... SELECT as rows: the table, and rows that follow in the same transaction.
-        let text = &match text.strip_suffix(b" START TRANSACTION") {
-            Some(create) => text.slice(..create.len()),
-            None => text.clone(),
-        };
         let (statement, _) = self.session.parse(text)?;
         if is_harmless(&statement.node) {
             return Ok(Outcome::ok());
@@ -325,13 +321,17 @@ impl ApplyTarget for Applier {
     fn statement(&mut self, view: &dyn StatementView) -> Result<(), ApplyError> {
         self.end_rows()?;
         self.take_temporary_tables(view);
-        if self.step(view).map_err(failed)? {
+        // CREATE TABLE ... SELECT as rows: the table, and rows that follow in the same transaction.
+        let opens = !self.told && is_create_table(view.sql());
+        if !opens && self.step(view).map_err(failed)? {
             return Ok(());
         }
         if !is_xa(view.sql()) {
             self.open();
         }
+        self.session.leaves_open = opens;
         let result = self.run(view);
+        self.session.leaves_open = false;
         if !self.told {
             self.session.trx().take_applied();
         }
@@ -446,6 +446,20 @@ fn is_definition(sql: &[u8]) -> bool {
     let mut words = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut next = || words.next().unwrap_or_default().to_ascii_uppercase();
     matches!(&next()[..], b"CREATE" | b"ALTER" | b"DROP" | b"RENAME" | b"TRUNCATE") && next() != b"TEMPORARY"
+}
+
+fn is_create_table(sql: &[u8]) -> bool {
+    let mut words = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut next = |word: &[u8]| words.next().is_some_and(|found| found.eq_ignore_ascii_case(word));
+    if !next(b"CREATE") {
+        return false;
+    }
+    let mut rest = words.map(<[u8]>::to_ascii_uppercase);
+    match rest.next().as_deref() {
+        Some(b"TABLE") => true,
+        Some(b"OR") => rest.nth(1).as_deref() == Some(b"TABLE"),
+        _ => false,
+    }
 }
 
 fn place(view: &dyn StatementView) -> String {

@@ -1,7 +1,7 @@
 //! Which column types a row event may have where ours are others (`replica_type_conversions`), and how they are named.
 //!
-//! Types of one family convert: integers, fractional numbers, strings, bits, and temporal types among themselves. What
-//! loses nothing is always done; the rest only where it was allowed. Pure.
+//! Types of one family convert: integers, fractional numbers, strings, bits, and temporal types among themselves, as far as
+//! was allowed. Pure.
 
 use crate::catalog::Column;
 use omnibus_format::events::ColumnMetadata;
@@ -14,6 +14,8 @@ use std::cmp::Ordering;
 pub(super) enum Relation {
     /// The same bytes.
     Same,
+    /// The same values in another form.
+    Form,
     /// Every value fits.
     Wider,
     /// Some values do not fit.
@@ -22,11 +24,63 @@ pub(super) enum Relation {
     Impossible,
 }
 
+/// `replica_type_conversions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conversions {
+    /// ALL_LOSSY: values that do not fit are clipped.
+    pub lossy: bool,
+    /// ALL_NON_LOSSY: our column may be wider.
+    pub non_lossy: bool,
+    /// Whether an integer of which the log does not say it is unsigned, and ours is wider: ALL_UNSIGNED or ALL_SIGNED, if it
+    /// is one of them; else it is what our column is.
+    pub unsigned: Option<bool>,
+}
+
+impl Default for Conversions {
+    fn default() -> Conversions {
+        Conversions { lossy: false, non_lossy: true, unsigned: None }
+    }
+}
+
+impl Conversions {
+    /// From the variable's text.
+    #[must_use]
+    pub fn parse(text: &str) -> Conversions {
+        let has = |label: &str| text.split(',').any(|word| word == label);
+        Conversions {
+            lossy: has("ALL_LOSSY"),
+            non_lossy: has("ALL_NON_LOSSY"),
+            unsigned: match (has("ALL_UNSIGNED"), has("ALL_SIGNED")) {
+                (true, false) => Some(true),
+                (false, true) => Some(false),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Whether the source's integers are to be read as unsigned ones. Logs of MariaDB do not say.
+pub(super) fn is_unsigned(
+    field: FieldType,
+    meta: &ColumnMetadata,
+    column: &Column,
+    conversions: Conversions,
+) -> bool {
+    let promoted = integer_bytes(field.code) < integer_bytes(FieldType::of_column(&column.ty).code);
+    let assumed = conversions.unsigned.filter(|_| promoted);
+    meta.unsigned.or(assumed).unwrap_or(column.ty.unsigned)
+}
+
 /// From the source's `field`, of which `meta` is known, to `column`.
-pub(super) fn relation(field: FieldType, meta: &ColumnMetadata, column: &Column) -> Relation {
+pub(super) fn relation(
+    field: FieldType,
+    meta: &ColumnMetadata,
+    column: &Column,
+    conversions: Conversions,
+) -> Relation {
     let target = FieldType::of_column(&column.ty);
     if let (Some(theirs), Some(ours)) = (integer_bytes(field.code), integer_bytes(target.code)) {
-        let unsigned = meta.unsigned.unwrap_or(column.ty.unsigned);
+        let unsigned = is_unsigned(field, meta, column, conversions);
         return integers(theirs, unsigned, ours, column.ty.unsigned);
     }
     if let (Some(theirs), Some(ours)) = (string_bytes(field), string_bytes(target)) {
@@ -51,7 +105,10 @@ pub(super) fn relation(field: FieldType, meta: &ColumnMetadata, column: &Column)
         | (code::TIMESTAMP2, code::TIMESTAMP2) => by_order(field.meta.cmp(&target.meta)),
         (code::TIME, code::TIME2)
         | (code::DATETIME, code::DATETIME2)
-        | (code::TIMESTAMP, code::TIMESTAMP2) => Relation::Wider,
+        | (code::TIMESTAMP, code::TIMESTAMP2) => match target.meta {
+            0 => Relation::Form,
+            _ => Relation::Wider,
+        },
         // MariaDB's JSON is text, and so is ours there.
         (_, code::JSON) if string_bytes(field).is_some() => Relation::Wider,
         (code::JSON, _) if column.ty.kind == ColumnKind::LongText => Relation::Wider,

@@ -3,7 +3,7 @@
 //! Worked out once per table and kept until either side changes. Columns that only the source has are ignored; those
 //! that only we have get their defaults.
 
-use super::convert::{Relation, charset_differs, relation, type_name};
+use super::convert::{Conversions, Relation, charset_differs, is_unsigned, relation, type_name};
 use super::lookup::Lookup;
 use super::rows::RowRules;
 use crate::catalog::{Column, Table};
@@ -49,7 +49,7 @@ pub(super) struct Mapping {
     sources: Vec<Source>,
     /// Full images are rows of ours, byte by byte.
     pub(super) identical: bool,
-    lossy: bool,
+    conversions: Conversions,
     /// How rows were found last, for which columns.
     pub(super) lookup: Option<(Vec<u8>, Lookup)>,
 }
@@ -59,7 +59,7 @@ impl Mapping {
     pub(super) fn holds(&self, view: &dyn TableView, rules: &RowRules) -> bool {
         let fields = view.columns();
         !self.table.is_stale()
-            && self.lossy == rules.lossy
+            && self.conversions == rules.conversions
             && fields.len() == self.sources.len()
             && self.sources.iter().zip(fields).enumerate().all(|(at, (source, field))| {
                 let meta = view.metadata(at);
@@ -83,7 +83,10 @@ impl Mapping {
                 Some(column) => cast_of(&table, at, field, meta, column, rules)?,
                 None => None,
             };
-            let unsigned = meta.unsigned.unwrap_or(column.is_some_and(|column| column.ty.unsigned));
+            let unsigned = match column {
+                Some(column) => is_unsigned(field, meta, column, rules.conversions),
+                None => meta.unsigned.unwrap_or(false),
+            };
             // Without metadata a CHAR is what ours is.
             let known = meta.collation.or(column.map(|column| column.ty.collation)).unwrap_or(0);
             sources.push(Source {
@@ -101,7 +104,7 @@ impl Mapping {
                     && source.field == FieldType::of_column(&column.ty)
                     && (column.nullable || !source.nullable)
             });
-        Ok(Mapping { table, sources, identical, lossy: rules.lossy, lookup: None })
+        Ok(Mapping { table, sources, identical, conversions: rules.conversions, lookup: None })
     }
 
     /// The columns of ours that an image has.
@@ -196,10 +199,11 @@ fn cast_of(
     column: &Column,
     rules: &RowRules,
 ) -> SqlResult<Option<Cast>> {
-    let relation = relation(field, meta, column);
+    let relation = relation(field, meta, column, rules.conversions);
     let refused = match relation {
-        Relation::Same | Relation::Wider => false,
-        Relation::Lossy => !rules.lossy,
+        Relation::Same | Relation::Form => false,
+        Relation::Wider => !rules.conversions.non_lossy,
+        Relation::Lossy => !rules.conversions.lossy,
         Relation::Impossible => true,
     };
     if refused {

@@ -13,6 +13,7 @@ mod position;
 mod rows;
 
 pub use applier::{Applier, ApplySettings, ServerStatements};
+pub use convert::Conversions;
 pub(crate) use position::is_position;
 pub use position::{forget_position, store_position, stored_position, stored_positions};
 pub(crate) use rows::{RowApplier, RowRules};

@@ -4,6 +4,7 @@
 //! Columns are taken by position and converted (`mapping`), rows are found by `lookup`. ON UPDATE CURRENT_TIMESTAMP has
 //! no part in it: images say everything. On a thread that may block.
 
+use super::convert::Conversions;
 use super::lookup::{BATCH, Lookup, by_clustered_key, by_key};
 use super::mapping::{Mapping, damaged};
 use crate::catalog::Table;
@@ -28,8 +29,8 @@ const REPLANS: usize = 20;
 pub(crate) struct RowRules {
     /// `replica_exec_mode=IDEMPOTENT`: rows that are gone or there already are no errors.
     pub idempotent: bool,
-    /// `replica_type_conversions` has ALL_LOSSY.
-    pub lossy: bool,
+    /// `replica_type_conversions`.
+    pub conversions: Conversions,
 }
 
 /// Applies row events of one session.
@@ -75,11 +76,13 @@ impl RowApplier {
         self.name.extend_from_slice(theirs.database());
         self.name.push(0);
         self.name.extend_from_slice(theirs.name());
-        let holds = self.mappings.get(&self.name).is_some_and(|mapping| mapping.holds(theirs, rules));
+        // A table that this transaction makes may have taken the place of another.
+        let holds = session.has_no_open_definition()
+            && self.mappings.get(&self.name).is_some_and(|mapping| mapping.holds(theirs, rules));
         if !holds {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let (db, name) = (text(theirs.database()), text(theirs.name()));
-            let table = session.database.catalog().table(&db, &name)?.clone();
+            let table = session.stored_catalog().table(&db, &name)?.clone();
             if self.mappings.len() >= KEPT {
                 self.mappings.clear();
             }

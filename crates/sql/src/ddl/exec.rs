@@ -10,7 +10,7 @@ use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SessionState;
-use crate::store::{StatementInfo, Trx, private_event, write_set_event};
+use crate::store::{OpenDefinition, StatementInfo, Trx, private_event, write_set_event};
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_format::private;
@@ -121,30 +121,37 @@ impl Ddl<'_> {
         self.trx.take_along_applied()?;
         self.log(&change)?;
         let logged = self.state.settings.sql_log_bin;
-        let shared = self.trx.shared().clone();
         let next = Arc::new(std::mem::take(&mut change.next));
         let affected = change.affected;
         let now_us = crate::session::wall_clock_us();
-        let ticket = self.trx.commit_ddl(logged, now_us, move |no| {
-            for table in &change.fresh {
-                table.valid_from.store(no.0, Ordering::Release);
-            }
-            for hook in change.hooks {
-                hook(no);
-            }
-            shared.catalog.store(next);
-            for table in &change.stale {
-                table.stale.store(true, Ordering::Release);
-            }
-            for space in change.dropped {
-                shared.port.engine().drop_space(space, no);
-            }
-        });
+        let effect = effect(self.trx, change, next);
+        let ticket = self.trx.commit_ddl(logged, now_us, effect);
         Ok(Outcome { affected, wait: Some(ticket), ..Outcome::ok() })
+    }
+
+    /// Leaves the definition in the transaction, for rows that belong to it. `self.sql` is logged with it.
+    pub(super) fn leave_open(&mut self, mut change: Change) -> ExecResult<()> {
+        persist::put_ids(self.trx.writes_mut(), &change.next);
+        if self.state.settings.sql_log_bin {
+            self.log_with(&change, Trx::log_open_definition)?;
+        }
+        let next = Arc::new(std::mem::take(&mut change.next));
+        let tables = change.fresh.clone();
+        let effect = Box::new(effect(self.trx, change, next.clone()));
+        self.trx.open_definition(OpenDefinition::new(next, tables, effect));
+        Ok(())
     }
 
     /// Private events first: a DDL's QUERY event is the end of its transaction.
     fn log(&mut self, change: &Change) -> SqlResult<()> {
+        self.log_with(change, Trx::log_ddl)
+    }
+
+    fn log_with(
+        &mut self,
+        change: &Change,
+        log: fn(&mut Trx, &StatementInfo<'_>, &[Vec<u8>]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
         let state = &mut *self.state;
         let database = state.database.clone().unwrap_or_else(|| Arc::from(""));
         let info = StatementInfo {
@@ -166,7 +173,27 @@ impl Ddl<'_> {
             private::encode_drop_spaces(&mut body, &spaces);
             bodies.push(body);
         }
-        self.trx.log_ddl(&info, &bodies)
+        log(self.trx, &info, &bodies)
+    }
+}
+
+/// What is true when the commit has its place.
+fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo) + Send + 'static + use<> {
+    let shared = trx.shared().clone();
+    move |no| {
+        for table in &change.fresh {
+            table.valid_from.store(no.0, Ordering::Release);
+        }
+        for hook in change.hooks {
+            hook(no);
+        }
+        shared.catalog.store(next);
+        for table in &change.stale {
+            table.stale.store(true, Ordering::Release);
+        }
+        for space in change.dropped {
+            shared.port.engine().drop_space(space, no);
+        }
     }
 }
 

@@ -17,18 +17,25 @@ impl Ddl<'_> {
         self.commit(change)
     }
 
-    /// CREATE TABLE ... SELECT: logged as the definition that it amounts to, which is put into
-    /// `text`.
-    pub(crate) fn create_table_as(&mut self, tree: &CreateTable, text: &mut Vec<u8>) -> ExecResult<Outcome> {
-        let Some(change) = self.new_table(tree)? else { return Ok(Outcome::ok()) };
-        if let Some(table) = change.fresh.first() {
-            *text = super::show_create::logged_create_table(&table.def).into_bytes();
-            let name = super::quote_ident(&table.def.name);
-            let full = format!("{}.{name}", super::quote_ident(&table.def.db));
-            *text = String::from_utf8_lossy(text).replacen(&name, &full, 1).into_bytes();
+    /// CREATE TABLE whose rows follow in the same transaction.
+    pub(crate) fn create_table_open(&mut self, tree: &CreateTable) -> ExecResult<Outcome> {
+        if let Some(change) = self.new_table(tree)? {
+            self.leave_open(change)?;
         }
-        let mut named = Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: text };
-        named.commit(change)
+        Ok(Outcome::ok())
+    }
+
+    /// CREATE TABLE ... SELECT: logged as the definition that it amounts to. `None`: it is there and may be.
+    pub(crate) fn create_table_as(&mut self, tree: &CreateTable) -> ExecResult<Option<Arc<Table>>> {
+        let Some(change) = self.new_table(tree)? else { return Ok(None) };
+        let table = change.fresh.last().cloned().ok_or_else(SqlError::unknown_error)?;
+        let name = super::quote_ident(&table.def.name);
+        let full = format!("{}.{name}", super::quote_ident(&table.def.db));
+        let text = super::show_create::logged_create_table(&table.def).replacen(&name, &full, 1);
+        let mut named =
+            Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: text.as_bytes() };
+        named.leave_open(change)?;
+        Ok(Some(table))
     }
 
     /// The change that adds a table; `None` if it is there and may be.

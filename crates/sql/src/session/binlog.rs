@@ -5,8 +5,8 @@
 //! its own. On a thread that may block. Not replication: nothing here knows of GTIDs.
 
 use super::session::{Call, SqlSession};
-use crate::api::{Mode, Outcome};
-use crate::apply::{RowApplier, RowRules};
+use crate::api::{Mode, Outcome, VariableScope};
+use crate::apply::{Conversions, RowApplier, RowRules};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use bytes::Bytes;
 use omnibus_format::events::{FormatDescription, RowsKind, XaPrepare};
@@ -14,6 +14,7 @@ use omnibus_format::header::HEADER_LEN;
 use omnibus_format::{DecodeError, EventHeader, EventType};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
+use omnibus_value::Value;
 
 /// What a session has been told about the events to come.
 #[derive(Default)]
@@ -123,9 +124,13 @@ impl SqlSession {
         if !is_taken(header.event_type) {
             return Err(refused(header.event_type).into());
         }
+        let conversions = match self.state.host.variable(VariableScope::Global, "replica_type_conversions") {
+            Ok((Value::Bytes(text), _)) => Conversions::parse(&String::from_utf8_lossy(&text)),
+            _ => Conversions::default(),
+        };
         let mut target = Direct {
             rows: &mut input.rows,
-            rules: RowRules { idempotent: self.state.settings.rbr_idempotent, lossy: false },
+            rules: RowRules { idempotent: self.state.settings.rbr_idempotent, conversions },
             session: self,
             interrupt: None,
         };

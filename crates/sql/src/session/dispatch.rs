@@ -4,7 +4,7 @@ use super::session::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
-use omnibus_parser::ast::{Completion, CreateTable, ObjectName, StartTransaction, Statement};
+use omnibus_parser::ast::{Completion, CreateTable, ObjectName, StartTransaction, Statement, TableOption};
 
 impl SqlSession {
     pub(super) fn dispatch(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -155,8 +155,15 @@ impl SqlSession {
         }
         let sql = statement_text(call.text);
         let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql };
-        let result = ddl.create_table(tree);
-        self.end_definition(result)
+        if !starts_transaction(tree) && !self.leaves_open {
+            let result = ddl.create_table(tree);
+            return self.end_definition(result);
+        }
+        let result = ddl.create_table_open(tree);
+        let outcome = self.end_definition(result)?;
+        let isolation = self.state.settings.isolation;
+        self.trx.open(isolation, false);
+        Ok(outcome)
     }
 
     /// What is open becomes durable before a definition begins, whatever becomes of that.
@@ -188,6 +195,13 @@ impl SqlSession {
 /// A statement's text without the rest of a multi-statement.
 pub(super) fn statement_text(text: &[u8]) -> &[u8] {
     text.trim_ascii().strip_suffix(b";").unwrap_or(text.trim_ascii())
+}
+
+/// Whether rows that belong to the table follow: a statement of logs.
+pub(super) fn starts_transaction(tree: &CreateTable) -> bool {
+    tree.options.iter().any(|option| {
+        matches!(option, TableOption::Other { name, .. } if name.eq_ignore_ascii_case("START TRANSACTION"))
+    })
 }
 
 /// Whether a statement commits what is open before it does anything.

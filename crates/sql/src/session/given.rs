@@ -6,6 +6,7 @@
 //! On the session's thread. Without an id it costs one comparison a statement.
 
 use super::SqlSession;
+use super::dispatch::starts_transaction;
 use crate::api::Outcome;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::store::Applied;
@@ -155,7 +156,11 @@ impl SqlSession {
                 Gate::Done(Ok(Outcome::ok()))
             }
             (Given::Owned(_), Class::Changing | Class::Begin)
-                if self.trx.is_open() && super::dispatch::commits_implicitly(statement) =>
+                if self.trx.is_open()
+                    && super::dispatch::commits_implicitly(statement)
+                    // As logs have it: between BEGIN and the table's rows.
+                    && !(matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
+                        && !self.trx.has_events()) =>
             {
                 let message = "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT \
                      == 'UUID:NUMBER'.";

@@ -89,14 +89,6 @@ impl SqlSession {
         self.run_write(&plan, call)
     }
 
-    /// Plans and runs a statement that is not what the client wrote: its rows are logged.
-    pub(super) fn write_rows(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let catalog = self.catalog();
-        let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;
-        self.enter();
-        self.run_as_rows(&plan, call)
-    }
-
     pub(super) fn plan_write(
         &self,
         statement: &Statement,

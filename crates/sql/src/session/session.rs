@@ -50,6 +50,8 @@ pub struct SqlSession {
     pub(super) reads_newest: bool,
     /// A statement that fails with this error keeps what it did before.
     keep_failed: Option<u16>,
+    /// CREATE TABLE is the first part of a transaction: its rows follow.
+    pub(crate) leaves_open: bool,
 }
 
 /// What a statement is run with.
@@ -89,6 +91,7 @@ impl SqlSession {
             waits: 0,
             reads_newest: false,
             keep_failed: None,
+            leaves_open: false,
         }
     }
 
@@ -449,7 +452,17 @@ impl SqlSession {
 
     /// The catalog now, this session's temporary tables in front.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.trx.with_temporary_tables(self.database.catalog())
+        self.trx.with_temporary_tables(self.stored_catalog())
+    }
+
+    /// Whether the open transaction makes no table.
+    pub(crate) fn has_no_open_definition(&self) -> bool {
+        self.trx.open_catalog().is_none()
+    }
+
+    /// The catalog now, or as the open transaction makes it.
+    pub(crate) fn stored_catalog(&self) -> Arc<Catalog> {
+        self.trx.open_catalog().cloned().unwrap_or_else(|| self.database.catalog())
     }
 
     pub(super) fn next_characteristics(&mut self) -> (Isolation, bool) {

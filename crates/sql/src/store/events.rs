@@ -100,6 +100,18 @@ impl StatementEvents {
         self.refresh_context(settings, info.connection_id);
     }
 
+    /// Prepares for a definition whose rows follow, and opens its transaction.
+    pub(super) fn begin_definition(
+        &mut self,
+        cache: &mut TrxCache,
+        info: &StatementInfo<'_>,
+    ) -> SqlResult<()> {
+        self.refresh_context(info.settings, info.connection_id);
+        self.database.clear();
+        self.database.push_str(info.database);
+        self.open(cache)
+    }
+
     fn refresh_context(&mut self, settings: &SessionSettings, connection_id: u32) {
         if let Some((key, _)) = &self.context
             && key.sql_mode == settings.sql_mode

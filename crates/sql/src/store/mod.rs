@@ -5,6 +5,7 @@
 
 mod applied;
 mod auto;
+mod definition;
 mod events;
 mod lock;
 mod port;
@@ -19,6 +20,7 @@ mod xa;
 
 pub(crate) use applied::Applied;
 pub(crate) use auto::{auto_value, whole_index};
+pub(crate) use definition::OpenDefinition;
 pub use events::StatementInfo;
 pub(crate) use events::{private_event, write_set_event};
 pub(crate) use lock::wait_failure;

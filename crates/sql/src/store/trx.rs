@@ -4,6 +4,7 @@
 //! reply must wait until it is durable.
 
 use super::applied::Applied;
+use super::definition::OpenDefinition;
 use super::events::{StatementEvents, StatementInfo};
 use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
@@ -57,6 +58,8 @@ pub struct Trx {
     /// Shared with commits on their way: a session that goes away early must not release them.
     pub(super) locks: Arc<TrxLocks>,
     pub(super) writes: WriteSet,
+    /// A table that its commit makes.
+    pub(super) definition: Option<Box<OpenDefinition>>,
     /// Temporary tables of the session.
     pub(super) temp: TempStore,
     pub(super) cache: TrxCache,
@@ -120,6 +123,7 @@ impl Trx {
             cache: port.new_cache(),
             hold: port.hold(),
             writes: WriteSet::default(),
+            definition: None,
             temp: TempStore::default(),
             events: StatementEvents::default(),
             snapshot: None,
@@ -307,14 +311,20 @@ impl Trx {
             false => (None, Some(Box::new(release) as OnDurable)),
         };
         let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
+        let defines = self.definition.take().and_then(|definition| definition.commit());
+        // Definitions take no part in two phases.
+        let two_phase = logged && self.branch.is_none() && defines.is_none();
         let in_flight = self.in_flight.clone();
         if let Some(counter) = &in_flight {
             counter.fetch_add(1, Ordering::AcqRel);
         }
         let request = CommitRequest {
-            xid: (logged && self.branch.is_none()).then_some(xid),
+            xid: two_phase.then_some(xid),
             on_durable: late,
-            on_ordered: Some(Box::new(move |_| {
+            on_ordered: Some(Box::new(move |no| {
+                if let Some(defines) = defines {
+                    defines(no);
+                }
                 take_effect(covers);
                 if let Some(counter) = in_flight {
                     counter.fetch_sub(1, Ordering::AcqRel);
@@ -401,6 +411,7 @@ impl Trx {
 
     pub(super) fn end(&mut self) {
         self.temp.settle();
+        self.definition = None;
         self.writes.clear();
         self.cache.clear();
         self.events.end();
