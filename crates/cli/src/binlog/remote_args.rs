@@ -107,6 +107,7 @@ impl RemoteArgs {
             cert: self.ssl_cert.clone(),
             key: self.ssl_key.clone(),
             verify_host: mode == SslMode::VerifyIdentity,
+            ..TlsSettings::default()
         };
         let user = || std::env::var("USER").unwrap_or_else(|_| "root".into());
         let endpoint = Endpoint {
