@@ -210,6 +210,53 @@ def table_with_its_rows(maria, own, replica):
     query(replica, "RESET REPLICA ALL FOR CHANNEL ''")
 
 
+def shown_as_mariadb_does(folder, maria):
+    """In MariaDB's dialect the columns that MariaDB's own replica has, in its order; MASTER_POS_WAIT; a backup that goes on."""
+    own = OmnibusPeer(folder / "shown", 14, "--dialect=mariadb")
+    other = MariaPeer(folder / "other", 15)
+    start_all(own, other)
+    for server in (own, other):
+        replicate(server, maria, gtid="slave_pos" if server is own else True)
+    wait_caught_up(own, maria)
+    wait_caught_up(other, maria)
+
+    def columns(server, statement):
+        db = connect(server)
+        with db.cursor() as cursor:
+            cursor.execute(statement)
+            return [column[0] for column in cursor.description]
+    for statement in ("SHOW SLAVE STATUS", "SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW MASTER STATUS",
+                      "SHOW BINARY LOGS", "SHOW SLAVE HOSTS"):
+        wanted, got = columns(other, statement), columns(own, statement)
+        expect(wanted == got, f"{statement}: MariaDB has {wanted}, we have {got}")
+
+    def states(server):
+        rows = [row for row in query(server, "SHOW PROCESSLIST") if row["User"] == "system user"]
+        return {(row["Command"], row["State"]) for row in rows if row["Command"] in ("Slave_IO", "Slave_SQL")}
+    wait_for(lambda: states(own) == states(other), lambda: f"{states(own)} {states(other)}")
+    row, theirs = query(own, "SHOW ALL SLAVES STATUS")[0], query(other, "SHOW ALL SLAVES STATUS")[0]
+    for name in ("Gtid_IO_Pos", "Gtid_Slave_Pos", "Using_Gtid", "Slave_SQL_Running_State", "Slave_IO_State"):
+        expect(row[name] == theirs[name], f"{name}: {row[name]} and {theirs[name]}")
+    expect(row["Slave_DDL_Groups"] > 0 and row["Slave_Transactional_Groups"] > 0, str(row))
+    query(maria, "UPDATE m.t SET b = b + 1")
+    name, position = log_position(maria)
+    expect(query(own, f"SELECT MASTER_POS_WAIT('{name}', {position}, 60) AS w")[0]["w"] == 0, brief(status(own)))
+    expect_equal(maria, own, ["m"])
+    expect(query(own, f"SELECT MASTER_POS_WAIT('{name}', {position + 1}, 0.1) AS w")[0]["w"] == -1, "beyond the end")
+    expect(query(own, f"SELECT SOURCE_POS_WAIT('{name}', 4, 1, 'none') AS w")[0]["w"] is None, "no such channel")
+    query(own, f"BACKUP TO '{folder / 'backup'}'")
+    expect((folder / "backup" / "replica_passwords").stat().st_mode & 0o77 == 0, "only the server may read passwords")
+    own.stop()
+    copy = OmnibusPeer(folder / "copy", 14, "--dialect=mariadb")
+    copy.datadir = folder / "backup"
+    copy.start()
+    query(maria, "UPDATE m.t SET b = b + 1")
+    wait_caught_up(copy, maria)
+    expect_equal(maria, copy, ["m"])
+    copy.stop()
+    other.stop()
+
+
 def semi_sync(folder, source, names):
     """The source waits for the replica, which answers when a transaction is safe."""
     on, count = names
@@ -337,6 +384,7 @@ def main():
         unlogged(folder, maria, own)
         domains(folder, maria)
         table_with_its_rows(maria, own, replica)
+        shown_as_mariadb_does(folder, maria)
         semi_sync(folder, maria, ("rpl_semi_sync_master", "Rpl_semi_sync_master"))
         semi_sync(folder, own, ("rpl_semi_sync_source", "Rpl_semi_sync_source"))
         for server in (replica, own, maria):

@@ -156,11 +156,12 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Copies a file, or its first bytes, durably.
+/// Copies a file, or its first bytes, durably. Who may read it may read the copy, and nobody else.
 pub(crate) fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> io::Result<()> {
     use std::io::Read;
-    let mut target = File::create_new(to)?;
-    let copied = io::copy(&mut File::open(from)?.take(bytes.unwrap_or(u64::MAX)), &mut target)?;
+    let (source, mut target) = (File::open(from)?, File::create_new(to)?);
+    target.set_permissions(source.metadata()?.permissions())?;
+    let copied = io::copy(&mut source.take(bytes.unwrap_or(u64::MAX)), &mut target)?;
     if bytes.is_some_and(|bytes| copied < bytes) {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

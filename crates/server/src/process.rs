@@ -4,6 +4,7 @@
 //! contention; readers look at it rarely.
 
 use crate::session::{KillHook, WaitProbe};
+use omnibus_format::Dialect;
 use omnibus_sql::KillFlag;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -90,6 +91,34 @@ const STAGES: [&str; 9] = [
     "Source has sent all binlog to replica; waiting for more updates",
     "reading file",
 ];
+
+/// States of replication by the names that MariaDB's servers have for them.
+const MARIADB_STATES: [(&str, &str); 9] = [
+    ("Sending binlog event to replica", "Sending binlog event to slave"),
+    (
+        "Source has sent all binlog to replica; waiting for more updates",
+        "Master has sent all binlog to slave; waiting for more updates",
+    ),
+    ("Waiting for source to send event", "Waiting for master to send event"),
+    ("Connecting to source", "Connecting to master"),
+    ("Reconnecting after a failed source event read", "Reconnecting after a failed master event read"),
+    (
+        "Replica has read all relay log; waiting for more updates",
+        "Slave has read all relay log; waiting for more updates",
+    ),
+    ("Waiting for the next event", "Waiting for the next event in relay log"),
+    ("Waiting for an event from Coordinator", "Waiting for work from SQL thread"),
+    ("Waiting for preceding transaction to commit", "Waiting for prior transaction to commit"),
+];
+
+/// A state in the words of a dialect.
+#[must_use]
+pub fn state_in(dialect: Dialect, state: &'static str) -> &'static str {
+    match MARIADB_STATES.iter().find(|(name, _)| *name == state) {
+        Some((_, name)) if dialect == Dialect::Mariadb => name,
+        _ => state,
+    }
+}
 
 /// Texts that change rarely.
 #[derive(Clone, Debug, Default)]

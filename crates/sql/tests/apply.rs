@@ -246,10 +246,8 @@ fn what_would_lose_something_must_be_allowed() {
         error.message.starts_with("Column 0 of table 'd.t' cannot be converted from type 'int'"),
         "{error}"
     );
-    let lossy = ApplySettings {
-        conversions: Conversions::parse("ALL_LOSSY,ALL_NON_LOSSY"),
-        ..ApplySettings::default()
-    };
+    let conversions = Conversions::parse("ALL_LOSSY,ALL_NON_LOSSY");
+    let lossy = ApplySettings { conversions, ..ApplySettings::default() };
     let (mut replica, result) = differing(tables.0, tables.1, &work, lossy.clone());
     result.unwrap();
     assert_eq!(replica.client.rows("SELECT * FROM d.t"), [["127", "abc"]]);
@@ -266,21 +264,16 @@ fn what_would_lose_something_must_be_allowed() {
 fn what_is_wider_must_be_allowed_too() {
     let tables = ("CREATE TABLE d.t (a int, b varchar(3))", "CREATE TABLE d.t (a bigint, b varchar(20))");
     let work = ["INSERT INTO d.t VALUES (1000, 'abc')"];
-    let with = |text: &str| {
+    let with = |text: &str, there: &str| {
         let settings = ApplySettings { conversions: Conversions::parse(text), ..ApplySettings::default() };
-        let (mut replica, result) = differing(tables.0, tables.1, &work, settings);
+        let (mut replica, result) = differing(tables.0, there, &work, settings);
         result.map(|()| replica.client.rows("SELECT * FROM d.t"))
     };
     for refusing in ["", "ALL_LOSSY", "ALL_SIGNED"] {
-        let error = with(refusing).unwrap_err();
-        let says = "Column 0 of table 'd.t' cannot be converted from type 'int' to type 'bigint'";
-        assert_eq!((error.code, error.message.as_str()), (1677, says), "{refusing}");
+        assert_eq!(with(refusing, tables.1).unwrap_err().code, 1677, "{refusing}");
     }
-    assert_eq!(with("ALL_NON_LOSSY").unwrap(), [["1000", "abc"]]);
-    let same = ApplySettings { conversions: Conversions::parse(""), ..ApplySettings::default() };
-    let (mut replica, result) = differing(tables.0, tables.0, &work, same);
-    result.unwrap();
-    assert_eq!(replica.client.rows("SELECT * FROM d.t"), [["1000", "abc"]]);
+    assert_eq!(with("ALL_NON_LOSSY", tables.1).unwrap(), [["1000", "abc"]]);
+    assert_eq!(with("", tables.0).unwrap(), [["1000", "abc"]]);
 }
 
 #[test]
@@ -533,12 +526,13 @@ fn a_table_made_and_filled_in_one_transaction_is_made_once() {
     };
     let error = feed(&mut replica, &failing).unwrap_err();
     assert_eq!((error.code, &error.message[..]), (1146, "Table 'd.missing' doesn't exist"));
-    assert!(replica.client.rows("SELECT * FROM d.made").is_empty());
-    // The same again, and this time to the end.
+    assert_eq!(replica.client.error("SELECT * FROM d.made").0, 1146, "neither the table nor its rows");
+    // The same again, and this time to the end, in one commit.
+    let before = replica.port.log.lock().len();
     events.push(body(EventType::XID, |out| out.extend_from_slice(&[0; 8])));
     feed(&mut replica, &events).unwrap();
     assert_eq!(replica.client.rows("SELECT * FROM d.made"), [["1"], ["2"]]);
-    // What was noted is gone: another transaction of this name does not exist, but its table must not be skipped.
+    assert_eq!(replica.port.log.lock().len(), before + 1);
     replica.client.ok("DROP TABLE d.made");
     feed(&mut replica, &events).unwrap();
     assert_eq!(replica.client.rows("SELECT * FROM d.made"), [["1"], ["2"]]);

@@ -242,6 +242,9 @@ impl Shared {
                 let epoch = self.queue.epoch();
                 match resume() {
                     Ok(resume) => {
+                        if let Resume::Mariadb(position) = &resume {
+                            self.status.update(|s| s.read_gtids = position.clone());
+                        }
                         memory = Some(Memory { resume, epoch, uuid: None, attempts: 0, open: None })
                     }
                     Err(error) => return End::Fatal(error.code, error.message),
@@ -453,6 +456,9 @@ impl Shared {
         }
         self.status.update(|s| {
             s.read = grouper.at().clone();
+            if let (true, Some(AnyGtid::Mariadb(gtid))) = (whole, &gtid) {
+                s.read_gtids.set(*gtid);
+            }
             if let (None, Some(trx)) = (s.queueing.trx, single) {
                 s.queueing = TrxTimes::begin(trx);
             }

@@ -2,7 +2,7 @@
 
 use super::position::{ChannelPosition, SourcePosition};
 use crate::model::TrxHeader;
-use omnibus_format::GtidSet;
+use omnibus_format::{GtidPosition, GtidSet};
 use parking_lot::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -108,6 +108,10 @@ pub struct StatusData {
     pub pending_timestamp: u32,
     /// Transactions applied since start.
     pub applied_count: u64,
+    /// Of these, definitions.
+    pub definitions: u64,
+    /// Behind the last transaction received, in MariaDB's GTIDs, where it is asked for by them.
+    pub read_gtids: GtidPosition,
     /// Transactions tried again.
     pub retried: u64,
     /// Heartbeats received.

@@ -3,6 +3,7 @@
 use crate::account::Privileges;
 use crate::session::{ResultSet, Session, integer_column, text_column};
 use bytes::Bytes;
+use omnibus_format::Dialect;
 use omnibus_parser::ast::{Purge, ShowEvents};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
@@ -34,28 +35,30 @@ impl Session {
     pub(super) fn show_binary_log_status(&mut self) -> SqlResult<ResultSet> {
         self.access.require(READERS)?;
         let status = self.server.log.status();
-        Ok(ResultSet {
-            columns: vec![
-                text_column("File", 255),
-                integer_column("Position"),
-                text_column("Binlog_Do_DB", 255),
-                text_column("Binlog_Ignore_DB", 255),
-                text_column("Executed_Gtid_Set", 65_535),
-            ],
-            rows: vec![vec![
-                text(&status.file),
-                Value::UInt(status.position),
-                text(""),
-                text(""),
-                text(&self.server.log.gtid_executed()),
-            ]],
-        })
+        let mut columns = vec![
+            text_column("File", 255),
+            integer_column("Position"),
+            text_column("Binlog_Do_DB", 255),
+            text_column("Binlog_Ignore_DB", 255),
+        ];
+        let mut row = vec![text(&status.file), Value::UInt(status.position), text(""), text("")];
+        if !self.is_mariadb() {
+            columns.push(text_column("Executed_Gtid_Set", 65_535));
+            row.push(text(&self.server.log.gtid_executed()));
+        }
+        Ok(ResultSet { columns, rows: vec![row] })
+    }
+
+    /// MariaDB's clients do not expect columns that MySQL has.
+    fn is_mariadb(&self) -> bool {
+        self.server.log.dialect() == Dialect::Mariadb
     }
 
     /// SHOW REPLICAS, SHOW SLAVE HOSTS: who registered.
     pub(super) fn show_replicas(&mut self, old_names: bool) -> SqlResult<ResultSet> {
         self.access.require(Privileges::REPLICATION_SLAVE)?;
-        let (id, source, uuid) = if old_names {
+        let mariadb = self.is_mariadb();
+        let (id, source, uuid) = if old_names || mariadb {
             ("Server_id", "Master_id", "Slave_UUID")
         } else {
             ("Server_Id", "Source_Id", "Replica_UUID")
@@ -67,29 +70,31 @@ impl Session {
             let [id, port, source] = numbers;
             vec![id, text(&r.host), port, source, text(&replica.uuid)]
         };
-        Ok(ResultSet {
-            columns: vec![
-                integer_column(id),
-                text_column("Host", 255),
-                integer_column("Port"),
-                integer_column(source),
-                text_column(uuid, 36),
-            ],
-            rows: self.server.dumps.replicas().into_iter().map(row).collect(),
-        })
+        let mut columns = vec![
+            integer_column(id),
+            text_column("Host", 255),
+            integer_column("Port"),
+            integer_column(source),
+            text_column(uuid, 36),
+        ];
+        let mut rows: Vec<_> = self.server.dumps.replicas().into_iter().map(row).collect();
+        if mariadb {
+            columns.truncate(4);
+            rows.iter_mut().for_each(|row| row.truncate(4));
+        }
+        Ok(ResultSet { columns, rows })
     }
 
     pub(super) fn show_binary_logs(&mut self) -> SqlResult<ResultSet> {
         self.access.require(READERS)?;
         let files = tokio::task::block_in_place(|| self.server.log.files())?;
-        Ok(ResultSet {
-            columns: vec![
-                text_column("Log_name", 255),
-                integer_column("File_size"),
-                text_column("Encrypted", 3),
-            ],
-            rows: files.iter().map(|f| vec![text(&f.name), Value::UInt(f.size), text("No")]).collect(),
-        })
+        let mut columns = vec![text_column("Log_name", 255), integer_column("File_size")];
+        let mut rows: Vec<_> = files.iter().map(|f| vec![text(&f.name), Value::UInt(f.size)]).collect();
+        if !self.is_mariadb() {
+            columns.push(text_column("Encrypted", 3));
+            rows.iter_mut().for_each(|row| row.push(text("No")));
+        }
+        Ok(ResultSet { columns, rows })
     }
 
     pub(super) async fn show_binlog_events(&mut self, show: &ShowEvents) -> SqlResult<ResultSet> {

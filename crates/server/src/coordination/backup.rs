@@ -143,18 +143,17 @@ fn published_now(
     }
 }
 
-/// The server's identity, and the keys that its clients know it by.
+/// The server's identity, the keys that its clients know it by, and the passwords that it has for its sources.
 fn copy_small_files(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
     for entry in std::fs::read_dir(datadir).map_err(failed(datadir))? {
         let entry = entry.map_err(failed(datadir))?;
         let name = entry.file_name();
-        let wanted = name == IDENTITY || Path::new(&name).extension().is_some_and(|end| end == "pem");
+        let wanted = name == IDENTITY
+            || name == crate::replica::PASSWORDS
+            || Path::new(&name).extension().is_some_and(|end| end == "pem");
         if wanted && entry.path().is_file() {
             let to = root.join(&name);
             copy_file(&entry.path(), &to, None).map_err(failed(&to))?;
-            // Private keys are for the server's user alone.
-            let permissions = entry.metadata().map_err(failed(datadir))?.permissions();
-            std::fs::set_permissions(&to, permissions).map_err(failed(&to))?;
         }
     }
     Ok(())

@@ -1,15 +1,17 @@
 //! The functions over GTID sets and positions: GTID_SUBSET, GTID_SUBTRACT, WAIT_FOR_EXECUTED_GTID_SET, BINLOG_GTID_POS,
-//! MASTER_GTID_WAIT.
+//! MASTER_GTID_WAIT, SOURCE_POS_WAIT (MASTER_POS_WAIT).
 //!
-//! The two that wait are waited for by the session's task before their statement runs (`wait_first`), where they are what
+//! Those that wait are waited for by the session's task before their statement runs (`wait_first`), where they are what
 //! a SELECT shows, so that no thread is held. What they answer is decided when the statement runs. Anywhere else in a
 //! statement they block the thread that runs it, which may block.
 
 use super::error;
+use crate::replica::Replicas;
 use crate::session::Session;
 use omnibus_commit::Coordinator;
 use omnibus_format::{Dialect, GtidPosition, GtidSet};
 use omnibus_parser::ast::{Expr, QueryBody, SelectItem, Statement};
+use omnibus_replication::replica::SourcePosition;
 use omnibus_sql::{KillFlag, SqlError, SqlResult};
 use omnibus_value::Value;
 use std::time::{Duration, Instant};
@@ -22,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) coordinator: &'a Coordinator,
     /// `gtid_slave_pos`.
     pub(crate) slave_pos: &'a dyn Fn() -> String,
+    /// This server's channels as a replica.
+    pub(crate) replicas: Option<&'a Replicas>,
     pub(crate) kill: &'a KillFlag,
     /// The statement has waited already.
     pub(crate) waited: bool,
@@ -31,15 +35,20 @@ pub(crate) struct Context<'a> {
 enum Goal {
     Executed(GtidSet),
     Applied(GtidPosition),
+    /// Of a channel, or of the only one.
+    Position(SourcePosition, Option<String>),
 }
 
 impl Goal {
-    fn reached(&self, context: &Context<'_>) -> bool {
+    /// `None`: waiting for it is in vain.
+    fn reached(&self, context: &Context<'_>) -> Option<bool> {
         match self {
-            Goal::Executed(set) => context.coordinator.has_published(set),
+            Goal::Executed(set) => Some(context.coordinator.has_published(set)),
             Goal::Applied(position) => {
-                (context.slave_pos)().parse::<GtidPosition>().is_ok_and(|now| now.reaches(position))
+                let now = (context.slave_pos)().parse::<GtidPosition>();
+                Some(now.is_ok_and(|now| now.reaches(position)))
             }
+            Goal::Position(position, channel) => context.replicas?.applied(channel.as_deref(), position),
         }
     }
 
@@ -47,7 +56,7 @@ impl Goal {
     fn late(&self) -> i64 {
         match self {
             Goal::Executed(_) => 1,
-            Goal::Applied(_) => -1,
+            Goal::Applied(_) | Goal::Position(..) => -1,
         }
     }
 }
@@ -55,6 +64,9 @@ impl Goal {
 /// A wait as its arguments say: what for, and how long at most. `None` where an argument is NULL.
 fn wish(name: &str, args: &[Value]) -> SqlResult<Option<(Goal, Option<Duration>)>> {
     let Some(text) = args.first().and_then(text_of) else { return Ok(None) };
+    if name.ends_with("_POS_WAIT") {
+        return Ok(wish_of_position(&text, args));
+    }
     let goal = if name == "WAIT_FOR_EXECUTED_GTID_SET" {
         Goal::Executed(set_of(&text)?)
     } else {
@@ -76,6 +88,16 @@ fn wish(name: &str, args: &[Value]) -> SqlResult<Option<(Goal, Option<Duration>)
     Ok(Some((goal, (!unlimited).then(|| Duration::from_secs_f64(seconds.clamp(0.0, 1e9))))))
 }
 
+/// File, position, seconds (0 for no limit), channel.
+fn wish_of_position(file: &str, args: &[Value]) -> Option<(Goal, Option<Duration>)> {
+    let number = |at: usize| args.get(at).and_then(text_of)?.trim().parse::<f64>().ok();
+    let position = number(1).filter(|position| *position >= 0.0)?;
+    let seconds = if args.len() > 2 { number(2)? } else { 0.0 };
+    let channel = if args.len() > 3 { Some(args.get(3).and_then(text_of)?.to_lowercase()) } else { None };
+    let goal = Goal::Position(SourcePosition::new(file, position as u64), channel);
+    Some((goal, (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(1e9)))))
+}
+
 /// Answers a function. `None`: not one of these, or not of the server's dialect.
 pub(crate) fn call(context: &Context<'_>, name: &str, args: &[Value]) -> Option<SqlResult<Value>> {
     let mysql = context.coordinator.dialect() == Dialect::Mysql;
@@ -83,6 +105,7 @@ pub(crate) fn call(context: &Context<'_>, name: &str, args: &[Value]) -> Option<
         "GTID_SUBSET" | "GTID_SUBTRACT" if mysql => Some(sets(name, args)),
         "WAIT_FOR_EXECUTED_GTID_SET" if mysql => Some(wait(context, name, args)),
         "MASTER_GTID_WAIT" if !mysql => Some(wait(context, name, args)),
+        "MASTER_POS_WAIT" | "SOURCE_POS_WAIT" => Some(wait(context, name, args)),
         "BINLOG_GTID_POS" if !mysql => Some(position_at(context.coordinator, args)),
         _ => None,
     }
@@ -104,7 +127,12 @@ fn wait(context: &Context<'_>, name: &str, args: &[Value]) -> SqlResult<Value> {
     let Some((goal, limit)) = wish(name, args)? else { return Ok(Value::Null) };
     let started = Instant::now();
     let mut pause = LOOK.0;
-    while !goal.reached(context) {
+    loop {
+        match goal.reached(context) {
+            None => return Ok(Value::Null),
+            Some(true) => return Ok(Value::Int(0)),
+            Some(false) => {}
+        }
         if context.waited || limit.is_some_and(|limit| started.elapsed() >= limit) {
             return Ok(Value::Int(goal.late()));
         }
@@ -112,7 +140,6 @@ fn wait(context: &Context<'_>, name: &str, args: &[Value]) -> SqlResult<Value> {
         std::thread::sleep(pause);
         pause = (pause * 2).min(LOOK.1);
     }
-    Ok(Value::Int(0))
 }
 
 fn position_at(coordinator: &Coordinator, args: &[Value]) -> SqlResult<Value> {
@@ -147,7 +174,7 @@ fn shown_wait(statement: &Statement) -> Option<(&str, &[Expr])> {
     let Statement::Select(query) = statement else { return None };
     let QueryBody::Select(select) = &query.body else { return None };
     let [SelectItem::Expr { expr: Expr::Function(call), .. }] = select.items.as_slice() else { return None };
-    let name = ["WAIT_FOR_EXECUTED_GTID_SET", "MASTER_GTID_WAIT"]
+    let name = ["WAIT_FOR_EXECUTED_GTID_SET", "MASTER_GTID_WAIT", "SOURCE_POS_WAIT", "MASTER_POS_WAIT"]
         .into_iter()
         .find(|name| call.name.as_str().eq_ignore_ascii_case(name))?;
     Some((name, &call.args))
@@ -164,7 +191,9 @@ impl Session {
         let started = tokio::time::Instant::now();
         let mut pause = LOOK.0;
         loop {
-            if self.reached(&goal, &coordinator) || limit.is_some_and(|limit| started.elapsed() >= limit) {
+            if self.reached(&goal, &coordinator) != Some(false)
+                || limit.is_some_and(|limit| started.elapsed() >= limit)
+            {
                 break;
             }
             tokio::select! {
@@ -178,9 +207,9 @@ impl Session {
         Ok(())
     }
 
-    fn reached(&self, goal: &Goal, coordinator: &Coordinator) -> bool {
+    fn reached(&self, goal: &Goal, coordinator: &Coordinator) -> Option<bool> {
         let slave_pos = || self.shared.slave_position();
-        let kill = &self.process.kill;
-        goal.reached(&Context { coordinator, slave_pos: &slave_pos, kill, waited: false })
+        let (kill, replicas) = (&self.process.kill, self.server.replicas.get().map(|replicas| &**replicas));
+        goal.reached(&Context { coordinator, slave_pos: &slave_pos, replicas, kill, waited: false })
     }
 }

@@ -485,6 +485,7 @@ impl Applying {
     /// Waits for commits in their order and says so: to the status, and to a source that waits.
     fn finish(&self, inbox: &Inbox<Done>) {
         while let Ok(done) = inbox.recv() {
+            let applied = done.ticket.is_some();
             if let Some(ticket) = done.ticket
                 && let Err(error) = ticket.wait()
             {
@@ -496,7 +497,8 @@ impl Applying {
             let acknowledge = done.wants_ack.then(|| done.position.source.clone());
             self.status.update(|s| {
                 s.applied = done.position;
-                s.applied_count += 1;
+                s.applied_count += u64::from(applied);
+                s.definitions += u64::from(done.defines);
             });
             {
                 let mut in_flight = self.in_flight.lock();

@@ -6,6 +6,7 @@ use super::channel::{Channel, Login};
 use omnibus_parser::ast::{SourceValue, StartReplica, StopReplica};
 use omnibus_replication::replica::{SourcePosition, Until};
 use omnibus_sql::{SqlError, SqlResult};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 fn string(value: &SourceValue) -> String {
@@ -142,6 +143,27 @@ impl Replicas {
             }
         }
         Ok(())
+    }
+
+    /// Whether everything up to a position is applied: of the channel named, or of the only one. `None`: there is no such
+    /// channel, it does not apply, or its files have other names.
+    pub(crate) fn applied(&self, channel: Option<&str>, position: &SourcePosition) -> Option<bool> {
+        let channel = match channel {
+            Some(name) => self.find(name).ok()?,
+            None => {
+                let mut all = self.all();
+                let one = all.pop().filter(|_| all.is_empty());
+                one.or_else(|| self.find("").ok())?
+            }
+        };
+        let (status, ..) = channel.look();
+        let order = status.applied.source.compare(position);
+        match order {
+            Some(Ordering::Equal | Ordering::Greater) => Some(true),
+            // Nothing is applied yet, and no file has a name.
+            _ if status.applied.source.file.is_empty() => channel.sql_runs().then_some(false),
+            order => order.filter(|_| channel.sql_runs()).map(|_| false),
+        }
     }
 
     /// MariaDB: `gtid_slave_pos`, of all channels.

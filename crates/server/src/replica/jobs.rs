@@ -36,6 +36,8 @@ pub(super) struct Job {
 /// A transaction that is enrolled.
 pub(super) struct Done {
     pub(super) number: u64,
+    /// It is a definition.
+    pub(super) defines: bool,
     pub(super) ticket: Option<Ticket>,
     pub(super) position: ChannelPosition,
     pub(super) wants_ack: bool,

@@ -21,6 +21,8 @@ mod tables;
 mod threads;
 mod worker;
 
+pub(crate) use store::FILE as PASSWORDS;
+
 use crate::server::Server;
 use channel::Channel;
 use filters::Rules;

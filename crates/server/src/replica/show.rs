@@ -4,11 +4,14 @@ use super::Replicas;
 use super::change::channel_name;
 use super::channel::Channel;
 use super::threads::sql_state;
+use crate::process::state_in;
 use crate::session::{ResultSet, integer_column, text_column};
 use bytes::Bytes;
-use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, Until};
+use omnibus_format::Dialect;
+use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, StatusData, Until};
 use omnibus_sql::SqlResult;
 use omnibus_value::Value;
+use std::time::Duration;
 
 /// A row with the names of its columns.
 struct Line {
@@ -79,15 +82,25 @@ impl Replicas {
         })
     }
 
+    /// `replica_net_timeout`.
+    pub(super) fn net_timeout(&self) -> Duration {
+        let server = self.env.server.upgrade();
+        Duration::from_secs(server.map_or(60, |server| server.globals.named("replica_net_timeout").as_u64()))
+    }
+
+    /// A row with the columns of MySQL, by their new names or their old ones, or those of MariaDB.
     fn line(&self, channel: &Channel, all: bool, old_names: bool) -> Line {
         let (status, until, workers) = channel.look();
         let config = channel.config();
+        let dialect = self.env.coordinator.dialect();
+        let old_names = old_names || dialect == Dialect::Mariadb;
+        let sql_state = state_in(dialect, sql_state(&status, channel.queue()));
         let mut line = Line { old_names, columns: Vec::new() };
         if all && old_names {
             line.text("Connection_name", channel.name());
-            line.text("Slave_SQL_State", sql_state(&status, channel.queue()));
+            line.text("Slave_SQL_State", sql_state);
         }
-        line.text("Replica_IO_State", status.io_state);
+        line.text("Replica_IO_State", state_in(dialect, status.io_state));
         line.text("Source_Host", &config.host);
         line.text("Source_User", &config.user);
         line.number("Source_Port", u64::from(config.port));
@@ -125,19 +138,18 @@ impl Replicas {
         let ignored: Vec<String> = config.ignore_server_ids.iter().map(u32::to_string).collect();
         line.text("Replicate_Ignore_Server_Ids", &ignored.join(","));
         line.number("Source_Server_Id", u64::from(status.source_id));
+        if dialect == Dialect::Mariadb {
+            put_mariadb(&mut line, channel, &config, &status, sql_state);
+            if all {
+                put_mariadb_counts(&mut line, &config, &status, self.net_timeout());
+            }
+            return line;
+        }
         line.text("Source_UUID", &status.source_uuid);
         line.text("Source_Info_File", "mysql.replica_channel");
         line.number("SQL_Delay", u64::from(config.delay));
-        let left = status.delayed_until - crate::clock::now_us() / 1_000_000;
-        line.put(
-            "SQL_Remaining_Delay",
-            if status.delayed_until == 0 {
-                Value::Null
-            } else {
-                Value::UInt(u64::try_from(left).unwrap_or(0))
-            },
-        );
-        line.text("Replica_SQL_Running_State", sql_state(&status, channel.queue()));
+        line.put("SQL_Remaining_Delay", remaining_delay(&status));
+        line.text("Replica_SQL_Running_State", sql_state);
         line.number("Source_Retry_Count", config.retry_count);
         line.text("Source_Bind", config.shown("source_bind"));
         line.text("Last_IO_Error_Timestamp", &stamp(&status.io_error));
@@ -168,6 +180,51 @@ impl Replicas {
         }
         line
     }
+}
+
+fn remaining_delay(status: &StatusData) -> Value {
+    let left = status.delayed_until - crate::clock::now_us() / 1_000_000;
+    match status.delayed_until {
+        0 => Value::Null,
+        _ => Value::UInt(u64::try_from(left).unwrap_or(0)),
+    }
+}
+
+/// What MariaDB has behind Master_Server_Id.
+fn put_mariadb(
+    line: &mut Line,
+    channel: &Channel,
+    config: &ChannelConfig,
+    status: &StatusData,
+    sql_state: &str,
+) {
+    let ids = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    line.text("Source_SSL_Crl", &file(config.tls.crl.as_ref()));
+    line.text("Source_SSL_Crlpath", config.shown("source_ssl_crlpath"));
+    line.text("Using_Gtid", config.gtid_use.name());
+    let uses = config.gtid_use != GtidUse::No;
+    line.text("Gtid_IO_Pos", &if uses { status.read_gtids.to_string() } else { String::new() });
+    line.text("Replicate_Do_Domain_Ids", &ids(&config.do_domains));
+    line.text("Replicate_Ignore_Domain_Ids", &ids(&config.ignore_domains));
+    line.text("Parallel_Mode", "optimistic");
+    line.number("SQL_Delay", u64::from(config.delay));
+    line.put("SQL_Remaining_Delay", remaining_delay(status));
+    line.text("Slave_SQL_Running_State", sql_state);
+    line.number("Slave_DDL_Groups", status.definitions);
+    line.number("Slave_Non_Transactional_Groups", 0);
+    line.number("Slave_Transactional_Groups", status.applied_count - status.definitions);
+    line.text("Replicate_Rewrite_DB", &channel.filters().rewrite_shown());
+}
+
+/// What SHOW ALL SLAVES STATUS has more.
+fn put_mariadb_counts(line: &mut Line, config: &ChannelConfig, status: &StatusData, net_timeout: Duration) {
+    line.number("Retried_transactions", status.retried);
+    // There are no relay logs; MariaDB's default.
+    line.number("Max_relay_log_size", 1 << 30);
+    line.number("Executed_log_entries", status.applied_count);
+    line.number("Slave_received_heartbeats", status.heartbeats);
+    line.text("Slave_heartbeat_period", &format!("{:.3}", config.heartbeat(net_timeout).as_secs_f64()));
+    line.text("Gtid_Slave_Pos", &status.applied.gtids.to_string());
 }
 
 fn put_filters(line: &mut Line, filters: &Filters) {

@@ -17,7 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 const TABLE: &str = "replica_channel";
-const FILE: &str = "replica_passwords";
+/// The file of passwords in the data directory.
+pub(crate) const FILE: &str = "replica_passwords";
 
 fn text(row: &[Value], column: usize) -> String {
     match row.get(column) {

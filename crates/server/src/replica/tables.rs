@@ -12,7 +12,6 @@ use omnibus_value::Value;
 use omnibus_value::json::Json;
 use omnibus_value::temporal::DateTime;
 use std::path::PathBuf;
-use std::time::Duration;
 
 type Row = Vec<Value>;
 
@@ -95,12 +94,7 @@ impl Replicas {
 
     fn connection_configuration(&self, channel: &Channel) -> Row {
         let config = channel.config();
-        let net_timeout = self
-            .env
-            .server
-            .upgrade()
-            .map_or(60, |server| server.globals.named("replica_net_timeout").as_u64());
-        let heartbeat = config.heartbeat(Duration::from_secs(net_timeout));
+        let heartbeat = config.heartbeat(self.net_timeout());
         let tls = &config.tls;
         vec![
             text(channel.name()),

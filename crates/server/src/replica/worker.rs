@@ -163,7 +163,9 @@ fn enrolled(
     done: &SyncSender<Done>,
 ) -> bool {
     let wants_ack = job.wants_ack;
-    let message = Done { number: job.place.number, ticket, position: job.position.clone(), wants_ack, guard };
+    let defines = ticket.is_some() && job.received.as_ref().is_some_and(|received| received.trx.standalone);
+    let message =
+        Done { number: job.place.number, defines, ticket, position: job.position.clone(), wants_ack, guard };
     // Before the next one's turn begins, so that they come in order.
     let sent = done.send(message).is_ok();
     applying.turns.advance(job.place.number);

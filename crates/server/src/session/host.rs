@@ -289,6 +289,7 @@ impl SessionHost for SessionShared {
         let context = gtid::Context {
             coordinator: self.server.log.coordinator()?,
             slave_pos: &|| self.slave_position(),
+            replicas: self.server.replicas.get().map(|replicas| &**replicas),
             kill: &self.process.kill,
             waited: self.waited.load(Ordering::Relaxed),
         };
@@ -325,7 +326,7 @@ impl SessionHost for SessionShared {
                     line.identity.db.as_deref().map_or(Value::Null, text),
                     text(line.command),
                     Value::Int(line.seconds),
-                    text(line.state),
+                    text(crate::process::state_in(self.server.log.dialect(), line.state)),
                     line.info.as_deref().map_or(Value::Null, text),
                 ]
             })

@@ -159,8 +159,8 @@ impl SqlSession {
                 if self.trx.is_open()
                     && super::dispatch::commits_implicitly(statement)
                     // As logs have it: between BEGIN and the table's rows.
-                    && !(matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
-                        && !self.trx.has_events()) =>
+                    && (self.trx.has_events()
+                        || !matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))) =>
             {
                 let message = "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT \
                      == 'UUID:NUMBER'.";
