@@ -99,10 +99,8 @@ pub struct TrxCache {
     /// Whether this transaction has been counted in `uses`.
     counted: bool,
     context: EventContext,
-    /// What opened the group, where that is no event of its own.
+    /// What opened the group, where that is none of the events.
     opening: Option<Opening>,
-    /// XA END, until it is known whether the branch is prepared or committed at once.
-    branch_end: Option<Box<[u8]>>,
     /// There may be changes as text.
     statements: bool,
     /// `gtid_domain_id`, of MariaDB's dialect.
@@ -137,7 +135,6 @@ impl TrxCache {
             counted: false,
             context: EventContext { timestamp: 0, server_id: 0 },
             opening: None,
-            branch_end: None,
             statements: false,
             domain: 0,
             origin: None,
@@ -192,7 +189,7 @@ impl TrxCache {
         self.statements
     }
 
-    /// What opened the group, where the GTID event says it.
+    /// What opened the group, where that is none of the events.
     pub(crate) fn opening(&self) -> Option<&Opening> {
         self.opening.as_ref()
     }
@@ -210,6 +207,13 @@ impl TrxCache {
     pub fn append_event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
         if self.settings.dialect == Dialect::Mariadb {
             return self.append_for_mariadb(event_type, flags, body);
+        }
+        if self.events == 0
+            && event_type == EventType::QUERY.0
+            && !body.ends_with(b"BEGIN")
+            && self.keep_opening(body)
+        {
+            return Ok(());
         }
         self.append_as_is(event_type, flags, body)
     }
@@ -352,7 +356,6 @@ impl TrxCache {
         self.events = 0;
         self.counted = false;
         self.opening = None;
-        self.branch_end = None;
         self.statements = false;
         self.origin = None;
     }

@@ -1,17 +1,21 @@
-//! What differs in a trx cache whose log is of MariaDB's dialect: the GTID event stands for BEGIN and XA START, the text of a
-//! row statement is ANNOTATE_ROWS, and status variables that MariaDB does not know end its reading of the block.
+//! What opens a group of events otherwise than as one of them, and what differs in a trx cache whose log is of MariaDB's
+//! dialect: the GTID event stands for BEGIN and XA START, the text of a row statement is ANNOTATE_ROWS, and status variables
+//! that MariaDB does not know end its reading of the block.
 //!
 //! Whoever generates events does so in one way; they are turned here. Called by sessions and replica workers.
 
 use super::{CacheError, TrxCache};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, StatusVars, XaPrepare};
-use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE};
+use omnibus_format::header::FLAG_IGNORABLE;
 
-/// What opened a group of events, where the GTID event says it.
+/// What opened a group of events, where that is not known before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// BEGIN.
+    /// The body of the QUERY event that follows the GTID event, in MySQL's dialect: XA START, or BEGIN if the branch was
+    /// committed in one phase.
+    Statement(Box<[u8]>),
+    /// BEGIN, said by MariaDB's GTID event, as are the others.
     Transaction,
     /// XA START; the xid as the GTID event has it, known once the branch is prepared.
     Branch(Box<[u8]>),
@@ -36,19 +40,10 @@ impl TrxCache {
                 self.append_as_is(EventType::MARIADB_ANNOTATE_ROWS.0, flags & !FLAG_IGNORABLE, text)
             }
             EventType::XA_PREPARE => {
-                let end = self.branch_end.take();
                 let Ok(event) = XaPrepare::decode(body) else {
                     return self.append_as_is(event_type, flags, body);
                 };
-                if event.one_phase {
-                    // MariaDB's own tool takes it for a prepare; a transaction like any other says the same.
-                    self.opening = Some(Opening::Transaction);
-                    return self.append_commit(end.as_deref().unwrap_or_default());
-                }
                 self.opening = Some(Opening::Branch(xid(&event)));
-                if let Some(end) = end {
-                    self.append_as_is(EventType::QUERY.0, FLAG_SUPPRESS_USE, &end)?;
-                }
                 self.append_as_is(event_type, flags, body)
             }
             _ => self.append_as_is(event_type, flags, body),
@@ -71,10 +66,6 @@ impl TrxCache {
         if let Some(xid) = ended_branch(query.sql) {
             self.opening = Some(Opening::BranchEnd(xid));
         }
-        if query.sql.starts_with(b"XA END ") {
-            self.branch_end = Some(body.into());
-            return Ok(());
-        }
         match without_unknown(query.status) {
             None => self.append_as_is(kind, flags, body),
             Some(status) => {
@@ -87,22 +78,29 @@ impl TrxCache {
 }
 
 impl TrxCache {
-    /// COMMIT, in the context of the statement XA END.
-    fn append_commit(&mut self, end: &[u8]) -> Result<(), CacheError> {
-        let mut body = Vec::with_capacity(end.len());
-        let commit = match Query::decode(end) {
-            Ok(query) => Query { sql: b"COMMIT", ..query },
-            Err(_) => Query {
-                thread_id: 0,
-                exec_time: 0,
-                error_code: 0,
-                status: &[],
-                database: b"",
-                sql: b"COMMIT",
-            },
+    /// Whether a QUERY event is XA START, which is kept until it is known how the branch ends.
+    pub(super) fn keep_opening(&mut self, body: &[u8]) -> bool {
+        let start = Query::decode(body).is_ok_and(|query| query.sql.starts_with(b"XA START "));
+        if start {
+            self.opening = Some(Opening::Statement(body.into()));
+        }
+        start
+    }
+
+    /// The branch is committed in one phase: it is a transaction like any other. MariaDB's servers and tools know no
+    /// other form of it.
+    pub fn open_as_transaction(&mut self) {
+        self.opening = match self.opening.take() {
+            Some(Opening::Statement(body)) => {
+                let mut begin = Vec::with_capacity(body.len());
+                if let Ok(query) = Query::decode(&body) {
+                    Query { sql: b"BEGIN", ..query }.encode(&mut begin);
+                }
+                Some(Opening::Statement(begin.into()))
+            }
+            Some(Opening::Branch(_)) => Some(Opening::Transaction),
+            other => other,
         };
-        commit.encode(&mut body);
-        self.append_as_is(EventType::QUERY.0, FLAG_SUPPRESS_USE, &body)
     }
 }
 

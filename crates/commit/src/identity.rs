@@ -13,7 +13,7 @@ use crate::log_env::{Appender, LogEnv};
 use crate::private::Private;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SERVER_VERSION_NUMBER};
-use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN};
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};
 use omnibus_format::writer::write_final;
 use omnibus_format::{AnyGtid, Dialect, EventContext, EventType, GtidState, Origin, ServerUuid};
 use std::sync::atomic::Ordering;
@@ -134,6 +134,10 @@ impl LogEnv {
     ) {
         let (context, checksum) = (self.context_of(request), appender.checksum);
         let others = request.cache.len() + request.cache.events() * checksum.len() as u64;
+        let opening = match request.cache.opening() {
+            Some(Opening::Statement(body)) => &body[..],
+            _ => &[],
+        };
         match place.gtid {
             Some(AnyGtid::Mysql { uuid, gno }) => {
                 let mut gtid = Gtid {
@@ -145,12 +149,29 @@ impl LogEnv {
                     times: Some(times(request.commit_timestamp_us, request.cache.origin())),
                     transaction_length: 0,
                 };
-                gtid.set_transaction_length(others, (HEADER_LEN + checksum.len()) as u64);
+                let frame = (HEADER_LEN + checksum.len()) as u64;
+                let opened = if opening.is_empty() { 0 } else { frame + opening.len() as u64 };
+                gtid.set_transaction_length(opened + others, frame);
+                let from = out.len();
                 write_final(out, context, EventType::GTID, 0, position, checksum, |body| {
                     let flags_at = body.len();
                     gtid.encode(body);
                     body[flags_at] |= claim::encode(place.no, self.durable_no());
                 });
+                if !opening.is_empty() {
+                    let position = position + (out.len() - from) as u64;
+                    write_final(
+                        out,
+                        context,
+                        EventType::QUERY,
+                        FLAG_SUPPRESS_USE,
+                        position,
+                        checksum,
+                        |body| {
+                            body.extend_from_slice(opening);
+                        },
+                    );
+                }
             }
             Some(AnyGtid::Mariadb(gtid)) => {
                 let context = EventContext { server_id: gtid.server, ..context };
@@ -203,7 +224,9 @@ fn flags(request: &CommitRequest) -> (u8, &[u8]) {
         Some(Opening::BranchEnd(xid)) => {
             (safe | MariadbGtidEvent::FLAG_COMPLETED_XA | MariadbGtidEvent::FLAG_STANDALONE, xid)
         }
-        None => (MariadbGtidEvent::FLAG_STANDALONE | MariadbGtidEvent::FLAG_DDL | parallel, &[]),
+        Some(Opening::Statement(_)) | None => {
+            (MariadbGtidEvent::FLAG_STANDALONE | MariadbGtidEvent::FLAG_DDL | parallel, &[])
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub use api::{
     AccessCheck, AllowAll, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, ResultColumn, RowImage, RowSink,
     SessionHost, SessionSettings, VariableScope,
 };
-pub use ddl::{default_text, quote_ident, quote_string, show_create_table, type_text};
+pub use ddl::{quote_ident, quote_string, show_create_table, type_text};
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
 pub use session::{Database, GivenGtid, NewInsertId, Prepared, SessionState, SqlSession, SystemTables};
 pub use show::InformationSchema;

@@ -177,3 +177,66 @@ fn rename_like_and_truncate_keep_definitions() {
     shown(&mut client, "other.t");
     assert_eq!(client.ok("DROP DATABASE other").affected, 1);
 }
+
+#[test]
+fn clauses_of_one_alter_name_what_was_before_it() {
+    let mut client = client();
+    client.ok("CREATE TABLE t (a int PRIMARY KEY, b varchar(9), KEY kb (b), KEY ab (a, b))");
+    client.ok("INSERT INTO t VALUES (1, 'one')");
+    for (sql, code) in [
+        ("ALTER TABLE t CHANGE b c text, MODIFY c blob", 1054),
+        ("ALTER TABLE t ADD c int, DROP c", 1091),
+        ("ALTER TABLE t ALTER b SET DEFAULT 'x', RENAME COLUMN b TO c", 1054),
+        ("ALTER TABLE t DROP b, DROP b", 1091),
+        ("ALTER TABLE t ADD KEY n (b), DROP KEY n", 1091),
+    ] {
+        assert_eq!(client.error(sql).0, code, "{sql}");
+    }
+    client.ok(
+        "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a, ADD PRIMARY KEY (a), DROP PRIMARY KEY",
+    );
+    assert_eq!(client.rows("SELECT a, b FROM t"), [["one", "1"]]);
+    let text = shown(&mut client, "t");
+    for key in ["PRIMARY KEY (`a`)", "KEY `kb` (`a`)", "KEY `ab` (`b`,`a`)"] {
+        assert!(text.contains(key), "{key}: {text}");
+    }
+    client.ok("ALTER TABLE t DROP b, ADD b date, ADD KEY n (b)");
+    assert_eq!(client.rows("SELECT a, b FROM t"), [["one", "NULL"]]);
+}
+
+#[test]
+fn a_copied_timestamp_stays_the_same_instant() {
+    let mut client = client();
+    client.session.state.settings.time_zone_offset = -8 * 3600;
+    client.ok("CREATE TABLE t (at timestamp(3) NULL, late timestamp NULL DEFAULT '2020-01-01 10:00:00')");
+    client.ok("INSERT INTO t (at) VALUES ('1998-07-25 12:12:22.5'), (NULL)");
+    client.ok("ALTER TABLE t ADD x int FIRST, ADD y timestamp NOT NULL DEFAULT '2020-01-01 00:00:00', MODIFY at timestamp(6) NULL");
+    let text = shown(&mut client, "t");
+    assert!(text.contains("`late` timestamp NULL DEFAULT '2020-01-01 10:00:00'"), "{text}");
+    client.session.state.settings.time_zone_offset = 0;
+    assert_eq!(
+        client.rows("SELECT at, late, y FROM t WHERE at IS NOT NULL"),
+        [["1998-07-25 20:12:22.500000", "2020-01-01 18:00:00", "2020-01-01 08:00:00"]]
+    );
+    let text = shown(&mut client, "t");
+    assert!(text.contains("`late` timestamp NULL DEFAULT '2020-01-01 18:00:00'"), "{text}");
+}
+
+#[test]
+fn what_a_replica_would_refuse_is_refused() {
+    let mut client = client();
+    for sql in [
+        "CREATE TABLE t (e enum('a','b') DEFAULT 1)",
+        "CREATE TABLE t (e enum('a','b') DEFAULT '1')",
+        "CREATE TABLE t (e set('a','b') DEFAULT 3)",
+    ] {
+        assert_eq!(client.error(sql).0, 1067, "{sql}");
+    }
+    client.ok("CREATE TABLE t (e enum('1','b') DEFAULT '1', id tinyint AUTO_INCREMENT PRIMARY KEY)");
+    client.ok("ALTER TABLE t ADD d date NOT NULL, ADD c date NOT NULL DEFAULT '2020-01-01'");
+    client.ok("INSERT INTO t (id, d) VALUES (126, '2020-01-01')");
+    assert_eq!(client.error("INSERT INTO t (d) VALUES ('2020-01-01'), ('2020-01-01')").0, 1467);
+    assert_eq!(client.error("ALTER TABLE t ADD f datetime NOT NULL").0, 1292);
+    client.session.state.settings.sql_mode = 0;
+    client.ok("ALTER TABLE t ADD f datetime NOT NULL");
+}

@@ -84,7 +84,7 @@ pub fn xa<S: EventSink>(
     context.send(sink, FLAG_SUPPRESS_USE, database, sql, &[], 0)
 }
 
-/// XA_PREPARE: closes the first phase of an XA transaction, or all of one in one phase.
+/// XA_PREPARE: closes the first phase of an XA transaction.
 ///
 /// # Errors
 /// The sink's.

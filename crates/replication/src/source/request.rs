@@ -72,7 +72,7 @@ impl DumpRequest {
         let position = u64::from(r.u32("position")?);
         let flags = r.u16("flags")?;
         let server_id = r.u32("server id")?;
-        let file = String::from_utf8_lossy(without_nul(r.rest())).into_owned();
+        let file = file_name(r.rest());
         Ok(DumpRequest { file, position, flags, server_id, executed: None })
     }
 
@@ -86,7 +86,7 @@ impl DumpRequest {
         let server_id = r.u32("server id")?;
         let len = r.u32("length of the file name")?;
         let len = usize::try_from(len).map_err(|_| r.error("length of the file name"))?;
-        let file = String::from_utf8_lossy(without_nul(r.take(len, "file name")?)).into_owned();
+        let file = file_name(r.take(len, "file name")?);
         let position = r.u64("position")?;
         let executed = if r.is_empty() {
             GtidSet::new()
@@ -106,7 +106,11 @@ impl DumpRequest {
     }
 }
 
+/// No log file's name is longer; what a client asked for is repeated in errors and in the server's log.
+const LONGEST_NAME: usize = 512;
+
 /// Some clients send the NUL that ends their string.
-fn without_nul(text: &[u8]) -> &[u8] {
-    text.split(|&byte| byte == 0).next().unwrap_or(text)
+fn file_name(text: &[u8]) -> String {
+    let text = text.split(|&byte| byte == 0).next().unwrap_or(text);
+    String::from_utf8_lossy(&text[..text.len().min(LONGEST_NAME)]).into_owned()
 }

@@ -17,6 +17,7 @@ use crate::ddl;
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use bytes::{Buf, Bytes};
 use omnibus_engine::{Snapshot, SpaceId, Write, WriteSet};
+use omnibus_value::temporal::UTC;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -109,7 +110,7 @@ pub fn delete_table(writes: &mut WriteSet, id: u64) {
 /// Version, creation time u64, schema name and statement text (u32 length each), then the spaces of
 /// the indexes in order (u16 count, u32 each).
 fn encode_table(def: &TableDef) -> Vec<u8> {
-    let text = ddl::show_create_table(def, 0);
+    let text = ddl::show_create_table(def, 0, UTC);
     let mut out = vec![VERSION];
     out.extend_from_slice(&def.created.to_le_bytes());
     for part in [def.db.as_bytes(), text.as_bytes()] {

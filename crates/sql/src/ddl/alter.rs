@@ -3,6 +3,9 @@
 //! The stored definition's tree is edited and built again, so ALTER knows exactly what CREATE
 //! knows. What the two definitions have in common keeps its spaces: new indexes are built, removed
 //! ones dropped. Only when rows themselves change are they copied (`copy`).
+//!
+//! All clauses of one statement name columns and indexes as they were before it; only AFTER and the parts of new
+//! indexes name them as they are behind it.
 
 use super::build::{BuildContext, build_table, pick_engine};
 use super::copy::{self, ColumnSource};
@@ -21,6 +24,11 @@ use std::sync::Arc;
 pub(super) struct Edit {
     tree: CreateTable,
     pub sources: Vec<ColumnSource>,
+    /// The table's columns: their names, and whether a clause has dropped, changed or renamed one.
+    old: Vec<(Arc<str>, bool)>,
+    /// Columns with new names, for the indexes that they are in.
+    renamed: Vec<(Ident, Ident)>,
+    added_indexes: Vec<ast::IndexDef>,
     pub rename: Option<ObjectName>,
     force: bool,
     /// Convert all character columns to this charset and collation.
@@ -76,9 +84,13 @@ impl Ddl<'_> {
     }
 
     pub(super) fn edit(&mut self, table: &Table, actions: &[AlterAction]) -> SqlResult<Edit> {
+        let zone = self.state.zone();
         let mut edit = Edit {
-            tree: parse_create(&show_create_table(&table.def, 0))?,
+            tree: parse_create(&show_create_table(&table.def, 0, zone))?,
             sources: (0..table.def.columns.len()).map(ColumnSource::Old).collect(),
+            old: table.def.columns.iter().map(|column| (Arc::from(&*column.name), false)).collect(),
+            renamed: Vec::new(),
+            added_indexes: Vec::new(),
             rename: None,
             force: false,
             auto_increment: None,
@@ -86,6 +98,7 @@ impl Ddl<'_> {
         for action in actions {
             self.edit_one(&mut edit, action, table)?;
         }
+        edit.finish_indexes();
         if edit.tree.columns.is_empty() {
             return Err(SqlError::cant_remove_all_fields());
         }
@@ -101,13 +114,7 @@ impl Ddl<'_> {
                     self.state.diagnostics.note(SqlError::dup_keyname(name.map_or("", Ident::as_str)));
                     return Ok(());
                 }
-                if key.kind == ast::IndexKind::Primary && edit.primary().is_some() {
-                    return Err(SqlError::multiple_pri_key());
-                }
-                edit.tree.indexes.push((**key).clone());
-                if key.kind == ast::IndexKind::Primary {
-                    edit.forget_null_defaults(key);
-                }
+                edit.added_indexes.push((**key).clone());
                 Ok(())
             }
             AlterAction::Rename(name) => {
@@ -136,12 +143,12 @@ impl Ddl<'_> {
                 self.state.diagnostics.note(SqlError::cant_drop_field_or_key(name));
                 Ok(())
             }
-            AlterAction::DropColumn { name, if_exists: true } if edit.find_column(name).is_err() => {
+            AlterAction::DropColumn { name, if_exists: true } if edit.find_column(name).is_none() => {
                 self.state.diagnostics.note(SqlError::cant_drop_field_or_key(name));
                 Ok(())
             }
             AlterAction::AddColumn { column, if_not_exists: true, .. }
-                if edit.find_column(&column.name).is_ok() =>
+                if edit.find_column(&column.name).is_some() =>
             {
                 self.state.diagnostics.note(SqlError::dup_fieldname(&column.name));
                 Ok(())
@@ -272,14 +279,36 @@ impl Ddl<'_> {
 }
 
 impl Edit {
-    fn find_column(&self, name: &str) -> SqlResult<usize> {
-        let found = self.tree.columns.iter().position(|column| same_name(&column.name, name));
-        found.ok_or_else(|| SqlError::cant_drop_field_or_key(name))
+    /// Where a column of the table is now, unless another clause was about it.
+    fn find_column(&self, name: &str) -> Option<usize> {
+        let old = self.old.iter().position(|(old, done)| same_name(old, name) && !done)?;
+        self.sources.iter().position(|source| *source == ColumnSource::Old(old))
     }
 
-    fn known_column(&self, name: &str) -> SqlResult<usize> {
-        let table = self.tree.name.name.clone();
-        self.find_column(name).map_err(|_| SqlError::bad_field(name, table))
+    /// The same, and no other clause may be about the column.
+    fn take_column(&mut self, name: &str) -> SqlResult<usize> {
+        let at = self.find_column(name).ok_or_else(|| SqlError::bad_field(name, &self.tree.name.name))?;
+        if let ColumnSource::Old(old) = self.sources[at] {
+            self.old[old].1 = true;
+        }
+        Ok(at)
+    }
+
+    /// The old indexes get the new names of their columns; behind them stand the new ones.
+    fn finish_indexes(&mut self) {
+        for part in self.tree.indexes.iter_mut().flat_map(|key| &mut key.parts) {
+            if let KeyTarget::Column { name, .. } = &mut part.target
+                && let Some((_, new)) = self.renamed.iter().find(|(old, _)| same_name(old, name))
+            {
+                *name = new.clone();
+            }
+        }
+        for key in std::mem::take(&mut self.added_indexes) {
+            if key.kind == ast::IndexKind::Primary {
+                self.forget_null_defaults(&key);
+            }
+            self.tree.indexes.push(key);
+        }
     }
 
     fn find_index(&self, name: &str) -> Option<usize> {
@@ -309,7 +338,10 @@ impl Edit {
         match position {
             ColumnPosition::Default => Ok(default),
             ColumnPosition::First => Ok(0),
-            ColumnPosition::After(name) => Ok(self.known_column(name)? + 1),
+            ColumnPosition::After(name) => {
+                let after = self.tree.columns.iter().position(|column| same_name(&column.name, name));
+                Ok(after.ok_or_else(|| SqlError::bad_field(name, &self.tree.name.name))? + 1)
+            }
         }
     }
 
@@ -328,20 +360,20 @@ impl Edit {
                 self.change_column(old, column, position)?
             }
             AlterAction::RenameColumn { old, new } => {
-                let at = self.known_column(old)?;
-                self.rename_in_keys(old, new);
+                let at = self.take_column(old)?;
+                self.renamed.push((old.clone(), new.clone()));
                 self.tree.columns[at].name = new.clone();
             }
             AlterAction::SetDefault { column, default } => {
-                let at = self.known_column(column)?;
+                let at = self.take_column(column)?;
                 self.tree.columns[at].default = Some(default.clone());
             }
             AlterAction::DropDefault { column } => {
-                let at = self.known_column(column)?;
+                let at = self.take_column(column)?;
                 self.tree.columns[at].default = None;
             }
             AlterAction::SetColumnVisibility { column, invisible } => {
-                let at = self.known_column(column)?;
+                let at = self.take_column(column)?;
                 self.tree.columns[at].invisible = Some(*invisible);
             }
             AlterAction::DropIndex { name, .. } => {
@@ -423,7 +455,7 @@ impl Edit {
     }
 
     fn drop_column(&mut self, name: &str) -> SqlResult<()> {
-        let at = self.find_column(name)?;
+        let at = self.take_column(name).map_err(|_| SqlError::cant_drop_field_or_key(name))?;
         self.tree.columns.remove(at);
         self.sources.remove(at);
         for key in &mut self.tree.indexes {
@@ -434,24 +466,14 @@ impl Edit {
     }
 
     fn change_column(&mut self, old: &Ident, column: &ColumnDef, position: &ColumnPosition) -> SqlResult<()> {
-        let at = self.known_column(old)?;
-        self.rename_in_keys(old, &column.name);
+        let at = self.take_column(old)?;
+        self.renamed.push((old.clone(), column.name.clone()));
         let source = self.sources.remove(at);
         self.tree.columns.remove(at);
         let to = self.place(position, at)?;
         self.tree.columns.insert(to, column.clone());
         self.sources.insert(to, source);
         Ok(())
-    }
-
-    fn rename_in_keys(&mut self, old: &str, new: &Ident) {
-        for part in self.tree.indexes.iter_mut().flat_map(|key| &mut key.parts) {
-            if part_is(part, old)
-                && let KeyTarget::Column { name, .. } = &mut part.target
-            {
-                *name = new.clone();
-            }
-        }
     }
 }
 

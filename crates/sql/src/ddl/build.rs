@@ -10,6 +10,7 @@ use crate::catalog::{Column, ColumnDefault, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, TableOption, TypeName};
+use omnibus_value::temporal::FixedOffset;
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub(crate) struct BuildContext<'a> {
     /// `default_collation_for_utf8mb4`.
     pub utf8mb4: u16,
     pub strict: bool,
+    /// Of the TIMESTAMPs in its defaults.
+    pub zone: FixedOffset,
     pub no_engine_substitution: bool,
     /// Engines there are; none if a stored definition says whatever it says.
     pub engines: Vec<EngineInfo>,
@@ -253,7 +256,7 @@ fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>
         if column.auto_increment {
             return Err(SqlError::invalid_default(&column.name));
         }
-        column.default = defaults::build(&column, default, context.strict)?;
+        column.default = defaults::build(&column, default, context.strict, context.zone)?;
     }
     Ok(column)
 }

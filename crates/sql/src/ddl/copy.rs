@@ -6,7 +6,7 @@
 
 use super::exec::Ddl;
 use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
-use crate::dml::cast::into_column;
+use crate::dml::cast::{date_mode, into_column};
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
@@ -153,6 +153,9 @@ pub(super) fn copy_rows(
             trx.check_killed()?;
         }
         let old = table.decode(&row)?;
+        if count == 1 {
+            refuse_zero_dates(def, sources, state)?;
+        }
         let values = new_values(table, def, sources, &added, &old, count, state)?;
         let row = new.rows.encode(&values)?;
         let key = if def.hidden_key {
@@ -209,6 +212,30 @@ pub(super) fn new_values(
     sources.iter().enumerate().map(value).collect()
 }
 
+/// Rows that are there have no date to get in a new column that must have one.
+fn refuse_zero_dates(
+    def: &TableDef,
+    sources: &[ColumnSource],
+    state: &crate::session::SessionState,
+) -> SqlResult<()> {
+    let strict = state.settings.strict() && date_mode(&state.settings, true).no_zero_date;
+    for (column, source) in def.columns.iter().zip(sources) {
+        let (kind, zero) = match column.ty.kind {
+            ColumnKind::Date => ("date", "0000-00-00"),
+            ColumnKind::DateTime => ("datetime", "0000-00-00 00:00:00"),
+            _ => continue,
+        };
+        if strict
+            && *source == ColumnSource::Added
+            && !column.nullable
+            && matches!(column.default, ColumnDefault::None)
+        {
+            return Err(SqlError::incorrect_value(kind, zero, &column.name, 1));
+        }
+    }
+    Ok(())
+}
+
 fn number(column: &Column, count: u64) -> Value {
     match column.ty.kind {
         ColumnKind::Float => Value::Float(count as f32),
@@ -248,5 +275,12 @@ fn convert(
         state.diagnostics.warn(SqlError::warn_data_truncated(&to.name, row));
         return Ok(implicit_default(&to.ty));
     }
+    let value = match value {
+        // Stored as UTC, assigned as the session sees it.
+        Value::DateTime(at) if from.ty.kind == ColumnKind::Timestamp => {
+            Value::DateTime(at.utc_to_local(&state.zone()).unwrap_or(at))
+        }
+        value => value,
+    };
     into_column(value, &from.ty, to, row, false, state)
 }

@@ -5,10 +5,16 @@ use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, UnaryOp};
 use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::FixedOffset;
 use omnibus_value::{ColumnKind, Value};
 
-/// The default that a clause gives a column.
-pub(crate) fn build(column: &Column, default: &DefaultValue, strict: bool) -> SqlResult<ColumnDefault> {
+/// The default that a clause gives a column. `zone` is where the clause's TIMESTAMP is a time of; it is stored as UTC.
+pub(crate) fn build(
+    column: &Column,
+    default: &DefaultValue,
+    strict: bool,
+    zone: FixedOffset,
+) -> SqlResult<ColumnDefault> {
     let bad = || SqlError::invalid_default(&column.name);
     let expr = match default {
         DefaultValue::Value(expr) => expr,
@@ -34,13 +40,27 @@ pub(crate) fn build(column: &Column, default: &DefaultValue, strict: bool) -> Sq
     if column.is_blob() {
         return Err(SqlError::blob_cant_have_default(&column.name));
     }
+    if matches!(column.ty.kind, ColumnKind::Enum | ColumnKind::Set) && is_number_of_label(&value, column) {
+        return Err(bad());
+    }
     let value = match (&value, column.ty.kind) {
         // Bits of a BIT column are a number, however they were written.
         (Value::Bytes(bytes), ColumnKind::Bit) if is_bits(expr) => Value::UInt(bytes_number(bytes)),
         _ => value,
     };
-    let cast = crate::dml::cast::store(value, column, strict).map_err(|_| bad())?;
+    let cast = crate::dml::cast::store(value, column, strict, zone).map_err(|_| bad())?;
     Ok(ColumnDefault::Value(cast))
+}
+
+/// A default is a label; its number, which would be stored as well, is none.
+fn is_number_of_label(value: &Value, column: &Column) -> bool {
+    match value {
+        Value::Bytes(text) => {
+            let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+            digits && !column.ty.labels.contains(text)
+        }
+        _ => true,
+    }
 }
 
 fn is_bits(expr: &Expr) -> bool {

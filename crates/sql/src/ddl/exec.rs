@@ -89,6 +89,7 @@ impl Ddl<'_> {
             default_collation: schema.collation,
             utf8mb4: self.state.settings.default_collation_for_utf8mb4,
             strict: self.state.settings.strict(),
+            zone: self.state.zone(),
             no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
             engines: self.trx.shared().port.engine().members(),
             default_engine: self.state.settings.default_storage_engine,

@@ -14,5 +14,5 @@ mod temporary;
 mod types;
 
 pub(crate) use exec::Ddl;
-pub use show_create::{default_text, quote_ident, quote_string, show_create_table, type_text};
+pub use show_create::{quote_ident, quote_string, show_create_table, type_text};
 pub(crate) use stored::{parse_create, parse_definition};

@@ -3,6 +3,7 @@
 
 use crate::catalog::{Column, ColumnDefault, Index, IndexKind, TableDef, charset};
 use crate::codec::text;
+use omnibus_value::temporal::FixedOffset;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::fmt::Write as _;
 
@@ -31,22 +32,22 @@ pub fn quote_string(text: &str) -> String {
     out
 }
 
-/// The whole statement. `auto_increment` above 1 is shown.
+/// The whole statement. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`.
 #[must_use]
-pub fn show_create_table(def: &TableDef, auto_increment: u64) -> String {
-    definition(def, auto_increment, true)
+pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: FixedOffset) -> String {
+    definition(def, auto_increment, true, zone)
 }
 
 /// The same as a log has it: without ENGINE, since other servers know no engine of this name.
 #[must_use]
-pub(super) fn logged_create_table(def: &TableDef) -> String {
-    definition(def, 0, false)
+pub(super) fn logged_create_table(def: &TableDef, zone: FixedOffset) -> String {
+    definition(def, 0, false, zone)
 }
 
-fn definition(def: &TableDef, auto_increment: u64, engine: bool) -> String {
+fn definition(def: &TableDef, auto_increment: u64, engine: bool, zone: FixedOffset) -> String {
     let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
     let mut lines: Vec<String> =
-        def.columns.iter().map(|column| column_line(column, def.collation)).collect();
+        def.columns.iter().map(|column| column_line(column, def.collation, zone)).collect();
     lines.extend(
         def.indexes.iter().filter(|index| !index.parts.is_empty()).map(|index| index_line(index, def)),
     );
@@ -76,7 +77,7 @@ fn definition(def: &TableDef, auto_increment: u64, engine: bool) -> String {
     out
 }
 
-fn column_line(column: &Column, table_collation: u16) -> String {
+fn column_line(column: &Column, table_collation: u16, zone: FixedOffset) -> String {
     let mut out = format!("{} {}", quote_ident(&column.name), type_text(&column.ty));
     if charset::is_character(&column.ty) && column.ty.collation != table_collation {
         let id = column.ty.collation;
@@ -96,7 +97,7 @@ fn column_line(column: &Column, table_collation: u16) -> String {
     if column.auto_increment {
         out.push_str(" AUTO_INCREMENT");
     }
-    if let Some(default) = default_text(column) {
+    if let Some(default) = default_text(column, zone) {
         let _ = write!(out, " DEFAULT {default}");
     }
     if column.on_update_now {
@@ -116,8 +117,7 @@ fn now_text(digits: u8) -> String {
 }
 
 /// What follows DEFAULT, if the column shows one.
-#[must_use]
-pub fn default_text(column: &Column) -> Option<String> {
+fn default_text(column: &Column, zone: FixedOffset) -> Option<String> {
     match &column.default {
         ColumnDefault::None => None,
         ColumnDefault::CurrentTimestamp => Some(now_text(column.ty.decimals)),
@@ -130,6 +130,10 @@ pub fn default_text(column: &Column) -> Option<String> {
         {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
             Some(format!("0x{hex}"))
+        }
+        ColumnDefault::Value(Value::DateTime(at)) if column.ty.kind == ColumnKind::Timestamp => {
+            let local = at.utc_to_local(&zone).unwrap_or(*at);
+            Some(quote_string(&text(&Value::DateTime(local), &column.ty)))
         }
         ColumnDefault::Value(value) => Some(quote_string(&text(value, &column.ty))),
     }

@@ -5,6 +5,7 @@ use crate::catalog::{TableDef, persist};
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ParseOptions;
 use omnibus_parser::ast::{CreateTable, Statement};
+use omnibus_value::temporal::UTC;
 
 /// The tree of a CREATE TABLE text.
 pub(crate) fn parse_create(text: &str) -> SqlResult<CreateTable> {
@@ -27,6 +28,7 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
         default_collation: crate::catalog::charset::server_default(),
         utf8mb4: crate::catalog::charset::server_default(),
         strict: false,
+        zone: UTC,
         no_engine_substitution: false,
         engines: Vec::new(),
         default_engine: "",

@@ -31,7 +31,8 @@ impl Ddl<'_> {
         let table = change.fresh.last().cloned().ok_or_else(SqlError::unknown_error)?;
         let name = super::quote_ident(&table.def.name);
         let full = format!("{}.{name}", super::quote_ident(&table.def.db));
-        let text = super::show_create::logged_create_table(&table.def).replacen(&name, &full, 1);
+        let text =
+            super::show_create::logged_create_table(&table.def, self.state.zone()).replacen(&name, &full, 1);
         let mut named =
             Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: text.as_bytes() };
         named.leave_open(change)?;

@@ -133,8 +133,9 @@ pub(crate) fn date_mode(settings: &SessionSettings, strict: bool) -> DateMode {
 }
 
 /// A literal as a column's default stores it.
-pub(crate) fn store(value: Value, column: &Column, strict: bool) -> SqlResult<Value> {
-    let context = StoreContext { strict: true, dates: default_dates(strict), ..StoreContext::default() };
+pub(crate) fn store(value: Value, column: &Column, strict: bool, zone: FixedOffset) -> SqlResult<Value> {
+    let context =
+        StoreContext { strict: true, dates: default_dates(strict), zone: &zone, ..StoreContext::default() };
     value
         .cast_for_column(&column.ty, &context)
         .map(|stored| stored.value)

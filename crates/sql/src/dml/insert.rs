@@ -347,6 +347,9 @@ impl InsertPlan {
         counts.reserved -= 1;
         counts.next_reserved = id.saturating_add(increment);
         let ty = &table.def.columns[at].ty;
+        if id > greatest(ty) {
+            return Err(SqlError::autoinc_read_failed());
+        }
         values[at] = match ty.kind {
             omnibus_value::ColumnKind::Float => Value::Float(id as f32),
             omnibus_value::ColumnKind::Double => Value::Double(id as f64),
@@ -546,4 +549,18 @@ fn add_values_row(binder: &mut Binder<'_>, table: &Arc<Table>, tree: &Insert) ->
     }
     binder.set_clause(Clause::FieldList);
     Ok(slot)
+}
+
+/// The greatest number that an AUTO_INCREMENT column holds.
+fn greatest(ty: &omnibus_value::ColumnType) -> u64 {
+    use omnibus_value::ColumnKind as K;
+    let bits = match ty.kind {
+        K::TinyInt => 8,
+        K::SmallInt => 16,
+        K::MediumInt => 24,
+        K::Int => 32,
+        K::BigInt => 64,
+        _ => return u64::MAX,
+    };
+    u64::MAX >> (64 - bits + u32::from(!ty.unsigned))
 }

@@ -4,6 +4,7 @@
 use super::named_locks::NamedLocks;
 use crate::api::{NoHost, SessionHost, SessionSettings};
 use crate::error::Diagnostics;
+use omnibus_value::temporal::FixedOffset;
 use omnibus_value::{ColumnType, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -67,6 +68,11 @@ impl SessionState {
     #[must_use]
     pub fn thread_id(&self) -> u32 {
         self.settings.pseudo_thread_id.unwrap_or(self.connection_id)
+    }
+
+    /// The session's time zone.
+    pub(crate) fn zone(&self) -> FixedOffset {
+        FixedOffset { seconds: self.settings.time_zone_offset }
     }
 }
 

@@ -270,8 +270,7 @@ impl StatementEvents {
         }
         self.private_writes(cache, writes, keys)?;
         if self.branch.is_some() {
-            self.close_branch(cache, true)?;
-            return Ok(true);
+            cache.open_as_transaction();
         }
         generate::xid(&mut Sink(cache), xid).map_err(cache_error)?;
         Ok(true)
@@ -298,17 +297,18 @@ impl StatementEvents {
         }
         self.open(cache)?;
         self.private_writes(cache, record, keys)?;
-        self.close_branch(cache, false)?;
+        self.close_branch(cache)?;
         Ok(true)
     }
 
     /// XA END, and the event that ends the group.
-    fn close_branch(&mut self, cache: &mut TrxCache, one_phase: bool) -> SqlResult<()> {
+    fn close_branch(&mut self, cache: &mut TrxCache) -> SqlResult<()> {
         let (Some((_, context)), Some(xid)) = (&mut self.context, &self.branch) else { return Ok(()) };
         let sink = &mut Sink(cache);
         generate::xa(context, sink, self.database.as_bytes(), format!("XA END {xid}").as_bytes())
             .map_err(cache_error)?;
-        let event = XaPrepare { one_phase, format_id: xid.format_id, gtrid: &xid.gtrid, bqual: &xid.bqual };
+        let event =
+            XaPrepare { one_phase: false, format_id: xid.format_id, gtrid: &xid.gtrid, bqual: &xid.bqual };
         generate::xa_prepare(sink, &event).map_err(cache_error)
     }
 
