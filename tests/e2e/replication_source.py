@@ -111,11 +111,13 @@ def fill(server):
     """)
 
 
-def check_bytes(server):
-    """What is not private is sent as it is in the files, in order, with each file announced."""
+def check_bytes(server, rest=0):
+    """What is not private is sent as it is in the files, in order, with each file announced; also to a client that is slow."""
     for checksums in (True, False):
         value = "CRC32" if checksums else "NONE"
-        sent = list(Dump(server, flags=1, variables=f"@source_binlog_checksum='{value}'").events())
+        dump = Dump(server, flags=1, variables=f"@source_binlog_checksum='{value}'")
+        time.sleep(rest)
+        sent = list(dump.events())
         at = 0
         for name in server.binlogs():
             data = pathlib.Path(name).read_bytes()
@@ -152,6 +154,36 @@ def check_middle(server):
     expect(header(sent[1])["type"] == FORMAT and header(sent[1])["end"] == 0, "a format description without a position")
     expect(sent[1][71:75] == b"\0\0\0\0", "and without a creation time, which would drop temporary tables")
     expect(header(sent[2])["end"] - header(sent[2])["size"] == start, "then the event that was asked for")
+
+
+def check_long(server):
+    """Events that are sent in pieces, and in several frames."""
+    client(server, "CREATE TABLE d.long (v LONGTEXT)")
+    file, position = client(server, "SHOW BINARY LOG STATUS").split("\t")[:2]
+    follower = Dump(server, file=file, position=int(position))
+    follower.until(FORMAT)
+    for length in (20_000, 300_000, 5_000_000, 17_000_000, 100):
+        client(server, f"INSERT INTO d.long VALUES (REPEAT('l',{length}))")
+    written = [event for offset, event in in_file((server.datadir / file).read_bytes())
+               if offset >= int(position) and not is_private(event)]
+    expect(len(written) >= 15 and all(follower.packet() == event for event in written), "what a follower gets")
+    follower.close()
+    check_bytes(server, rest=0.3)
+    client(server, "FLUSH BINARY LOGS")
+    check_bytes(server)
+
+
+def check_unacknowledged(server):
+    """A semi-synchronous replica has what it has acknowledged, however large: one that says nothing has nothing."""
+    file, position = client(server, "SHOW BINARY LOG STATUS").split("\t")[:2]
+    silent = Dump(server, file=file, position=int(position), variables="@source_binlog_checksum='CRC32', @rpl_semi_sync_slave=1")
+    silent.connection._read_packet()
+    client(server, "SET GLOBAL rpl_semi_sync_source_timeout=1000, GLOBAL rpl_semi_sync_source_enabled=ON")
+    started = time.monotonic()
+    client(server, "INSERT INTO d.long VALUES (REPEAT('u',300000))")
+    expect(time.monotonic() - started > 0.9, "a commit was acknowledged by nobody")
+    client(server, "SET GLOBAL rpl_semi_sync_source_enabled=OFF")
+    silent.close()
 
 
 def check_filled(server):
@@ -346,26 +378,44 @@ def check_shutdown(server):
 
 
 def check_damage(server):
-    """A damaged file: what is before the damage is sent, and the error says where it is."""
+    """A damaged file: what is before the damage is sent. Then the error says where it is, if the source looks: always at
+    lengths, at checksums with source_verify_checksum=ON and for a client that is not sent them. Else the client sees it."""
     client(server, "FLUSH BINARY LOGS")
     name = log_names(server)[0]
     server.stop()
     path = server.datadir / name
-    data = bytearray(path.read_bytes())
-    events = [offset for offset, event in in_file(bytes(data)) if not is_private(event)]
+    whole = path.read_bytes()
+    events = [offset for offset, event in in_file(whole) if not is_private(event)]
     at = events[len(events) // 2]
-    data[at + 20] ^= 1
-    path.write_bytes(data)
+
+    def spoil(place):
+        data = bytearray(whole)
+        data[place] ^= 1
+        path.write_bytes(data)
+
+    def is_named(checksum):
+        dump, seen = Dump(server, file=name, variables=f"@source_binlog_checksum='{checksum}'"), []
+        try:
+            for event in dump.events():
+                seen.append(header(event)["end"])
+            code, text = 0, ""
+        except pymysql.err.MySQLError as error:
+            code, text = error.args
+        expect(code == 1236 and f"'{name}' at {at}" in text, f"{code} {text} instead of {name} at {at}")
+        expect(max(seen) <= at and len(seen) >= len(events) // 2, f"{len(seen)} events before the damage")
+
+    spoil(at + 20)
     server.start()
-    dump, seen = Dump(server, file=name), []
-    try:
-        for event in dump.events():
-            seen.append(header(event)["end"])
-        code, text = 0, ""
-    except pymysql.err.MySQLError as error:
-        code, text = error.args
-    expect(code == 1236 and f"'{name}' at {at}" in text, f"{code} {text} instead of {name} at {at}")
-    expect(max(seen) <= at and len(seen) >= len(events) // 2, f"{len(seen)} events before the damage")
+    sent = Dump(server, file=name, flags=1).events()
+    wrong = [header(event) for event in sent if zlib.crc32(event[:-4]) != struct.unpack("<I", event[-4:])[0]]
+    expect([h["end"] - h["size"] for h in wrong] == [at], f"the client is left to see a wrong checksum at {at}: {wrong}")
+    is_named("NONE")
+    client(server, "SET GLOBAL source_verify_checksum=ON")
+    is_named("CRC32")
+    client(server, "SET GLOBAL source_verify_checksum=OFF")
+    spoil(at + 10)
+    is_named("CRC32")
+    path.write_bytes(whole)
 
 
 def check_mariadb(directory):
@@ -475,6 +525,8 @@ def main():
             check_waiting(server)
             check_shared(server)
             check_stuck(server)
+            check_long(server)
+            check_unacknowledged(server)
             check_gtids(server)
             check_purge(server)
             check_shutdown(server)

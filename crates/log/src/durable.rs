@@ -3,6 +3,7 @@
 use crate::buffer::BufferPool;
 use crate::error::{IoFailure, WriteError};
 use crate::position::LogPosition;
+use crate::recent::Recent;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -98,6 +99,7 @@ pub(crate) struct Shared {
     pub(crate) pool: BufferPool,
     pub(crate) poison: Poison,
     pub(crate) durable: DurableEnd,
+    pub(crate) recent: Recent,
     idle: Mutex<()>,
     done: Condvar,
     waiting: AtomicBool,
@@ -109,6 +111,7 @@ impl Shared {
             pool: BufferPool::default(),
             poison: Poison::default(),
             durable,
+            recent: Recent::default(),
             idle: Mutex::new(()),
             done: Condvar::new(),
             waiting: AtomicBool::new(false),

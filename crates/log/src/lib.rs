@@ -37,8 +37,10 @@ mod prealloc;
 mod prepare;
 mod promote;
 mod purge;
+mod recent;
 mod recover;
 mod reset;
+mod run;
 mod scan;
 mod tail;
 mod transaction;
@@ -68,6 +70,7 @@ pub use prepare::{Preparation, PreparedReport, Progress, prepare_file, remove_st
 pub use promote::Spilled;
 pub use purge::{PurgeLimit, Purged};
 pub use recover::{LogTail, RecoveryItem, RecoveryScan};
+pub use run::Run;
 pub use scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};
 pub use tail::{FilePin, TailNext, TailReader, TailRun};
 pub use transaction::{Place, TransactionTracker};

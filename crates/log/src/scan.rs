@@ -138,6 +138,41 @@ impl ReadFile {
         self.limit = limit;
     }
 
+    /// Whether the first event is still to be read.
+    pub(crate) fn is_at_start(&self) -> bool {
+        self.at == 0
+    }
+
+    /// Goes on at `offset`, where an event starts.
+    pub(crate) fn go_to(&mut self, offset: u64) {
+        self.at = offset;
+    }
+
+    /// See [`ScanRules::follow`].
+    pub(crate) fn follow(&mut self, event: &RawEvent<'_>) {
+        self.rules.follow(event);
+    }
+
+    /// Gives the read-ahead's memory back.
+    pub(crate) fn forget_buffer(&mut self) {
+        self.buffer = Vec::new();
+        self.buffer_at = self.at;
+    }
+
+    /// Fills `out` from `offset` on; fewer bytes than it has room for only at the file's end.
+    pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize, ReadError> {
+        let mut filled = 0;
+        while filled < out.len() {
+            match platform::read_at(&self.file, &mut out[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed("read", &self.path)(error).into()),
+            }
+        }
+        Ok(filled)
+    }
+
     /// Continues at `offset`, which must be the start of an event; the file's first event is read for its checksum
     /// algorithm.
     ///
@@ -219,21 +254,12 @@ impl ReadFile {
         }
         self.buffer.drain(..self.start());
         self.buffer_at = self.at;
-        let mut filled = self.buffer.len();
-        self.buffer.resize(wanted.max(READ_AHEAD.min(there)), 0);
-        while filled < self.buffer.len() {
-            let offset = self.buffer_at + filled as u64;
-            match platform::read_at(&self.file, &mut self.buffer[filled..], offset) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.buffer.truncate(filled);
-                    return Err(failed("read", &self.path)(error).into());
-                }
-            }
-        }
-        self.buffer.truncate(filled);
-        Ok(())
+        let filled = self.buffer.len();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(wanted.max(READ_AHEAD.min(there)), 0);
+        let read = self.read_at(self.buffer_at + filled as u64, &mut buffer[filled..]);
+        buffer.truncate(filled + *read.as_ref().unwrap_or(&0));
+        self.buffer = buffer;
+        read.map(|_| ())
     }
 }

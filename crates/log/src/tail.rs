@@ -7,6 +7,7 @@
 use crate::error::ReadError;
 use crate::handle::LogHandle;
 use crate::position::{FileSeq, LogOffset, LogPosition};
+use crate::recent::Follower;
 use crate::scan::{Next, RawEvent, ReadFile, ScanEnd, Torn};
 use omnibus_format::Checksum;
 use std::sync::atomic::Ordering;
@@ -21,6 +22,16 @@ pub enum TailNext<'a> {
     NextFile(FileSeq),
     /// Everything durable has been read.
     CaughtUp,
+}
+
+/// What there is to read.
+pub(crate) enum Ahead {
+    /// Events of this file, up to this offset.
+    Until(u64),
+    /// The file ended; the reader is in this one now.
+    Switched(FileSeq),
+    /// Nothing yet.
+    Nothing,
 }
 
 /// What [`TailReader::read_run`] found.
@@ -91,8 +102,12 @@ impl Drop for FilePin {
 #[derive(Debug)]
 pub struct TailReader {
     log: LogHandle,
-    file: ReadFile,
+    pub(crate) file: ReadFile,
     pin: FilePin,
+    /// For one that takes the newest bytes from memory.
+    pub(crate) follower: Option<Follower>,
+    /// What is to come of an event that comes in pieces.
+    pub(crate) rest: u64,
 }
 
 impl TailReader {
@@ -107,7 +122,8 @@ impl TailReader {
         }
         // Pinned first: a purge between the two would take the file away.
         let pin = FilePin::new(log, position.file)?;
-        let mut reader = TailReader { log: log.clone(), file: log.read(position.file)?, pin };
+        let mut reader =
+            TailReader { log: log.clone(), file: log.read(position.file)?, pin, follower: None, rest: 0 };
         if position.offset > LogOffset::FIRST_EVENT {
             reader.file.seek(position.offset)?;
         }
@@ -132,27 +148,10 @@ impl TailReader {
         self.file.trust_checksums();
     }
 
-    /// Appends whole events to `out` until that has `wanted` bytes or there are no more for now. As [`TailReader::next`],
-    /// but looks at the log's end once for all of them.
-    ///
-    /// # Errors
-    /// As [`TailReader::next`]; what came before the damaged place is given first.
-    pub fn read_run(&mut self, wanted: usize, out: &mut Vec<u8>) -> Result<TailRun, ReadError> {
-        let before = out.len();
-        match self.next()? {
-            TailNext::Event(event) => out.extend_from_slice(event.bytes),
-            TailNext::NextFile(file) => return Ok(TailRun::NextFile(file)),
-            TailNext::CaughtUp => return Ok(TailRun::CaughtUp),
-        }
-        // Up to the limit that was set just now.
-        while out.len() - before < wanted && self.position().offset < self.file.limit() {
-            match self.file.next()? {
-                Next::Event(event) => out.extend_from_slice(event.bytes),
-                // Asked again, the file gives the same.
-                Next::End(_) => break,
-            }
-        }
-        Ok(TailRun::Events)
+    /// Has what is written from now on kept in memory until this reader has read it with [`TailReader::read_run`], as long
+    /// as it does not fall far behind. For the one that follows the log's end for others.
+    pub fn keep_recent(&mut self) {
+        self.follower = Some(Follower::new(&self.log));
     }
 
     /// The next event.
@@ -162,20 +161,10 @@ impl TailReader {
     // Not an iterator: the event borrows the buffer.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<TailNext<'_>, ReadError> {
-        // The durable end is in a later file only after this one got its final size.
-        let durable = self.log.durable_end().get();
-        // After that load: a durable end in the new log is seen only with the new generation.
-        let seq = self.pin.seq;
-        if self.pin.is_stale() {
-            return Err(ReadError::NoSuchFile(seq));
-        }
-        let finished = if durable.file == seq { None } else { self.log.catalog.finished_size(seq)? };
-        self.file.set_limit(finished.unwrap_or(durable.offset.0));
-        if self.position().offset >= self.file.limit() {
-            return match (finished, seq.next()) {
-                (Some(_), Some(next)) => self.switch(next),
-                _ => Ok(TailNext::CaughtUp),
-            };
+        match self.ahead()? {
+            Ahead::Until(_) => {}
+            Ahead::Switched(file) => return Ok(TailNext::NextFile(file)),
+            Ahead::Nothing => return Ok(TailNext::CaughtUp),
         }
         match self.file.next()? {
             Next::Event(event) => Ok(TailNext::Event(event)),
@@ -193,10 +182,35 @@ impl TailReader {
         self.log.durable_end().wait_past(position, timeout) > position
     }
 
-    fn switch(&mut self, next: FileSeq) -> Result<TailNext<'_>, ReadError> {
+    /// Looks at the log's end.
+    pub(crate) fn ahead(&mut self) -> Result<Ahead, ReadError> {
+        // The durable end is in a later file only after this one got its final size.
+        let durable = self.log.durable_end().get();
+        // After that load: a durable end in the new log is seen only with the new generation.
+        let seq = self.pin.seq;
+        if self.pin.is_stale() {
+            return Err(ReadError::NoSuchFile(seq));
+        }
+        let finished = if durable.file == seq { None } else { self.log.catalog.finished_size(seq)? };
+        let limit = finished.unwrap_or(durable.offset.0);
+        self.file.set_limit(limit);
+        if self.position().offset.0 < limit {
+            return Ok(Ahead::Until(limit));
+        }
+        match (finished, seq.next()) {
+            (Some(_), Some(next)) => self.switch(next).map(|()| Ahead::Switched(next)),
+            _ => Ok(Ahead::Nothing),
+        }
+    }
+
+    fn switch(&mut self, next: FileSeq) -> Result<(), ReadError> {
         // The new pin before the old one goes.
         self.pin = FilePin::new(&self.log, next)?;
+        let trusted = !self.file.rules().verify_checksum;
         self.file = self.log.read(next)?;
-        Ok(TailNext::NextFile(next))
+        if trusted {
+            self.file.trust_checksums();
+        }
+        Ok(())
     }
 }

@@ -77,6 +77,10 @@ impl LogWriter {
     pub fn seal(&mut self) -> WriteJob {
         let end = self.position();
         let start = LogPosition::new(self.file.seq, self.sealed);
+        if self.shared.recent.is_wanted() {
+            let first = usize::try_from(self.sealed - self.base).unwrap_or(usize::MAX);
+            self.shared.recent.add(start, self.buffer.get(first..).unwrap_or(&[]));
+        }
         let next_base = if self.file.is_direct() { round_down(end.offset.0) } else { end.offset.0 };
         let mut next = self.shared.pool.take();
         next.extend_from_slice(&self.buffer[usize::try_from(next_base - self.base).unwrap_or(usize::MAX)..]);
@@ -247,6 +251,7 @@ impl LogWriter {
     pub(crate) fn begin_anew(&mut self, first: FileSeq, head: &[u8]) -> Result<(), ResetError> {
         self.shared.poison.check()?;
         let poison = |failure: IoFailure| self.shared.poison.set(failure);
+        self.shared.recent.begin_anew();
         self.file = open_next(&self.catalog, first).map_err(poison)?;
         self.buffer.truncate(0);
         (self.base, self.sealed) = (0, 0);

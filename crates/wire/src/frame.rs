@@ -211,10 +211,27 @@ impl OutBuf {
     }
 
     fn frame(&mut self, payload: &[u8]) {
-        let b = (payload.len() as u32).to_le_bytes();
+        self.frame_head(payload.len());
+        self.raw(payload);
+    }
+
+    /// Begins a frame of `len` bytes of payload, which follow by [`OutBuf::raw`] or are sent from elsewhere right behind what
+    /// is here.
+    pub fn frame_head(&mut self, len: usize) {
+        let b = (len as u32).to_le_bytes();
         self.buf.extend_from_slice(&[b[0], b[1], b[2], self.seq]);
-        self.buf.extend_from_slice(payload);
         self.seq = self.seq.wrapping_add(1);
+    }
+
+    /// Appends bytes of a payload.
+    #[inline]
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.buf.extend_from_slice(bytes);
+    }
+
+    /// Makes room for `more` bytes.
+    pub fn reserve(&mut self, more: usize) {
+        self.buf.reserve(more);
     }
 
     /// What is to be sent.

@@ -30,7 +30,7 @@ pub use buf::{DecodeError, Reader};
 pub use column::ColumnDef;
 pub use command::Command;
 pub use consts::{Capability, FieldType, Status};
-pub use frame::{FrameError, InBuf, OutBuf, OutMark};
+pub use frame::{FrameError, InBuf, MAX_FRAME, OutBuf, OutMark};
 pub use greeting::Greeting;
 pub use login::{Login, LoginPacket};
 pub use reply::{ErrPacket, OkPacket};

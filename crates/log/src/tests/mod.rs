@@ -12,6 +12,7 @@ mod prealloc;
 mod promote;
 mod purge;
 mod reset;
+mod run;
 mod tail;
 mod torn;
 mod transactions;

@@ -1,8 +1,11 @@
 //! The shared tail: the newest few mebibytes of the log in memory, read once however many replicas follow it.
 //!
-//! One thread feeds it (`feed`); dump sessions that are within it take blocks, those behind read files by themselves until
-//! they are. A block is freed when it has left the hub and the last session has sent it. COMMIT-2: the feeder reads up
-//! to the durable end and no further.
+//! One thread feeds it (`feed`), with what the log's writer has kept in memory for it; dump sessions that are within the hub
+//! take blocks, those behind read files by themselves until they are. A block is freed when it has left the hub and the
+//! last session has sent it. COMMIT-2: the feeder reads up to the durable end and no further.
+//!
+//! The feeder wakes everybody once a millisecond at most (`pace`): under load that is one wake-up and one write for many
+//! groups, and a commit finds nobody to wake. After a pause the first commit goes out at once.
 //!
 //! A session holds a pin of its file whether it reads or not, so that falling behind never finds the file purged
 //! (PURGE-1); the pin also tells it that the log began anew, because positions here are used again then.
@@ -17,7 +20,7 @@ use std::time::Duration;
 
 /// What is kept.
 const KEEP_BYTES: usize = 8 << 20;
-/// What the feeder reads at once.
+/// What the feeder reads at once at most.
 const READ_BYTES: usize = 256 << 10;
 
 /// What there is at a position.
@@ -120,16 +123,23 @@ impl Hub {
         inner.end = Some(LogPosition::new(file, 4));
     }
 
-    /// Feeds the hub from the present end of the log on until `stop` says so; `fed` is called after whatever it got.
-    /// For a thread of its own. A log that can not be read empties the hub: sessions meet the error themselves.
-    pub fn feed(&self, log: &LogHandle, stop: impl Fn() -> bool, fed: impl Fn()) {
+    /// Feeds the hub from the present end of the log on until `stop` says so; `fed` is called after whatever it got, with
+    /// `pace` in between at least. For a thread of its own. A log that can not be read empties the hub: sessions meet the
+    /// error themselves.
+    pub fn feed(
+        &self,
+        log: &LogHandle,
+        stop: impl Fn() -> bool,
+        pace: impl Fn() -> Duration,
+        fed: impl Fn(),
+    ) {
         while !stop() {
             let at = log.durable_end().get();
-            match BlockReader::open(log, at) {
+            match BlockReader::follow(log, at) {
                 Ok(mut reader) => {
                     self.begin(at);
                     fed();
-                    if let Err(error) = self.follow(log, &mut reader, &stop, &fed) {
+                    if let Err(error) = self.follow(log, &mut reader, &stop, &pace, &fed) {
                         tracing::debug!(%error, "the shared tail of the log begins anew");
                     }
                 }
@@ -146,17 +156,31 @@ impl Hub {
         log: &LogHandle,
         reader: &mut BlockReader,
         stop: impl Fn() -> bool,
+        pace: impl Fn() -> Duration,
         fed: impl Fn(),
     ) -> Result<(), omnibus_log::ReadError> {
+        let mut news = false;
         loop {
             match reader.next(READ_BYTES)? {
                 BlockStep::Block(block) => {
                     self.reads.fetch_add(1, Ordering::Relaxed);
+                    // What is there for long need not wait for the rest.
+                    let much = block.len() >= READ_BYTES;
                     self.push(block);
-                    fed();
+                    news = !much;
+                    if much {
+                        fed();
+                    }
                 }
-                BlockStep::NextFile(file) => self.enter(file),
+                BlockStep::NextFile(file) => {
+                    self.enter(file);
+                    news = true;
+                }
                 BlockStep::CaughtUp => {
+                    if std::mem::take(&mut news) {
+                        fed();
+                        std::thread::sleep(pace());
+                    }
                     let position = reader.position();
                     while log.durable_end().wait_past(position, PATIENCE) <= position {
                         // A log that began anew may be at a lower position: the reader finds out.

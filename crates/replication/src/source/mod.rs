@@ -9,6 +9,7 @@
 //! | `block` | runs of whole events, read once and shared |
 //! | `hub` | the newest blocks in memory, for all who follow the log's end |
 //! | `stream` | events to packets: what is skipped, changed, added |
+//! | `parts` | packets on their way out, long events straight from their block |
 //! | `find` | the file in which a stream by GTID begins |
 //! | `filter` | which transactions a client by GTID has already |
 //! | `acks` | how far semi-synchronous replicas are |
@@ -22,6 +23,7 @@ pub mod error;
 pub mod filter;
 pub mod find;
 pub mod hub;
+pub mod parts;
 pub mod peer;
 pub mod request;
 pub mod stream;
@@ -30,9 +32,12 @@ pub use block::{Block, BlockReader, BlockStep};
 pub use error::SourceError;
 pub use filter::{Filter, MariadbFilter};
 pub use hub::{Found, Hub};
+pub use parts::{Parts, Unsent};
 pub use peer::{Peer, WantedChecksum};
 pub use request::{DumpRequest, Registration};
 pub use stream::Stream;
 
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 mod tests;

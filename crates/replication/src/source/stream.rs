@@ -16,6 +16,7 @@
 use super::block::{Block, BlockEvent};
 use super::error::SourceError;
 use super::filter::Filter;
+use super::parts::{LONG, Parts};
 use super::peer::{Peer, WantedChecksum};
 use super::request::{DumpRequest, FLAG_ANNOTATE_OR_HEARTBEAT_V2};
 use omnibus_format::EventContext;
@@ -29,10 +30,13 @@ use omnibus_format::private::PRIVATE_MAGIC;
 use omnibus_format::writer::{restamp, write_final};
 use omnibus_format::{Checksum, EventHeader, EventType, FormatDescription};
 use omnibus_log::{FileNames, FileSeq, LogPosition};
-use omnibus_wire::OutBuf;
+use omnibus_wire::{MAX_FRAME, OutBuf};
+use std::ops::Range;
 
 /// The largest event that any client takes: the largest `replica_max_allowed_packet`.
 const MAX_EVENT: usize = 1 << 30;
+/// No server's FORMAT_DESCRIPTION is nearly that long.
+const MAX_FORMAT: usize = 64 << 10;
 /// GTID_LIST flag: START SLAVE UNTIL is fulfilled.
 const UNTIL_REACHED: u8 = 1;
 /// A gap up to this length is filled with an event of the same length; a longer one is jumped over.
@@ -55,6 +59,14 @@ fn ends_group(event_type: EventType) -> bool {
             | EventType::PREVIOUS_GTIDS
             | EventType::MARIADB_GTID_LIST
     )
+}
+
+/// The header of an event that is cut to `size` bytes.
+fn resized(event: &[u8], size: usize) -> [u8; HEADER_LEN] {
+    let mut header = [0; HEADER_LEN];
+    header.copy_from_slice(&event[..HEADER_LEN]);
+    header[SIZE_OFFSET..SIZE_OFFSET + 4].copy_from_slice(&(size as u32).to_le_bytes());
+    header
 }
 
 /// See the module.
@@ -88,6 +100,21 @@ pub struct Stream {
     skipping: bool,
     /// Transactions were left out since the last event that was sent.
     skipped: bool,
+    /// What of the present block is sent from there.
+    parts: Parts,
+    /// The event that the last block ended in.
+    inside: Option<Inside>,
+}
+
+/// An event that comes in pieces.
+#[derive(Debug)]
+struct Inside {
+    /// Where it ends in the file.
+    end: u64,
+    /// How much of it is to come.
+    left: usize,
+    /// How much of that fits into the packet's present frame; `None` if the event is left out.
+    room: Option<usize>,
 }
 
 impl Stream {
@@ -122,6 +149,8 @@ impl Stream {
             asks_at: None,
             skipping: false,
             skipped: false,
+            parts: Parts::default(),
+            inside: None,
         }
     }
 
@@ -163,17 +192,51 @@ impl Stream {
         self.put_rotate(out);
     }
 
+    /// What is to be sent from the block that was given last, between the bytes that were collected. If there is any, all
+    /// has to be sent before the next block comes.
+    #[must_use]
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
     /// The events of a block from the present position on.
     ///
     /// # Errors
     /// An event cannot be sent.
     pub fn block(&mut self, block: &Block, out: &mut OutBuf) -> Result<(), SourceError> {
         debug_assert_eq!(block.file(), self.file);
+        debug_assert!(self.parts.is_empty());
+        if block.goes_on() {
+            self.go_on(block.len(), out);
+            return Ok(());
+        }
         for event in block.events_from(self.position) {
-            self.event(&event, block.checksum(), out)?;
+            let room = self.event(&event, block.checksum(), out)?;
+            if event.missing() > 0 {
+                self.inside = Some(Inside { end: event.end(), left: event.missing(), room });
+                break;
+            }
             self.position = event.end();
         }
         Ok(())
+    }
+
+    /// Whether a packet is half sent, so that nothing else can be.
+    #[must_use]
+    pub fn is_inside(&self) -> bool {
+        self.inside.is_some()
+    }
+
+    /// The present block is the next piece of an event.
+    fn go_on(&mut self, len: usize, out: &mut OutBuf) {
+        let Some(Inside { end, left, room }) = self.inside.take() else { return };
+        let left = left.saturating_sub(len);
+        let room = room.map(|room| self.put_piece(0..len, left, room, out));
+        if left == 0 {
+            self.position = end;
+        } else {
+            self.inside = Some(Inside { end, left, room });
+        }
     }
 
     /// Still here, and this is where the stream is.
@@ -187,17 +250,19 @@ impl Stream {
         }
     }
 
+    /// Gives the room left in the packet's frame, if the event was a long one.
     fn event(
         &mut self,
         event: &BlockEvent<'_>,
         checksum: Checksum,
         out: &mut OutBuf,
-    ) -> Result<(), SourceError> {
-        if event.bytes.len() > MAX_EVENT {
-            let (file, position, size) = (self.file_name(), event.offset, event.bytes.len() as u64);
+    ) -> Result<Option<usize>, SourceError> {
+        let event_type = event.event_type();
+        let most = if event_type == EventType::FORMAT_DESCRIPTION { MAX_FORMAT } else { MAX_EVENT };
+        if event.size > most {
+            let (file, position, size) = (self.file_name(), event.offset, event.size as u64);
             return Err(SourceError::TooLarge { file, position, size });
         }
-        let event_type = event.event_type();
         match event_type {
             EventType::GTID | EventType::ANONYMOUS_GTID | EventType::MARIADB_GTID => {
                 self.skipping = self.filter.skips(event, checksum)?;
@@ -208,15 +273,15 @@ impl Stream {
         if self.skipping {
             self.gap = true;
             self.skipped = true;
-            return Ok(());
+            return Ok(None);
         }
         if std::mem::take(&mut self.skipped) && self.filter.is_mysql() {
             // Brings a MySQL replica's position past what it was not sent.
             self.heartbeat(out);
         }
         match event_type {
-            EventType::FORMAT_DESCRIPTION => return self.put_format(event.bytes, false, out),
-            _ if self.whole_files => self.put(event.bytes, checksum, out),
+            EventType::FORMAT_DESCRIPTION => self.put_format(event.bytes, false, out)?,
+            _ if self.whole_files => return Ok(self.put_event(event, checksum, out)),
             EventType::IGNORABLE if event.body(checksum).starts_with(&PRIVATE_MAGIC) => {
                 self.gap = true;
                 if self.counts_bytes {
@@ -229,10 +294,10 @@ impl Stream {
             EventType::MARIADB_GTID_LIST if !self.mariadb => self.gap = true,
             _ => {
                 self.gap = false;
-                self.put(event.bytes, checksum, out);
+                return Ok(self.put_event(event, checksum, out));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Whether the client has got all that `START SLAVE UNTIL` wanted; it is told so once.
@@ -257,6 +322,7 @@ impl Stream {
     /// What was collected has been sent.
     pub fn sent(&mut self) {
         self.asks_at = None;
+        self.parts.clear();
     }
 
     /// Everything was sent and the client is going to wait.
@@ -299,8 +365,8 @@ impl Stream {
 
     /// Puts something harmless of the same length in a private event's place.
     fn fill(&mut self, event: &BlockEvent<'_>, out: &mut OutBuf) {
-        let body = event.bytes.len() - HEADER_LEN - self.checksum.len().min(event.bytes.len() - HEADER_LEN);
-        if event.bytes.len() > MAX_FILLER {
+        let body = event.size - HEADER_LEN - self.checksum.len().min(event.size - HEADER_LEN);
+        if event.size > MAX_FILLER {
             return self.put_rotate_to(event.end(), out);
         }
         let position = event.end() as u32;
@@ -309,24 +375,74 @@ impl Stream {
         });
     }
 
+    /// An event as a packet. Shorter than any frame's limit.
+    #[inline]
     fn put(&mut self, event: &[u8], checksum: Checksum, out: &mut OutBuf) {
-        let strip = checksum == Checksum::Crc32 && self.checksum == Checksum::None;
-        let semi_sync = self.semi_sync;
+        let size = event.len() - self.stripped(event, checksum);
+        self.put_head(size, out);
+        if size < event.len() {
+            out.raw(&resized(event, size));
+            out.raw(&event[HEADER_LEN..size]);
+        } else {
+            out.raw(event);
+        }
+    }
+
+    /// An event of the present block. Gives the room left in the packet's frame, if it is a long one.
+    fn put_event(&mut self, event: &BlockEvent<'_>, checksum: Checksum, out: &mut OutBuf) -> Option<usize> {
+        if event.size >= LONG || event.missing() > 0 {
+            return Some(self.put_long(event, checksum, out));
+        }
+        self.put(event.bytes, checksum, out);
+        None
+    }
+
+    /// An event of the present block, which stays there; in several frames if it is longer than one. Gives the room left in
+    /// the last one.
+    fn put_long(&mut self, event: &BlockEvent<'_>, checksum: Checksum, out: &mut OutBuf) -> usize {
+        let strip = self.stripped(event.bytes, checksum);
+        // Who reads events in pieces does not cut checksums off.
+        debug_assert!(strip == 0 || event.missing() == 0);
+        let size = event.size - strip;
+        let mut room = MAX_FRAME - self.put_head(size, out);
+        let (mut at, end) = (event.at, event.at + event.bytes.len() - strip);
+        if strip > 0 {
+            out.raw(&resized(event.bytes, size));
+            at += HEADER_LEN;
+            room -= HEADER_LEN;
+        }
+        self.put_piece(at..end, event.missing(), room, out)
+    }
+
+    /// A piece of a long event in the present block, of which `left` bytes follow, for a frame with this much room.
+    fn put_piece(&mut self, piece: Range<usize>, left: usize, mut room: usize, out: &mut OutBuf) -> usize {
+        let Range { mut start, end } = piece;
+        // A frame that is full is followed by another one, if only by an empty one.
+        while end - start >= room {
+            self.parts.push(out.bytes().len(), start..start + room);
+            start += room;
+            room = MAX_FRAME;
+            out.frame_head((end - start + left).min(MAX_FRAME));
+        }
+        self.parts.push(out.bytes().len(), start..end);
+        room - (end - start)
+    }
+
+    /// What is in front of an event of `size` bytes. Gives how much of the frame that took.
+    #[inline]
+    fn put_head(&mut self, size: usize, out: &mut OutBuf) -> usize {
         self.asks_at = Some(out.bytes().len() + ASKS_AT);
-        out.packet(|packet| {
-            packet.push(0);
-            if semi_sync {
-                packet.extend_from_slice(&[SEMI_SYNC_MAGIC, 0]);
-            }
-            if strip && event.len() >= HEADER_LEN + CHECKSUM_LEN {
-                let at = packet.len();
-                let size = event.len() - CHECKSUM_LEN;
-                packet.extend_from_slice(&event[..size]);
-                packet[at + SIZE_OFFSET..at + SIZE_OFFSET + 4].copy_from_slice(&(size as u32).to_le_bytes());
-            } else {
-                packet.extend_from_slice(event);
-            }
-        });
+        let head: &[u8] = if self.semi_sync { &[0, SEMI_SYNC_MAGIC, 0] } else { &[0] };
+        out.frame_head((head.len() + size).min(MAX_FRAME));
+        out.raw(head);
+        head.len()
+    }
+
+    /// How many bytes this client does not get at an event's end.
+    #[inline]
+    fn stripped(&self, event: &[u8], checksum: Checksum) -> usize {
+        let strip = checksum == Checksum::Crc32 && self.checksum == Checksum::None;
+        if strip && event.len() >= HEADER_LEN + CHECKSUM_LEN { CHECKSUM_LEN } else { 0 }
     }
 
     /// A file's first event, which says whether checksums follow: whether they do is up to the file and the client.

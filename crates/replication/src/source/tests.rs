@@ -124,7 +124,7 @@ mod tail {
         let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
         let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || ()));
+            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || Duration::ZERO, || ()));
             let start = log.durable_end().get();
             let deadline = Instant::now() + Duration::from_secs(30);
             while !matches!(hub.find(start), Found::AtEnd) {
@@ -164,7 +164,7 @@ mod tail {
         let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
         let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || ()));
+            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || Duration::ZERO, || ()));
             let start = log.durable_end().get();
             let deadline = Instant::now() + Duration::from_secs(30);
             while !matches!(hub.find(start), Found::AtEnd) {

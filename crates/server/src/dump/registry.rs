@@ -8,7 +8,14 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use tokio::sync::watch;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+/// The shared tail wakes its followers no more often than this, unless commits wait for them.
+const PACE: Duration = Duration::from_millis(1);
+
+/// How many dumps may block a thread of the runtime at once: far fewer than it has, and enough for any disk.
+const TURNS: usize = 32;
 
 /// A client that registered as a replica.
 #[derive(Clone, Debug)]
@@ -57,11 +64,12 @@ pub struct Tail {
 }
 
 impl Tail {
-    fn start(log: &LogHandle) -> std::io::Result<Tail> {
+    fn start(log: &LogHandle, semi_sync: Arc<SemiSync>) -> std::io::Result<Tail> {
         let tail = Tail { hub: Arc::default(), fed: watch::Sender::new(()), stop: Arc::default() };
         let (hub, fed, stop, log) = (tail.hub.clone(), tail.fed.clone(), tail.stop.clone(), log.clone());
         let feed = move || {
-            hub.feed(&log, || stop.load(Ordering::SeqCst), || fed.send_modify(|()| ()));
+            let pace = || if semi_sync.is_enabled() { Duration::ZERO } else { PACE };
+            hub.feed(&log, || stop.load(Ordering::SeqCst), pace, || fed.send_modify(|()| ()));
         };
         std::thread::Builder::new().name("dump-feed".into()).spawn(feed)?;
         Ok(tail)
@@ -88,13 +96,26 @@ impl Drop for Tail {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Dumps {
     state: Arc<Mutex<State>>,
     tail: Mutex<Weak<Tail>>,
     own_reads: AtomicU64,
+    turns: Semaphore,
     /// Commits that wait for replicas.
     pub semi_sync: Arc<SemiSync>,
+}
+
+impl Default for Dumps {
+    fn default() -> Dumps {
+        Dumps {
+            state: Arc::default(),
+            tail: Mutex::default(),
+            own_reads: AtomicU64::default(),
+            turns: Semaphore::new(TURNS),
+            semi_sync: Arc::default(),
+        }
+    }
 }
 
 impl Dumps {
@@ -155,9 +176,14 @@ impl Dumps {
         if let Some(tail) = shared.upgrade() {
             return Ok(tail);
         }
-        let tail = Arc::new(Tail::start(log)?);
+        let tail = Arc::new(Tail::start(log, self.semi_sync.clone())?);
         *shared = Arc::downgrade(&tail);
         Ok(tail)
+    }
+
+    /// Waits until this dump may block a thread; first come, first served.
+    pub(super) async fn turn_to_block(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.acquire().await.ok()
     }
 
     /// A dump has read a block from a file itself.

@@ -4,6 +4,7 @@
 //! connection costs little.
 
 use super::stream::Stream;
+use omnibus_replication::source::{Parts, Unsent};
 use omnibus_wire::{Capability, ErrPacket, FrameError, InBuf, OutBuf};
 use std::future::{Future, poll_fn};
 use std::io;
@@ -30,10 +31,16 @@ pub enum NetError {
 
 /// Writes everything. Nearly always the socket takes it at once, and no timer is made.
 pub async fn send(stream: &mut Stream, bytes: &[u8], limit: Duration) -> io::Result<()> {
-    let mut write = pin!(async {
+    let write = async {
         stream.write_all(bytes).await?;
         if stream.is_tls() { stream.flush().await } else { Ok(()) }
-    });
+    };
+    within(limit, write).await
+}
+
+/// A timer only for what does not happen at once.
+async fn within(limit: Duration, write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    let mut write = pin!(write);
     let first = poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await;
     if let Poll::Ready(done) = first {
         return done;
@@ -143,6 +150,33 @@ impl Channel {
         }
         self.seq = self.out.seq();
         Ok(())
+    }
+
+    /// Sends what was collected, with `parts` of a block in between. `done` of its bytes have been sent already.
+    pub async fn flush_with(&mut self, parts: &Parts, block: &[u8], done: usize) -> Result<(), NetError> {
+        let mut unsent = Unsent { own: self.out.bytes(), parts, block, done };
+        self.sent += (unsent.len() - done) as u64;
+        let stream = &mut self.stream;
+        let write = async {
+            while let slices = unsent.slices()
+                && !slices.is_empty()
+            {
+                match stream.write_vectored(&slices).await? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    count => unsent.done += count,
+                }
+            }
+            if stream.is_tls() { stream.flush().await } else { Ok(()) }
+        };
+        within(self.write_timeout, write).await?;
+        self.collected_is_sent();
+        Ok(())
+    }
+
+    /// What was collected has been sent by other means.
+    pub fn collected_is_sent(&mut self) {
+        self.out.sent();
+        self.seq = self.out.seq();
     }
 
     /// Gives large buffers back; call before waiting for a command.

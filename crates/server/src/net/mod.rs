@@ -7,7 +7,7 @@ mod tls;
 
 pub use channel::{Channel, NetError, send};
 pub use listen::{Listeners, bind};
-pub use stream::Stream;
+pub use stream::{Stream, Twin};
 pub use tls::{TlsFiles, acceptor};
 
 /// Writes a file that only its owner may read.

@@ -1,11 +1,13 @@
 //! One connection's byte stream: TCP or unix socket, plain or in TLS.
 //!
-//! The TLS state is boxed, so that a plain connection stays small.
+//! The TLS state is boxed, so that a plain connection stays small. A [`Twin`] is for a thread that sends much and may block.
 
-use std::io;
+use std::io::{self, IoSlice, Write};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsAcceptor;
@@ -68,6 +70,72 @@ impl Stream {
     }
 }
 
+/// A second handle of a plain stream's socket whose writes block, for the time that it lives. Nothing else may use the
+/// stream meanwhile: whoever holds the stream makes it, and drops it on the same thread.
+#[derive(Debug)]
+pub enum Twin {
+    /// TCP.
+    Tcp(std::net::TcpStream),
+    /// Unix socket.
+    Unix(std::os::unix::net::UnixStream),
+}
+
+impl Twin {
+    /// Of a stream that is not encrypted; a write that gets nowhere for `patience` gives up.
+    ///
+    /// # Errors
+    /// The operating system refused.
+    pub fn of(stream: &mut Stream, patience: Duration) -> io::Result<Option<Twin>> {
+        let twin = match stream {
+            Stream::Tcp(s) => Twin::Tcp(s.as_fd().try_clone_to_owned()?.into()),
+            Stream::Unix(s) => Twin::Unix(s.as_fd().try_clone_to_owned()?.into()),
+            Stream::Tls(_) | Stream::Gone => return Ok(None),
+        };
+        match &twin {
+            Twin::Tcp(s) => s.set_write_timeout(Some(patience))?,
+            Twin::Unix(s) => s.set_write_timeout(Some(patience))?,
+        }
+        twin.set_nonblocking(false)?;
+        Ok(Some(twin))
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        match self {
+            Twin::Tcp(s) => s.set_nonblocking(nonblocking),
+            Twin::Unix(s) => s.set_nonblocking(nonblocking),
+        }
+    }
+
+    /// Writes as much of `slices` as goes. `None` if nothing did for as long as the twin is patient.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
+        loop {
+            let written = match self {
+                Twin::Tcp(s) => s.write_vectored(slices),
+                Twin::Unix(s) => s.write_vectored(slices),
+            };
+            return match written {
+                Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => Ok(Some(count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            };
+        }
+    }
+}
+
+impl Drop for Twin {
+    fn drop(&mut self) {
+        // The flag belongs to the socket that both have.
+        let _ = self.set_nonblocking(true);
+    }
+}
+
 fn gone() -> io::Error {
     io::Error::from(io::ErrorKind::NotConnected)
 }
@@ -91,6 +159,23 @@ impl AsyncWrite for Stream {
             Stream::Tls(s) => Pin::new(s.as_mut()).poll_write(cx, buf),
             Stream::Gone => Poll::Ready(Err(gone())),
         }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Tcp(s) => Pin::new(s).poll_write_vectored(cx, slices),
+            Stream::Unix(s) => Pin::new(s).poll_write_vectored(cx, slices),
+            Stream::Tls(s) => Pin::new(s.as_mut()).poll_write_vectored(cx, slices),
+            Stream::Gone => Poll::Ready(Err(gone())),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
