@@ -9,7 +9,7 @@
 use crate::large::{LargeFile, LargeSettings};
 use crate::owned::GtidGuard;
 use mariadb::Opening;
-use omnibus_format::header::HEADER_LEN;
+use omnibus_format::header::{FLAG_SKIP_REPLICATION, HEADER_LEN};
 use omnibus_format::writer::{self, EventContext};
 use omnibus_format::{Checksum, Dialect, EventHeader, EventType, Origin};
 use omnibus_log::Spilled;
@@ -105,6 +105,8 @@ pub struct TrxCache {
     statements: bool,
     /// `gtid_domain_id`, of MariaDB's dialect.
     domain: u32,
+    /// Flags that all events of the transaction have.
+    flags: u16,
     /// Of a transaction that was born elsewhere, or was given its id.
     origin: Option<Box<Given>>,
     settings: Arc<CacheSettings>,
@@ -137,6 +139,7 @@ impl TrxCache {
             opening: None,
             statements: false,
             domain: 0,
+            flags: 0,
             origin: None,
             settings,
         }
@@ -170,6 +173,17 @@ impl TrxCache {
     #[must_use]
     pub fn domain(&self) -> u32 {
         self.domain
+    }
+
+    /// MariaDB's `skip_replication`: the headers of the following events say that replicas may leave them out. Until it is
+    /// changed.
+    pub fn set_skip_replication(&mut self, skip: bool) {
+        self.flags = if skip { FLAG_SKIP_REPLICATION } else { 0 };
+    }
+
+    /// Flags of all its events.
+    pub(crate) fn flags(&self) -> u16 {
+        self.flags
     }
 
     /// The server that the headers of its events name.
@@ -237,7 +251,7 @@ impl TrxCache {
             // Most transactions fit; growing from nothing would allocate five times.
             self.memory.reserve(1024);
         }
-        writer::append_event(&mut self.memory, self.context, EventType(event_type), flags, body);
+        writer::append_event(&mut self.memory, self.context, EventType(event_type), flags | self.flags, body);
         self.events += 1;
         if event_type == EventType::QUERY.0 && !body.ends_with(b"BEGIN") {
             self.statements = true;

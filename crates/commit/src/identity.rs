@@ -153,7 +153,8 @@ impl LogEnv {
                 let opened = if opening.is_empty() { 0 } else { frame + opening.len() as u64 };
                 gtid.set_transaction_length(opened + others, frame);
                 let from = out.len();
-                write_final(out, context, EventType::GTID, 0, position, checksum, |body| {
+                let flags = request.cache.flags();
+                write_final(out, context, EventType::GTID, flags, position, checksum, |body| {
                     let flags_at = body.len();
                     gtid.encode(body);
                     body[flags_at] |= claim::encode(place.no, self.durable_no());
@@ -164,7 +165,7 @@ impl LogEnv {
                         out,
                         context,
                         EventType::QUERY,
-                        FLAG_SUPPRESS_USE,
+                        FLAG_SUPPRESS_USE | flags,
                         position,
                         checksum,
                         |body| {
@@ -175,17 +176,26 @@ impl LogEnv {
             }
             Some(AnyGtid::Mariadb(gtid)) => {
                 let context = EventContext { server_id: gtid.server, ..context };
-                write_final(out, context, EventType::MARIADB_GTID, 0, position, checksum, |body| {
-                    let (flags, xid) = flags(request);
-                    let event = MariadbGtidEvent {
-                        domain: gtid.domain,
-                        sequence: gtid.sequence,
-                        flags,
-                        commit_id: Some(place.group),
-                    };
-                    event.encode(body);
-                    body.extend_from_slice(xid);
-                });
+                let flags_of_event = request.cache.flags();
+                write_final(
+                    out,
+                    context,
+                    EventType::MARIADB_GTID,
+                    flags_of_event,
+                    position,
+                    checksum,
+                    |body| {
+                        let (flags, xid) = flags(request);
+                        let event = MariadbGtidEvent {
+                            domain: gtid.domain,
+                            sequence: gtid.sequence,
+                            flags,
+                            commit_id: Some(place.group),
+                        };
+                        event.encode(body);
+                        body.extend_from_slice(xid);
+                    },
+                );
             }
             None => {
                 let mark = Private::CommitMark { no: place.no.0, len: others };

@@ -27,6 +27,8 @@ pub const FLAG_ARTIFICIAL: u16 = 0x0020;
 pub const FLAG_RELAY_LOG: u16 = 0x0040;
 /// A reader that does not know the type may skip the event.
 pub const FLAG_IGNORABLE: u16 = 0x0080;
+/// MariaDB: written under `skip_replication`; replicas may leave the event out.
+pub const FLAG_SKIP_REPLICATION: u16 = 0x8000;
 
 /// The decoded common header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

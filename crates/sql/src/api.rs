@@ -267,6 +267,8 @@ pub struct SessionSettings {
     pub mariadb: bool,
     /// `gtid_domain_id`, where the log numbers transactions in MariaDB's dialect.
     pub gtid_domain_id: u32,
+    /// MariaDB's `skip_replication`: replicas may leave out what is logged.
+    pub skip_replication: bool,
     /// CLIENT_FOUND_ROWS was negotiated.
     pub found_rows: bool,
     /// `temptable_max_ram`: the most bytes of a session's temporary tables.
@@ -317,6 +319,7 @@ impl Default for SessionSettings {
             server_id: 1,
             mariadb: false,
             gtid_domain_id: 0,
+            skip_replication: false,
             found_rows: false,
             temporary_tables_max: 1 << 30,
             local_infile: false,

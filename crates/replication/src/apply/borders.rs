@@ -8,6 +8,7 @@
 use crate::model::TrxHeader;
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::{Gtid, MariadbGtidEvent};
+use omnibus_format::header::FLAG_SKIP_REPLICATION;
 use omnibus_format::{AnyGtid, DecodeError, EventHeader, EventType};
 
 /// What an event is to its transaction.
@@ -189,7 +190,8 @@ fn query_text(body: &[u8]) -> Option<&[u8]> {
 }
 
 fn bare_header(header: &EventHeader) -> TrxHeader {
-    TrxHeader { server_id: header.server_id, timestamp: header.timestamp, ..TrxHeader::default() }
+    let skip = header.flags & FLAG_SKIP_REPLICATION != 0;
+    TrxHeader { server_id: header.server_id, timestamp: header.timestamp, skip, ..TrxHeader::default() }
 }
 
 fn mysql_header(header: &EventHeader, body: &[u8]) -> Result<TrxHeader, DecodeError> {

@@ -27,6 +27,8 @@ pub struct Introduction {
     pub semi_sync: bool,
     /// Whether a source with our own server id will do.
     pub same_server_id: bool,
+    /// MariaDB: do not send what is marked with `skip_replication`.
+    pub skip_marked: bool,
     /// MariaDB: refuse GTIDs that are out of order.
     pub gtid_strict_mode: bool,
 }
@@ -222,6 +224,10 @@ impl Connection {
     fn introduce_mariadb(&mut self, me: &Introduction, start: &DumpStart) -> Result<(), ClientError> {
         // 4: we understand MariaDB's GTID events.
         optional(self.query("SET @mariadb_slave_capability=4"))?;
+        if me.skip_marked {
+            // A source that does not know it sends what is marked, and it is left out here.
+            optional(self.query("SET skip_replication=1"))?;
+        }
         match start {
             DumpStart::Gtids(_) => {
                 return Err(ClientError::Unfit(

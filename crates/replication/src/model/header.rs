@@ -24,6 +24,8 @@ pub struct TrxHeader {
     pub sequence_number: u64,
     /// MariaDB: transactions of one group commit share it and may run in parallel.
     pub group_commit_id: Option<u64>,
+    /// MariaDB's `skip_replication`: replicas may leave it out.
+    pub skip: bool,
     /// It is one statement that commits by itself (a definition): no COMMIT follows.
     pub standalone: bool,
 }

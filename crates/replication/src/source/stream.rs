@@ -23,8 +23,8 @@ use omnibus_format::EventContext;
 use omnibus_format::checksum::{CHECKSUM_LEN, crc32};
 use omnibus_format::events::{Heartbeat, MariadbGtidEvent, MariadbGtidList, Query, Rotate};
 use omnibus_format::header::{
-    FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_IN_USE, FLAG_SUPPRESS_USE, FLAGS_OFFSET, HEADER_LEN,
-    LOG_POS_OFFSET, SIZE_OFFSET,
+    FLAG_ARTIFICIAL, FLAG_IGNORABLE, FLAG_IN_USE, FLAG_SKIP_REPLICATION, FLAG_SUPPRESS_USE, FLAGS_OFFSET,
+    HEADER_LEN, LOG_POS_OFFSET, SIZE_OFFSET,
 };
 use omnibus_format::private::PRIVATE_MAGIC;
 use omnibus_format::writer::{restamp, write_final};
@@ -96,6 +96,8 @@ pub struct Stream {
     semi_sync: bool,
     /// Where in the packets being collected the last one's second byte is.
     asks_at: Option<usize>,
+    /// What is marked with `skip_replication` is left out.
+    skip_marked: bool,
     /// The transaction that we are in is left out.
     skipping: bool,
     /// Transactions were left out since the last event that was sent.
@@ -147,6 +149,7 @@ impl Stream {
             filter: Filter::All,
             semi_sync: peer.semi_sync,
             asks_at: None,
+            skip_marked: false,
             skipping: false,
             skipped: false,
             parts: Parts::default(),
@@ -158,6 +161,12 @@ impl Stream {
     #[must_use]
     pub fn with_filter(self, filter: Filter) -> Stream {
         Stream { filter, ..self }
+    }
+
+    /// With `true`, leaves out what is marked with `skip_replication`.
+    #[must_use]
+    pub fn without_marked(self, skip_marked: bool) -> Stream {
+        Stream { skip_marked, ..self }
     }
 
     /// Where the next event to be sent starts.
@@ -270,7 +279,7 @@ impl Stream {
             _ if ends_group(event_type) => self.skipping = false,
             _ => {}
         }
-        if self.skipping {
+        if self.skipping || self.skip_marked && is_marked(event.bytes) {
             self.gap = true;
             self.skipped = true;
             return Ok(None);
@@ -503,4 +512,9 @@ impl Stream {
         restamp(&mut event, log_pos, flags, self.checksum);
         self.put(&event, self.checksum, out);
     }
+}
+
+fn is_marked(event: &[u8]) -> bool {
+    let flags = event.get(FLAGS_OFFSET..FLAGS_OFFSET + 2).and_then(|bytes| bytes.try_into().ok());
+    flags.is_some_and(|bytes| u16::from_le_bytes(bytes) & FLAG_SKIP_REPLICATION != 0)
 }

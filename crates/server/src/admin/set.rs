@@ -129,6 +129,7 @@ impl Session {
         let code = match def.name {
             "sql_log_bin" => 1694,
             "binlog_format" => 1679,
+            "skip_replication" => 1929,
             _ => return Ok(()),
         };
         if global || !self.runner.trx().open {

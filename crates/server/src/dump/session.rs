@@ -132,8 +132,9 @@ impl Session {
         };
         let (start, filter) = begin_at(&self.server.clone(), &log, request, peer).await?;
         let server_id = self.server.globals.named("server_id").as_u64() as u32;
-        let mut stream =
-            Stream::new(peer, request, log.names().clone(), server_id, start).with_filter(filter);
+        let mut stream = Stream::new(peer, request, log.names().clone(), server_id, start)
+            .with_filter(filter)
+            .without_marked(self.runner.state().settings.skip_replication);
         // Who gets events with their checksums looks at those. Who acknowledges events acknowledges whole ones.
         let verify = peer.checksum != WantedChecksum::Crc32
             || peer.semi_sync

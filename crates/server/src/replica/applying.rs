@@ -454,6 +454,9 @@ impl Applying {
         if trx.server_id == plan.server_id && !plan.same_server_id {
             return true;
         }
+        if trx.skip && plan.skip_marked {
+            return true;
+        }
         if plan.config.ignore_server_ids.contains(&trx.server_id) {
             return true;
         }

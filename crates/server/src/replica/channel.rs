@@ -236,6 +236,7 @@ impl Channel {
                 heartbeat: config.heartbeat(net_timeout),
                 semi_sync: globals.named("rpl_semi_sync_replica_enabled").as_bool(),
                 same_server_id: globals.named("replicate_same_server_id").as_bool(),
+                skip_marked: globals.named("replicate_events_marked_for_skip").as_str() == "FILTER_ON_MASTER",
                 gtid_strict_mode: false,
             },
             connect_retry: Duration::from_secs(u64::from(config.connect_retry)),
@@ -319,6 +320,7 @@ impl Channel {
             retries: globals.named("replica_transaction_retries").as_u64(),
             same_server_id: globals.named("replicate_same_server_id").as_bool(),
             server_id: globals.named("server_id").as_u64() as u32,
+            skip_marked: globals.named("replicate_events_marked_for_skip").as_str() != "REPLICATE",
             keeps_gtids: !globals.named("log_replica_updates").as_bool()
                 || self.env.coordinator.dialect() != omnibus_format::Dialect::Mysql,
             apply: ApplySettings {

@@ -64,6 +64,8 @@ pub(super) struct Plan {
     pub(super) until: Option<Until>,
     pub(super) retries: u64,
     pub(super) same_server_id: bool,
+    /// What is marked with `skip_replication` is left out.
+    pub(super) skip_marked: bool,
     /// MySQL's GTIDs of what is applied are not in the binary log: the position must have them.
     pub(super) keeps_gtids: bool,
     pub(super) server_id: u32,

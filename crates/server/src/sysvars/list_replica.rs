@@ -1,8 +1,11 @@
 //! This server as a replica.
 
 use super::def::{Fixed::*, Kind, VarDef as V};
+use omnibus_format::Dialect;
 
 const CONVERSIONS: &[&str] = &["ALL_LOSSY", "ALL_NON_LOSSY", "ALL_UNSIGNED", "ALL_SIGNED"];
+
+const MARKED: &[&str] = &["REPLICATE", "FILTER_ON_SLAVE", "FILTER_ON_MASTER"];
 
 /// The family.
 pub static VARS: &[V] = &[
@@ -24,6 +27,7 @@ pub static VARS: &[V] = &[
     V::global("rpl_stop_replica_timeout", Kind::UInt(2, 31_536_000, 1), U(31_536_000)),
     V::global("sql_replica_skip_counter", Kind::UInt(0, u32::MAX as u64, 1), U(0)),
     V::fixed("replicate_same_server_id", Kind::Bool, B(false)),
+    V::global("replicate_events_marked_for_skip", Kind::Enum(MARKED), S("REPLICATE")).only(Dialect::Mariadb),
     V::fixed("replicate_do_db", Kind::Text, S("")),
     V::fixed("replicate_ignore_db", Kind::Text, S("")),
     V::fixed("replicate_do_table", Kind::Text, S("")),

@@ -191,6 +191,7 @@ pub fn session_settings(
         server_id: v("server_id").as_u64() as u32,
         mariadb: globals.named("dialect").as_str() == "mariadb",
         gtid_domain_id: v("gtid_domain_id").as_u64() as u32,
+        skip_replication: v("skip_replication").as_bool(),
         found_rows,
         temporary_tables_max: globals.named("temptable_max_ram").as_u64(),
         local_infile: globals.named("local_infile").as_bool(),

@@ -310,6 +310,7 @@ impl ApplyTarget for Applier {
         let state = &mut self.session.state;
         state.now_us = i64::from(trx.timestamp) * 1_000_000;
         state.settings.server_id = trx.server_id;
+        state.settings.skip_replication = trx.skip;
         Ok(())
     }
 

@@ -221,6 +221,7 @@ impl Trx {
         }
         self.cache.set_context(info.timestamp, settings.server_id);
         self.cache.set_domain(settings.gtid_domain_id);
+        self.cache.set_skip_replication(settings.skip_replication);
         self.events.begin(info);
         self.marks()
     }

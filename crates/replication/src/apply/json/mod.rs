@@ -132,6 +132,7 @@ fn header(node: &Node<'_>) -> Result<TrxHeader, BadLine> {
         timestamp: number(node, "timestamp")?.unwrap_or(0),
         original_commit_us: number(node, "original_commit_us")?.unwrap_or(0),
         immediate_commit_us: 0,
+        skip: false,
         original_version: number(node, "original_version")?.unwrap_or(0),
         last_committed: number(node, "last_committed")?.unwrap_or(0),
         sequence_number: number(node, "sequence_number")?.unwrap_or(0),
