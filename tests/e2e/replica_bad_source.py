@@ -2,16 +2,18 @@
 """A source that lies: corrupt, cut and impossible events, wrong checksums, equal ids, a changing uuid, a source that is
 gone. The replica stops with the right error and place, applies nothing in part, and goes on when the cause is mended."""
 
+import json
 import pathlib
 import socketserver
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import expect, free_port  # noqa: E402
+from omnibus import binary, expect, free_port  # noqa: E402
 from peers import OmnibusPeer, brief, query, status, wait_for  # noqa: E402
 
 UUID = "11111111-2222-3333-4444-555555555555"
@@ -27,7 +29,7 @@ class Log:
         self.position = 4
         self.events = []
         lengths = bytearray(42)
-        for kind, size in ((2, 13), (4, 8), (15, 99), (19, 8), (26, 2), (30, 10), (31, 10), (32, 10)):
+        for kind, size in ((2, 13), (4, 8), (15, 99), (19, 8), (26, 2), (30, 10), (31, 10), (32, 10), (39, 10)):
             lengths[kind - 1] = size
         body = struct.pack("<H50sIB", 4, b"8.0.36-bad", 0, 19) + bytes(lengths) + b"\x01"
         self.add(FORMAT, body)
@@ -141,7 +143,12 @@ class Session(socketserver.BaseRequestHandler):
         at = 4
         for event in list(self.server.log.events):
             end = at + len(event)
-            if at >= start or event[4:5] == bytes([FORMAT]):
+            if at < start and event[4:5] == bytes([FORMAT]):
+                # As sources do it: it is not from there.
+                event = event[:13] + bytes(4) + event[17:-4]
+                event += struct.pack("<I", zlib.crc32(event))
+                at = start
+            if at >= start:
                 self.packet(b"\0" + event)
             at = end
         for raw in self.server.raw:
@@ -253,6 +260,96 @@ def identity(replica, source):
     wait_for(lambda: values(replica) == [5, 6], lambda: f"{values(replica)} {brief(status(replica))}")
 
 
+def skipped_incident(replica, source):
+    """Between transactions, where sources write it: the replica stops in front of it, and goes on behind it if it is told to."""
+    query(replica, "DELETE FROM d.t")
+    log = Log().insert(1)
+    before = log.position
+    source.log = log.add(INCIDENT, struct.pack("<HB", 1, 11) + b"lost events").insert(2)
+    restart(replica, source, 4)
+    row = wait_error(replica, "SQL", {1590})
+    expect("LOST_EVENTS" in row["Last_SQL_Error"] and "lost events" in row["Last_SQL_Error"], row["Last_SQL_Error"])
+    expect(values(replica) == [1] and int(row["Exec_Master_Log_Pos"]) == before, f"stops in front of it: {brief(row)}")
+    query(replica, "START REPLICA")
+    wait_error(replica, "SQL", {1590})
+    query(replica, "STOP REPLICA")
+    query(replica, "SET GLOBAL sql_replica_skip_counter = 1")
+    query(replica, "START REPLICA")
+    wait_for(lambda: values(replica) == [1, 2], lambda: f"behind the incident: {values(replica)} {brief(status(replica))}")
+
+
+PARTIAL_UPDATE_ROWS = 39
+REPLACE, INSERT, REMOVE = 0, 1, 2
+SEVEN, LIST = b"\x05\x07\x00", b"\x02\x01\x00\x07\x00\x04\x01\x00"  # 7, and [true], as MySQL stores them
+
+
+def diff(op, path, value=b""):
+    return bytes([op, len(path)]) + path + (bytes([len(value)]) + value if value else b"")
+
+
+def partial_log(*diffs, document=None):
+    """An update of d.j as a source with binlog_row_value_options=PARTIAL_JSON logs it: of the document only what changed."""
+    number = struct.pack("<Q", 78)[:6]
+    log = Log().begin().add(TABLE_MAP, number + struct.pack("<H", 1) + b"\x01d\0\x01j\0" + b"\x03\x03\xf5\xf5\x02\x04\x04\x06")
+    columns = b"\x01" if document is None else b"\x03"
+    before = b"\x00" + struct.pack("<i", 1) + (struct.pack("<I", len(document)) + document if document else b"")
+    changes = b"".join(diffs)
+    # Of two JSON columns the first one is partial.
+    after = b"\x01\x01" + b"\x00" + struct.pack("<I", len(changes)) + changes
+    log.add(PARTIAL_UPDATE_ROWS, number + struct.pack("<HH", 1, 2) + b"\x03" + columns + b"\x02" + before + after)
+    return log.xid()
+
+
+def partial_json(replica, source):
+    """MySQL's partial updates: applied, refused where the document is another, and printed."""
+    query(replica, "CREATE TABLE d.j (id INT PRIMARY KEY, doc JSON, other JSON)")
+    query(replica, """INSERT INTO d.j VALUES (1, '{"a": 1, "b": [1, 2], "c": "x"}', '[]')""")
+    changes = diff(REPLACE, b"$.a", SEVEN), diff(INSERT, b"$.b[1]", LIST), diff(INSERT, b"$.d", SEVEN), diff(REMOVE, b"$.c")
+    source.log = partial_log(*changes)
+    restart(replica, source, 4)
+    wanted = {"a": 7, "b": [1, [True], 2], "d": 7}
+
+    def document():
+        return json.loads(query(replica, "SELECT doc FROM d.j")[0]["doc"])
+
+    wait_for(lambda: document() == wanted, lambda: f"{document()} {brief(status(replica))}")
+    # The same again finds nothing to remove.
+    source.log = partial_log(diff(REMOVE, b"$.c"))
+    restart(replica, source, 4)
+    row = wait_error(replica, "SQL", {3648})
+    expect("j" in row["Last_SQL_Error"] and "doc" in row["Last_SQL_Error"], row["Last_SQL_Error"])
+    expect(document() == wanted, "nothing of it is applied")
+    source.log = partial_log(b"\x09\x01$")
+    restart(replica, source, 4)
+    wait_error(replica, "SQL", {3649, 1594})
+    query(replica, "STOP REPLICA")
+
+    def printed(log, *options):
+        path = pathlib.Path(replica.directory) / "partial.000001"
+        path.write_bytes(b"\xfebin" + b"".join(log.events))
+        run = subprocess.run([binary(), "binlog", *options, path], capture_output=True, text=True)
+        expect(run.returncode == 0, f"{options}: {run.stderr}")
+        return run.stdout
+
+    calls = "JSON_REMOVE(JSON_INSERT(JSON_ARRAY_INSERT(JSON_REPLACE(@2, '$.a', 7), '$.b[1]', CAST('[true]' AS JSON)), '$.d', 7), '$.c')"
+    expect(f"###   @2={calls}\n" in printed(partial_log(*changes), "-v"), printed(partial_log(*changes), "-v"))
+    lines = printed(partial_log(*changes), "--json")
+    rows = next(line for line in map(json.loads, lines.splitlines()) if line["type"] == "rows")
+    expect(rows["rows"][0]["after"]["@2"]["json_diffs"][3] == {"op": "remove", "path": "$.c"}, f"as JSON: {rows['rows']}")
+    # With the document before the change the line has it whole, so that anyone can read it.
+    small = b"\x00\x01\x00\x0c\x00\x0b\x00\x01\x00\x05\x01\x00a"
+    whole = printed(partial_log(diff(REPLACE, b"$.a", SEVEN), document=small), "--json")
+    rows = next(line for line in map(json.loads, whole.splitlines()) if line["type"] == "rows")
+    expect(rows["rows"] == [{"before": {"@1": 1, "@2": {"json": {"a": 1}}}, "after": {"@2": {"json": {"a": 7}}}}], f"whole: {rows['rows']}")
+    # By way of lines and by way of SQL they do the same.
+    replayed = subprocess.run([binary(), "replay"], input=lines, capture_output=True, text=True)
+    expect(replayed.returncode == 0, replayed.stderr)
+    for sql in (replayed.stdout, printed(partial_log(*changes), "--sql", "--skip-gtids")):
+        query(replica, """REPLACE INTO d.j VALUES (1, '{"a": 1, "b": [1, 2], "c": "x"}', '[]')""")
+        done = subprocess.run(["mariadb", "--no-defaults", f"--socket={replica.socket}", "-uroot"], input=sql, capture_output=True, text=True)
+        expect(done.returncode == 0 and document() == wanted, f"{document()} {done.stderr}")
+
+
 def gone(replica, source):
     query(replica, "STOP REPLICA")
     query(replica, f"CHANGE REPLICATION SOURCE TO SOURCE_PORT={free_port()}, SOURCE_RETRY_COUNT=2")
@@ -269,6 +366,8 @@ def main():
         query(replica, "CREATE TABLE d.t (v INT PRIMARY KEY)")
         source = Source()
         spoiled(replica, source)
+        skipped_incident(replica, source)
+        partial_json(replica, source)
         not_the_protocol(replica, source)
         identity(replica, source)
         gone(replica, source)

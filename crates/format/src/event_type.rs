@@ -79,8 +79,8 @@ event_types! {
 }
 
 impl EventType {
-    /// WRITE, UPDATE or DELETE rows, version 1 or 2 or before, uncompressed.
+    /// WRITE, UPDATE (partial, too) or DELETE rows, version 1 or 2 or before, uncompressed.
     pub fn is_rows(self) -> bool {
-        matches!(self.0, 20..=25 | 30..=32)
+        matches!(self.0, 20..=25 | 30..=32 | 39)
     }
 }

@@ -119,6 +119,9 @@ impl Flashback {
 
 /// The type and body of the event that takes another one's changes back.
 fn turned(event: &RawEvent<'_>, rows: Rows<'_>, shape: &RowShape) -> Result<(EventType, Vec<u8>), Stuck> {
+    if rows.partial {
+        return Err(Stuck::Partial);
+    }
     let own = event.header.event_type;
     let kind = match rows.kind {
         RowsKind::Write => EventType(own.0 + 2),

@@ -1,8 +1,10 @@
 //! Values as SQL literals.
 
+use omnibus_format::DecodeError;
 pub(super) use omnibus_format::describe::identifier;
 use omnibus_format::events::ColumnMetadata;
 use omnibus_format::field::{FieldType, code};
+use omnibus_format::row::{JsonDiffOp, JsonDiffs};
 use omnibus_value::{Value, json as mysql_json};
 
 /// Appends a value as MySQL would read it back. `field` and `metadata` describe its column.
@@ -59,6 +61,51 @@ fn label(value: &Value, metadata: &ColumnMetadata) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Calls of JSON functions that make the changes of a document, the first one innermost.
+pub(super) fn json_calls(column: &str, diffs: &JsonDiffs<'_>) -> Result<String, DecodeError> {
+    let mut calls = column.to_owned();
+    for diff in diffs.iter() {
+        let diff = diff?;
+        let function = match diff.op {
+            JsonDiffOp::Replace => "JSON_REPLACE",
+            JsonDiffOp::Insert if diff.path.ends_with(']') => "JSON_ARRAY_INSERT",
+            JsonDiffOp::Insert => "JSON_INSERT",
+            JsonDiffOp::Remove => "JSON_REMOVE",
+        };
+        calls = format!("{function}({calls}, ");
+        quote(diff.path.as_bytes(), &mut calls);
+        if let Some(value) = diff.value {
+            calls.push_str(", ");
+            json_value(value, &mut calls)?;
+        }
+        calls.push(')');
+    }
+    Ok(calls)
+}
+
+/// A JSON value as an argument.
+fn json_value(binary: &[u8], out: &mut String) -> Result<(), DecodeError> {
+    let damaged = |_| DecodeError::new(0, "JSON value");
+    let value = mysql_json::Json::decode(binary).map_err(damaged)?;
+    let mut text = Vec::new();
+    match &value {
+        mysql_json::Json::String(string) => quote(string.as_bytes(), out),
+        other => {
+            other.write_text(&mut text);
+            let text = String::from_utf8_lossy(&text);
+            let plain = matches!(other.type_name(), "INTEGER" | "UNSIGNED INTEGER" | "DOUBLE" | "BOOLEAN");
+            if plain {
+                out.push_str(&text);
+            } else {
+                out.push_str("CAST(");
+                quote(text.as_bytes(), out);
+                out.push_str(" AS JSON)");
+            }
+        }
+    }
+    Ok(())
 }
 
 fn number(value: &Value) -> String {

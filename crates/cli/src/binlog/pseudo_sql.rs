@@ -41,16 +41,35 @@ fn write_image(out: &mut impl Write, table: &Table, image: &RowImage<'_>) -> io:
     };
     let nothing = ColumnMetadata::default();
     let mut line = String::new();
+    let diffs = match image.json_diffs(&table.shape) {
+        Ok(diffs) => diffs,
+        Err(error) => return Ok(Some(error.to_string())),
+    };
     for (i, value) in values.iter().enumerate() {
-        let Some(value) = value else { continue };
+        let changes = diffs.iter().find(|(column, _)| *column == i).map(|(_, diffs)| diffs);
+        if value.is_none() && changes.is_none() {
+            continue;
+        }
         let metadata = table.map.metadata.get(i).unwrap_or(&nothing);
         line.clear();
         match &metadata.name {
             Some(name) => line.push_str(&literal::identifier(name)),
             None => line.push_str(&format!("@{}", i + 1)),
         }
-        line.push('=');
-        literal::sql(value, table.shape.columns()[i].field, metadata, &mut line);
+        match (value, changes) {
+            (Some(value), _) => {
+                line.push('=');
+                literal::sql(value, table.shape.columns()[i].field, metadata, &mut line);
+            }
+            (None, Some(changes)) => match literal::json_calls(&line, changes) {
+                Ok(calls) => {
+                    line.push('=');
+                    line.push_str(&calls);
+                }
+                Err(error) => return Ok(Some(error.to_string())),
+            },
+            (None, None) => {}
+        }
         writeln!(out, "###   {line}")?;
     }
     Ok(None)

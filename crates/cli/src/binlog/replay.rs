@@ -301,11 +301,14 @@ impl<W: Write> ApplyTarget for Printing<W> {
         put_rows_header(&mut body, self.tables, flags, view.table().columns().len(), &bitmaps);
         view.each(&mut |change| {
             for image in [change.before, change.after].into_iter().flatten() {
+                body.extend_from_slice(image.prefix);
                 body.extend_from_slice(image.bytes);
             }
             std::ops::ControlFlow::Continue(())
         })?;
-        self.event_at(timestamp, view.kind().event_type(), 0, &body)
+        let kind = view.kind().event_type();
+        let kind = if view.has_json_diffs() { EventType::PARTIAL_UPDATE_ROWS } else { kind };
+        self.event_at(timestamp, kind, 0, &body)
     }
 
     fn commit(&mut self, _: Option<&Position>) -> Result<(), ApplyError> {

@@ -43,9 +43,10 @@ impl RowsKind {
             EventType::WRITE_ROWS | EventType::WRITE_ROWS_V1 | EventType::PRE_GA_WRITE_ROWS => {
                 Some(RowsKind::Write)
             }
-            EventType::UPDATE_ROWS | EventType::UPDATE_ROWS_V1 | EventType::PRE_GA_UPDATE_ROWS => {
-                Some(RowsKind::Update)
-            }
+            EventType::UPDATE_ROWS
+            | EventType::PARTIAL_UPDATE_ROWS
+            | EventType::UPDATE_ROWS_V1
+            | EventType::PRE_GA_UPDATE_ROWS => Some(RowsKind::Update),
             EventType::DELETE_ROWS | EventType::DELETE_ROWS_V1 | EventType::PRE_GA_DELETE_ROWS => {
                 Some(RowsKind::Delete)
             }
@@ -65,6 +66,8 @@ pub struct Rows<'a> {
     pub flags: u16,
     /// Extra data of version 2, its length field not included.
     pub extra: &'a [u8],
+    /// After images may have changes of JSON documents instead of documents (PARTIAL_UPDATE_ROWS).
+    pub partial: bool,
     /// Number of columns.
     pub columns: usize,
     /// Columns present in before images (UPDATE, DELETE); empty for WRITE.
@@ -101,7 +104,8 @@ impl<'a> Rows<'a> {
         };
         let rows_offset = r.position();
         let rows = r.rest();
-        Ok(Self { kind, table_id, flags, extra, columns, before, after, rows, rows_offset })
+        let partial = event_type == EventType::PARTIAL_UPDATE_ROWS;
+        Ok(Self { kind, table_id, flags, extra, partial, columns, before, after, rows, rows_offset })
     }
 }
 

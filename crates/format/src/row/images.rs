@@ -4,9 +4,11 @@ use bytes::Bytes;
 use omnibus_value::Value;
 
 use super::bitmap::{count_bits, is_set};
+use super::json_diff::JsonDiffs;
 use super::shape::RowShape;
 use crate::error::DecodeError;
 use crate::events::{Rows, RowsKind};
+use crate::field::code;
 
 /// One image inside a rows event: which columns it has and its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -15,38 +17,90 @@ pub struct RowImage<'a> {
     pub columns: &'a [u8],
     /// Null bitmap (one bit per present column) and fields.
     pub bytes: &'a [u8],
+    /// What PARTIAL_UPDATE_ROWS has in front of an after image: options, and which JSON columns are changes. Else empty.
+    pub prefix: &'a [u8],
 }
 
-impl RowImage<'_> {
-    /// Whether every column is present, so that `bytes` is a full row.
+impl<'a> RowImage<'a> {
+    /// Whether every column is present and whole, so that `bytes` is a full row.
     pub fn is_full(&self, shape: &RowShape) -> bool {
-        count_bits(self.columns, shape.len()) == shape.len()
+        count_bits(self.columns, shape.len()) == shape.len() && !self.is_partial()
     }
 
-    /// Values by column; `None` for columns that are not present. Strings are copied.
-    pub fn decode(&self, shape: &RowShape) -> Result<Vec<Option<Value>>, DecodeError> {
+    /// Whether a column may have changes of its document instead of the document.
+    #[inline]
+    pub fn is_partial(&self) -> bool {
+        self.prefix.len() > 1
+    }
+
+    /// Whether the JSON column of this number, counted among the table's JSON columns, has changes of its document.
+    #[inline]
+    pub fn has_diffs(&self, document: usize) -> bool {
+        self.prefix.get(1..).is_some_and(|bits| is_set(bits, document))
+    }
+
+    /// The columns whose documents changed in places, and how. NULL is never partial.
+    pub fn json_diffs(&self, shape: &RowShape) -> Result<Vec<(usize, JsonDiffs<'a>)>, DecodeError> {
+        let mut found = Vec::new();
+        if self.is_partial() {
+            self.fields(shape, |i, _, field, partial| {
+                if let (Some(field), true) = (field, partial) {
+                    // Behind the field's own length.
+                    found.push((i, JsonDiffs(field.get(4..).unwrap_or_default())));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The present columns in order: where their fields are, the fields, nothing for NULL, and whether the field is changes of a document.
+    fn fields(
+        &self,
+        shape: &RowShape,
+        mut each: impl FnMut(usize, usize, Option<&'a [u8]>, bool) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
         let mut at = count_bits(self.columns, shape.len()).div_ceil(8);
-        let mut present = 0;
-        let mut values = Vec::with_capacity(shape.len());
+        let (mut present, mut documents) = (0, 0);
         for (i, column) in shape.columns().iter().enumerate() {
+            let mut partial = false;
+            // There is a bit for each, present or not.
+            if column.field.code == code::JSON {
+                partial = self.has_diffs(documents);
+                documents += 1;
+            }
             if !is_set(self.columns, i) {
-                values.push(None);
                 continue;
             }
             let null = is_set(self.bytes, present);
             present += 1;
             if null {
-                values.push(Some(Value::Null));
+                each(i, at, None, partial)?;
                 continue;
             }
             let rest = self.bytes.get(at..).unwrap_or_default();
             let len = column.len(rest).ok_or(DecodeError::new(at, "field"))?;
-            let value = column
-                .decode(&rest[..len], Bytes::copy_from_slice)
-                .map_err(|e| DecodeError::new(at + e.offset, e.what))?;
-            values.push(Some(value));
+            each(i, at, Some(&rest[..len]), partial)?;
             at += len;
         }
+        Ok(())
+    }
+
+    /// Values by column; `None` for columns that are not present, and for documents that changed in places
+    /// ([`Self::json_diffs`]). Strings are copied.
+    pub fn decode(&self, shape: &RowShape) -> Result<Vec<Option<Value>>, DecodeError> {
+        let mut values = vec![None; shape.len()];
+        self.fields(shape, |i, at, field, partial| {
+            values[i] = match field {
+                None => Some(Value::Null),
+                Some(_) if partial => None,
+                Some(field) => {
+                    let value = shape.columns()[i].decode(field, Bytes::copy_from_slice);
+                    Some(value.map_err(|e| DecodeError::new(at + e.offset, e.what))?)
+                }
+            };
+            Ok(())
+        })?;
         Ok(values)
     }
 }
@@ -78,7 +132,22 @@ impl<'a> Images<'a> {
         Ok(Self { rows, shape, at: 0, failed: false })
     }
 
-    fn image(&mut self, columns: &'a [u8]) -> Result<RowImage<'a>, DecodeError> {
+    /// Options in front of an after image, and a bit for each JSON column of the table.
+    fn prefix(&mut self) -> Result<&'a [u8], DecodeError> {
+        let bytes = &self.rows.rows[self.at..];
+        let error = |what| DecodeError::new(self.rows.rows_offset + self.at, what);
+        let documents = match bytes.first() {
+            Some(0) => 0,
+            Some(1) => self.shape.columns().iter().filter(|column| column.field.code == code::JSON).count(),
+            _ => return Err(error("row value options")),
+        };
+        let prefix = bytes.get(..1 + documents.div_ceil(8)).ok_or_else(|| error("partial columns"))?;
+        self.at += prefix.len();
+        Ok(prefix)
+    }
+
+    fn image(&mut self, columns: &'a [u8], partial: bool) -> Result<RowImage<'a>, DecodeError> {
+        let prefix = if partial { self.prefix()? } else { &[] };
         let bytes = &self.rows.rows[self.at..];
         let error = |at: usize, what| DecodeError::new(self.rows.rows_offset + self.at + at, what);
         let nulls = count_bits(columns, self.shape.len()).div_ceil(8);
@@ -97,17 +166,17 @@ impl<'a> Images<'a> {
             present += 1;
         }
         self.at += at;
-        Ok(RowImage { columns, bytes: &bytes[..at] })
+        Ok(RowImage { columns, bytes: &bytes[..at], prefix })
     }
 
     fn change(&mut self) -> Result<RowChange<'a>, DecodeError> {
         let mut change = RowChange { before: None, after: None };
         let before = self.at;
         if self.rows.kind != RowsKind::Write {
-            change.before = Some(self.image(self.rows.before)?);
+            change.before = Some(self.image(self.rows.before, false)?);
         }
         if self.rows.kind != RowsKind::Delete {
-            change.after = Some(self.image(self.rows.after)?);
+            change.after = Some(self.image(self.rows.after, self.rows.partial)?);
         }
         // A table whose images take no bytes would never end.
         if self.at == before {

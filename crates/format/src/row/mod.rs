@@ -6,9 +6,11 @@
 mod bitmap;
 mod image;
 mod images;
+mod json_diff;
 mod shape;
 
 pub use bitmap::{Bitmap, count_bits, is_set};
 pub use image::project;
 pub use images::{Images, RowChange, RowImage};
+pub use json_diff::{JsonDiff, JsonDiffError, JsonDiffOp, JsonDiffs, put_json_diff};
 pub use shape::{ColumnShape, RowShape};

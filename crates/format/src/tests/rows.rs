@@ -245,7 +245,12 @@ proptest! {
             let shape = RowShape::of_table_map(&map);
             let _ = shape.decode_row(&Bytes::from(bytes.clone()));
         }
-        for t in [EventType::WRITE_ROWS, EventType::UPDATE_ROWS, EventType::DELETE_ROWS_V1] {
+        for t in [
+            EventType::WRITE_ROWS,
+            EventType::UPDATE_ROWS,
+            EventType::PARTIAL_UPDATE_ROWS,
+            EventType::DELETE_ROWS_V1,
+        ] {
             let _ = Rows::decode(t, &bytes);
         }
     }
@@ -270,8 +275,13 @@ proptest! {
             put_rows_header(&mut event, 1, 0, shape.len(), &[&[0xff; 2][..shape.len().div_ceil(8)]]);
             event.extend_from_slice(&rest);
             let rows = Rows::decode(EventType::WRITE_ROWS, &event).unwrap();
-            for change in Images::new(rows, &shape).unwrap().flatten() {
-                let _ = change.after.unwrap().decode(&shape);
+            for rows in [rows, Rows { partial: true, ..rows }] {
+                for change in Images::new(rows, &shape).unwrap().flatten() {
+                    let _ = change.after.unwrap().decode(&shape);
+                    for (_, diffs) in change.after.unwrap().json_diffs(&shape).unwrap_or_default() {
+                        let _ = diffs.apply(&rest);
+                    }
+                }
             }
         }
     }

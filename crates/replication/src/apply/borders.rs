@@ -73,7 +73,8 @@ impl Borders {
                 return Ok(Class::End);
             }
             E::QUERY | E::MARIADB_QUERY_COMPRESSED => return Ok(self.query(header, body)),
-            E::EXECUTE_LOAD_QUERY | E::EXEC_LOAD | E::LOAD | E::NEW_LOAD => {
+            // An incident stands where a transaction was lost, with its GTID if it has one.
+            E::EXECUTE_LOAD_QUERY | E::EXEC_LOAD | E::LOAD | E::NEW_LOAD | E::INCIDENT => {
                 return Ok(self.ends_group(header));
             }
             E::START_V3

@@ -102,6 +102,9 @@ impl RowsView for EventRows<'_> {
         }
         Ok(())
     }
+    fn has_json_diffs(&self) -> bool {
+        self.rows.partial
+    }
     fn foreign_key_checks(&self) -> bool {
         self.rows.flags & ROWS_FLAG_NO_FOREIGN_KEY_CHECKS == 0
     }

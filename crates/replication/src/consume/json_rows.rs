@@ -5,7 +5,7 @@ use crate::model::{RowsView, TableView};
 use omnibus_format::DecodeError;
 use omnibus_format::events::{ColumnMetadata, RowsKind};
 use omnibus_format::field::{FieldType, code};
-use omnibus_format::row::RowImage;
+use omnibus_format::row::{JsonDiffOp, JsonDiffs, RowImage};
 use omnibus_value::Value;
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::json::Json;
@@ -48,7 +48,8 @@ pub(super) fn rows_line(line: &mut Line, rows: &dyn RowsView) -> Result<(), Deco
         for (name, image) in [("before", &change.before), ("after", &change.after)] {
             let Some(image) = image else { continue };
             line.key(name);
-            if let Err(error) = put_image(line, table, image) {
+            let before = change.before.as_ref().filter(|_| name == "after");
+            if let Err(error) = put_image(line, table, image, before) {
                 damage = Some(error);
                 return ControlFlow::Break(());
             }
@@ -122,18 +123,69 @@ fn type_name(field: FieldType, metadata: &ColumnMetadata) -> &'static str {
     }
 }
 
-/// The columns that an image has, by name or number.
-fn put_image(line: &mut Line, table: &dyn TableView, image: &RowImage<'_>) -> Result<(), DecodeError> {
+/// The columns that an image has, by name or number. Documents that changed in places are whole, if `before` has them.
+fn put_image(
+    line: &mut Line,
+    table: &dyn TableView,
+    image: &RowImage<'_>,
+    before: Option<&RowImage<'_>>,
+) -> Result<(), DecodeError> {
     line.open('{');
-    for (at, value) in image.decode(table.shape())?.iter().enumerate() {
-        let Some(value) = value else { continue };
+    let mut values = image.decode(table.shape())?;
+    let mut diffs = image.json_diffs(table.shape())?;
+    if !diffs.is_empty() {
+        let old = before.map(|before| before.decode(table.shape())).transpose()?.unwrap_or_default();
+        let mut left = Vec::new();
+        for (at, diffs) in diffs {
+            match old.get(at) {
+                Some(Some(Value::Json(document))) => {
+                    let changed = diffs.apply(document).map_err(|_| DecodeError::new(0, "JSON diff"))?;
+                    values[at] = Some(Value::Json(changed));
+                }
+                _ => left.push((at, diffs)),
+            }
+        }
+        diffs = left;
+    }
+    for (at, value) in values.iter().enumerate() {
+        let changes = diffs.iter().find(|(column, _)| *column == at);
+        if value.is_none() && changes.is_none() {
+            continue;
+        }
         let metadata = table.metadata(at);
         match &metadata.name {
             Some(name) => line.key(&String::from_utf8_lossy(name)),
             None => line.key(&format!("@{}", at + 1)),
         };
-        put_value(line, value, table.columns()[at], metadata);
+        match (value, changes) {
+            (Some(value), _) => put_value(line, value, table.columns()[at], metadata),
+            (None, Some((_, changes))) => put_diffs(line, changes)?,
+            (None, None) => {}
+        }
     }
+    line.close('}');
+    Ok(())
+}
+
+/// Changes of a document that the log does not have.
+fn put_diffs(line: &mut Line, diffs: &JsonDiffs<'_>) -> Result<(), DecodeError> {
+    line.open('{');
+    line.key("json_diffs").open('[');
+    for diff in diffs.iter() {
+        let diff = diff?;
+        line.element().open('{');
+        line.key("op").text(match diff.op {
+            JsonDiffOp::Replace => "replace",
+            JsonDiffOp::Insert => "insert",
+            JsonDiffOp::Remove => "remove",
+        });
+        line.key("path").text(diff.path);
+        if let Some(value) = diff.value {
+            put_json(line.key("value"), value);
+        }
+        line.close('}');
+    }
+    line.close(']');
     line.close('}');
     Ok(())
 }

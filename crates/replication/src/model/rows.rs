@@ -34,6 +34,11 @@ pub trait RowsView {
     fn timestamp_us(&self) -> i64;
     /// Columns in before images: a bitmap, the first column in the lowest bit. Empty for inserts.
     fn columns_before(&self) -> &[u8];
+    /// Whether after images may have changes inside JSON documents in place of the documents
+    /// ([`omnibus_format::row::RowImage::json_diffs`]).
+    fn has_json_diffs(&self) -> bool {
+        false
+    }
     /// Columns in after images. Empty for deletions.
     fn columns_after(&self) -> &[u8];
     /// The rows in order, until `each` breaks off.

@@ -166,6 +166,7 @@ impl RowsView for RenamedRows<'_> {
         timestamp_us -> i64;
         columns_before -> &[u8];
         columns_after -> &[u8];
+        has_json_diffs -> bool;
         foreign_key_checks -> bool;
         unique_checks -> bool;
         may_replace -> bool;

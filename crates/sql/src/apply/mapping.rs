@@ -115,7 +115,9 @@ impl Mapping {
 
     /// Whether an image's bytes are a whole row of ours.
     fn is_row(&self, image: &RowImage<'_>) -> bool {
-        self.identical && count_bits(image.columns, self.sources.len()) == self.sources.len()
+        self.identical
+            && !image.is_partial()
+            && count_bits(image.columns, self.sources.len()) == self.sources.len()
     }
 
     /// An image's bytes as a row of ours, if they are one.
@@ -134,13 +136,20 @@ impl Mapping {
         Some(row.into())
     }
 
-    /// Values of our columns, as we store them; `None` for those that the image does not have.
+    /// Values of our columns, as we store them; `None` for those that the image does not have, or has as changes of a
+    /// document.
     pub(super) fn values(&self, image: &RowImage<'_>) -> SqlResult<Vec<Option<Value>>> {
         let ours = &self.table.def.columns;
+        let mut documents = 0;
         let mut values: Vec<Option<Value>> = vec![None; ours.len()];
         let mut at = count_bits(image.columns, self.sources.len()).div_ceil(8);
         let mut present = 0;
         for (number, source) in self.sources.iter().enumerate() {
+            let mut has_diffs = false;
+            if source.field.code == code::JSON {
+                has_diffs = image.has_diffs(documents);
+                documents += 1;
+            }
             if !is_set(image.columns, number) {
                 continue;
             }
@@ -154,7 +163,7 @@ impl Mapping {
             }
             let rest = image.bytes.get(at..).unwrap_or_default();
             let len = source.shape.len(rest).ok_or_else(|| damaged("row image"))?;
-            if let Some(column) = ours.get(number) {
+            if let Some(column) = ours.get(number).filter(|_| !has_diffs) {
                 let value = source.shape.decode(&rest[..len], Bytes::copy_from_slice).map_err(damaged)?;
                 values[number] = Some(match &source.cast {
                     None => value,

@@ -14,9 +14,10 @@ use crate::session::SqlSession;
 use crate::store::{Duplicate, InsertOutcome, RowAt, RowChange, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_format::events::RowsKind;
-use omnibus_format::row::{RowChange as Change, RowImage};
+use omnibus_format::row::{JsonDiffError, JsonDiffs, RowChange as Change, RowImage};
 use omnibus_replication::model::RowsView;
 use omnibus_value::Value;
+use omnibus_value::json::Json;
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -103,7 +104,15 @@ struct Event<'a> {
 /// A change whose row is still to be found, kept past its image.
 struct Wanted {
     image: Vec<Option<Value>>,
-    after: Option<Vec<Option<Value>>>,
+    after: Option<After>,
+}
+
+/// What a row is to be.
+struct After {
+    /// Values; those that are missing stay.
+    values: Vec<Option<Value>>,
+    /// Documents that change in places.
+    diffs: Vec<(usize, Bytes)>,
 }
 
 impl Event<'_> {
@@ -135,7 +144,7 @@ impl Event<'_> {
         };
         let table = self.mapping.table.clone();
         if lookup == Lookup::Scan {
-            let after = change.after.as_ref().map(|image| self.mapping.values(image)).transpose()?;
+            let after = change.after.as_ref().map(|image| self.after(image)).transpose()?;
             wanted.push(Wanted { image: self.mapping.values(before)?, after });
             return Ok(());
         }
@@ -154,7 +163,7 @@ impl Event<'_> {
                 self.update(&at, new, Some(row))
             }
             None => {
-                let after = self.mapping.values(image)?;
+                let after = self.after(image)?;
                 self.update_partly(&at, after)
             }
         }
@@ -201,10 +210,24 @@ impl Event<'_> {
         self.session.trx().delete_row(&table, at, &old)
     }
 
+    fn after(&self, image: &RowImage<'_>) -> SqlResult<After> {
+        let diffs = image.json_diffs(self.view.table().shape()).map_err(damaged)?.into_iter();
+        let diffs = diffs.map(|(column, diffs)| (column, Bytes::copy_from_slice(diffs.0))).collect();
+        Ok(After { values: self.mapping.values(image)?, diffs })
+    }
+
     /// The new row has the values that the image has, and for the rest those of the old one.
-    fn update_partly(&mut self, at: &RowAt, after: Vec<Option<Value>>) -> ExecResult<()> {
-        let old = self.mapping.table.decode(&at.row)?;
-        let new = after.into_iter().zip(old).map(|(new, old)| new.unwrap_or(old)).collect();
+    fn update_partly(&mut self, at: &RowAt, after: After) -> ExecResult<()> {
+        let table = self.mapping.table.clone();
+        let old = table.decode(&at.row)?;
+        let values = after.values.into_iter().zip(old);
+        let mut new: Vec<Value> = values.map(|(new, old)| new.unwrap_or(old)).collect();
+        for (column, diffs) in after.diffs {
+            if let Some(document) = new.get_mut(column) {
+                *document =
+                    changed(document, JsonDiffs(&diffs)).map_err(|error| refused(&table, column, &error))?;
+            }
+        }
         self.update(at, new, None)
     }
 
@@ -269,6 +292,36 @@ impl Event<'_> {
             if done {
                 return self.missing();
             }
+        }
+    }
+}
+
+/// A document with changes; one that we keep as text, too.
+fn changed(document: &Value, diffs: JsonDiffs<'_>) -> Result<Value, JsonDiffError> {
+    let elsewhere = || JsonDiffError::Elsewhere("$".into());
+    match document {
+        Value::Json(binary) => Ok(Value::Json(diffs.apply(binary)?)),
+        Value::Bytes(text) => {
+            let mut json = Json::parse(text).map_err(|_| elsewhere())?;
+            diffs.apply_to(&mut json)?;
+            let mut text = Vec::new();
+            json.write_text(&mut text);
+            Ok(Value::Bytes(text.into()))
+        }
+        _ => Err(elsewhere()),
+    }
+}
+
+/// Changes of a document that are damaged (3649), or not for the one that is there (3648).
+fn refused(table: &Table, column: usize, error: &JsonDiffError) -> SqlError {
+    let column = table.def.columns.get(column).map_or("", |column| &column.name);
+    let place = format!("Table: {}, column: {column}", table.def.name);
+    match error {
+        JsonDiffError::Damaged(_) => {
+            SqlError::new(3649, b"HY000", format!("Corrupted JSON diff for {place}."))
+        }
+        JsonDiffError::Elsewhere(_) => {
+            SqlError::new(3648, b"HY000", format!("Could not apply JSON diff. {place} ({error})."))
         }
     }
 }

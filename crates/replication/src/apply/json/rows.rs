@@ -9,7 +9,7 @@ use bytes::Bytes;
 use omnibus_format::DecodeError;
 use omnibus_format::events::{ColumnMetadata, PrimaryKeyPart, Rows, RowsKind, TableMap};
 use omnibus_format::field::{FieldType, code};
-use omnibus_format::row::{Bitmap, Images, RowChange};
+use omnibus_format::row::{Bitmap, Images, JsonDiff, JsonDiffOp, RowChange, put_json_diff};
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
@@ -30,6 +30,8 @@ pub struct JsonRows {
     may_replace: bool,
     query: Option<Vec<u8>>,
     ends_statement: bool,
+    /// After images have changes of documents.
+    partial: bool,
 }
 
 impl JsonRows {
@@ -47,13 +49,19 @@ impl JsonRows {
         for row in rows {
             let mut images = Vec::new();
             let mut image = |name: &str, wanted: bool| match (wanted, row.get(name)) {
-                (false, _) => Ok(Vec::new()),
+                (false, _) => Ok((Vec::new(), false)),
                 (true, Some(image)) => encode(&table, image, &mut images),
                 (true, None) => Err(bad(name)),
             };
-            let before = image("before", kind != RowsKind::Write)?;
-            let after = image("after", kind != RowsKind::Delete)?;
-            match out.last_mut().filter(|last| last.before == before && last.after == after) {
+            let (before, wrong) = image("before", kind != RowsKind::Write)?;
+            let (after, partial) = image("after", kind != RowsKind::Delete)?;
+            if wrong || partial && kind != RowsKind::Update {
+                return Err(bad("json_diffs"));
+            }
+            let same = |last: &&mut JsonRows| {
+                last.before == before && last.after == after && last.partial == partial
+            };
+            match out.last_mut().filter(same) {
                 Some(last) => last.images.extend_from_slice(&images),
                 None => out.push(JsonRows {
                     table: table.clone(),
@@ -62,6 +70,7 @@ impl JsonRows {
                     before,
                     after,
                     images,
+                    partial,
                     foreign_key_checks: flag(node, "foreign_key_checks")?.unwrap_or(true),
                     unique_checks: flag(node, "unique_checks")?.unwrap_or(true),
                     may_replace: flag(node, "may_replace")?.unwrap_or(false),
@@ -114,6 +123,7 @@ impl RowsView for JsonRows {
             table_id: self.table.map.table_id,
             flags: 0,
             extra: &[],
+            partial: self.partial,
             columns: self.table.map.columns.len(),
             before: &self.before,
             after: &self.after,
@@ -126,6 +136,9 @@ impl RowsView for JsonRows {
             }
         }
         Ok(())
+    }
+    fn has_json_diffs(&self) -> bool {
+        self.partial
     }
     fn foreign_key_checks(&self) -> bool {
         self.foreign_key_checks
@@ -186,8 +199,8 @@ fn newer(field: FieldType) -> FieldType {
     }
 }
 
-/// Appends an image; returns which columns it has.
-fn encode(table: &EventTable, image: &Node<'_>, out: &mut Vec<u8>) -> Result<Vec<u8>, BadLine> {
+/// Appends an image; returns which columns it has, and whether one has changes of its document.
+fn encode(table: &EventTable, image: &Node<'_>, out: &mut Vec<u8>) -> Result<(Vec<u8>, bool), BadLine> {
     let Node::Object(members) = image else { return Err(bad("image")) };
     let columns = table.map.columns.len();
     let named = |at: usize, name: &str| match &table.map.metadata[at].name {
@@ -201,24 +214,79 @@ fn encode(table: &EventTable, image: &Node<'_>, out: &mut Vec<u8>) -> Result<Vec
     for (name, node, raw) in members {
         let at = (next..columns).chain(0..next).find(|at| named(*at, name)).ok_or_else(|| bad(name))?;
         present.set(at);
-        values.push((
-            at,
-            value(table.map.columns[at], &table.map.metadata[at], node, raw).ok_or_else(|| bad(name))?,
-        ));
+        let field = table.map.columns[at];
+        let column = match node.get("json_diffs") {
+            Some(list) if field.code == code::JSON => {
+                Column::Diffs(json_diffs(list).ok_or_else(|| bad(name))?)
+            }
+            _ => Column::Value(value(field, &table.map.metadata[at], node, raw).ok_or_else(|| bad(name))?),
+        };
+        values.push((at, column));
         next = at + 1;
     }
     values.sort_by_key(|(at, _)| *at);
+    let partial = values.iter().any(|(_, column)| matches!(column, Column::Diffs(_)));
+    if partial {
+        let documents = (0..columns).filter(|at| table.map.columns[*at].code == code::JSON);
+        let is_diffs =
+            |at| values.iter().any(|(own, column)| *own == at && matches!(column, Column::Diffs(_)));
+        let documents: Vec<bool> = documents.map(is_diffs).collect();
+        let bits = Bitmap::of(documents.len(), (0..documents.len()).filter(|at| documents[*at]));
+        out.push(1);
+        out.extend_from_slice(bits.as_bytes());
+    }
     let start = out.len();
     out.resize(start + values.len().div_ceil(8), 0);
     for (number, (at, value)) in values.iter().enumerate() {
-        if matches!(value, Value::Null) {
-            out[start + number / 8] |= 1 << (number % 8);
-        } else {
-            let column = &table.shape().columns()[*at];
-            column.encode(value, out).map_err(|what| bad(&format!("column {}: {what}", at + 1)))?;
+        match value {
+            Column::Value(Value::Null) => out[start + number / 8] |= 1 << (number % 8),
+            Column::Value(value) => {
+                let column = &table.shape().columns()[*at];
+                column.encode(value, out).map_err(|what| bad(&format!("column {}: {what}", at + 1)))?;
+            }
+            Column::Diffs(diffs) => {
+                out.extend_from_slice(&(diffs.len() as u32).to_le_bytes());
+                out.extend_from_slice(diffs);
+            }
         }
     }
-    Ok(present.as_bytes().to_vec())
+    Ok((present.as_bytes().to_vec(), partial))
+}
+
+/// What an image has of a column.
+enum Column {
+    Value(Value),
+    /// Changes of a document.
+    Diffs(Vec<u8>),
+}
+
+/// `json_diffs` as an event has them.
+fn json_diffs(list: &Node<'_>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    for diff in list.list()? {
+        let op = match diff.get("op")?.text()? {
+            "replace" => JsonDiffOp::Replace,
+            "insert" => JsonDiffOp::Insert,
+            "remove" => JsonDiffOp::Remove,
+            _ => return None,
+        };
+        let value = match diff.get("value") {
+            Some(value) => Some(document(value)?),
+            None if op == JsonDiffOp::Remove => None,
+            None => return None,
+        };
+        let path = diff.get("path")?.text()?;
+        put_json_diff(&mut out, &JsonDiff { op, path, value: value.as_deref() });
+    }
+    Some(out)
+}
+
+/// A document in MySQL's binary form.
+fn document(node: &Node<'_>) -> Option<Bytes> {
+    match node.raw("json") {
+        Some(document) => json::text_to_binary(document.as_bytes()).ok(),
+        None => Some(node.bytes()?.into()),
+    }
 }
 
 const ANY_DATE: DateMode = DateMode { no_zero_in_date: false, no_zero_date: false, allow_invalid: true };
@@ -248,10 +316,7 @@ fn value(field: FieldType, meta: &ColumnMetadata, node: &Node<'_>, raw: &str) ->
         code::DATETIME2 | code::TIMESTAMP2 => {
             Value::DateTime(parse_datetime(node.text()?.as_bytes(), digits, ANY_DATE).ok()?.value)
         }
-        code::JSON => match node.raw("json") {
-            Some(document) => Value::Json(json::text_to_binary(document.as_bytes()).ok()?),
-            None => Value::Json(node.bytes()?.into()),
-        },
+        code::JSON => Value::Json(document(node)?),
         _ => Value::Bytes(string(field, meta, node, raw)?),
     })
 }
