@@ -14,7 +14,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import (MariaDB, Omnibus, Session, client, expect, finished_binlogs,  # noqa: E402
+from omnibus import (MariaDB, Omnibus, Session, binary, client, expect, finished_binlogs,  # noqa: E402
                      log_gtids)
 
 OTHER = "11111111-2222-3333-4444-555555555555"
@@ -199,6 +199,122 @@ def mysql_dialect(directory):
     finally:
         server.stop()
 
+def modes(directory):
+    """gtid_mode from OFF to ON and back: what has an id, what is refused, and who follows (MySQL's numbers)."""
+    server = Omnibus(directory, "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF", "--server-id=5")
+    server.start()
+    try:
+        s = GtidSession(server)
+        own = s.value("SELECT @@server_uuid")
+        mode = "SET GLOBAL gtid_mode = "
+        s.run("CREATE DATABASE g", "CREATE TABLE g.t (id INT PRIMARY KEY)", "INSERT INTO g.t VALUES (1)",
+              "CREATE USER repl IDENTIFIED WITH mysql_native_password BY 'p'", "GRANT ALL ON *.* TO repl")
+        s.is_value("SELECT @@gtid_executed", "")
+        s.fails(f"SET gtid_next = '{OTHER}:1'", 1781)
+        s.fails(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{OTHER}:1')", 3062)
+        s.fails("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_AUTO_POSITION=1", 1777)
+        for far in ["ON", "ON_PERMISSIVE"]:
+            s.fails(mode + far, 1788)
+        s.run(mode + "OFF_PERMISSIVE", "INSERT INTO g.t VALUES (2)",
+              f"SET gtid_next = '{OTHER}:1'", "INSERT INTO g.t VALUES (3)", "SET gtid_next = AUTOMATIC")
+        s.is_value("SELECT @@gtid_executed", f"{OTHER}:1")
+        s.run(mode + "ON_PERMISSIVE", "INSERT INTO g.t VALUES (4)",
+              "SET gtid_next = 'ANONYMOUS'", "INSERT INTO g.t VALUES (5)", "BEGIN", "INSERT INTO g.t VALUES (6)",
+              "CREATE TABLE g.u (a INT)")
+        s.is_value("SELECT @@gtid_executed", f"{OTHER}:1,{own}:1")
+        s.fails(mode + "ON", 3111)
+        s.run("SET GLOBAL enforce_gtid_consistency = ON")
+        s.fails(mode + "ON", 3111)
+        expect(s("SHOW STATUS LIKE 'Ongoing_anonymous_transaction_count'")[0][1] == "1", "one session is anonymous")
+        s.run("SET gtid_next = 'AUTOMATIC'", mode + "ON", "INSERT INTO g.t VALUES (7)")
+        s.fails("SET gtid_next = ANONYMOUS", 1782)
+        s.fails("SET GLOBAL enforce_gtid_consistency = WARN", 1779)
+        s.is_value("SELECT @@gtid_executed", f"{OTHER}:1,{own}:1-2")
+        followers(directory, server, s)
+        s.run(mode + "ON_PERMISSIVE", mode + "OFF_PERMISSIVE")
+        s.run(f"SET gtid_next = '{OTHER}:9'", "BEGIN", "INSERT INTO g.t VALUES (8)")
+        GtidSession(server).fails(mode + "OFF", 3111)
+        s.run("COMMIT", "SET gtid_next = AUTOMATIC", mode + "OFF", "INSERT INTO g.t VALUES (9)")
+        executed, rows = s.value("SELECT @@gtid_executed"), s("SELECT * FROM g.t")
+        server.kill()
+        server.start()
+        s = GtidSession(server)
+        s.is_value("SELECT @@gtid_executed", executed)
+        expect(s("SELECT * FROM g.t") == rows and len(rows) == 9, "rows after kill -9")
+        files = finished_binlogs(server)
+        expect(log_gtids(files) == [f"{OTHER}:1", f"{own}:1", f"{own}:2", f"{OTHER}:9"], f"{log_gtids(files)}")
+        read = subprocess.run(["mariadb-binlog", "--no-defaults", "--verify-binlog-checksum", *files],
+                              capture_output=True, text=True)
+        expect(read.returncode == 0 and "ERROR" not in read.stderr, f"mariadb-binlog: {read.stderr}")
+        shown = subprocess.run([binary(), "binlog", *files], capture_output=True, text=True).stdout
+        expect(shown.count("Anonymous_Gtid") == 10, f"omnibus binlog:\n{shown}")
+    finally:
+        server.stop()
+
+
+def channel_error(s):
+    status = s("SHOW REPLICA STATUS")
+    names = [column[0] for column in s.cursor.description]
+    line = dict(zip(names, status[0]))
+    return int(line["Last_IO_Errno"]) or int(line["Last_SQL_Errno"])
+
+
+def until(what, question, expected):
+    deadline = time.monotonic() + 30
+    while (got := question()) != expected:
+        expect(time.monotonic() < deadline, f"{what}: {got!r} instead of {expected!r}")
+        time.sleep(0.02)
+
+
+def followers(directory, server, source):
+    """Its log from the start, with anonymous transactions and others: to MariaDB, and to ours in two modes."""
+    count = "SELECT COUNT(*) FROM g.t"
+    wanted = source.value(count)
+    peer = MariaDB(directory, "--server-id=9", "--log-bin=peer")
+    peer.start()
+    change = f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={server.port}, MASTER_USER='repl', " \
+             "MASTER_PASSWORD='p', MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
+    replica = Omnibus(directory / "replica", "--server-id=6")
+    (directory / "replica").mkdir()
+    replica.start()
+    try:
+        client(peer, f"{change}, MASTER_USE_GTID=no; START SLAVE")
+        until("rows of a MariaDB replica", lambda: client(peer, count, check=False).strip(), str(wanted))
+        r = GtidSession(replica)
+        own = r.value("SELECT @@server_uuid")
+        r.run(change, "START REPLICA")
+        until("an anonymous transaction under ON", lambda: channel_error(r), 3114)
+        r.run("STOP REPLICA")
+        r.fails("CHANGE REPLICATION SOURCE TO ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL, "
+                "SOURCE_AUTO_POSITION = 1", 4014)
+        r.run("CHANGE REPLICATION SOURCE TO ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL")
+        r.fails("SET GLOBAL gtid_mode = ON_PERMISSIVE", 3111)
+        r.run("START REPLICA")
+        rows = lambda: len(client(replica, "SELECT id FROM g.t", check=False).split())
+        until("rows of a replica that assigns", rows, wanted + 1)
+        theirs = source.value("SELECT @@gtid_executed").split(",")
+        r.is_value("SELECT @@gtid_executed", ",".join([*theirs, f"{own}:1-9"]))
+        r.run("STOP REPLICA", "RESET REPLICA ALL", "DROP DATABASE g", "DROP USER repl", "RESET BINARY LOGS AND GTIDS",
+              change + ", ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = '22222222-2222-3333-4444-555555555555'",
+              "START REPLICA")
+        until("rows of a replica that assigns a uuid", rows, wanted + 1)
+        r.is_value("SELECT @@gtid_executed", ",".join([*theirs, "22222222-2222-3333-4444-555555555555:1-9"]))
+        r.run("STOP REPLICA", "RESET REPLICA ALL", "DROP DATABASE g", "DROP USER repl", "RESET BINARY LOGS AND GTIDS",
+              "SET GLOBAL gtid_mode = ON_PERMISSIVE", change, "START REPLICA")
+        until("rows of a permissive replica", rows, wanted + 1)
+        r.is_value("SELECT @@gtid_executed", ",".join(theirs))
+        # By GTID: what the source has of anonymous ones cannot be asked for.
+        r.run("STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1", "START REPLICA")
+        source.run("INSERT INTO g.t VALUES (100)")
+        until("rows by GTID", rows, wanted + 2)
+        source.run("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+        r.run("STOP REPLICA", "START REPLICA")
+        until("a source that is not ON", lambda: channel_error(r), 1593)
+        source.run("SET GLOBAL gtid_mode = ON", "DELETE FROM g.t WHERE id = 100")
+    finally:
+        peer.stop()
+        replica.stop()
+
 
 def mariadb_dialect(directory):
     server = Omnibus(directory, "--dialect=mariadb", "--server-id=3")
@@ -281,10 +397,10 @@ def mariadb_dialect(directory):
 
 
 def main():
-    for test in [mysql_dialect, mariadb_dialect]:
+    for test in [mysql_dialect, modes, mariadb_dialect]:
         with tempfile.TemporaryDirectory(prefix="omnibus-gtid-") as directory:
             test(pathlib.Path(directory))
-    print("gtid: ids of both dialects. 2 passed, 0 failed")
+    print("gtid: ids of both dialects. 3 passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ use crate::owned::GtidGuard;
 use mariadb::Opening;
 use omnibus_format::header::{FLAG_SKIP_REPLICATION, HEADER_LEN};
 use omnibus_format::writer::{self, EventContext};
-use omnibus_format::{Checksum, Dialect, EventHeader, EventType, Origin};
+use omnibus_format::{Checksum, Dialect, EventHeader, EventType, Origin, Unnamed};
 use omnibus_log::Spilled;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -107,6 +107,8 @@ pub struct TrxCache {
     domain: u32,
     /// Flags that all events of the transaction have.
     flags: u16,
+    /// What becomes of it without a GTID of its own.
+    unnamed: Unnamed,
     /// Of a transaction that was born elsewhere, or was given its id.
     origin: Option<Box<Given>>,
     settings: Arc<CacheSettings>,
@@ -140,6 +142,7 @@ impl TrxCache {
             statements: false,
             domain: 0,
             flags: 0,
+            unnamed: Unnamed::Automatic,
             origin: None,
             settings,
         }
@@ -184,6 +187,17 @@ impl TrxCache {
     /// Flags of all its events.
     pub(crate) fn flags(&self) -> u16 {
         self.flags
+    }
+
+    /// What the log does with transactions that have no GTID of their own. Until it is changed.
+    pub fn set_unnamed(&mut self, unnamed: Unnamed) {
+        self.unnamed = unnamed;
+    }
+
+    /// See [`TrxCache::set_unnamed`].
+    #[inline]
+    pub(crate) fn unnamed(&self) -> Unnamed {
+        self.unnamed
     }
 
     /// The server that the headers of its events name.

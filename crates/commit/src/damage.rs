@@ -79,7 +79,7 @@ fn look_behind(
     let mut proof = None;
     let behind = reader.search_behind(tail.end.offset, &mut |event| {
         let (no, claimed) = match event.header.event_type {
-            EventType::GTID => {
+            EventType::GTID | EventType::ANONYMOUS_GTID => {
                 let (Ok(gtid), Some(&flags)) = (Gtid::decode(event.body), event.body.first()) else {
                     return true;
                 };

@@ -17,6 +17,9 @@ pub enum Refusal {
     /// It is in the log already.
     #[error("transaction {0} was committed by another session")]
     Executed(AnyGtid),
+    /// It has none and `gtid_mode` wants one (MySQL error 1782).
+    #[error("an anonymous transaction cannot be logged when @@GLOBAL.GTID_MODE = ON")]
+    Anonymous,
     /// `gtid_strict_mode` (MariaDB error 1950).
     #[error(
         "An attempt was made to binlog GTID {given} which would create an out-of-order sequence number with existing \

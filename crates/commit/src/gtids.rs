@@ -5,7 +5,7 @@ use crate::owned::Ownership;
 use crate::recovery::read_head;
 use crate::{CommitError, Coordinator};
 use omnibus_engine::CommitNo;
-use omnibus_format::{AnyGtid, BinlogState, Dialect, GtidSet, GtidState};
+use omnibus_format::{AnyGtid, BinlogState, Dialect, GtidMode, GtidSet, GtidState};
 use omnibus_log::ReadError;
 
 /// Why `gtid_purged` or `gtid_binlog_state` was not changed.
@@ -105,10 +105,15 @@ impl Coordinator {
     /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not block.
     #[must_use]
     pub fn own_gtid(&self, gtid: AnyGtid) -> Ownership {
-        self.log().owned.own(gtid, || {
+        let owned = self.log().owned.own(gtid, || {
             let executed = self.log().executed.lock();
             executed.all().contains(gtid).then(|| executed.newest().unwrap_or(CommitNo::ZERO))
-        })
+        });
+        // Owned first, and then looked: who sets the mode does it the other way round.
+        match gtid.dialect() == Dialect::Mysql && self.gtid_mode() == GtidMode::Off {
+            true => Ownership::Off,
+            false => owned,
+        }
     }
 
     /// `gtid_owned`: ids that sessions may commit and have not.

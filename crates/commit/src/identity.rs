@@ -3,7 +3,7 @@
 //! A transaction that was born elsewhere, or was given an id (`TrxCache::set_origin`), keeps it. Any other gets the next of
 //! this server: MySQL's smallest number that is neither executed nor owned by a session, MariaDB's largest in the domain
 //! and one. So there is no hole and no number twice, whatever else is in the log, and recovery needs no counter: it has
-//! the events. Commit numbers are the log's own order and independent of it.
+//! the events. With `gtid_mode` below ON a transaction may have none: it is anonymous. Commit numbers are the log's own order and independent of it.
 
 use crate::CommitRequest;
 use crate::cache::mariadb::Opening;
@@ -15,7 +15,9 @@ use omnibus_engine::CommitNo;
 use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SERVER_VERSION_NUMBER};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};
 use omnibus_format::writer::write_final;
-use omnibus_format::{AnyGtid, Dialect, EventContext, EventType, GtidState, Origin, ServerUuid};
+use omnibus_format::{
+    AnyGtid, Dialect, EventContext, EventType, GtidMode, GtidState, Origin, ServerUuid, Unnamed,
+};
 use std::sync::atomic::Ordering;
 
 /// What the flush stage has decided of a transaction before it writes anything.
@@ -23,7 +25,9 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Place {
     pub(crate) no: CommitNo,
     pub(crate) last_seen: CommitNo,
-    /// `None` for a group that only recovery reads.
+    /// Whether other tools read it; else only recovery does.
+    logged: bool,
+    /// `None` for an anonymous one, and where nobody else reads it.
     pub(crate) gtid: Option<AnyGtid>,
     /// What MariaDB's event says of the transactions that were committed together.
     group: u64,
@@ -45,7 +49,7 @@ impl LogEnv {
         (no, last_seen): (CommitNo, CommitNo),
         request: &CommitRequest,
     ) -> Place {
-        let gtid = request.logged.then(|| self.gtid_of(appender, request));
+        let gtid = if request.logged { self.gtid_of(appender, request) } else { None };
         let mut group = 0;
         if self.dialect() == Dialect::Mariadb {
             // Who enrolled when one of the group was in the log already may depend on that one.
@@ -54,14 +58,14 @@ impl LogEnv {
             }
             group = appender.group.id;
         }
-        Place { no, last_seen, gtid, group }
+        Place { no, last_seen, logged: request.logged, gtid, group }
     }
 
     #[inline]
-    fn gtid_of(&self, appender: &mut Appender, request: &CommitRequest) -> AnyGtid {
+    fn gtid_of(&self, appender: &mut Appender, request: &CommitRequest) -> Option<AnyGtid> {
         let given = request.cache.origin().and_then(|origin| origin.gtid);
         if let Some(gtid) = given.filter(|gtid| gtid.dialect() == self.dialect()) {
-            return gtid;
+            return Some(gtid);
         }
         if self.dialect() == Dialect::Mariadb {
             // The session's own `server_id` may be another than the server's.
@@ -73,30 +77,49 @@ impl LogEnv {
                 appender.next_sequence = (domain, highest + 1);
             }
             let sequence = appender.next_sequence.1;
-            return AnyGtid::Mariadb(MariadbGtid { domain, server, sequence });
+            return Some(AnyGtid::Mariadb(MariadbGtid { domain, server, sequence }));
         }
         let uuid = self.identity().uuid;
+        match request.cache.unnamed() {
+            Unnamed::Automatic if self.gtid_mode().names_new() => {}
+            Unnamed::NextOf(source) if self.gtid_mode().names_new() => {
+                if source != uuid {
+                    return self.free_of(source);
+                }
+            }
+            _ => return None,
+        }
         if self.owned.any() {
             self.step_around_owned(appender, uuid);
         }
-        AnyGtid::Mysql { uuid, gno: appender.next_gno }
+        Some(AnyGtid::Mysql { uuid, gno: appender.next_gno })
     }
 
     #[cold]
     fn step_around_owned(&self, appender: &mut Appender, uuid: ServerUuid) {
+        if let Some(AnyGtid::Mysql { gno, .. }) = self.free_of(uuid) {
+            appender.next_gno = gno;
+        }
+    }
+
+    /// The first id of a source that is neither executed nor owned.
+    fn free_of(&self, uuid: ServerUuid) -> Option<AnyGtid> {
         let owned = self.owned.list();
         let executed = self.executed.lock();
-        let Some(set) = executed.all().set() else { return };
+        let set = executed.all().set()?;
         let mut gno = set.free_from(uuid, 1);
         while owned.contains(&AnyGtid::Mysql { uuid, gno }) {
             gno = set.free_from(uuid, gno + 1);
         }
-        appender.next_gno = gno;
+        Some(AnyGtid::Mysql { uuid, gno })
     }
 
     /// Whether a transaction may have the id that it was given. Its session owns it, but a number of this server's can be
     /// given out here between the session's look and its owning.
     pub(crate) fn check_given(&self, place: Place, request: &CommitRequest) -> Result<(), AppendError> {
+        if place.logged && place.gtid.is_none() && self.gtid_mode() == GtidMode::On {
+            return Err(AppendError::Refused(Refusal::Anonymous));
+        }
         let Some(gtid) = request.cache.origin().and(place.gtid) else { return Ok(()) };
         let executed = self.executed.lock();
         match (executed.all(), gtid) {
@@ -138,8 +161,12 @@ impl LogEnv {
             Some(Opening::Statement(body)) => &body[..],
             _ => &[],
         };
+        let (kind, uuid, gno) = match place.gtid {
+            Some(AnyGtid::Mysql { uuid, gno }) => (EventType::GTID, uuid, gno),
+            _ => (EventType::ANONYMOUS_GTID, ServerUuid::default(), 0),
+        };
         match place.gtid {
-            Some(AnyGtid::Mysql { uuid, gno }) => {
+            Some(AnyGtid::Mysql { .. }) | None if place.logged => {
                 let mut gtid = Gtid {
                     uuid,
                     gno,
@@ -154,7 +181,7 @@ impl LogEnv {
                 gtid.set_transaction_length(opened + others, frame);
                 let from = out.len();
                 let flags = request.cache.flags();
-                write_final(out, context, EventType::GTID, flags, position, checksum, |body| {
+                write_final(out, context, kind, flags, position, checksum, |body| {
                     let flags_at = body.len();
                     gtid.encode(body);
                     body[flags_at] |= claim::encode(place.no, self.durable_no());
@@ -197,7 +224,7 @@ impl LogEnv {
                     },
                 );
             }
-            None => {
+            _ => {
                 let mark = Private::CommitMark { no: place.no.0, len: others };
                 write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
                     mark.encode(body);

@@ -12,11 +12,13 @@ use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::{FormatDescription, MariadbGtidList, PreviousGtids, Rotate};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
 use omnibus_format::writer::{finish_cached, write_final};
-use omnibus_format::{Checksum, DecodeError, Dialect, EventContext, EventType, GtidState, ServerUuid};
+use omnibus_format::{
+    Checksum, DecodeError, Dialect, EventContext, EventType, GtidMode, GtidState, ServerUuid,
+};
 use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, WriteJob};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A transaction that is larger than this goes to the file piece by piece, so that the log buffer
@@ -51,6 +53,10 @@ pub struct LogEnv {
     pub(crate) owned: Arc<OwnedGtids>,
     /// `gtid_strict_mode`.
     pub(crate) strict: AtomicBool,
+    /// `gtid_mode`.
+    mode: AtomicU8,
+    /// Who waits for GTIDs.
+    pub(crate) gtid_waits: AtomicU64,
     /// The newest number known to be durable, for the claims of GTID events.
     durable_no: AtomicU64,
     on_failure: OnFailure,
@@ -103,6 +109,8 @@ impl LogEnv {
             executed: Mutex::new(executed),
             owned: Arc::default(),
             strict: AtomicBool::new(false),
+            mode: AtomicU8::new(GtidMode::On as u8),
+            gtid_waits: AtomicU64::new(0),
             durable_no: AtomicU64::new(recovered.last.0),
             on_failure,
         };
@@ -147,6 +155,18 @@ impl LogEnv {
     /// `gtid_strict_mode`: refuse given ids that are out of order.
     pub fn set_strict(&self, strict: bool) {
         self.strict.store(strict, Ordering::Relaxed);
+    }
+
+    /// `gtid_mode`.
+    #[must_use]
+    #[inline]
+    pub fn gtid_mode(&self) -> GtidMode {
+        GtidMode::from_number(self.mode.load(Ordering::SeqCst))
+    }
+
+    /// `gtid_mode`, at start-up. Later it is [`crate::Coordinator::change_gtid_mode`] that changes it.
+    pub fn set_gtid_mode(&self, mode: GtidMode) {
+        self.mode.store(mode as u8, Ordering::SeqCst);
     }
 
     /// Changes when `gtid_executed` and `gtid_purged` change otherwise than by commits and purges.

@@ -21,7 +21,14 @@ pub(crate) struct OwnedGtids {
     /// With those who wait for each.
     waiting: Mutex<BTreeMap<AnyGtid, Vec<Completer>>>,
     count: AtomicU64,
+    /// Sessions that may commit anonymously.
+    anonymous: AtomicU64,
 }
+
+/// The right to commit without an id (`gtid_next=ANONYMOUS`). While there is one, `gtid_mode` does not become ON.
+#[derive(Debug)]
+#[must_use = "without it gtid_mode may become ON"]
+pub struct AnonymousGuard(Arc<OwnedGtids>);
 
 /// The right to commit one id. Dropped when the transaction is over, however it ended: whoever waits goes on.
 #[derive(Debug)]
@@ -40,6 +47,8 @@ pub enum Ownership {
     Executed(CommitNo),
     /// Another session has it: ask again when the ticket is done.
     Busy(Ticket),
+    /// `gtid_mode` is OFF: nothing may have one.
+    Off,
 }
 
 impl OwnedGtids {
@@ -69,6 +78,16 @@ impl OwnedGtids {
         self.count.load(Ordering::SeqCst) > 0
     }
 
+    /// Counts one that may commit anonymously.
+    pub(crate) fn own_anonymity(self: &Arc<Self>) -> AnonymousGuard {
+        self.anonymous.fetch_add(1, Ordering::SeqCst);
+        AnonymousGuard(self.clone())
+    }
+
+    pub(crate) fn anonymous(&self) -> u64 {
+        self.anonymous.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn list(&self) -> Vec<AnyGtid> {
         self.waiting.lock().keys().copied().collect()
     }
@@ -79,6 +98,12 @@ impl GtidGuard {
     #[must_use]
     pub fn gtid(&self) -> AnyGtid {
         self.gtid
+    }
+}
+
+impl Drop for AnonymousGuard {
+    fn drop(&mut self) {
+        self.0.anonymous.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -254,7 +254,7 @@ struct Walk<'a> {
     /// The file that the pass began with.
     first: Option<FileSeq>,
     /// The transaction being read, and its events if the engine lacks it.
-    open: Option<(CommitNo, AnyGtid)>,
+    open: Option<(CommitNo, Option<AnyGtid>)>,
     /// A group of private events without a GTID, and where it ends.
     private: Option<(CommitNo, LogOffset)>,
     events: Vec<ReplayEvent>,
@@ -311,7 +311,9 @@ impl<'a> Walk<'a> {
                 self.keep(event);
                 if let Some((no, gtid)) = self.open.take() {
                     self.note_xid(no, event);
-                    self.recovered.executed.add(gtid);
+                    if let Some(gtid) = gtid {
+                        self.recovered.executed.add(gtid);
+                    }
                     self.finish(no)?;
                 }
             }
@@ -334,22 +336,25 @@ impl<'a> Walk<'a> {
         self.open = match event.header.event_type {
             EventType::GTID => Gtid::decode(event.body)
                 .ok()
-                .map(|gtid| (self.number(&gtid), AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno })),
+                .map(|gtid| (self.number(&gtid), Some(AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno }))),
+            EventType::ANONYMOUS_GTID => Gtid::decode(event.body).ok().map(|gtid| (self.number(&gtid), None)),
             // Nothing in it says a number: groups are counted, and those without a GTID say theirs.
             EventType::MARIADB_GTID => MariadbGtidEvent::decode(event.body).ok().map(|gtid| {
                 let (domain, sequence) = (gtid.domain, gtid.sequence);
                 let server = event.header.server_id;
-                (self.recovered.last.next(), AnyGtid::Mariadb(MariadbGtid { domain, server, sequence }))
+                let gtid = AnyGtid::Mariadb(MariadbGtid { domain, server, sequence });
+                (self.recovered.last.next(), Some(gtid))
             }),
             _ => None,
         };
     }
 
     /// A transaction's commit number: its place in the file, counted from what the file's head says, whatever
-    /// its GTID is. Files of another origin have only the GTID.
+    /// its GTID is. Files of another origin have only the GTID, or nothing.
     fn number(&self, gtid: &Gtid) -> CommitNo {
         CommitNo(match self.file.base {
             Some(base) => base.saturating_add(gtid.sequence_number),
+            None if gtid.gno == 0 => self.recovered.last.next().0,
             None => gtid.gno,
         })
     }

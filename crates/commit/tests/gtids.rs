@@ -3,10 +3,13 @@
 
 mod support;
 
-use omnibus_commit::{CommitRequest, CommitSettings, Ownership, SetGtidsError, ticket_to_complete};
+use omnibus_commit::{
+    CommitError, CommitRequest, CommitSettings, GtidModeError, Ownership, Refusal, SetGtidsError,
+    ticket_to_complete,
+};
 use omnibus_engine::{CommitNo, Engine};
 use omnibus_format::events::Gtid;
-use omnibus_format::{AnyGtid, EventType, GtidSet, Origin, ServerUuid};
+use omnibus_format::{AnyGtid, EventType, GtidMode, GtidSet, Origin, ServerUuid, Unnamed};
 use omnibus_log::{FileSeq, LogConfig, LogDir, Next};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -222,4 +225,88 @@ fn many_sessions_with_their_own_and_foreign_ids_leave_each_exactly_once() {
     assert_eq!(server.recovered.last, CommitNo(600));
     server.coordinator.close().unwrap();
     assert_eq!(events(dir.path()).len(), 600);
+}
+
+fn unnamed(server: &Server, key: &str, unnamed: Unnamed) -> CommitRequest {
+    let mut request = request(&server.coordinator, key, "v");
+    request.cache.set_unnamed(unnamed);
+    request
+}
+
+/// The kinds of first events in a log, in order, with their sequence numbers.
+fn firsts(path: &Path) -> Vec<(EventType, u64)> {
+    let dir = LogDir::open(path, LogConfig::default()).unwrap();
+    let mut found = Vec::new();
+    for &file in dir.files() {
+        let mut reader = dir.read(file).unwrap();
+        while let Next::Event(event) = reader.next().unwrap() {
+            if matches!(event.header.event_type, EventType::GTID | EventType::ANONYMOUS_GTID) {
+                found.push((event.header.event_type, Gtid::decode(event.body).unwrap().sequence_number));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn anonymous_transactions_use_no_number_up_and_are_replayed_like_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path(), MapEngine::lazy());
+    server.coordinator.log().set_gtid_mode(GtidMode::OffPermissive);
+    own(&server, "a");
+    commit(&server, given(&server, OWN, 2, "v"));
+    server.coordinator.change_gtid_mode(GtidMode::OnPermissive).unwrap();
+    own(&server, "b");
+    commit(&server, unnamed(&server, "c", Unnamed::Anonymous));
+    own(&server, "d");
+    commit(&server, unnamed(&server, "e", Unnamed::NextOf(OTHER)));
+    commit(&server, given(&server, OTHER, 2, "v"));
+    assert_eq!(commit(&server, unnamed(&server, "f", Unnamed::NextOf(OTHER))), CommitNo(8));
+    let all = format!("{OTHER}:1-3,{OWN}:1-3");
+    assert_eq!(executed(&server), all, "1 and 3 around the given 2");
+    assert_eq!(server.coordinator.gtid_of(CommitNo(4)), None);
+    let rows = server.engine.rows.lock().unwrap().clone();
+    std::mem::forget(server.coordinator);
+
+    let server = start(dir.path(), MapEngine::lazy());
+    assert_eq!((server.recovered.last, server.replayed.len()), (CommitNo(8), 8), "RECOVER-2");
+    assert_eq!((*server.engine.rows.lock().unwrap()).clone(), rows, "RECOVER-2");
+    assert_eq!(executed(&server), all, "GTID-2");
+    server.coordinator.close().unwrap();
+    let (named, not) = (EventType::GTID, EventType::ANONYMOUS_GTID);
+    // The second file began with the change of the mode.
+    let expected = [(not, 1), (named, 2), (named, 1), (not, 2), (named, 3), (named, 4), (named, 5), (named, 6)];
+    assert_eq!(firsts(dir.path()), expected);
+}
+
+#[test]
+fn the_mode_changes_by_one_step_and_not_under_those_who_rely_on_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path(), MapEngine::lazy());
+    let coordinator = &server.coordinator;
+    let change = |mode| coordinator.change_gtid_mode(mode);
+    assert!(matches!(change(GtidMode::OffPermissive), Err(GtidModeError::NotAStep)));
+    assert!(coordinator.own_anonymity().is_none(), "ON");
+    let refused = coordinator.commit(unnamed(&server, "a", Unnamed::Anonymous)).wait();
+    assert!(matches!(refused, Err(CommitError::Refused(Refusal::Anonymous))));
+    change(GtidMode::OnPermissive).unwrap();
+    let anonymous = coordinator.own_anonymity().unwrap();
+    assert!(matches!(change(GtidMode::On), Err(GtidModeError::Anonymous)));
+    assert_eq!(coordinator.gtid_mode(), GtidMode::OnPermissive);
+    drop(anonymous);
+    change(GtidMode::On).unwrap();
+    change(GtidMode::OnPermissive).unwrap();
+    change(GtidMode::OffPermissive).unwrap();
+    let id = AnyGtid::Mysql { uuid: OTHER, gno: 5 };
+    let Ownership::Owned(guard) = coordinator.own_gtid(id) else { panic!("free") };
+    assert!(matches!(change(GtidMode::Off), Err(GtidModeError::Owned)));
+    drop(guard);
+    let wait = coordinator.await_gtids().unwrap();
+    assert!(matches!(change(GtidMode::Off), Err(GtidModeError::Awaited)));
+    drop(wait);
+    change(GtidMode::Off).unwrap();
+    assert!(matches!(coordinator.own_gtid(id), Ownership::Off));
+    assert!(coordinator.await_gtids().is_none() && coordinator.gtids_owned().is_empty());
+    own(&server, "b");
+    assert_eq!(executed(&server), "");
 }

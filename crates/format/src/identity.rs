@@ -31,7 +31,7 @@ impl fmt::Display for AnyGtid {
 /// headers; the log gives it the same GTID again, if that is one of the log's dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// `None` for an anonymous one: it gets a GTID of this server.
+    /// `None` for an anonymous one: what becomes of that is the log's to say ([`crate::Unnamed`]).
     pub gtid: Option<AnyGtid>,
     /// The server that executed it first.
     pub server_id: u32,

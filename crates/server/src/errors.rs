@@ -13,6 +13,7 @@ fn error(code: u16, state: &[u8; 5], message: String) -> SqlError {
 pub fn refused(refusal: &omnibus_commit::Refusal) -> SqlError {
     match refusal {
         omnibus_commit::Refusal::OutOfOrder { .. } => error(1950, b"HY000", refusal.to_string()),
+        omnibus_commit::Refusal::Anonymous => error(1782, b"HY000", format!("{refusal}.")),
         _ => error(1180, b"HY000", format!("Got error 149 - '{refusal}' during COMMIT")),
     }
 }

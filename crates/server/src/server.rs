@@ -104,6 +104,7 @@ impl Server {
         if let ("gtid_slave_pos", Some(replicas)) = (def.name, self.replicas.get()) {
             return tokio::task::block_in_place(|| replicas.set_gtid_slave_pos(value.as_str()));
         }
+        crate::gtid::before_set(self, def.name, &value)?;
         self.log.set_variable(def.name, &value)?;
         if def.name == "super_read_only" && value.as_bool() {
             self.globals.set_named("read_only", VarValue::Bool(true));

@@ -269,6 +269,8 @@ pub struct SessionSettings {
     pub gtid_domain_id: u32,
     /// MariaDB's `skip_replication`: replicas may leave out what is logged.
     pub skip_replication: bool,
+    /// `gtid_next` without a GTID: what the log does with transactions that have none of their own.
+    pub gtid_unnamed: omnibus_format::Unnamed,
     /// CLIENT_FOUND_ROWS was negotiated.
     pub found_rows: bool,
     /// `temptable_max_ram`: the most bytes of a session's temporary tables.
@@ -320,6 +322,7 @@ impl Default for SessionSettings {
             mariadb: false,
             gtid_domain_id: 0,
             skip_replication: false,
+            gtid_unnamed: omnibus_format::Unnamed::Automatic,
             found_rows: false,
             temporary_tables_max: 1 << 30,
             local_infile: false,

@@ -5,7 +5,7 @@
 use super::connection::Connection;
 use super::dump::DumpStart;
 use super::error::ClientError;
-use omnibus_format::Checksum;
+use omnibus_format::{Checksum, GtidMode};
 use std::time::Duration;
 
 /// What we say of ourselves.
@@ -31,6 +31,10 @@ pub struct Introduction {
     pub skip_marked: bool,
     /// MariaDB: refuse GTIDs that are out of order.
     pub gtid_strict_mode: bool,
+    /// Our `gtid_mode`; `None` if our GTIDs are MariaDB's, which a source's never are in the way of.
+    pub gtid_mode: Option<GtidMode>,
+    /// What comes without a GTID gets one.
+    pub assigns_gtids: bool,
 }
 
 /// What the source says of itself.
@@ -60,6 +64,10 @@ pub struct Reader {
     /// Of a server of ours: the files as they are, what only recovery reads included.
     pub whole_files: bool,
 }
+
+/// What helps a server that wants GTIDs and a source that has none.
+const ASSIGN_ADVICE: &str =
+    " CHANGE REPLICATION SOURCE TO ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL makes it possible.";
 
 /// Whether an error only means that the source has no such thing.
 fn unknown_thing(error: &ClientError) -> bool {
@@ -196,11 +204,14 @@ impl Connection {
         start: &DumpStart,
     ) -> Result<Option<String>, ClientError> {
         let mode = optional(self.ask("SELECT @@GLOBAL.GTID_MODE"))?.flatten();
+        // A server that does not know the variable has no GTIDs.
+        let mode = mode.as_deref().and_then(GtidMode::from_name).unwrap_or(GtidMode::Off);
         match start {
-            DumpStart::Gtids(_) if mode.as_deref() == Some("OFF") || mode.is_none() => {
-                return Err(ClientError::Unfit(
-                    "SOURCE_AUTO_POSITION needs GTIDs and the source has gtid_mode=OFF".into(),
-                ));
+            DumpStart::Gtids(_) if mode != GtidMode::On => {
+                return Err(ClientError::Unfit(format!(
+                    "The replication receiver thread cannot start in AUTO_POSITION mode: the source has GTID_MODE = \
+                     {mode} instead of ON."
+                )));
             }
             DumpStart::MariadbGtids(_) => {
                 return Err(ClientError::Unfit(
@@ -209,6 +220,15 @@ impl Connection {
                 ));
             }
             _ => {}
+        }
+        if let Some(mine) = me.gtid_mode.filter(|mine| !mine.can_follow(mode))
+            && !(mine == GtidMode::On && me.assigns_gtids)
+        {
+            return Err(ClientError::Unfit(format!(
+                "The replication receiver thread cannot start because the source has GTID_MODE = {mode} and this server \
+                 has GTID_MODE = {mine}.{}",
+                if mine == GtidMode::On { ASSIGN_ADVICE } else { "" }
+            )));
         }
         let uuid = optional(self.ask("SELECT @@GLOBAL.SERVER_UUID"))?.flatten();
         if uuid.as_deref().is_some_and(|u| u.eq_ignore_ascii_case(&me.uuid)) {

@@ -4,6 +4,8 @@
 
 use super::position::SourcePosition;
 use crate::client::{Endpoint, TlsSettings};
+use omnibus_format::gtid::GtidParseError;
+use omnibus_format::{ServerUuid, Unnamed};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,6 +57,8 @@ pub struct ChannelConfig {
     pub retry_count: u64,
     /// SOURCE_DELAY, seconds.
     pub delay: u32,
+    /// ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS.
+    pub assign_gtids: AssignGtids,
     /// SOURCE_HEARTBEAT_PERIOD, milliseconds; `None` for half of replica_net_timeout.
     pub heartbeat_ms: Option<u64>,
     /// SOURCE_SSL and its kind.
@@ -77,6 +81,52 @@ pub struct ChannelConfig {
     pub sql_wanted: bool,
 }
 
+/// ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: what a transaction gets that comes without a GTID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AssignGtids {
+    /// None.
+    #[default]
+    Off,
+    /// One of this server's.
+    Local,
+    /// One of this source's.
+    Uuid(ServerUuid),
+}
+
+impl AssignGtids {
+    /// What the log does with it.
+    #[must_use]
+    pub fn unnamed(self) -> Unnamed {
+        match self {
+            AssignGtids::Off => Unnamed::Anonymous,
+            AssignGtids::Local => Unnamed::Automatic,
+            AssignGtids::Uuid(uuid) => Unnamed::NextOf(uuid),
+        }
+    }
+}
+
+impl std::fmt::Display for AssignGtids {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AssignGtids::Off => f.write_str("OFF"),
+            AssignGtids::Local => f.write_str("LOCAL"),
+            AssignGtids::Uuid(uuid) => uuid.fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for AssignGtids {
+    type Err = GtidParseError;
+
+    fn from_str(text: &str) -> Result<AssignGtids, GtidParseError> {
+        match text {
+            _ if text.eq_ignore_ascii_case("OFF") => Ok(AssignGtids::Off),
+            _ if text.eq_ignore_ascii_case("LOCAL") => Ok(AssignGtids::Local),
+            _ => text.parse().map(AssignGtids::Uuid),
+        }
+    }
+}
+
 impl Default for ChannelConfig {
     fn default() -> ChannelConfig {
         ChannelConfig {
@@ -90,6 +140,7 @@ impl Default for ChannelConfig {
             connect_retry: 60,
             retry_count: 10,
             delay: 0,
+            assign_gtids: AssignGtids::Off,
             heartbeat_ms: None,
             tls: TlsSettings::default(),
             shown: Vec::new(),
@@ -162,6 +213,7 @@ impl ChannelConfig {
             ("connect_retry", self.connect_retry.to_string()),
             ("retry_count", self.retry_count.to_string()),
             ("delay", self.delay.to_string()),
+            ("assign_gtids", self.assign_gtids.to_string()),
             ("heartbeat_ms", self.heartbeat_ms.map(|n| n.to_string()).unwrap_or_default()),
             ("ssl", flag(self.tls.required)),
             ("ssl_ca", path_text(self.tls.ca.as_ref())),
@@ -215,6 +267,7 @@ impl ChannelConfig {
             "connect_retry" => self.connect_retry = number as u32,
             "retry_count" => self.retry_count = number,
             "delay" => self.delay = number as u32,
+            "assign_gtids" => self.assign_gtids = value.parse().unwrap_or_default(),
             "heartbeat_ms" => self.heartbeat_ms = value.parse().ok(),
             "ssl" => self.tls.required = flag,
             "ssl_ca" => self.tls.ca = path_of(&value),

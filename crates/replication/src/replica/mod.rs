@@ -17,7 +17,7 @@ mod status;
 mod until;
 mod writeset;
 
-pub use config::{ChannelConfig, GtidUse};
+pub use config::{AssignGtids, ChannelConfig, GtidUse};
 pub use filter::{Filters, wild_match};
 pub use filtered::{Filtered, StatementTables};
 pub use group::{EventBuf, Feed, Grouper, Item, Received};

@@ -97,6 +97,14 @@ pub enum SourceError {
     /// Asked by GTID where there are none, or none of this kind.
     #[error("The replication sender thread cannot start in AUTO_POSITION mode: {0}")]
     NoGtids(String),
+    /// Asked by GTID, and there is a transaction without one.
+    #[error("Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {position}")]
+    Anonymous {
+        /// The file.
+        file: String,
+        /// Where it starts.
+        position: u64,
+    },
     /// The log can not be read.
     #[error("could not read the binary log: {0}")]
     Io(String),

@@ -273,6 +273,10 @@ impl Stream {
             return Err(SourceError::TooLarge { file, position, size });
         }
         match event_type {
+            EventType::ANONYMOUS_GTID if self.filter.is_mysql() => {
+                let (file, position) = (self.file_name(), event.offset);
+                return Err(SourceError::Anonymous { file, position });
+            }
             EventType::GTID | EventType::ANONYMOUS_GTID | EventType::MARIADB_GTID => {
                 self.skipping = self.filter.skips(event, checksum)?;
             }

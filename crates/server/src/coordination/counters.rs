@@ -33,6 +33,7 @@ fn commits(coordinator: &Coordinator, lines: &mut Lines) {
     for (name, counter) in counters {
         put(lines, name, counter.load(Ordering::Relaxed));
     }
+    put(lines, "Ongoing_anonymous_transaction_count", coordinator.anonymous_count());
     // One cache serves all statements here.
     put(lines, "Binlog_stmt_cache_use", 0);
     put(lines, "Binlog_stmt_cache_disk_use", 0);

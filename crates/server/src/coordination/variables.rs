@@ -3,7 +3,7 @@
 use super::failure::FailureWatch;
 use crate::sysvars::VarValue;
 use omnibus_commit::Coordinator;
-use omnibus_format::Checksum;
+use omnibus_format::{Checksum, Dialect, GtidMode};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ pub const LOG_VARIABLES: &[&str] = &[
     "binlog_error_action",
     "server_id",
     "gtid_strict_mode",
+    "gtid_mode",
 ];
 
 /// How long files are kept. The housekeeping reads it, SET GLOBAL writes it.
@@ -103,6 +104,10 @@ pub(super) fn apply(
             failures.set_ignore_errors(value.as_str().eq_ignore_ascii_case("IGNORE_ERROR"));
         }
         "gtid_strict_mode" => coordinator.log().set_strict(value.as_bool()),
+        // SET GLOBAL has changed it already, by one step.
+        "gtid_mode" if coordinator.dialect() == Dialect::Mysql => {
+            coordinator.log().set_gtid_mode(GtidMode::from_name(value.as_str()).unwrap_or_default());
+        }
         "server_id" => coordinator.log().set_server_id(u32::try_from(value.as_u64()).unwrap_or(u32::MAX)),
         _ => {}
     }

@@ -173,7 +173,8 @@ async fn begin_at(
         }
         let mode = server.globals.named("gtid_mode");
         if mode.as_str() != "ON" {
-            return Err(SourceError::NoGtids(format!("this server has GTID_MODE = {}", mode.as_str())));
+            let why = format!("this server has GTID_MODE = {} instead of ON.", mode.as_str());
+            return Err(SourceError::NoGtids(why));
         }
         return begin_by_set(server, log, executed.clone()).await;
     }

@@ -125,6 +125,10 @@ fn sets(name: &str, args: &[Value]) -> SqlResult<Value> {
 
 fn wait(context: &Context<'_>, name: &str, args: &[Value]) -> SqlResult<Value> {
     let Some((goal, limit)) = wish(name, args)? else { return Ok(Value::Null) };
+    let counted = context.coordinator.await_gtids();
+    if matches!(goal, Goal::Executed(_)) && counted.is_none() {
+        return Err(error(3062, format!("Cannot use {name} when GTID_MODE = OFF.")));
+    }
     let started = Instant::now();
     let mut pause = LOOK.0;
     loop {
@@ -188,6 +192,7 @@ impl Session {
         let values: Option<Vec<Value>> =
             args.iter().map(|arg| Some(self.evaluate_plain(arg)?.ok()?.0)).collect();
         let Some(Ok(Some((goal, limit)))) = values.map(|values| wish(name, &values)) else { return Ok(()) };
+        let Some(_counted) = coordinator.await_gtids() else { return Ok(()) };
         let started = tokio::time::Instant::now();
         let mut pause = LOOK.0;
         loop {

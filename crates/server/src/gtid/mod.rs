@@ -4,9 +4,11 @@
 //! Not here: what an id is (`omnibus_format`), which one a transaction gets (`omnibus_commit`).
 
 mod functions;
+mod mode;
 mod set;
 
 pub(crate) use functions::{Context, call};
+pub(crate) use mode::before_set;
 pub use set::is_special;
 
 use crate::sysvars::VarValue;

@@ -63,21 +63,24 @@ impl Session {
         }
         let text = text.trim();
         if text.eq_ignore_ascii_case("AUTOMATIC") {
+            self.anonymous = None;
             return self.give(GivenGtid::Automatic, "AUTOMATIC");
         }
         if text.eq_ignore_ascii_case("ANONYMOUS") {
-            if self.server.globals.named("gtid_mode").as_str() == "ON" {
-                return Err(error(
-                    1782,
-                    "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.",
-                ));
-            }
-            return self.give(GivenGtid::Automatic, "ANONYMOUS");
+            let coordinator = self.server.log.coordinator();
+            let guard = coordinator.and_then(|coordinator| coordinator.own_anonymity());
+            let guard = guard.ok_or_else(|| {
+                error(1782, "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.")
+            })?;
+            self.give(GivenGtid::Automatic, "ANONYMOUS")?;
+            self.anonymous = Some(guard);
+            return Ok(());
         }
         let gtid =
             parse_one(text).ok_or_else(|| error(1774, format!("Malformed GTID specification '{text}'.")))?;
         // What was owned before is given back first: it may be this one.
         self.give(GivenGtid::Automatic, "AUTOMATIC")?;
+        self.anonymous = None;
         let given = self.own(gtid).await?;
         self.give(given, &gtid.to_string())
     }
@@ -97,6 +100,12 @@ impl Session {
                 Ownership::Executed(no) => {
                     coordinator.wait_durable(no).await.map_err(SqlError::error_during_commit)?;
                     return Ok(GivenGtid::Executed(gtid));
+                }
+                Ownership::Off => {
+                    return Err(error(
+                        1781,
+                        "@@SESSION.GTID_NEXT cannot be set to UUID:NUMBER when @@GLOBAL.GTID_MODE = OFF.",
+                    ));
                 }
                 Ownership::Busy(ticket) => {
                     tokio::select! {
@@ -139,6 +148,7 @@ impl Session {
     fn give(&mut self, given: GivenGtid, shown: &str) -> SqlResult<()> {
         self.runner.give_gtid(given)?;
         self.shared.vars.lock().set_named("gtid_next", VarValue::Str(shown.into()));
+        self.apply_settings();
         Ok(())
     }
 }

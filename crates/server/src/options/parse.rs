@@ -54,7 +54,19 @@ pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions,
     for option in arguments(&rest)? {
         apply(&mut options, &option)?;
     }
+    check(&options)?;
     Ok(options)
+}
+
+/// What no option says by itself.
+fn check(options: &ServerOptions) -> Result<(), OptionError> {
+    let value = |name: &str| options.globals.named(name);
+    let gtids = value("gtid_mode").as_str() == "ON" && value("dialect").as_str() != "mariadb";
+    if gtids && value("enforce_gtid_consistency").as_str() != "ON" {
+        let wrong = "gtid_mode=ON requires enforce_gtid_consistency=ON: give it, or a lower gtid_mode";
+        return Err(OptionError(wrong.into()));
+    }
+    Ok(())
 }
 
 /// `--name=value`, `--name value`, `--name`; `-P 3307` and `-h dir` as the field's servers have them.
@@ -168,6 +180,7 @@ fn set(
     let text = match (given, def.kind) {
         (Some(text), _) => text,
         (None, Kind::Bool) => "ON".into(),
+        (None, _) if def.name == "enforce_gtid_consistency" => "ON".into(),
         (None, _) => return fail("a value is missing".into()),
     };
     // Filters may be given one by one.

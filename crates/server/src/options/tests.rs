@@ -40,7 +40,10 @@ fn mistakes_are_named() {
         message(&["--sync-binlgo=1"]),
         "command line: unknown option '--sync-binlgo'; did you mean '--sync-binlog'?"
     );
-    assert!(message(&["--gtid-mode=OFF"]).contains("gtid_mode=OFF"));
+    assert!(message(&["--gtid-mode=YES"]).contains("one of OFF, OFF_PERMISSIVE, ON_PERMISSIVE, ON"));
+    assert!(message(&["--enforce-gtid-consistency=OFF"]).contains("enforce_gtid_consistency=ON"));
+    assert!(run(&["--enforce-gtid-consistency=WARN", "--gtid-mode=ON_PERMISSIVE"]).is_ok());
+    assert!(run(&["--enforce-gtid-consistency", "--gtid-mode=ON"]).is_ok());
     assert!(message(&["--binlog-checksum=MD5"]).contains("one of NONE, CRC32"));
     assert!(message(&["--max-connections=many"]).contains("number"));
     assert!(message(&["--port"]).contains("missing"));

@@ -386,6 +386,10 @@ impl Applying {
             let wants_ack = received.wants_ack;
             return self.pass(Some(received), wants_ack, schedule, at);
         }
+        if let Some((code, message)) = self.refusal(&received) {
+            self.drain();
+            return self.fail(code, message);
+        }
         self.advance(at, &received);
         let task = if self.takes_skip(&received) { Task::Empty } else { Task::Apply };
         let writes = WriteSet::of(&received, keys);
@@ -407,6 +411,10 @@ impl Applying {
         if self.is_not_for_us(&received, at) {
             self.advance(at, &received);
             return;
+        }
+        if let Some((code, message)) = self.refusal(&received) {
+            self.drain();
+            return self.fail(code, message);
         }
         let mut position = at.clone();
         self.advance(&mut position, &received);

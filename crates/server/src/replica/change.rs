@@ -1,7 +1,7 @@
 //! CHANGE REPLICATION SOURCE TO and CHANGE REPLICATION FILTER, in MySQL's and MariaDB's words.
 
 use super::channel::Channel;
-use super::{Replicas, store};
+use super::{Replicas, gtid_rules, store};
 use omnibus_parser::ast::{ChangeSource, SourceValue};
 use omnibus_replication::replica::{ChannelConfig, ChannelPosition, GtidUse, SourcePosition};
 use omnibus_sql::{SqlError, SqlResult};
@@ -166,8 +166,8 @@ fn set(config: &mut ChannelConfig, said: &mut Said, name: &str, value: &SourceVa
         "REQUIRE_TABLE_PRIMARY_KEY_CHECK"
             if matches!(text(name, value)?.to_ascii_uppercase().as_str(), "STREAM" | "OFF") => {}
         "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS" => {
-            // A transaction without a GTID gets one of this server's in any case.
-            text(name, value)?;
+            config.assign_gtids = text(name, value)?.parse().map_err(|_| wrong(name))?;
+            said.applier = true;
         }
         "RELAY_LOG_FILE" | "RELAY_LOG_POS" => {
             return Err(SqlError::not_supported_yet(format!(
@@ -192,6 +192,7 @@ impl Replicas {
             set(&mut config, &mut said, option, value)?;
         }
         check(&config, &said)?;
+        gtid_rules::check(&config, gtid_rules::mode_of(&self.env.coordinator))?;
         if let Some(channel) = &existing {
             must_stand(channel, &said)?;
         }

@@ -4,12 +4,12 @@ use super::applying::Applier;
 use super::filters::{Rule, Rules};
 use super::jobs::Plan;
 use super::threads::{Lanes, receiver_entry};
-use super::{Env, not_configured, store};
+use super::{Env, gtid_rules, not_configured, store};
 use crate::server::Server;
 use omnibus_replication::apply::Position;
 use omnibus_replication::client::Introduction;
 use omnibus_replication::replica::{
-    ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, Queue, Receiver,
+    AssignGtids, ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, Queue, Receiver,
     ReceiverSettings, Resume, ResumeFrom, SourcePosition, StatusData, Until,
 };
 use omnibus_sql::apply::{ApplySettings, Conversions, forget_position, store_position, stored_position};
@@ -223,6 +223,7 @@ impl Channel {
             endpoint.user = user.unwrap_or(endpoint.user);
             endpoint.password = password.unwrap_or(endpoint.password);
         }
+        gtid_rules::check_start(&config, &self.name, gtid_rules::mode_of(&self.env.coordinator))?;
         let report_port = globals.named("report_port").as_u64();
         let port = if report_port == 0 { globals.named("port").as_u64() } else { report_port };
         let settings = ReceiverSettings {
@@ -238,6 +239,8 @@ impl Channel {
                 same_server_id: globals.named("replicate_same_server_id").as_bool(),
                 skip_marked: globals.named("replicate_events_marked_for_skip").as_str() == "FILTER_ON_MASTER",
                 gtid_strict_mode: false,
+                gtid_mode: gtid_rules::mode_of(&self.env.coordinator),
+                assigns_gtids: config.assign_gtids != AssignGtids::Off,
             },
             connect_retry: Duration::from_secs(u64::from(config.connect_retry)),
             retry_count: config.retry_count,
@@ -312,6 +315,7 @@ impl Channel {
         let workers = globals.named("replica_parallel_workers").as_u64() as usize;
         let errors = globals.named("replica_skip_errors");
         let skip_errors = errors.as_str().split(',').filter_map(|code| code.trim().parse().ok()).collect();
+        let unnamed = config.assign_gtids.unnamed();
         let plan = Plan {
             channel: self.name.clone(),
             config,
@@ -327,6 +331,7 @@ impl Channel {
                 idempotent: globals.named("replica_exec_mode").as_str() == "IDEMPOTENT",
                 conversions: Conversions::parse(globals.named("replica_type_conversions").as_str()),
                 log_updates: globals.named("log_replica_updates").as_bool(),
+                unnamed,
                 skip_errors,
                 ..ApplySettings::default()
             },

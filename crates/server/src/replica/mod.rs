@@ -10,6 +10,7 @@ mod change;
 mod channel;
 mod control;
 mod filters;
+mod gtid_rules;
 mod host;
 mod jobs;
 mod keys;

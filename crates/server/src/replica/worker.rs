@@ -188,13 +188,17 @@ fn fail(applying: &Applying, slot: usize, job: &Job, error: &ApplyError) {
     applying.fail(error.code, message);
 }
 
-/// The right to commit the transaction's id. `None`: it is here already.
-fn own(applying: &Applying, received: &Received) -> Option<Option<GtidGuard>> {
-    let Some(gtid) = received.trx.gtid else { return Some(None) };
+/// The right to commit the transaction's id, if it has one. `Err`: it is not to be applied.
+fn own(applying: &Applying, received: &Received) -> Result<Option<GtidGuard>, Outcome> {
+    let Some(gtid) = received.trx.gtid else { return Ok(None) };
     loop {
         match applying.env.coordinator.own_gtid(gtid) {
-            Ownership::Owned(guard) => return Some(Some(guard)),
-            Ownership::Executed(_) => return None,
+            Ownership::Owned(guard) => return Ok(Some(guard)),
+            Ownership::Executed(_) => return Err(Outcome::Known),
+            Ownership::Off => {
+                let why = "Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF";
+                return Err(Outcome::Failed(ApplyError::new(3115, why)));
+            }
             Ownership::Busy(ticket) => drop(ticket.wait()),
         }
     }
@@ -207,7 +211,10 @@ fn attempt(
     received: &Received,
     job: &Job,
 ) -> Outcome {
-    let Some(guard) = own(applying, received) else { return Outcome::Known };
+    let guard = match own(applying, received) {
+        Ok(guard) => guard,
+        Err(outcome) => return outcome,
+    };
     let target = Ordered { applier, applying, slot, place: job.place, interrupted: None };
     let mut run = Run { applying, target, decoder: EventDecoder::new(&received.format) };
     let position = position_of(applying, job);

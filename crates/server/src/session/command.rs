@@ -226,6 +226,7 @@ impl Session {
         tokio::task::block_in_place(|| self.runner.reset());
         self.forget_prepared();
         *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
+        self.anonymous = None;
         self.apply_settings();
         self.ok(0, 0, "");
     }
@@ -273,6 +274,7 @@ impl Session {
             self.forget_prepared();
             self.become_account(account, user);
             *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
+            self.anonymous = None;
             self.shared.set_login_collation(login.collation);
             self.apply_settings();
             self.runner.state_mut().database = None;

@@ -70,6 +70,8 @@ pub struct Session {
     track_gtids: bool,
     /// `gtid_seq_no` may have been set.
     pub(crate) sequence_given: bool,
+    /// `gtid_next` is ANONYMOUS.
+    pub(crate) anonymous: Option<omnibus_commit::AnonymousGuard>,
 }
 
 /// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
@@ -187,6 +189,7 @@ impl Session {
             committed: None,
             track_gtids: false,
             sequence_given: false,
+            anonymous: None,
         };
         session.channel.write_timeout = session.shared.write_timeout();
         if let Some(db) = login.database

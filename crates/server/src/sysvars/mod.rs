@@ -137,8 +137,6 @@ fn new_name(name: &str) -> &str {
 pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlResult<()> {
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
     match (def.name, value.as_str()) {
-        // Every transaction gets an id; the permissive modes only allow to ask for none, which then gives it one.
-        ("gtid_mode", mode @ ("OFF" | "OFF_PERMISSIVE")) => refuse(format!("gtid_mode={mode}")),
         ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
             refuse(format!("{}=ON", def.name))
         }

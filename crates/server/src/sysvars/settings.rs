@@ -3,6 +3,7 @@
 
 use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
+use omnibus_format::Unnamed;
 use omnibus_sql::api::{BinlogFormat, Isolation, RowImage, SessionSettings};
 use omnibus_value::locale;
 
@@ -190,6 +191,10 @@ pub fn session_settings(
         pseudo_thread_id: u32::try_from(v("pseudo_thread_id").as_u64()).ok().filter(|id| *id != 0),
         server_id: v("server_id").as_u64() as u32,
         mariadb: globals.named("dialect").as_str() == "mariadb",
+        gtid_unnamed: match v("gtid_next").as_str() {
+            "ANONYMOUS" => Unnamed::Anonymous,
+            _ => Unnamed::Automatic,
+        },
         gtid_domain_id: v("gtid_domain_id").as_u64() as u32,
         skip_replication: v("skip_replication").as_bool(),
         found_rows,

@@ -11,6 +11,7 @@ use crate::store::{Applied, TemporaryTables};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
+use omnibus_format::Unnamed;
 use omnibus_format::events::XaPrepare;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
@@ -29,6 +30,8 @@ pub struct ApplySettings {
     pub conversions: Conversions,
     /// `log_replica_updates`: what is applied is written to our log too, with its GTID.
     pub log_updates: bool,
+    /// What the log does with transactions that come without a GTID.
+    pub unnamed: Unnamed,
     /// `replica_skip_errors`: statements and rows that fail so are left out.
     pub skip_errors: BTreeSet<u16>,
     /// Commits that are handed over and have no place yet. Appliers of one channel share it, so that a statement of one
@@ -44,6 +47,7 @@ impl Default for ApplySettings {
             idempotent: false,
             conversions: Conversions::default(),
             log_updates: true,
+            unnamed: Unnamed::Automatic,
             skip_errors: BTreeSet::new(),
             in_flight: Arc::default(),
             temporary: Arc::default(),
@@ -311,6 +315,9 @@ impl ApplyTarget for Applier {
         state.now_us = i64::from(trx.timestamp) * 1_000_000;
         state.settings.server_id = trx.server_id;
         state.settings.skip_replication = trx.skip;
+        // Another dialect's GTID counts for having one: such a source does not know anonymous transactions.
+        state.settings.gtid_unnamed =
+            if trx.gtid.is_some() { Unnamed::Automatic } else { self.settings.unnamed };
         Ok(())
     }
 

@@ -10,7 +10,9 @@ use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SessionState;
-use crate::store::{OpenDefinition, StatementInfo, Trx, private_event, write_set_event};
+use crate::store::{
+    OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event,
+};
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_format::private;
@@ -203,7 +205,8 @@ impl Trx {
     pub(crate) fn log_ddl(&mut self, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
         let xid = self.shared().xid.fetch_add(1, Ordering::Relaxed);
         let (cache, writes, events) = self.logging_parts();
-        cache.set_context(info.timestamp, info.settings.server_id);
+        // Another cache than the statement began with, if something was open.
+        set_cache_context(cache, info);
         if writes.memory() < WRITE_SET_EVENT {
             write_set_event(cache, writes)?;
         } else {

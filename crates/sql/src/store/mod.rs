@@ -29,6 +29,7 @@ pub(crate) use read::by_ref;
 pub use read::{KeyRange, RowAt};
 pub use temp::TemporaryTables;
 pub(crate) use trx::need_replan;
+pub(crate) use trx::set_cache_context;
 pub use trx::{Marks, Trx, TrxContext};
 pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error, duplicate_of_row};
 pub use xa::LockWaiter;

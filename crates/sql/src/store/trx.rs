@@ -219,9 +219,7 @@ impl Trx {
         if self.isolation <= Isolation::ReadCommitted {
             self.drop_snapshot();
         }
-        self.cache.set_context(info.timestamp, settings.server_id);
-        self.cache.set_domain(settings.gtid_domain_id);
-        self.cache.set_skip_replication(settings.skip_replication);
+        set_cache_context(&mut self.cache, info);
         self.events.begin(info);
         self.marks()
     }
@@ -511,6 +509,14 @@ impl Trx {
         }
         Ok(())
     }
+}
+
+/// What the log says of the statement's events, and how it names their transaction.
+pub(crate) fn set_cache_context(cache: &mut TrxCache, info: &StatementInfo<'_>) {
+    cache.set_context(info.timestamp, info.settings.server_id);
+    cache.set_domain(info.settings.gtid_domain_id);
+    cache.set_unnamed(info.settings.gtid_unnamed);
+    cache.set_skip_replication(info.settings.skip_replication);
 }
 
 /// Counters that a commit reached are not reissued from now on. In the flush stage.
