@@ -164,6 +164,7 @@ def values(replica):
 def restart(replica, source, position):
     query(replica, "STOP REPLICA")
     query(replica, f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={source.port}, SOURCE_USER='r',"
+                   " ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL,"
                    f" SOURCE_PASSWORD='p', SOURCE_LOG_FILE='{FILE.decode()}', SOURCE_LOG_POS={position},"
                    " SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=3")
     query(replica, "START REPLICA")

@@ -79,12 +79,10 @@ fn look_behind(
     let mut proof = None;
     let behind = reader.search_behind(tail.end.offset, &mut |event| {
         let (no, claimed) = match event.header.event_type {
-            EventType::GTID | EventType::ANONYMOUS_GTID => {
-                let (Ok(gtid), Some(&flags)) = (Gtid::decode(event.body), event.body.first()) else {
-                    return true;
-                };
+            kind @ (EventType::GTID | EventType::ANONYMOUS_GTID | EventType::GTID_TAGGED) => {
+                let Ok(gtid) = Gtid::decode_as(kind, event.body) else { return true };
                 let no = CommitNo(base.saturating_add(gtid.sequence_number));
-                (no, claim::decode(no, flags))
+                (no, claim::decode(no, gtid.more_flags))
             }
             EventType::MARIADB_GTID => {
                 let gtid = MariadbGtidEvent::decode(event.body);

@@ -47,7 +47,8 @@ pub(crate) struct Executed {
     ahead: VecDeque<Run>,
     /// The newest of the folded ones.
     folded: VecDeque<Run>,
-    /// Declared as executed elsewhere (`gtid_purged`): in no file, but in `all`.
+    /// Declared as executed elsewhere (`gtid_purged`), or not logged (`sql_log_bin=0`): in no event that others read, but
+    /// in `all`.
     elsewhere: GtidSet,
     /// Changes when ids go or come otherwise than by a commit.
     generation: u64,
@@ -159,6 +160,14 @@ impl Executed {
         self.elsewhere.union(set);
     }
 
+    /// A transaction that was appended is one that no file tells others of.
+    pub(crate) fn note_elsewhere(&mut self, gtid: AnyGtid) {
+        if let AnyGtid::Mysql { source, gno } = gtid {
+            self.elsewhere.add(source, gno);
+            self.generation += 1;
+        }
+    }
+
     /// Replaces everything (`gtid_binlog_state`, on an empty log).
     pub(crate) fn replace(&mut self, state: GtidState) {
         let generation = self.generation + 1;
@@ -177,7 +186,7 @@ mod tests {
     use omnibus_format::ServerUuid;
 
     fn gtid(uuid: u8, gno: u64) -> AnyGtid {
-        AnyGtid::Mysql { uuid: ServerUuid([uuid; 16]), gno }
+        AnyGtid::mysql(ServerUuid([uuid; 16]), gno)
     }
 
     /// Numbers 1 to 6: own 1, own 2, foreign 9, (private), own 3, foreign 10.

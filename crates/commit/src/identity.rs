@@ -16,7 +16,7 @@ use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SER
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};
 use omnibus_format::writer::write_final;
 use omnibus_format::{
-    AnyGtid, Dialect, EventContext, EventType, GtidMode, GtidState, Origin, ServerUuid, Unnamed,
+    AnyGtid, Dialect, EventContext, EventType, GtidMode, GtidState, Origin, ServerUuid, Tsid, Unnamed,
 };
 use std::sync::atomic::Ordering;
 
@@ -27,7 +27,7 @@ pub(crate) struct Place {
     pub(crate) last_seen: CommitNo,
     /// Whether other tools read it; else only recovery does.
     logged: bool,
-    /// `None` for an anonymous one, and where nobody else reads it.
+    /// `None` for an anonymous one. What nobody else reads has one only if it was given it.
     pub(crate) gtid: Option<AnyGtid>,
     /// What MariaDB's event says of the transactions that were committed together.
     group: u64,
@@ -49,7 +49,10 @@ impl LogEnv {
         (no, last_seen): (CommitNo, CommitNo),
         request: &CommitRequest,
     ) -> Place {
-        let gtid = if request.logged { self.gtid_of(appender, request) } else { None };
+        let gtid = match request.logged {
+            true => self.gtid_of(appender, request),
+            false => self.given_to_unlogged(request),
+        };
         let mut group = 0;
         if self.dialect() == Dialect::Mariadb {
             // Who enrolled when one of the group was in the log already may depend on that one.
@@ -59,6 +62,12 @@ impl LogEnv {
             group = appender.group.id;
         }
         Place { no, last_seen, logged: request.logged, gtid, group }
+    }
+
+    /// Under `sql_log_bin=0` a transaction that was given an id has it all the same: it counts as executed.
+    fn given_to_unlogged(&self, request: &CommitRequest) -> Option<AnyGtid> {
+        let given = request.cache.origin()?.gtid?;
+        (given.dialect() == Dialect::Mysql && self.dialect() == Dialect::Mysql).then_some(given)
     }
 
     #[inline]
@@ -83,7 +92,7 @@ impl LogEnv {
         match request.cache.unnamed() {
             Unnamed::Automatic if self.gtid_mode().names_new() => {}
             Unnamed::NextOf(source) if self.gtid_mode().names_new() => {
-                if source != uuid {
+                if source != uuid.into() {
                     return self.free_of(source);
                 }
             }
@@ -92,26 +101,26 @@ impl LogEnv {
         if self.owned.any() {
             self.step_around_owned(appender, uuid);
         }
-        Some(AnyGtid::Mysql { uuid, gno: appender.next_gno })
+        Some(AnyGtid::mysql(uuid, appender.next_gno))
     }
 
     #[cold]
     fn step_around_owned(&self, appender: &mut Appender, uuid: ServerUuid) {
-        if let Some(AnyGtid::Mysql { gno, .. }) = self.free_of(uuid) {
+        if let Some(AnyGtid::Mysql { gno, .. }) = self.free_of(uuid.into()) {
             appender.next_gno = gno;
         }
     }
 
     /// The first id of a source that is neither executed nor owned.
-    fn free_of(&self, uuid: ServerUuid) -> Option<AnyGtid> {
+    fn free_of(&self, source: Tsid) -> Option<AnyGtid> {
         let owned = self.owned.list();
         let executed = self.executed.lock();
         let set = executed.all().set()?;
-        let mut gno = set.free_from(uuid, 1);
-        while owned.contains(&AnyGtid::Mysql { uuid, gno }) {
-            gno = set.free_from(uuid, gno + 1);
+        let mut gno = set.free_from(source, 1);
+        while owned.contains(&AnyGtid::Mysql { source, gno }) {
+            gno = set.free_from(source, gno + 1);
         }
-        Some(AnyGtid::Mysql { uuid, gno })
+        Some(AnyGtid::Mysql { source, gno })
     }
 
     /// Whether a transaction may have the id that it was given. Its session owns it, but a number of this server's can be
@@ -161,16 +170,18 @@ impl LogEnv {
             Some(Opening::Statement(body)) => &body[..],
             _ => &[],
         };
-        let (kind, uuid, gno) = match place.gtid {
-            Some(AnyGtid::Mysql { uuid, gno }) => (EventType::GTID, uuid, gno),
-            _ => (EventType::ANONYMOUS_GTID, ServerUuid::default(), 0),
+        let (source, gno) = match place.gtid {
+            Some(AnyGtid::Mysql { source, gno }) => (source, gno),
+            _ => (Tsid::default(), 0),
         };
         match place.gtid {
             Some(AnyGtid::Mysql { .. }) | None if place.logged => {
                 let mut gtid = Gtid {
-                    uuid,
+                    uuid: source.uuid,
+                    tag: source.tag,
                     gno,
                     row_format_only: !request.cache.has_statements(),
+                    more_flags: claim::encode(place.no, self.durable_no()),
                     last_committed: place.last_seen.0.saturating_sub(appender.base.0),
                     sequence_number: place.no.0 - appender.base.0,
                     times: Some(times(request.commit_timestamp_us, request.cache.origin())),
@@ -180,11 +191,11 @@ impl LogEnv {
                 let opened = if opening.is_empty() { 0 } else { frame + opening.len() as u64 };
                 gtid.set_transaction_length(opened + others, frame);
                 let from = out.len();
-                let flags = request.cache.flags();
-                write_final(out, context, kind, flags, position, checksum, |body| {
-                    let flags_at = body.len();
-                    gtid.encode(body);
-                    body[flags_at] |= claim::encode(place.no, self.durable_no());
+                // MariaDB and older readers pass over an event that they do not know if its header says that they may.
+                let unknown = if source.tag.is_none() { 0 } else { FLAG_IGNORABLE };
+                let flags = request.cache.flags() | unknown;
+                write_final(out, context, gtid.event_type(), flags, position, checksum, |body| {
+                    gtid.encode(body)
                 });
                 if !opening.is_empty() {
                     let position = position + (out.len() - from) as u64;
@@ -225,7 +236,12 @@ impl LogEnv {
                 );
             }
             _ => {
-                let mark = Private::CommitMark { no: place.no.0, len: others };
+                let mut given = GtidState::default();
+                if let Some(gtid) = place.gtid {
+                    given.add(gtid);
+                }
+                let gtid = given.set().cloned().unwrap_or_default();
+                let mark = Private::CommitMark { no: place.no.0, len: others, gtid };
                 write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
                     mark.encode(body);
                 });
@@ -239,14 +255,17 @@ impl LogEnv {
         let Some(gtid) = place.gtid else { return };
         let mut executed = self.executed.lock();
         executed.append(place.no, gtid);
+        if !place.logged {
+            executed.note_elsewhere(gtid);
+        }
         if let (Some(state), AnyGtid::Mariadb(gtid)) = (executed.all().state(), gtid) {
             appender.next_sequence = (gtid.domain, state.highest(gtid.domain) + 1);
         }
-        if let (Some(set), AnyGtid::Mysql { uuid, .. }) = (executed.all().set(), gtid)
-            && uuid == self.identity().uuid
+        if let (Some(set), AnyGtid::Mysql { source, .. }) = (executed.all().set(), gtid)
+            && source == self.identity().uuid.into()
         {
             // From the start: a session may have given a number back.
-            appender.next_gno = set.free_from(uuid, 1);
+            appender.next_gno = set.free_from(source, 1);
         }
     }
 }

@@ -9,6 +9,8 @@ const MAGIC: &[u8; 4] = b"OMNI";
 const VERSION: u8 = 1;
 /// Version 1 ended with a number that GTIDs counted from.
 const FILE_START_VERSION: u8 = 2;
+/// Of a commit mark that has a GTID.
+const NAMED_MARK_VERSION: u8 = 2;
 const FILLER: u8 = 200;
 const FILE_START: u8 = 201;
 const COMMIT_MARK: u8 = 202;
@@ -34,6 +36,8 @@ pub(crate) enum Private {
         no: u64,
         /// Bytes of the group behind this event, so that a torn group is known for one.
         len: u64,
+        /// The GTID that it was given and that no other event has (`sql_log_bin=0`), or nothing.
+        gtid: GtidSet,
     },
 }
 
@@ -47,10 +51,14 @@ impl Private {
                 out.extend_from_slice(&first.to_le_bytes());
                 PreviousGtids { set: elsewhere }.encode(out);
             }
-            Private::CommitMark { no, len } => {
-                out.extend_from_slice(&[COMMIT_MARK, VERSION]);
+            Private::CommitMark { no, len, gtid } => {
+                let version = if gtid.is_empty() { VERSION } else { NAMED_MARK_VERSION };
+                out.extend_from_slice(&[COMMIT_MARK, version]);
                 out.extend_from_slice(&no.to_le_bytes());
                 out.extend_from_slice(&len.to_le_bytes());
+                if !gtid.is_empty() {
+                    PreviousGtids { set: gtid }.encode(out);
+                }
             }
         }
     }
@@ -72,7 +80,13 @@ impl Private {
             (FILE_START, VERSION) => {
                 Some(Private::FileStart { first: number(0)?, elsewhere: GtidSet::new() })
             }
-            (COMMIT_MARK, VERSION) => Some(Private::CommitMark { no: number(0)?, len: number(8)? }),
+            (COMMIT_MARK, VERSION) => {
+                Some(Private::CommitMark { no: number(0)?, len: number(8)?, gtid: GtidSet::new() })
+            }
+            (COMMIT_MARK, NAMED_MARK_VERSION) => {
+                let gtid = PreviousGtids::decode(payload.get(16..)?).ok()?.set;
+                Some(Private::CommitMark { no: number(0)?, len: number(8)?, gtid })
+            }
             _ => None,
         }
     }

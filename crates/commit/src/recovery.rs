@@ -256,7 +256,7 @@ struct Walk<'a> {
     /// The transaction being read, and its events if the engine lacks it.
     open: Option<(CommitNo, Option<AnyGtid>)>,
     /// A group of private events without a GTID, and where it ends.
-    private: Option<(CommitNo, LogOffset)>,
+    private: Option<(CommitNo, LogOffset, GtidSet)>,
     events: Vec<ReplayEvent>,
     /// What the log has committed, by the number in its XID event.
     logged: Vec<(TrxId, CommitNo)>,
@@ -334,9 +334,11 @@ impl<'a> Walk<'a> {
         self.private = None;
         // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
         self.open = match event.header.event_type {
-            EventType::GTID => Gtid::decode(event.body)
-                .ok()
-                .map(|gtid| (self.number(&gtid), Some(AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno }))),
+            kind @ (EventType::GTID | EventType::GTID_TAGGED) => {
+                Gtid::decode_as(kind, event.body).ok().map(|gtid| {
+                    (self.number(&gtid), Some(AnyGtid::Mysql { source: gtid.source(), gno: gtid.gno }))
+                })
+            }
             EventType::ANONYMOUS_GTID => Gtid::decode(event.body).ok().map(|gtid| (self.number(&gtid), None)),
             // Nothing in it says a number: groups are counted, and those without a GTID say theirs.
             EventType::MARIADB_GTID => MariadbGtidEvent::decode(event.body).ok().map(|gtid| {
@@ -361,7 +363,7 @@ impl<'a> Walk<'a> {
 
     fn keep(&mut self, event: &RawEvent<'_>) {
         let open = self.open.as_ref().map(|(no, _)| *no);
-        if open.or(self.private.map(|(no, _)| no)).is_some_and(|no| no > self.applied) {
+        if open.or(self.private.as_ref().map(|(no, ..)| *no)).is_some_and(|no| no > self.applied) {
             self.events.push(ReplayEvent {
                 event_type: event.header.event_type,
                 timestamp: event.header.timestamp,
@@ -390,10 +392,10 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         match Private::decode(event) {
-            Some(Private::CommitMark { no, len }) => {
+            Some(Private::CommitMark { no, len, gtid }) => {
                 self.events.clear();
                 let until = LogOffset(event.end().saturating_add(len));
-                self.private = Some((CommitNo(no), until));
+                self.private = Some((CommitNo(no), until, gtid));
                 self.end_private(event.end())?;
                 return Ok(Some(until));
             }
@@ -414,12 +416,18 @@ impl<'a> Walk<'a> {
     }
 
     fn end_private(&mut self, at: u64) -> Result<(), RecoverError> {
-        match self.private {
-            Some((no, until)) if at >= until.0 => {
-                self.private = None;
+        match self.private.take() {
+            Some((no, until, gtid)) if at >= until.0 => {
+                if let GtidState::Mysql(executed) = &mut self.recovered.executed {
+                    executed.union(&gtid);
+                    self.recovered.elsewhere.union(&gtid);
+                }
                 self.finish(no)
             }
-            _ => Ok(()),
+            open => {
+                self.private = open;
+                Ok(())
+            }
         }
     }
 

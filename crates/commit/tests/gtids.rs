@@ -9,7 +9,7 @@ use omnibus_commit::{
 };
 use omnibus_engine::{CommitNo, Engine};
 use omnibus_format::events::Gtid;
-use omnibus_format::{AnyGtid, EventType, GtidMode, GtidSet, Origin, ServerUuid, Unnamed};
+use omnibus_format::{AnyGtid, EventType, GtidMode, GtidSet, Origin, ServerUuid, Tsid, Unnamed};
 use omnibus_log::{FileSeq, LogConfig, LogDir, Next};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ fn start(path: &Path, engine: MapEngine) -> Server {
 fn given(server: &Server, uuid: ServerUuid, gno: u64, value: &str) -> CommitRequest {
     let mut foreign = request(&server.coordinator, &format!("{uuid}{gno}"), value);
     foreign.cache.set_origin(Origin {
-        gtid: Some(AnyGtid::Mysql { uuid, gno }),
+        gtid: Some(AnyGtid::mysql(uuid, gno)),
         server_id: 44,
         original_commit_us: 77,
         original_version: 50_740,
@@ -111,9 +111,7 @@ fn own_numbers_given_by_a_session_leave_no_hole_and_are_never_given_twice() {
     commit(&server, given(&server, OWN, 3, "v"));
     assert_eq!(own(&server, "b"), CommitNo(3));
     assert_eq!(executed(&server), format!("{OWN}:1-3"), "the hole is filled, and 3 stepped over");
-    let Ownership::Owned(four) = server.coordinator.own_gtid(AnyGtid::Mysql { uuid: OWN, gno: 4 }) else {
-        panic!("free")
-    };
+    let Ownership::Owned(four) = server.coordinator.own_gtid(AnyGtid::mysql(OWN, 4)) else { panic!("free") };
     own(&server, "c");
     assert_eq!(executed(&server), format!("{OWN}:1-3:5"), "4 is owned");
     drop(four);
@@ -130,7 +128,7 @@ fn own_numbers_given_by_a_session_leave_no_hole_and_are_never_given_twice() {
 fn of_two_sessions_with_one_id_the_second_waits_and_then_skips_or_takes_it() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path(), MapEngine::lazy());
-    let id = AnyGtid::Mysql { uuid: OTHER, gno: 5 };
+    let id = AnyGtid::mysql(OTHER, 5);
     let Ownership::Owned(guard) = server.coordinator.own_gtid(id) else { panic!("free") };
     assert_eq!(server.coordinator.gtids_owned(), [id]);
     let Ownership::Busy(ticket) = server.coordinator.own_gtid(id) else { panic!("owned") };
@@ -165,7 +163,7 @@ fn purged_ids_count_as_executed_and_survive() {
     assert!(matches!(overlap, Err(SetGtidsError::Overlaps)));
     let less = coordinator.set_gtid_purged(&set(&format!("{OTHER}:1-9")), false);
     assert!(matches!(less, Err(SetGtidsError::NotSuperset)));
-    let held = coordinator.own_gtid(AnyGtid::Mysql { uuid: OTHER, gno: 11 });
+    let held = coordinator.own_gtid(AnyGtid::mysql(OTHER, 11));
     let owned = coordinator.set_gtid_purged(&set(&format!("{OTHER}:11")), true);
     assert!(matches!(owned, Err(SetGtidsError::Owned)));
     drop(held);
@@ -199,7 +197,7 @@ fn many_sessions_with_their_own_and_foreign_ids_leave_each_exactly_once() {
             scope.spawn(move || {
                 for n in 1..=100_u64 {
                     // Every id is wanted by two threads.
-                    let id = AnyGtid::Mysql { uuid: ServerUuid([thread as u8 / 2; 16]), gno: n };
+                    let id = AnyGtid::mysql(ServerUuid([thread as u8 / 2; 16]), n);
                     loop {
                         match server.coordinator.own_gtid(id) {
                             Ownership::Owned(guard) => {
@@ -209,6 +207,7 @@ fn many_sessions_with_their_own_and_foreign_ids_leave_each_exactly_once() {
                                 break;
                             }
                             Ownership::Executed(_) => break,
+                            Ownership::Off => unreachable!("gtid_mode is ON"),
                             Ownership::Busy(ticket) => drop(ticket.wait()),
                         }
                     }
@@ -259,9 +258,9 @@ fn anonymous_transactions_use_no_number_up_and_are_replayed_like_others() {
     own(&server, "b");
     commit(&server, unnamed(&server, "c", Unnamed::Anonymous));
     own(&server, "d");
-    commit(&server, unnamed(&server, "e", Unnamed::NextOf(OTHER)));
+    commit(&server, unnamed(&server, "e", Unnamed::NextOf(OTHER.into())));
     commit(&server, given(&server, OTHER, 2, "v"));
-    assert_eq!(commit(&server, unnamed(&server, "f", Unnamed::NextOf(OTHER))), CommitNo(8));
+    assert_eq!(commit(&server, unnamed(&server, "f", Unnamed::NextOf(OTHER.into()))), CommitNo(8));
     let all = format!("{OTHER}:1-3,{OWN}:1-3");
     assert_eq!(executed(&server), all, "1 and 3 around the given 2");
     assert_eq!(server.coordinator.gtid_of(CommitNo(4)), None);
@@ -275,7 +274,8 @@ fn anonymous_transactions_use_no_number_up_and_are_replayed_like_others() {
     server.coordinator.close().unwrap();
     let (named, not) = (EventType::GTID, EventType::ANONYMOUS_GTID);
     // The second file began with the change of the mode.
-    let expected = [(not, 1), (named, 2), (named, 1), (not, 2), (named, 3), (named, 4), (named, 5), (named, 6)];
+    let expected =
+        [(not, 1), (named, 2), (named, 1), (not, 2), (named, 3), (named, 4), (named, 5), (named, 6)];
     assert_eq!(firsts(dir.path()), expected);
 }
 
@@ -297,7 +297,7 @@ fn the_mode_changes_by_one_step_and_not_under_those_who_rely_on_it() {
     change(GtidMode::On).unwrap();
     change(GtidMode::OnPermissive).unwrap();
     change(GtidMode::OffPermissive).unwrap();
-    let id = AnyGtid::Mysql { uuid: OTHER, gno: 5 };
+    let id = AnyGtid::mysql(OTHER, 5);
     let Ownership::Owned(guard) = coordinator.own_gtid(id) else { panic!("free") };
     assert!(matches!(change(GtidMode::Off), Err(GtidModeError::Owned)));
     drop(guard);
@@ -309,4 +309,64 @@ fn the_mode_changes_by_one_step_and_not_under_those_who_rely_on_it() {
     assert!(coordinator.await_gtids().is_none() && coordinator.gtids_owned().is_empty());
     own(&server, "b");
     assert_eq!(executed(&server), "");
+}
+
+#[test]
+fn tagged_numbers_count_by_tag_and_come_back_from_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path(), MapEngine::lazy());
+    let tagged = |tag: &str| Unnamed::NextOf(Tsid::new(OWN, tag.parse().unwrap()));
+    own(&server, "a");
+    commit(&server, unnamed(&server, "b", tagged("blue")));
+    commit(&server, unnamed(&server, "c", tagged("blue")));
+    server.coordinator.rotate().unwrap();
+    commit(&server, unnamed(&server, "d", tagged("red")));
+    own(&server, "e");
+    let all = format!("{OWN}:1-2:blue:1-2:red:1");
+    assert_eq!(executed(&server), all);
+    std::mem::forget(server.coordinator);
+    let server = start(dir.path(), MapEngine::lazy());
+    assert_eq!((server.recovered.last, server.replayed.len()), (CommitNo(5), 5), "RECOVER-2");
+    assert_eq!(executed(&server), all, "GTID-2");
+    commit(&server, unnamed(&server, "f", tagged("blue")));
+    assert_eq!(executed(&server), format!("{OWN}:1-2:blue:1-3:red:1"));
+    server.coordinator.close().unwrap();
+}
+
+/// What `sql_log_bin=0` commits.
+fn unlogged(server: &Server, uuid: ServerUuid, gno: u64, key: &str) -> CommitRequest {
+    let mut unlogged = request(&server.coordinator, key, "v");
+    unlogged.cache.clear();
+    unlogged.cache.set_origin(Origin { gtid: Some(AnyGtid::mysql(uuid, gno)), ..Origin::default() });
+    unlogged.cache.append_event(EventType::IGNORABLE.0, 0x80, b"OMNI\x01\x01something").unwrap();
+    unlogged.logged = false;
+    unlogged
+}
+
+#[test]
+fn an_id_given_to_what_is_not_logged_counts_as_executed_also_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path(), MapEngine::lazy());
+    own(&server, "a");
+    commit(&server, unlogged(&server, OTHER, 7, "x"));
+    let (all, purged) = (format!("{OTHER}:7,{OWN}:1"), format!("{OTHER}:7"));
+    let check = |server: &Server| {
+        assert_eq!(executed(server), all);
+        assert_eq!(
+            server.coordinator.gtid_purged().unwrap().to_string(),
+            purged,
+            "no file has it for others"
+        );
+    };
+    check(&server);
+    let again = server.coordinator.commit(unlogged(&server, OTHER, 7, "y")).wait();
+    assert!(matches!(again, Err(CommitError::Refused(Refusal::Executed(_)))), "GTID-1");
+    std::mem::forget(server.coordinator);
+    let server = start(dir.path(), MapEngine::lazy());
+    check(&server);
+    server.coordinator.rotate().unwrap();
+    std::mem::forget(server.coordinator);
+    let server = start(dir.path(), MapEngine::lazy());
+    check(&server);
+    server.coordinator.close().unwrap();
 }

@@ -18,9 +18,9 @@ pub fn info(event: &RawEvent<'_>) -> Result<String, DecodeError> {
             format!("Server ver: {}, Binlog ver: {}", format.server_version, format.binlog_version)
         }
         EventType::PREVIOUS_GTIDS => PreviousGtids::decode(body)?.set.to_string(),
-        EventType::GTID => {
-            let gtid = Gtid::decode(body)?;
-            format!("SET @@SESSION.GTID_NEXT= '{}:{}'", gtid.uuid, gtid.gno)
+        kind @ (EventType::GTID | EventType::GTID_TAGGED) => {
+            let gtid = Gtid::decode_as(kind, body)?;
+            format!("SET @@SESSION.GTID_NEXT= '{}:{}'", gtid.source(), gtid.gno)
         }
         EventType::ANONYMOUS_GTID => "SET @@SESSION.GTID_NEXT= 'ANONYMOUS'".to_owned(),
         EventType::QUERY => query_info(&Query::decode(body)?),
@@ -59,7 +59,9 @@ pub fn summary(event: &RawEvent<'_>) -> Result<String, DecodeError> {
             let set = PreviousGtids::decode(body)?.set;
             if set.is_empty() { "(none)".to_owned() } else { set.to_string() }
         }
-        EventType::GTID | EventType::ANONYMOUS_GTID => gtid(event.header.event_type, &Gtid::decode(body)?),
+        kind @ (EventType::GTID | EventType::ANONYMOUS_GTID | EventType::GTID_TAGGED) => {
+            gtid(&Gtid::decode_as(kind, body)?)
+        }
         EventType::QUERY => query(&Query::decode(body)?),
         EventType::TABLE_MAP => table_map(&TableMap::decode(body)?),
         kind if kind.is_rows() => {
@@ -190,10 +192,10 @@ fn format_description(format: &FormatDescription) -> String {
     format!("server {}, binlog v{}, checksums {checksum}", format.server_version, format.binlog_version)
 }
 
-fn gtid(event_type: EventType, gtid: &Gtid) -> String {
-    let name = match event_type {
-        EventType::GTID => format!("{}:{}", gtid.uuid, gtid.gno),
-        _ => "ANONYMOUS".to_owned(),
+fn gtid(gtid: &Gtid) -> String {
+    let name = match gtid.event_type() {
+        EventType::ANONYMOUS_GTID => "ANONYMOUS".to_owned(),
+        _ => format!("{}:{}", gtid.source(), gtid.gno),
     };
     let length = gtid.transaction_length;
     format!("{name}, clock {}->{}, {length} bytes", gtid.last_committed, gtid.sequence_number)

@@ -1,7 +1,8 @@
 //! MySQL GTIDs: server UUIDs, single GTIDs, and sets of them as intervals.
 //!
-//! Text form: `uuid:1-5:7,uuid2:3`. Tags (8.3 and later) are refused with an error, not misread.
+//! Text form: `uuid:1-5:7,uuid2:3`, with tags (8.3 and later) `uuid:1-5:7:tag:1-3:tag2:9`.
 
+use crate::tsid::{Tag, Tsid};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -66,10 +67,10 @@ pub struct Interval {
 /// Largest transaction number (2^63 - 2), as in MySQL.
 pub const GNO_MAX: u64 = i64::MAX as u64 - 1;
 
-/// A set of GTIDs: per UUID, sorted disjoint intervals that do not touch.
+/// A set of GTIDs: per UUID and tag, sorted disjoint intervals that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidSet {
-    sets: BTreeMap<ServerUuid, Vec<Interval>>,
+    sets: BTreeMap<Tsid, Vec<Interval>>,
 }
 
 impl GtidSet {
@@ -90,27 +91,32 @@ impl GtidSet {
         self.sets.is_empty()
     }
 
-    /// UUIDs and their intervals, ordered by UUID.
-    pub fn iter(&self) -> impl Iterator<Item = (ServerUuid, &[Interval])> {
-        self.sets.iter().map(|(uuid, intervals)| (*uuid, intervals.as_slice()))
+    /// UUIDs with tags and their intervals, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Tsid, &[Interval])> {
+        self.sets.iter().map(|(source, intervals)| (*source, intervals.as_slice()))
     }
 
-    /// Number of UUIDs.
-    pub fn uuid_count(&self) -> usize {
+    /// Number of UUIDs, each counted with every tag that it has.
+    pub fn source_count(&self) -> usize {
         self.sets.len()
     }
 
+    /// Whether there are tags in it.
+    pub fn has_tags(&self) -> bool {
+        self.sets.keys().any(|source| !source.tag.is_none())
+    }
+
     /// Adds one GTID.
-    pub fn add(&mut self, uuid: ServerUuid, gno: u64) {
-        self.add_interval(uuid, Interval { start: gno, end: gno + 1 });
+    pub fn add(&mut self, source: impl Into<Tsid>, gno: u64) {
+        self.add_interval(source, Interval { start: gno, end: gno + 1 });
     }
 
     /// Adds an interval, merging with what it touches. Empty intervals are ignored.
-    pub fn add_interval(&mut self, uuid: ServerUuid, new: Interval) {
+    pub fn add_interval(&mut self, source: impl Into<Tsid>, new: Interval) {
         if new.start >= new.end {
             return;
         }
-        let intervals = self.sets.entry(uuid).or_default();
+        let intervals = self.sets.entry(source.into()).or_default();
         let first = intervals.partition_point(|i| i.end < new.start);
         let last = intervals.partition_point(|i| i.start <= new.end);
         let merged = intervals[first..last]
@@ -148,8 +154,8 @@ impl GtidSet {
     }
 
     /// Whether the GTID is in the set.
-    pub fn contains(&self, uuid: ServerUuid, gno: u64) -> bool {
-        self.sets.get(&uuid).is_some_and(|intervals| {
+    pub fn contains(&self, source: impl Into<Tsid>, gno: u64) -> bool {
+        self.sets.get(&source.into()).is_some_and(|intervals| {
             let at = intervals.partition_point(|i| i.end <= gno);
             intervals.get(at).is_some_and(|i| i.start <= gno)
         })
@@ -167,11 +173,11 @@ impl GtidSet {
         self.sets.values().flatten().map(|i| i.end - i.start).sum()
     }
 
-    /// The smallest number of `uuid` from `from` on that is not in the set.
+    /// The smallest number of `source` from `from` on that is not in the set.
     #[must_use]
-    pub fn free_from(&self, uuid: ServerUuid, from: u64) -> u64 {
+    pub fn free_from(&self, source: impl Into<Tsid>, from: u64) -> u64 {
         let from = from.max(1);
-        let Some(intervals) = self.sets.get(&uuid) else { return from };
+        let Some(intervals) = self.sets.get(&source.into()) else { return from };
         let at = intervals.partition_point(|i| i.end <= from);
         intervals.get(at).filter(|i| i.start <= from).map_or(from, |i| i.end)
     }
@@ -184,20 +190,25 @@ impl GtidSet {
         rest.count() != self.count()
     }
 
-    /// The largest number of `uuid`, or 0.
-    pub fn last(&self, uuid: ServerUuid) -> u64 {
-        self.sets.get(&uuid).and_then(|i| i.last()).map_or(0, |i| i.end - 1)
+    /// The largest number of `source`, or 0.
+    pub fn last(&self, source: impl Into<Tsid>) -> u64 {
+        self.sets.get(&source.into()).and_then(|i| i.last()).map_or(0, |i| i.end - 1)
     }
 }
 
 impl fmt::Display for GtidSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, (uuid, intervals)) in self.sets.iter().enumerate() {
-            if n > 0 {
+        let mut before = None;
+        for (source, intervals) in &self.sets {
+            if before != Some(source.uuid) {
                 // MySQL puts a newline behind the comma in result sets; readers accept both.
-                f.write_str(",")?;
+                f.write_str(if before.is_some() { "," } else { "" })?;
+                write!(f, "{}", source.uuid)?;
             }
-            write!(f, "{uuid}")?;
+            before = Some(source.uuid);
+            if !source.tag.is_none() {
+                write!(f, ":{}", source.tag)?;
+            }
             for i in intervals {
                 write!(f, ":{}", i.start)?;
                 if i.end - i.start > 1 {
@@ -217,15 +228,25 @@ impl FromStr for GtidSet {
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let mut pieces = part.split(':').map(str::trim);
             let uuid: ServerUuid = pieces.next().unwrap_or_default().parse()?;
+            let mut source = Tsid::from(uuid);
             let mut any = false;
             for piece in pieces {
+                if !piece.starts_with(|c: char| c.is_ascii_digit()) {
+                    // A tag, of the numbers that follow.
+                    if !any && !source.tag.is_none() {
+                        return Err(malformed(part));
+                    }
+                    source.tag = piece.parse::<Tag>()?;
+                    any = false;
+                    continue;
+                }
                 let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
                 let number = |n: &str| n.trim().parse::<u64>().map_err(|_| malformed(piece));
                 let (first, last) = (number(first)?, number(last)?);
                 if first == 0 || last > GNO_MAX {
                     return Err(malformed(piece));
                 }
-                set.add_interval(uuid, Interval { start: first, end: last + 1 });
+                set.add_interval(source, Interval { start: first, end: last + 1 });
                 any = true;
             }
             if !any {

@@ -2,7 +2,7 @@
 //!
 //! Not here: who may change it when (`omnibus_commit`), and what a session may ask for (the server).
 
-use crate::gtid::ServerUuid;
+use crate::tsid::Tsid;
 use std::fmt;
 
 /// MySQL's four modes, each a step from its neighbours.
@@ -87,5 +87,5 @@ pub enum Unnamed {
     /// It stays without.
     Anonymous,
     /// The smallest free number of this source, where the mode gives new ones any.
-    NextOf(ServerUuid),
+    NextOf(Tsid),
 }

@@ -49,7 +49,7 @@ impl AnyGtid {
     #[must_use]
     pub fn later(self, by: u64) -> AnyGtid {
         match self {
-            AnyGtid::Mysql { uuid, gno } => AnyGtid::Mysql { uuid, gno: gno.saturating_add(by) },
+            AnyGtid::Mysql { source, gno } => AnyGtid::Mysql { source, gno: gno.saturating_add(by) },
             AnyGtid::Mariadb(gtid) => {
                 AnyGtid::Mariadb(MariadbGtid { sequence: gtid.sequence.saturating_add(by), ..gtid })
             }
@@ -120,8 +120,8 @@ impl GtidState {
     /// Adds `count` GTIDs of one server, from `gtid` on.
     pub fn add_run(&mut self, gtid: AnyGtid, count: u64) {
         match (self, gtid) {
-            (GtidState::Mysql(set), AnyGtid::Mysql { uuid, gno }) => {
-                set.add_interval(uuid, Interval { start: gno, end: gno.saturating_add(count) });
+            (GtidState::Mysql(set), AnyGtid::Mysql { source, gno }) => {
+                set.add_interval(source, Interval { start: gno, end: gno.saturating_add(count) });
             }
             (GtidState::Mariadb(state), AnyGtid::Mariadb(first)) if count > 0 => {
                 state.add(MariadbGtid { sequence: first.sequence.saturating_add(count - 1), ..first });
@@ -134,7 +134,7 @@ impl GtidState {
     #[must_use]
     pub fn contains(&self, gtid: AnyGtid) -> bool {
         match (self, gtid) {
-            (GtidState::Mysql(set), AnyGtid::Mysql { uuid, gno }) => set.contains(uuid, gno),
+            (GtidState::Mysql(set), AnyGtid::Mysql { source, gno }) => set.contains(source, gno),
             (GtidState::Mariadb(state), AnyGtid::Mariadb(gtid)) => state.contains(gtid),
             _ => false,
         }

@@ -1,16 +1,17 @@
 //! A transaction's identity in either dialect, for code that carries transactions and does not care which.
 
 use crate::events::MariadbGtid;
-use crate::gtid::ServerUuid;
+use crate::gtid::{GNO_MAX, ServerUuid};
+use crate::tsid::{Tag, Tsid};
 use std::fmt;
 
-/// `uuid:number` or `domain-server-sequence`.
+/// `uuid:number`, `uuid:tag:number` or `domain-server-sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AnyGtid {
     /// MySQL's.
     Mysql {
-        /// Where it was born.
-        uuid: ServerUuid,
+        /// Where it was born, with its tag.
+        source: Tsid,
         /// Its number there.
         gno: u64,
     },
@@ -21,9 +22,31 @@ pub enum AnyGtid {
 impl fmt::Display for AnyGtid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AnyGtid::Mysql { uuid, gno } => write!(f, "{uuid}:{gno}"),
+            AnyGtid::Mysql { source, gno } => write!(f, "{source}:{gno}"),
             AnyGtid::Mariadb(gtid) => write!(f, "{gtid}"),
         }
+    }
+}
+
+impl AnyGtid {
+    /// MySQL's, without a tag.
+    #[must_use]
+    pub fn mysql(uuid: ServerUuid, gno: u64) -> AnyGtid {
+        AnyGtid::Mysql { source: uuid.into(), gno }
+    }
+
+    /// Reads one of MySQL's, with or without a tag.
+    #[must_use]
+    pub fn parse_mysql(text: &str) -> Option<AnyGtid> {
+        let (source, digits) = text.rsplit_once(':')?;
+        let (uuid, tag) = match source.split_once(':') {
+            Some((uuid, tag)) => (uuid, tag.trim().parse().ok()?),
+            None => (source, Tag::NONE),
+        };
+        let (uuid, digits) = (uuid.trim().parse().ok()?, digits.trim());
+        let gno: u64 = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let source = Tsid::new(uuid, tag);
+        (1..=GNO_MAX).contains(&gno).then_some(AnyGtid::Mysql { source, gno })
     }
 }
 

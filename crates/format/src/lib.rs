@@ -21,6 +21,8 @@ mod identity;
 pub mod private;
 pub mod row;
 pub mod scan;
+mod tsid;
+mod varlen;
 pub mod writer;
 
 pub use binlog_state::{BinlogState, GtidListError, GtidPosition};
@@ -36,6 +38,7 @@ pub use identity::{AnyGtid, Origin};
 pub use private::Private;
 pub use row::RowShape;
 pub use scan::{EventIter, MAX_EVENT_SIZE, RawEvent, ScanError, ScanErrorKind, ScanRules, parse_event};
+pub use tsid::{Tag, Tsid};
 pub use writer::EventContext;
 
 #[cfg(test)]

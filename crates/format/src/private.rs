@@ -66,7 +66,9 @@ impl<'a> Private<'a> {
         let mut r = Reader::new(body);
         r.take(PRIVATE_MAGIC.len(), "private magic")?;
         let (kind, version) = (r.u8("private kind")?, r.u8("private version")?);
-        if version != VERSION {
+        // Their second version says more behind what the first one says.
+        let known = version == VERSION || version == 2 && matches!(kind, FILE_START | COMMIT_MARK);
+        if !known {
             return Ok(Some(Private::Unknown { kind, version }));
         }
         Ok(Some(match kind {

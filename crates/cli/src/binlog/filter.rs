@@ -51,7 +51,7 @@ pub(super) struct Gtids {
 impl Gtids {
     fn contains(&self, gtid: Option<&AnyGtid>) -> bool {
         match gtid {
-            Some(AnyGtid::Mysql { uuid, gno }) => self.sets.contains(*uuid, *gno),
+            Some(AnyGtid::Mysql { source, gno }) => self.sets.contains(*source, *gno),
             Some(other) => self.single.contains(other),
             None => false,
         }

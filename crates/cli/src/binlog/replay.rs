@@ -249,10 +249,11 @@ impl<W: Write> ApplyTarget for Printing<W> {
                     .encode(&mut body);
                 self.event(EventType::MARIADB_GTID, 0, &body)?;
             }
-            Some(AnyGtid::Mysql { uuid, gno }) => {
+            Some(AnyGtid::Mysql { source, gno }) => {
                 self.format(false)?;
-                Gtid { uuid, gno, ..Gtid::default() }.encode(&mut body);
-                self.event(EventType::GTID, 0, &body)?;
+                let gtid = Gtid { uuid: source.uuid, tag: source.tag, gno, ..Gtid::default() };
+                gtid.encode(&mut body);
+                self.event(gtid.event_type(), 0, &body)?;
             }
             None => {
                 let as_before = self.mariadb.unwrap_or(false);

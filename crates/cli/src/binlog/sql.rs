@@ -227,7 +227,7 @@ impl SqlPrinter {
         let body = event.body;
         match event.header.event_type {
             E::FORMAT_DESCRIPTION => self.format(event)?,
-            E::GTID | E::ANONYMOUS_GTID => self.gtid(event, out)?,
+            E::GTID | E::ANONYMOUS_GTID | E::GTID_TAGGED => self.gtid(event, out)?,
             E::MARIADB_GTID => self.mariadb_gtid(event, out)?,
             E::QUERY => self.query(event, &Query::decode(body)?, out)?,
             E::INTVAR => {
@@ -324,13 +324,13 @@ impl SqlPrinter {
     }
 
     fn gtid(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
-        let gtid = Gtid::decode(event.body)?;
+        let gtid = Gtid::decode_as(event.header.event_type, event.body)?;
         if self.options.skip_gtids {
             return Ok(());
         }
         let name = match event.header.event_type {
-            EventType::GTID => format!("{}:{}", gtid.uuid, gtid.gno),
-            _ => "ANONYMOUS".to_owned(),
+            EventType::ANONYMOUS_GTID => "ANONYMOUS".to_owned(),
+            _ => format!("{}:{}", gtid.source(), gtid.gno),
         };
         write!(out, "/*!80000 SET @@SESSION.GTID_NEXT= '{name}' */\n/*!*/;\n")?;
         Ok(())

@@ -1,8 +1,11 @@
-//! GTID and ANONYMOUS_GTID in the form of MySQL 8.x: first event of every transaction.
+//! GTID and ANONYMOUS_GTID in the form of MySQL 8.x: first event of every transaction. With a tag it is another event
+//! (`gtid_tagged`).
 
 use crate::cursor::{Reader, lenenc_size, put_lenenc};
 use crate::error::DecodeError;
+use crate::event_type::EventType;
 use crate::gtid::ServerUuid;
+use crate::tsid::{Tag, Tsid};
 
 /// The transaction may hold statement-format changes.
 const FLAG_MAY_HAVE_STATEMENTS: u8 = 1;
@@ -34,10 +37,14 @@ pub struct GtidTimes {
 pub struct Gtid {
     /// Source part.
     pub uuid: ServerUuid,
+    /// Its tag; none in events that are not GTID_TAGGED.
+    pub tag: Tag,
     /// Number part; 0 in ANONYMOUS_GTID.
     pub gno: u64,
     /// All changes are row events.
     pub row_format_only: bool,
+    /// The other bits of the flags, which readers mask out.
+    pub more_flags: u8,
     /// Transactions with a greater sequence number than this may run in parallel with it.
     pub last_committed: u64,
     /// This transaction's number in the file, from 1.
@@ -53,9 +60,48 @@ pub struct Gtid {
 pub type AnonymousGtid = Gtid;
 
 impl Gtid {
+    /// UUID and tag.
+    #[must_use]
+    pub fn source(&self) -> Tsid {
+        Tsid::new(self.uuid, self.tag)
+    }
+
+    /// Which of the three events it is; without a number, the anonymous one.
+    #[must_use]
+    #[inline]
+    pub fn event_type(&self) -> EventType {
+        match (self.gno, self.tag.is_none()) {
+            (0, _) => EventType::ANONYMOUS_GTID,
+            (_, true) => EventType::GTID,
+            (_, false) => EventType::GTID_TAGGED,
+        }
+    }
+
+    /// Decodes the body of one of the three.
+    ///
+    /// # Errors
+    /// It is cut, or in a form that is not known.
+    pub fn decode_as(event_type: EventType, body: &[u8]) -> Result<Self, DecodeError> {
+        if event_type == EventType::GTID_TAGGED { Self::decode_tagged(body) } else { Self::decode(body) }
+    }
+
+    /// The flags' byte.
+    pub(super) fn flags(&self) -> u8 {
+        let statements = if self.row_format_only { 0 } else { FLAG_MAY_HAVE_STATEMENTS };
+        statements | self.more_flags & !FLAG_MAY_HAVE_STATEMENTS
+    }
+
+    pub(super) fn set_flags(&mut self, flags: u8) {
+        self.row_format_only = flags & FLAG_MAY_HAVE_STATEMENTS == 0;
+        self.more_flags = flags & !FLAG_MAY_HAVE_STATEMENTS;
+    }
+
     /// Appends the body with `transaction_length` as it stands.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.push(if self.row_format_only { 0 } else { FLAG_MAY_HAVE_STATEMENTS });
+        if !self.tag.is_none() {
+            return self.encode_tagged(out);
+        }
+        out.push(self.flags());
         out.extend_from_slice(&self.uuid.0);
         out.extend_from_slice(&self.gno.to_le_bytes());
         out.push(LOGICAL_CLOCK);
@@ -69,6 +115,9 @@ impl Gtid {
 
     /// Body bytes that `encode` appends, given the current `transaction_length`.
     pub fn encoded_len(&self) -> usize {
+        if !self.tag.is_none() {
+            return self.tagged_len();
+        }
         FIXED_LEN + self.times.map_or(0, |t| times_len(&t) + lenenc_size(self.transaction_length))
     }
 
@@ -76,6 +125,9 @@ impl Gtid {
     /// `overhead` is this event's header and checksum (19 + 4). The length counts itself, and its
     /// own width depends on its value.
     pub fn set_transaction_length(&mut self, others: u64, overhead: u64) {
+        if !self.tag.is_none() {
+            return self.set_tagged_length(others + overhead);
+        }
         let Some(times) = self.times else { return };
         let base = others + overhead + (FIXED_LEN + times_len(&times)) as u64;
         let mut length = base + 1;
@@ -89,12 +141,9 @@ impl Gtid {
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let flags = r.u8("GTID flags")?;
-        let mut gtid = Gtid {
-            row_format_only: flags & FLAG_MAY_HAVE_STATEMENTS == 0,
-            uuid: ServerUuid(r.array("GTID UUID")?),
-            gno: r.u64("GTID number")?,
-            ..Gtid::default()
-        };
+        let mut gtid =
+            Gtid { uuid: ServerUuid(r.array("GTID UUID")?), gno: r.u64("GTID number")?, ..Gtid::default() };
+        gtid.set_flags(flags);
         if r.is_empty() || r.u8("clock code")? != LOGICAL_CLOCK {
             return Ok(gtid);
         }

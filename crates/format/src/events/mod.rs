@@ -5,6 +5,7 @@
 
 mod format_description;
 mod gtid;
+mod gtid_tagged;
 mod load;
 mod mariadb;
 mod old;

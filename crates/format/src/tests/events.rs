@@ -38,6 +38,7 @@ fn gtid_round_trips_with_and_without_original_fields() {
                 original_version,
             }),
             transaction_length: 0,
+            ..Gtid::default()
         };
         gtid.set_transaction_length(300, 23);
         let mut body = Vec::new();
@@ -215,4 +216,35 @@ fn load_data_round_trips() {
     let block = BeginLoadQuery { file_id: 9, data: b"1,2" };
     block.encode(&mut out);
     assert_eq!(BeginLoadQuery::decode(&out).unwrap(), block);
+}
+
+#[test]
+fn sets_with_tags_are_grouped_by_uuid_and_have_a_form_of_their_own() {
+    let text = "11111111-1111-1111-1111-111111111111:1-3:5:blue:1-2:red_1:7,22222222-2222-2222-2222-222222222222:_x:9";
+    let set: GtidSet = text.parse().unwrap();
+    assert_eq!(set.to_string(), text);
+    assert_eq!((set.source_count(), set.count()), (4, 8));
+    let mixed = "11111111-1111-1111-1111-111111111111:BLUE:2:1 , 22222222-2222-2222-2222-222222222222: _X : 9,\
+                 11111111-1111-1111-1111-111111111111:red_1:7:5";
+    let part: GtidSet = mixed.parse().unwrap();
+    assert!(!part.contains(uuid(0x11), 5) && !set.contains_set(&part), "numbers behind a tag are its own");
+    let tagged = "11111111-1111-1111-1111-111111111111:blue:1-2".parse().unwrap();
+    let mut rest = set.clone();
+    rest.subtract(&tagged);
+    assert!(set.contains_set(&tagged) && !rest.intersects(&tagged) && rest.count() == 6);
+    for bad in [":blue", ":blue:red:1", ":1blue:1", ":bl-ue:1", ":", ":aaaaaaaaaabbbbbbbbbbccccccccccddd:1"] {
+        assert!(format!("11111111-1111-1111-1111-111111111111{bad}").parse::<GtidSet>().is_err(), "{bad}");
+    }
+    let mut body = Vec::new();
+    PreviousGtids { set: set.clone() }.encode(&mut body);
+    assert_eq!(body[..8], [1, 4, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(body[24], 0, "no tag");
+    assert_eq!(PreviousGtids::decode(&body).unwrap().set, set);
+    for cut in 0..body.len() {
+        assert!(PreviousGtids::decode(&body[..cut]).is_err());
+    }
+    rest.subtract(&set);
+    let mut body = Vec::new();
+    PreviousGtids { set: rest }.encode(&mut body);
+    assert_eq!(body, [0; 8]);
 }

@@ -58,11 +58,10 @@ impl Borders {
     pub fn classify(&mut self, header: &EventHeader, body: &[u8]) -> Result<Class, DecodeError> {
         use EventType as E;
         match header.event_type {
-            E::GTID | E::ANONYMOUS_GTID => {
+            E::GTID | E::ANONYMOUS_GTID | E::GTID_TAGGED => {
                 self.state = State::Announced;
                 return Ok(Class::Begin(mysql_header(header, body)?));
             }
-            E::GTID_TAGGED => return Err(DecodeError::new(0, "GTID with a tag, which is not supported")),
             E::MARIADB_GTID => {
                 let trx = mariadb_header(header, body)?;
                 self.state = if trx.standalone { State::Announced } else { State::Open };
@@ -196,11 +195,11 @@ fn bare_header(header: &EventHeader) -> TrxHeader {
 }
 
 fn mysql_header(header: &EventHeader, body: &[u8]) -> Result<TrxHeader, DecodeError> {
-    let gtid = Gtid::decode(body)?;
-    let named = header.event_type == EventType::GTID;
+    let gtid = Gtid::decode_as(header.event_type, body)?;
+    let named = header.event_type != EventType::ANONYMOUS_GTID;
     let times = gtid.times.unwrap_or_default();
     Ok(TrxHeader {
-        gtid: named.then_some(AnyGtid::Mysql { uuid: gtid.uuid, gno: gtid.gno }),
+        gtid: named.then_some(AnyGtid::Mysql { source: gtid.source(), gno: gtid.gno }),
         original_commit_us: times.original_commit_us,
         immediate_commit_us: times.immediate_commit_us,
         original_version: times.original_version,

@@ -286,7 +286,7 @@ impl EventDecoder {
             E::EXECUTE_LOAD_QUERY => self.load(header, &ExecuteLoadQuery::decode(body)?, target)?,
             E::INCIDENT => return Err(incident(body)?),
             // Their parts of a transaction are done by `apply`.
-            E::GTID | E::ANONYMOUS_GTID | E::MARIADB_GTID | E::XID | E::XA_PREPARE => {}
+            E::GTID | E::ANONYMOUS_GTID | E::GTID_TAGGED | E::MARIADB_GTID | E::XID | E::XA_PREPARE => {}
             E::FORMAT_DESCRIPTION => self.set_format(&FormatDescription::decode(body)?),
             event_type if RowsKind::of(event_type).is_some() => {
                 self.rows(header, Rows::decode(event_type, body)?, target)?;

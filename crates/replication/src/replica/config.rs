@@ -100,7 +100,7 @@ impl AssignGtids {
         match self {
             AssignGtids::Off => Unnamed::Anonymous,
             AssignGtids::Local => Unnamed::Automatic,
-            AssignGtids::Uuid(uuid) => Unnamed::NextOf(uuid),
+            AssignGtids::Uuid(uuid) => Unnamed::NextOf(uuid.into()),
         }
     }
 }

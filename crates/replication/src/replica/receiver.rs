@@ -61,7 +61,7 @@ impl Resume {
     fn advance(&mut self, gtid: Option<AnyGtid>, end: &SourcePosition) {
         match (self, gtid) {
             (Resume::File(at), _) => *at = end.clone(),
-            (Resume::Gtids(set), Some(AnyGtid::Mysql { uuid, gno })) => set.add(uuid, gno),
+            (Resume::Gtids(set), Some(AnyGtid::Mysql { source, gno })) => set.add(source, gno),
             (Resume::Mariadb(position), Some(AnyGtid::Mariadb(gtid))) => position.set(gtid),
             _ => {}
         }
@@ -465,8 +465,8 @@ impl Shared {
             if s.queueing.trx.is_some() && !grouper.is_open() {
                 s.queueing.end(&mut s.queued);
             }
-            if let (true, Some(AnyGtid::Mysql { uuid, gno })) = (whole, gtid) {
-                s.retrieved.add(uuid, gno);
+            if let (true, Some(AnyGtid::Mysql { source, gno })) = (whole, gtid) {
+                s.retrieved.add(source, gno);
             }
         });
         Ok(())

@@ -63,7 +63,7 @@ impl Until {
             (Until::Source(until), _) => {
                 matches!(next.start.compare(until), Some(Ordering::Equal | Ordering::Greater))
             }
-            (Until::BeforeGtids(set), Some(AnyGtid::Mysql { uuid, gno })) => set.contains(uuid, gno),
+            (Until::BeforeGtids(set), Some(AnyGtid::Mysql { source, gno })) => set.contains(source, gno),
             _ => false,
         }
     }

@@ -74,6 +74,7 @@ impl WriteSet {
                 EventType::XA_PREPARE => return Ok(WriteSet::Alone),
                 EventType::GTID
                 | EventType::ANONYMOUS_GTID
+                | EventType::GTID_TAGGED
                 | EventType::MARIADB_GTID
                 | EventType::ROWS_QUERY
                 | EventType::MARIADB_ANNOTATE_ROWS => {}

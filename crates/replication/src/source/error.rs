@@ -98,7 +98,9 @@ pub enum SourceError {
     #[error("The replication sender thread cannot start in AUTO_POSITION mode: {0}")]
     NoGtids(String),
     /// Asked by GTID, and there is a transaction without one.
-    #[error("Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {position}")]
+    #[error(
+        "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {position}"
+    )]
     Anonymous {
         /// The file.
         file: String,

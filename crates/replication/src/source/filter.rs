@@ -4,7 +4,7 @@ use super::block::BlockEvent;
 use super::error::SourceError;
 use omnibus_format::events::{Gtid, MariadbGtid, MariadbGtidEvent};
 use omnibus_format::{BinlogState, GtidPosition};
-use omnibus_format::{Checksum, EventHeader, EventType, GtidSet};
+use omnibus_format::{Checksum, EventHeader, GtidSet};
 use std::collections::BTreeMap;
 
 /// See the module.
@@ -87,9 +87,10 @@ impl Filter {
     pub(super) fn skips(&mut self, event: &BlockEvent<'_>, checksum: Checksum) -> Result<bool, SourceError> {
         match self {
             Filter::All => Ok(false),
-            Filter::Mysql(executed) => Ok(event.event_type() == EventType::GTID
-                && Gtid::decode(event.body(checksum))
-                    .is_ok_and(|gtid| executed.contains(gtid.uuid, gtid.gno))),
+            Filter::Mysql(executed) => {
+                let gtid = Gtid::decode_as(event.event_type(), event.body(checksum));
+                Ok(gtid.is_ok_and(|gtid| executed.contains(gtid.source(), gtid.gno)))
+            }
             Filter::Mariadb(filter) => {
                 let header = EventHeader::decode(event.bytes);
                 let body = MariadbGtidEvent::decode(event.body(checksum));

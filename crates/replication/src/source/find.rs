@@ -34,8 +34,8 @@ pub struct Own {
 /// The client lacks what was purged, or has what this server has not.
 pub fn by_set(log: &LogHandle, executed: &GtidSet, own: &Own) -> Result<FileSeq, SourceError> {
     let mut unknown = GtidSet::new();
-    for (uuid, intervals) in executed.iter().filter(|(uuid, _)| *uuid == own.uuid) {
-        intervals.iter().for_each(|&interval| unknown.add_interval(uuid, interval));
+    for (source, intervals) in executed.iter().filter(|(source, _)| source.uuid == own.uuid) {
+        intervals.iter().for_each(|&interval| unknown.add_interval(source, interval));
     }
     unknown.subtract(&own.executed);
     if !unknown.is_empty() {

@@ -277,7 +277,10 @@ impl Stream {
                 let (file, position) = (self.file_name(), event.offset);
                 return Err(SourceError::Anonymous { file, position });
             }
-            EventType::GTID | EventType::ANONYMOUS_GTID | EventType::MARIADB_GTID => {
+            EventType::GTID
+            | EventType::ANONYMOUS_GTID
+            | EventType::GTID_TAGGED
+            | EventType::MARIADB_GTID => {
                 self.skipping = self.filter.skips(event, checksum)?;
             }
             _ if ends_group(event_type) => self.skipping = false,

@@ -56,6 +56,7 @@ impl File {
                 original_version: 80400,
             }),
             transaction_length: 0,
+            ..Gtid::default()
         };
         gtid.set_transaction_length(others as u64, (HEADER_LEN + self.checksum.len()) as u64);
         let start = self.bytes.len();

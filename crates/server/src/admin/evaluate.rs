@@ -126,10 +126,15 @@ impl Session {
     /// Statements of administration commit what is open, as MySQL's do.
     pub(super) async fn commit_first(&mut self) -> SqlResult<()> {
         if self.runner.trx().open {
-            let commit = Statement::Commit(omnibus_parser::ast::Completion::default());
-            self.run_internal(commit, &mut FirstValue::default())?;
+            self.commit_now()?;
         }
         Ok(())
+    }
+
+    /// COMMIT.
+    pub(super) fn commit_now(&mut self) -> SqlResult<()> {
+        let commit = Statement::Commit(omnibus_parser::ast::Completion::default());
+        self.run_internal(commit, &mut FirstValue::default())
     }
 
     /// (offset, count) of a LIMIT clause.

@@ -68,6 +68,15 @@ impl Session {
         if !own_only && !matches!(statement, Statement::Grant(_) | Statement::Revoke(_)) {
             self.access.require(Privileges::CREATE_USER)?;
         }
+        if !self.enter_given()? {
+            return Ok(());
+        }
+        let result = self.change_users(parsed, &me).await;
+        self.leave_given(result)
+    }
+
+    async fn change_users(&mut self, parsed: &Arc<Parsed>, me: &Account) -> SqlResult<()> {
+        let statement = &parsed.statement.node;
         self.commit_first().await?;
         self.runner.state_mut().diagnostics.clear();
         let mut notes = Vec::new();
@@ -75,7 +84,7 @@ impl Session {
         let database = self.runner.state().database.clone();
         let text = parsed.text.clone();
         let plan = |table: &AccessTable| {
-            let by = By { me: &me, plugin: &plugin, database: database.as_deref() };
+            let by = By { me, plugin: &plugin, database: database.as_deref() };
             plan_users(table, statement, &text, &by, &mut notes)
         };
         self.change_accounts(plan)?;
@@ -99,16 +108,37 @@ impl Session {
             PasswordValue::Text(p) | PasswordValue::Clear(p) => p.clone(),
             PasswordValue::Random => return Err(SqlError::not_supported_yet("SET PASSWORD TO RANDOM")),
         };
-        self.commit_first().await?;
+        if !self.enter_given()? {
+            return Ok(());
+        }
         // What MariaDB means is a hash, unless PASSWORD() makes one.
         let is_hash = self.runner.state().settings.mariadb && matches!(value, PasswordValue::Text(_));
         let set = if is_hash { account::set_password_hash } else { account::set_password };
+        let result = self.put_password(|table| set(table, &me, user, &password)).await;
+        self.leave_given(result)
+    }
+
+    async fn put_password(&mut self, set: impl Fn(&AccessTable) -> SqlResult<Vec<Record>>) -> SqlResult<()> {
+        self.commit_first().await?;
         let plan = |table: &AccessTable| {
-            let records = set(table, &me, user, &password)?;
+            let records = set(table)?;
             let text = with_hashes("ALTER USER", &records);
             Ok((records, text))
         };
         self.change_accounts(plan)
+    }
+
+    /// `gtid_next` may have something against the statement, or `false`: its transaction is here already.
+    fn enter_given(&mut self) -> SqlResult<bool> {
+        self.runner.sql_session().map_or(Ok(true), omnibus_sql::SqlSession::enter_server_statement)
+    }
+
+    /// Where nothing has changed, a transaction with a given id is empty, and logged all the same.
+    fn leave_given(&mut self, result: SqlResult<()>) -> SqlResult<()> {
+        let failed = result.is_err();
+        let left = self.runner.sql_session().is_some_and(|session| session.leave_server_statement(failed));
+        result?;
+        if left { self.commit_now() } else { Ok(()) }
     }
 
     /// In this session's own transaction: `sql_log_bin`, `gtid_next` and the like apply.

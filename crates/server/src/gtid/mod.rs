@@ -6,10 +6,12 @@
 mod functions;
 mod mode;
 mod set;
+mod tables;
 
 pub(crate) use functions::{Context, call};
 pub(crate) use mode::before_set;
 pub use set::is_special;
+pub(crate) use tables::table;
 
 use crate::sysvars::VarValue;
 use omnibus_commit::Coordinator;

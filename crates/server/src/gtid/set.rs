@@ -7,8 +7,7 @@ use crate::session::Session;
 use crate::sysvars::{VarDef, VarValue};
 use omnibus_commit::{Ownership, SetGtidsError};
 use omnibus_format::events::MariadbGtid;
-use omnibus_format::gtid::GNO_MAX;
-use omnibus_format::{AnyGtid, BinlogState, GtidSet, Origin, ServerUuid};
+use omnibus_format::{AnyGtid, BinlogState, GtidMode, GtidSet, Origin, Tag};
 use omnibus_sql::{GivenGtid, SqlError, SqlResult};
 
 /// Whether setting this variable is more than keeping its value.
@@ -66,6 +65,16 @@ impl Session {
             self.anonymous = None;
             return self.give(GivenGtid::Automatic, "AUTOMATIC");
         }
+        if let Some(tag) = automatic_tag(text) {
+            let tag: Tag =
+                tag.parse().map_err(|_| error(1774, format!("Malformed GTID specification '{text}'.")))?;
+            let mode = self.server.log.coordinator().map(|coordinator| coordinator.gtid_mode());
+            if mode == Some(GtidMode::Off) {
+                return Err(off("AUTOMATIC:TAG"));
+            }
+            self.anonymous = None;
+            return self.give(GivenGtid::Automatic, &format!("AUTOMATIC:{tag}"));
+        }
         if text.eq_ignore_ascii_case("ANONYMOUS") {
             let coordinator = self.server.log.coordinator();
             let guard = coordinator.and_then(|coordinator| coordinator.own_anonymity());
@@ -76,8 +85,8 @@ impl Session {
             self.anonymous = Some(guard);
             return Ok(());
         }
-        let gtid =
-            parse_one(text).ok_or_else(|| error(1774, format!("Malformed GTID specification '{text}'.")))?;
+        let gtid = AnyGtid::parse_mysql(text)
+            .ok_or_else(|| error(1774, format!("Malformed GTID specification '{text}'.")))?;
         // What was owned before is given back first: it may be this one.
         self.give(GivenGtid::Automatic, "AUTOMATIC")?;
         self.anonymous = None;
@@ -102,10 +111,7 @@ impl Session {
                     return Ok(GivenGtid::Executed(gtid));
                 }
                 Ownership::Off => {
-                    return Err(error(
-                        1781,
-                        "@@SESSION.GTID_NEXT cannot be set to UUID:NUMBER when @@GLOBAL.GTID_MODE = OFF.",
-                    ));
+                    return Err(off("UUID:NUMBER"));
                 }
                 Ownership::Busy(ticket) => {
                     tokio::select! {
@@ -158,10 +164,13 @@ fn bad_list() -> SqlError {
     error(1941, "Could not parse GTID list")
 }
 
-fn parse_one(text: &str) -> Option<AnyGtid> {
-    let (uuid, gno) = text.split_once(':')?;
-    let uuid: ServerUuid = uuid.trim().parse().ok()?;
-    let digits = gno.trim();
-    let gno: u64 = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    (1..=GNO_MAX).contains(&gno).then_some(AnyGtid::Mysql { uuid, gno })
+/// 1781.
+fn off(what: &str) -> SqlError {
+    error(1781, format!("@@SESSION.GTID_NEXT cannot be set to {what} when @@GLOBAL.GTID_MODE = OFF."))
+}
+
+/// What is behind `AUTOMATIC:`.
+fn automatic_tag(text: &str) -> Option<&str> {
+    let (word, tag) = text.split_once(':')?;
+    word.trim().eq_ignore_ascii_case("AUTOMATIC").then(|| tag.trim())
 }

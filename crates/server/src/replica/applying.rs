@@ -476,7 +476,7 @@ impl Applying {
             }
         }
         trx.gtid.is_some_and(|gtid| {
-            let here = matches!(gtid, AnyGtid::Mysql { uuid, gno } if at.unlogged.contains(uuid, gno));
+            let here = matches!(gtid, AnyGtid::Mysql { source, gno } if at.unlogged.contains(source, gno));
             here || self.env.coordinator.has_gtid(gtid)
         })
     }
@@ -537,7 +537,7 @@ impl Applying {
     fn advance(&self, at: &mut ChannelPosition, received: &Received) {
         match received.trx.gtid {
             Some(AnyGtid::Mariadb(gtid)) => at.gtids.set(gtid),
-            Some(AnyGtid::Mysql { uuid, gno }) if self.plan.keeps_gtids => at.unlogged.add(uuid, gno),
+            Some(AnyGtid::Mysql { source, gno }) if self.plan.keeps_gtids => at.unlogged.add(source, gno),
             _ => {}
         }
     }

@@ -66,7 +66,7 @@ pub(super) struct Plan {
     pub(super) same_server_id: bool,
     /// What is marked with `skip_replication` is left out.
     pub(super) skip_marked: bool,
-    /// MySQL's GTIDs of what is applied are not in the binary log: the position must have them.
+    /// The log is MariaDB's and has no place for MySQL's GTIDs of what is applied: the position must have them.
     pub(super) keeps_gtids: bool,
     pub(super) server_id: u32,
     pub(super) apply: omnibus_sql::apply::ApplySettings,

@@ -6,7 +6,7 @@ use super::Replicas;
 use super::channel::Channel;
 use super::threads::{Lane, Tries};
 use bytes::Bytes;
-use omnibus_replication::replica::{ErrorAt, IoRunning, TrxTimes};
+use omnibus_replication::replica::{AssignGtids, ErrorAt, IoRunning, TrxTimes};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
 use omnibus_value::json::Json;
@@ -192,14 +192,19 @@ impl Replicas {
 }
 
 fn applier_configuration(channel: &Channel) -> Row {
+    let config = channel.config();
+    let (kind, value) = match config.assign_gtids {
+        AssignGtids::Uuid(uuid) => ("UUID", text(uuid.to_string())),
+        other => (if other == AssignGtids::Off { "OFF" } else { "LOCAL" }, Value::Null),
+    };
     vec![
         text(channel.name()),
-        Value::UInt(u64::from(channel.config().delay)),
+        Value::UInt(u64::from(config.delay)),
         Value::Null,
         yes(false),
         text("STREAM"),
-        text("LOCAL"),
-        Value::Null,
+        text(kind),
+        value,
     ]
 }
 

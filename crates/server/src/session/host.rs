@@ -307,6 +307,9 @@ impl SessionHost for SessionShared {
         if !account.privileges.any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
+        if let Some(rows) = gtid::table(&self.server, table) {
+            return rows;
+        }
         self.server.replicas.get().map_or_else(|| Ok(Vec::new()), |replicas| replicas.table(table))
     }
 

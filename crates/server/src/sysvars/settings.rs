@@ -3,7 +3,7 @@
 
 use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
-use omnibus_format::Unnamed;
+use omnibus_format::{Tsid, Unnamed};
 use omnibus_sql::api::{BinlogFormat, Isolation, RowImage, SessionSettings};
 use omnibus_value::locale;
 
@@ -135,6 +135,18 @@ fn charset_default(value: &VarValue) -> u16 {
     }
 }
 
+/// What `gtid_next` says of transactions that are not given a GTID.
+fn unnamed(next: &VarValue, globals: &GlobalVars) -> Unnamed {
+    let tag = match next.as_str() {
+        "AUTOMATIC" => return Unnamed::Automatic,
+        "ANONYMOUS" => return Unnamed::Anonymous,
+        other => other.strip_prefix("AUTOMATIC:").and_then(|tag| tag.parse().ok()),
+    };
+    let Some(tag) = tag else { return Unnamed::Automatic };
+    let own = globals.named("server_uuid").as_str().parse().unwrap_or_default();
+    Unnamed::NextOf(Tsid::new(own, tag))
+}
+
 /// The struct for a session. `found_rows` is the login's CLIENT_FOUND_ROWS; `may_write_read_only` is
 /// the account's privilege to write although the server is `read_only`.
 #[must_use]
@@ -191,10 +203,7 @@ pub fn session_settings(
         pseudo_thread_id: u32::try_from(v("pseudo_thread_id").as_u64()).ok().filter(|id| *id != 0),
         server_id: v("server_id").as_u64() as u32,
         mariadb: globals.named("dialect").as_str() == "mariadb",
-        gtid_unnamed: match v("gtid_next").as_str() {
-            "ANONYMOUS" => Unnamed::Anonymous,
-            _ => Unnamed::Automatic,
-        },
+        gtid_unnamed: unnamed(v("gtid_next"), globals),
         gtid_domain_id: v("gtid_domain_id").as_u64() as u32,
         skip_replication: v("skip_replication").as_bool(),
         found_rows,

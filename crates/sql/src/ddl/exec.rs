@@ -10,9 +10,7 @@ use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SessionState;
-use crate::store::{
-    OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event,
-};
+use crate::store::{OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event};
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_format::private;

@@ -130,11 +130,46 @@ impl SqlSession {
 
     /// Before a statement. Only with an id given.
     pub(super) fn gate(&mut self, statement: &Statement) -> Gate {
-        let class = Class::of(statement);
+        // As logs have it: between BEGIN and the table's rows.
+        let belongs = matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
+            && !self.trx.has_events();
+        self.judge(Class::of(statement), super::dispatch::commits_implicitly(statement), belongs)
+    }
+
+    /// Before a statement that changes something and that the server executes itself. `false`: its transaction is over
+    /// already, and it is not to be run.
+    ///
+    /// # Errors
+    /// 1837 after the id was used, 1778 inside a transaction.
+    pub fn enter_server_statement(&mut self) -> SqlResult<bool> {
+        if self.given == Given::Automatic {
+            return Ok(true);
+        }
+        match self.judge(Class::Changing, true, false) {
+            Gate::Run(_) => Ok(true),
+            Gate::Done(Err(Interrupt::Error(error))) => Err(error),
+            Gate::Done(_) => Ok(false),
+        }
+    }
+
+    /// After it. `true`: nothing has changed, and the id is to be committed all the same.
+    pub fn leave_server_statement(&mut self, failed: bool) -> bool {
+        if self.given == Given::Automatic {
+            return false;
+        }
+        self.follow_given();
+        if failed {
+            self.given_after_error();
+        }
+        matches!(self.given, Given::Owned(_))
+    }
+
+    /// `implicit`: the statement commits what is open; `belongs`: but not where the id's own transaction is.
+    fn judge(&mut self, class: Class, implicit: bool, belongs: bool) -> Gate {
         self.follow_given();
         self.commits_given = match class {
             // A definition takes the id along itself, behind the commit of what was open.
-            Class::Changing => !super::dispatch::commits_implicitly(statement),
+            Class::Changing => !implicit,
             Class::Commit => true,
             Class::Begin => self.trx.is_open(),
             Class::Reading | Class::Rollback => false,
@@ -156,11 +191,7 @@ impl SqlSession {
                 Gate::Done(Ok(Outcome::ok()))
             }
             (Given::Owned(_), Class::Changing | Class::Begin)
-                if self.trx.is_open()
-                    && super::dispatch::commits_implicitly(statement)
-                    // As logs have it: between BEGIN and the table's rows.
-                    && (self.trx.has_events()
-                        || !matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))) =>
+                if self.trx.is_open() && implicit && !belongs =>
             {
                 let message = "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT \
                      == 'UUID:NUMBER'.";

@@ -125,7 +125,8 @@ impl InformationSchema {
     /// Over a database's catalog.
     #[must_use]
     pub fn new(shared: &Arc<TrxContext>) -> InformationSchema {
-        let tables = all().map(|def| Arc::new(Computed::new(def, shared.clone()))).collect();
+        let defs = all().chain(super::replication::GTIDS);
+        let tables = defs.map(|def| Arc::new(Computed::new(def, shared.clone()))).collect();
         InformationSchema { tables }
     }
 }
@@ -138,7 +139,7 @@ impl std::fmt::Debug for InformationSchema {
 
 impl VirtualTables for InformationSchema {
     fn find(&self, schema: &str, name: &str) -> Option<Arc<dyn VirtualTable>> {
-        let known = SCHEMAS.iter().find(|known| schema.eq_ignore_ascii_case(known))?;
+        let known = SCHEMAS.iter().chain(&["mysql"]).find(|known| schema.eq_ignore_ascii_case(known))?;
         let same =
             |table: &&Arc<Computed>| table.def.schema == *known && name.eq_ignore_ascii_case(table.def.name);
         self.tables.iter().find(same).map(|table| table.clone() as Arc<dyn VirtualTable>)

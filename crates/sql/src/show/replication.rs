@@ -158,13 +158,23 @@ const LOG_STATUS: &[(&str, Ty)] = &[
     ("STORAGE_ENGINES", Ty::Json),
 ];
 
+const GTID_EXECUTED: &[(&str, Ty)] = &[
+    ("source_uuid", Ty::Char(36)),
+    ("interval_start", Ty::Int),
+    ("interval_end", Ty::Int),
+    ("gtid_tag", Ty::Char(32)),
+];
+
+const GTID_SLAVE_POS: &[(&str, Ty)] =
+    &[("domain_id", Ty::UInt4), ("sub_id", Ty::UInt), ("server_id", Ty::UInt4), ("seq_no", Ty::UInt)];
+
 macro_rules! tables {
-    ($($name:ident $columns:ident;)*) => {
+    ($list:ident $schema:literal; $($name:ident $columns:ident;)*) => {
         $(fn $name(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             Ok(reader.cx.session.host.replication(stringify!($name))?)
         })*
-        pub(super) const DEFS: &[Def] = &[$(Def {
-            schema: "performance_schema",
+        pub(super) const $list: &[Def] = &[$(Def {
+            schema: $schema,
             name: stringify!($name),
             columns: $columns,
             rows: $name,
@@ -173,6 +183,7 @@ macro_rules! tables {
 }
 
 tables! {
+    DEFS "performance_schema";
     log_status LOG_STATUS;
     replication_applier_configuration APPLIER_CONFIGURATION;
     replication_applier_filters FILTERS;
@@ -182,4 +193,11 @@ tables! {
     replication_applier_status_by_worker WORKER;
     replication_connection_configuration CONFIGURATION;
     replication_connection_status CONNECTION_STATUS;
+}
+
+// Of the schema `mysql`, whose other tables are stored. No list has them: who dumps that schema is not to dump these.
+tables! {
+    GTIDS "mysql";
+    gtid_executed GTID_EXECUTED;
+    gtid_slave_pos GTID_SLAVE_POS;
 }

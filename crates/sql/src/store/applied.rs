@@ -76,6 +76,7 @@ impl Trx {
         if let Some(origin) = applied.origin {
             self.cache.set_given(origin, applied.guard);
         }
+        self.keeps_id = applied.even_empty;
         if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
     }
 

@@ -102,6 +102,8 @@ pub struct Trx {
     snapshot_position: Option<LogPosition>,
     /// What the transaction's commit takes along, if it comes from another server.
     pub(super) applied: Option<Box<Applied>>,
+    /// The commit that follows has an id that must not be forgotten, whatever else it has.
+    pub(super) keeps_id: bool,
     /// Counts commits without a place yet, if somebody wants to know.
     pub(super) in_flight: Option<Arc<AtomicU64>>,
     /// The keys of a position and its kin among the writes: no row event tells of them.
@@ -147,6 +149,7 @@ impl Trx {
             touched: 0,
             snapshot_position: None,
             applied: None,
+            keeps_id: false,
             in_flight: None,
             position: Vec::new(),
             shared,
@@ -272,7 +275,9 @@ impl Trx {
     /// # Errors
     /// The trx cache could not take the last event; the transaction is rolled back.
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
-        if self.writes.is_empty() && (self.cache.is_empty() || self.cache.origin().is_none()) {
+        // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
+        let keeps_id = std::mem::take(&mut self.keeps_id);
+        if self.writes.is_empty() && (self.cache.origin().is_none() || self.cache.is_empty() && !keeps_id) {
             let ticket = self.read_ticket();
             self.end();
             return Ok(ticket);

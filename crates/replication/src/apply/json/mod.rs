@@ -14,8 +14,8 @@ pub use rows::JsonRows;
 
 use super::{ApplyError, ApplyTarget, Position, Step};
 use crate::model::TrxHeader;
+use omnibus_format::AnyGtid;
 use omnibus_format::events::{MariadbGtid, XaPrepare};
-use omnibus_format::{AnyGtid, ServerUuid};
 use parse::Node;
 use statement::{JsonStatement, flag, number};
 
@@ -142,9 +142,8 @@ fn header(node: &Node<'_>) -> Result<TrxHeader, BadLine> {
 }
 
 fn gtid_of(text: &str) -> Option<AnyGtid> {
-    if let Some((uuid, gno)) = text.split_once(':') {
-        let uuid: ServerUuid = uuid.parse().ok()?;
-        return Some(AnyGtid::Mysql { uuid, gno: gno.parse().ok()? });
+    if text.contains(':') {
+        return AnyGtid::parse_mysql(text);
     }
     let mut parts = text.split('-');
     let gtid = MariadbGtid {
