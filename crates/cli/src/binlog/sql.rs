@@ -369,8 +369,9 @@ impl SqlPrinter {
             Some(true) => return self.end(query.sql, out),
             Some(false) => {
                 // No transaction may be open when `autocommit` changes, so its own is set before it begins.
-                if !self.in_transaction {
-                    self.context.variables(&view, false, out)?;
+                // Whether a savepoint's "name" is a name depends on sql_mode.
+                if !self.in_transaction || query.sql.contains(&b'"') {
+                    self.context.variables(&view, self.in_transaction, out)?;
                 }
                 self.in_transaction = true;
                 out.write_all(query.sql)?;

@@ -8,7 +8,7 @@
 use crate::model::TrxHeader;
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::{Gtid, MariadbGtidEvent};
-use omnibus_format::header::FLAG_SKIP_REPLICATION;
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SKIP_REPLICATION};
 use omnibus_format::{AnyGtid, DecodeError, EventHeader, EventType};
 
 /// What an event is to its transaction.
@@ -67,6 +67,8 @@ impl Borders {
                 self.state = if trx.standalone { State::Announced } else { State::Open };
                 return Ok(Class::Begin(trx));
             }
+            // Something else that was made to look like an end must not end half a transaction.
+            E::XID if body.len() != 8 => return Err(DecodeError::new(body.len(), "XID of 8 bytes")),
             E::XID | E::XA_PREPARE | E::TRANSACTION_PAYLOAD => {
                 self.state = State::Outside;
                 return Ok(Class::End);
@@ -88,7 +90,8 @@ impl Borders {
             | E::MARIADB_GTID_LIST
             | E::MARIADB_START_ENCRYPTION
             | E::TRANSACTION_CONTEXT
-            | E::VIEW_CHANGE => return Ok(Class::Other),
+            | E::VIEW_CHANGE
+            | E::IGNORABLE => return Ok(Class::Other),
             _ => {}
         }
         Ok(match self.state {
@@ -96,7 +99,11 @@ impl Borders {
                 self.state = State::Leading;
                 Class::Begin(bare_header(header))
             }
-            State::Outside => Class::Other,
+            State::Outside if header.flags & FLAG_IGNORABLE != 0 => Class::Other,
+            // Passed over, it would be missed by nobody.
+            State::Outside => {
+                return Err(DecodeError::new(4, "kind of event that stands between transactions"));
+            }
             _ => Class::Inside,
         })
     }

@@ -209,9 +209,9 @@ impl Connection {
     }
 
     /// The next packet of a dump. Semi-synchronous sources begin the numbering again whenever they get an answer, some
-    /// earlier and some later than others, so numbers mean nothing here.
-    pub(super) fn read_dump_packet(&mut self) -> Result<&[u8], ClientError> {
-        self.read(MAX_EVENT, true)
+    /// earlier and some later than others, so numbers mean nothing there.
+    pub(super) fn read_dump_packet(&mut self, semi_sync: bool) -> Result<&[u8], ClientError> {
+        self.read(MAX_EVENT, semi_sync)
     }
 
     fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {

@@ -86,7 +86,7 @@ impl Connection {
     /// # Errors
     /// The source's error, the end of the dump, or the connection's.
     pub fn next_event(&mut self, semi_sync: bool) -> Result<DumpPacket<'_>, ClientError> {
-        let packet = self.read_dump_packet()?;
+        let packet = self.read_dump_packet(semi_sync)?;
         match packet.first() {
             Some(0x00) => {}
             Some(0xFF) => return Err(ErrPacket::decode(packet)?.into()),

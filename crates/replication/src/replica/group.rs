@@ -166,7 +166,7 @@ impl Grouper {
             Class::Begin(trx) | Class::Single(trx) => {
                 let format = self.format.clone().ok_or(DecodeError::new(0, "format description first"))?;
                 let end = self.at.clone();
-                let lost = self.open.is_some() && self.in_pieces;
+                let lost = self.open.is_some();
                 self.in_pieces = false;
                 self.open =
                     Some(Received { trx, format, events: EventBuf::default(), start, end, wants_ack: false });
@@ -231,10 +231,16 @@ impl Grouper {
             return self.follow_heartbeat(event);
         }
         let made_up = header.flags & FLAG_ARTIFICIAL != 0
-            || (header.event_type == EventType::FORMAT_DESCRIPTION && header.log_pos == 0)
+            // Of a file that is begun in its middle.
+            || (header.event_type == EventType::FORMAT_DESCRIPTION && u64::from(header.log_pos) <= self.at.position)
             || (header.event_type == EventType::MARIADB_GTID_LIST && header.log_pos == 0);
         if made_up {
             return Ok(());
+        }
+        // Repeated, or in another's place. Of a place beyond 4 GiB the header has the lower bits.
+        let ahead = header.log_pos.wrapping_sub(self.at.position as u32) as i32;
+        if header.log_pos != 0 && ahead <= 0 {
+            return Err(DecodeError::new(13, "end behind that of the event before"));
         }
         let behind = self.at.position.wrapping_add(u64::from(header.size));
         let whole = header.log_pos == 0 || header.log_pos == behind as u32;

@@ -12,8 +12,8 @@ use crate::client::{
     ClientError, Connection, DumpRequest, DumpStart, Endpoint, Introduction, Remote, SourceFacts,
 };
 use omnibus_format::{
-    AnyGtid, Checksum, EventType, FormatDescription, GtidPosition, GtidSet, RawEvent, ScanErrorKind,
-    ScanRules, parse_event,
+    AnyGtid, Checksum, EventHeader, EventType, FormatDescription, GtidPosition, GtidSet, RawEvent,
+    ScanErrorKind, ScanRules, parse_event,
 };
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -480,7 +480,8 @@ fn attributes() -> [(&'static str, &'static str); 3] {
 /// An event that is whole and undamaged, and follows the checksums that the source's files say.
 fn checked<'a>(bytes: &'a [u8], rules: &mut ScanRules, at: &SourcePosition) -> Result<RawEvent<'a>, End> {
     let error = |code: u16, what: String| Err(End::Fatal(code, format!("{what}, at {at} of the source")));
-    let event = match parse_event(bytes, 0, rules) {
+    let verified = ScanRules { verify_checksum: !is_changed_head(bytes), ..*rules };
+    let event = match parse_event(bytes, 0, &verified) {
         Ok(Some(event)) if event.bytes.len() == bytes.len() => event,
         Ok(_) => return error(1595, "an event that is not as long as it says".into()),
         Err(wrong) => {
@@ -501,4 +502,12 @@ fn checked<'a>(bytes: &'a [u8], rules: &mut ScanRules, at: &SourcePosition) -> R
         rules.checksum = found.ok().flatten().unwrap_or(Checksum::None);
     }
     Ok(event)
+}
+
+/// A FORMAT_DESCRIPTION that the source changed for a dump from the middle of a file without checksums. MariaDB leaves the
+/// checksum that this one event has all the same as it was in the file.
+fn is_changed_head(bytes: &[u8]) -> bool {
+    EventHeader::decode(bytes)
+        .is_ok_and(|header| header.event_type == EventType::FORMAT_DESCRIPTION && header.log_pos == 0)
+        && FormatDescription::checksum_of_event(bytes) == Ok(Some(Checksum::None))
 }

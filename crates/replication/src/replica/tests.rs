@@ -164,6 +164,34 @@ fn a_transaction_is_handed_on_when_it_is_whole() {
 }
 
 #[test]
+fn events_that_come_twice_or_in_another_order_are_refused() {
+    let good = || {
+        let mut stream = Stream::new();
+        stream.query("BEGIN");
+        stream.query("INSERT INTO t VALUES (1)");
+        stream.add(EventType::XID, &xid());
+        stream
+    };
+    let refused = |stream: &Stream| {
+        let mut grouper = Grouper::new(SourcePosition::default(), 1 << 20);
+        let found = stream.bytes.iter().find_map(|bytes| {
+            let header = EventHeader::decode(bytes).unwrap();
+            grouper.feed(&RawEvent { offset: 0, header, body: &bytes[HEADER_LEN..], bytes }, false).err()
+        });
+        found.is_some()
+    };
+    assert!(!refused(&good()));
+    let mut twice = good();
+    twice.bytes.insert(3, twice.bytes[3].clone());
+    let mut swapped = good();
+    swapped.bytes.swap(3, 4);
+    // An event that only says that it is the end.
+    let mut false_end = good();
+    false_end.bytes[3][4] = EventType::XID.0;
+    assert!(refused(&twice) && refused(&swapped) && refused(&false_end));
+}
+
+#[test]
 fn a_large_transaction_comes_in_pieces_and_may_be_lost() {
     let mut stream = Stream::new();
     stream.query("BEGIN");

@@ -184,7 +184,7 @@ impl Mapping {
     ) -> ExecResult<Vec<Value>> {
         let values = self.values(image)?;
         let mut row = Vec::with_capacity(values.len());
-        for (column, value) in self.table.def.columns.iter().zip(values) {
+        for (number, (column, value)) in self.table.def.columns.iter().zip(values).enumerate() {
             row.push(match value {
                 Some(value) => value,
                 None if column.auto_increment => {
@@ -193,7 +193,11 @@ impl Mapping {
                     let next = trx.take_auto_values(&self.table, 1, step, offset)?;
                     if column.ty.unsigned { Value::UInt(next) } else { Value::Int(next as i64) }
                 }
-                None => default_value(column, state)?,
+                None => match default_value(column, state) {
+                    // The source has the column, left it out and took the row all the same: it was not strict.
+                    Err(_) if number < self.sources.len() => null_of(column),
+                    value => value?,
+                },
             });
         }
         Ok(row)

@@ -12,7 +12,7 @@ use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl, ids};
 use super::{parse_create, show_create_table};
 use crate::api::{Outcome, Priv};
-use crate::catalog::{Index, Table, TableDef, same_name};
+use crate::catalog::{Index, Table, TableDef, charset, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_parser::ast::{
     self, AlterAction, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateTable, DefaultValue,
@@ -95,6 +95,11 @@ impl Ddl<'_> {
             force: false,
             auto_increment: None,
         };
+        let redefines =
+            |option: &TableOption| matches!(option, TableOption::Charset(_) | TableOption::Collate(_));
+        if actions.iter().any(|action| matches!(action, AlterAction::Option(option) if redefines(option))) {
+            edit.keep_collations(table);
+        }
         for action in actions {
             self.edit_one(&mut edit, action, table)?;
         }
@@ -279,6 +284,17 @@ impl Ddl<'_> {
 }
 
 impl Edit {
+    /// A new default of the table is for new columns: those that are there keep what they have.
+    fn keep_collations(&mut self, table: &Table) {
+        for (tree, column) in self.tree.columns.iter_mut().zip(&table.def.columns) {
+            if charset::is_character(&column.ty) {
+                let id = column.ty.collation;
+                tree.ty.charset = Some(charset::charset_name(id).into());
+                tree.ty.collation = Some(charset::collation_name(id).into());
+            }
+        }
+    }
+
     /// Where a column of the table is now, unless another clause was about it.
     fn find_column(&self, name: &str) -> Option<usize> {
         let old = self.old.iter().position(|(old, done)| same_name(old, name) && !done)?;

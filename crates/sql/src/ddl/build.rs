@@ -9,7 +9,7 @@ use super::types::{column_type, pick_collation};
 use crate::catalog::{Column, ColumnDefault, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
-use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, TableOption, TypeName};
+use omnibus_parser::ast::{Check, ColumnDef, CreateTable, Ident, TableOption, TypeName};
 use omnibus_value::temporal::FixedOffset;
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub(crate) struct BuildContext<'a> {
     /// Of the TIMESTAMPs in its defaults.
     pub zone: FixedOffset,
     pub no_engine_substitution: bool,
+    /// JSON is another name for LONGTEXT, as on MariaDB.
+    pub json_is_text: bool,
     /// Engines there are; none if a stored definition says whatever it says.
     pub engines: Vec<EngineInfo>,
     /// `default_storage_engine`.
@@ -112,7 +114,9 @@ fn refuse_unsupported(tree: &CreateTable) -> SqlResult<()> {
         "FOREIGN KEY"
     } else if tree.partition.is_some() {
         "PARTITION BY"
-    } else if !tree.checks.is_empty() || tree.columns.iter().any(|column| !column.checks.is_empty()) {
+    } else if !tree.checks.is_empty()
+        || tree.columns.iter().any(|column| !column.checks.iter().all(is_json_check))
+    {
         "CHECK constraints"
     } else if tree.columns.iter().any(|column| column.generated.is_some()) {
         "generated columns"
@@ -120,6 +124,11 @@ fn refuse_unsupported(tree: &CreateTable) -> SqlResult<()> {
         return Ok(());
     };
     Err(SqlError::not_supported_yet(what))
+}
+
+/// What MariaDB shows of a JSON column's definition.
+fn is_json_check(check: &Check) -> bool {
+    check.text.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"json_valid("))
 }
 
 /// Identifiers have at most 64 characters.
@@ -226,7 +235,10 @@ fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>
     if tree.name.is_empty() || tree.name.ends_with(' ') {
         return Err(SqlError::new(1166, b"42000", format!("Incorrect column name '{}'", tree.name)));
     }
-    let (ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
+    let (mut ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
+    if ty.kind == ColumnKind::Json && context.json_is_text {
+        ty.kind = ColumnKind::LongText;
+    }
     let serial = tree.ty.name == TypeName::Serial;
     let mut column = Column {
         name: Arc::from(tree.name.as_str()),

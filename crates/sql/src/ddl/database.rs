@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE.
 
 use super::build::check_name;
-use super::exec::{Ddl, spaces};
+use super::exec::{Change, Ddl, spaces};
 use super::types::pick_collation;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Schema, persist};
@@ -31,7 +31,11 @@ impl Ddl<'_> {
                 self.trx.rollback();
                 return Ok(Outcome { affected: 1, ..Outcome::ok() });
             }
-            return Err(SqlError::db_create_exists(name).into());
+            if !tree.or_replace || name == "mysql" {
+                return Err(SqlError::db_create_exists(name).into());
+            }
+            self.check(name, None, Priv::Drop)?;
+            self.take_out(&mut change, name)?;
         }
         let picked = self.picked_collation(&tree.options)?;
         let schema = Schema {
@@ -77,14 +81,25 @@ impl Ddl<'_> {
             return Err(SqlError::dbaccess_denied(&self.state.user, &self.state.host_name, name).into());
         }
         let mut change = self.begin()?;
-        let Some(schema) = change.next.schemas.remove(name) else {
+        if !change.next.schemas.contains_key(name) {
             if if_exists {
                 self.state.diagnostics.note(SqlError::db_drop_exists(name));
                 self.trx.rollback();
                 return Ok(Outcome::ok());
             }
             return Err(SqlError::db_drop_exists(name).into());
-        };
+        }
+        change.affected = self.take_out(&mut change, name)?;
+        let outcome = self.commit(change)?;
+        if self.state.database.as_deref() == Some(name) {
+            self.state.database = None;
+        }
+        Ok(outcome)
+    }
+
+    /// Takes a database and its tables out of the catalog to be; the number of tables.
+    fn take_out(&mut self, change: &mut Change, name: &str) -> ExecResult<u64> {
+        let Some(schema) = change.next.schemas.remove(name) else { return Ok(0) };
         for table in schema.tables.values() {
             self.lock(table)?;
             self.forget_table(table);
@@ -92,11 +107,6 @@ impl Ddl<'_> {
             change.stale.push(table.clone());
         }
         persist::delete_schema(self.trx.writes_mut(), name);
-        change.affected = schema.tables.len() as u64;
-        let outcome = self.commit(change)?;
-        if self.state.database.as_deref() == Some(name) {
-            self.state.database = None;
-        }
-        Ok(outcome)
+        Ok(schema.tables.len() as u64)
     }
 }

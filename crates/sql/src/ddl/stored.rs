@@ -30,6 +30,7 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
         strict: false,
         zone: UTC,
         no_engine_substitution: false,
+        json_is_text: false,
         engines: Vec::new(),
         default_engine: "",
         created,
