@@ -182,6 +182,8 @@ def administration(source, replica):
     query(replica, "CREATE USER nobody")
     expect(error_code(lambda: query(replica, "SELECT * FROM performance_schema.replication_connection_status",
                                     user="nobody")) == 1142, "who may read it")
+    query(replica, "GRANT SELECT ON performance_schema.* TO nobody")
+    expect(len(query(replica, "SELECT * FROM performance_schema.replication_applier_status", user="nobody")) == 1, "a monitor")
     query(replica, "DROP USER nobody")
     query(replica, "DELETE FROM a.t WHERE id = 150001")
     query(source, "DELETE FROM a.t WHERE id = 150001")

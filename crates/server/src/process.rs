@@ -3,122 +3,18 @@
 //! Threads that receive and apply for replication have entries, too. Each connection owns its entry and writes it without
 //! contention; readers look at it rarely.
 
+mod activity;
+
+use activity::stage_text;
+pub use activity::{Activity, Stage, state_in};
+
 use crate::session::{KillHook, WaitProbe};
-use omnibus_format::Dialect;
 use omnibus_sql::KillFlag;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
-
-/// What a connection is doing, as the Command column says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs)] // the names are MySQL's own
-pub enum Activity {
-    Connect,
-    Sleep,
-    Query,
-    Prepare,
-    Execute,
-    FieldList,
-    Quit,
-    InitDb,
-    Kill,
-    ChangeUser,
-    ResetConnection,
-    Statistics,
-    BinlogDump,
-    BinlogDumpGtid,
-    RegisterSlave,
-    CloseStmt,
-    ResetStmt,
-    Other,
-}
-
-impl Activity {
-    const ALL: [(Activity, &'static str); 18] = [
-        (Activity::Connect, "Connect"),
-        (Activity::Sleep, "Sleep"),
-        (Activity::Query, "Query"),
-        (Activity::Prepare, "Prepare"),
-        (Activity::Execute, "Execute"),
-        (Activity::FieldList, "Field List"),
-        (Activity::Quit, "Quit"),
-        (Activity::InitDb, "Init DB"),
-        (Activity::Kill, "Kill"),
-        (Activity::ChangeUser, "Change user"),
-        (Activity::ResetConnection, "Reset Connection"),
-        (Activity::Statistics, "Statistics"),
-        (Activity::BinlogDump, "Binlog Dump"),
-        (Activity::BinlogDumpGtid, "Binlog Dump GTID"),
-        (Activity::RegisterSlave, "Register Slave"),
-        (Activity::CloseStmt, "Close stmt"),
-        (Activity::ResetStmt, "Reset stmt"),
-        (Activity::Other, "Daemon"),
-    ];
-
-    fn name(n: u8) -> &'static str {
-        Activity::ALL.get(usize::from(n)).map_or("", |(_, name)| name)
-    }
-}
-
-/// What a running statement waits for, as the State column says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs)] // explained by the texts
-pub enum Stage {
-    None,
-    Login,
-    Executing,
-    LockWait,
-    CommitWait,
-    Sending,
-    SendingEvents,
-    WaitingForEvents,
-    ReadingFile,
-}
-
-const STAGES: [&str; 9] = [
-    "",
-    "login",
-    "executing",
-    "waiting for a lock",
-    "waiting for handler commit",
-    "sending data",
-    "Sending binlog event to replica",
-    "Source has sent all binlog to replica; waiting for more updates",
-    "reading file",
-];
-
-/// States of replication by the names that MariaDB's servers have for them.
-const MARIADB_STATES: [(&str, &str); 9] = [
-    ("Sending binlog event to replica", "Sending binlog event to slave"),
-    (
-        "Source has sent all binlog to replica; waiting for more updates",
-        "Master has sent all binlog to slave; waiting for more updates",
-    ),
-    ("Waiting for source to send event", "Waiting for master to send event"),
-    ("Connecting to source", "Connecting to master"),
-    ("Reconnecting after a failed source event read", "Reconnecting after a failed master event read"),
-    (
-        "Replica has read all relay log; waiting for more updates",
-        "Slave has read all relay log; waiting for more updates",
-    ),
-    ("Waiting for the next event", "Waiting for the next event in relay log"),
-    ("Waiting for an event from Coordinator", "Waiting for work from SQL thread"),
-    ("Waiting for preceding transaction to commit", "Waiting for prior transaction to commit"),
-];
-
-/// A state in the words of a dialect.
-#[must_use]
-pub fn state_in(dialect: Dialect, state: &'static str) -> &'static str {
-    match MARIADB_STATES.iter().find(|(name, _)| *name == state) {
-        Some((_, name)) if dialect == Dialect::Mariadb => name,
-        _ => state,
-    }
-}
 
 /// Texts that change rarely.
 #[derive(Clone, Debug, Default)]
@@ -329,7 +225,7 @@ impl Process {
             Some(describe) => describe(),
             None => ThreadState {
                 command: Activity::name(self.activity.load(Ordering::Relaxed)),
-                state: STAGES[usize::from(self.present_stage()).min(STAGES.len() - 1)],
+                state: stage_text(self.present_stage()),
                 since_us: 0,
             },
         };

@@ -234,3 +234,37 @@ impl ServerCertVerifier for Verifier {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn with(versions: &str, ciphers: &str, cipher_suites: &str) -> TlsSettings {
+        let [versions, ciphers, cipher_suites] = [versions, ciphers, cipher_suites].map(str::to_owned);
+        TlsSettings { versions, ciphers, cipher_suites, ..TlsSettings::default() }
+    }
+
+    #[test]
+    fn what_is_chosen_is_used_and_nothing_else() {
+        assert_eq!(with("", "", "").suites().unwrap().len(), SUITES.len());
+        let one = with("TLSv1.2", "AES128-SHA:ecdhe-rsa-aes128-gcm-sha256", "TLS_AES_128_GCM_SHA256");
+        assert_eq!(
+            one.suites().unwrap(),
+            [CipherSuite::TLS13_AES_128_GCM_SHA256, CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]
+        );
+        assert_eq!(one.protocols().unwrap().len(), 1);
+        assert!(one.client("localhost").is_ok());
+        for refused in [with("TLSv1.1,TLSv1.2", "", ""), with("", "AES128-SHA", ""), with("", "", "x")] {
+            assert!(refused.check().is_err(), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_verified_is_an_error() {
+        let verify = TlsSettings { verify_host: true, ..TlsSettings::default() };
+        assert!(verify.client("localhost").unwrap_err().to_string().contains("needs SOURCE_SSL_CA"));
+        let lone = TlsSettings { cert: Some("cert.pem".into()), ..TlsSettings::default() };
+        assert!(lone.client("localhost").unwrap_err().to_string().contains("SOURCE_SSL_KEY"));
+    }
+}

@@ -304,7 +304,7 @@ impl SessionHost for SessionShared {
     fn replication(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
         let account = self.account.lock().clone();
         let readers = Privileges::SELECT.with(Privileges::REPLICATION_CLIENT).with(Privileges::SUPER);
-        if !account.privileges.any(readers) {
+        if !account.on_database("performance_schema").any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
         if let Some(rows) = gtid::table(&self.server, table) {

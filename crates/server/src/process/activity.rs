@@ -1,0 +1,140 @@
+//! What connections and threads do, in the words of SHOW PROCESSLIST. Texts only.
+
+use omnibus_format::Dialect;
+
+/// What a connection is doing, as the Command column says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)] // the names are MySQL's own
+pub enum Activity {
+    Connect,
+    Sleep,
+    Query,
+    Prepare,
+    Execute,
+    FieldList,
+    Quit,
+    InitDb,
+    Kill,
+    ChangeUser,
+    ResetConnection,
+    Statistics,
+    BinlogDump,
+    BinlogDumpGtid,
+    RegisterSlave,
+    CloseStmt,
+    ResetStmt,
+    Other,
+}
+
+impl Activity {
+    const ALL: [(Activity, &'static str); 18] = [
+        (Activity::Connect, "Connect"),
+        (Activity::Sleep, "Sleep"),
+        (Activity::Query, "Query"),
+        (Activity::Prepare, "Prepare"),
+        (Activity::Execute, "Execute"),
+        (Activity::FieldList, "Field List"),
+        (Activity::Quit, "Quit"),
+        (Activity::InitDb, "Init DB"),
+        (Activity::Kill, "Kill"),
+        (Activity::ChangeUser, "Change user"),
+        (Activity::ResetConnection, "Reset Connection"),
+        (Activity::Statistics, "Statistics"),
+        (Activity::BinlogDump, "Binlog Dump"),
+        (Activity::BinlogDumpGtid, "Binlog Dump GTID"),
+        (Activity::RegisterSlave, "Register Slave"),
+        (Activity::CloseStmt, "Close stmt"),
+        (Activity::ResetStmt, "Reset stmt"),
+        (Activity::Other, "Daemon"),
+    ];
+
+    /// By its number.
+    pub(super) fn name(n: u8) -> &'static str {
+        Activity::ALL.get(usize::from(n)).map_or("", |(_, name)| name)
+    }
+}
+
+/// What a running statement waits for, as the State column says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)] // explained by the texts
+pub enum Stage {
+    None,
+    Login,
+    Executing,
+    LockWait,
+    CommitWait,
+    Sending,
+    SendingEvents,
+    WaitingForEvents,
+    ReadingFile,
+}
+
+/// Their texts.
+const STAGES: [&str; 9] = [
+    "",
+    "login",
+    "executing",
+    "waiting for a lock",
+    "waiting for handler commit",
+    "sending data",
+    "Sending binlog event to replica",
+    "Source has sent all binlog to replica; waiting for more updates",
+    "reading file",
+];
+
+/// The text of a stage, by its number.
+pub(super) fn stage_text(n: u8) -> &'static str {
+    STAGES.get(usize::from(n)).copied().unwrap_or_default()
+}
+
+/// States of replication by the names that MariaDB's servers have for them.
+const MARIADB_STATES: [(&str, &str); 9] = [
+    ("Sending binlog event to replica", "Sending binlog event to slave"),
+    (
+        "Source has sent all binlog to replica; waiting for more updates",
+        "Master has sent all binlog to slave; waiting for more updates",
+    ),
+    ("Waiting for source to send event", "Waiting for master to send event"),
+    ("Connecting to source", "Connecting to master"),
+    ("Reconnecting after a failed source event read", "Reconnecting after a failed master event read"),
+    (
+        "Replica has read all relay log; waiting for more updates",
+        "Slave has read all relay log; waiting for more updates",
+    ),
+    ("Waiting for the next event", "Waiting for the next event in relay log"),
+    ("Waiting for an event from Coordinator", "Waiting for work from SQL thread"),
+    ("Waiting for preceding transaction to commit", "Waiting for prior transaction to commit"),
+];
+
+/// A state in the words of a dialect.
+#[must_use]
+pub fn state_in(dialect: Dialect, state: &'static str) -> &'static str {
+    match MARIADB_STATES.iter().find(|(name, _)| *name == state) {
+        Some((_, name)) if dialect == Dialect::Mariadb => name,
+        _ => state,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_their_numbers() {
+        for (at, (activity, name)) in Activity::ALL.iter().enumerate() {
+            assert_eq!((*activity as usize, Activity::name(at as u8)), (at, *name));
+        }
+        assert_eq!(stage_text(Stage::WaitingForEvents as u8), STAGES[7]);
+    }
+
+    #[test]
+    fn each_dialect_has_its_words() {
+        let idle = "Replica has read all relay log; waiting for more updates";
+        assert_eq!(state_in(Dialect::Mysql, idle), idle);
+        let theirs = "Slave has read all relay log; waiting for more updates";
+        assert_eq!(state_in(Dialect::Mariadb, idle), theirs);
+        assert_eq!(state_in(Dialect::Mariadb, "executing"), "executing");
+    }
+}
