@@ -33,6 +33,8 @@ from omnibus import MariaDB, Omnibus, connect, expect, log_gtids, replay  # noqa
 CLIENTS = 8
 # So many of them give their transactions ids, as a replica does.
 GIVEN = 2
+# And these commit without any, with --gtid-mode=ON_PERMISSIVE.
+ANONYMOUS = (2, 3)
 ACCOUNTS = 10
 TABLES = 2
 ROWS = 1000
@@ -52,6 +54,8 @@ class Ledger(threading.Thread):
         try:
             db = connect(self.server, database="ledger", autocommit=False)
             with db.cursor() as cursor:
+                if self.server.permissive and self.client in ANONYMOUS:
+                    cursor.execute("SET gtid_next = 'ANONYMOUS'")
                 while True:
                     self.transfer(db, cursor)
         except (pymysql.err.OperationalError, pymysql.err.InterfaceError, ConnectionError) as error:
@@ -67,7 +71,9 @@ class Ledger(threading.Thread):
             cursor.execute(f"SET gtid_domain_id = {10 + self.client}, server_id = {100 + self.client}")
             cursor.execute(f"SET gtid_seq_no = {number}")
         else:
-            cursor.execute(f"SET gtid_next = '{self.client:08}-0000-0000-0000-000000000000:{number}'")
+            # One of them with a tag.
+            tag = ":tag" if self.client else ""
+            cursor.execute(f"SET gtid_next = '{self.client:08}-0000-0000-0000-000000000000{tag}:{number}'")
 
     def transfer(self, db, cursor):
         source, target = sorted(self.random.sample(range(ACCOUNTS), 2))
@@ -165,9 +171,12 @@ def check_gtids(server):
     expect(len(sources) == 1 + GIVEN, f"ids of {sorted(sources)}")
     for source, numbers in sources.items():
         expect(numbers == list(range(1, len(numbers) + 1)), f"ids of {source} have holes or doubles (GTID-2)")
-    variable, sign = ("gtid_binlog_pos", "-") if server.mariadb else ("gtid_executed", ":1-")
+    variable = "gtid_binlog_pos" if server.mariadb else "gtid_executed"
     known = query(server, f"SELECT @@{variable}")[0][0]
-    there = sorted(f"{source}{sign}{len(numbers)}" for source, numbers in sources.items())
+    if server.mariadb:
+        there = sorted(f"{source}-{len(numbers)}" for source, numbers in sources.items())
+    else:
+        there = sorted(f"{source.replace(' ', ':')}:1{f'-{len(n)}' if len(n) > 1 else ''}" for source, n in sources.items())
     expect(sorted(known.split(",")) == there, f"{variable} is {known}, the log has {there}")
 
 
@@ -224,6 +233,7 @@ def main():
     server = Omnibus(directory, "--max-binlog-size=4M", "--lsm-memtable-size=2M",
                      *(["--default-storage-engine=BTREE"] if args.mixed else []), *args.options)
     server.mariadb = "--dialect=mariadb" in args.options
+    server.permissive = "--gtid-mode=ON_PERMISSIVE" in args.options
     passed = False
     try:
         server.start()

@@ -164,6 +164,8 @@ def tracked(server):
     expect(not said("INSERT INTO g.t (id) VALUES (900)"), "an id without being asked")
     s.run("SET session_track_gtids = OWN_GTID")
     expect(said("INSERT INTO g.t (id) VALUES (901)"), "no id with the OK of a commit")
+    s.run("SET session_track_gtids = ALL_GTIDS")
+    expect(said("INSERT INTO g.t (id) VALUES (902)") and OTHER.encode() in s.cursor._result.message, "not all ids")
     expect(not said("SET @a = 1") and not said("UPDATE g.t SET v = 1 WHERE id = 99999"), "an id of nothing")
     s.db.close()
 

@@ -152,8 +152,29 @@ def finished_binlogs(server):
     return server.binlogs()[:-1]
 
 
+def tagged_gtid(body):
+    """What MySQL's serialization library has written in a GTID_TAGGED event."""
+    import uuid
+    at = 0
+
+    def number():
+        nonlocal at
+        more = next(n for n in range(9) if not body[at] >> n & 1)
+        value = int.from_bytes(body[at:at + 1 + more], "little") >> (more + 1)
+        at += 1 + more
+        return value
+
+    version, size, _ = number(), number(), number()
+    expect(version == 1 and size <= len(body), f"a tagged GTID of version {version} and {size} bytes")
+    flags, _, ident, source = number(), number(), number(), [number() for _ in range(16)]
+    field, gno, tag = number(), number() >> 1, number()
+    expect((flags, ident, field, tag) == (0, 1, 2, 3), "fields of a tagged GTID")
+    length = number()
+    return f"{uuid.UUID(bytes=bytes(source))}:{body[at:at + length].decode()}:{gno}"
+
+
 def log_gtids(paths):
-    """The global transaction ids in log files, in order: 'uuid:n' or 'domain-server-n'."""
+    """The global transaction ids in log files, in order: 'uuid:n', 'uuid:tag:n' or 'domain-server-n'."""
     import uuid
     found = []
     for path in paths:
@@ -167,6 +188,8 @@ def log_gtids(paths):
             body = data[at + 19:at + size]
             if kind == 33:
                 found.append(f"{uuid.UUID(bytes=body[1:17])}:{int.from_bytes(body[17:25], 'little')}")
+            elif kind == 42:
+                found.append(tagged_gtid(body))
             elif kind == 162:
                 sequence, domain = int.from_bytes(body[:8], "little"), int.from_bytes(body[8:12], "little")
                 found.append(f"{domain}-{server_id}-{sequence}")

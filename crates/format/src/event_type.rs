@@ -63,7 +63,7 @@ event_types! {
     PARTIAL_UPDATE_ROWS = 39 "Update_rows_partial"
     TRANSACTION_PAYLOAD = 40 "Transaction_payload"
     HEARTBEAT_V2 = 41 "Heartbeat"
-    GTID_TAGGED = 42 "Gtid_tagged"
+    GTID_TAGGED = 42 "Gtid_tagged_log_event"
     MARIADB_ANNOTATE_ROWS = 160 "Annotate_rows"
     MARIADB_BINLOG_CHECKPOINT = 161 "Binlog_checkpoint"
     MARIADB_GTID = 162 "Gtid"

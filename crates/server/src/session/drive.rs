@@ -3,7 +3,7 @@
 
 use super::runner::{Parsed, PreparedHandle, RunContext};
 use super::sink::{ReplySink, RowFormat};
-use super::{ResultSet, Session};
+use super::{ResultSet, Session, TrackGtids};
 use crate::process::Stage;
 use crate::status::Counter;
 use omnibus_locks::{LockWait, WaitOutcome};
@@ -229,12 +229,15 @@ impl Session {
         self.channel.out.packet(|out| packet.encode(out, caps, false));
     }
 
-    /// `session_track_gtids=OWN_GTID`: the id of what the statement committed.
+    /// `session_track_gtids`: the id of what the statement committed, or all that there is then.
     fn tracked_gtid(&mut self) -> Option<String> {
         let number = self.committed.take()?;
-        let wanted = self.track_gtids && self.channel.caps.has(Capability::SESSION_TRACK);
+        let wanted = self.track_gtids != TrackGtids::Off && self.channel.caps.has(Capability::SESSION_TRACK);
         let coordinator = self.server.log.coordinator().filter(|_| wanted)?;
-        Some(coordinator.gtid_of(number)?.to_string())
+        match self.track_gtids {
+            TrackGtids::All => Some(coordinator.gtid_executed().to_string()).filter(|set| !set.is_empty()),
+            _ => Some(coordinator.gtid_of(number)?.to_string()),
+        }
     }
 
     /// Adds the packet that ends rows.

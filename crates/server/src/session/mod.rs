@@ -66,12 +66,20 @@ pub struct Session {
     pub(crate) registered: Option<crate::dump::RegisteredGuard>,
     /// What the statement has committed, for clients that track GTIDs.
     committed: Option<omnibus_engine::CommitNo>,
-    /// `session_track_gtids` is on.
-    track_gtids: bool,
+    /// `session_track_gtids`.
+    track_gtids: TrackGtids,
     /// `gtid_seq_no` may have been set.
     pub(crate) sequence_given: bool,
     /// `gtid_next` is ANONYMOUS.
     pub(crate) anonymous: Option<omnibus_commit::AnonymousGuard>,
+}
+
+/// What an OK packet says of GTIDs to clients that track the session's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TrackGtids {
+    Off,
+    Own,
+    All,
 }
 
 /// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
@@ -187,7 +195,7 @@ impl Session {
             schema_changed: false,
             registered: None,
             committed: None,
-            track_gtids: false,
+            track_gtids: TrackGtids::Off,
             sequence_given: false,
             anonymous: None,
         };
@@ -331,7 +339,11 @@ impl Session {
         let mut settings = self.shared.settings(found_rows, self.access.may_write_read_only());
         settings.local_infile &= self.channel.caps.has(Capability::LOCAL_FILES);
         self.channel.write_timeout = self.shared.write_timeout();
-        self.track_gtids = self.shared.vars.lock().named("session_track_gtids").as_str() != "OFF";
+        self.track_gtids = match self.shared.vars.lock().named("session_track_gtids").as_str() {
+            "OWN_GTID" => TrackGtids::Own,
+            "ALL_GTIDS" => TrackGtids::All,
+            _ => TrackGtids::Off,
+        };
         let state = self.runner.state_mut();
         state.settings = settings;
         state.settings.insert_id = self.pending_insert_id;
