@@ -10,13 +10,13 @@ use crate::cache::mariadb::Opening;
 use crate::claim;
 use crate::env::{AppendError, Refusal};
 use crate::log_env::{Appender, LogEnv};
-use crate::private::Private;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SERVER_VERSION_NUMBER};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};
 use omnibus_format::writer::write_final;
 use omnibus_format::{
-    AnyGtid, Dialect, EventContext, EventType, GtidMode, GtidState, Origin, ServerUuid, Tsid, Unnamed,
+    AnyGtid, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, Origin, ServerUuid, Tsid,
+    Unnamed,
 };
 use std::sync::atomic::Ordering;
 
@@ -241,7 +241,7 @@ impl LogEnv {
                     given.add(gtid);
                 }
                 let gtid = given.set().cloned().unwrap_or_default();
-                let mark = Private::CommitMark { no: place.no.0, len: others, gtid };
+                let mark = LogPrivate::CommitMark { no: place.no.0, len: others, gtid };
                 write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
                     mark.encode(body);
                 });

@@ -6,20 +6,19 @@ use crate::executed::Executed;
 use crate::identity::Group;
 use crate::large::StagedWrites;
 use crate::owned::OwnedGtids;
-use crate::private::{MIN_FILLER, Private};
 use crate::{CacheError, CommitRequest};
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::{FormatDescription, MariadbGtidList, PreviousGtids, Rotate};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
 use omnibus_format::writer::{finish_cached, write_final};
 use omnibus_format::{
-    Checksum, DecodeError, Dialect, EventContext, EventType, GtidMode, GtidState, ServerUuid,
+    Checksum, DecodeError, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER,
+    ServerUuid,
 };
-use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, WriteJob};
+use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, WriteJob, now_us};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A transaction that is larger than this goes to the file piece by piece, so that the log buffer
 /// stays small. Its pieces count only once its last event is there (COMMIT-3).
@@ -356,8 +355,7 @@ impl Env for LogEnv {
             if length > 0 {
                 let spare = length - MIN_FILLER + (4 - appender.checksum.len());
                 appender.add(self.context(), EventType::IGNORABLE, FLAG_IGNORABLE, |body| {
-                    Private::Filler.encode(body);
-                    body.resize(body.len() + spare, 0);
+                    LogPrivate::Filler(spare).encode(body);
                 });
             }
         }
@@ -450,7 +448,7 @@ fn head(
     at = write_final(&mut out, context, EventType::FORMAT_DESCRIPTION, FLAG_IN_USE, at, checksum, |body| {
         description.encode(body);
     });
-    let start = Private::FileStart { first: first.0, elsewhere: executed.elsewhere().clone() };
+    let start = LogPrivate::FileStart { first: first.0, elsewhere: executed.elsewhere().clone() };
     let (kind, flags) = match executed.dialect() {
         Dialect::Mysql => (EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE),
         Dialect::Mariadb => (EventType::MARIADB_GTID_LIST, 0),
@@ -477,11 +475,6 @@ pub(crate) fn reason(error: &dyn std::error::Error) -> Arc<str> {
         source = inner.source();
     }
     text.into()
-}
-
-fn now_us() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn now_us_to_s(us: u64) -> u32 {

@@ -9,11 +9,10 @@
 
 use crate::damage::{self, FileFacts};
 use crate::decide::{Decision, decide};
-use crate::private::Private;
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::{Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids};
 use omnibus_format::header::FLAG_IN_USE;
-use omnibus_format::{AnyGtid, BinlogState, EventType, GtidSet, GtidState, RawEvent};
+use omnibus_format::{AnyGtid, BinlogState, EventType, GtidSet, GtidState, LogPrivate, RawEvent};
 use omnibus_log::{
     FileNames, FileSeq, LogDir, LogOffset, LogPosition, Next, OpenError, Place, ReadError, ReadFile,
     RecoveryItem,
@@ -219,7 +218,7 @@ pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
             let list = MariadbGtidList::decode(event.body).ok();
             head.previous = list.map(|list| GtidState::Mariadb(BinlogState::from_list(&list.gtids)));
         }
-        if let Some(Private::FileStart { first, .. }) = Private::decode(&event) {
+        if let Some(LogPrivate::FileStart { first, .. }) = LogPrivate::of_event(&event) {
             head.first = Some(CommitNo(first));
         }
     }
@@ -391,22 +390,22 @@ impl<'a> Walk<'a> {
             }
             return Ok(None);
         }
-        match Private::decode(event) {
-            Some(Private::CommitMark { no, len, gtid }) => {
+        match LogPrivate::of_event(event) {
+            Some(LogPrivate::CommitMark { no, len, gtid }) => {
                 self.events.clear();
                 let until = LogOffset(event.end().saturating_add(len));
                 self.private = Some((CommitNo(no), until, gtid));
                 self.end_private(event.end())?;
                 return Ok(Some(until));
             }
-            Some(Private::FileStart { first, elsewhere }) => {
+            Some(LogPrivate::FileStart { first, elsewhere }) => {
                 let base = first.saturating_sub(1);
                 damage::check_succession(self.names, self.first, file, self.recovered.last, CommitNo(base))?;
                 self.file.base = Some(base);
                 self.recovered.elsewhere = elsewhere;
                 self.recovered.last = self.recovered.last.max(CommitNo(base));
             }
-            Some(Private::Filler) => {}
+            Some(LogPrivate::Filler(_)) => {}
             None => {
                 self.keep(event);
                 self.end_private(event.end())?;

@@ -4,6 +4,7 @@
 //! Pure, from the event alone: the rows of a row event need its table and are left to the caller.
 
 use crate::events::*;
+use crate::private_log::LogPrivate;
 use crate::{Checksum, DecodeError, EventType, Private, RawEvent};
 
 /// Longest statement shown in a summary, in characters.
@@ -246,9 +247,9 @@ fn private(private: Option<Private<'_>>) -> String {
         Some(Private::RowIds(ids)) => format!("row ids of the next event, {}", ids.len()),
         Some(Private::BuildIndex { table_id, index_id }) => format!("table {table_id} has index {index_id}"),
         Some(Private::DropSpaces(spaces)) => format!("spaces dropped: {spaces:?}"),
-        Some(Private::FileStart(no)) => format!("file begins with commit {no}"),
-        Some(Private::CommitMark(no)) => format!("commit {no}, without a GTID"),
-        Some(Private::Filler(len)) => format!("filler, {len} bytes"),
+        Some(Private::Log(LogPrivate::FileStart { first, .. })) => format!("file begins with commit {first}"),
+        Some(Private::Log(LogPrivate::CommitMark { no, .. })) => format!("commit {no}, without a GTID"),
+        Some(Private::Log(LogPrivate::Filler(len))) => format!("filler, {len} bytes"),
         Some(Private::Unknown { kind, version }) => format!("private, kind {kind} version {version}"),
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::cursor::{Reader, put_lenenc, put_lenenc_bytes};
 use crate::error::DecodeError;
+use crate::private_log::{FIRST_KIND, LogPrivate};
 
 /// First bytes of every private body.
 pub const PRIVATE_MAGIC: [u8; 4] = *b"OMNI";
@@ -16,12 +17,7 @@ const WRITE_SET: u8 = 1;
 const ROW_IDS: u8 = 2;
 const BUILD_INDEX: u8 = 3;
 const DROP_SPACES: u8 = 4;
-const FILLER: u8 = 5;
 const ALL_WRITES: u8 = 6;
-// Written by the commit path with its own encoder (`omnibus_commit`).
-const COMMIT_FILLER: u8 = 200;
-const FILE_START: u8 = 201;
-const COMMIT_MARK: u8 = 202;
 
 /// A decoded private payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +38,8 @@ pub enum Private<'a> {
     },
     /// These spaces are gone as of this commit.
     DropSpaces(Vec<u32>),
-    /// Padding; this many bytes.
-    Filler(usize),
-    /// The first commit number that the file may hold; in the file's head.
-    FileStart(u64),
-    /// The private events that follow, up to the next transaction, are this commit number.
-    CommitMark(u64),
+    /// About the log itself.
+    Log(LogPrivate),
     /// Of a later version of this server.
     Unknown {
         /// Its kind byte.
@@ -66,9 +58,11 @@ impl<'a> Private<'a> {
         let mut r = Reader::new(body);
         r.take(PRIVATE_MAGIC.len(), "private magic")?;
         let (kind, version) = (r.u8("private kind")?, r.u8("private version")?);
-        // Their second version says more behind what the first one says.
-        let known = version == VERSION || version == 2 && matches!(kind, FILE_START | COMMIT_MARK);
-        if !known {
+        if kind >= FIRST_KIND {
+            let log = LogPrivate::decode(kind, version, r.rest())?;
+            return Ok(Some(log.map_or(Private::Unknown { kind, version }, Private::Log)));
+        }
+        if version != VERSION {
             return Ok(Some(Private::Unknown { kind, version }));
         }
         Ok(Some(match kind {
@@ -77,9 +71,6 @@ impl<'a> Private<'a> {
             ROW_IDS => Private::RowIds(RowIds::open(r)?),
             BUILD_INDEX => Private::BuildIndex { table_id: r.u64("table id")?, index_id: r.u64("index id")? },
             DROP_SPACES => Private::DropSpaces(decode_spaces(&mut r)?),
-            FILLER | COMMIT_FILLER => Private::Filler(r.remaining()),
-            FILE_START => Private::FileStart(r.u64("commit number")?),
-            COMMIT_MARK => Private::CommitMark(r.u64("commit number")?),
             _ => Private::Unknown { kind, version },
         }))
     }
@@ -147,14 +138,6 @@ pub fn encode_drop_spaces(out: &mut Vec<u8>, spaces: &[u32]) {
     for space in spaces {
         out.extend_from_slice(&space.to_le_bytes());
     }
-}
-
-/// Appends a filler body of `len` bytes in all (at least the six of its own head).
-pub fn encode_filler(out: &mut Vec<u8>, len: usize) {
-    let start = out.len();
-    begin(out, FILLER);
-    let end = (start + len).max(out.len());
-    out.resize(end, 0);
 }
 
 fn decode_spaces(r: &mut Reader<'_>) -> Result<Vec<u32>, DecodeError> {

@@ -18,6 +18,7 @@
 
 mod behind;
 mod buffer;
+mod clock;
 mod config;
 mod dir;
 mod durable;
@@ -51,6 +52,7 @@ mod tests;
 
 pub use behind::Behind;
 pub use buffer::{AlignedBuf, BLOCK};
+pub use clock::now_us;
 pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;
 pub use durable::DurableEnd;

@@ -1,13 +1,9 @@
 //! Wall-clock time and the system's time zone. The only place of this crate that asks the C library.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 /// Microseconds since the epoch.
 #[must_use]
 pub fn now_us() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
+    i64::try_from(omnibus_log::now_us()).unwrap_or(i64::MAX)
 }
 
 fn local(unix: i64) -> Option<libc::tm> {

@@ -108,7 +108,7 @@ impl Replayer {
             Private::decode(&event.body).map_err(|error| contradiction(format!("private event: {error}")))?;
         match private {
             None | Some(Private::DropSpaces(_)) => Ok(()),
-            Some(Private::Filler(_) | Private::FileStart(_) | Private::CommitMark(_)) => Ok(()),
+            Some(Private::Log(_)) => Ok(()),
             Some(Private::WriteSet(writes) | Private::AllWrites(writes)) => {
                 self.raw_writes(writes.iter(), applied)
             }

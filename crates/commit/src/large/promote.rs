@@ -9,10 +9,9 @@ use crate::CommitRequest;
 use crate::env::AppendError;
 use crate::identity::Place;
 use crate::log_env::{Appender, LogEnv, reason};
-use crate::private::{MIN_FILLER, Private};
-use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN, MAGIC};
+use omnibus_format::header::{FLAG_IGNORABLE, MAGIC};
 use omnibus_format::writer::write_final;
-use omnibus_format::{Checksum, EventContext, EventType};
+use omnibus_format::{CHECKSUM_LEN, Checksum, EventContext, EventType, LogPrivate, MIN_FILLER};
 
 /// What goes in front of the transaction in its file.
 struct Front {
@@ -74,9 +73,8 @@ impl LogEnv {
 fn filler(context: EventContext, position: u64, len: u64, checksum: Checksum) -> Vec<u8> {
     let mut out = Vec::with_capacity(len as usize);
     write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
-        let end = body.len() + len as usize - HEADER_LEN - checksum.len();
-        Private::Filler.encode(body);
-        body.resize(end, 0);
+        let least = MIN_FILLER - CHECKSUM_LEN + checksum.len();
+        LogPrivate::Filler((len as usize).saturating_sub(least)).encode(body);
     });
     out
 }

@@ -1,5 +1,6 @@
 //! Private payloads.
 
+use crate::LogPrivate;
 use crate::private::*;
 
 #[test]
@@ -33,19 +34,35 @@ fn every_kind_round_trips() {
     encode_drop_spaces(&mut out, &[1, u32::MAX]);
     assert_eq!(Private::decode(&out).unwrap(), Some(Private::DropSpaces(vec![1, u32::MAX])));
     out.clear();
-    encode_filler(&mut out, 100);
-    assert_eq!((out.len(), Private::decode(&out).unwrap()), (100, Some(Private::Filler(94))));
+    LogPrivate::Filler(94).encode(&mut out);
+    assert_eq!(
+        (out.len(), Private::decode(&out).unwrap()),
+        (100, Some(Private::Log(LogPrivate::Filler(94))))
+    );
 }
 
 #[test]
 fn what_the_commit_path_writes_has_a_name() {
-    let number = 7u64.to_le_bytes();
-    for (kind, expected) in
-        [(200, Private::Filler(8)), (201, Private::FileStart(7)), (202, Private::CommitMark(7))]
-    {
-        let body = [b"OMNI", &[kind, 1][..], &number].concat();
-        assert_eq!(Private::decode(&body).unwrap(), Some(expected));
+    let elsewhere: crate::GtidSet = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5".parse().unwrap();
+    let (gtid, none) = (elsewhere.clone(), crate::GtidSet::new());
+    for said in [
+        LogPrivate::FileStart { first: 7, elsewhere },
+        LogPrivate::CommitMark { no: 7, len: 100, gtid },
+        LogPrivate::CommitMark { no: 7, len: 100, gtid: none },
+    ] {
+        let mut body = Vec::new();
+        said.encode(&mut body);
+        assert!(
+            (0..body.len()).all(|cut| !matches!(Private::decode(&body[..cut]), Ok(Some(Private::Log(_)))))
+        );
+        assert_eq!(Private::decode(&body).unwrap(), Some(Private::Log(said)));
     }
+    // As the first version wrote it.
+    let old = [b"OMNI", &[201, 1][..], &7u64.to_le_bytes(), &9u64.to_le_bytes()].concat();
+    let start = LogPrivate::FileStart { first: 7, elsewhere: crate::GtidSet::new() };
+    assert_eq!(Private::decode(&old).unwrap(), Some(Private::Log(start)));
+    let later = Private::Unknown { kind: 201, version: 9 };
+    assert_eq!(Private::decode(b"OMNI\xc9\x09....").unwrap(), Some(later));
 }
 
 #[test]

@@ -109,29 +109,7 @@ pub enum VarScope {
 }
 
 /// Interval and EXTRACT units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntervalUnit {
-    Microsecond,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
-    SecondMicrosecond,
-    MinuteMicrosecond,
-    MinuteSecond,
-    HourMicrosecond,
-    HourSecond,
-    HourMinute,
-    DayMicrosecond,
-    DaySecond,
-    DayMinute,
-    DayHour,
-    YearMonth,
-}
+pub use omnibus_value::temporal::IntervalUnit;
 
 /// The table part of a column reference.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

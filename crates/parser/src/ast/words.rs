@@ -1,46 +1,6 @@
-//! The words of enumerations: units, aggregates, operators, to and from text.
+//! The words of enumerations: aggregates, operators, to and from text.
 
-use super::{AggregateKind, BinaryOp, IntervalUnit};
-
-/// (unit, its word)
-const UNITS: &[(IntervalUnit, &str)] = &[
-    (IntervalUnit::Microsecond, "MICROSECOND"),
-    (IntervalUnit::Second, "SECOND"),
-    (IntervalUnit::Minute, "MINUTE"),
-    (IntervalUnit::Hour, "HOUR"),
-    (IntervalUnit::Day, "DAY"),
-    (IntervalUnit::Week, "WEEK"),
-    (IntervalUnit::Month, "MONTH"),
-    (IntervalUnit::Quarter, "QUARTER"),
-    (IntervalUnit::Year, "YEAR"),
-    (IntervalUnit::SecondMicrosecond, "SECOND_MICROSECOND"),
-    (IntervalUnit::MinuteMicrosecond, "MINUTE_MICROSECOND"),
-    (IntervalUnit::MinuteSecond, "MINUTE_SECOND"),
-    (IntervalUnit::HourMicrosecond, "HOUR_MICROSECOND"),
-    (IntervalUnit::HourSecond, "HOUR_SECOND"),
-    (IntervalUnit::HourMinute, "HOUR_MINUTE"),
-    (IntervalUnit::DayMicrosecond, "DAY_MICROSECOND"),
-    (IntervalUnit::DaySecond, "DAY_SECOND"),
-    (IntervalUnit::DayMinute, "DAY_MINUTE"),
-    (IntervalUnit::DayHour, "DAY_HOUR"),
-    (IntervalUnit::YearMonth, "YEAR_MONTH"),
-];
-
-impl IntervalUnit {
-    /// From its word in any case, also `SQL_TSI_DAY`.
-    pub fn from_word(word: &[u8]) -> Option<Self> {
-        let word = match word.get(..8) {
-            Some(prefix) if prefix.eq_ignore_ascii_case(b"SQL_TSI_") => &word[8..],
-            _ => word,
-        };
-        UNITS.iter().find(|(_, w)| w.as_bytes().eq_ignore_ascii_case(word)).map(|(u, _)| *u)
-    }
-
-    /// Its word, upper case.
-    pub fn word(self) -> &'static str {
-        UNITS.iter().find(|(u, _)| *u == self).map_or("", |(_, w)| w)
-    }
-}
+use super::{AggregateKind, BinaryOp};
 
 /// (kind, its name as printed, other names)
 const AGGREGATES: &[(AggregateKind, &str, &[&str])] = &[

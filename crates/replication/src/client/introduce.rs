@@ -84,8 +84,7 @@ fn optional<T>(result: Result<T, ClientError>) -> Result<Option<T>, ClientError>
 }
 
 fn now_s() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |d| d.as_secs() as i64)
+    (omnibus_log::now_us() / 1_000_000) as i64
 }
 
 impl Connection {

@@ -4,7 +4,6 @@ use super::position::{ChannelPosition, SourcePosition};
 use crate::model::TrxHeader;
 use omnibus_format::{GtidPosition, GtidSet};
 use parking_lot::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Replica_IO_Running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +132,7 @@ pub struct ChannelStatus(Mutex<StatusData>);
 /// Microseconds since 1970.
 #[must_use]
 pub(crate) fn now_us() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
+    omnibus_log::now_us() as i64
 }
 
 impl ChannelStatus {

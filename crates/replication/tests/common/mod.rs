@@ -185,7 +185,7 @@ pub fn sample_file_with(checksum: Checksum, options: RowsOptions) -> Vec<u8> {
     generate::begin(&mut context, &mut sink, b"db").unwrap();
     private_event(&mut sink, |out| private::encode_build_index(out, 7, 8));
     private_event(&mut sink, |out| private::encode_drop_spaces(out, &[1, 2, 3]));
-    private_event(&mut sink, |out| private::encode_filler(out, 5000));
+    private_event(&mut sink, |out| omnibus_format::LogPrivate::Filler(4994).encode(out));
     let mut rows = RowsBuilder::new(options);
     rows.begin_statement(b"INSERT INTO all_types ...");
     for id in [7, 8, 9] {

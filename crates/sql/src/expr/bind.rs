@@ -278,12 +278,10 @@ impl<'a> Binder<'a> {
             E::Collate { expr, collation } => self.collate(expr, collation),
             E::Extract { unit, expr } => {
                 let e = self.expr(expr)?;
-                Ok(self.extract(super::interval::unit(*unit), e))
+                Ok(self.extract(*unit, e))
             }
             E::DateArith { expr, value, unit, subtract } => self.date_arith(expr, value, *unit, *subtract),
-            E::Unit(unit) => {
-                Ok(Expr { kind: Kind::Unit(super::interval::unit(*unit)), ty: ExprType::null() })
-            }
+            E::Unit(unit) => Ok(Expr { kind: Kind::Unit(*unit), ty: ExprType::null() }),
             E::Trim(trim) => self.trim(trim),
             E::Match(_) => Err(SqlError::not_supported_yet("MATCH ... AGAINST")),
             E::Values(column) => self.values_of(column),

@@ -292,7 +292,6 @@ impl Binder<'_> {
         subtract: bool,
     ) -> SqlResult<Expr> {
         let (date, value) = (self.expr(date)?, number_literal(self.expr(value)?));
-        let unit = interval::unit(unit);
         let mut ty = interval::date_arith_type(&date, &value, unit);
         if ty.family() == Family::String {
             ty.column.collation = self.collation();

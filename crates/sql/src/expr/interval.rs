@@ -186,32 +186,3 @@ fn of_day(unit: IntervalUnit, day: u32, time: Time) -> i64 {
         _ => s * 1_000_000 + us,
     }
 }
-
-/// The parser's unit as the value crate's.
-#[must_use]
-pub fn unit(unit: omnibus_parser::ast::IntervalUnit) -> IntervalUnit {
-    use IntervalUnit as V;
-    use omnibus_parser::ast::IntervalUnit as A;
-    match unit {
-        A::Microsecond => V::Microsecond,
-        A::Second => V::Second,
-        A::Minute => V::Minute,
-        A::Hour => V::Hour,
-        A::Day => V::Day,
-        A::Week => V::Week,
-        A::Month => V::Month,
-        A::Quarter => V::Quarter,
-        A::Year => V::Year,
-        A::SecondMicrosecond => V::SecondMicrosecond,
-        A::MinuteMicrosecond => V::MinuteMicrosecond,
-        A::MinuteSecond => V::MinuteSecond,
-        A::HourMicrosecond => V::HourMicrosecond,
-        A::HourSecond => V::HourSecond,
-        A::HourMinute => V::HourMinute,
-        A::DayMicrosecond => V::DayMicrosecond,
-        A::DaySecond => V::DaySecond,
-        A::DayMinute => V::DayMinute,
-        A::DayHour => V::DayHour,
-        A::YearMonth => V::YearMonth,
-    }
-}

@@ -119,10 +119,7 @@ fn unix_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 }
 
 fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(0));
-    let local = now + i64::from(cx.session.settings.time_zone_offset) * 1_000_000;
+    let local = omnibus_commit::now_us() as i64 + i64::from(cx.session.settings.time_zone_offset) * 1_000_000;
     Ok(Value::DateTime(unix_us(local).truncate(ty.column.decimals)))
 }
 

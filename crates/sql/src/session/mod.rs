@@ -35,7 +35,5 @@ pub use system::SystemTables;
 /// Microseconds since 1970 now. The only clock of the SQL layer.
 #[must_use]
 pub(crate) fn wall_clock_us() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    omnibus_commit::now_us()
 }

@@ -28,6 +28,48 @@ pub enum IntervalUnit {
     YearMonth,
 }
 
+/// (unit, its word)
+const UNITS: &[(IntervalUnit, &str)] = &[
+    (IntervalUnit::Microsecond, "MICROSECOND"),
+    (IntervalUnit::Second, "SECOND"),
+    (IntervalUnit::Minute, "MINUTE"),
+    (IntervalUnit::Hour, "HOUR"),
+    (IntervalUnit::Day, "DAY"),
+    (IntervalUnit::Week, "WEEK"),
+    (IntervalUnit::Month, "MONTH"),
+    (IntervalUnit::Quarter, "QUARTER"),
+    (IntervalUnit::Year, "YEAR"),
+    (IntervalUnit::SecondMicrosecond, "SECOND_MICROSECOND"),
+    (IntervalUnit::MinuteMicrosecond, "MINUTE_MICROSECOND"),
+    (IntervalUnit::MinuteSecond, "MINUTE_SECOND"),
+    (IntervalUnit::HourMicrosecond, "HOUR_MICROSECOND"),
+    (IntervalUnit::HourSecond, "HOUR_SECOND"),
+    (IntervalUnit::HourMinute, "HOUR_MINUTE"),
+    (IntervalUnit::DayMicrosecond, "DAY_MICROSECOND"),
+    (IntervalUnit::DaySecond, "DAY_SECOND"),
+    (IntervalUnit::DayMinute, "DAY_MINUTE"),
+    (IntervalUnit::DayHour, "DAY_HOUR"),
+    (IntervalUnit::YearMonth, "YEAR_MONTH"),
+];
+
+impl IntervalUnit {
+    /// From its word in any case, also `SQL_TSI_DAY`.
+    #[must_use]
+    pub fn from_word(word: &[u8]) -> Option<Self> {
+        let word = match word.get(..8) {
+            Some(prefix) if prefix.eq_ignore_ascii_case(b"SQL_TSI_") => &word[8..],
+            _ => word,
+        };
+        UNITS.iter().find(|(_, w)| w.as_bytes().eq_ignore_ascii_case(word)).map(|(u, _)| *u)
+    }
+
+    /// Its word, upper case.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        UNITS.iter().find(|(u, _)| *u == self).map_or("", |(_, w)| w)
+    }
+}
+
 /// An amount of time: months, and microseconds, never mixed by MySQL's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {

@@ -1,0 +1,106 @@
+//! Private events that say something about the log itself; the commit path writes them, outside of any transaction or in
+//! the place of a GTID event.
+//!
+//! One of the two halves of [`crate::Private`]; kinds from 200 on. Pure.
+
+use crate::error::DecodeError;
+use crate::events::PreviousGtids;
+use crate::private::PRIVATE_MAGIC;
+use crate::{EventType, GtidSet, HEADER_LEN, RawEvent};
+
+const VERSION: u8 = 1;
+/// Version 1 ended with a number that GTIDs counted from.
+const FILE_START_VERSION: u8 = 2;
+/// Of a commit mark that has a GTID.
+const NAMED_MARK_VERSION: u8 = 2;
+const FILLER: u8 = 200;
+const FILE_START: u8 = 201;
+const COMMIT_MARK: u8 = 202;
+/// Kinds from here on are of this module.
+pub(crate) const FIRST_KIND: u8 = 200;
+
+/// Bytes of an empty filler event, header and checksum included.
+pub const MIN_FILLER: usize = HEADER_LEN + PRIVATE_MAGIC.len() + 2 + 4;
+
+/// What a private event says of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogPrivate {
+    /// Padding up to a block boundary; so many zeros behind the body's head.
+    Filler(usize),
+    /// Stands in the file's head.
+    FileStart {
+        /// The first commit number that this file may hold.
+        first: u64,
+        /// GTIDs that count as executed here, though no file ever had them.
+        elsewhere: GtidSet,
+    },
+    /// The private events in the `len` bytes that follow are this commit number's.
+    CommitMark {
+        /// The number.
+        no: u64,
+        /// Bytes of the group behind this event, so that a torn group is known for one.
+        len: u64,
+        /// The GTID that it was given and that no other event has (`sql_log_bin=0`), or nothing.
+        gtid: GtidSet,
+    },
+}
+
+impl LogPrivate {
+    /// Appends the body.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&PRIVATE_MAGIC);
+        match self {
+            LogPrivate::Filler(zeros) => {
+                out.extend_from_slice(&[FILLER, VERSION]);
+                out.resize(out.len() + zeros, 0);
+            }
+            LogPrivate::FileStart { first, elsewhere } => {
+                out.extend_from_slice(&[FILE_START, FILE_START_VERSION]);
+                out.extend_from_slice(&first.to_le_bytes());
+                PreviousGtids { set: elsewhere.clone() }.encode(out);
+            }
+            LogPrivate::CommitMark { no, len, gtid } => {
+                let version = if gtid.is_empty() { VERSION } else { NAMED_MARK_VERSION };
+                out.extend_from_slice(&[COMMIT_MARK, version]);
+                out.extend_from_slice(&no.to_le_bytes());
+                out.extend_from_slice(&len.to_le_bytes());
+                if !gtid.is_empty() {
+                    PreviousGtids { set: gtid.clone() }.encode(out);
+                }
+            }
+        }
+    }
+
+    /// `None` for events that are something else.
+    pub fn of_event(event: &RawEvent<'_>) -> Option<LogPrivate> {
+        if event.header.event_type != EventType::IGNORABLE {
+            return None;
+        }
+        let [kind, version, payload @ ..] = event.body.strip_prefix(&PRIVATE_MAGIC)? else { return None };
+        Self::decode(*kind, *version, payload).ok().flatten()
+    }
+
+    /// What follows kind and version in a body; `None` for versions of later servers.
+    pub(crate) fn decode(kind: u8, version: u8, payload: &[u8]) -> Result<Option<LogPrivate>, DecodeError> {
+        let number = |at: usize| {
+            let bytes = payload.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+            bytes.map(u64::from_le_bytes).ok_or(DecodeError::new(at, "private number"))
+        };
+        Ok(Some(match (kind, version) {
+            (FILLER, VERSION) => LogPrivate::Filler(payload.len()),
+            (FILE_START, FILE_START_VERSION) => {
+                let elsewhere = PreviousGtids::decode(payload.get(8..).unwrap_or_default())?.set;
+                LogPrivate::FileStart { first: number(0)?, elsewhere }
+            }
+            (FILE_START, VERSION) => LogPrivate::FileStart { first: number(0)?, elsewhere: GtidSet::new() },
+            (COMMIT_MARK, VERSION | NAMED_MARK_VERSION) => {
+                let gtid = match version {
+                    VERSION => GtidSet::new(),
+                    _ => PreviousGtids::decode(payload.get(16..).unwrap_or_default())?.set,
+                };
+                LogPrivate::CommitMark { no: number(0)?, len: number(8)?, gtid }
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
