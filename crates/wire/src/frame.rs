@@ -223,6 +223,14 @@ impl OutBuf {
         self.seq = self.seq.wrapping_add(1);
     }
 
+    /// As [`OutBuf::frame_head`], for a payload that begins with a zero.
+    #[inline]
+    pub fn frame_head_and_zero(&mut self, len: usize) {
+        let b = (len as u32).to_le_bytes();
+        self.buf.extend_from_slice(&[b[0], b[1], b[2], self.seq, 0]);
+        self.seq = self.seq.wrapping_add(1);
+    }
+
     /// Appends bytes of a payload.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {

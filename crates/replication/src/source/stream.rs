@@ -448,9 +448,13 @@ impl Stream {
     #[inline]
     fn put_head(&mut self, size: usize, out: &mut OutBuf) -> usize {
         self.asks_at = Some(out.bytes().len() + ASKS_AT);
-        let head: &[u8] = if self.semi_sync { &[0, SEMI_SYNC_MAGIC, 0] } else { &[0] };
+        if !self.semi_sync {
+            out.frame_head_and_zero((1 + size).min(MAX_FRAME));
+            return 1;
+        }
+        let head = [0, SEMI_SYNC_MAGIC, 0];
         out.frame_head((head.len() + size).min(MAX_FRAME));
-        out.raw(head);
+        out.raw(&head);
         head.len()
     }
 

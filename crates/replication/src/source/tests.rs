@@ -68,7 +68,7 @@ mod tail {
     use omnibus_format::writer::write_final;
     use omnibus_format::{Checksum, EventContext, EventType, FormatDescription};
     use omnibus_log::{LogConfig, LogDir, LogPosition, LogWriter};
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
     fn event(out: &mut Vec<u8>, kind: EventType, at: u64, body: &[u8]) {
@@ -153,6 +153,42 @@ mod tail {
             append(&mut writer, 100, false);
             std::thread::sleep(Duration::from_millis(20));
             assert!(matches!(hub.find(end), Found::AtEnd));
+            stop.store(true, Ordering::SeqCst);
+        });
+    }
+
+    #[test]
+    fn followers_are_woken_for_many_commits_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = LogConfig { preallocate: false, ..LogConfig::default() };
+        let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
+        let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
+        let (woken, pace) = (AtomicUsize::new(0), Duration::from_millis(300));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let wait = |wanted: usize| {
+            while woken.load(Ordering::SeqCst) < wanted {
+                assert!(Instant::now() < deadline, "nobody is woken");
+                std::thread::yield_now();
+            }
+        };
+        let wake = || {
+            woken.fetch_add(1, Ordering::SeqCst);
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || pace, &wake));
+            wait(1);
+            let start = log.durable_end().get();
+            append(&mut writer, 1000, true);
+            wait(2);
+            let first = Instant::now();
+            let mut end = start;
+            for _ in 0..20 {
+                end = append(&mut writer, 1000, true);
+            }
+            let seen = woken.load(Ordering::SeqCst);
+            assert!(seen == 2 || first.elapsed() >= pace, "woken {seen} times within {pace:?}");
+            wait(3);
+            follow(&hub, start, end);
             stop.store(true, Ordering::SeqCst);
         });
     }

@@ -129,6 +129,11 @@ impl Session {
                 tracing::warn!(connection = self.process.id, %error, "sending the binary log broke off inside an event");
                 Err(End::Gone)
             }
+            // What is before a damaged place is the client's, at its own speed.
+            Err(End::Source(error)) => {
+                self.flush_unless_killed(&mut sending, &[], 0).await?;
+                Err(End::Source(error))
+            }
             end => end,
         }
     }
@@ -240,14 +245,15 @@ impl Session {
     /// Everything durable was collected: sends it, and waits for more.
     async fn at_end(&mut self, s: &mut Sending<'_>) -> Result<(), End> {
         s.stream.settle(&mut self.channel.out);
-        if s.request.ends_at_end() || s.stream.until_reached(&mut self.channel.out) {
-            return Err(End::Eof);
-        }
+        let is_over = s.request.ends_at_end() || s.stream.until_reached(&mut self.channel.out);
         if let Some(acks) = &mut s.acks {
             acks.at_end(&mut s.stream, &mut self.channel.out);
         }
         if !self.channel.out.is_empty() {
             self.flush_unless_killed(s, &[], 0).await?;
+        }
+        if is_over {
+            return Err(End::Eof);
         }
         self.process.stage(Stage::WaitingForEvents);
         // One large event must not be paid for as long as the client is here.
