@@ -193,9 +193,10 @@ impl Replicas {
 
 fn applier_configuration(channel: &Channel) -> Row {
     let config = channel.config();
-    let (kind, value) = match config.assign_gtids {
+    let (kind, uuid) = match config.assign_gtids {
+        AssignGtids::Off => ("OFF", Value::Null),
+        AssignGtids::Local => ("LOCAL", Value::Null),
         AssignGtids::Uuid(uuid) => ("UUID", text(uuid.to_string())),
-        other => (if other == AssignGtids::Off { "OFF" } else { "LOCAL" }, Value::Null),
     };
     vec![
         text(channel.name()),
@@ -204,7 +205,7 @@ fn applier_configuration(channel: &Channel) -> Row {
         yes(false),
         text("STREAM"),
         text(kind),
-        value,
+        uuid,
     ]
 }
 
