@@ -222,6 +222,15 @@ impl TrxCache {
         self.opening.as_ref()
     }
 
+    /// The body of the QUERY event that stands in front of the events, if it is none of them.
+    #[must_use]
+    pub fn opening_statement(&self) -> Option<&[u8]> {
+        match &self.opening {
+            Some(Opening::Statement(body)) => Some(body),
+            _ => None,
+        }
+    }
+
     /// See [`TrxCache::set_origin`].
     #[must_use]
     pub fn origin(&self) -> Option<&Origin> {

@@ -166,10 +166,7 @@ impl LogEnv {
     ) {
         let (context, checksum) = (self.context_of(request), appender.checksum);
         let others = request.cache.len() + request.cache.events() * checksum.len() as u64;
-        let opening = match request.cache.opening() {
-            Some(Opening::Statement(body)) => &body[..],
-            _ => &[],
-        };
+        let opening = request.cache.opening_statement().unwrap_or_default();
         let (source, gno) = match place.gtid {
             Some(AnyGtid::Mysql { source, gno }) => (source, gno),
             _ => (Tsid::default(), 0),
@@ -203,7 +200,7 @@ impl LogEnv {
                         out,
                         context,
                         EventType::QUERY,
-                        FLAG_SUPPRESS_USE | flags,
+                        FLAG_SUPPRESS_USE | request.cache.flags(),
                         position,
                         checksum,
                         |body| {

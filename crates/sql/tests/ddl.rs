@@ -236,6 +236,8 @@ fn what_a_replica_would_refuse_is_refused() {
     client.ok("ALTER TABLE t ADD d date NOT NULL, ADD c date NOT NULL DEFAULT '2020-01-01'");
     client.ok("INSERT INTO t (id, d) VALUES (126, '2020-01-01')");
     assert_eq!(client.error("INSERT INTO t (d) VALUES ('2020-01-01'), ('2020-01-01')").0, 1467);
+    client.ok("INSERT INTO t (id, d) VALUES (127, '2020-01-01')");
+    assert_eq!(client.error("REPLACE INTO t (d) VALUES ('2020-01-02')").0, 1062);
     assert_eq!(client.error("ALTER TABLE t ADD f datetime NOT NULL").0, 1292);
     client.session.state.settings.sql_mode = 0;
     client.ok("ALTER TABLE t ADD f datetime NOT NULL");

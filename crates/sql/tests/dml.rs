@@ -255,3 +255,31 @@ fn several_tables_change_in_one_statement() {
     assert_eq!(c.rows("SELECT id FROM b"), [["3"]]);
     assert_eq!(c.error("DELETE z FROM a, b").0, 1109);
 }
+
+#[test]
+fn bad_data_in_a_strict_write_is_an_error() {
+    let (_, database) = database();
+    let mut c = Client::new(&database);
+    c.ok("CREATE DATABASE test");
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, v varchar(20))");
+    c.ok("INSERT INTO t VALUES (1, '12abc')");
+    for expr in [
+        "CAST('12abc' AS SIGNED)",
+        "'1a' + 1",
+        "IF('1a', 1, 2)",
+        "HOUR('zz')",
+        "CAST('2020-13-01' AS DATE)",
+        "-'x'",
+    ] {
+        assert_eq!(c.error(&format!("INSERT INTO t VALUES (2, {expr})")).0, 1292, "{expr}");
+        assert_eq!(c.error(&format!("UPDATE t SET v = {expr}")).0, 1292, "{expr}");
+        c.ok(&format!("INSERT IGNORE INTO t VALUES (2, {expr})"));
+        c.ok("DELETE FROM t WHERE id = 2");
+        c.ok(&format!("SELECT {expr}"));
+    }
+    assert_eq!(c.error("INSERT INTO t SELECT v + 1, v FROM t").0, 1292);
+    assert_eq!(c.error("UPDATE t SET id = v + 1").0, 1292);
+    c.session.state.settings.sql_mode = 0;
+    c.ok("INSERT INTO t SELECT v + 1, v FROM t");
+    assert_eq!(c.rows("SELECT id FROM t ORDER BY id"), [["1"], ["13"]]);
+}

@@ -378,6 +378,12 @@ impl InsertPlan {
                 InsertOutcome::Duplicate(duplicate) if self.replace && duplicate.existing.row == row => {
                     break;
                 }
+                // All numbers are used: REPLACE would take the last row again and again.
+                InsertOutcome::Duplicate(duplicate)
+                    if self.replace && generated && is_auto_key(table, duplicate.index) =>
+                {
+                    return Err(duplicate_error(table, duplicate.index, &values).into());
+                }
                 InsertOutcome::Duplicate(duplicate) => {
                     if !self.resolve(run, &values, &duplicate, counts)? {
                         return Ok(());
@@ -549,6 +555,12 @@ fn add_values_row(binder: &mut Binder<'_>, table: &Arc<Table>, tree: &Insert) ->
     }
     binder.set_clause(Clause::FieldList);
     Ok(slot)
+}
+
+/// Whether an index begins with the AUTO_INCREMENT column.
+fn is_auto_key(table: &Table, index: usize) -> bool {
+    let first = table.def.indexes[index].parts.first();
+    first.is_some_and(|part| table.auto_column == Some(part.column))
 }
 
 /// The greatest number that an AUTO_INCREMENT column holds.

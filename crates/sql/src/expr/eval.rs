@@ -27,6 +27,17 @@ impl Expr {
             Kind::Const(value) => Ok(value.clone()),
             Kind::Column { slot, column, utc } => cx.column(*slot, *column, *utc),
             Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
+            _ => {
+                let value = self.compute(cx)?;
+                cx.refuse_bad_data()?;
+                Ok(value)
+            }
+        }
+    }
+
+    fn compute(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+        match &self.kind {
+            Kind::Const(_) | Kind::Column { .. } | Kind::Param(_) => self.eval(cx),
             Kind::Compare(..)
             | Kind::And(_)
             | Kind::Or(_)
@@ -71,6 +82,12 @@ impl Expr {
     /// # Errors
     /// As `eval`.
     pub fn eval_bool(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+        let truth = self.compute_bool(cx)?;
+        cx.refuse_bad_data()?;
+        Ok(truth)
+    }
+
+    fn compute_bool(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
         match &self.kind {
             Kind::Compare(op, collation, pair) => compare(*op, *collation, pair, cx),
             Kind::And(list) => and(list, cx),

@@ -39,6 +39,11 @@ pub struct Slot {
     pub row: Row,
 }
 
+/// What strict mode makes an error of: text that is no number or time, texts and groups that are cut.
+fn is_bad_data(code: u16) -> bool {
+    matches!(code, 1260 | 1292 | 1411 | 1441)
+}
+
 /// A running statement.
 pub struct Exec<'a> {
     /// Session state: variables, settings, diagnostics.
@@ -56,6 +61,8 @@ pub struct Exec<'a> {
     /// Whether bad data in expressions is an error (a statement that writes, in strict mode)
     /// rather than a warning.
     pub strict: bool,
+    /// The first such error, until the expression that met it is evaluated.
+    bad_data: Option<Box<SqlError>>,
 }
 
 impl<'a> Exec<'a> {
@@ -69,6 +76,7 @@ impl<'a> Exec<'a> {
             subqueries: Vec::new(),
             rand_seeds: HashMap::new(),
             strict: false,
+            bad_data: None,
         }
     }
 
@@ -78,9 +86,25 @@ impl<'a> Exec<'a> {
         self.subqueries.resize_with(subqueries, SubqueryState::default);
     }
 
-    /// Adds a warning.
+    /// Adds a warning. In a strict write, bad data fails the expression that is being evaluated.
     pub fn warn(&mut self, condition: SqlError) {
+        if self.strict && is_bad_data(condition.code) {
+            self.bad_data.get_or_insert_with(|| Box::new(condition));
+            return;
+        }
         self.session.diagnostics.warn(condition);
+    }
+
+    /// Fails if the expression just evaluated met bad data.
+    ///
+    /// # Errors
+    /// What it met.
+    #[inline]
+    pub(super) fn refuse_bad_data(&mut self) -> ExecResult<()> {
+        match self.bad_data.take() {
+            None => Ok(()),
+            Some(condition) => Err((*condition).into()),
+        }
     }
 
     /// Bad data: an error in a strict write, else a warning.

@@ -73,7 +73,12 @@ impl SnapshotHold for Hold {
 }
 
 pub fn events_of(cache: &mut TrxCache) -> Vec<ReplayEvent> {
-    let mut out = Vec::new();
+    let opening = cache.opening_statement().map(|body| ReplayEvent {
+        event_type: omnibus_format::EventType::QUERY,
+        timestamp: 0,
+        body: Bytes::copy_from_slice(body),
+    });
+    let mut out = Vec::from_iter(opening);
     cache
         .read_events::<omnibus_commit::CacheError>(1 << 20, |mut bytes| {
             while let Ok(header) = EventHeader::decode(bytes) {
