@@ -175,7 +175,7 @@ mod tail {
             woken.fetch_add(1, Ordering::SeqCst);
         };
         std::thread::scope(|scope| {
-            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || pace, &wake));
+            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || pace, wake));
             wait(1);
             let start = log.durable_end().get();
             append(&mut writer, 1000, true);
