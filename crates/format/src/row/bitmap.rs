@@ -19,8 +19,19 @@ pub fn count_bits(bits: &[u8], columns: usize) -> usize {
 
 /// An owned bitmap over a table's columns. Unused bits of the last byte are 1 in `full`, as MySQL
 /// writes them, and 0 otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Bitmap(Vec<u8>);
+
+impl Clone for Bitmap {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// Keeps its memory: a row event copies two.
+    fn clone_from(&mut self, source: &Self) {
+        self.0.clone_from(&source.0);
+    }
+}
 
 impl Bitmap {
     /// No columns.

@@ -8,6 +8,7 @@ use crate::catalog::{IndexKind, TableDef};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_value::{ColumnType, Value};
+use std::cell::RefCell;
 
 /// An index entry of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,38 @@ pub struct KeyCodec {
     unique: bool,
     /// Bit n % 64 is set if column n is a part.
     columns: u64,
+}
+
+/// Keys up to this length are one small object when they are shared, not a buffer and a count of who has it.
+const SHORT: usize = 31;
+
+struct Short {
+    len: u8,
+    bytes: [u8; SHORT],
+}
+
+impl AsRef<[u8]> for Short {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// A key, to be shared: every key that is written has its lock, and its place in the write set.
+fn build(fill: impl FnOnce(&mut Vec<u8>)) -> Bytes {
+    thread_local! {
+        static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    SCRATCH.with_borrow_mut(|key| {
+        key.clear();
+        fill(key);
+        if key.len() > SHORT {
+            return Bytes::copy_from_slice(key);
+        }
+        let mut short = Short { len: key.len() as u8, bytes: [0; SHORT] };
+        short.bytes[..key.len()].copy_from_slice(key);
+        Bytes::from_owner(short)
+    })
 }
 
 /// The clustered key follows in the value.
@@ -78,20 +111,30 @@ impl KeyCodec {
     #[must_use]
     pub fn prefix(&self, values: &[Value]) -> Vec<u8> {
         let mut out = Vec::with_capacity(4 + 12 * values.len());
+        self.put_prefix(values, &mut out);
+        out
+    }
+
+    /// The key that the values of all columns make.
+    #[must_use]
+    pub fn whole(&self, values: &[Value]) -> Bytes {
+        build(|out| self.put_prefix(values, out))
+    }
+
+    fn put_prefix(&self, values: &[Value], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.space);
         for (part, value) in self.parts.iter().zip(values) {
-            part.encode(value, &mut out);
+            part.encode(value, out);
         }
-        out
     }
 
     /// A clustered key with a hidden row id.
     #[must_use]
     pub fn hidden(&self, id: u64) -> Bytes {
-        let mut out = Vec::with_capacity(12);
-        out.extend_from_slice(&self.space);
-        out.extend_from_slice(&id.to_be_bytes());
-        out.into()
+        build(|out| {
+            out.extend_from_slice(&self.space);
+            out.extend_from_slice(&id.to_be_bytes());
+        })
     }
 
     /// The entry of a row, given all its values and its full clustered key (unused for the
@@ -99,24 +142,26 @@ impl KeyCodec {
     #[must_use]
     pub fn entry(&self, values: &[Value], clustered: &[u8]) -> Entry {
         let suffix = clustered.get(4..).unwrap_or_default();
-        let mut out = Vec::with_capacity(4 + 12 * self.parts.len() + suffix.len());
-        out.extend_from_slice(&self.space);
-        let mut null = false;
-        for part in &self.parts {
-            let value = &values[part.column];
-            null |= matches!(value, Value::Null);
-            part.encode(value, &mut out);
-        }
+        let null = self.parts.iter().any(|part| matches!(values[part.column], Value::Null));
+        let alone = self.clustered || self.unique && !null;
+        let key = build(|out| {
+            out.extend_from_slice(&self.space);
+            for part in &self.parts {
+                part.encode(&values[part.column], out);
+            }
+            if !alone {
+                out.extend_from_slice(suffix);
+            }
+        });
         if self.clustered {
-            return Entry { key: out.into(), value: Bytes::new(), unique: true };
+            return Entry { key, value: Bytes::new(), unique: true };
         }
-        if self.unique && !null {
+        if alone {
             let mut value = Vec::with_capacity(1 + suffix.len());
             value.push(IN_VALUE);
             value.extend_from_slice(suffix);
-            return Entry { key: out.into(), value: value.into(), unique: true };
+            return Entry { key, value: value.into(), unique: true };
         }
-        out.extend_from_slice(suffix);
         let length = (suffix.len() as u16).to_le_bytes();
         // Most clustered keys are a BIGINT, an INT or the hidden id: no allocation for those.
         let value = match suffix.len() {
@@ -125,7 +170,7 @@ impl KeyCodec {
             9 => Bytes::from_static(&[IN_KEY, 9, 0]),
             _ => Bytes::copy_from_slice(&[IN_KEY, length[0], length[1]]),
         };
-        Entry { key: out.into(), value, unique: false }
+        Entry { key, value, unique: false }
     }
 
     /// The key of a stored row in this, the clustered index.

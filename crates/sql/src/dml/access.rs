@@ -184,7 +184,7 @@ impl Point {
             }
         }
         let values = if self.values.len() <= 2 { &values[..self.values.len()] } else { &more };
-        Ok(PointKey::Key(table.keys[self.index].prefix(values).into()))
+        Ok(PointKey::Key(table.keys[self.index].whole(values)))
     }
 }
 
