@@ -82,7 +82,7 @@ pub trait Env: Send + Sync + 'static {
     fn rotate(&self, writer: &mut Self::Writer) -> Result<(), Arc<str>>;
 
     /// Installs a transaction's versions (engine `prepare_ordered`), in order, under the flush lock.
-    fn install(&self, no: CommitNo, writes: &WriteSet);
+    fn install(&self, no: CommitNo, writes: WriteSet);
 
     /// As `install`, for a large transaction whose versions are ready.
     fn install_staged(&self, no: CommitNo, writes: StagedWrites);

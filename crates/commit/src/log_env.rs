@@ -384,13 +384,13 @@ impl Env for LogEnv {
         Ok(())
     }
 
-    fn install(&self, no: CommitNo, writes: &WriteSet) {
-        self.engine.prepare_ordered(no, writes);
+    fn install(&self, no: CommitNo, writes: WriteSet) {
         for (key, write) in writes.iter() {
             if write.is_none() {
                 self.deletes.note(key, no);
             }
         }
+        self.engine.prepare_ordered(no, writes);
     }
 
     fn install_staged(&self, no: CommitNo, writes: StagedWrites) {

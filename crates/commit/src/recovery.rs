@@ -437,7 +437,7 @@ impl<'a> Walk<'a> {
         }
         let failed = |reason| RecoverError::Replay { no, position: self.at, reason };
         let writes = self.replay.transaction(no, &self.events).map_err(failed)?;
-        self.engine.prepare_ordered(no, &writes);
+        self.engine.prepare_ordered(no, writes);
         self.engine.commit_ordered(no);
         // Replay reads the newest versions only: without this every version of a hot row would be kept.
         self.engine.gc_watermark(no);

@@ -180,10 +180,10 @@ impl Engine for BtreeEngine {
         CommitNo(self.applied)
     }
 
-    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+    fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
         let mut installer = self.shared.views.installer.lock();
-        for (key, write) in writes.iter() {
-            installer.active.insert(key.clone(), no.0, write.clone());
+        for (key, write) in writes.into_writes() {
+            installer.active.insert(key, no.0, write);
         }
         installer.prepared = installer.prepared.max(no.0);
         drop(installer);
@@ -192,15 +192,15 @@ impl Engine for BtreeEngine {
 
     fn stage(&self, writes: WriteSet) -> Staged {
         let layer = Layer::default();
-        for (key, write) in writes.iter() {
-            layer.insert(key.clone(), 0, write.clone());
+        for (key, write) in writes.into_writes() {
+            layer.insert(key, 0, write);
         }
         Staged::Built(Box::new(Arc::new(layer)))
     }
 
     fn prepare_staged(&self, no: CommitNo, staged: Staged) {
         match staged {
-            Staged::Writes(writes) => self.prepare_ordered(no, &writes),
+            Staged::Writes(writes) => self.prepare_ordered(no, writes),
             Staged::Built(layer) => match layer.downcast::<Arc<Layer>>() {
                 Ok(layer) => {
                     self.shared.views.attach(*layer, no.0);
@@ -286,7 +286,7 @@ impl Engine for BtreeEngine {
         if let Some(writes) = self.shared.redo.commit(trx, no)
             && no.0 > self.shared.views.installer.lock().prepared
         {
-            self.prepare_ordered(no, &writes);
+            self.prepare_ordered(no, writes);
         }
     }
 

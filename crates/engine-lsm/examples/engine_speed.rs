@@ -78,7 +78,7 @@ fn fill(engine: &LsmEngine, rows: u32) -> Result<u64, Failed> {
             set.put(index_key(id, id), Bytes::new());
         }
         no += 1;
-        engine.prepare_ordered(CommitNo(no), &set);
+        engine.prepare_ordered(CommitNo(no), set);
         engine.commit_ordered(CommitNo(no));
         engine.gc_watermark(CommitNo(no));
         std::thread::sleep(engine.write_stall());
@@ -146,7 +146,7 @@ fn main() -> Result<(), Failed> {
         set.put(index_key(k, id), Bytes::new());
         no += 1;
         let prepared = Instant::now();
-        engine.prepare_ordered(CommitNo(no), &set);
+        engine.prepare_ordered(CommitNo(no), set);
         slowest = slowest.max(prepared.elapsed());
         engine.commit_ordered(CommitNo(no));
         engine.gc_watermark(CommitNo(no));

@@ -179,6 +179,10 @@ impl LsmEngine {
     }
 }
 
+/// Keys of a transaction that are looked for together before they are inserted: what that brings into the nearest
+/// cache is still there afterwards.
+const ANNOUNCED: usize = 32;
+
 /// Bytes of a table's block, which is read and cached as a whole.
 const BLOCK_SIZE: u32 = 16 << 10;
 
@@ -230,16 +234,20 @@ impl Engine for LsmEngine {
         CommitNo(self.applied)
     }
 
-    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
-        let guard = crossbeam_epoch::pin();
+    fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
         // Only what is durable replaces an older version for good: without a sync a commit, a flush may
         // have to stop between the two (ENGINE-1).
         let durable = self.shared.committed.load(Ordering::Acquire);
         let watermark = self.shared.watermark.load(Ordering::Acquire).min(durable);
         let mut writer = self.shared.views.writer.lock();
-        for (key, write) in writes.iter() {
-            writer.active.insert(key.clone(), no.0, write.clone(), watermark, &guard);
+        let mut writing = writer.active.write(watermark);
+        if writes.len() > 1 {
+            writing.announce(writes.iter().map(|(key, _)| &key[..]).take(ANNOUNCED));
         }
+        for (key, write) in writes.into_writes() {
+            writing.insert(key, no.0, write);
+        }
+        drop(writing);
         writer.prepared = writer.prepared.max(no.0);
         if writer.active.bytes() >= self.shared.config.memtable_size {
             self.shared.seal(&mut writer);
@@ -253,7 +261,7 @@ impl Engine for LsmEngine {
     fn prepare_staged(&self, no: CommitNo, staged: Staged) {
         match staged::built(staged) {
             Ok(memtable) => staged::attach(&self.shared, no.0, memtable),
-            Err(Staged::Writes(writes)) => self.prepare_ordered(no, &writes),
+            Err(Staged::Writes(writes)) => self.prepare_ordered(no, writes),
             Err(Staged::Built(_)) => unreachable!("what another engine staged is not given to this one"),
         }
     }
@@ -334,7 +342,7 @@ impl Engine for LsmEngine {
         if let Some(writes) = self.shared.redo.commit(trx, no)
             && no.0 > self.shared.views.writer.lock().prepared
         {
-            self.prepare_ordered(no, &writes);
+            self.prepare_ordered(no, writes);
         }
     }
 

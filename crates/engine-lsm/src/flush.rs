@@ -9,7 +9,6 @@ use crate::memtable::{MemTable, Version};
 use crate::spaces::within;
 use crate::tables::Tables;
 use crate::{format, io_error, tree_error};
-use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, ValueType};
 use omnibus_engine::EngineError;
 use std::collections::HashSet;
@@ -68,15 +67,9 @@ fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
     let gone = shared.spaces.gone();
     let watermark = shared.watermark.load(Ordering::Acquire);
     let keep = Keep::new(task, watermark, &gone);
-    let guard = crossbeam_epoch::pin();
-    let entries = task
-        .memtable
-        .versions(&guard)
-        .scan(keep, |keep, version| Some(keep.entry(version)))
-        .flatten()
-        .map(Ok);
+    let entries =
+        task.memtable.versions().scan(keep, |keep, version| Some(keep.entry(version))).flatten().map(Ok);
     let written = shared.tree.flush_to_tables(entries).map_err(tree_error)?;
-    drop(guard);
     let tables = written.map(|(tables, _)| tables).unwrap_or_default();
     if !tables.is_empty() {
         let highest = task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX);
@@ -106,28 +99,25 @@ struct Keep<'a> {
     gone: &'a HashSet<u32>,
     /// The key whose newest version at or below the watermark has been written: older ones are
     /// invisible to every snapshot that is left.
-    settled: Option<Bytes>,
+    settled: Vec<u8>,
 }
 
 impl<'a> Keep<'a> {
     fn new(task: &Task, watermark: u64, gone: &'a HashSet<u32>) -> Keep<'a> {
         let above = task.memtable.flushed.load(Ordering::Acquire);
-        Keep { above, up_to: task.up_to.unwrap_or(u64::MAX), watermark, gone, settled: None }
+        Keep { above, up_to: task.up_to.unwrap_or(u64::MAX), watermark, gone, settled: Vec::new() }
     }
 
     fn entry(&mut self, version: Version) -> Option<InternalValue> {
         let Version { key, number, value } = version;
         // A load has one number, which may be 0.
         let written_before = self.above > 0 && number <= self.above;
-        if number > self.up_to
-            || written_before
-            || self.settled.as_ref() == Some(&key)
-            || within(self.gone, &key)
-        {
+        if number > self.up_to || written_before || self.settled == key || within(self.gone, &key) {
             return None;
         }
         if number <= self.watermark {
-            self.settled = Some(key.clone());
+            self.settled.clear();
+            self.settled.extend_from_slice(&key);
         }
         Some(match value {
             Some(value) => InternalValue::from_components(key, value, number, ValueType::Value),

@@ -20,6 +20,7 @@
 //! After a crash: every table in the tree's manifest holds only numbers up to `applied`, and all of
 //! them are there.
 
+mod arena;
 mod backup;
 mod compaction;
 mod config;
@@ -27,6 +28,7 @@ mod engine;
 mod filter;
 mod flush;
 mod format;
+mod list;
 mod load;
 mod memtable;
 mod scan;

@@ -6,7 +6,6 @@ use crate::engine::Shared;
 use crate::memtable::MemTable;
 use crate::view::View;
 use bytes::Bytes;
-use crossbeam_epoch as epoch;
 use omnibus_engine::EngineError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,12 +22,14 @@ pub(crate) fn load(
     let mut last = None;
     loop {
         let memtable = Arc::new(MemTable::for_load(shared.config.memtable_size, at));
+        let mut writing = memtable.write(0);
         for (key, value) in &mut *pairs {
-            memtable.insert(key, at, Some(value), 0, &epoch::pin());
+            writing.insert(key, at, Some(value));
             if memtable.bytes() >= shared.config.memtable_size {
                 break;
             }
         }
+        drop(writing);
         if memtable.is_empty() {
             break;
         }

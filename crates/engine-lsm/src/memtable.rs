@@ -1,100 +1,41 @@
 //! Versions of keys in memory, ordered by key, newest first within a key.
 //!
-//! One writer (the commit thread, or a load in its own memtable), any number of readers, no lock: a
-//! thread that is preempted while it reads must not hold up the commit thread. A crossbeam skip
-//! list with small nodes, because a search is a chain of cache misses: the first 16 bytes of the
-//! key are in the node, which is all of nearly every index key, so a comparison does not leave it;
-//! the key as bytes and the value are behind one pointer. A filter answers most searches for
-//! keys that are not here, which is most searches, without the list.
+//! One writer (the commit thread, or a load in its own memtable), any number of readers, no lock for these: a
+//! thread that is preempted while it reads must not hold up the commit thread. A skip list (`list`) holds the
+//! versions. A filter answers most searches for keys that are not here, which is most searches, without it.
 
 use crate::filter::Filter;
+use crate::list::{Entry, List, Pen, Probe};
 use bytes::Bytes;
-use crossbeam_epoch::{self as epoch, Guard};
-use crossbeam_skiplist::base::{Range, RefEntry, SkipList};
+use omnibus_engine::KeyRef;
+use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
-const HEAD: usize = 16;
-/// What an entry costs besides key and value bytes: the node, the pair, and the allocator's share.
+/// What an entry is counted with besides key and value bytes: about what it takes, with the allocator's share.
 const ENTRY_BYTES: u64 = 200;
 
 /// Old versions looked at when a newer one comes: bounds the work on the commit thread, and is more than come.
 const PRUNED_AT_ONCE: usize = 8;
 
-/// A key and a commit number. Sorts by key, then newest first.
+/// A key and a commit number: where a scan goes on.
 #[derive(Clone, Debug)]
 pub(crate) struct VersionKey {
-    /// The first 16 bytes, big-endian, zero-padded.
-    head: [u64; 2],
+    key: Bytes,
     number: u64,
-    /// The whole key, if it is longer.
-    long: Option<Box<Bytes>>,
-    len: u32,
 }
 
 impl VersionKey {
-    pub(crate) fn new(key: &Bytes, number: u64) -> VersionKey {
-        let long = (key.len() > HEAD).then(|| Box::new(key.clone()));
-        VersionKey { head: head(key), number, long, len: key.len() as u32 }
+    fn of(entry: &Entry<'_>) -> VersionKey {
+        VersionKey { key: entry.key(&mut [0; 16]).to_bytes(), number: entry.number() }
     }
 
-    /// For lookups by bytes that are not counted: copies them only if they do not fit.
-    pub(crate) fn probe(key: &[u8], number: u64) -> VersionKey {
-        let long = (key.len() > HEAD).then(|| Box::new(Bytes::copy_from_slice(key)));
-        VersionKey { head: head(key), number, long, len: key.len() as u32 }
-    }
-
-    pub(crate) fn head(&self) -> [u64; 2] {
-        self.head
-    }
-
-    fn cmp_key(&self, other: &VersionKey) -> Ordering {
-        self.head.cmp(&other.head).then_with(|| match (&self.long, &other.long) {
-            (Some(own), Some(other)) => own[HEAD..].cmp(&other[HEAD..]),
-            // Equal heads, one of them whole: the shorter key is the longer without some zeros.
-            _ => self.len.cmp(&other.len),
-        })
+    fn probe(&self) -> Probe<'_> {
+        Probe::new(&self.key, self.number)
     }
 }
-
-/// The first 16 bytes, big-endian, zero-padded: what nearly every comparison ends with.
-#[inline]
-pub(crate) fn head(key: &[u8]) -> [u64; 2] {
-    let head = match key.first_chunk::<HEAD>() {
-        Some(chunk) => *chunk,
-        None => {
-            let mut head = [0; HEAD];
-            head[..key.len()].copy_from_slice(key);
-            head
-        }
-    };
-    let both = u128::from_be_bytes(head);
-    [(both >> 64) as u64, both as u64]
-}
-
-impl Ord for VersionKey {
-    #[inline]
-    fn cmp(&self, other: &VersionKey) -> Ordering {
-        self.cmp_key(other).then_with(|| other.number.cmp(&self.number))
-    }
-}
-
-impl PartialOrd for VersionKey {
-    #[inline]
-    fn partial_cmp(&self, other: &VersionKey) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for VersionKey {
-    fn eq(&self, other: &VersionKey) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for VersionKey {}
 
 /// One version: `None` is a deletion.
 pub(crate) struct Version {
@@ -103,65 +44,69 @@ pub(crate) struct Version {
     pub(crate) value: Option<Bytes>,
 }
 
-/// What a node points to.
-struct Pair {
-    key: Bytes,
-    value: Option<Bytes>,
-}
-
-impl Pair {
-    /// What it takes of the memtable's budget.
-    fn cost(&self) -> u64 {
-        (self.key.len() + self.value.as_ref().map_or(0, Bytes::len)) as u64 + ENTRY_BYTES
-    }
-
-    fn version(&self, number: u64) -> Version {
-        Version { key: self.key.clone(), number, value: self.value.clone() }
-    }
-}
-
-type Entry<'a> = RefEntry<'a, VersionKey, Box<Pair>>;
-
-/// References to a span's bounds, as the list wants them.
-type SpanRef<'g> = (Bound<&'g VersionKey>, Bound<&'g VersionKey>);
-
 /// A walk over a range, forward, in place: of each key the newest version that a snapshot at `at`
 /// sees, deletions included.
-pub(crate) struct Cursor<'g> {
-    entries: Range<'g, 'g, VersionKey, SpanRef<'g>, VersionKey, Box<Pair>>,
+pub(crate) struct Cursor<'m> {
+    next: Option<Entry<'m>>,
+    end: Bound<Probe<'m>>,
     at: u64,
     staged_at: u64,
-    now: Option<(&'g VersionKey, &'g Pair)>,
+    now: Option<Entry<'m>>,
+    short: [u8; 16],
 }
 
-impl<'g> Cursor<'g> {
-    /// Moves to the next key, the first at first.
-    pub(crate) fn advance(&mut self) -> Option<&'g VersionKey> {
-        let last = self.now.map(|(key, _)| key);
-        for entry in self.entries.by_ref() {
-            let key = entry.key();
-            if key.number > self.at || last.is_some_and(|last| last.cmp_key(key) == Ordering::Equal) {
+impl<'m> Cursor<'m> {
+    /// Moves to the next key, the first at first. False at the end.
+    pub(crate) fn advance(&mut self) -> bool {
+        while let Some(entry) = self.next.filter(|entry| is_within(entry, &self.end)) {
+            self.next = entry.next();
+            if entry.number() > self.at || self.now.is_some_and(|now| now.same_key(&entry)) {
                 continue;
             }
-            self.now = Some((key, &**entry.value()));
-            return Some(key);
+            self.now = Some(entry);
+            return true;
         }
-        None
+        self.next = None;
+        false
     }
 
-    /// The number of a version that `advance` gave.
-    pub(crate) fn number(&self, key: &VersionKey) -> u64 {
-        key.number.max(self.staged_at)
+    /// Where it stands. Only after `advance` said so.
+    fn now(&self) -> &Entry<'m> {
+        self.now.as_ref().expect("a cursor is read only where it stands at a key")
     }
 
-    /// The key it stands at. Only after `advance`.
-    pub(crate) fn key(&self) -> &'g Bytes {
-        &self.now.expect("a cursor is read only where it stands at a key").1.key
+    /// The number of the version it stands at.
+    pub(crate) fn number(&self) -> u64 {
+        self.now().number().max(self.staged_at)
     }
 
-    /// Its value; `None` is a deletion.
-    pub(crate) fn value(&self) -> Option<&'g Bytes> {
-        self.now.and_then(|(_, pair)| pair.value.as_ref())
+    pub(crate) fn head(&self) -> [u64; 2] {
+        self.now().head()
+    }
+
+    /// The key it stands at, if needed in `short`.
+    pub(crate) fn key_in<'b>(&self, short: &'b mut [u8; 16]) -> KeyRef<'b>
+    where
+        'm: 'b,
+    {
+        self.now().key(short)
+    }
+
+    /// Calls `each` with the key and the value where it stands, unless that is a deletion. False: no more wanted.
+    pub(crate) fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
+        let Some(now) = self.now else { return true };
+        match now.value() {
+            Some(value) => each(now.key(&mut self.short), value.clone()),
+            None => true,
+        }
+    }
+}
+
+fn is_within(entry: &Entry<'_>, end: &Bound<Probe<'_>>) -> bool {
+    match end {
+        Bound::Included(end) => entry.cmp(end) != Ordering::Greater,
+        Bound::Excluded(end) => entry.cmp(end) == Ordering::Less,
+        Bound::Unbounded => true,
     }
 }
 
@@ -169,7 +114,9 @@ impl<'g> Cursor<'g> {
 pub(crate) type Span = (Bound<VersionKey>, Bound<VersionKey>);
 
 pub(crate) struct MemTable {
-    list: SkipList<VersionKey, Box<Pair>>,
+    list: List,
+    /// Locked once a transaction, by the one writer.
+    pen: Mutex<Pen>,
     filter: Filter,
     bytes: AtomicU64,
     /// The number of a bulk load; such a memtable holds nothing else and covers nothing.
@@ -182,11 +129,38 @@ pub(crate) struct MemTable {
     staged_at: AtomicU64,
 }
 
+/// A memtable that is being written to.
+pub(crate) struct Writing<'m> {
+    memtable: &'m MemTable,
+    pen: MutexGuard<'m, Pen>,
+    watermark: u64,
+}
+
+impl Writing<'_> {
+    /// Keys that are about to be inserted. Pays for two or more.
+    pub(crate) fn announce<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
+        self.memtable.list.warm(keys);
+    }
+
+    /// Adds a version, and takes out versions of the key that no snapshot at or above the watermark can see:
+    /// a row that is written all the time would otherwise be in the way of every scan that passes it. (ENGINE-1 is
+    /// not touched: the newest of them is as durable as they are.) What is taken out still counts as `bytes`.
+    pub(crate) fn insert(&mut self, key: Bytes, number: u64, value: Option<Bytes>) {
+        let memtable = self.memtable;
+        let cost = (key.len() + value.as_ref().map_or(0, Bytes::len)) as u64 + ENTRY_BYTES;
+        memtable.filter.insert(Filter::hash(&key));
+        memtable.list.insert(&mut self.pen, key, number, value, self.watermark, PRUNED_AT_ONCE);
+        memtable.bytes.store(memtable.bytes.load(Memory::Relaxed) + cost, Memory::Release);
+    }
+}
+
 impl MemTable {
     /// For about `size` bytes.
     pub(crate) fn new(size: u64) -> MemTable {
+        let (list, pen) = List::new();
         MemTable {
-            list: SkipList::new(epoch::default_collector().clone()),
+            list,
+            pen: Mutex::new(pen),
             filter: Filter::for_keys(size / (ENTRY_BYTES + 20)),
             bytes: AtomicU64::new(0),
             loaded_at: None,
@@ -215,46 +189,9 @@ impl MemTable {
         self.staged_at.load(Memory::Acquire)
     }
 
-    /// Adds a version, and takes out versions of the key that no snapshot at or above `watermark` can see:
-    /// a row that is written all the time would otherwise be in the way of every scan that passes it.
-    pub(crate) fn insert(
-        &self,
-        key: Bytes,
-        number: u64,
-        value: Option<Bytes>,
-        watermark: u64,
-        guard: &Guard,
-    ) {
-        let pair = Pair { key, value };
-        self.bytes.fetch_add(pair.cost(), Memory::Relaxed);
-        self.filter.insert(Filter::hash(&pair.key));
-        let version = VersionKey::new(&pair.key, number);
-        let entry = self.list.insert(version, Box::new(pair), guard);
-        self.prune(&entry, watermark, guard);
-        entry.release(guard);
-    }
-
-    /// Of a key's versions at or below the watermark only the newest is seen (ENGINE-1 is not touched: it is as
-    /// durable as they are).
-    fn prune(&self, newest: &Entry<'_>, watermark: u64, guard: &Guard) {
-        let mut settled = newest.key().number <= watermark;
-        let mut next = newest.next(guard);
-        for _ in 0..PRUNED_AT_ONCE {
-            let Some(entry) = next else { return };
-            next = None;
-            if entry.key().cmp_key(newest.key()) == Ordering::Equal {
-                next = entry.next(guard);
-                if !settled {
-                    settled = entry.key().number <= watermark;
-                } else if entry.remove(guard) {
-                    self.bytes.fetch_sub(entry.value().cost(), Memory::Relaxed);
-                }
-            }
-            entry.release(guard);
-        }
-        if let Some(entry) = next {
-            entry.release(guard);
-        }
+    /// For adding versions. No snapshot below `watermark` is left, or ever will be.
+    pub(crate) fn write(&self, watermark: u64) -> Writing<'_> {
+        Writing { memtable: self, pen: self.pen.lock(), watermark }
     }
 
     /// Approximate memory use.
@@ -263,7 +200,7 @@ impl MemTable {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes() == 0
+        self.list.first().is_none()
     }
 
     /// Whether the key may be here at all; `hash` is `Filter::hash`.
@@ -273,28 +210,51 @@ impl MemTable {
 
     /// The newest version that `probe` may see (its number is the snapshot's): outer `None` if this
     /// memtable knows nothing of the key.
-    pub(crate) fn get(&self, probe: &VersionKey) -> Option<(u64, Option<Bytes>)> {
+    pub(crate) fn get(&self, probe: &Probe<'_>) -> Option<(u64, Option<Bytes>)> {
         let staged_at = self.staged_at();
-        if staged_at > probe.number {
+        if staged_at > probe.number() {
             return None;
         }
-        let guard = epoch::pin();
-        let entry = self.list.lower_bound(Bound::Included(probe), &guard)?;
-        let found = entry.key();
-        (found.cmp_key(probe) == Ordering::Equal)
-            .then(|| (found.number.max(staged_at), entry.value().value.clone()))
+        let found = self.list.at_or_after(probe).filter(|found| found.is_of(probe))?;
+        Some((found.number().max(staged_at), found.value().cloned()))
     }
 
     /// A walk over a range as a snapshot at `at` sees it.
-    pub(crate) fn cursor<'g>(&'g self, span: &'g Span, at: u64, guard: &'g Guard) -> Cursor<'g> {
-        let entries = self.list.range((span.0.as_ref(), span.1.as_ref()), guard);
-        Cursor { entries, at, staged_at: self.staged_at(), now: None }
+    pub(crate) fn cursor<'m>(&'m self, span: &'m Span, at: u64) -> Cursor<'m> {
+        let end = span.1.as_ref().map(VersionKey::probe);
+        Cursor { next: self.first(&span.0), end, at, staged_at: self.staged_at(), now: None, short: [0; 16] }
     }
 
     /// All versions, for a flush.
-    pub(crate) fn versions<'a>(&'a self, guard: &'a Guard) -> impl Iterator<Item = Version> + 'a {
-        let staged_at = self.staged_at();
-        self.list.iter(guard).map(move |entry| entry.value().version(entry.key().number.max(staged_at)))
+    pub(crate) fn versions(&self) -> impl Iterator<Item = Version> + '_ {
+        std::iter::successors(self.list.first(), Entry::next).map(|entry| self.version(&entry))
+    }
+
+    fn version(&self, entry: &Entry<'_>) -> Version {
+        let (key, value) = (entry.key(&mut [0; 16]).to_bytes(), entry.value().cloned());
+        Version { key, number: entry.number().max(self.staged_at()), value }
+    }
+
+    fn first(&self, from: &Bound<VersionKey>) -> Option<Entry<'_>> {
+        match from {
+            Bound::Unbounded => self.list.first(),
+            Bound::Included(from) => self.list.at_or_after(&from.probe()),
+            Bound::Excluded(from) => {
+                let first = self.list.at_or_after(&from.probe())?;
+                if first.cmp(&from.probe()) == Ordering::Equal { first.next() } else { Some(first) }
+            }
+        }
+    }
+
+    fn last(&self, to: &Bound<VersionKey>) -> Option<Entry<'_>> {
+        match to {
+            Bound::Unbounded => self.list.last(),
+            Bound::Excluded(to) => self.list.last_before(&to.probe()),
+            Bound::Included(to) => match self.list.at_or_after(&to.probe()) {
+                Some(equal) if equal.cmp(&to.probe()) == Ordering::Equal => Some(equal),
+                _ => self.list.last_before(&to.probe()),
+            },
+        }
     }
 
     /// Appends to `out` what a snapshot at `at` sees of the next `count` keys in `span`, in the
@@ -322,20 +282,14 @@ impl MemTable {
 
     /// The last key looked at if there is more behind it.
     fn forward(&self, span: &Span, at: u64, count: usize, out: &mut VecDeque<Version>) -> Option<VersionKey> {
-        let guard = epoch::pin();
-        let mut last: Option<&VersionKey> = None;
-        let mut left = count;
-        let entries = self.list.range::<VersionKey, _>((span.0.as_ref(), span.1.as_ref()), &guard);
-        for entry in entries {
-            let key = entry.key();
-            if key.number > at || last.is_some_and(|last| last.cmp_key(key) == Ordering::Equal) {
-                continue;
-            }
+        let mut cursor = self.cursor(span, at);
+        let (mut last, mut left) = (None, count);
+        while cursor.advance() {
             if left == 0 {
-                return last.cloned();
+                return last.as_ref().map(VersionKey::of);
             }
-            out.push_back(entry.value().version(key.number.max(self.staged_at())));
-            last = Some(key);
+            out.push_back(self.version(cursor.now()));
+            last = cursor.now;
             left -= 1;
         }
         None
@@ -349,24 +303,31 @@ impl MemTable {
         count: usize,
         out: &mut VecDeque<Version>,
     ) -> Option<VersionKey> {
-        let guard = epoch::pin();
-        let mut last: Option<&VersionKey> = None;
+        let mut last: Option<Entry<'_>> = None;
         let mut left = count;
-        let entries = self.list.range::<VersionKey, _>((span.0.as_ref(), span.1.as_ref()), &guard);
-        for entry in entries.rev() {
-            let key = entry.key();
-            if key.number > at {
+        let mut next = self.last(&span.1);
+        while let Some(entry) = next {
+            let behind_start = match &span.0 {
+                Bound::Included(from) => entry.cmp(&from.probe()) != Ordering::Less,
+                Bound::Excluded(from) => entry.cmp(&from.probe()) == Ordering::Greater,
+                Bound::Unbounded => true,
+            };
+            if !behind_start {
+                return None;
+            }
+            next = entry.previous();
+            if entry.number() > at {
                 continue;
             }
-            if last.is_some_and(|last| last.cmp_key(key) == Ordering::Equal) {
+            if last.is_some_and(|last| last.same_key(&entry)) {
                 out.pop_back();
             } else if left == 0 {
-                return last.cloned();
+                return last.as_ref().map(VersionKey::of);
             } else {
                 left -= 1;
             }
-            out.push_back(entry.value().version(key.number.max(self.staged_at())));
-            last = Some(key);
+            out.push_back(self.version(&entry));
+            last = Some(entry);
         }
         None
     }
@@ -374,14 +335,15 @@ impl MemTable {
 
 /// Bounds over keys as bounds over versions: all versions of an included key, none of an excluded.
 pub(crate) fn span(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Span {
+    let version = |key: &[u8], number| VersionKey { key: Bytes::copy_from_slice(key), number };
     let from = match from {
-        Bound::Included(key) => Bound::Included(VersionKey::probe(key, u64::MAX)),
-        Bound::Excluded(key) => Bound::Excluded(VersionKey::probe(key, 0)),
+        Bound::Included(key) => Bound::Included(version(key, u64::MAX)),
+        Bound::Excluded(key) => Bound::Excluded(version(key, 0)),
         Bound::Unbounded => Bound::Unbounded,
     };
     let to = match to {
-        Bound::Included(key) => Bound::Included(VersionKey::probe(key, 0)),
-        Bound::Excluded(key) => Bound::Excluded(VersionKey::probe(key, u64::MAX)),
+        Bound::Included(key) => Bound::Included(version(key, 0)),
+        Bound::Excluded(key) => Bound::Excluded(version(key, u64::MAX)),
         Bound::Unbounded => Bound::Unbounded,
     };
     (from, to)

@@ -4,13 +4,12 @@
 
 use crate::engine::{LsmEngine, Shared};
 use crate::filter::Filter;
-use crate::memtable::VersionKey;
+use crate::list::Probe;
 use crate::scan::Scan;
 use crate::visit::{self, Source};
 use crate::{memtable, tree_error};
 use bytes::Bytes;
-use crossbeam_epoch as epoch;
-use omnibus_engine::{CommitNo, EngineError, ReadAt, Snapshot, SnapshotIter};
+use omnibus_engine::{CommitNo, EngineError, KeyRef, ReadAt, Snapshot, SnapshotIter};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -49,7 +48,7 @@ impl Snapshot for LsmSnapshot {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
     ) -> Result<bool, EngineError> {
         self.reads().visit(from, to, each)
     }
@@ -59,11 +58,10 @@ impl Reads<'_> {
     fn find(&self, key: &[u8]) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         let view = self.shared.views.current();
         let hash = Filter::hash(key);
-        let mut probe = None;
+        let probe = Probe::new(key, self.at);
         // Newest first; a memtable's versions are newer than any older memtable's or table's.
         for memtable in view.memtables().filter(|memtable| memtable.may_hold(hash)) {
-            let probe = probe.get_or_insert_with(|| VersionKey::probe(key, self.at));
-            if let Some(found) = memtable.get(probe) {
+            if let Some(found) = memtable.get(&probe) {
                 return Ok(Some(found));
             }
         }
@@ -91,17 +89,16 @@ impl Reads<'_> {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
     ) -> Result<bool, EngineError> {
         if inverted(from, to) {
             return Ok(true);
         }
         let view = self.shared.views.current();
-        let (span, guard) = (memtable::span(from, to), epoch::pin());
+        let span = memtable::span(from, to);
         let mut sources = Vec::with_capacity(view.sealed.len() + 8);
         let used = view.memtables_at(self.at);
-        sources
-            .extend(used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at, &guard))));
+        sources.extend(used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at))));
         for iter in view.tables.ranges(from, to) {
             sources.extend(Source::of_table(iter, self.at)?);
         }
@@ -143,7 +140,7 @@ impl ReadAt for LsmEngine {
         at: CommitNo,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
     ) -> Result<bool, EngineError> {
         self.reads(at).visit(from, to, each)
     }

@@ -10,23 +10,17 @@
 
 use crate::engine::Shared;
 use crate::memtable::MemTable;
-use crossbeam_epoch as epoch;
 use omnibus_engine::{Staged, WriteSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Versions inserted between two looks at the epoch, so that others' garbage is not kept for long.
-const PINNED: usize = 256;
-
 pub(crate) fn stage(writes: WriteSet) -> Staged {
     let memtable = MemTable::for_staging(writes.len());
-    let mut guard = epoch::pin();
-    for (n, (key, write)) in writes.iter().enumerate() {
-        if n % PINNED == 0 {
-            guard.repin();
-        }
-        memtable.insert(key.clone(), 0, write.clone(), 0, &guard);
+    let mut writing = memtable.write(0);
+    for (key, write) in writes.into_writes() {
+        writing.insert(key, 0, write);
     }
+    drop(writing);
     Staged::Built(Box::new(Arc::new(memtable)))
 }
 

@@ -5,11 +5,12 @@
 //! the smallest key is read until another has a smaller one, so that rows that are in one source only, nearly
 //! all, cost one comparison. Of equal keys the highest number wins (SNAP-1).
 
-use crate::memtable::{Cursor, VersionKey, head};
+use crate::list::head;
+use crate::memtable::Cursor;
 use crate::tables::TableIter;
 use crate::tree_error;
 use bytes::Bytes;
-use omnibus_engine::EngineError;
+use omnibus_engine::{EngineError, KeyRef};
 use std::cmp::Ordering;
 
 /// The first version that the snapshot may see of each key of one run.
@@ -34,9 +35,11 @@ pub(crate) struct Source<'g> {
 impl<'g> Source<'g> {
     /// `None` if the memtable has nothing in the range.
     pub(crate) fn of_memory(mut cursor: Cursor<'g>) -> Option<Source<'g>> {
-        let key = cursor.advance()?;
-        let (head, number) = (key.head(), cursor.number(key));
-        Some(Source { head, number, kind: Kind::Memory(cursor) })
+        cursor.advance().then(|| Source {
+            head: cursor.head(),
+            number: cursor.number(),
+            kind: Kind::Memory(cursor),
+        })
     }
 
     /// `None` if the run has nothing in the range.
@@ -47,10 +50,11 @@ impl<'g> Source<'g> {
         Ok(source.advance(at)?.then_some(source))
     }
 
-    fn key(&self) -> &Bytes {
+    /// The key, if needed in `short`.
+    fn key<'b>(&'b self, short: &'b mut [u8; 16]) -> KeyRef<'b> {
         match &self.kind {
-            Kind::Memory(cursor) => cursor.key(),
-            Kind::Table(table) => &table.key,
+            Kind::Memory(cursor) => cursor.key_in(short),
+            Kind::Table(table) => KeyRef::Shared(&table.key),
         }
     }
 
@@ -58,9 +62,11 @@ impl<'g> Source<'g> {
     fn advance(&mut self, at: u64) -> Result<bool, EngineError> {
         match &mut self.kind {
             Kind::Memory(cursor) => {
-                let Some(key) = cursor.advance() else { return Ok(false) };
-                (self.head, self.number) = (VersionKey::head(key), cursor.number(key));
-                Ok(true)
+                let more = cursor.advance();
+                if more {
+                    (self.head, self.number) = (cursor.head(), cursor.number());
+                }
+                Ok(more)
             }
             Kind::Table(table) => {
                 for entry in table.iter.by_ref() {
@@ -80,11 +86,11 @@ impl<'g> Source<'g> {
     }
 
     /// Gives the present row away, if it is no deletion. Once only. False: no more wanted.
-    fn emit(&mut self, each: &mut dyn FnMut(&Bytes, Bytes) -> bool) -> bool {
+    fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
         match &mut self.kind {
-            Kind::Memory(cursor) => cursor.value().is_none_or(|value| each(cursor.key(), value.clone())),
+            Kind::Memory(cursor) => cursor.emit(each),
             Kind::Table(table) => match table.value.take() {
-                Some(value) => each(&table.key, value),
+                Some(value) => each(KeyRef::Shared(&table.key), value),
                 None => true,
             },
         }
@@ -92,7 +98,8 @@ impl<'g> Source<'g> {
 
     #[inline]
     fn cmp_key(&self, other: &Source<'_>) -> Ordering {
-        self.head.cmp(&other.head).then_with(|| self.key().cmp(other.key()))
+        let (mut own, mut their) = ([0; 16], [0; 16]);
+        self.head.cmp(&other.head).then_with(|| self.key(&mut own)[..].cmp(&other.key(&mut their)[..]))
     }
 }
 
@@ -100,7 +107,7 @@ impl<'g> Source<'g> {
 pub(crate) fn merge(
     mut sources: Vec<Source<'_>>,
     at: u64,
-    each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+    each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
 ) -> Result<bool, EngineError> {
     while sources.len() > 1 {
         let (best, second) = match smallest(&sources) {

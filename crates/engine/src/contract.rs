@@ -30,7 +30,7 @@
 //! `commit_prepared(trx, no)` and, at the end of it, `commit_ordered`; or `rollback(trx)`. What replay has installed already
 //! is not installed again. A crash in between means the same list again.
 
-use crate::{CommitNo, SpaceId, TrxId, WriteSet};
+use crate::{CommitNo, KeyRef, SpaceId, TrxId, WriteSet};
 use bytes::Bytes;
 use std::any::Any;
 use std::ops::Bound;
@@ -101,11 +101,11 @@ pub trait Snapshot: Send + Sync {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
     ) -> Result<bool, EngineError> {
         for pair in self.scan(from, to, false) {
             let (key, value) = pair?;
-            if !each(&key, value) {
+            if !each(KeyRef::Shared(&key), value) {
                 return Ok(false);
             }
         }
@@ -168,7 +168,7 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Installs a transaction's versions at `no`. In CommitNo order, one thread at a time, fast, no
     /// I/O; infallible. Not durable on return, invisible to snapshots below `no`.
-    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet);
+    fn prepare_ordered(&self, no: CommitNo, writes: WriteSet);
 
     /// Does ahead of time what installing a large transaction costs, before its number is known; its row
     /// locks are held. Called on the committing session's thread, by any number of them at once; may
@@ -181,7 +181,7 @@ pub trait Engine: Send + Sync + 'static {
     /// has a form of its own.
     fn prepare_staged(&self, no: CommitNo, staged: Staged) {
         if let Staged::Writes(writes) = staged {
-            self.prepare_ordered(no, &writes);
+            self.prepare_ordered(no, writes);
         }
     }
 
@@ -333,6 +333,6 @@ pub trait ReadAt: Engine {
         at: CommitNo,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(&Bytes, Bytes) -> bool,
+        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
     ) -> Result<bool, EngineError>;
 }

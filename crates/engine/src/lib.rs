@@ -10,11 +10,13 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
+mod key_ref;
 mod number;
 mod set;
 mod write_set;
 
 pub use contract::{Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, Staged};
+pub use key_ref::KeyRef;
 pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;
 pub use write_set::{Iter as WriteSetIter, Mark, Write, WriteSet};

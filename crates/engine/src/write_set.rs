@@ -117,6 +117,16 @@ impl WriteSet {
         self.range((Bound::Unbounded, Bound::Unbounded))
     }
 
+    /// All pending writes in key order, taken out.
+    #[must_use]
+    pub fn into_writes(self) -> IntoWrites {
+        let positions = match self.index {
+            Index::Small(order) => Owned::Small(order.into_iter()),
+            Index::Large(tree) => Owned::Large(tree.into_iter()),
+        };
+        IntoWrites { log: self.log, positions }
+    }
+
     /// Number of keys written.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -250,6 +260,33 @@ impl DoubleEndedIterator for Iter<'_> {
     }
 }
 
+/// Pending writes in key order, taken out of their set.
+#[derive(Debug)]
+pub struct IntoWrites {
+    log: Vec<Entry>,
+    positions: Owned,
+}
+
+#[derive(Debug)]
+enum Owned {
+    Small(std::vec::IntoIter<u32>),
+    Large(btree_map::IntoIter<Bytes, u32>),
+}
+
+impl Iterator for IntoWrites {
+    type Item = (Bytes, Write);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = match &mut self.positions {
+            Owned::Small(order) => order.next()?,
+            Owned::Large(tree) => tree.next()?.1,
+        };
+        let entry = &mut self.log[at as usize];
+        Some((std::mem::take(&mut entry.key), entry.write.take()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -320,6 +357,13 @@ mod tests {
         let (mine, theirs): (Vec<_>, Vec<_>) =
             (short.range(range()).collect(), small.range::<[u8], _>(range()).collect());
         assert_eq!(mine, theirs);
+        let owned = |to| {
+            let mut set = WriteSet::default();
+            let model = fill(&mut set, to);
+            (set.into_writes().collect::<Vec<_>>(), model.into_iter().collect::<Vec<_>>())
+        };
+        let ((mine, theirs), (more, many)) = (owned(90), owned(700));
+        assert_eq!((mine, more), (theirs, many));
         let mark = short.mark();
         fill(&mut short, 700);
         assert!(matches!(short.index, Index::Large(_)));

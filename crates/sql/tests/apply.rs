@@ -151,7 +151,7 @@ fn check(image: RowImage, settings: ApplySettings) {
     let mut replayer = Replayer::new(again.clone()).unwrap();
     for (no, _, events) in replica.port.log.lock().iter() {
         let writes = replayer.replay(events).unwrap_or_else(|error| panic!("transaction {no}: {error}"));
-        again.prepare_ordered(*no, &writes);
+        again.prepare_ordered(*no, writes);
         again.commit_ordered(*no);
     }
     let last = replica.port.last.clone();

@@ -47,7 +47,7 @@ fn replayed(port: &TestPort) -> Arc<MemEngine> {
     let mut replayer = Replayer::new(engine.clone()).unwrap();
     for (no, _, events) in port.log.lock().iter() {
         let writes = replayer.replay(events).unwrap_or_else(|error| panic!("transaction {no}: {error}"));
-        engine.prepare_ordered(*no, &writes);
+        engine.prepare_ordered(*no, writes);
         engine.commit_ordered(*no);
     }
     engine

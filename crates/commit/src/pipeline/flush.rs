@@ -150,7 +150,7 @@ impl<E: Env> Shared<E> {
         self.numbered.store(no.0, Ordering::Release);
         self.stats.queue_us.record_us(at.elapsed());
         match request.staged.take() {
-            None => self.env.install(no, &request.writes),
+            None => self.env.install(no, std::mem::take(&mut request.writes)),
             Some(staged) => self.env.install_staged(no, *staged),
         }
         if let Some(on_ordered) = request.on_ordered.take() {

@@ -131,7 +131,7 @@ impl Env for Test {
         Ok(())
     }
 
-    fn install(&self, no: CommitNo, _writes: &WriteSet) {
+    fn install(&self, no: CommitNo, _writes: WriteSet) {
         self.0.installed.lock().push(no.0);
     }
 

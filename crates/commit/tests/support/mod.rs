@@ -54,14 +54,14 @@ impl Engine for MapEngine {
     fn applied(&self) -> CommitNo {
         CommitNo(self.applied)
     }
-    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+    fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
         let before = self.installed.swap(no.0, Ordering::SeqCst);
         assert!(before < no.0, "COMMIT-1: installed in order");
         let mut rows = self.rows.lock().unwrap();
-        for (key, write) in writes.iter() {
+        for (key, write) in writes.into_writes() {
             match write {
-                Some(value) => rows.insert(key.clone(), value.clone()),
-                None => rows.remove(key),
+                Some(value) => rows.insert(key, value),
+                None => rows.remove(&key),
             };
         }
     }

@@ -25,7 +25,7 @@ fn key(space: u32, number: u64) -> Bytes {
 fn put(engine: &dyn Engine, no: u64, keys: &[Bytes], text: &str) {
     let mut set = WriteSet::default();
     keys.iter().for_each(|key| set.put(key.clone(), Bytes::copy_from_slice(text.as_bytes())));
-    engine.prepare_ordered(CommitNo(no), &set);
+    engine.prepare_ordered(CommitNo(no), set);
 }
 
 fn all(engine: &dyn Engine, at: u64) -> Vec<(Bytes, Bytes)> {
@@ -72,7 +72,7 @@ fn replaced_versions_leave_the_file_once_nobody_can_see_them() {
     assert_eq!(stored(&engine), 100, "snapshots may want all of them");
     let mut set = WriteSet::default();
     set.delete(key(1, 2));
-    engine.prepare_ordered(CommitNo(51), &set);
+    engine.prepare_ordered(CommitNo(51), set);
     engine.commit_ordered(CommitNo(51));
     engine.gc_watermark(CommitNo(51));
     engine.checkpoint().unwrap();

@@ -67,7 +67,7 @@ fn one_snapshot_sees_a_spanning_transaction_in_both_or_in_neither() {
     assert_eq!(down, expected[..14].iter().rev().cloned().collect::<Vec<_>>());
     let mut seen = Vec::new();
     let more = snapshot.visit(Bound::Excluded(&key(100, 5)), Bound::Included(&theirs(1)), &mut |key, _| {
-        seen.push(key.clone());
+        seen.push(key.to_bytes());
         seen.len() < 3
     });
     assert_eq!((more.unwrap(), seen), (false, vec![key(100, 6), theirs(0), theirs(1)]));

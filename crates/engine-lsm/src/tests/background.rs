@@ -23,7 +23,7 @@ fn nothing_is_flushed_that_is_not_durable() {
     for no in 1..=500 {
         let mut set = WriteSet::default();
         set.put(key(1, no), vec![7; 200].into());
-        engine.prepare_ordered(CommitNo(no), &set);
+        engine.prepare_ordered(CommitNo(no), set);
     }
     assert!(!engine.write_stall().is_zero(), "memtables pile up");
     assert_eq!((engine.persisted(), engine.stats().flushes), (CommitNo::ZERO, 0));

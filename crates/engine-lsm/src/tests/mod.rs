@@ -35,7 +35,7 @@ fn key(space: u32, number: u64) -> Bytes {
 fn put(engine: &LsmEngine, no: u64, key: Bytes, size: usize) {
     let mut set = WriteSet::default();
     set.put(key, noise(no, size));
-    engine.prepare_ordered(CommitNo(no), &set);
+    engine.prepare_ordered(CommitNo(no), set);
     engine.commit_ordered(CommitNo(no));
 }
 

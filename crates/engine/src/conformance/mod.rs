@@ -119,7 +119,7 @@ fn value(text: &str) -> Bytes {
 
 /// Installs writes at `no`.
 fn prepare(engine: &dyn Engine, no: u64, writes: &[(&str, Option<&str>)]) {
-    engine.prepare_ordered(CommitNo(no), &write_set(writes));
+    engine.prepare_ordered(CommitNo(no), write_set(writes));
 }
 
 fn write_set(writes: &[(&str, Option<&str>)]) -> WriteSet {
@@ -156,14 +156,14 @@ fn all(snapshot: &dyn Snapshot, space: u32) -> Vec<(Bytes, Bytes)> {
 fn visited(snapshot: &dyn Snapshot, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<(Bytes, Bytes)> {
     let mut pairs = Vec::new();
     let all = snapshot.visit(from, to, &mut |key, value| {
-        pairs.push((key.clone(), value));
+        pairs.push((key.to_bytes(), value));
         true
     });
     assert!(all.unwrap());
     // Told to stop, it stops there.
     let mut first = Vec::new();
     let more = snapshot.visit(from, to, &mut |key, value| {
-        first.push((key.clone(), value));
+        first.push((key.to_bytes(), value));
         false
     });
     assert_eq!((more.unwrap(), &first[..]), (pairs.is_empty(), &pairs[..pairs.len().min(1)]));

@@ -107,7 +107,7 @@ impl Run<'_> {
             let staged = self.engine().stage(set);
             self.engine().prepare_staged(CommitNo(self.installed), staged);
         } else {
-            self.engine().prepare_ordered(CommitNo(self.installed), &set);
+            self.engine().prepare_ordered(CommitNo(self.installed), set);
         }
         self.record(self.installed, &writes);
         self.log.insert(self.installed, writes);
@@ -151,7 +151,7 @@ impl Run<'_> {
                     None => set.delete(key.clone()),
                 }
             }
-            self.engine().prepare_ordered(CommitNo(*no), &set);
+            self.engine().prepare_ordered(CommitNo(*no), set);
         }
         (self.installed, self.durable) = (kept, kept);
         self.engine().commit_ordered(CommitNo(kept));

@@ -25,7 +25,7 @@ pub(super) fn a_load_is_there_and_stays(make: MakeEngine<'_>) {
     let mut set = WriteSet::default();
     set.delete(numbered(5, 0));
     set.put(numbered(5, 1), value("changed"));
-    engine.prepare_ordered(CommitNo(41), &set);
+    engine.prepare_ordered(CommitNo(41), set);
     engine.commit_ordered(CommitNo(41));
     let mut changed = expected.clone();
     changed.remove(0);
@@ -46,7 +46,7 @@ pub(super) fn a_dropped_space_goes_and_never_comes_back(make: MakeEngine<'_>) {
     for (key, text) in [pairs(6, 500), pairs(7, 500), pairs(8, 500)].concat() {
         set.put(key, text);
     }
-    engine.prepare_ordered(CommitNo(1), &set);
+    engine.prepare_ordered(CommitNo(1), set);
     engine.commit_ordered(CommitNo(1));
     engine.checkpoint().unwrap();
     engine.load(CommitNo(1), &mut pairs(9, 500).into_iter()).unwrap();
@@ -85,7 +85,7 @@ pub(super) fn a_space_is_kept_for_old_snapshots(make: MakeEngine<'_>) {
     let engine = bench.open();
     let mut set = WriteSet::default();
     pairs(6, 300).into_iter().for_each(|(key, text)| set.put(key, text));
-    engine.prepare_ordered(CommitNo(1), &set);
+    engine.prepare_ordered(CommitNo(1), set);
     engine.commit_ordered(CommitNo(1));
     let old = engine.snapshot(CommitNo(1));
     engine.drop_space(SpaceId(6), CommitNo(2));

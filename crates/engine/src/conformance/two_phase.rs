@@ -26,7 +26,7 @@ fn commit_live(engine: &dyn Engine, trx: u64, no: u64, writes: &[(&str, &str)]) 
     let writes = set(writes);
     engine.prepare(TrxId(trx), &writes).unwrap();
     engine.flush_logs().unwrap();
-    engine.prepare_ordered(CommitNo(no), &writes);
+    engine.prepare_ordered(CommitNo(no), writes);
     engine.commit_prepared(TrxId(trx), CommitNo(no));
     engine.commit_ordered(CommitNo(no));
 }

@@ -141,7 +141,7 @@ pub(super) fn scans_go_both_ways_within_bounds(make: MakeEngine<'_>) {
         for space in [1, 2, 3] {
             set.put(numbered(space, no * 2), value(&format!("{space}/{no}")));
         }
-        engine.prepare_ordered(CommitNo(u64::from(no)), &set);
+        engine.prepare_ordered(CommitNo(u64::from(no)), set);
         engine.commit_ordered(CommitNo(u64::from(no)));
         if no == 200 {
             engine.checkpoint().unwrap();
@@ -189,7 +189,7 @@ pub(super) fn scans_see_one_version_of_many(make: MakeEngine<'_>) {
                 set.put(numbered(1, n as u32), value(&text(no, n)));
             }
         }
-        engine.prepare_ordered(CommitNo(no), &set);
+        engine.prepare_ordered(CommitNo(no), set);
         engine.commit_ordered(CommitNo(no));
         if no == 15 || no == 30 {
             engine.checkpoint().unwrap();
@@ -235,7 +235,7 @@ pub(super) fn odd_keys_and_values_survive(make: MakeEngine<'_>) {
         .collect();
     let mut set = WriteSet::default();
     pairs.iter().for_each(|(key, text)| set.put(key.clone(), text.clone()));
-    engine.prepare_ordered(CommitNo(1), &set);
+    engine.prepare_ordered(CommitNo(1), set);
     engine.commit_ordered(CommitNo(1));
     let check = |engine: &dyn Engine| {
         let snapshot = engine.snapshot(CommitNo(1));

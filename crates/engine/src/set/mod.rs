@@ -148,17 +148,19 @@ impl<F: ReadAt> Engine for EngineSet<F> {
         self.parts.holds_applied().map(|(_, applied)| applied).min().unwrap_or_default()
     }
 
-    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+    fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
         let parts = &*self.parts;
-        if split::only_first(writes, &parts.shared) {
+        if split::only_first(&writes, &parts.shared) {
             if no > parts.first_applied {
                 parts.first.prepare_ordered(no, writes);
             }
             return;
         }
         for (slot, (engine, applied)) in parts.holds_applied().enumerate() {
-            if no > applied {
-                split::part(writes, slot as u8, &parts.shared, |writes| engine.prepare_ordered(no, writes));
+            if no > applied
+                && let Some(part) = split::owned_part(&writes, slot as u8, &parts.shared)
+            {
+                engine.prepare_ordered(no, part);
             }
         }
     }
@@ -179,7 +181,7 @@ impl<F: ReadAt> Engine for EngineSet<F> {
 
     fn prepare_staged(&self, no: CommitNo, staged: Staged) {
         let parts = match staged {
-            Staged::Writes(writes) => return self.prepare_ordered(no, &writes),
+            Staged::Writes(writes) => return self.prepare_ordered(no, writes),
             Staged::Built(any) => match any.downcast::<StagedParts>() {
                 Ok(parts) => parts.0,
                 Err(any) if no > self.parts.first_applied => {

@@ -172,7 +172,7 @@ impl SqlSession {
                 }
             }
             last.clear();
-            last.extend_from_slice(key);
+            last.extend_from_slice(&key);
             result.is_ok()
         })?;
         result?;

@@ -301,15 +301,14 @@ impl Trx {
         }
         self.check_kill()?;
         let (mut left, mut last) = (want.max(1), None);
-        let done =
-            self.snapshot().visit(by_ref(&range.from), by_ref(&range.to), &mut |key: &Bytes, row| {
-                rows.push(row);
-                left -= 1;
-                if left == 0 {
-                    last = Some(key.clone());
-                }
-                left > 0
-            })?;
+        let done = self.snapshot().visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
+            rows.push(row);
+            left -= 1;
+            if left == 0 {
+                last = Some(key.to_bytes());
+            }
+            left > 0
+        })?;
         if let Some(last) = last {
             range.resume_after(last);
         }
@@ -398,7 +397,7 @@ pub(super) fn read_batch(
     let mut own = OwnWrites::new(writes, range);
     if own.is_empty() && !range.reverse {
         return snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, value| {
-            out.push((key.clone(), value));
+            out.push((key.to_bytes(), value));
             out.len() < want
         });
     }

@@ -65,10 +65,10 @@ impl Engine for MemEngine {
     fn applied(&self) -> CommitNo {
         CommitNo(self.applied.load(Ordering::Acquire))
     }
-    fn prepare_ordered(&self, no: CommitNo, writes: &WriteSet) {
+    fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
         let mut keys = self.keys.write();
-        for (key, write) in writes.iter() {
-            keys.entry(key.clone()).or_default().push((no, write.clone()));
+        for (key, write) in writes.into_writes() {
+            keys.entry(key).or_default().push((no, write));
         }
     }
     fn commit_ordered(&self, up_to: CommitNo) {

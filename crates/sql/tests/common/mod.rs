@@ -109,7 +109,7 @@ impl CommitPort for TestPort {
     fn commit(&self, mut request: CommitRequest) -> Ticket {
         let _order = self.order.lock();
         let no = CommitNo(self.last.load(Ordering::Acquire) + 1);
-        self.engine.prepare_ordered(no, &request.writes);
+        self.engine.prepare_ordered(no, std::mem::take(&mut request.writes));
         if self.keep {
             self.log.lock().push((no, request.logged, events_of(&mut request.cache)));
         }
