@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod gate;
+mod nudge;
 
 use super::Pipeline;
 use crate::env::{AppendError, Env};
@@ -191,6 +192,7 @@ fn request() -> CommitRequest {
         logged: true,
         commit_timestamp_us: 0,
         xid: None,
+        later: false,
         prepared: false,
         staged: None,
         on_durable: None,
