@@ -8,7 +8,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import error_code, expect  # noqa: E402
+from omnibus import Session, error_code, expect  # noqa: E402
 from peers import (PASSWORD, USER, MariaPeer, OmnibusPeer, brief, create_user, expect_equal, log_position, query,  # noqa: E402
                    replicate, restart, status, wait_caught_up, wait_for)
 
@@ -84,7 +84,12 @@ def basics(folder, source):
 
 def control(source, replica):
     """STOP, UNTIL, skip counter, delay, RESET, and what is refused."""
-    query(replica, "STOP REPLICA")
+    session = Session(replica)
+    session.fails("SET GLOBAL replica_preserve_commit_order = OFF", 1235)
+    for statement, note in (("START REPLICA", 3083), ("STOP REPLICA", 0), ("STOP REPLICA", 3084)):
+        session(statement)
+        expect([row[1] for row in session("SHOW WARNINGS")] == ([note] if note else []), f"{statement}: {session('SHOW WARNINGS')}")
+    session.close()
     row = status(replica)
     expect(row["Slave_IO_Running"] == "No" and row["Slave_SQL_Running"] == "No", brief(row))
     expect(row["Seconds_Behind_Master"] is None, "lag without threads is not known")

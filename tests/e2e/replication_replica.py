@@ -120,6 +120,25 @@ def of_ourselves_by_gtid(directory):
         crash_both(source, replica)
         ids = [query(server, "SELECT @@GLOBAL.gtid_executed AS ids")[0]["ids"].replace("\n", "") for server in (source, replica)]
         expect(ids[0] and ids[0] == ids[1], f"gtid_executed: {ids}")
+        until_after(source, replica)
+
+
+def until_after(source, replica):
+    """However much has been received, applying ends behind the last of the transactions that were asked for."""
+    query(replica, "STOP REPLICA")
+    query(source, "CREATE DATABASE u")
+    query(source, "CREATE TABLE u.t (n INT)")
+    for n in range(30):
+        query(source, f"INSERT INTO u.t VALUES ({n})")
+    ids = query(source, "SELECT @@GLOBAL.gtid_executed AS ids")[0]["ids"]
+    uuid, last = ids.split(":")[0], int(ids.rsplit("-", 1)[1])
+    query(replica, "START REPLICA IO_THREAD")
+    query(replica, f"START REPLICA SQL_THREAD UNTIL SQL_AFTER_GTIDS = '{uuid}:{last - 20}'")
+    wait_for(lambda: status(replica)["Slave_SQL_Running"] == "No", lambda: f"{status(replica)}")
+    rows = query(replica, "SELECT COUNT(*) AS n FROM u.t")[0]["n"]
+    expect(rows == 10, f"UNTIL SQL_AFTER_GTIDS: {rows} rows instead of 10")
+    query(replica, "START REPLICA")
+    equal(source, replica, 30, ["u"])
 
 
 def chain_of_three(directory):

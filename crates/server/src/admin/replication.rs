@@ -18,16 +18,22 @@ impl Session {
     pub(super) async fn replication(&mut self, statement: &Statement) -> SqlResult<()> {
         self.access.require(ADMIN)?;
         self.commit_first().await?;
+        self.runner.state_mut().diagnostics.clear();
         let replicas = self.replicas()?;
-        tokio::task::block_in_place(|| match statement {
-            Statement::ChangeSource(change) => replicas.change_source(change),
+        let none = |()| Vec::new();
+        let notes = tokio::task::block_in_place(|| match statement {
+            Statement::ChangeSource(change) => replicas.change_source(change).map(none),
             Statement::ChangeReplicationFilter(text) => {
-                replicas.change_filter(&String::from_utf8_lossy(text))
+                replicas.change_filter(&String::from_utf8_lossy(text)).map(none)
             }
             Statement::StartReplica(start) => replicas.start(start),
             Statement::StopReplica(stop) => replicas.stop(stop),
             _ => Err(SqlError::internal("not a statement of replication")),
-        })
+        })?;
+        for note in notes {
+            self.runner.state_mut().diagnostics.note(note);
+        }
+        Ok(())
     }
 
     /// RESET REPLICA; the privilege for RESET was looked at.

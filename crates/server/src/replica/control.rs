@@ -70,6 +70,11 @@ fn login_of(start: &StartReplica) -> SqlResult<Option<Login>> {
     Ok((user.is_some() || password.is_some()).then_some((user, password)))
 }
 
+/// A channel is as it should become already.
+fn state_note(code: u16, is: &str, channel: &str) -> SqlError {
+    SqlError::new(code, b"HY000", format!("Replication thread(s) for channel '{channel}' are already {is}."))
+}
+
 impl Replicas {
     /// The channels that a statement is about: the one that it names, or all.
     fn meant(&self, name: Option<&[u8]>) -> SqlResult<Vec<Arc<Channel>>> {
@@ -79,8 +84,8 @@ impl Replicas {
         }
     }
 
-    /// START REPLICA. Blocks.
-    pub(crate) fn start(&self, start: &StartReplica) -> SqlResult<()> {
+    /// START REPLICA, and notes of what ran already. Blocks.
+    pub(crate) fn start(&self, start: &StartReplica) -> SqlResult<Vec<SqlError>> {
         let _control = self.control.lock();
         let until = until_of(start)?;
         let login = login_of(start)?;
@@ -103,20 +108,30 @@ impl Replicas {
                 "Incorrect parameter or combination of parameters for START REPLICA UNTIL",
             ));
         }
+        let (io, sql) = (both || start.io_thread, both || start.sql_thread);
+        let mut notes = Vec::new();
         for channel in channels {
-            channel.start(both || start.io_thread, both || start.sql_thread, until.clone(), login.clone())?;
+            if (channel.io_runs() || !io) && (channel.sql_runs() || !sql) {
+                notes.push(state_note(3083, "running", channel.name()));
+            }
+            channel.start(io, sql, until.clone(), login.clone())?;
         }
-        Ok(())
+        Ok(notes)
     }
 
-    /// STOP REPLICA. Waits for the threads; what is being applied is finished.
-    pub(crate) fn stop(&self, stop: &StopReplica) -> SqlResult<()> {
+    /// STOP REPLICA, and notes of what had stopped already. Waits for the threads; what is being applied is finished.
+    pub(crate) fn stop(&self, stop: &StopReplica) -> SqlResult<Vec<SqlError>> {
         let _control = self.control.lock();
         let both = !stop.io_thread && !stop.sql_thread;
+        let (io, sql) = (both || stop.io_thread, both || stop.sql_thread);
+        let mut notes = Vec::new();
         for channel in self.meant(stop.channel.as_deref())? {
-            channel.stop_for_good(both || stop.io_thread, both || stop.sql_thread)?;
+            if !(io && channel.io_runs() || sql && channel.sql_runs()) {
+                notes.push(state_note(3084, "stopped", channel.name()));
+            }
+            channel.stop_for_good(io, sql)?;
         }
-        Ok(())
+        Ok(notes)
     }
 
     /// RESET REPLICA. Blocks.

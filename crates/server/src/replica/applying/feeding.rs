@@ -6,7 +6,7 @@ use super::{AHEAD, Applying, Fed, TICK};
 use crate::replica::jobs::{Job, Task};
 use crate::replica::keys::CatalogKeys;
 use crate::replica::threads::FEEDING;
-use omnibus_format::AnyGtid;
+use omnibus_format::{AnyGtid, GtidSet};
 use omnibus_replication::replica::{ChannelPosition, GtidUse, Item, Received, Schedule, Until, WriteSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -18,6 +18,17 @@ enum Limit {
     Stop,
     /// Its domain is where it should be, others are not: it is left for later, and the position does not move over it.
     Leave,
+}
+
+/// A transaction of those that UNTIL waits for is handed over.
+fn found(missing: &mut Option<GtidSet>, gtid: Option<AnyGtid>) {
+    if let (Some(missing), Some(AnyGtid::Mysql { source, gno })) = (missing, gtid)
+        && missing.contains(source, gno)
+    {
+        let mut one = GtidSet::new();
+        one.add(source, gno);
+        missing.subtract(&one);
+    }
 }
 
 impl Applying {
@@ -40,8 +51,9 @@ impl Applying {
         let keys = CatalogKeys::new(self.env.database.clone(), self.plan.filters.clone());
         let mut schedule = Schedule::default();
         let mut at = self.status.snapshot().applied;
+        let mut missing = self.missing();
         while !self.stopping() {
-            if self.is_reached(&at) {
+            if missing.as_ref().is_some_and(GtidSet::is_empty) || self.is_reached(&at) {
                 return Fed::Reached;
             }
             let Some(item) = self.queue.pop(TICK) else { continue };
@@ -52,6 +64,7 @@ impl Applying {
                         ControlFlow::Continue(false) => continue,
                         ControlFlow::Continue(true) => {}
                     }
+                    found(&mut missing, received.trx.gtid);
                     self.one(received, &mut schedule, &keys, &mut at);
                 }
                 Item::First(received) => {
@@ -60,6 +73,7 @@ impl Applying {
                         ControlFlow::Continue(false) => continue,
                         ControlFlow::Continue(true) => {}
                     }
+                    found(&mut missing, received.trx.gtid);
                     self.pieces(received, &mut schedule, &mut at);
                 }
                 Item::Moved(to, wants_ack) => {
@@ -76,6 +90,14 @@ impl Applying {
             }
         }
         Fed::Stopped
+    }
+
+    /// What SQL_AFTER_GTIDS waits for and is neither here nor handed over.
+    fn missing(&self) -> Option<GtidSet> {
+        let Some(Until::AfterGtids(set)) = &self.plan.until else { return None };
+        let mut missing = set.clone();
+        missing.subtract(&self.env.coordinator.gtid_executed());
+        Some(missing)
     }
 
     /// UNTIL, before the next transaction is there. GTIDs are looked for only when nothing is on its way.
