@@ -32,7 +32,7 @@ enum Command {
     #[command(disable_help_flag = true)]
     Serve(serve::ServeArgs),
     /// Print binary log files and verify their checksums.
-    Binlog(binlog::BinlogArgs),
+    Binlog(Box<binlog::BinlogArgs>),
     Replay(binlog::replay::ReplayArgs),
     Alloc(alloc::AllocArgs),
     /// Measure this machine.
@@ -54,7 +54,7 @@ enum Bench {
 fn main() -> ExitCode {
     match Cli::parse_from(binlog::with_password_option(std::env::args_os().collect())).command {
         Command::Serve(args) => serve::run(args),
-        Command::Binlog(args) => binlog::run(args),
+        Command::Binlog(args) => binlog::run(&args),
         Command::Replay(args) => binlog::replay::run(args),
         Command::Alloc(args) => alloc::run(args),
         Command::Bench(Bench::Sync(args)) => syncbench::run(args),

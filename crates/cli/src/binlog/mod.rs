@@ -115,7 +115,7 @@ pub fn with_password_option(arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Runs the command.
 #[must_use]
-pub fn run(args: BinlogArgs) -> ExitCode {
+pub fn run(args: &BinlogArgs) -> ExitCode {
     let into: Box<dyn Write> = match args.result_file.as_ref().filter(|_| !args.remote.raw) {
         None => Box::new(io::stdout().lock()),
         Some(path) => match File::create(path) {
@@ -127,7 +127,7 @@ pub fn run(args: BinlogArgs) -> ExitCode {
         },
     };
     let mut out = BufWriter::with_capacity(64 << 10, into);
-    let result = if args.remote.on { remote::files(&args, &mut out) } else { dump::files(&args, &mut out) };
+    let result = if args.remote.on { remote::files(args, &mut out) } else { dump::files(args, &mut out) };
     let flushed = out.flush();
     match result.and_then(|()| flushed.map_err(dump::Failure::Output)) {
         Ok(()) => ExitCode::SUCCESS,
