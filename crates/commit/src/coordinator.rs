@@ -120,23 +120,6 @@ impl Coordinator {
         self.pipeline.commit_inline(request)
     }
 
-    /// See [`Pipeline::will_nudge`].
-    pub fn will_nudge(&self) {
-        self.pipeline.will_nudge();
-    }
-
-    /// See [`Pipeline::will_nudge`].
-    #[inline]
-    pub fn nudge(&self) {
-        self.pipeline.nudge();
-    }
-
-    /// See [`Pipeline::will_nudge`].
-    #[inline]
-    pub fn nudge_if_overdue(&self, now_us: u64) {
-        self.pipeline.nudge_if_overdue(now_us);
-    }
-
     /// A ticket for `no` being durable.
     pub fn wait_durable(&self, no: CommitNo) -> Ticket {
         self.pipeline.wait_durable(no)

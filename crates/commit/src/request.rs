@@ -29,9 +29,6 @@ pub struct CommitRequest {
     pub xid: Option<u64>,
     /// Whether engines hold its prepared redo under `xid`. Set by [`crate::Coordinator::commit`].
     pub prepared: bool,
-    /// No leader needs to be called at once: whoever commits does so when it has nothing else to do
-    /// ([`crate::Pipeline::will_nudge`]).
-    pub later: bool,
     /// A large transaction's writes, instead of `writes`. Made by [`crate::Coordinator::commit`].
     pub staged: Option<Box<crate::StagedWrites>>,
     /// See [`OnOrdered`].
@@ -51,7 +48,6 @@ impl CommitRequest {
             commit_timestamp_us,
             xid: None,
             prepared: false,
-            later: false,
             staged: None,
             on_ordered: None,
             on_durable: None,

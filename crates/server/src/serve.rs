@@ -6,7 +6,7 @@ use crate::options::ServerOptions;
 use crate::server::Server;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -36,15 +36,7 @@ fn try_serve(options: ServerOptions) -> Result<(), StartError> {
     raise_file_limit();
     let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
     let connections = options.globals.named("max_connections").as_u64() as usize;
-    // A worker with nothing left to run calls for the leader of what its sessions have to commit.
-    let committing: Committing = Arc::default();
-    let parking = committing.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .on_thread_park(move || {
-            if let Some(coordinator) = parking.get() {
-                coordinator.nudge();
-            }
-        })
         .worker_threads(workers)
         // A statement in blocking mode takes a thread of this pool; each connection may have one.
         .max_blocking_threads(connections + 64)
@@ -52,19 +44,12 @@ fn try_serve(options: ServerOptions) -> Result<(), StartError> {
         .enable_all()
         .build()
         .map_err(|e| StartError(format!("starting the runtime: {e}")))?;
-    let result = run(&runtime, options, &committing);
+    let result = run(&runtime, options);
     runtime.shutdown_timeout(LAST_WAIT);
     result
 }
 
-/// For the workers, once there is one.
-type Committing = Arc<OnceLock<Arc<omnibus_commit::Coordinator>>>;
-
-fn run(
-    runtime: &tokio::runtime::Runtime,
-    options: ServerOptions,
-    committing: &Committing,
-) -> Result<(), StartError> {
+fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), StartError> {
     let announce = options.announce;
     let (bind_address, port, socket) = (options.bind_address(), options.port(), options.socket());
     let assembled = {
@@ -72,9 +57,6 @@ fn run(
         assemble(options)?
     };
     let Assembled { server, coordinator, failures, housekeeping, datadir } = assembled;
-    if committing.set(coordinator.clone()).is_ok() {
-        coordinator.will_nudge();
-    }
     let listeners = {
         let _inside = runtime.enter();
         let backlog = server.globals.named("back_log").as_u64() as u32;

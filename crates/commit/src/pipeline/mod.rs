@@ -60,12 +60,6 @@ struct Shared<E: Env> {
     company: AtomicU64,
     /// Appended and not sealed.
     pending: AtomicUsize,
-    /// Somebody calls [`Pipeline::nudge`] for those who enrol with `later`.
-    nudged: AtomicBool,
-    /// A leader was called for what is in the queue.
-    called: AtomicBool,
-    /// When the first in the queue enrolled: microseconds since 1970.
-    waiting_since_us: AtomicU64,
     /// The log failed: nothing more is appended.
     poisoned: AtomicBool,
     /// See `gate`. Written under the order lock.
@@ -102,9 +96,6 @@ impl<E: Env> Pipeline<E> {
             sync_us: AtomicU64::new(0),
             company: AtomicU64::new(threads::ONE),
             pending: AtomicUsize::new(0),
-            nudged: AtomicBool::new(false),
-            called: AtomicBool::new(false),
-            waiting_since_us: AtomicU64::new(0),
             poisoned: AtomicBool::new(false),
             gate: AtomicU8::new(Gate::Open as u8),
             #[cfg(test)]
@@ -124,22 +115,6 @@ impl<E: Env> Pipeline<E> {
     /// one device sync.
     pub fn commit_inline(&self, request: CommitRequest) -> Ticket {
         self.shared.enrol(request, true)
-    }
-
-    /// From now on somebody calls [`Pipeline::nudge`] whenever a thread that enrols with [`CommitRequest::later`] has
-    /// nothing else to do, and [`Pipeline::nudge_if_overdue`] when it begins something else.
-    pub fn will_nudge(&self) {
-        self.shared.nudged.store(true, Ordering::Relaxed);
-    }
-
-    /// See [`Pipeline::will_nudge`].
-    pub fn nudge(&self) {
-        self.shared.nudge();
-    }
-
-    /// See [`Pipeline::will_nudge`].
-    pub fn nudge_if_overdue(&self, now_us: u64) {
-        self.shared.nudge_if_overdue(now_us);
     }
 
     /// A ticket for `no` being durable. Done at once if it is, or if `sync_binlog` does not promise it.

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod gate;
-mod nudge;
 
 use super::Pipeline;
 use crate::env::{AppendError, Env};
@@ -192,7 +191,6 @@ fn request() -> CommitRequest {
         logged: true,
         commit_timestamp_us: 0,
         xid: None,
-        later: false,
         prepared: false,
         staged: None,
         on_durable: None,

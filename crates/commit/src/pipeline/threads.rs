@@ -18,15 +18,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Log threads at most; `max_in_flight` beyond it has no effect.
-pub(super) const THREADS: usize = 8;
+const THREADS: usize = 8;
 
 /// While a write is in flight and no other may start, a sleeping thread is worth waking for the
 /// flush stage once this many wait: below, the switch costs more than the overlap gains.
 const FLUSH_AHEAD: usize = 16;
-
-/// How long a transaction whose session's thread has other things to do first may wait for a leader to be called,
-/// but for what runs then.
-const OVERDUE_US: u64 = 100;
 
 /// The unit of `Shared::company`, and the mean group size above which nobody leads inline.
 pub(super) const ONE: u64 = 1024;
@@ -68,11 +64,6 @@ impl Bell {
 }
 
 impl Idle {
-    #[cfg(test)]
-    pub(super) fn sleeping(&self) -> usize {
-        self.sleeping.load(Ordering::SeqCst)
-    }
-
     /// Wakes one sleeping thread, if any.
     pub(super) fn call(&self) {
         if self.sleeping.load(Ordering::SeqCst) == 0 {
@@ -143,49 +134,15 @@ impl<E: Env> Shared<E> {
         }
         let (completer, ticket) = ticket();
         let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));
-        let later = request.later && self.nudged.load(Ordering::Relaxed);
-        let since = request.commit_timestamp_us;
         let enrolled = Enrolled { request, completer, last_seen, at: Instant::now() };
         let before = self.queue.push(enrolled);
-        if before == 0 {
-            self.waiting_since_us.store(since, Ordering::Relaxed);
-            self.called.store(false, Ordering::SeqCst);
-        }
         if inline && before == 0 && self.lead_inline() {
             return ticket;
         }
-        if before == 0 && !later && self.may_take_off() {
-            self.call_leader();
-        } else if before == FLUSH_AHEAD {
+        if before == 0 && self.may_take_off() || before == FLUSH_AHEAD {
             self.idle.call();
         }
         ticket
-    }
-
-    /// Every call follows its note, and what is enrolled takes the note of calls before it back: so whatever is in the
-    /// queue without the note will be called for, and with it, is.
-    fn call_leader(&self) {
-        self.called.store(true, Ordering::SeqCst);
-        self.idle.call();
-    }
-
-    /// A thread that enrols without calling for a leader has nothing else to do now: those who enrolled meanwhile
-    /// are in the same group.
-    pub(super) fn nudge(&self) {
-        if self.queue.len() > 0 && !self.called.load(Ordering::SeqCst) && self.may_take_off() {
-            self.call_leader();
-        }
-    }
-
-    /// Such a thread goes on with something else.
-    pub(super) fn nudge_if_overdue(&self, now_us: u64) {
-        if self.queue.len() > 0 {
-            let since = self.waiting_since_us.load(Ordering::Relaxed);
-            // A clock that went back makes it overdue.
-            if now_us.wrapping_sub(since) >= OVERDUE_US {
-                self.nudge();
-            }
-        }
     }
 
     /// Whether a group sealed now could start at once. A stale answer costs a needless or a missing

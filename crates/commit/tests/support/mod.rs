@@ -222,7 +222,6 @@ pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitReque
         commit_timestamp_us: 1_700_000_000_000_000,
         xid: None,
         prepared: false,
-        later: false,
         staged: None,
         on_durable: None,
         on_ordered: None,

@@ -58,9 +58,6 @@ impl Session {
             }
         };
         let now = crate::clock::now_us();
-        if let Some(coordinator) = self.server.log.coordinator() {
-            coordinator.nudge_if_overdue(now as u64);
-        }
         if self.process.kill.check().is_err() {
             self.process.kill.reset();
             self.runner.clear_kill();

@@ -324,8 +324,6 @@ impl Trx {
         }
         let request = CommitRequest {
             xid: two_phase.then_some(xid),
-            // The thread is one of those that run many sessions.
-            later: self.mode == Mode::Inline,
             on_durable: late,
             on_ordered: Some(Box::new(move |no| {
                 if let Some(defines) = defines {
