@@ -140,7 +140,6 @@ pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlRes
         ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
             refuse(format!("{}=ON", def.name))
         }
-        ("replica_preserve_commit_order", _) if !value.as_bool() => refuse(format!("{}=OFF", def.name)),
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }
