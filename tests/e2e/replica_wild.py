@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import wild  # noqa: E402
-from omnibus import Session, error_code, expect  # noqa: E402
+from omnibus import Session, connect, error_code, expect  # noqa: E402
 from peers import (MariaPeer, OmnibusPeer, brief, create_user, databases, expect_equal, log_position, query, replicate,  # noqa: E402
                    run_chosen, status, stopped, wait_caught_up, wait_for)
 from proxy import Proxy, Vandal  # noqa: E402
@@ -154,7 +154,14 @@ def spoiled(directory):
 
 
 def state(server):
-    return str(query(server, "SELECT * FROM d.t ORDER BY id")), str(query(server, "SELECT * FROM d.u ORDER BY n"))
+    """Both tables at one moment: what a replica has received it goes on applying after the receiver has stopped."""
+    with connect(server) as db, db.cursor() as cursor:
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        tables = []
+        for ordered in ("d.t ORDER BY id", "d.u ORDER BY n"):
+            cursor.execute(f"SELECT * FROM {ordered}")
+            tables.append(cursor.fetchall())
+        return tables
 
 
 if __name__ == "__main__":
