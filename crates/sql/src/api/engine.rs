@@ -1,0 +1,21 @@
+//! Storage engines that other servers have and this one stands in for.
+
+/// Whether a storage engine is known from other servers: the default engine stands in for it.
+#[must_use]
+pub fn is_foreign_engine(name: &str) -> bool {
+    const KNOWN: [&str; 12] = [
+        "innodb",
+        "myisam",
+        "aria",
+        "memory",
+        "heap",
+        "rocksdb",
+        "tokudb",
+        "csv",
+        "archive",
+        "blackhole",
+        "merge",
+        "mrg_myisam",
+    ];
+    KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,77 @@
+//! What expressions and SHOW ask of the server: variables, counters, the process list, its files.
+//!
+//! Asked on the session's thread, while a statement runs.
+
+use super::SessionSettings;
+use crate::error::{SqlError, SqlResult};
+use omnibus_value::{ColumnType, Value};
+
+/// Which values `@@name` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableScope {
+    /// `@@name`: session if there is one, else global.
+    Either,
+    /// `@@session.name`.
+    Session,
+    /// `@@global.name`.
+    Global,
+}
+
+/// What expressions ask of the server. Implemented by the server; [`NoHost`] for tests.
+pub trait SessionHost: Send + Sync {
+    /// The value and type of a system variable, or error 1193.
+    fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)>;
+    /// The same for a statement that runs under these settings, which need not be those of the host's session.
+    fn variable_under(
+        &self,
+        _settings: &SessionSettings,
+        scope: VariableScope,
+        name: &str,
+    ) -> SqlResult<(Value, ColumnType)> {
+        self.variable(scope, name)
+    }
+    /// All variables (SHOW VARIABLES), name and value as text.
+    fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// All status counters (SHOW STATUS).
+    fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// Rows of PROCESSLIST: id, user, host, db, command, seconds, state, info.
+    fn processlist(&self) -> Vec<[Value; 8]>;
+    /// Rows of one of `performance_schema`'s tables of replication.
+    fn replication(&self, _table: &str) -> SqlResult<Vec<Vec<Value>>> {
+        Ok(Vec::new())
+    }
+    /// A function that the server implements (locks by name, replication). `None`: no such function.
+    fn call(&self, _connection_id: u32, _name: &str, _args: &[Value]) -> Option<SqlResult<Value>> {
+        None
+    }
+    /// Opens a file of the server for LOAD DATA (`create`: makes a new one for INTO OUTFILE), if it may be
+    /// read and written by statements: error 1290 if not. Blocks.
+    fn open_file(&self, _path: &[u8], _create: bool) -> SqlResult<std::fs::File> {
+        Err(SqlError::option_prevents_statement("--secure-file-priv"))
+    }
+    /// Removes a file that `open_file` has just made.
+    fn remove_file(&self, _path: &[u8]) {}
+    /// Whether the account may know that a schema, or a table of it, exists.
+    fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {
+        true
+    }
+}
+
+/// A host that knows nothing.
+#[derive(Debug, Default)]
+pub struct NoHost;
+
+impl SessionHost for NoHost {
+    fn variable(&self, _: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
+        Err(SqlError::unknown_system_variable(name))
+    }
+    fn variables(&self, _: VariableScope) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn status(&self, _: VariableScope) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn processlist(&self) -> Vec<[Value; 8]> {
+        Vec::new()
+    }
+}

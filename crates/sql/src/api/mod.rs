@@ -1,0 +1,18 @@
+//! What the server and the SQL layer say to each other: settings, result sinks, outcomes,
+//! access checks. Types only; behaviour is in [`crate::session`].
+
+mod access;
+mod engine;
+mod host;
+mod kill;
+mod mode;
+mod result;
+mod settings;
+
+pub use access::{AccessCheck, AllowAll, Priv};
+pub use engine::is_foreign_engine;
+pub use host::{NoHost, SessionHost, VariableScope};
+pub use kill::KillFlag;
+pub use mode::Mode;
+pub use result::{Outcome, ResultColumn, RowSink, flag};
+pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, sql_mode};
