@@ -5,7 +5,7 @@
 //! before a restart: the first transaction that deletes an uncovered value also writes a counter
 //! row, and later deletions below that counter write nothing.
 
-use super::read::KeyRange;
+use super::range::KeyRange;
 use super::storage::{full_key, space_end};
 use super::trx::{Covers, Trx};
 use crate::catalog::{Table, TableState, persist};

@@ -3,7 +3,8 @@
 //! The transaction keeps the lock that definitions take, and sees the catalog that it will make; others see it when the
 //! commit has its place. Rolled back, nothing was ever there. On the session's thread, but for the effect.
 
-use super::events::{StatementInfo, private_event, write_set_event};
+use super::events::StatementInfo;
+use super::private_events::{private_event, write_set_event};
 use super::trx::Trx;
 use crate::catalog::{Catalog, Table};
 use crate::error::SqlResult;

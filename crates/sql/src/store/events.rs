@@ -4,6 +4,7 @@
 //! recovery reads. One with a statement that is logged as text has all its writes in private events
 //! beside it, because recovery executes no SQL.
 
+use super::private_events::{all_writes_events, unlogged_event, write_set_event};
 use super::trx::{Trx, cache_error};
 use crate::api::{RowImage, SessionSettings};
 use crate::catalog::Table;
@@ -13,8 +14,6 @@ use bytes::Bytes;
 use omnibus_commit::{CacheError, TrxCache};
 use omnibus_engine::WriteSet;
 use omnibus_format::events::{OptionalMetadata, StatusVars, XaPrepare, flags2};
-use omnibus_format::header::FLAG_IGNORABLE;
-use omnibus_format::{EventType, private};
 use omnibus_replication::generate::{
     self, EventSink, GenerateError, RowImageMode, RowsBuilder, RowsOptions, StatementContext,
 };
@@ -354,48 +353,6 @@ impl Trx {
     pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
         self.events.text(&mut self.cache, view)
     }
-}
-
-/// The whole write set as one private event.
-pub(crate) fn write_set_event(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
-    let mut body = Vec::new();
-    private::encode_write_set(&mut body, writes.iter().map(|(key, write)| (&key[..], write.as_deref())));
-    private_event(cache, &body)
-}
-
-/// Bytes of writes in one private event.
-const PART: usize = 1 << 20;
-
-/// All writes, in private events of bounded size.
-fn all_writes_events(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
-    let mut body = Vec::new();
-    for (key, write) in writes.iter() {
-        if body.is_empty() {
-            private::begin_all_writes(&mut body);
-        }
-        private::put_write(&mut body, key, write.as_deref());
-        if body.len() >= PART {
-            private_event(cache, &body)?;
-            body.clear();
-        }
-    }
-    if body.is_empty() { Ok(()) } else { private_event(cache, &body) }
-}
-
-/// Writes that no row event tells of, as a private event.
-fn unlogged_event(cache: &mut TrxCache, writes: &WriteSet, keys: &[Bytes]) -> SqlResult<()> {
-    if keys.is_empty() {
-        return Ok(());
-    }
-    let mut body = Vec::new();
-    let pairs = keys.iter().filter_map(|key| Some((&key[..], writes.get(key)?.as_deref())));
-    private::encode_write_set(&mut body, pairs);
-    private_event(cache, &body)
-}
-
-/// A private event with this body.
-pub(crate) fn private_event(cache: &mut TrxCache, body: &[u8]) -> SqlResult<()> {
-    cache.append_event(EventType::IGNORABLE.0, FLAG_IGNORABLE, body).map_err(cache_error)
 }
 
 fn options(settings: &SessionSettings) -> RowsOptions {

@@ -5,67 +5,17 @@
 //! have changed. At REPEATABLE READ and above a locking scan first locks its whole range against
 //! inserts, so that nothing appears behind it.
 
+use super::overlay::{OwnWrites, read_batch};
+use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::Trx;
 use crate::api::Isolation;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::select::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, EngineError, Snapshot, Write, WriteSet};
+use omnibus_engine::{CommitNo, Snapshot};
 use omnibus_locks::{RowMode, TableMode};
-use std::ops::Bound;
 use std::sync::Arc;
-
-/// A row and its key in the clustered index (with the space prefix).
-#[derive(Clone, Debug)]
-pub struct RowAt {
-    /// Clustered key.
-    pub key: Bytes,
-    /// Full row image.
-    pub row: Bytes,
-}
-
-/// A range of full keys (with the space prefix) of one index, and a direction.
-#[derive(Clone, Debug)]
-pub struct KeyRange {
-    /// Lower bound.
-    pub from: Bound<Bytes>,
-    /// Upper bound.
-    pub to: Bound<Bytes>,
-    /// Descending.
-    pub reverse: bool,
-}
-
-/// Reference form of a bound.
-pub(crate) fn by_ref(bound: &Bound<Bytes>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key),
-        Bound::Excluded(key) => Bound::Excluded(key),
-        Bound::Unbounded => Bound::Unbounded,
-    }
-}
-
-impl KeyRange {
-    /// Nothing can be in it. `BTreeMap::range` panics on such bounds.
-    fn is_empty(&self) -> bool {
-        match (by_ref(&self.from), by_ref(&self.to)) {
-            (Bound::Included(from), Bound::Included(to)) => from > to,
-            (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => {
-                from >= to
-            }
-            _ => false,
-        }
-    }
-
-    /// Goes on behind `key`.
-    pub fn resume_after(&mut self, key: Bytes) {
-        if self.reverse {
-            self.to = Bound::Excluded(key);
-        } else {
-            self.from = Bound::Excluded(key);
-        }
-    }
-}
 
 impl Trx {
     /// The snapshot that consistent reads use, taken at need.
@@ -381,87 +331,4 @@ fn dangling(table: &Table, index: usize) -> SqlError {
         b"HY000",
         format!("Incorrect key file for table '{}'; try to repair it", table.def.name),
     )
-}
-
-/// Merges the engine's pairs with the pending writes, up to `want`. Returns whether that was all.
-pub(super) fn read_batch(
-    snapshot: &dyn Snapshot,
-    writes: &WriteSet,
-    range: &KeyRange,
-    want: usize,
-    out: &mut Vec<(Bytes, Bytes)>,
-) -> Result<bool, EngineError> {
-    if range.is_empty() {
-        return Ok(true);
-    }
-    let mut own = OwnWrites::new(writes, range);
-    if own.is_empty() && !range.reverse {
-        return snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, value| {
-            out.push((key.to_bytes(), value));
-            out.len() < want
-        });
-    }
-    let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
-    if own.is_empty() {
-        for pair in stored {
-            out.push(pair?);
-            if out.len() >= want {
-                return Ok(false);
-            }
-        }
-        return Ok(true);
-    }
-    let mut next = stored.next().transpose()?;
-    loop {
-        if out.len() >= want {
-            return Ok(false);
-        }
-        let order = match (&next, own.peek()) {
-            (None, None) => return Ok(true),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some((key, _)), Some((own, _))) if range.reverse => own.cmp(key),
-            (Some((key, _)), Some((own, _))) => key.cmp(own),
-        };
-        if order.is_le() {
-            let pair = std::mem::replace(&mut next, stored.next().transpose()?);
-            if order.is_lt() {
-                out.extend(pair);
-                continue;
-            }
-        }
-        if let Some((key, Some(value))) = own.take() {
-            out.push((key.clone(), value.clone()));
-        }
-    }
-}
-
-/// Pending writes of a range, in its direction.
-struct OwnWrites<'a> {
-    next: Option<(&'a Bytes, &'a Write)>,
-    rest: Box<dyn Iterator<Item = (&'a Bytes, &'a Write)> + 'a>,
-}
-
-impl<'a> OwnWrites<'a> {
-    fn new(writes: &'a WriteSet, range: &'a KeyRange) -> OwnWrites<'a> {
-        if writes.is_empty() {
-            return OwnWrites { next: None, rest: Box::new(std::iter::empty()) };
-        }
-        let pending = writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>((by_ref(&range.from), by_ref(&range.to)));
-        let mut rest: Box<dyn Iterator<Item = (&'a Bytes, &'a Write)> + 'a> =
-            if range.reverse { Box::new(pending.rev()) } else { Box::new(pending) };
-        OwnWrites { next: rest.next(), rest }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.next.is_none()
-    }
-
-    fn peek(&self) -> Option<(&'a Bytes, &'a Write)> {
-        self.next
-    }
-
-    fn take(&mut self) -> Option<(&'a Bytes, &'a Write)> {
-        std::mem::replace(&mut self.next, self.rest.next())
-    }
 }

@@ -1,6 +1,6 @@
 //! [`Storage`] over a transaction: what SELECT reads through.
 
-use super::read::{KeyRange, by_ref};
+use super::range::{KeyRange, by_ref};
 use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::Table;

@@ -8,7 +8,8 @@
 //! Spaces and ids are the session's own and never used again in it, so what a dropped table leaves
 //! behind is garbage that nothing refers to; it goes when the transaction ends.
 
-use super::read::{KeyRange, RowAt, read_batch};
+use super::overlay::read_batch;
+use super::range::{KeyRange, RowAt};
 use super::trx::Trx;
 use super::write::{Duplicate, InsertOutcome, RowChange};
 use crate::catalog::{Catalog, Table, TableDef};

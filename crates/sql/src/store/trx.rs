@@ -1,4 +1,5 @@
-//! A session's transaction: its write set, events, locks and snapshot, and how it ends.
+//! A session's transaction: its write set, events, locks and snapshot, and each statement's part in it. How it ends is in
+//! `end`.
 //!
 //! COMMIT-2 for readers: `read_floor` is the newest version that a locking read saw; the statement's
 //! reply must wait until it is durable.
@@ -14,12 +15,11 @@ use crate::api::{Isolation, KillFlag, Mode};
 use crate::catalog::{CatalogCell, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_commit::{CacheError, CacheMark, CommitRequest, LogPosition, OnDurable, Ticket, TrxCache};
+use omnibus_commit::{CacheError, CacheMark, LogPosition, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
-
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// What all transactions of a database share.
@@ -86,9 +86,9 @@ pub struct Trx {
     pub(super) waiter: Arc<LockWaiter>,
     /// A commit is on its way, which will release the locks when its versions are installed.
     /// Whoever released them sooner would let others read what it is about to replace.
-    handed_over: bool,
+    pub(super) handed_over: bool,
     /// START TRANSACTION or the first statement under autocommit=0 has opened it.
-    open: bool,
+    pub(super) open: bool,
     /// START TRANSACTION READ ONLY.
     pub(super) read_only: bool,
     /// Of this transaction.
@@ -99,7 +99,7 @@ pub struct Trx {
     pub(super) read_floor: CommitNo,
     /// Rows read under a lock or changed by the running statement.
     pub(super) touched: u32,
-    snapshot_position: Option<LogPosition>,
+    pub(super) snapshot_position: Option<LogPosition>,
     /// What the transaction's commit takes along, if it comes from another server.
     pub(super) applied: Option<Box<Applied>>,
     /// The commit that follows has an id that must not be forgotten, whatever else it has.
@@ -269,177 +269,9 @@ impl Trx {
         (self.read_floor > port.durable()).then(|| port.wait_durable(self.read_floor))
     }
 
-    /// Commits. The ticket, if there is anything to wait for, must complete before the client is
-    /// told. Locks go when the commit has its place in the order.
-    ///
-    /// # Errors
-    /// The trx cache could not take the last event; the transaction is rolled back.
-    pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
-        // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
-        let keeps_id = std::mem::take(&mut self.keeps_id);
-        if self.writes.is_empty() && (self.cache.origin().is_none() || self.cache.is_empty() && !keeps_id) {
-            let ticket = self.read_ticket();
-            self.end();
-            return Ok(ticket);
-        }
-        let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
-        let unlogged = self.unlogged_keys();
-        let logged = match self.events.commit(&mut self.cache, &self.writes, xid, &unlogged) {
-            Ok(logged) => logged,
-            Err(error) => {
-                self.rollback();
-                return Err(error);
-            }
-        };
-        count_rows(&mut self.deltas);
-        let locks = self.locks.clone();
-        let covers = std::mem::take(&mut self.covers);
-        let keep_tables = self.locked_tables;
-        let large = self.is_large() && !keep_tables;
-        if large {
-            // The session goes on with a new set while these are being released.
-            self.replace_locks();
-        }
-        let release = move || {
-            if large {
-                // The last reference: releases them, a fifth of a second for a million.
-                omnibus_commit::drop_elsewhere(locks);
-            } else if keep_tables {
-                locks.release_records();
-            } else {
-                locks.release_all();
-            }
-        };
-        let (early, late) = match self.shared.port.releases_early() {
-            true => (Some(release), None),
-            false => (None, Some(Box::new(release) as OnDurable)),
-        };
-        let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
-        let defines = self.definition.take().and_then(|definition| definition.commit());
-        // Definitions take no part in two phases.
-        let two_phase = logged && self.branch.is_none() && defines.is_none();
-        let in_flight = self.in_flight.clone();
-        if let Some(counter) = &in_flight {
-            counter.fetch_add(1, Ordering::AcqRel);
-        }
-        let request = CommitRequest {
-            xid: two_phase.then_some(xid),
-            on_durable: late,
-            on_ordered: Some(Box::new(move |no| {
-                if let Some(defines) = defines {
-                    defines(no);
-                }
-                take_effect(covers);
-                if let Some(counter) = in_flight {
-                    counter.fetch_sub(1, Ordering::AcqRel);
-                }
-                if let Some(release) = early {
-                    release();
-                }
-            })),
-            ..CommitRequest::new(cache, writes, logged, now_us)
-        };
-        self.handed_over = true;
-        let ticket = self.shared.port.commit(request);
-        self.end();
-        Ok(Some(ticket))
-    }
-
     /// Whether a commit has yet to take along what `set_applied` said.
     pub(crate) fn has_applied(&self) -> bool {
         self.applied.is_some()
-    }
-
-    /// Whether the last statement has handed a commit over.
-    #[must_use]
-    pub fn has_committed(&self) -> bool {
-        self.handed_over
-    }
-
-    /// Whether ending it takes so long that it needs a thread that may block.
-    #[must_use]
-    pub fn is_large(&self) -> bool {
-        self.writes.len() >= omnibus_commit::STAGED_KEYS || self.cache.is_large()
-    }
-
-    /// Asks for a thread that may block, if the transaction is large.
-    pub(crate) fn may_run_here(&self) -> ExecResult<()> {
-        if self.mode == Mode::Inline && self.is_large() { Err(Interrupt::NeedBlocking) } else { Ok(()) }
-    }
-
-    /// Rolls back without waiting for what that takes: for a session that is gone.
-    pub(crate) fn abandon(&mut self) {
-        if self.is_large() && !self.locked_tables {
-            let locks = self.locks.clone();
-            self.replace_locks();
-            omnibus_commit::drop_elsewhere((std::mem::take(&mut self.writes), locks));
-        }
-        self.rollback();
-    }
-
-    /// The filled cache, for a commit to take along; an empty one is in its place.
-    pub(super) fn take_cache(&mut self) -> TrxCache {
-        std::mem::replace(&mut self.cache, self.shared.port.new_cache())
-    }
-
-    /// Commits a DDL transaction whose events are already in the cache; `on_ordered` runs before the
-    /// locks go.
-    pub(crate) fn commit_ddl(
-        &mut self,
-        logged: bool,
-        now_us: u64,
-        on_ordered: impl FnOnce(CommitNo) + Send + 'static,
-    ) -> Ticket {
-        let locks = self.locks.clone();
-        let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
-        let request = CommitRequest {
-            on_ordered: Some(Box::new(move |no| {
-                on_ordered(no);
-                locks.release_all();
-            })),
-            ..CommitRequest::new(cache, writes, logged, now_us)
-        };
-        self.handed_over = true;
-        let ticket = self.shared.port.commit(request);
-        self.locked_tables = false;
-        self.end();
-        ticket
-    }
-
-    /// Rolls everything back and lets go of all locks.
-    pub fn rollback(&mut self) {
-        self.branch_rolled_back();
-        self.temp.rollback();
-        self.end();
-    }
-
-    pub(super) fn end(&mut self) {
-        self.temp.settle();
-        self.definition = None;
-        self.writes.clear();
-        self.cache.clear();
-        self.events.end();
-        self.covers.clear();
-        self.deltas.clear();
-        self.savepoints.clear();
-        self.drop_snapshot();
-        self.snapshot_position = None;
-        self.position.clear();
-        self.open = false;
-        self.read_only = false;
-        if !self.locked_tables {
-            self.tables.clear();
-        }
-        match (self.handed_over, self.locked_tables) {
-            (true, _) => {}
-            (false, true) => self.locks.release_records(),
-            (false, false) => self.locks.release_all(),
-        }
-    }
-
-    /// A commit's ticket has been waited for within the statement that began it.
-    pub(crate) fn commit_is_over(&mut self) {
-        self.handed_over = false;
     }
 
     /// The locks themselves, for definition statements.
@@ -522,22 +354,6 @@ pub(crate) fn set_cache_context(cache: &mut TrxCache, info: &StatementInfo<'_>) 
     cache.set_domain(info.settings.gtid_domain_id);
     cache.set_unnamed(info.settings.gtid_unnamed);
     cache.set_skip_replication(info.settings.skip_replication);
-}
-
-/// Counters that a commit reached are not reissued from now on. In the flush stage.
-pub(super) fn take_effect(covers: Vec<Covers>) {
-    for covered in covers {
-        covered.state.auto_covered.fetch_max(covered.value, Ordering::AcqRel);
-    }
-}
-
-/// Follows a commit with the estimates of tables' rows.
-pub(super) fn count_rows(deltas: &mut Vec<(Arc<TableState>, i64)>) {
-    for (state, delta) in deltas.drain(..) {
-        let _ = state.rows_estimate.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| {
-            (rows != 0).then(|| rows.saturating_add_signed(delta).max(1))
-        });
-    }
 }
 
 /// The error that makes a session plan a statement again.

@@ -4,7 +4,7 @@
 //! that disappears is locked too (so that nobody reuses its value before the commit). All checks
 //! come before the first write: a refused row leaves nothing behind.
 
-use super::read::RowAt;
+use super::range::RowAt;
 use super::trx::Trx;
 use crate::catalog::Table;
 use crate::codec::Entry;

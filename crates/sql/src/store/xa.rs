@@ -3,7 +3,8 @@
 //! A [`Trx`] is an XA branch from `begin_branch` to `leave_branch`; its commit is then written as XA's. Prepared, the
 //! branch has left the session: writes in the engine, locks in the registry. On the session's thread.
 
-use super::trx::{Trx, TrxContext, cache_error, count_rows, take_effect};
+use super::end::{count_rows, take_effect};
+use super::trx::{Trx, TrxContext, cache_error};
 use crate::api::KillFlag;
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
