@@ -1,0 +1,9 @@
+//! INSERT, REPLACE, and whatever else puts rows into a table: LOAD DATA, CREATE TABLE ... SELECT.
+
+mod auto_increment;
+mod duplicate;
+mod plan;
+mod run;
+
+pub(crate) use plan::InsertPlan;
+pub(crate) use run::Counts;

@@ -1,0 +1,231 @@
+//! INSERT and REPLACE, run: each row is made, gets its AUTO_INCREMENT value and goes in.
+
+use super::auto_increment::is_auto_key;
+use super::plan::{InsertPlan, Source};
+use crate::dml::defaults::{default_value, implicit_default, null_value};
+use crate::dml::rows::cast_into;
+use crate::dml::{Effect, Run, cast};
+use crate::error::{ExecResult, SqlResult};
+use crate::expr::exec::{Exec, Row};
+use crate::expr::node::Expr;
+use crate::select::run::Flow;
+use crate::select::{self, QueryPlan, Storage};
+use crate::session::NewInsertId;
+use crate::store::{InsertOutcome, auto_value, duplicate_error};
+use omnibus_value::Value;
+
+/// Longer lists of rows are not even begun on an async worker.
+const INLINE_ROWS: usize = 1024;
+
+/// Counts for the reply.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub records: u64,
+    pub inserted: u64,
+    pub duplicates: u64,
+    pub(super) affected: u64,
+    pub(super) first_generated: u64,
+    pub(super) last_value: u64,
+    /// AUTO_INCREMENT values taken and not used yet.
+    pub(super) reserved: u64,
+    pub(super) reserved_once: bool,
+    pub(super) next_reserved: u64,
+}
+
+impl InsertPlan {
+    /// NULL becomes something else in a column that has none, or an error.
+    pub(crate) fn not_null(&self, run: &mut Run<'_>, at: usize, value: Value) -> SqlResult<Value> {
+        let column = &self.target.table.def.columns[at];
+        if !matches!(value, Value::Null) || column.nullable || column.auto_increment {
+            return Ok(value);
+        }
+        null_value(column, self.lenient(run), run.state)
+    }
+
+    fn lenient(&self, run: &Run<'_>) -> bool {
+        self.ignore || !run.state.settings.strict()
+    }
+
+    /// Runs it.
+    pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
+        run.trx.start_write(&self.target.table)?;
+        let template = self.template(run)?;
+        let mut counts = Counts::default();
+        match &self.source {
+            Source::Values(rows) => {
+                if rows.len() > INLINE_ROWS {
+                    run.trx.need_blocking()?;
+                }
+                for (at, row) in rows.iter().enumerate() {
+                    let values = self.values(run, &template, row, at as u64 + 1, rows.len() > 1)?;
+                    self.add(run, values, &mut counts, (rows.len() - at) as u64)?;
+                }
+            }
+            Source::Query(query) => {
+                let found = self.collect(run, query)?;
+                let left = found.len() as u64;
+                for (at, row) in found.into_iter().enumerate() {
+                    let values = self.query_values(run, &template, query, row, at as u64 + 1)?;
+                    self.add(run, values, &mut counts, left - at as u64)?;
+                }
+            }
+        }
+        Ok(self.effect(run, &counts))
+    }
+
+    pub(crate) fn effect(&self, run: &mut Run<'_>, counts: &Counts) -> Effect {
+        if counts.first_generated != 0 {
+            run.state.last_insert_id = counts.first_generated;
+            run.state.new_insert_id = NewInsertId::Fresh;
+        }
+        let last_insert_id = match run.state.last_insert_id_set {
+            Some(id) => id,
+            None if counts.first_generated != 0 => counts.first_generated,
+            None => counts.last_value,
+        };
+        let single = matches!(&self.source, Source::Values(rows) if rows.len() == 1);
+        let info = if single {
+            String::new()
+        } else {
+            let warnings = run.state.diagnostics.count();
+            format!("Records: {}  Duplicates: {}  Warnings: {warnings}", counts.records, counts.duplicates)
+        };
+        Effect { affected: counts.affected, last_insert_id, info }
+    }
+
+    /// A row of defaults. Columns that are named get theirs only if a row says DEFAULT.
+    pub(crate) fn template(&self, run: &mut Run<'_>) -> SqlResult<Vec<Value>> {
+        let table = &self.target.table;
+        let mut template = vec![Value::Null; table.columns().len()];
+        for &at in &self.rest {
+            template[at] = self.default_for(run, at)?;
+        }
+        Ok(template)
+    }
+
+    /// What DEFAULT gives a column here.
+    pub(crate) fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
+        let column = &self.target.table.def.columns[at];
+        match default_value(column, run.state) {
+            Err(error) if error.code == 1364 && self.lenient(run) => {
+                run.state.diagnostics.warn(error);
+                Ok(implicit_default(&column.ty))
+            }
+            other => other,
+        }
+    }
+
+    fn values(
+        &self,
+        run: &mut Run<'_>,
+        template: &[Value],
+        row: &[Option<Expr>],
+        number: u64,
+        multiple: bool,
+    ) -> ExecResult<Vec<Value>> {
+        let mut values = template.to_vec();
+        let lenient = self.ignore || (multiple && !run.state.settings.strict());
+        for (&at, expr) in self.columns.iter().zip(row) {
+            let column = &self.target.table.def.columns[at];
+            let Some(expr) = expr else {
+                values[at] = self.default_for(run, at)?;
+                continue;
+            };
+            let value = match expr.as_const() {
+                Some(value) => value.clone(),
+                None => self.evaluate(run, expr, &values)?,
+            };
+            values[at] = cast_into(value, expr, column, number, self.ignore, run.state)?;
+            if matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment {
+                values[at] = null_value(column, lenient, run.state)?;
+            }
+        }
+        Ok(values)
+    }
+
+    fn evaluate(&self, run: &mut Run<'_>, expr: &Expr, so_far: &[Value]) -> ExecResult<Value> {
+        let strict = run.state.settings.strict() && !self.ignore;
+        let mut exec = Exec::new(run.state, run.trx, run.params);
+        exec.strict = strict;
+        if self.reads_row || self.target.subqueries > 0 {
+            exec.reserve(self.target.slots, self.target.subqueries);
+            exec.frame = self.target.frame(Row::Values(so_far.into()));
+        }
+        expr.eval(&mut exec)
+    }
+
+    /// All rows of the query, before the first is inserted: it may read the same table.
+    fn collect(&self, run: &mut Run<'_>, query: &QueryPlan) -> ExecResult<Vec<Vec<Value>>> {
+        let mut exec = Exec::new(run.state, run.trx, run.params);
+        exec.reserve(self.target.slots, self.target.subqueries);
+        exec.strict = exec.session.settings.strict() && !self.ignore;
+        let mut rows = Vec::new();
+        select::run::run(query, &mut exec, &mut |_, row| {
+            rows.push(row.to_vec());
+            Ok(Flow::Continue)
+        })?;
+        Ok(rows)
+    }
+
+    fn query_values(
+        &self,
+        run: &mut Run<'_>,
+        template: &[Value],
+        query: &QueryPlan,
+        row: Vec<Value>,
+        number: u64,
+    ) -> ExecResult<Vec<Value>> {
+        let mut values = template.to_vec();
+        let types = query.types.iter();
+        for ((&at, value), source) in self.columns.iter().zip(row).zip(types) {
+            let column = &self.target.table.def.columns[at];
+            values[at] = cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
+            let value = std::mem::take(&mut values[at]);
+            values[at] = self.not_null(run, at, value)?;
+        }
+        Ok(values)
+    }
+
+    /// Inserts a row, or does what is to be done about one in its way. `left` rows may still come.
+    pub(crate) fn add(
+        &self,
+        run: &mut Run<'_>,
+        mut values: Vec<Value>,
+        counts: &mut Counts,
+        left: u64,
+    ) -> ExecResult<()> {
+        let table = &self.target.table;
+        counts.records += 1;
+        let generated = self.generate(run, &mut values, counts, left)?;
+        let row = table.rows.encode(&values)?;
+        loop {
+            match run.trx.insert_row(table, &values, row.clone())? {
+                InsertOutcome::Inserted => break,
+                // REPLACE by what is there already changes nothing.
+                InsertOutcome::Duplicate(duplicate) if self.replace && duplicate.existing.row == row => {
+                    break;
+                }
+                // All numbers are used: REPLACE would take the last row again and again.
+                InsertOutcome::Duplicate(duplicate)
+                    if self.replace && generated && is_auto_key(table, duplicate.index) =>
+                {
+                    return Err(duplicate_error(table, duplicate.index, &values).into());
+                }
+                InsertOutcome::Duplicate(duplicate) => {
+                    if !self.resolve(run, &values, &duplicate, counts)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        counts.inserted += 1;
+        counts.affected += 1;
+        if let Some(at) = table.auto_column {
+            counts.last_value = auto_value(&values[at]);
+            if generated && counts.first_generated == 0 {
+                counts.first_generated = counts.last_value;
+            }
+        }
+        Ok(())
+    }
+}
