@@ -154,15 +154,6 @@ impl Ddl<'_> {
         change: &Change,
         log: fn(&mut Trx, &StatementInfo<'_>, &[Vec<u8>]) -> SqlResult<()>,
     ) -> SqlResult<()> {
-        let state = &mut *self.state;
-        let database = state.database.clone().unwrap_or_else(|| Arc::from(""));
-        let info = StatementInfo {
-            settings: &state.settings,
-            database: &database,
-            sql: self.sql,
-            timestamp: (state.now_us / 1_000_000) as u32,
-            connection_id: state.thread_id(),
-        };
         let mut bodies = Vec::new();
         for (table, space) in &change.built {
             let mut body = Vec::new();
@@ -175,7 +166,7 @@ impl Ddl<'_> {
             private::encode_drop_spaces(&mut body, &spaces);
             bodies.push(body);
         }
-        log(self.trx, &info, &bodies)
+        log(self.trx, &self.state.info(self.sql), &bodies)
     }
 }
 

@@ -4,7 +4,7 @@
 //! any server. What they mean is [`crate::apply`]'s. The changes belong to the session's transaction and are logged as
 //! its own. On a thread that may block. Not replication: nothing here knows of GTIDs.
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, VariableScope};
 use crate::apply::{Conversions, RowApplier, RowRules};
 use crate::error::{ExecResult, Interrupt, SqlError};

@@ -1,7 +1,7 @@
 //! CREATE TABLE ... SELECT: the table, as a definition with all its columns written out, and the rows as those of INSERT ...
 //! SELECT, in one transaction (GTID-1): a crash or an error leaves both or neither.
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Table, same_name};
 use crate::ddl::{self, Ddl};

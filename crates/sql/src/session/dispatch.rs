@@ -1,6 +1,6 @@
 //! Which statement does what.
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};

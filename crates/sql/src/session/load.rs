@@ -3,7 +3,7 @@
 //! A file that was supplied is taken as it is. LOCAL without one asks for it (`Interrupt::NeedFile`) once
 //! everything else is in order, so that a client is never asked in vain.
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
 use crate::dml::{Planner, Run};
 use crate::error::{ExecResult, Interrupt, SqlError};

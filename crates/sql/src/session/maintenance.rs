@@ -6,8 +6,8 @@
 //! hold the same rows in columns of the same types give the same number. OPTIMIZE and REPAIR have nothing to do here.
 //! Each reads one snapshot, without locks, on a thread that may block. None is written to the binary log.
 
-use super::session::{Call, SqlSession};
 use super::show::answer_column;
+use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{Statistics, Table, statistics};
 use crate::error::{ExecResult, Interrupt, SqlResult};

@@ -11,6 +11,7 @@ mod maintenance;
 mod named_locks;
 mod prepared;
 mod query;
+mod run;
 #[allow(clippy::module_inception, reason = "the session itself")]
 mod session;
 mod show;
@@ -27,7 +28,7 @@ pub use database::Database;
 pub use given::GivenGtid;
 pub use named_locks::NamedLocks;
 pub use prepared::Prepared;
-pub(crate) use session::Call;
+pub(crate) use run::Call;
 pub use session::SqlSession;
 pub use state::{NewInsertId, SessionState};
 pub use system::SystemTables;

@@ -2,7 +2,7 @@
 
 use super::given::{Gate, Given};
 use super::query::Plan;
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::select::LockMode;

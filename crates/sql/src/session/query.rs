@@ -1,6 +1,6 @@
 //! SELECT, DO and the data-changing statements as a session runs them: plan, check, run.
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome};
 use crate::catalog::Catalog;
 use crate::dml::{Planner, Run, WritePlan};

@@ -1,7 +1,7 @@
 //! The SHOW statements that need only the session and the catalog: WARNINGS, ERRORS, CREATE TABLE,
 //! CREATE DATABASE. Others are queries of computed tables (`crate::show`).
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv, ResultColumn};
 use crate::catalog::charset;
 use crate::ddl;

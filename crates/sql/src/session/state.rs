@@ -4,6 +4,7 @@
 use super::named_locks::NamedLocks;
 use crate::api::{NoHost, SessionHost, SessionSettings};
 use crate::error::Diagnostics;
+use crate::store::StatementInfo;
 use omnibus_value::temporal::FixedOffset;
 use omnibus_value::{ColumnType, Value};
 use std::collections::HashMap;
@@ -68,6 +69,17 @@ impl SessionState {
     #[must_use]
     pub fn thread_id(&self) -> u32 {
         self.settings.pseudo_thread_id.unwrap_or(self.connection_id)
+    }
+
+    /// What the log says of a statement of this session that begins now.
+    pub(crate) fn info<'a>(&'a self, sql: &'a [u8]) -> StatementInfo<'a> {
+        StatementInfo {
+            settings: &self.settings,
+            database: self.database.as_deref().unwrap_or_default(),
+            sql,
+            timestamp: (self.now_us / 1_000_000) as u32,
+            connection_id: self.thread_id(),
+        }
     }
 
     /// The session's time zone.

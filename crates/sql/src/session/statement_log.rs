@@ -4,9 +4,9 @@
 //! that is one comparison. What the statement reads of the session is kept as it was before it ran, because the statement
 //! may change it. Not here: what makes a statement unsafe (`dml::safety`), and the events (`omnibus_replication`).
 
-use super::session::{Call, SqlSession};
 use super::state::{NewInsertId, SessionState};
 use super::statements::parse_options;
+use super::{Call, SqlSession};
 use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
 use crate::dml::{WritePlan, safety};
 use crate::error::{SqlError, SqlResult};

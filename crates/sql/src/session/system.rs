@@ -4,13 +4,13 @@
 //! text (with password hashes instead of passwords), not as row events: a replica has its own
 //! tables. Recovery gets the changes from the private write set beside it.
 
-use super::session::{Call, SqlSession};
 use super::wall_clock_us;
+use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::select::{LockMode, WaitPolicy};
-use crate::store::{InsertOutcome, RowAt, RowChange, StatementInfo, Trx, by_ref, whole_index};
+use crate::store::{InsertOutcome, RowAt, RowChange, Trx, by_ref, whole_index};
 use bytes::Bytes;
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -135,16 +135,8 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         self.trx.without_row_events();
         change(&mut SystemTables { catalog: self.database.catalog(), trx: &mut self.trx })?;
-        let database = self.state.database.clone().unwrap_or_else(|| Arc::from(""));
-        let info = StatementInfo {
-            settings: &self.state.settings,
-            database: &database,
-            sql: text,
-            timestamp: (self.state.now_us / 1_000_000) as u32,
-            connection_id: self.state.thread_id(),
-        };
         self.trx.take_along_applied()?;
-        self.trx.log_ddl(&info, &[])?;
+        self.trx.log_ddl(&self.state.info(text), &[])?;
         let logged = self.state.settings.sql_log_bin;
         let ticket = self.trx.commit_ddl(logged, wall_clock_us(), |_| {});
         Ok(Outcome { wait: Some(ticket), ..Outcome::ok() })

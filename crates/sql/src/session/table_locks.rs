@@ -1,7 +1,7 @@
 //! LOCK TABLES, FLUSH TABLES ... WITH READ LOCK and UNLOCK TABLES: locks that outlive transactions. On a thread that may
 //! block.
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::store::need_replan;

@@ -3,7 +3,7 @@
 //! CREATE and DROP TEMPORARY TABLE belong to the open transaction and end none; other definitions end it
 //! even when their table is a temporary one.
 
-use super::session::{Call, SqlSession};
+use super::{Call, SqlSession};
 use crate::api::Outcome;
 use crate::catalog::Table;
 use crate::ddl::Ddl;

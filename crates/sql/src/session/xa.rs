@@ -4,9 +4,9 @@
 //! it has no special part in finishing it. What commits waits for the device within the statement, on a thread that
 //! may block: only a durable prepare may be shown to others, and one that failed must be undone.
 
-use super::session::{Call, SqlSession};
 use super::show::answer_column;
 use super::wall_clock_us;
+use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::store::BranchState;

@@ -1,0 +1,267 @@
+//! What surrounds every statement of a session: it begins, runs, is undone or committed, and may have to wait or move to
+//! another thread and run again.
+
+use super::SqlSession;
+use super::given::{Gate, Given};
+use super::prepared::is_planned;
+use super::state::NewInsertId;
+use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink};
+use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::store::{Marks, wait_failure};
+use bytes::Bytes;
+use omnibus_commit::Ticket;
+use omnibus_locks::WaitOutcome;
+use omnibus_parser::ast::{Spanned, Statement};
+use std::sync::Arc;
+
+/// Lock waits after which an inline statement moves to a thread that may block.
+const WAITS: u8 = 3;
+
+/// How often a statement is planned anew because a definition changed under it.
+const REPLANS: usize = 20;
+
+/// What a statement is run with.
+pub(crate) struct Call<'a> {
+    pub mode: Mode,
+    pub access: &'a dyn AccessCheck,
+    pub sink: &'a mut dyn RowSink,
+    pub text: &'a Bytes,
+    pub params: &'a [omnibus_value::Value],
+}
+
+impl SqlSession {
+    /// Runs a statement. On `LockWait` and `NeedBlocking` its effects are undone: wait, or move to a
+    /// thread that may block, and call again with the same arguments.
+    ///
+    /// # Errors
+    /// See [`Interrupt`].
+    pub fn execute(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+        mode: Mode,
+        access: &dyn AccessCheck,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
+        if self.given == Given::Automatic {
+            return self.execute_plain(statement, text, mode, access, sink);
+        }
+        match self.gate(&statement.node) {
+            Gate::Done(result) => result,
+            Gate::Run(class) => {
+                let result = self.execute_plain(statement, text, mode, access, sink);
+                self.passed(class, &result);
+                result
+            }
+        }
+    }
+
+    fn execute_plain(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+        mode: Mode,
+        access: &dyn AccessCheck,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
+        // The caller may have cut this statement out of a longer text already.
+        let span = statement.span;
+        let whole = span.end.saturating_sub(span.start) as usize == text.len();
+        let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
+        let mut call = Call { mode, access, sink, text, params: &[] };
+        self.begin(text, keeps_diagnostics(&statement.node));
+        if is_planned(&statement.node)
+            && let Some(mut plan) = self.statements.take_plan(statement, self.state.database.as_ref())
+        {
+            let result = self.run(&mut call, |session, call| session.run_prepared(&mut plan, call));
+            self.statements.keep_plan(plan);
+            return result;
+        }
+        self.run(&mut call, |session, call| session.dispatch(&statement.node, call))
+    }
+
+    /// What every statement does before it runs.
+    pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
+        if !self.resumed {
+            self.kill.reset();
+            self.trx.lock_handle_owner().clear_kill();
+            self.state.now_us = match self.state.settings.timestamp_us {
+                Some(us) => us,
+                None => super::wall_clock_us() as i64,
+            };
+        }
+        if !keep_diagnostics {
+            self.state.diagnostics.clear();
+        }
+        self.state.last_insert_id_set = None;
+        if self.state.new_insert_id == NewInsertId::Asked && !self.resumed {
+            self.state.new_insert_id = NewInsertId::None;
+        }
+        self.state.statement = text.clone();
+    }
+
+    /// Runs `body` as a statement: undone on errors and interrupts, committed under autocommit.
+    pub(super) fn run(
+        &mut self,
+        call: &mut Call<'_>,
+        mut body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
+    ) -> ExecResult<Outcome> {
+        let mut replans = 0;
+        let result = loop {
+            self.trx.again(self.resumed || replans > 0);
+            let marks = self.begin_statement(call);
+            // What a large transaction writes goes to disk as it comes, and any statement may end it.
+            let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {
+                self.trx.end_statement()?;
+                self.trx.may_run_here()?;
+                Ok(outcome)
+            });
+            let Err(interrupt) = result else { break result };
+            let again =
+                matches!(&interrupt, Interrupt::Error(error) if error.code == 1615) && replans < REPLANS;
+            let interrupt = self.undo(marks, interrupt);
+            if !again {
+                break Err(interrupt);
+            }
+            replans += 1;
+        };
+        let result = result.and_then(|outcome| self.autocommit(outcome));
+        self.finish(result)
+    }
+
+    fn begin_statement(&mut self, call: &Call<'_>) -> Marks {
+        let marks = self.trx.begin_statement(call.mode, &self.state.info(call.text));
+        if !self.trx.is_open() {
+            self.trx.use_characteristics(self.next_isolation, self.next_read_only);
+        }
+        marks
+    }
+
+    /// Undoes a statement that did not succeed.
+    fn undo(&mut self, marks: Marks, interrupt: Interrupt) -> Interrupt {
+        let Interrupt::Error(error) = &interrupt else {
+            self.state.diagnostics.clear();
+            return match self.trx.rollback_statement(marks) {
+                Ok(()) => interrupt,
+                Err(error) => {
+                    self.trx.rollback();
+                    error.into()
+                }
+            };
+        };
+        // What a failed statement changed before stays, where it stayed at its source.
+        if self.keep_failed == Some(error.code) && self.trx.is_open() && self.trx.end_statement().is_ok() {
+            return interrupt;
+        }
+        // A deadlock's victim gives up everything; other errors only the statement.
+        if error.code == 1213 {
+            self.trx.deadlocked();
+        }
+        if error.code == 1213 || !self.trx.is_open() || self.trx.rollback_statement(marks).is_err() {
+            self.trx.rollback();
+        }
+        interrupt
+    }
+
+    /// Opens a transaction if autocommit is off and the statement needs one.
+    pub(super) fn enter(&mut self) {
+        if !self.trx.is_open() && !self.state.settings.autocommit {
+            let isolation = self.next_isolation.take().unwrap_or(self.state.settings.isolation);
+            let read_only = self.next_read_only.take().unwrap_or(self.state.settings.read_only);
+            self.trx.open(isolation, read_only);
+        }
+    }
+
+    /// Ends a statement's own transaction, or says what an open one must wait for.
+    fn autocommit(&mut self, mut outcome: Outcome) -> ExecResult<Outcome> {
+        let ticket = if self.trx.is_open() { self.trx.read_ticket() } else { self.commit_now()? };
+        // The statement's own ticket is the later one, if it has one.
+        outcome.wait = outcome.wait.or(ticket);
+        Ok(outcome)
+    }
+
+    /// Commits what is open.
+    pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
+        self.next_isolation = None;
+        self.next_read_only = None;
+        if self.given != Given::Automatic && self.commits_given {
+            self.trx.finish_applied()?;
+        }
+        self.trx.commit(super::wall_clock_us())
+    }
+
+    fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
+        self.resumed = false;
+        if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
+            self.state.settings.insert_id = None;
+            self.load_input = None;
+        }
+        match &result {
+            Ok(outcome) if outcome.result_set => self.state.row_count = -1,
+            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+            Err(Interrupt::Error(error)) => {
+                self.state.row_count = -1;
+                self.state.diagnostics.push(Level::Error, error.clone());
+            }
+            Err(_) => self.resumed = true,
+        }
+        match result {
+            // Dropping the wait withdraws the request; the blocking run asks again.
+            Err(Interrupt::LockWait(_)) if self.waits >= WAITS => {
+                self.waits = 0;
+                Err(Interrupt::NeedBlocking)
+            }
+            Err(Interrupt::LockWait(wait)) => {
+                self.waits += 1;
+                Err(Interrupt::LockWait(wait))
+            }
+            result => {
+                self.waits = 0;
+                result
+            }
+        }
+    }
+
+    /// A lock wait that `execute` asked for ended without the lock: the statement's error. After a
+    /// deadlock the transaction is gone.
+    pub fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError {
+        let error = wait_failure(outcome, &self.kill);
+        if outcome == WaitOutcome::Deadlock {
+            self.trx.deadlocked();
+        }
+        if outcome == WaitOutcome::Deadlock || !self.trx.is_open() {
+            self.trx.rollback();
+        }
+        self.give_up(&error);
+        error
+    }
+
+    /// A statement that was interrupted will not be run again.
+    pub fn give_up(&mut self, error: &SqlError) {
+        self.load_input = None;
+        self.resumed = false;
+        self.waits = 0;
+        self.state.row_count = -1;
+        self.state.diagnostics.push(Level::Error, error.clone());
+        self.given_after_error();
+    }
+
+    /// What `begin` and `run` do before a statement, for changes that no statement of ours makes. `text` is what is
+    /// known of the one that made them.
+    pub(crate) fn begin_rows(&mut self, text: &[u8], mode: Mode) -> Marks {
+        self.trx.again(false);
+        self.trx.begin_statement(mode, &self.state.info(text))
+    }
+
+    pub(super) fn next_characteristics(&mut self) -> (Isolation, bool) {
+        let isolation = self.next_isolation.take().unwrap_or(self.state.settings.isolation);
+        let read_only = self.next_read_only.take().unwrap_or(self.state.settings.read_only);
+        (isolation, read_only)
+    }
+}
+
+/// Statements that show what the statement before left.
+fn keeps_diagnostics(statement: &Statement) -> bool {
+    use omnibus_parser::ast::Show;
+    matches!(statement, Statement::Show(show) if matches!(**show, Show::Warnings { .. } | Show::Errors { .. }))
+}
