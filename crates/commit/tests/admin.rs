@@ -9,7 +9,7 @@ use omnibus_format::ServerUuid;
 use omnibus_log::FileSeq;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use support::{MapEngine, Server, open_engine, request};
+use support::{MapEngine, Server, crash, open_engine, request};
 
 const UUID: ServerUuid = ServerUuid([9; 16]);
 
@@ -62,7 +62,7 @@ fn recovery_needs_the_file_of_the_first_number_that_is_not_persistent() {
     let keep = server.coordinator.recovery_start().unwrap();
     server.coordinator.log().files().purge_to(keep, keep).unwrap();
     let engine = server.engine.after_crash();
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = start(dir.path(), engine);
     assert_eq!((server.recovered.last, server.replayed.clone()), (CommitNo(4), vec![4]));
     server.coordinator.close().unwrap();
@@ -86,7 +86,7 @@ fn after_a_reset_gtids_begin_again_and_commit_numbers_go_on() {
         assert_eq!(server.coordinator.gtid_executed().to_string(), format!("{UUID}:1-2"));
         let rows = server.engine.rows.lock().unwrap().clone();
         let engine = server.engine.after_crash();
-        std::mem::forget(server.coordinator);
+        crash(server.coordinator);
 
         let server = start(dir.path(), engine);
         assert_eq!(server.recovered.last, CommitNo(5));
@@ -144,7 +144,7 @@ fn commits_go_on_during_resets_and_each_has_a_number_of_its_own() {
     assert_eq!(rows.len(), 400);
     let executed = server.coordinator.gtid_executed();
     let engine = server.engine.after_crash();
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = start(dir.path(), engine);
     assert_eq!(server.recovered.last, CommitNo(400));
     assert_eq!(*server.engine.rows.lock().unwrap(), rows, "COMMIT-3, RECOVER-2");

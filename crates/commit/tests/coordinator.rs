@@ -7,7 +7,7 @@ use omnibus_commit::CommitSettings;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{Query, RowsQuery, Xid};
 use omnibus_format::{EventType, ServerUuid};
-use support::{Server, open, open_with, request};
+use support::{Server, crash, open, open_with, request};
 
 fn commit_many(server: &Server, threads: usize, each: usize) {
     std::thread::scope(|scope| {
@@ -32,8 +32,7 @@ fn what_was_committed_comes_back_after_a_crash_and_after_a_clean_stop() {
     let (number, position) = server.coordinator.published().place();
     assert_eq!(number, CommitNo(800));
     assert!(position.file.0 > 1, "small files rotate");
-    // A crash: nothing is closed. The writer's threads end with the process in real life.
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
 
     let server = open(dir.path(), 64 << 10);
     assert_eq!(server.recovered.last, CommitNo(800));
@@ -61,7 +60,7 @@ fn groups_without_gtid_keep_their_number() {
     private.logged = false;
     assert_eq!(server.coordinator.commit(private).wait().unwrap(), CommitNo(4));
     commit_many(&server, 1, 3);
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = open(dir.path(), 1 << 20);
     assert_eq!(server.replayed, vec![1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(server.recovered.executed.to_string(), format!("{}:1-6", ServerUuid([9; 16])), "no hole");
@@ -131,7 +130,7 @@ fn a_torn_last_transaction_is_wholly_absent() {
     let after_private = server.coordinator.position().offset.0;
     server.coordinator.commit(request(&server.coordinator, "k", "v")).wait().unwrap();
     let end = server.coordinator.position().offset.0;
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let whole = std::fs::read(source.path().join("binlog.000001")).unwrap();
     for cut in (before_private..=end).step_by(3).chain([after_private, end]) {
         let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use omnibus_format::EventType;
 use omnibus_log::{FileSeq, LogConfig, LogDir, Next, ReadFile};
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::{MapEngine, Texts, open, open_with, request};
+use support::{MapEngine, Texts, crash, open, open_with, request};
 
 fn log_file(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("binlog.{number:06}"))
@@ -34,7 +34,7 @@ fn crashed(dir: &Path, count: usize) {
     for n in 0..count {
         server.coordinator.commit(request(&server.coordinator, &n.to_string(), "v")).wait().unwrap();
     }
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
 }
 
 fn flip(path: &Path, at: u64) {
@@ -83,15 +83,22 @@ fn the_damaged_tail_goes_when_that_is_asked_for() {
 
 #[test]
 fn a_hole_left_by_one_of_several_groups_in_flight_is_a_torn_tail() {
-    // Nothing is ever durable here as far as the log knows: all of it is in flight, in any order.
-    let dir = tempfile::tempdir().unwrap();
-    let settings = CommitSettings::default();
-    settings.sync_binlog.store(0, std::sync::atomic::Ordering::Relaxed);
-    let server = open_with(dir.path(), 1 << 20, settings);
-    for n in 0..10 {
-        server.coordinator.commit(request(&server.coordinator, &n.to_string(), "v")).wait().unwrap();
-    }
-    std::mem::forget(server.coordinator);
+    // Nothing is durable here as far as the log knows: all of it is in flight, in any order.
+    let dir = loop {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = CommitSettings::default();
+        settings.sync_binlog.store(0, std::sync::atomic::Ordering::Relaxed);
+        let server = open_with(dir.path(), 1 << 20, settings);
+        for n in 0..10 {
+            server.coordinator.commit(request(&server.coordinator, &n.to_string(), "v")).wait().unwrap();
+        }
+        // Once a second the log syncs all the same, which may have been between two of these.
+        let unsynced = server.coordinator.durable() == CommitNo::ZERO;
+        crash(server.coordinator);
+        if unsynced {
+            break dir;
+        }
+    };
     let path = log_file(dir.path(), 1);
     let (starts, _) = transactions(&path);
     let mut bytes = fs::read(&path).unwrap();
@@ -130,7 +137,7 @@ fn an_earlier_file_that_lost_whole_transactions_stops_the_start() {
     }
     server.coordinator.rotate().unwrap();
     server.coordinator.commit(request(&server.coordinator, "3", "v")).wait().unwrap();
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let path = log_file(dir.path(), 1);
     let (starts, _) = transactions(&path);
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(starts[2]).unwrap();

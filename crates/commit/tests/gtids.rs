@@ -13,7 +13,7 @@ use omnibus_format::{AnyGtid, EventType, GtidMode, GtidSet, Origin, ServerUuid, 
 use omnibus_log::{FileSeq, LogConfig, LogDir, Next};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use support::{MapEngine, Server, open_engine, request};
+use support::{MapEngine, Server, crash, open_engine, request};
 
 const OWN: ServerUuid = ServerUuid([9; 16]);
 const OTHER: ServerUuid = ServerUuid([4; 16]);
@@ -84,7 +84,7 @@ fn foreign_ids_are_kept_and_own_numbers_have_no_hole_whatever_comes_between() {
     );
     reader.release();
     let rows = server.engine.rows.lock().unwrap().clone();
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
 
     let server = start(dir.path(), MapEngine::lazy());
     assert_eq!((server.recovered.last, server.replayed.len()), (CommitNo(6), 6), "RECOVER-2");
@@ -174,7 +174,7 @@ fn purged_ids_count_as_executed_and_survive() {
         (executed(&server), coordinator.gtid_purged().unwrap().to_string()),
         (all.clone(), purged.clone())
     );
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = start(dir.path(), MapEngine::lazy());
     let purged_now = server.coordinator.gtid_purged().unwrap().to_string();
     assert_eq!((executed(&server), purged_now), (all, purged));
@@ -218,7 +218,7 @@ fn many_sessions_with_their_own_and_foreign_ids_leave_each_exactly_once() {
     });
     let expected = format!("{}:1-100,{}:1-100,{OWN}:1-400", ServerUuid([0; 16]), ServerUuid([1; 16]));
     assert_eq!(executed(&server), expected);
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = start(dir.path(), MapEngine::lazy());
     assert_eq!(executed(&server), expected);
     assert_eq!(server.recovered.last, CommitNo(600));
@@ -265,7 +265,7 @@ fn anonymous_transactions_use_no_number_up_and_are_replayed_like_others() {
     assert_eq!(executed(&server), all, "1 and 3 around the given 2");
     assert_eq!(server.coordinator.gtid_of(CommitNo(4)), None);
     let rows = server.engine.rows.lock().unwrap().clone();
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
 
     let server = start(dir.path(), MapEngine::lazy());
     assert_eq!((server.recovered.last, server.replayed.len()), (CommitNo(8), 8), "RECOVER-2");
@@ -324,7 +324,7 @@ fn tagged_numbers_count_by_tag_and_come_back_from_the_log() {
     own(&server, "e");
     let all = format!("{OWN}:1-2:blue:1-2:red:1");
     assert_eq!(executed(&server), all);
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = start(dir.path(), MapEngine::lazy());
     assert_eq!((server.recovered.last, server.replayed.len()), (CommitNo(5), 5), "RECOVER-2");
     assert_eq!(executed(&server), all, "GTID-2");
@@ -361,11 +361,11 @@ fn an_id_given_to_what_is_not_logged_counts_as_executed_also_after_a_crash() {
     check(&server);
     let again = server.coordinator.commit(unlogged(&server, OTHER, 7, "y")).wait();
     assert!(matches!(again, Err(CommitError::Refused(Refusal::Executed(_)))), "GTID-1");
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = start(dir.path(), MapEngine::lazy());
     check(&server);
     server.coordinator.rotate().unwrap();
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let server = start(dir.path(), MapEngine::lazy());
     check(&server);
     server.coordinator.close().unwrap();

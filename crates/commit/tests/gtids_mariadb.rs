@@ -10,7 +10,7 @@ use omnibus_format::{AnyGtid, Dialect, EventType, Origin};
 use omnibus_log::{FileSeq, LogConfig, LogDir, Next};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use support::{MapEngine, Server, open_dialect, request};
+use support::{MapEngine, Server, crash, open_dialect, request};
 
 fn start(path: &Path) -> Server {
     let settings = CommitSettings::default();
@@ -90,7 +90,7 @@ fn numbers_go_on_in_each_domain_and_come_back_after_a_crash() {
     let mut rows = server.engine.rows.lock().unwrap().clone();
     // What the private event says is the SQL layer's to know.
     rows.remove(&b"p"[..]);
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
 
     let server = start(dir.path());
     assert_eq!(server.replayed, (1..=8).collect::<Vec<u64>>(), "RECOVER-2");
@@ -155,7 +155,7 @@ fn damage_in_the_middle_is_not_taken_for_a_torn_tail() {
     for n in 0..5 {
         own(&server, &format!("b{n}"), 0);
     }
-    std::mem::forget(server.coordinator);
+    crash(server.coordinator);
     let path = dir.path().join("binlog.000001");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[usize::try_from(damaged).unwrap() + 20] ^= 1;

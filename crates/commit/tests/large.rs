@@ -64,7 +64,7 @@ fn large_transactions_take_their_turn_in_one_order() {
     assert_eq!(gtids(dir.path()), (1..=72).collect::<Vec<_>>());
     // COMMIT-3: a crash here loses nothing.
     let engine = server.engine.after_crash();
-    drop(server);
+    crash(server.coordinator);
     let server = open(dir.path(), engine);
     assert_eq!((server.recovered.last, server.recovered.replayed), (CommitNo(72), 72));
     assert_eq!(server.engine.rows.lock().unwrap().len(), 72);
@@ -91,7 +91,7 @@ fn a_file_that_does_not_suit_the_log_is_copied() {
     let left = std::fs::read_dir(dir.path().join("#binlog_cache_files")).unwrap().count();
     assert_eq!(left, 0);
     let engine = server.engine.after_crash();
-    drop(server);
+    crash(server.coordinator);
     let server = open(dir.path(), engine);
     assert_eq!(server.recovered.replayed, 3);
     assert_eq!(server.replayed.len(), 3);
@@ -109,7 +109,7 @@ fn a_private_group_can_be_large_as_well() {
     coordinator.commit(request(coordinator, "b", "v")).wait().unwrap();
     assert_eq!(promoted(&server), 1);
     let engine = server.engine.after_crash();
-    drop(server);
+    crash(server.coordinator);
     let server = open(dir.path(), engine);
     assert_eq!(server.recovered.last, CommitNo(2));
 }

@@ -199,6 +199,25 @@ pub fn open_dialect(
     Server { coordinator, recovered, replayed: texts.seen, engine }
 }
 
+/// Ends a server as a crash does: nothing is closed, and from here on it changes no file.
+///
+/// Its threads live on, as those of a killed process do not. Acknowledging the last commit is not the last thing they do:
+/// a file that became full is followed by the next one after that, which would be while the next server starts in the
+/// same directory. So the log is stopped for ever at a moment when nothing is under way.
+pub fn crash(coordinator: Coordinator) {
+    let (stopped, when_stopped) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        coordinator.with_quiet_log(|log, _| {
+            log.files().wait_for_background();
+            stopped.send(()).unwrap();
+            loop {
+                std::thread::park();
+            }
+        })
+    });
+    when_stopped.recv().expect("the log works, or there is nothing to stop");
+}
+
 pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitRequest {
     let mut cache = coordinator.new_cache();
     cache.set_context(1_700_000_000, 7);
