@@ -28,8 +28,8 @@ pub enum IntervalUnit {
     YearMonth,
 }
 
-/// (unit, its word)
-const UNITS: &[(IntervalUnit, &str)] = &[
+/// (unit, its word), in the units' own order.
+const UNITS: [(IntervalUnit, &str); 20] = [
     (IntervalUnit::Microsecond, "MICROSECOND"),
     (IntervalUnit::Second, "SECOND"),
     (IntervalUnit::Minute, "MINUTE"),
@@ -63,10 +63,10 @@ impl IntervalUnit {
         UNITS.iter().find(|(_, w)| w.as_bytes().eq_ignore_ascii_case(word)).map(|(u, _)| *u)
     }
 
-    /// Its word, upper case.
+    /// Its word in upper case, as in `INTERVAL 1 DAY_HOUR`.
     #[must_use]
     pub fn word(self) -> &'static str {
-        UNITS.iter().find(|(u, _)| *u == self).map_or("", |(_, w)| w)
+        UNITS[self as usize].1
     }
 }
 
@@ -82,63 +82,6 @@ pub struct Interval {
 const SECOND: i64 = 1_000_000;
 
 impl IntervalUnit {
-    /// Its keyword, as in `INTERVAL 1 DAY_HOUR`.
-    pub fn name(self) -> &'static str {
-        use IntervalUnit::*;
-        match self {
-            Microsecond => "MICROSECOND",
-            Second => "SECOND",
-            Minute => "MINUTE",
-            Hour => "HOUR",
-            Day => "DAY",
-            Week => "WEEK",
-            Month => "MONTH",
-            Quarter => "QUARTER",
-            Year => "YEAR",
-            SecondMicrosecond => "SECOND_MICROSECOND",
-            MinuteMicrosecond => "MINUTE_MICROSECOND",
-            MinuteSecond => "MINUTE_SECOND",
-            HourMicrosecond => "HOUR_MICROSECOND",
-            HourSecond => "HOUR_SECOND",
-            HourMinute => "HOUR_MINUTE",
-            DayMicrosecond => "DAY_MICROSECOND",
-            DaySecond => "DAY_SECOND",
-            DayMinute => "DAY_MINUTE",
-            DayHour => "DAY_HOUR",
-            YearMonth => "YEAR_MONTH",
-        }
-    }
-
-    /// From its keyword, any case; also the SQL_TSI_ forms.
-    pub fn parse(name: &str) -> Option<IntervalUnit> {
-        use IntervalUnit::*;
-        const ALL: [IntervalUnit; 20] = [
-            Microsecond,
-            Second,
-            Minute,
-            Hour,
-            Day,
-            Week,
-            Month,
-            Quarter,
-            Year,
-            SecondMicrosecond,
-            MinuteMicrosecond,
-            MinuteSecond,
-            HourMicrosecond,
-            HourSecond,
-            HourMinute,
-            DayMicrosecond,
-            DaySecond,
-            DayMinute,
-            DayHour,
-            YearMonth,
-        ];
-        let upper = name.to_ascii_uppercase();
-        let plain = upper.strip_prefix("SQL_TSI_").unwrap_or(&upper);
-        ALL.into_iter().find(|unit| unit.name() == plain)
-    }
-
     /// Adding it changes a DATE into a DATETIME.
     pub fn has_time(self) -> bool {
         use IntervalUnit::*;
@@ -147,12 +90,12 @@ impl IntervalUnit {
 
     /// Takes a string of several numbers.
     pub fn is_compound(self) -> bool {
-        self.name().contains('_')
+        self.word().contains('_')
     }
 
     /// Fractional second digits that adding it may produce beyond the operand's.
     pub fn has_micros(self) -> bool {
-        self.name().ends_with("MICROSECOND")
+        self.word().ends_with("MICROSECOND")
     }
 
     fn scale(self) -> (i64, i64) {
