@@ -13,7 +13,7 @@ use crate::store::whole_index;
 use crate::xa::{Completion, Xid, completion, record};
 use bytes::Bytes;
 use omnibus_commit::{Replay, ReplayEvent};
-use omnibus_engine::{CommitNo, Engine, Snapshot, SpaceId, WriteSet};
+use omnibus_engine::{CommitNo, Engine, Snapshot, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, Rows, RowsKind, XaPrepare};
 use omnibus_format::private::{self, Private};
@@ -340,10 +340,4 @@ impl Applied {
         self.writes.put(key, row);
         Ok(())
     }
-}
-
-/// A space that catalogs never use for tables.
-#[must_use]
-pub fn is_reserved(space: SpaceId) -> bool {
-    space.0 < persist::FIRST_SPACE
 }

@@ -79,10 +79,6 @@ impl ColumnKind {
     pub const fn is_temporal(self) -> bool {
         matches!(self, Date | Time | DateTime | Timestamp)
     }
-    /// CHAR to LONGBLOB and GEOMETRY, text or binary: held as `Value::Bytes`.
-    pub const fn is_bytes(self) -> bool {
-        matches!(self, Char | VarChar | Binary | VarBinary | Geometry) || self.is_lob()
-    }
     /// TINYTEXT to LONGTEXT, TINYBLOB to LONGBLOB.
     pub const fn is_lob(self) -> bool {
         matches!(self, TinyText | Text | MediumText | LongText | TinyBlob | Blob | MediumBlob | LongBlob)

@@ -3,7 +3,6 @@
 //! Pure: no I/O, no clock, no catalog. Everything above speaks in these types, so a value is
 //! converted exactly where MySQL converts it and nowhere else.
 
-pub mod arith;
 pub mod collation;
 pub mod column;
 pub mod compare;

@@ -47,19 +47,6 @@ impl Value {
             other => write_quoted(&other.to_bytes(ty), out),
         }
     }
-
-    /// Appends the value as SHOW CREATE TABLE shows a default: everything but NULL and bits in
-    /// quotes.
-    pub fn write_default(&self, ty: &ColumnType, out: &mut Vec<u8>) {
-        match self {
-            Value::Null | Value::Bit(_) => self.write_literal(ty, out),
-            Value::Bytes(b) if ty.charset() == Charset::Binary && !printable(b) => {
-                out.extend_from_slice(b"0x");
-                b.iter().for_each(|b| out.extend_from_slice(format!("{b:02X}").as_bytes()));
-            }
-            other => write_quoted(&other.to_bytes(&plain(ty)), out),
-        }
-    }
 }
 
 fn printable(bytes: &[u8]) -> bool {

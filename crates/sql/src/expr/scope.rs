@@ -79,14 +79,8 @@ impl ScopeTable {
         }
     }
 
-    /// The row that INSERT wanted to insert, as VALUES(col) in ON DUPLICATE KEY UPDATE sees it.
-    /// Its names are not found otherwise.
-    #[must_use]
-    pub fn values_row(slot: u16, table: Arc<Table>) -> ScopeTable {
-        ScopeTable { alias: Arc::from(VALUES_ALIAS), ..ScopeTable::stored(slot, table, None) }
-    }
-
-    /// Whether it was made by `values_row`.
+    /// Whether it is the row that INSERT wanted to insert, as VALUES(col) in ON DUPLICATE KEY UPDATE sees it: its names are
+    /// not found otherwise.
     #[must_use]
     pub fn is_values_row(&self) -> bool {
         &*self.alias == VALUES_ALIAS

@@ -174,12 +174,6 @@ impl Trx {
         self.open
     }
 
-    /// Whether anything would be lost by rolling back.
-    #[must_use]
-    pub fn has_writes(&self) -> bool {
-        !self.writes.is_empty()
-    }
-
     /// Opens a transaction that lasts beyond the statement.
     pub fn open(&mut self, isolation: Isolation, read_only: bool) {
         self.open = true;

@@ -121,19 +121,6 @@ impl Charset {
         }
     }
 
-    /// Whether all of `text` is valid.
-    pub fn is_well_formed(self, text: &[u8]) -> bool {
-        self.well_formed_len(text) == text.len()
-    }
-
-    /// CHAR_LENGTH.
-    pub fn char_len(self, text: &[u8]) -> usize {
-        if !self.is_utf8() {
-            return text.len();
-        }
-        text.iter().filter(|&&b| b & 0xc0 != 0x80).count()
-    }
-
     /// The byte offset behind the first `chars` characters, at most the length.
     pub fn byte_offset(self, text: &[u8], chars: usize) -> usize {
         if !self.is_utf8() || text.len() <= chars {

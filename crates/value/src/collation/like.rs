@@ -92,12 +92,6 @@ impl LikePattern {
         self.exact
     }
 
-    /// The pattern is `prefix%`, so that a range on the prefix is the whole condition for `_bin`.
-    pub fn is_prefix(&self) -> bool {
-        let wild = self.tokens.iter().filter(|t| !matches!(t, Token::Literal(_))).count();
-        wild == 1 && self.tokens.last() == Some(&Token::Many)
-    }
-
     /// Whether all of `text` matches.
     pub fn matches(&self, text: &[u8]) -> bool {
         let (mut at, mut token) = (0, 0);
