@@ -8,13 +8,10 @@ use crate::error::ReadError;
 use crate::position::LogPosition;
 use crate::scan::{Next, TornReason};
 use crate::tail::{Ahead, TailReader, TailRun};
-use omnibus_format::header::{HEADER_LEN, LOG_POS_OFFSET, SIZE_OFFSET};
-use omnibus_format::scan::parse_event;
-use omnibus_format::{EventType, ScanRules};
+use omnibus_format::ScanRules;
+use omnibus_format::header::HEADER_LEN;
+use omnibus_format::scan::{frame_len, parse_event};
 use std::ops::Deref;
-
-/// The shortest event that [`framed`] knows: a header and room for a checksum.
-const SHORTEST: usize = HEADER_LEN + 4;
 
 /// Whole events, one behind the other. To be used again: its memory stays what it was.
 #[derive(Debug, Default)]
@@ -105,7 +102,7 @@ impl TailReader {
     fn step(&mut self, walk: &mut Walk, run: &mut Run) -> Result<Step, ReadError> {
         let at = walk.start.offset.0 + walk.whole as u64;
         let bytes = &run.bytes[walk.whole..walk.have];
-        if let Some(size) = framed(bytes, at, &walk.rules) {
+        if let Some(size) = frame_len(bytes, at, &walk.rules) {
             walk.whole += size;
             return Ok(Step::Whole);
         }
@@ -216,20 +213,4 @@ enum RunEnd {
     Cut(usize),
     /// No event.
     Damaged(TornReason),
-}
-
-/// The length of the event that `rest` starts with, if all that there is to check is its frame.
-#[inline]
-fn framed(rest: &[u8], at: u64, rules: &ScanRules) -> Option<usize> {
-    if rules.verify_checksum || !rules.verify_position {
-        return None;
-    }
-    let head = rest.first_chunk::<HEADER_LEN>()?;
-    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    let size = word(SIZE_OFFSET);
-    let fits = (SHORTEST..=rest.len()).contains(&(size as usize))
-        && word(LOG_POS_OFFSET) == at.wrapping_add(u64::from(size)) as u32;
-    // What these two say is for `ScanRules::follow`.
-    let plain = !matches!(EventType(head[4]), EventType::FORMAT_DESCRIPTION | EventType::START_V3);
-    (fits && plain).then_some(size as usize)
 }

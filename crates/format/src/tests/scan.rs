@@ -4,8 +4,8 @@
 use crate::checksum::Checksum;
 use crate::event_type::EventType;
 use crate::events::{FormatDescription, Xid};
-use crate::header::{FLAG_IN_USE, FLAGS_OFFSET, MAGIC};
-use crate::scan::{EventIter, ScanErrorKind, ScanRules};
+use crate::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, MAGIC};
+use crate::scan::{EventIter, ScanErrorKind, ScanRules, frame_len, parse_event};
 use crate::writer::{EventContext, append_event, finish_cached, finished_len, write_final};
 
 const CONTEXT: EventContext = EventContext { timestamp: 100, server_id: 7 };
@@ -94,6 +94,29 @@ fn every_flipped_bit_is_found() {
             assert!(error.is_some() && end <= at as u64, "byte {at} bit {bit}");
         }
     }
+}
+
+#[test]
+fn a_frame_that_is_taken_for_whole_is_an_event() {
+    let bytes = file(2, Checksum::Crc32);
+    let rules = ScanRules { verify_checksum: false, ..ScanRules::default() };
+    let mut whole = 0;
+    for from in 4..bytes.len() {
+        for bit in 0..=HEADER_LEN * 8 {
+            let mut damaged = bytes[from..].to_vec();
+            if let Some(byte) = damaged.get_mut(bit / 8).filter(|_| bit < HEADER_LEN * 8) {
+                *byte ^= 1 << (bit % 8);
+            }
+            let Some(len) = frame_len(&damaged, from as u64, &rules) else { continue };
+            let event = parse_event(&damaged, from as u64, &rules).unwrap().unwrap();
+            assert_eq!(event.bytes.len(), len, "bit {bit} at {from}");
+            whole += 1;
+        }
+    }
+    assert!(whole > 2, "{whole}");
+    let first = &bytes[4..];
+    assert_eq!(frame_len(first, 4, &rules), None, "its checksum byte decides about the others");
+    assert_eq!(frame_len(first, 4, &ScanRules::default()), None);
 }
 
 #[test]
