@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_replication::model::StatementView;
 use omnibus_value::collation;
-use omnibus_value::decimal::Decimal;
 
 /// What the reader's session is known to have.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -150,7 +149,7 @@ pub(super) fn user_variable(variable: &UserVar<'_>, out: &mut impl Write) -> io:
         UserVarValue::Real(real) => write!(out, "{real:e}")?,
         UserVarValue::Int { bits, unsigned: true } => write!(out, "{bits}")?,
         UserVarValue::Int { bits, unsigned: false } => write!(out, "{}", bits as i64)?,
-        UserVarValue::Decimal(bytes) => match decimal(bytes) {
+        UserVarValue::Decimal(bytes) => match UserVarValue::decimal_text(bytes) {
             Some(text) => out.write_all(&text)?,
             None => write!(out, "NULL /* damaged */")?,
         },
@@ -168,13 +167,4 @@ pub(super) fn user_variable(variable: &UserVar<'_>, out: &mut impl Write) -> io:
         }
     }
     write!(out, "{END}")
-}
-
-/// The digits of a DECIMAL variable.
-fn decimal(bytes: &[u8]) -> Option<Vec<u8>> {
-    let [precision, scale, digits @ ..] = bytes else { return None };
-    let (value, _) = Decimal::from_binlog(*precision, *scale, digits).ok()?;
-    let mut out = Vec::new();
-    value.write_text(&mut out);
-    Some(out)
 }

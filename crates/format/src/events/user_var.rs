@@ -2,6 +2,7 @@
 
 use crate::cursor::Reader;
 use crate::error::DecodeError;
+use omnibus_value::decimal::Decimal;
 
 /// A variable's value with its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +22,18 @@ pub enum UserVarValue<'a> {
     },
     /// DECIMAL: precision, scale, and the bytes of a NEWDECIMAL field.
     Decimal(&'a [u8]),
+}
+
+impl UserVarValue<'_> {
+    /// The digits of a DECIMAL's bytes; `None` if they are not one.
+    #[must_use]
+    pub fn decimal_text(bytes: &[u8]) -> Option<Vec<u8>> {
+        let [precision, scale, digits @ ..] = bytes else { return None };
+        let (value, _) = Decimal::from_binlog(*precision, *scale, digits).ok()?;
+        let mut out = Vec::new();
+        value.write_text(&mut out);
+        Some(out)
+    }
 }
 
 /// The decoded event.

@@ -6,7 +6,6 @@ use super::json_value::{Line, bytes_or_text};
 use super::{Consumer, End, Place};
 use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::events::{UserVar, UserVarValue};
-use omnibus_value::decimal::Decimal;
 use std::io::{self, Write};
 
 /// Writes lines to `W`.
@@ -202,20 +201,11 @@ fn put_variable(line: &mut Line, variable: &UserVar<'_>) {
         UserVarValue::Real(n) => value.double(n),
         UserVarValue::Int { bits, unsigned: true } => value.number(bits),
         UserVarValue::Int { bits, unsigned: false } => value.number(bits as i64),
-        UserVarValue::Decimal(bytes) => match decimal(bytes) {
+        UserVarValue::Decimal(bytes) => match UserVarValue::decimal_text(bytes) {
             Some(text) => bytes_or_text(value, &text),
             None => value.base64(bytes),
         },
     }
     line.key("collation").number(variable.collation);
     line.close('}');
-}
-
-/// The digits of a DECIMAL variable: precision, scale, and the bytes of a field.
-fn decimal(bytes: &[u8]) -> Option<Vec<u8>> {
-    let [precision, scale, digits @ ..] = bytes else { return None };
-    let (value, _) = Decimal::from_binlog(*precision, *scale, digits).ok()?;
-    let mut out = Vec::new();
-    value.write_text(&mut out);
-    Some(out)
 }
