@@ -117,67 +117,82 @@ mod tail {
         bytes
     }
 
-    #[test]
-    fn a_hundred_followers_cost_one_read_of_each_block() {
+    /// Has a thread feed a hub from a new log while `body` runs.
+    fn fed(pace: Duration, wake: impl Fn() + Send, body: impl FnOnce(&Hub, LogWriter)) {
         let dir = tempfile::tempdir().unwrap();
         let config = LogConfig { preallocate: false, ..LogConfig::default() };
-        let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
+        let writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
         let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || Duration::ZERO, || ()));
-            let start = log.durable_end().get();
-            let deadline = Instant::now() + Duration::from_secs(30);
-            while !matches!(hub.find(start), Found::AtEnd) {
-                assert!(Instant::now() < deadline, "the feeder does not begin");
-                std::thread::yield_now();
-            }
-            let mut end = start;
-            for n in 0..40 {
-                if n == 20 {
-                    let mut rotate = Vec::new();
-                    let next = [&4u64.to_le_bytes()[..], b"binlog.000002"].concat();
-                    event(&mut rotate, EventType::ROTATE, writer.position().offset.0, &next);
-                    writer.buffer().extend_from_slice(&rotate);
-                    writer.rotate(&head()).unwrap();
-                }
-                end = append(&mut writer, 10_000, true);
-            }
-            let first = follow(&hub, start, end);
-            let reads = hub.reads();
-            assert!(reads <= 42, "{reads} reads of 40 transactions and a rotation");
-            for _ in 0..100 {
-                assert_eq!(follow(&hub, start, end), first);
-            }
-            assert_eq!(hub.reads(), reads, "followers read nothing");
-            // Written and not durable: nobody sees it.
-            append(&mut writer, 100, false);
-            std::thread::sleep(Duration::from_millis(20));
-            assert!(matches!(hub.find(end), Found::AtEnd));
-            stop.store(true, Ordering::SeqCst);
+            // A test that fails must end, too.
+            let _stop = Stop(&stop);
+            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || pace, wake));
+            body(&hub, writer);
         });
+    }
+
+    /// Ends the feeder.
+    struct Stop<'a>(&'a AtomicBool);
+
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits for a condition; `otherwise` says what is wrong when it does not come.
+    fn until(otherwise: &str, condition: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !condition() {
+            assert!(Instant::now() < deadline, "{otherwise}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_hundred_followers_cost_one_read_of_each_block() {
+        fed(
+            Duration::ZERO,
+            || (),
+            |hub, mut writer| {
+                let start = writer.handle().durable_end().get();
+                until("the feeder does not begin", || matches!(hub.find(start), Found::AtEnd));
+                let mut end = start;
+                for n in 0..40 {
+                    if n == 20 {
+                        let mut rotate = Vec::new();
+                        let next = [&4u64.to_le_bytes()[..], b"binlog.000002"].concat();
+                        event(&mut rotate, EventType::ROTATE, writer.position().offset.0, &next);
+                        writer.buffer().extend_from_slice(&rotate);
+                        writer.rotate(&head()).unwrap();
+                    }
+                    end = append(&mut writer, 10_000, true);
+                }
+                let first = follow(hub, start, end);
+                let reads = hub.reads();
+                assert!(reads <= 42, "{reads} reads of 40 transactions and a rotation");
+                for _ in 0..100 {
+                    assert_eq!(follow(hub, start, end), first);
+                }
+                assert_eq!(hub.reads(), reads, "followers read nothing");
+                // Written and not durable: nobody sees it.
+                append(&mut writer, 100, false);
+                std::thread::sleep(Duration::from_millis(20));
+                assert!(matches!(hub.find(end), Found::AtEnd));
+            },
+        );
     }
 
     #[test]
     fn followers_are_woken_for_many_commits_at_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let config = LogConfig { preallocate: false, ..LogConfig::default() };
-        let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
-        let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
         let (woken, pace) = (AtomicUsize::new(0), Duration::from_millis(300));
-        let deadline = Instant::now() + Duration::from_secs(30);
-        let wait = |wanted: usize| {
-            while woken.load(Ordering::SeqCst) < wanted {
-                assert!(Instant::now() < deadline, "nobody is woken");
-                std::thread::yield_now();
-            }
-        };
+        let wait = |wanted: usize| until("nobody is woken", || woken.load(Ordering::SeqCst) >= wanted);
         let wake = || {
             woken.fetch_add(1, Ordering::SeqCst);
         };
-        std::thread::scope(|scope| {
-            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || pace, wake));
+        fed(pace, wake, |hub, mut writer| {
             wait(1);
-            let start = log.durable_end().get();
+            let start = writer.handle().durable_end().get();
             append(&mut writer, 1000, true);
             wait(2);
             let first = Instant::now();
@@ -188,36 +203,26 @@ mod tail {
             let seen = woken.load(Ordering::SeqCst);
             assert!(seen == 2 || first.elapsed() >= pace, "woken {seen} times within {pace:?}");
             wait(3);
-            follow(&hub, start, end);
-            stop.store(true, Ordering::SeqCst);
+            follow(hub, start, end);
         });
     }
 
     #[test]
     fn what_is_too_old_is_forgotten() {
-        let dir = tempfile::tempdir().unwrap();
-        let config = LogConfig { preallocate: false, ..LogConfig::default() };
-        let mut writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
-        let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
-        std::thread::scope(|scope| {
-            scope.spawn(|| hub.feed(&log, || stop.load(Ordering::SeqCst), || Duration::ZERO, || ()));
-            let start = log.durable_end().get();
-            let deadline = Instant::now() + Duration::from_secs(30);
-            while !matches!(hub.find(start), Found::AtEnd) {
-                assert!(Instant::now() < deadline, "the feeder does not begin");
-                std::thread::yield_now();
-            }
-            let mut end = start;
-            for _ in 0..12 {
-                end = append(&mut writer, 1 << 20, true);
-            }
-            while !matches!(hub.find(end), Found::AtEnd) {
-                assert!(Instant::now() < deadline, "the feeder does not follow");
-                std::thread::yield_now();
-            }
-            assert!(matches!(hub.find(start), Found::Elsewhere));
-            assert!(hub.bytes() <= 9 << 20);
-            stop.store(true, Ordering::SeqCst);
-        });
+        fed(
+            Duration::ZERO,
+            || (),
+            |hub, mut writer| {
+                let start = writer.handle().durable_end().get();
+                until("the feeder does not begin", || matches!(hub.find(start), Found::AtEnd));
+                let mut end = start;
+                for _ in 0..12 {
+                    end = append(&mut writer, 1 << 20, true);
+                }
+                until("the feeder does not follow", || matches!(hub.find(end), Found::AtEnd));
+                assert!(matches!(hub.find(start), Found::Elsewhere));
+                assert!(hub.bytes() <= 9 << 20);
+            },
+        );
     }
 }
