@@ -202,22 +202,18 @@ fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     })
 }
 
-fn uuid(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    Ok(text(dashed(&new_uuid(cx))))
+fn uuid(_: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(text(dashed(&new_uuid())))
 }
 
 /// A time-based UUID (version 1): 100 ns ticks since 1582, a random node.
-fn new_uuid(cx: &mut Exec<'_>) -> [u8; 16] {
+fn new_uuid() -> [u8; 16] {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
     static LAST: AtomicU64 = AtomicU64::new(0);
     static NODE: OnceLock<u64> = OnceLock::new();
     let node = *NODE.get_or_init(|| super::numeric::entropy() | 1 << 40);
-    let _ = cx;
-    let since_1970 = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |d| (d.as_nanos() / 100) as u64);
-    let wanted = since_1970 + 0x01B2_1DD2_1381_4000;
+    let wanted = crate::session::wall_clock_us() * 10 + 0x01B2_1DD2_1381_4000;
     let before = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(wanted.max(last + 1)));
     let ticks = wanted.max(before.unwrap_or(0) + 1);
     let mut out = [0; 16];
