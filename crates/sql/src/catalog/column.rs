@@ -45,40 +45,14 @@ impl Column {
     #[must_use]
     pub fn is_string(&self) -> bool {
         use ColumnKind as K;
-        matches!(
-            self.ty.kind,
-            K::Char
-                | K::VarChar
-                | K::Binary
-                | K::VarBinary
-                | K::TinyText
-                | K::Text
-                | K::MediumText
-                | K::LongText
-                | K::TinyBlob
-                | K::Blob
-                | K::MediumBlob
-                | K::LongBlob
-        )
+        let kind = self.ty.kind;
+        kind.is_lob() || matches!(kind, K::Char | K::VarChar | K::Binary | K::VarBinary)
     }
 
     /// Whether it is BLOB or TEXT of any length, JSON or GEOMETRY: stored with a length of more
     /// than two bytes, usable as a key only with a prefix length.
     #[must_use]
     pub fn is_blob(&self) -> bool {
-        use ColumnKind as K;
-        matches!(
-            self.ty.kind,
-            K::TinyText
-                | K::Text
-                | K::MediumText
-                | K::LongText
-                | K::TinyBlob
-                | K::Blob
-                | K::MediumBlob
-                | K::LongBlob
-                | K::Json
-                | K::Geometry
-        )
+        self.ty.kind.is_lob() || matches!(self.ty.kind, ColumnKind::Json | ColumnKind::Geometry)
     }
 }

@@ -432,16 +432,7 @@ impl<'a> Binder<'a> {
         {
             return table.result_column(usize::from(*column), name, &expr.ty);
         }
-        let none: Arc<str> = Arc::from("");
-        ResultColumn {
-            schema: none.clone(),
-            table: none.clone(),
-            org_table: none.clone(),
-            name,
-            org_name: none,
-            ty: expr.ty.column.clone(),
-            flags: super::scope::type_flags(&expr.ty),
-        }
+        computed_column(name, &expr.ty)
     }
 
     /// Replaces an expression of constants by its value, unless computing it warns or fails: then
@@ -531,5 +522,19 @@ pub fn value_type(value: &Value, collation: u16) -> ExprType {
                 coercibility: Coercibility::Literal,
             }
         }
+    }
+}
+
+/// A result column that comes from no table.
+pub(crate) fn computed_column(name: Arc<str>, ty: &ExprType) -> ResultColumn {
+    let none: Arc<str> = Arc::from("");
+    ResultColumn {
+        schema: none.clone(),
+        table: none.clone(),
+        org_table: none.clone(),
+        name,
+        org_name: none,
+        ty: ty.column.clone(),
+        flags: super::scope::type_flags(ty),
     }
 }

@@ -4,7 +4,7 @@ use super::bind::{bind_query, block, limit, plan_of, position, select_all};
 use super::plan::{Body, Compound, QueryPlan, Recursive, SetOperation, SortBy, SortKey};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::{Binder, Clause, CommonDefinition, CommonTable};
+use crate::expr::bind::{Binder, Clause, CommonDefinition, CommonTable, computed_column};
 use crate::expr::scope::{Scope, ScopeTable, Source};
 use crate::expr::types::unify;
 use crate::expr::{Expr, ExprType, Kind};
@@ -49,19 +49,6 @@ fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPl
     let columns: Vec<ResultColumn> =
         types.iter().enumerate().map(|(at, ty)| computed_column(format!("column_{at}").into(), ty)).collect();
     Ok(plan_of(Body::Values(bound), columns, types))
-}
-
-fn computed_column(name: Arc<str>, ty: &ExprType) -> ResultColumn {
-    let none: Arc<str> = Arc::from("");
-    ResultColumn {
-        schema: none.clone(),
-        table: none.clone(),
-        org_table: none.clone(),
-        name,
-        org_name: none,
-        ty: ty.column.clone(),
-        flags: crate::expr::scope::type_flags(ty),
-    }
 }
 
 pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query) -> SqlResult<QueryPlan> {

@@ -281,11 +281,7 @@ fn read(
             Ok(Flow::Continue)
         }
         NodeSource::Derived { plan, filter, id, outer_slots } => {
-            let kept = match &cx.subqueries[*id] {
-                SubqueryState::Table(rows) => Some(rows.clone()),
-                _ => None,
-            };
-            let rows = match kept {
+            let rows = match kept(cx, *id) {
                 Some(rows) => rows,
                 None => {
                     let mut rows: Vec<Rc<[Value]>> = Vec::new();
@@ -303,11 +299,7 @@ fn read(
             push_rows(&rows, scan.slot, filter, cx, joined)
         }
         NodeSource::Virtual { table, filter, id } => {
-            let kept = match &cx.subqueries[*id] {
-                SubqueryState::Table(rows) => Some(rows.clone()),
-                _ => None,
-            };
-            let rows = match kept {
+            let rows = match kept(cx, *id) {
                 Some(rows) => rows,
                 None => {
                     let rows: Vec<Rc<[Value]>> = table.rows(cx)?.into_iter().map(Rc::from).collect();
@@ -319,12 +311,17 @@ fn read(
             push_rows(&rows, scan.slot, filter, cx, joined)
         }
         NodeSource::Recursion { id, filter } => {
-            let rows = match &cx.subqueries[*id] {
-                SubqueryState::Table(rows) => rows.clone(),
-                _ => Rc::default(),
-            };
+            let rows = kept(cx, *id).unwrap_or_default();
             push_rows(&rows, scan.slot, filter, cx, joined)
         }
+    }
+}
+
+/// The rows of a derived table that were made before.
+fn kept(cx: &Exec<'_>, id: usize) -> Option<Rc<Vec<Rc<[Value]>>>> {
+    match &cx.subqueries[id] {
+        SubqueryState::Table(rows) => Some(rows.clone()),
+        _ => None,
     }
 }
 
