@@ -19,6 +19,7 @@ mod sql;
 mod sql_args;
 mod sql_context;
 mod sql_load;
+mod sql_rows;
 mod sql_text;
 mod summary;
 mod tables;

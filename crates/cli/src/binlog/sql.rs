@@ -2,26 +2,26 @@
 //!
 //! Statements as they are, with SET for what of their context is not what the last one left; rows as `BINLOG '…'` with
 //! the events themselves. MySQL, MariaDB and Omnibus take it. What only one of them knows stands in version comments.
-//! Private and ignorable events are left out. An event-by-event printer: it keeps only the row events of one statement.
+//! Private and ignorable events are left out. An event-by-event printer: it keeps only the row events of one statement
+//! (`sql_rows`) and files of LOAD DATA (`sql_load`).
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use omnibus_format::events::{
     BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Gtid, INTVAR_LAST_INSERT_ID, Incident, IntVar,
-    MariadbGtidEvent, OldLoad, Query, ROWS_FLAG_STMT_END, Rand, Rotate, Rows, RowsKind, RowsQuery, TableMap,
-    UserVar, XaPrepare,
+    MariadbGtidEvent, OldLoad, Query, Rand, Rotate, RowsKind, RowsQuery, UserVar, XaPrepare,
 };
 use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN};
 use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
 use omnibus_replication::apply::{EventStatement, StatementContext, mariadb_xa_start, payload, plain_event};
 
 use super::BinlogArgs;
-use super::flashback::{Flashback, Stuck};
-use super::sql_args::{Base64, SqlArgs};
+use super::flashback::Flashback;
+use super::sql_args::SqlArgs;
 use super::sql_context::{Context, user_variable};
-use super::sql_load::LoadedFiles;
-use super::sql_text::{base64, is_left_out, remark, transaction_word, with_body};
+use super::sql_load::{LoadedFiles, OldStatement};
+use super::sql_text::{is_left_out, remark, transaction_word, with_body};
 
 /// How it is printed.
 #[derive(Clone, Debug, Default)]
@@ -46,31 +46,23 @@ impl SqlOptions {
 
 /// Prints events.
 pub(super) struct SqlPrinter {
-    options: SqlOptions,
-    context: Context,
-    files: LoadedFiles,
+    pub(super) options: SqlOptions,
+    pub(super) context: Context,
+    pub(super) files: LoadedFiles,
     /// The last FORMAT_DESCRIPTION event, and whether it was printed.
-    format: Vec<u8>,
-    format_printed: bool,
-    mariadb: bool,
+    pub(super) format: Vec<u8>,
+    pub(super) format_printed: bool,
+    pub(super) mariadb: bool,
     /// TABLE_MAP and rows events of one statement.
-    pending: Vec<u8>,
+    pub(super) pending: Vec<u8>,
     /// Tables that are not wanted.
-    dropped: Vec<u64>,
-    in_transaction: bool,
-    flashback: Option<Flashback>,
+    pub(super) dropped: Vec<u64>,
+    pub(super) in_transaction: bool,
+    pub(super) flashback: Option<Flashback>,
     /// Why the output breaks off.
-    refusal: Option<String>,
+    pub(super) refusal: Option<String>,
     /// Statements of CREATE_FILE events, by file.
-    old_loads: HashMap<u32, OldStatement>,
-}
-
-/// LOAD DATA of MySQL 4, before its file is complete.
-struct OldStatement {
-    sql: Vec<u8>,
-    span: (u32, u32),
-    database: Vec<u8>,
-    how: u8,
+    pub(super) old_loads: HashMap<u32, OldStatement>,
 }
 
 impl SqlPrinter {
@@ -183,7 +175,7 @@ impl SqlPrinter {
         Ok(Ok(()))
     }
 
-    fn format_has_checksums(&self) -> bool {
+    pub(super) fn format_has_checksums(&self) -> bool {
         FormatDescription::checksum_of_event(&self.format)
             .is_ok_and(|checksum| checksum.is_some_and(|checksum| !checksum.is_empty()))
     }
@@ -269,38 +261,8 @@ impl SqlPrinter {
                 let block = BeginLoadQuery::decode(body)?;
                 self.files.append(block.file_id, block.data)?;
             }
-            E::CREATE_FILE => {
-                let load = OldLoad::decode(E::CREATE_FILE, body)?;
-                let id = load.file_id.unwrap_or(0);
-                self.files.begin(id, load.data)?;
-                let (sql, span) = load.statement();
-                let statement = OldStatement {
-                    sql,
-                    span,
-                    database: load.database.to_vec(),
-                    how: load.duplicate_handling(),
-                };
-                self.old_loads.insert(id, statement);
-            }
-            E::EXEC_LOAD => {
-                let id = omnibus_format::cursor::Reader::new(body).u32("file id")?;
-                if let Some(old) = self.old_loads.remove(&id) {
-                    let query = Query {
-                        thread_id: 0,
-                        exec_time: 0,
-                        error_code: 0,
-                        status: &[],
-                        database: &old.database,
-                        sql: &old.sql,
-                    };
-                    let (file_name_span, duplicate_handling) = (old.span, old.how);
-                    self.load(
-                        event,
-                        &ExecuteLoadQuery { query, file_id: id, file_name_span, duplicate_handling },
-                        out,
-                    )?;
-                }
-            }
+            E::CREATE_FILE => self.old_load_begins(&OldLoad::decode(E::CREATE_FILE, body)?)?,
+            E::EXEC_LOAD => self.old_load(event, out)?,
             E::LOAD | E::NEW_LOAD => {
                 let load = OldLoad::decode(event.header.event_type, body)?;
                 let text = String::from_utf8_lossy(&load.statement().0).replace('\n', " ");
@@ -313,7 +275,7 @@ impl SqlPrinter {
         Ok(())
     }
 
-    fn format(&mut self, event: &RawEvent<'_>) -> Result<(), Failure> {
+    pub(super) fn format(&mut self, event: &RawEvent<'_>) -> Result<(), Failure> {
         self.mariadb = FormatDescription::decode(event.body)?.is_mariadb();
         self.format.clear();
         self.format.extend_from_slice(event.bytes);
@@ -407,144 +369,14 @@ impl SqlPrinter {
         self.end(word.as_bytes(), out)
     }
 
-    fn wants(&self, database: &[u8]) -> bool {
+    pub(super) fn wants(&self, database: &[u8]) -> bool {
         self.options.database.as_ref().is_none_or(|wanted| wanted == database)
     }
 
     /// A database's name in the output.
-    fn rewritten<'n>(&'n self, database: &'n [u8]) -> &'n [u8] {
+    pub(super) fn rewritten<'n>(&'n self, database: &'n [u8]) -> &'n [u8] {
         let rule = self.options.how.rewrite_db.iter().find(|rule| rule.from == database);
         rule.map_or(database, |rule| &rule.to)
-    }
-
-    fn table_map(&mut self, event: &RawEvent<'_>) -> Result<(), Failure> {
-        let map = TableMap::decode_dialect(event.body, self.mariadb)?;
-        self.dropped.retain(|id| *id != map.table_id);
-        let database = self.rewritten(&map.database);
-        if self.wants(database) {
-            let renamed = (database != map.database).then(|| self.renamed(event, &map, database));
-            let bytes = renamed.as_deref().unwrap_or(event.bytes);
-            match &mut self.flashback {
-                Some(flashback) => flashback.table(bytes, &map),
-                None => self.pending.extend_from_slice(bytes),
-            }
-        } else {
-            self.dropped.push(map.table_id);
-        }
-        Ok(())
-    }
-
-    /// A TABLE_MAP event of the same table in another database.
-    fn renamed(&self, event: &RawEvent<'_>, map: &TableMap, database: &[u8]) -> Vec<u8> {
-        // Behind number and flags: the name with its length before it and a NUL behind it.
-        let (head, rest) = event.body.split_at(8.min(event.body.len()));
-        let mut body = head.to_vec();
-        body.push(database.len() as u8);
-        body.extend_from_slice(database);
-        body.extend_from_slice(rest.get(1 + map.database.len()..).unwrap_or_default());
-        with_body(event, event.header.event_type, &body, self.format_has_checksums())
-    }
-
-    /// Keeps what takes an event's changes back.
-    fn turn_round(&mut self, event: &RawEvent<'_>) -> Result<(), DecodeError> {
-        use EventType as E;
-        let Some(flashback) = &mut self.flashback else { return Ok(()) };
-        match event.header.event_type {
-            E::XID => flashback.commit(),
-            E::FORMAT_DESCRIPTION => {
-                if let Err(Failure::Event(error)) = self.format(event) {
-                    return Err(error);
-                }
-                let checksums = self.format_has_checksums();
-                if let Some(flashback) = &mut self.flashback {
-                    flashback.format(&self.format, checksums);
-                }
-            }
-            E::QUERY => {
-                let query = Query::decode(event.body)?;
-                let is = |word: &[u8]| query.sql.eq_ignore_ascii_case(word);
-                if is(b"COMMIT") {
-                    flashback.commit();
-                } else if is(b"ROLLBACK") {
-                    flashback.roll_back();
-                } else if transaction_word(query.sql) != Some(false) || query.sql.starts_with(b"XA") {
-                    let sql: String = String::from_utf8_lossy(query.sql).chars().take(100).collect();
-                    self.refusal = Some(format!("a statement cannot be taken back: {sql}"));
-                }
-            }
-            E::XA_PREPARE | E::EXECUTE_LOAD_QUERY | E::EXEC_LOAD => {
-                let name = event.header.event_type.name();
-                self.refusal = Some(format!("an event of type {name} cannot be taken back"));
-            }
-            E::TABLE_MAP => match self.table_map(event) {
-                Err(Failure::Event(error)) => return Err(error),
-                Err(Failure::Output(_)) | Ok(()) => {}
-            },
-            kind if RowsKind::of(kind).is_some() => {
-                let rows = Rows::decode(kind, event.body)?;
-                match flashback.rows(event, rows) {
-                    Ok(()) => {}
-                    Err(Stuck::Damaged(error)) => return Err(error),
-                    Err(Stuck::Partial) => {
-                        let why = "rows without all their columns cannot be taken back (binlog_row_image=FULL has all)";
-                        self.refusal = Some(why.into());
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Rows wait for the end of their statement: a server opens their tables once.
-    fn rows(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
-        let rows = Rows::decode(event.header.event_type, event.body)?;
-        if !self.dropped.contains(&rows.table_id) {
-            self.pending.extend_from_slice(event.bytes);
-        }
-        if rows.flags & ROWS_FLAG_STMT_END == 0 || self.pending.is_empty() {
-            return Ok(());
-        }
-        let how = &self.options.how;
-        match how.base64_output.unwrap_or_default() {
-            Base64::Auto if !how.short_form => {}
-            Base64::Never => {
-                self.refusal =
-                    Some("rows can only be printed as BINLOG statements: --base64-output=auto".into());
-                return Ok(());
-            }
-            _ => {
-                self.pending.clear();
-                return Ok(());
-            }
-        }
-        out.write_all(b"BINLOG '\n")?;
-        if !std::mem::replace(&mut self.format_printed, true) {
-            base64(&self.format, out)?;
-        }
-        base64(&self.pending, out)?;
-        out.write_all(b"'\n/*!*/;\n")?;
-        self.pending.clear();
-        Ok(())
-    }
-
-    fn load(
-        &mut self,
-        event: &RawEvent<'_>,
-        load: &ExecuteLoadQuery<'_>,
-        out: &mut impl Write,
-    ) -> Result<(), Failure> {
-        let database = self.rewritten(load.query.database).to_vec();
-        if !self.wants(&database) {
-            return Ok(());
-        }
-        let context = StatementContext::default();
-        let query = Query { database: &database, ..load.query };
-        let view = EventStatement::new(event.header, query, &context, self.mariadb)?;
-        self.context.set(&view, self.in_transaction, out)?;
-        out.write_all(&self.files.statement(load)?)?;
-        out.write_all(b"\n/*!*/;\n")?;
-        Ok(())
     }
 }
 
