@@ -1,6 +1,7 @@
 //! Definitions: from statements to catalog changes, each one transaction of its own.
 
 mod alter;
+mod alter_edit;
 mod build;
 mod copy;
 mod database;

@@ -12,6 +12,7 @@ use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::select::RowReader;
 use crate::select::access::{self, TableAccess};
+use crate::select::condition;
 use crate::select::storage::{LockMode, WaitPolicy};
 use crate::store::{RowAt, whole_index};
 use bytes::Bytes;
@@ -47,7 +48,7 @@ impl Finder {
         let path = (!target.table.def.hidden_key).then(|| {
             let mut terms = Vec::new();
             if let Some(filter) = &filter {
-                access::conjuncts(filter.clone(), &mut terms);
+                condition::conjuncts(filter.clone(), &mut terms);
             }
             access::choose(&target.table, target.slot, terms, 0, &[])
         });

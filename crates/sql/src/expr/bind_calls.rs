@@ -2,7 +2,8 @@
 //! CAST, COLLATE, TRIM, VALUES(), DEFAULT(), subqueries.
 
 use super::bind::Binder;
-use super::bind_ops::{as_text, binary_string, comparison, number_literal};
+use super::bind_compare::comparison;
+use super::bind_ops::{as_text, binary_string, number_literal};
 use super::node::{CompareOp, Expr, Kind};
 use super::types::{BINARY, Coercibility, ExprType, Family, column_type, unify};
 use super::{charset, interval};

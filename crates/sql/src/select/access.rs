@@ -4,12 +4,10 @@
 //! Rules and rough estimates, except where ANALYZE TABLE has counted: a unique key beats a prefix of an index, that beats a
 //! range, that beats a scan. SELECT, UPDATE and DELETE all choose here; `reader` then reads.
 
+use super::condition::{Says, says};
 use crate::catalog::{IndexKind, Table};
-use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
-use crate::expr::slot_bit;
-use crate::expr::types::Family;
+use crate::expr::node::Expr;
 use omnibus_parser::ast::{IndexHint, IndexHintKind};
-use omnibus_value::ColumnKind;
 use std::sync::Arc;
 
 /// One end of a range.
@@ -95,142 +93,6 @@ pub struct TableAccess {
     pub rows: f64,
     /// Positions of indexes that conditions could use, for EXPLAIN.
     pub possible: Vec<usize>,
-}
-
-/// What a condition says about one column.
-#[derive(Debug)]
-enum Says<'e> {
-    Equal(&'e Expr, bool),
-    Low(&'e Expr, bool),
-    High(&'e Expr, bool),
-    Between(&'e Expr, &'e Expr),
-    In(&'e [Expr]),
-    Like(&'e Expr, Option<u32>),
-}
-
-/// What `condition` says about a column of slot `slot`, in terms of slots in `available`.
-fn says<'e>(condition: &'e Expr, slot: u16, available: u64, table: &Table) -> Option<(usize, Says<'e>)> {
-    let column_of = |e: &Expr| match &e.kind {
-        Kind::Column { slot: s, column, .. } if *s == slot => Some(usize::from(*column)),
-        _ => None,
-    };
-    let usable = |column: usize, value: &Expr, collation: u16| {
-        if value.slots() & !available != 0 || value.slots() & slot_bit(slot) != 0 || calls_anew(value) {
-            return false;
-        }
-        let ty = &table.columns()[column].ty;
-        match crate::expr::types::family(ty.kind) {
-            Family::String if ty.kind == ColumnKind::Enum => value.ty.column.kind == ColumnKind::Enum,
-            Family::String => {
-                let text = value.ty.family() == Family::String || value.ty.is_null();
-                text && (collation == ty.collation || value.ty.is_null())
-            }
-            _ => true,
-        }
-    };
-    match &condition.kind {
-        Kind::Compare(op, collation, pair) => {
-            let [left, right] = &**pair;
-            let (column, value, op) = match (column_of(left), column_of(right)) {
-                (Some(column), _) if usable(column, right, *collation) => (column, right, *op),
-                (_, Some(column)) if usable(column, left, *collation) => (column, left, op.flipped()),
-                _ => return None,
-            };
-            let says = match op {
-                CompareOp::Eq => Says::Equal(value, false),
-                CompareOp::NullSafeEq => Says::Equal(value, true),
-                CompareOp::Lt => Says::High(value, false),
-                CompareOp::Le => Says::High(value, true),
-                CompareOp::Gt => Says::Low(value, false),
-                CompareOp::Ge => Says::Low(value, true),
-                CompareOp::Ne => return None,
-            };
-            Some((column, says))
-        }
-        Kind::Between { args, collation, negated: false } => {
-            let column = column_of(&args[0])?;
-            let both = usable(column, &args[1], *collation) && usable(column, &args[2], *collation);
-            both.then_some((column, Says::Between(&args[1], &args[2])))
-        }
-        Kind::In { args, collation, negated: false } => {
-            let column = column_of(&args[0])?;
-            let all = args[1..].iter().all(|value| usable(column, value, *collation));
-            all.then_some((column, Says::In(&args[1..])))
-        }
-        Kind::Like(like) if !like.negated => {
-            let column = column_of(&like.text)?;
-            let begins = like.matcher.as_ref().is_none_or(|matcher| !matcher.prefix().is_empty());
-            let text = crate::expr::types::family(table.columns()[column].ty.kind) == Family::String;
-            let usable = text && begins && usable(column, &like.pattern, like.collation);
-            usable.then_some((column, Says::Like(&like.pattern, like.escape)))
-        }
-        Kind::Is { expr, what: IsKind::Null, negated: false } => {
-            let column = column_of(expr)?;
-            Some((column, Says::Equal(null_constant(), true)))
-        }
-        _ => None,
-    }
-}
-
-/// The NULL of IS NULL, as an expression to compare with.
-fn null_constant() -> &'static Expr {
-    static NULL: std::sync::OnceLock<Expr> = std::sync::OnceLock::new();
-    NULL.get_or_init(Expr::null)
-}
-
-/// Whether a value may change from row to row although it reads no column.
-fn calls_anew(e: &Expr) -> bool {
-    let mut anew = false;
-    e.walk(&mut |e| {
-        anew |= match &e.kind {
-            Kind::Call(def, _) => def.traits & crate::functions::VOLATILE != 0,
-            Kind::Assign(_) | Kind::ServerCall(..) => true,
-            Kind::Subquery(subquery) => subquery.plan.volatile,
-            _ => false,
-        };
-    });
-    anew
-}
-
-/// Splits a condition into its conjuncts. `a = 1 OR a = 2` becomes `a IN (1, 2)`, which an index
-/// can be used for.
-pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
-    match condition.kind {
-        Kind::And(list) => list.into_vec().into_iter().for_each(|e| conjuncts(e, out)),
-        Kind::Or(list) => {
-            let ty = condition.ty;
-            out.push(match alternatives(&list) {
-                Some((args, collation)) => Expr { kind: Kind::In { args, collation, negated: false }, ty },
-                None => Expr { kind: Kind::Or(list), ty },
-            });
-        }
-        _ => out.push(condition),
-    }
-}
-
-/// The arguments of IN that an OR of equalities of one column amounts to.
-fn alternatives(list: &[Expr]) -> Option<(Box<[Expr]>, u16)> {
-    let mut args: Vec<Expr> = Vec::with_capacity(list.len() + 1);
-    let mut common = None;
-    for option in list {
-        let Kind::Compare(CompareOp::Eq, collation, pair) = &option.kind else { return None };
-        let [left, right] = &**pair;
-        let (column, value) = match (&left.kind, &right.kind) {
-            (Kind::Column { .. }, _) if right.is_fixed() => (left, right),
-            (_, Kind::Column { .. }) if left.is_fixed() => (right, left),
-            _ => return None,
-        };
-        match args.first() {
-            None => args.push(column.clone()),
-            Some(first) if super::bind::same_expr(first, column) => {}
-            Some(_) => return None,
-        }
-        if *common.get_or_insert(*collation) != *collation {
-            return None;
-        }
-        args.push(value.clone());
-    }
-    Some((args.into(), common?))
 }
 
 /// Positions of the indexes that the hints leave, in order; invisible ones never.

@@ -178,7 +178,7 @@ fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
-        super::access::conjuncts(condition, &mut nest.conditions);
+        super::condition::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::FieldList);

@@ -332,7 +332,7 @@ impl<'q> From<'q> {
                 let before = hide_before(binder, start);
                 let bound = binder.expr(condition);
                 restore_before(binder, before);
-                super::access::conjuncts(bound?, conditions);
+                super::condition::conjuncts(bound?, conditions);
                 return Ok(());
             }
             JoinCondition::Using(names) => names.iter().map(|n| n.to_string()).collect(),

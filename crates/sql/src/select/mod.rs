@@ -7,6 +7,7 @@
 pub mod access;
 pub mod bind;
 mod bind_compound;
+pub mod condition;
 mod explain;
 mod from;
 mod full_group;

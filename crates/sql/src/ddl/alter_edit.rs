@@ -1,0 +1,241 @@
+//! The clauses of ALTER TABLE, applied to the tree of the stored definition.
+//!
+//! All clauses of one statement name columns and indexes as they were before it; only AFTER and the parts of new
+//! indexes name them as they are behind it.
+
+use super::copy::ColumnSource;
+use crate::catalog::{Table, charset, same_name};
+use crate::error::{SqlError, SqlResult};
+use omnibus_parser::ast::{
+    self, AlterAction, ColumnDef, ColumnPosition, CreateTable, DefaultValue, Ident, KeyTarget, ObjectName,
+    TableOption,
+};
+use std::sync::Arc;
+
+/// The tree being edited, and where each of its columns comes from.
+pub(super) struct Edit {
+    pub tree: CreateTable,
+    pub sources: Vec<ColumnSource>,
+    /// The table's columns: their names, and whether a clause has dropped, changed or renamed one.
+    pub old: Vec<(Arc<str>, bool)>,
+    /// Columns with new names, for the indexes that they are in.
+    pub renamed: Vec<(Ident, Ident)>,
+    pub added_indexes: Vec<ast::IndexDef>,
+    pub rename: Option<ObjectName>,
+    pub force: bool,
+    pub auto_increment: Option<u64>,
+}
+
+impl Edit {
+    /// A new default of the table is for new columns: those that are there keep what they have.
+    pub(super) fn keep_collations(&mut self, table: &Table) {
+        for (tree, column) in self.tree.columns.iter_mut().zip(&table.def.columns) {
+            if charset::is_character(&column.ty) {
+                let id = column.ty.collation;
+                tree.ty.charset = Some(charset::charset_name(id).into());
+                tree.ty.collation = Some(charset::collation_name(id).into());
+            }
+        }
+    }
+
+    /// Where a column of the table is now, unless another clause was about it.
+    pub(super) fn find_column(&self, name: &str) -> Option<usize> {
+        let old = self.old.iter().position(|(old, done)| same_name(old, name) && !done)?;
+        self.sources.iter().position(|source| *source == ColumnSource::Old(old))
+    }
+
+    /// The same, and no other clause may be about the column.
+    fn take_column(&mut self, name: &str) -> SqlResult<usize> {
+        let at = self.find_column(name).ok_or_else(|| SqlError::bad_field(name, &self.tree.name.name))?;
+        if let ColumnSource::Old(old) = self.sources[at] {
+            self.old[old].1 = true;
+        }
+        Ok(at)
+    }
+
+    /// The old indexes get the new names of their columns; behind them stand the new ones.
+    pub(super) fn finish_indexes(&mut self) {
+        for part in self.tree.indexes.iter_mut().flat_map(|key| &mut key.parts) {
+            if let KeyTarget::Column { name, .. } = &mut part.target
+                && let Some((_, new)) = self.renamed.iter().find(|(old, _)| same_name(old, name))
+            {
+                *name = new.clone();
+            }
+        }
+        for key in std::mem::take(&mut self.added_indexes) {
+            if key.kind == ast::IndexKind::Primary {
+                self.forget_null_defaults(&key);
+            }
+            self.tree.indexes.push(key);
+        }
+    }
+
+    pub(super) fn find_index(&self, name: &str) -> Option<usize> {
+        let named = |key: &ast::IndexDef| {
+            key.kind != ast::IndexKind::Primary && key.name.as_ref().is_some_and(|own| same_name(own, name))
+        };
+        self.tree.indexes.iter().position(named)
+    }
+
+    fn primary(&self) -> Option<usize> {
+        self.tree.indexes.iter().position(|key| key.kind == ast::IndexKind::Primary)
+    }
+
+    /// The columns of a new primary key become NOT NULL: a stored DEFAULT NULL goes.
+    fn forget_null_defaults(&mut self, key: &ast::IndexDef) {
+        for column in &mut self.tree.columns {
+            let null = DefaultValue::Value(ast::Expr::Literal(ast::Literal::Null));
+            if key.parts.iter().any(|part| part_is(part, &column.name))
+                && column.default.as_ref() == Some(&null)
+            {
+                column.default = None;
+            }
+        }
+    }
+
+    fn place(&self, position: &ColumnPosition, default: usize) -> SqlResult<usize> {
+        match position {
+            ColumnPosition::Default => Ok(default),
+            ColumnPosition::First => Ok(0),
+            ColumnPosition::After(name) => {
+                let after = self.tree.columns.iter().position(|column| same_name(&column.name, name));
+                Ok(after.ok_or_else(|| SqlError::bad_field(name, &self.tree.name.name))? + 1)
+            }
+        }
+    }
+
+    pub(super) fn apply(&mut self, action: &AlterAction) -> SqlResult<()> {
+        match action {
+            AlterAction::AddColumn { column, position, .. } => {
+                let at = self.place(position, self.tree.columns.len())?;
+                self.tree.columns.insert(at, (**column).clone());
+                self.sources.insert(at, ColumnSource::Added);
+            }
+            AlterAction::DropColumn { name, .. } => self.drop_column(name)?,
+            AlterAction::ModifyColumn { column, position, .. } => {
+                self.change_column(&column.name.clone(), column, position)?;
+            }
+            AlterAction::ChangeColumn { old, column, position, .. } => {
+                self.change_column(old, column, position)?
+            }
+            AlterAction::RenameColumn { old, new } => {
+                let at = self.take_column(old)?;
+                self.renamed.push((old.clone(), new.clone()));
+                self.tree.columns[at].name = new.clone();
+            }
+            AlterAction::SetDefault { column, default } => {
+                let at = self.take_column(column)?;
+                self.tree.columns[at].default = Some(default.clone());
+            }
+            AlterAction::DropDefault { column } => {
+                let at = self.take_column(column)?;
+                self.tree.columns[at].default = None;
+            }
+            AlterAction::SetColumnVisibility { column, invisible } => {
+                let at = self.take_column(column)?;
+                self.tree.columns[at].invisible = Some(*invisible);
+            }
+            AlterAction::DropIndex { name, .. } => {
+                let at = self.find_index(name).ok_or_else(|| SqlError::cant_drop_field_or_key(name))?;
+                self.tree.indexes.remove(at);
+            }
+            AlterAction::DropPrimaryKey => {
+                let at = self.primary().ok_or_else(|| SqlError::cant_drop_field_or_key("PRIMARY"))?;
+                self.tree.indexes.remove(at);
+            }
+            AlterAction::RenameIndex { old, new } => {
+                let at = self
+                    .find_index(old)
+                    .ok_or_else(|| SqlError::key_does_not_exist(old, &self.tree.name.name))?;
+                if self.find_index(new).is_some_and(|other| other != at) {
+                    return Err(SqlError::dup_keyname(new));
+                }
+                self.tree.indexes[at].name = Some(new.clone());
+            }
+            AlterAction::SetIndexVisibility { name, invisible } => {
+                let at = self
+                    .find_index(name)
+                    .ok_or_else(|| SqlError::key_does_not_exist(name, &self.tree.name.name))?;
+                self.tree.indexes[at].invisible = *invisible;
+            }
+            AlterAction::Option(option) => self.set_option(option),
+            AlterAction::ConvertCharset { charset, collation } => {
+                self.convert(charset.as_ref(), collation.as_ref())
+            }
+            AlterAction::Force => self.force = true,
+            AlterAction::DisableKeys | AlterAction::EnableKeys | AlterAction::OrderBy(_) => {}
+            AlterAction::AddForeignKey(_) => return Err(SqlError::not_supported_yet("ADD FOREIGN KEY")),
+            AlterAction::AddCheck(_) => return Err(SqlError::not_supported_yet("ADD CHECK")),
+            AlterAction::DropForeignKey { name, if_exists }
+            | AlterAction::DropConstraint { name, if_exists } => {
+                if let Some(at) = self.find_index(name) {
+                    self.tree.indexes.remove(at);
+                } else if !if_exists {
+                    return Err(SqlError::cant_drop_field_or_key(name));
+                }
+            }
+            AlterAction::DropCheck { name } | AlterAction::AlterCheck { name, .. } => {
+                return Err(SqlError::new(
+                    3821,
+                    b"HY000",
+                    format!("Check constraint '{name}' is not found in the table."),
+                ));
+            }
+            AlterAction::Partition(_) => return Err(SqlError::not_supported_yet("partitions")),
+            AlterAction::DiscardTablespace | AlterAction::ImportTablespace => {
+                return Err(SqlError::not_supported_yet("DISCARD and IMPORT TABLESPACE"));
+            }
+            // The caller has dealt with these.
+            AlterAction::AddIndex(_) | AlterAction::Rename(_) => {}
+        }
+        Ok(())
+    }
+
+    fn set_option(&mut self, option: &TableOption) {
+        self.tree.options.retain(|old| std::mem::discriminant(old) != std::mem::discriminant(option));
+        // A new character set without COLLATE means that set's default collation.
+        if matches!(option, TableOption::Charset(_)) {
+            self.tree.options.retain(|old| !matches!(old, TableOption::Collate(_)));
+        }
+        self.tree.options.push(option.clone());
+    }
+
+    fn convert(&mut self, charset: Option<&Ident>, collation: Option<&Ident>) {
+        for column in &mut self.tree.columns {
+            column.ty.charset = None;
+            column.ty.collation = None;
+        }
+        if let Some(charset) = charset {
+            self.set_option(&TableOption::Charset(charset.clone()));
+        }
+        if let Some(collation) = collation {
+            self.set_option(&TableOption::Collate(collation.clone()));
+        }
+    }
+
+    fn drop_column(&mut self, name: &str) -> SqlResult<()> {
+        let at = self.take_column(name).map_err(|_| SqlError::cant_drop_field_or_key(name))?;
+        self.tree.columns.remove(at);
+        self.sources.remove(at);
+        for key in &mut self.tree.indexes {
+            key.parts.retain(|part| !part_is(part, name));
+        }
+        self.tree.indexes.retain(|key| !key.parts.is_empty());
+        Ok(())
+    }
+
+    fn change_column(&mut self, old: &Ident, column: &ColumnDef, position: &ColumnPosition) -> SqlResult<()> {
+        let at = self.take_column(old)?;
+        self.renamed.push((old.clone(), column.name.clone()));
+        let source = self.sources.remove(at);
+        self.tree.columns.remove(at);
+        let to = self.place(position, at)?;
+        self.tree.columns.insert(to, column.clone());
+        self.sources.insert(to, source);
+        Ok(())
+    }
+}
+
+fn part_is(part: &ast::KeyPart, column: &str) -> bool {
+    matches!(&part.target, KeyTarget::Column { name, .. } if same_name(name, column))
+}

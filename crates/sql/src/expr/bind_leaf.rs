@@ -1,0 +1,159 @@
+//! Binding of what stands for a value by itself: literals, parameters, variables.
+
+use super::bind::Binder;
+use super::charset;
+use super::node::{Expr, Kind};
+use super::types::{BINARY, Coercibility, ExprType, string_column};
+use crate::api::VariableScope;
+use crate::error::{SqlError, SqlResult};
+use omnibus_parser::ast;
+use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
+use omnibus_value::{ColumnKind, Value};
+
+impl Binder<'_> {
+    pub(super) fn param(&mut self, number: usize) -> Expr {
+        self.untyped_params = true;
+        let ty = match self.params.and_then(|params| params.get(number)) {
+            Some(value) => value_type(value, self.collation()),
+            None => ExprType::varchar(16_383, self.collation()).nullable(true),
+        };
+        Expr { kind: Kind::Param(number), ty }
+    }
+
+    pub(super) fn user_variable(&mut self, name: &str) -> Expr {
+        let name = name.to_lowercase();
+        self.note(|noted| noted.variable(&name));
+        let ty = match self.session.user_variables.get(&name) {
+            Some((value, column)) => {
+                let mut ty = value_type(value, self.collation());
+                if matches!(value, Value::Bytes(_)) {
+                    ty.column.collation = column.collation;
+                }
+                ty.nullable(true).coercible(Coercibility::Implicit)
+            }
+            None => ExprType::varchar(16_383, BINARY).nullable(true).coercible(Coercibility::Implicit),
+        };
+        Expr { kind: Kind::UserVariable(name.into()), ty }
+    }
+
+    pub(super) fn system_variable(&mut self, scope: Option<ast::VarScope>, name: &str) -> SqlResult<Expr> {
+        let scope = match scope {
+            None => VariableScope::Either,
+            Some(ast::VarScope::Session) => VariableScope::Session,
+            Some(_) => VariableScope::Global,
+        };
+        let name = name.to_ascii_lowercase();
+        self.note(|noted| noted.system_variable(&name, scope == VariableScope::Global));
+        let (value, column) = super::sysvar::read(self.session, scope, &name)?;
+        let mut ty = value_type(&value, self.collation()).nullable(true);
+        ty.column = column;
+        Ok(Expr { kind: Kind::SystemVariable(Box::new((scope, name.into()))), ty })
+    }
+
+    pub(super) fn literal(&self, literal: &ast::Literal) -> SqlResult<Expr> {
+        use ast::Literal as L;
+        let bad = |kind: &str, text: &[u8]| {
+            let text = String::from_utf8_lossy(text).into_owned();
+            SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'"))
+        };
+        Ok(match literal {
+            L::Null => Expr::null(),
+            L::True => Expr::constant(Value::Int(1), ExprType::int(1)),
+            L::False => Expr::constant(Value::Int(0), ExprType::int(1)),
+            L::Int(n) => integer_literal(*n),
+            L::Decimal(text) => {
+                let parsed = Decimal::parse(text);
+                let ty = ExprType::decimal(u32::from(parsed.value.precision()), parsed.value.shown_scale());
+                Expr::constant(Value::Decimal(parsed.value), ty)
+            }
+            L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),
+            L::Str(text) => self.string(text.clone(), self.collation()),
+            L::National(text) => self.string(text.clone(), 33),
+            L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
+            L::Date(text) => {
+                let parsed = parse_date(text, DateMode::RELAXED).map_err(|_| bad("DATE", text))?;
+                Expr::constant(Value::Date(parsed.value), ExprType::date())
+            }
+            L::Time(text) => {
+                let parsed = parse_time(text, 6).map_err(|_| bad("TIME", text))?;
+                Expr::constant(Value::Time(parsed.value), ExprType::time(parsed.fraction_digits.min(6)))
+            }
+            L::Timestamp(text) => {
+                let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
+                Expr::constant(
+                    Value::DateTime(parsed.value),
+                    ExprType::datetime(parsed.fraction_digits.min(6)),
+                )
+            }
+        })
+    }
+
+    fn string(&self, text: bytes::Bytes, collation: u16) -> Expr {
+        let length = charset::char_count(&text, collation) as u32;
+        let ty = ExprType::varchar(length, collation);
+        Expr::constant(Value::Bytes(text), ty)
+    }
+
+    pub(super) fn introduced(&mut self, name: &str, literal: &ast::Literal) -> SqlResult<Expr> {
+        let set = omnibus_value::collation::Charset::by_name(name)
+            .ok_or_else(|| SqlError::unknown_character_set(name))?;
+        let text = match literal {
+            ast::Literal::Str(text) | ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
+            other => return self.literal(other),
+        };
+        Ok(self.string(text, set.default_collation().id))
+    }
+}
+
+/// An integer literal: BIGINT if it fits, else BIGINT UNSIGNED.
+fn integer_literal(n: u64) -> Expr {
+    let width = n.checked_ilog10().unwrap_or(0) + 1;
+    match i64::try_from(n) {
+        Ok(n) => {
+            let mut ty = ExprType::bigint();
+            ty.column.length = width + 1;
+            if width < 10 {
+                ty.column.kind = ColumnKind::Int;
+            }
+            Expr::constant(Value::Int(n), ty)
+        }
+        Err(_) => {
+            let mut ty = ExprType::ubigint();
+            ty.column.length = width;
+            Expr::constant(Value::UInt(n), ty)
+        }
+    }
+}
+
+/// `x'41'`: a binary string; its kind BINARY marks it as one that is a number where one is wanted.
+fn binary_literal(bytes: bytes::Bytes) -> Expr {
+    let mut ty = ExprType::varchar(bytes.len() as u32, BINARY);
+    ty.column.kind = ColumnKind::Binary;
+    Expr::constant(Value::Bytes(bytes), ty)
+}
+
+/// The type of a value that carries none, as a parameter or variable.
+#[must_use]
+pub fn value_type(value: &Value, collation: u16) -> ExprType {
+    match value {
+        Value::Null => ExprType::null(),
+        Value::Int(_) => ExprType::bigint(),
+        Value::UInt(_) | Value::Bit(_) | Value::Set(_) => ExprType::ubigint(),
+        Value::Year(_) | Value::Enum(_) => ExprType::int(5),
+        Value::Float(_) | Value::Double(_) => ExprType::double(),
+        Value::Decimal(d) => ExprType::decimal(u32::from(d.precision()), d.shown_scale()),
+        Value::Date(_) => ExprType::date(),
+        Value::DateTime(d) => ExprType::datetime(if d.micros() == 0 { 0 } else { 6 }),
+        Value::Time(t) => ExprType::time(if t.micros() == 0 { 0 } else { 6 }),
+        Value::Json(_) => ExprType::json(),
+        Value::Bytes(bytes) => {
+            let length = charset::char_count(bytes, collation) as u32;
+            ExprType {
+                column: string_column(length, collation),
+                nullable: true,
+                coercibility: Coercibility::Literal,
+            }
+        }
+    }
+}
