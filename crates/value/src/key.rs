@@ -45,14 +45,6 @@ pub fn skip(key: &[u8], ty: &ColumnType, descending: bool) -> Option<usize> {
     skip_sort_key(ty.collation(), &plain).map(|n| n + 1)
 }
 
-/// Appends the smallest bytes above every key that starts with `prefix`; `false` if there are none.
-pub fn successor(prefix: &[u8], out: &mut Vec<u8>) -> bool {
-    let Some(last) = prefix.iter().rposition(|&b| b != 0xff) else { return false };
-    out.extend_from_slice(&prefix[..last]);
-    out.push(prefix[last] + 1);
-    true
-}
-
 /// Bytes of a value of fixed width.
 fn fixed_width(ty: &ColumnType) -> Option<usize> {
     use ColumnKind::*;
@@ -246,13 +238,5 @@ mod tests {
         };
         assert_eq!(part("äbc"), part("ABd"));
         assert_ne!(part("äbc"), part("acc"));
-    }
-
-    #[test]
-    fn successor_is_above_every_extension() {
-        let mut out = Vec::new();
-        assert!(successor(&[1, 0xff, 0xff], &mut out));
-        assert_eq!(out, [2]);
-        assert!(!successor(&[0xff], &mut Vec::new()));
     }
 }

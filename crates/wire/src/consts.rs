@@ -178,7 +178,3 @@ field_types! {
 
 /// Collation id of `binary`.
 pub const COLLATION_BINARY: u16 = 63;
-/// Collation id of `utf8mb4_general_ci`.
-pub const COLLATION_UTF8MB4_GENERAL_CI: u16 = 45;
-/// Collation id of `utf8mb4_0900_ai_ci`.
-pub const COLLATION_UTF8MB4_0900_AI_CI: u16 = 255;

@@ -5,7 +5,7 @@ pub(super) use omnibus_format::describe::identifier;
 use omnibus_format::events::ColumnMetadata;
 use omnibus_format::field::{FieldType, code};
 use omnibus_format::row::{JsonDiffOp, JsonDiffs};
-use omnibus_value::{Value, json as mysql_json};
+use omnibus_value::{Value, json as mysql_json, literal};
 
 /// Appends a value as MySQL would read it back. `field` and `metadata` describe its column.
 pub(super) fn sql(value: &Value, field: FieldType, metadata: &ColumnMetadata, out: &mut String) {
@@ -20,7 +20,7 @@ pub(super) fn sql(value: &Value, field: FieldType, metadata: &ColumnMetadata, ou
         Value::Bytes(bytes) if metadata.collation != Some(63) && field.code != code::GEOMETRY => {
             quote(bytes, out);
         }
-        Value::Bytes(bytes) => hex(bytes, out),
+        Value::Bytes(bytes) => append(bytes, literal::write_hex, out),
         Value::Enum(_) | Value::Set(_) => match label(value, metadata) {
             Some(label) => quote(label.as_bytes(), out),
             None => out.push_str(&number(value)),
@@ -118,24 +118,14 @@ fn number(value: &Value) -> String {
 
 /// Appends a quoted string; what is not UTF-8 becomes a hexadecimal literal.
 fn quote(bytes: &[u8], out: &mut String) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return hex(bytes, out) };
-    out.push('\'');
-    for c in text.chars() {
-        match c {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push_str("\\0"),
-            '\u{1a}' => out.push_str("\\Z"),
-            c => out.push(c),
-        }
+    match std::str::from_utf8(bytes) {
+        Ok(_) => append(bytes, literal::write_quoted, out),
+        Err(_) => append(bytes, literal::write_hex, out),
     }
-    out.push('\'');
 }
 
-fn hex(bytes: &[u8], out: &mut String) {
-    out.push_str("X'");
-    bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02X}")));
-    out.push('\'');
+fn append(bytes: &[u8], write: fn(&[u8], &mut Vec<u8>), out: &mut String) {
+    let mut text = Vec::with_capacity(bytes.len() + 2);
+    write(bytes, &mut text);
+    out.push_str(&String::from_utf8_lossy(&text));
 }

@@ -56,9 +56,6 @@ pub struct Gtid {
     pub transaction_length: u64,
 }
 
-/// ANONYMOUS_GTID has the same body with a zero UUID and number.
-pub type AnonymousGtid = Gtid;
-
 impl Gtid {
     /// UUID and tag.
     #[must_use]

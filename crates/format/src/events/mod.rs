@@ -19,15 +19,15 @@ mod table_metadata;
 mod user_var;
 
 pub use format_description::FormatDescription;
-pub use gtid::{AnonymousGtid, Gtid, GtidTimes, SERVER_VERSION_NUMBER};
+pub use gtid::{Gtid, GtidTimes, SERVER_VERSION_NUMBER};
 pub use load::{BeginLoadQuery, ExecuteLoadQuery};
 pub use mariadb::{MariadbGtid, MariadbGtidEvent, MariadbGtidList};
 pub use old::{Modern, OldLoad, SlaveStart, StartV3};
 pub use previous_gtids::PreviousGtids;
 pub use query::Query;
 pub use rows::{
-    ROWS_FLAG_COMPLETE_ROWS, ROWS_FLAG_NO_FOREIGN_KEY_CHECKS, ROWS_FLAG_RELAXED_UNIQUE_CHECKS,
-    ROWS_FLAG_STMT_END, ROWS_V2_POST_HEADER, Rows, RowsKind, put_rows_header,
+    ROWS_FLAG_NO_FOREIGN_KEY_CHECKS, ROWS_FLAG_RELAXED_UNIQUE_CHECKS, ROWS_FLAG_STMT_END, Rows, RowsKind,
+    put_rows_header,
 };
 pub use small::{
     Heartbeat, INTVAR_INSERT_ID, INTVAR_LAST_INSERT_ID, Incident, IntVar, Rand, Rotate, RowsQuery, XaPrepare,

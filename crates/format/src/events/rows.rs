@@ -10,12 +10,6 @@ pub const ROWS_FLAG_STMT_END: u16 = 1;
 pub const ROWS_FLAG_NO_FOREIGN_KEY_CHECKS: u16 = 2;
 /// `unique_checks=0`.
 pub const ROWS_FLAG_RELAXED_UNIQUE_CHECKS: u16 = 4;
-/// Images hold all columns.
-pub const ROWS_FLAG_COMPLETE_ROWS: u16 = 8;
-
-/// Bytes of a version 2 post-header without extra data: table id, flags, extra length.
-pub const ROWS_V2_POST_HEADER: usize = 10;
-
 /// What happened to the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsKind {

@@ -1,4 +1,4 @@
-//! How KILL and a statement's time limit reach the statement that runs.
+//! How KILL reaches the statement that runs.
 //!
 //! Set on other threads, read on the session's.
 
@@ -20,18 +20,13 @@ impl KillFlag {
         self.0.store(2, Ordering::Relaxed);
     }
 
-    /// MAX_EXECUTION_TIME ran out: the statement ends with error 3024.
-    pub fn time_out(&self) {
-        let _ = self.0.compare_exchange(0, 3, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
     /// Whether the connection itself must end.
     #[must_use]
     pub fn connection_killed(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 2
     }
 
-    /// Forgets KILL QUERY and timeouts; called when a statement begins.
+    /// Forgets KILL QUERY; called when a statement begins.
     pub fn reset(&self) {
         if self.0.load(Ordering::Relaxed) != 2 {
             self.0.store(0, Ordering::Relaxed);
@@ -42,7 +37,6 @@ impl KillFlag {
     pub fn check(&self) -> SqlResult<()> {
         match self.0.load(Ordering::Relaxed) {
             0 => Ok(()),
-            3 => Err(SqlError::query_timeout()),
             _ => Err(SqlError::query_interrupted()),
         }
     }

@@ -120,7 +120,7 @@ pub trait Storage {
         Ok(())
     }
 
-    /// Fails with 1317 or 3024 when the statement has been killed.
+    /// Fails with 1317 when the statement has been killed.
     fn check_killed(&mut self) -> Result<(), Interrupt> {
         Ok(())
     }

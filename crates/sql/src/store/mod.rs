@@ -35,6 +35,6 @@ pub use temp::TemporaryTables;
 pub(crate) use trx::need_replan;
 pub(crate) use trx::set_cache_context;
 pub use trx::{Marks, Trx, TrxContext};
-pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error, duplicate_of_row};
+pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error};
 pub use xa::LockWaiter;
 pub(crate) use xa::{BranchState, restore};

@@ -8,7 +8,7 @@ use super::range::RowAt;
 use super::trx::Trx;
 use crate::catalog::Table;
 use crate::codec::Entry;
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError};
 use crate::select::storage::WaitPolicy;
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
@@ -251,12 +251,4 @@ pub fn duplicate_error(table: &Table, index: usize, values: &[Value]) -> SqlErro
         .join("-");
     let entry: String = entry.chars().take(64).collect();
     SqlError::dup_entry(entry, format!("{}.{}", table.def.name, table.def.indexes[index].name))
-}
-
-/// As [`duplicate_error`], for a stored row.
-///
-/// # Errors
-/// The stored row is damaged.
-pub fn duplicate_of_row(table: &Table, duplicate: &Duplicate) -> SqlResult<SqlError> {
-    Ok(duplicate_error(table, duplicate.index, &table.decode(&duplicate.existing.row)?))
 }

@@ -26,9 +26,6 @@ pub use text::ParsedDecimal;
 pub const MAX_DIGITS: u32 = 65;
 /// Most digits behind the point.
 pub const MAX_SCALE: u8 = 30;
-/// `div_precision_increment`'s default.
-pub const DIV_PRECISION_INCREMENT: u8 = 4;
-
 /// An exact decimal number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Decimal {
