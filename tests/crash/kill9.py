@@ -28,7 +28,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
-from omnibus import MariaDB, Omnibus, connect, expect, log_gtids, replay  # noqa: E402
+from omnibus import PATIENCE_S, MariaDB, Omnibus, connect, expect, log_gtids, replay, wait_for  # noqa: E402
 
 CLIENTS = 8
 # So many of them give their transactions ids, as a replica does.
@@ -208,13 +208,15 @@ def round_of_load(server, following, rng):
     load = sysbench(server, "--mysql-ignore-errors=all", "run")
     for client in clients:
         client.start()
-    time.sleep(rng.uniform(0.2, 2.0))
+    # However slow the machine is, each has done something.
+    wait_for(lambda: all(client.error or client.acknowledged >= following.get(client.client, 1) for client in clients), "no load")
+    time.sleep(rng.uniform(0, 1.8))
     server.kill()
     load.kill()
     load.wait()
     for client in clients:
-        client.join(30)
-        expect(client.error is None, f"client {client.client}: {client.error!r}")
+        client.join(PATIENCE_S)
+        expect(not client.is_alive() and client.error is None, f"client {client.client}: {client.error!r}")
     return {client.client: client.acknowledged for client in clients}
 
 
@@ -255,7 +257,7 @@ def main():
         passed = True
         print(f"kill9: {args.rounds} kills, nothing lost, replay equal. 1 passed, 0 failed", flush=True)
     finally:
-        if server.process and server.process.poll() is None:
+        if server.runs():
             server.kill()
         if passed and not args.keep:
             shutil.rmtree(directory, ignore_errors=True)

@@ -4,19 +4,18 @@
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
-from omnibus import Omnibus, client, connect, error_code, expect  # noqa: E402
+from omnibus import PATIENCE_S, Omnibus, Scratch, client, connect, error_code, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, log_position, replicate, status, wait_caught_up, wait_for  # noqa: E402
 
 PASSWORD = "correct horse 'battery' \"staple\""
 
 
 def tcp(server, user, password, **more):
-    return pymysql.connect(host="127.0.0.1", port=server.port, user=user, password=password, **more)
+    return pymysql.connect(host="127.0.0.1", port=server.port, user=user, password=password, connect_timeout=PATIENCE_S, **more)
 
 
 def quoted(text):
@@ -132,9 +131,12 @@ def survives_a_crash(server):
 def no_password_in_any_log(server):
     client(server, f"SET PASSWORD FOR native@'%' = {quoted(PASSWORD)}")
     client(server, "FLUSH LOGS")
+    # Stopped: while it runs, files come and go.
+    server.stop()
     for path in [*server.datadir.rglob("*"), pathlib.Path(server.directory) / "server.log"]:
         if path.is_file():
             expect(b"battery" not in path.read_bytes(), f"the password is in {path.name}")
+    server.start()
 
 
 def in_the_session_s_own_transaction(server):
@@ -217,7 +219,7 @@ def from_mariadb(directory):
 def main():
     tests = [killed_while_idle, logins, privileges, survives_a_crash, no_password_in_any_log,
              in_the_session_s_own_transaction, root_only_from_here]
-    with tempfile.TemporaryDirectory(prefix="omnibus-accounts-") as directory:
+    with Scratch("omnibus-accounts-") as directory:
         server = Omnibus(directory)
         server.start()
         try:
@@ -226,7 +228,7 @@ def main():
                 print(f"accounts: {test.__name__} ok", flush=True)
         finally:
             server.stop()
-    with tempfile.TemporaryDirectory(prefix="omnibus-accounts-") as directory:
+    with Scratch("omnibus-accounts-") as directory:
         from_mariadb(directory)
     print("accounts: from_mariadb ok", flush=True)
     print(f"{len(tests) + 1} passed, 0 failed")

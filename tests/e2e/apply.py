@@ -9,11 +9,10 @@ twice over with the session's IDEMPOTENT mode.
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import workload  # noqa: E402
-from omnibus import binary, client, expect  # noqa: E402
+from omnibus import Scratch, binary, client, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, expect_equal, query, replicate, wait_caught_up  # noqa: E402
 
 # seed, what the session sets first, whether statements must give the same everywhere
@@ -133,7 +132,7 @@ def through_a_replica(maria, folder):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as directory:
+    with Scratch() as directory:
         directory = pathlib.Path(directory)
         maria = MariaPeer(directory / "maria", 11, "--local-infile=1")
         ours = OmnibusPeer(directory / "ours", 12)

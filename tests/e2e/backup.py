@@ -9,12 +9,11 @@ beginning of the source's, byte for byte, and stops at that position.
 import pathlib
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import Omnibus, binary, client, connect, error_code, expect  # noqa: E402
+from omnibus import ROOT, Omnibus, Scratch, binary, client, connect, error_code, expect, wait_for  # noqa: E402
 
 ENGINES = ("LSM", "BTREE")
 ACCOUNTS = 16
@@ -41,28 +40,27 @@ class Writer(threading.Thread):
     def __init__(self, server, number, names):
         super().__init__()
         self.server, self.number, self.names = server, number, names
-        self.stop, self.done, self.error, self.slowest = threading.Event(), 0, None, 0
+        self.stop, self.done, self.error = threading.Event(), 0, None
 
     def run(self):
         try:
             db = connect(self.server, autocommit=False)
-            cursor = db.cursor()
             while not self.stop.is_set():
-                n = self.done + 1
-                started = time.monotonic()
-                for name in self.names:
-                    one, other = sorted(((n * 5 + self.number) % ACCOUNTS, (n * 3 + self.number + 1) % ACCOUNTS))
-                    cursor.execute(f"INSERT INTO b.entry_{name} VALUES (%s, %s, REPEAT('x', 200))", (self.number, n))
-                    cursor.execute(f"UPDATE b.account_{name} SET balance = balance + %s WHERE id = %s", (n, one))
-                    cursor.execute(f"UPDATE b.account_{name} SET balance = balance - %s WHERE id = %s", (n, other))
-                db.commit()
-                self.slowest = max(self.slowest, time.monotonic() - started)
-                self.done = n
-        except Exception as error:
-            if error.args[:1] in ((1213,), (1205,)):
-                return self.run()
-            if not self.stop.is_set():
-                self.error = error
+                if error_code(lambda: self.transaction(db), but=(1213, 1205)):
+                    db.rollback()
+        except Exception as error:  # a finding
+            self.error = error
+
+    def transaction(self, db):
+        n = self.done + 1
+        with db.cursor() as cursor:
+            for name in self.names:
+                one, other = sorted(((n * 5 + self.number) % ACCOUNTS, (n * 3 + self.number + 1) % ACCOUNTS))
+                cursor.execute(f"INSERT INTO b.entry_{name} VALUES (%s, %s, REPEAT('x', 200))", (self.number, n))
+                cursor.execute(f"UPDATE b.account_{name} SET balance = balance + %s WHERE id = %s", (n, one))
+                cursor.execute(f"UPDATE b.account_{name} SET balance = balance - %s WHERE id = %s", (n, other))
+        db.commit()
+        self.done = n
 
 
 def load(server, count=4):
@@ -73,10 +71,9 @@ def load(server, count=4):
     return writers
 
 
-def wait_for(writers, more):
+def go_on(writers, more):
     goals = [writer.done + more for writer in writers]
-    while any(writer.done < goal and writer.is_alive() for writer, goal in zip(writers, goals)):
-        time.sleep(0.01)
+    wait_for(lambda: all(writer.done >= goal or not writer.is_alive() for writer, goal in zip(writers, goals)), "writers stand still")
 
 
 def finish(writers):
@@ -139,7 +136,7 @@ def under_load(directory):
     try:
         fill(server)
         writers = load(server)
-        wait_for(writers, 100)
+        go_on(writers, 100)
         taken = []
         for number in range(2):
             path = directory / f"backup{number}"
@@ -148,7 +145,7 @@ def under_load(directory):
             most = [writer.done + 1 for writer in writers]
             expect(size > 0 and gtids, f"the statement told {size} bytes, {gtids}")
             taken.append((path, file, position, gtids, least, most))
-            wait_for(writers, 30)
+            go_on(writers, 30)
         finish(writers)
         for number, (path, file, position, gtids, least, most) in enumerate(taken):
             log_is_a_prefix(server, path, file, position)
@@ -212,16 +209,21 @@ def killed_in_the_middle(directory):
     try:
         fill(server)
         writers = load(server, 2)
-        wait_for(writers, 300)
+        go_on(writers, 300)
         finish(writers)
         done = [writer.done for writer in writers]
+        # A backup syncs each of its files. Slow syncs make it last long enough for all of these moments to be within it.
+        library = directory / "slow_sync.so"
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, ROOT / "tests/tools/slow_sync.c", "-ldl"], check=True)
+        server.env |= {"LD_PRELOAD": str(library), "SLOW_SYNC_US": "100000"}
+        server.stop()
+        server.start()
         for number in range(6):
             path = directory / f"b{number}"
             thread = threading.Thread(target=lambda: error_code(lambda: backup(server, path)))
             thread.start()
-            while not path.exists():
-                pass
-            time.sleep(number * 0.004)
+            wait_for(lambda: path.exists() or not thread.is_alive(), "no backup begins", every=0.001)  # noqa: B023
+            time.sleep(number * 0.1)
             server.kill()
             thread.join()
             whole = (path / "omnibus.format").exists()
@@ -248,7 +250,7 @@ def killed_in_the_middle(directory):
 
 def main():
     for test in (under_load, refusals, killed_in_the_middle):
-        with tempfile.TemporaryDirectory(prefix="omnibus-backup-") as name:
+        with Scratch("omnibus-backup-") as name:
             test(pathlib.Path(name))
     print("backup: 3 passed, 0 failed")
 

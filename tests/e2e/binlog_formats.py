@@ -5,10 +5,10 @@ replays each log with mariadb-binlog, and here after a crash; unsafe statements;
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, binary, client, connect, error_code, expect, finished_binlogs, replay  # noqa: E402
+from omnibus import (MariaDB, Omnibus, Scratch, binary, client, connect,  # noqa: E402
+                     error_code, expect, finished_binlogs, replay)
 
 FORMATS = ("ROW", "STATEMENT", "MIXED")
 
@@ -297,7 +297,7 @@ def changes_are_followed(directory):
             for line in reader.stdout:
                 if part in line:
                     return line
-            raise SystemExit(f"FAIL: the stream ended before {part!r}")
+            return expect(False, f"the stream ended before {part!r}")
 
         client(server, "INSERT INTO d.t VALUES (1, 'one'); INSERT INTO d.other VALUES (1)")
         until('write after {id=1, v="one"}')
@@ -324,7 +324,7 @@ def changes_are_followed(directory):
 def main():
     for test in (same_data_in_every_format, same_data_in_mariadb_s_dialect, notes_and_errors, reads_are_locked,
                  prepared_branches_survive, changes_are_followed):
-        with tempfile.TemporaryDirectory(prefix="omnibus-formats-") as directory:
+        with Scratch("omnibus-formats-") as directory:
             test(directory)
         print(f"{test.__name__}: ok", flush=True)
 

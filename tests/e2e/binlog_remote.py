@@ -8,11 +8,10 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import workload  # noqa: E402
-from omnibus import binary, client, expect  # noqa: E402
+from omnibus import Scratch, binary, client, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, PASSWORD, USER, contents, create_user, query, wait_for  # noqa: E402
 
 SECRET = dict(os.environ, MYSQL_PWD=PASSWORD)
@@ -205,11 +204,11 @@ def changes_are_taken_back(directory):
 
 def main():
     for make in (OmnibusPeer, MariaPeer):
-        with tempfile.TemporaryDirectory(prefix="omnibus-remote-") as directory:
+        with Scratch("omnibus-remote-") as directory:
             afar(directory, make)
         print(f"afar, {make.__name__}: ok", flush=True)
     for test in (whole_files_need_a_privilege, other_forms, changes_are_taken_back):
-        with tempfile.TemporaryDirectory(prefix="omnibus-remote-") as directory:
+        with Scratch("omnibus-remote-") as directory:
             test(directory)
         print(f"{test.__name__}: ok", flush=True)
 

@@ -16,17 +16,15 @@ import pathlib
 import random
 import subprocess
 import sys
-import tempfile
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import workload  # noqa: E402
-from omnibus import ROOT, connect, expect  # noqa: E402
+from omnibus import PATIENCE_S, ROOT, Scratch, connect, expect  # noqa: E402
 from peers import PASSWORD, USER, MariaPeer, OmnibusPeer, create_user, first_log, query, wait_for  # noqa: E402
 
 CLIENTS = ("python", "go", "java", "node")
 EPOCH = datetime.datetime(1970, 1, 1)
-TIMEOUT_S = 90
 JSONS = ["'{\"b\": [1, 2.5, null, true], \"a\": \"ä\"}'", "'[]'", "'{}'", "'\"text\"'", "'-5'", "'[1e100, {\"k\": {}}]'"]
 
 
@@ -297,7 +295,7 @@ def every_row_arrives(directory, kind, metadata, names, by_gtid):
             return pathlib.Path(f"{directory}/{name}.log").read_text(errors="replace")[-1500:]
 
         for name, client in clients.items():
-            wait_for(lambda: client.poll() is not None, lambda: f"{name} did not see the end: {log(name)}", TIMEOUT_S)
+            wait_for(lambda: client.poll() is not None, lambda: f"{name} did not see the end: {log(name)}", PATIENCE_S)
             expect(client.returncode == 0, f"{name} ended with {client.returncode}: {log(name)}")
         for name in clients:
             count = compare(name, journal, directory)
@@ -318,7 +316,7 @@ def main():
     kind = MariaPeer if args.source == "mariadb" else OmnibusPeer
     names, passed = args.clients.split(","), 0
     for metadata in ("FULL", "MINIMAL"):
-        with tempfile.TemporaryDirectory(prefix="omnibus-cdc-") as temporary:
+        with Scratch("omnibus-cdc-") as temporary:
             directory = temporary
             if args.keep:
                 directory = f"{args.keep}/{metadata}"

@@ -4,16 +4,15 @@
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import Omnibus, client, connect, error_code, expect  # noqa: E402
+from omnibus import PATIENCE_S, Omnibus, Scratch, client, connect, error_code, expect  # noqa: E402
 
 
 def admin(server, *command):
     run = subprocess.run(["mysqladmin", "--no-defaults", f"--socket={server.socket}", "-uroot", *command],
-                         capture_output=True, text=True, timeout=60)
+                         capture_output=True, text=True, timeout=PATIENCE_S)
     expect(run.returncode == 0, f"mysqladmin {command}: {run.stderr}")
     return run.stdout
 
@@ -137,17 +136,17 @@ def clean_restart_is_fast(server):
 
 def shutdown(server):
     admin(server, "shutdown")
-    expect(server.process.wait(30) == 0, "mysqladmin shutdown ends the server with 0")
+    expect(server.process.wait(PATIENCE_S) == 0, "mysqladmin shutdown ends the server with 0")
     server.start()
     run = client(server, "SHUTDOWN", check=False)
-    expect(run.returncode == 0 and server.process.wait(30) == 0, "SHUTDOWN ends the server with 0")
+    expect(run.returncode == 0 and server.process.wait(PATIENCE_S) == 0, "SHUTDOWN ends the server with 0")
     server.start()
 
 
 def main():
     tests = [mysqladmin, interactive, errors_have_their_numbers, transactions, auto_increment_never_reissues,
              clean_restart_is_fast, shutdown]
-    with tempfile.TemporaryDirectory(prefix="omnibus-clients-") as directory:
+    with Scratch("omnibus-clients-") as directory:
         server = Omnibus(directory)
         server.start()
         try:

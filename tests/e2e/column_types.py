@@ -8,10 +8,9 @@ MariaDB, so it is compared as text here only.
 
 import pathlib
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, client, expect, replay  # noqa: E402
+from omnibus import MariaDB, Omnibus, Scratch, client, expect, replay  # noqa: E402
 
 # type, values (SQL literals), index part
 TYPES = [
@@ -98,7 +97,7 @@ def rows(server, n, kind, index=False):
 
 def main():
     passed = 0
-    with tempfile.TemporaryDirectory(prefix="omnibus-types-") as directory:
+    with Scratch("omnibus-types-") as directory:
         ours, theirs = Omnibus(directory), MariaDB(directory, "--skip-log-bin")
         copy_dir = pathlib.Path(directory) / "copy"
         copy_dir.mkdir()

@@ -10,11 +10,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, client, connect, error_code, expect, finished_binlogs  # noqa: E402
+from omnibus import MariaDB, Omnibus, Scratch, client, connect, error_code, expect, finished_binlogs, wait_for  # noqa: E402
 
 ACCOUNTS = 20
 CONTENTS = ("SELECT id, balance, note FROM bank.account ORDER BY id", "SELECT id, account, amount FROM bank.entry ORDER BY id",
@@ -46,21 +45,24 @@ class Writer(threading.Thread):
     def run(self):
         try:
             db = connect(self.server, autocommit=False)
-            cursor = db.cursor()
             while not self.stop.is_set():
-                n = self.count * 7 + self.number
-                one, other = sorted(((n % ACCOUNTS), (n * 3 + 1) % ACCOUNTS))
-                for account, amount in ((one, n % 100), (other, -(n % 100))):
-                    cursor.execute("UPDATE bank.account SET balance = balance + %s, note = %s WHERE id = %s",
-                                   (amount, f"{self.number}:{n}", account))
-                    cursor.execute("INSERT INTO bank.entry (account, amount) VALUES (%s, %s)", (account, amount))
-                if self.count % 10 == 9:
-                    cursor.execute("DELETE FROM bank.entry WHERE account = %s AND amount = 0 LIMIT 5", (one,))
-                db.commit()
-                self.count += 1
-        except Exception as error:  # a finding, unless it is a deadlock's victim
-            if error.args[:1] not in ((1213,), (1205,)):
-                self.error = error
+                if error_code(lambda: self.transaction(db), but=(1213, 1205)):
+                    db.rollback()
+        except Exception as error:  # a finding
+            self.error = error
+
+    def transaction(self, db):
+        n = self.count * 7 + self.number
+        one, other = sorted(((n % ACCOUNTS), (n * 3 + 1) % ACCOUNTS))
+        with db.cursor() as cursor:
+            for account, amount in ((one, n % 100), (other, -(n % 100))):
+                cursor.execute("UPDATE bank.account SET balance = balance + %s, note = %s WHERE id = %s",
+                               (amount, f"{self.number}:{n}", account))
+                cursor.execute("INSERT INTO bank.entry (account, amount) VALUES (%s, %s)", (account, amount))
+            if self.count % 10 == 9:
+                cursor.execute("DELETE FROM bank.entry WHERE account = %s AND amount = 0 LIMIT 5", (one,))
+        db.commit()
+        self.count += 1
 
 
 def contents(server):
@@ -125,8 +127,7 @@ def under_read_lock(server, directory):
     texts = []
     for options, how in ((["--flush-logs"], "--single-transaction"), (["--flush-logs"], "--lock-all-tables")):
         counts = [writer.count for writer in writers]
-        while any(writer.count <= count and writer.is_alive() for writer, count in zip(writers, counts)):
-            client(server, "DO 1")
+        wait_for(lambda: all(writer.count > count or not writer.is_alive() for writer, count in zip(writers, counts)), "writers stand still")  # noqa: B023
         texts.append(dump(server, *options, "--databases", "bank", how=how))
     for writer in writers:
         writer.stop.set()
@@ -153,12 +154,10 @@ def under_load(server, directory):
     writers = [Writer(server, number) for number in range(3)]
     for writer in writers:
         writer.start()
-    while min(writer.count for writer in writers) < 50 and all(writer.is_alive() for writer in writers):
-        client(server, "DO 1")
+    wait_for(lambda: all(writer.count >= 50 or not writer.is_alive() for writer in writers), "writers stand still")
     text = dump(server, "--databases", "bank")
     at_dump = sum(writer.count for writer in writers)
-    while sum(writer.count for writer in writers) < at_dump + 100 and all(writer.is_alive() for writer in writers):
-        client(server, "DO 1")
+    wait_for(lambda: sum(writer.count for writer in writers) >= at_dump + 100 or not all(writer.is_alive() for writer in writers), "writers stand still")
     for writer in writers:
         writer.stop.set()
     for writer in writers:
@@ -191,7 +190,8 @@ def under_load(server, directory):
 
 def refused_events(server):
     """BINLOG with what does not fit says so, and changes nothing."""
-    client(server, "CREATE TABLE bank.narrow (id INT PRIMARY KEY, v INT); INSERT INTO bank.narrow VALUES (1, 1)")
+    # In a file of their own.
+    client(server, "FLUSH BINARY LOGS; CREATE TABLE bank.narrow (id INT PRIMARY KEY, v INT); INSERT INTO bank.narrow VALUES (1, 1)")
     first = finished_binlogs(server)[-1]
     reader = subprocess.run(["mariadb-binlog", "--no-defaults", first], capture_output=True, text=True)
     statements = re.findall(r"BINLOG '\n([^']*)'", reader.stdout)
@@ -241,7 +241,7 @@ def everything(server, directory):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="omnibus-dump-") as name:
+    with Scratch("omnibus-dump-") as name:
         directory = pathlib.Path(name)
         server = Omnibus(directory, "--max-binlog-size=256K")
         server.start()

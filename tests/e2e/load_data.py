@@ -11,12 +11,11 @@ import os
 import pathlib
 import sys
 import subprocess
-import tempfile
 import threading
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, client, connect, error_code, expect, replay  # noqa: E402
+from omnibus import (PATIENCE_S, MariaDB, Omnibus, Scratch, client, connect,  # noqa: E402
+                     error_code, expect, replay, wait_for)
 
 STRICT = "STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 ABC = "a INT NOT NULL PRIMARY KEY, b VARCHAR(10), c INT DEFAULT 7"
@@ -142,7 +141,7 @@ def normal(seen):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as place:
+    with Scratch() as place:
         files = pathlib.Path(place) / "files"
         files.mkdir()
         os.chmod(place, 0o755)
@@ -245,9 +244,8 @@ def local_rules(server, files):
     victim._execute_command(3, b"LOAD DATA LOCAL INFILE 'x' INTO TABLE u")
     victim._read_packet(pymysql.connections.MysqlPacket)
     victim.write_packet(b"8\t8\n")
-    deadline = time.monotonic() + 20
-    while "reading file" not in client(server, f"SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {victim.thread_id()}"):
-        expect(time.monotonic() < deadline, "SHOW PROCESSLIST does not tell of the file")
+    state = f"SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {victim.thread_id()}"
+    wait_for(lambda: "reading file" in client(server, state), "SHOW PROCESSLIST does not tell of the file")
     client(server, f"KILL QUERY {victim.thread_id()}")
     victim.write_packet(b"9\t9\n")
     victim.write_packet(b"")
@@ -261,11 +259,8 @@ def local_rules(server, files):
     broken._read_packet(pymysql.connections.MysqlPacket)
     broken.write_packet(b"7\t7\n")
     broken._force_close()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if "LOAD DATA" not in client(server, "SELECT INFO FROM information_schema.PROCESSLIST WHERE INFO LIKE 'LOAD%'"):
-            break
-        time.sleep(0.05)
+    gone = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {broken.thread_id()}"
+    wait_for(lambda: client(server, gone) == "0\n", "a client that went away is still there")
     expect(client(server, "SELECT COUNT(*) FROM test.u WHERE a = 7") == "0\n", "half a file was loaded")
 
 
@@ -293,12 +288,9 @@ def waits(server, files):
         thread = threading.Thread(target=lambda: done.append(
             loader.cursor().execute(f"LOAD DATA {local}INFILE '{files}/w.txt' REPLACE INTO TABLE w")))
         thread.start()
-        deadline = time.monotonic() + 20
-        while "waiting for a lock" not in client(server, "SELECT STATE FROM information_schema.PROCESSLIST"):
-            expect(time.monotonic() < deadline, "the load does not wait")
-            time.sleep(0.02)
+        wait_for(lambda: "waiting for a lock" in client(server, "SELECT STATE FROM information_schema.PROCESSLIST"), "the load does not wait")
         holder.commit()
-        thread.join(30)
+        thread.join(PATIENCE_S)
         expect(len(done) == 1, "the load did not go on")
         expect(client(server, "SELECT COUNT(*), SUM(b) FROM test.w") == "100\t100\n", "other rows than the file's")
 

@@ -14,10 +14,9 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import ROOT, Omnibus, binary, connect, error_code, expect  # noqa: E402
+from omnibus import PATIENCE_S, ROOT, Omnibus, Scratch, binary, connect, error_code, expect, wait_for  # noqa: E402
 
 import pymysql  # noqa: E402
 
@@ -85,7 +84,7 @@ class Failing:
     def after_failure(self, action, where):
         """What the action promises, then a start without the library."""
         if action == "ABORT_SERVER":
-            code = self.server.process.wait(60)
+            code = self.server.process.wait(PATIENCE_S)
             expect(code not in (0, -6, -11), f"{where}: ABORT_SERVER ends with an error, not {code}")
         else:
             self.fail("")
@@ -195,12 +194,11 @@ def purge_and_preparation_fail_softly(directory):
     failing.cursor.execute("FLUSH BINARY LOGS")
     expect(failing.insert(50) == 0, "nor does it take reserved space")
     pool = failing.server.datadir / "pre-allocated-binlog"
-    expect(all(path.stat().st_size >= 1 << 20 for path in pool.glob("empty.*")), "no half prepared file is left")
     failing.server.kill()
+    expect(all(path.stat().st_size >= 1 << 20 for path in pool.glob("empty.*")), "no half prepared file is left")
     failing.start(preloaded=False)
     failing.check_rows("after a purge and a preparation that failed")
-    failing.cursor.execute("FLUSH BINARY LOGS")
-    expect(not (failing.server.datadir / names[0]).exists(), "the next start deletes what a purge could not")
+    wait_for(lambda: not (failing.server.datadir / names[0]).exists(), "the next start deletes what a purge could not")
     failing.server.stop()
 
 
@@ -281,7 +279,6 @@ class Files:
             text = server.log_tail(3)
             for word in words:
                 expect(word in text, f"{word!r} in the message: {text}")
-            server.process.wait(30)
             after = {path: path.read_bytes() for path in server.datadir.glob("binlog.*")}
             expect(before == after, f"{words}: a start that is refused changes nothing")
             shutil.rmtree(server.directory)
@@ -422,7 +419,7 @@ def main():
              flush_method_falls_back, changed_files, reading]
     chosen = [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
     for test in chosen:
-        with tempfile.TemporaryDirectory(prefix="omnibus-log-errors-") as directory:
+        with Scratch("omnibus-log-errors-") as directory:
             test(directory)
         print(f"log_errors: {test.__name__} ok", flush=True)
     print(f"{len(chosen)} passed, 0 failed")

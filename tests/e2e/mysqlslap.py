@@ -4,10 +4,9 @@
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import Omnibus  # noqa: E402
+from omnibus import Omnibus, Scratch  # noqa: E402
 
 RUNS = [["--auto-generate-sql", f"--auto-generate-sql-load-type={kind}", "--number-of-queries=400"]
         for kind in ("mixed", "update", "write", "read")]
@@ -27,7 +26,7 @@ RUNS += [
 
 def main():
     passed = 0
-    with tempfile.TemporaryDirectory(prefix="omnibus-slap-") as directory:
+    with Scratch("omnibus-slap-") as directory:
         server = Omnibus(directory)
         server.start()
         queries = pathlib.Path(directory) / "queries.sql"

@@ -7,10 +7,9 @@ PyMySQL prepares nothing on the server, so its connection is used for packets on
 import pathlib
 import struct
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import Omnibus, connect, error_code, expect  # noqa: E402
+from omnibus import Omnibus, Scratch, connect, error_code, expect  # noqa: E402
 
 PREPARE, EXECUTE, CLOSE = 0x16, 0x17, 0x19
 
@@ -95,7 +94,7 @@ def statements_are_counted_and_forgotten(server):
 
 def main():
     tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten]
-    with tempfile.TemporaryDirectory(prefix="omnibus-prepared-") as directory:
+    with Scratch("omnibus-prepared-") as directory:
         server = Omnibus(directory)
         server.start()
         try:

@@ -5,12 +5,11 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
 from compare import build_preload  # noqa: E402
-from omnibus import binary  # noqa: E402
+from omnibus import Scratch, binary  # noqa: E402
 
 
 def bench(*arguments):
@@ -21,7 +20,7 @@ def bench(*arguments):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="omnibus-protocol-bench-") as name:
+    with Scratch("omnibus-protocol-bench-") as name:
         library = build_preload(pathlib.Path(name))
         lines = bench("protocols", "--dir", name, "--json", "--connections", "1", "--rounds", "1", "--seconds", "0.1",
                       "--slow-us", "0,5000", "--preload", str(library)).splitlines()

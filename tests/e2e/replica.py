@@ -4,11 +4,10 @@
 import json
 import pathlib
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import Session, error_code, expect  # noqa: E402
+from omnibus import Scratch, Session, error_code, expect  # noqa: E402
 from peers import (PASSWORD, USER, MariaPeer, OmnibusPeer, brief, create_user, expect_equal, log_position, query,  # noqa: E402
                    replicate, restart, status, wait_caught_up, wait_for)
 
@@ -45,9 +44,9 @@ def basics(folder, source):
     fill(source, 1, 50)
     wait_caught_up(replica, source)
     expect_equal(source, replica, ["a", "b"], least_rows=40)
+    wait_for(lambda: status(replica)["Seconds_Behind_Master"] == 0, lambda: f"idle and caught up: {brief(status(replica))}")
     row = status(replica)
     expect(row["Slave_IO_Running"] == "Yes" and row["Slave_SQL_Running"] == "Yes", brief(row))
-    expect(row["Seconds_Behind_Master"] == 0, f"idle and caught up: {brief(row)}")
     expect(row["Master_Server_Id"] == 1 and row["Master_Host"] == "127.0.0.1", str(row))
 
     done = threading.Event()
@@ -120,11 +119,14 @@ def control(source, replica):
     expect_equal(source, replica, ["a", "b"])
 
     query(replica, "STOP REPLICA SQL_THREAD")
-    query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 2")
+    query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600")
     query(replica, "START REPLICA SQL_THREAD")
     query(source, "INSERT INTO a.t (id, s) VALUES (100004, 'late')")
     wait_for(lambda: status(replica)["SQL_Remaining_Delay"] is not None, "SOURCE_DELAY does not delay")
     expect(query(replica, "SELECT id FROM a.t WHERE id = 100004") == [], "applied too early")
+    query(replica, "STOP REPLICA SQL_THREAD")
+    query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 1")
+    query(replica, "START REPLICA SQL_THREAD")
     wait_caught_up(replica, source)
     query(replica, "STOP REPLICA SQL_THREAD")
     query(replica, "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0")
@@ -166,17 +168,22 @@ def administration(source, replica):
     query(source, "INSERT INTO a.t (s) VALUES (UUID())")
     wait_caught_up(replica, source)
     last = query(source, "SELECT @@gtid_binlog_pos AS p")[0]["p"]
-    row = query(replica, "SELECT c.HOST, c.PORT, s.SERVICE_STATE, s.LAST_QUEUED_TRANSACTION, w.WORKER_ID, w.THREAD_ID, "
+    joined = ("SELECT c.HOST, c.PORT, s.SERVICE_STATE, s.LAST_QUEUED_TRANSACTION, w.WORKER_ID, w.THREAD_ID, "
                 "w.LAST_APPLIED_TRANSACTION_END_APPLY_TIMESTAMP > NOW(6) - INTERVAL 5 MINUTE AS late, p.STATE "
                 "FROM performance_schema.replication_connection_configuration c "
                 "JOIN performance_schema.replication_connection_status s USING (CHANNEL_NAME) "
                 "JOIN performance_schema.replication_applier_status_by_worker w ON w.CHANNEL_NAME = c.CHANNEL_NAME "
                 "JOIN information_schema.PROCESSLIST p ON p.ID = w.THREAD_ID "
-                "WHERE s.SERVICE_STATE = 'ON' AND w.LAST_APPLIED_TRANSACTION = %s", last)
+                "WHERE s.SERVICE_STATE = 'ON' AND w.LAST_APPLIED_TRANSACTION = %s")
+    # A worker says that it is done after the position says so. Times are in the session's zone, whatever the server's is.
+    row = wait_for(lambda: query(replica, joined, last, init_command="SET time_zone = '+09:30'"), f"no worker has applied {last}")
     expect(len(row) == 1 and row[0]["LAST_QUEUED_TRANSACTION"] == last and row[0]["late"] == 1
            and row[0]["PORT"] == source.port, f"{last}: {row}")
-    row = query(replica, "SELECT * FROM performance_schema.replication_applier_status_by_coordinator")[0]
-    expect(row["SERVICE_STATE"] == "ON" and row["LAST_PROCESSED_TRANSACTION"] == last and row["PROCESSING_TRANSACTION"] == "", str(row))
+
+    def coordinator():
+        row = query(replica, "SELECT * FROM performance_schema.replication_applier_status_by_coordinator")[0]
+        return row["SERVICE_STATE"], row["LAST_PROCESSED_TRANSACTION"], row["PROCESSING_TRANSACTION"]
+    wait_for(lambda: coordinator() == ("ON", last, ""), lambda: str(coordinator()))
     row = query(replica, "SELECT * FROM performance_schema.log_status")[0]
     place = json.loads(row["LOCAL"])
     expect((place["binary_log_file"], place["binary_log_position"]) == log_position(replica), str(row))
@@ -291,7 +298,7 @@ def filters(folder, source):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="omnibus-replica-") as name:
+    with Scratch("omnibus-replica-") as name:
         folder = pathlib.Path(name)
         source = MariaPeer(folder / "source", 1)
         source.start()

@@ -8,12 +8,11 @@ import socketserver
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import binary, expect, free_port  # noqa: E402
+from omnibus import Scratch, binary, expect, free_port  # noqa: E402
 from peers import OmnibusPeer, brief, query, status, wait_for  # noqa: E402
 
 UUID = "11111111-2222-3333-4444-555555555555"
@@ -174,7 +173,7 @@ def wait_error(replica, kind, codes):
     def found():
         row = status(replica)
         return row if int(row[f"Last_{kind}_Errno"]) != 0 and row[f"Slave_{kind}_Running"] == "No" else None
-    row = wait_for(found, lambda: f"no {kind} error: {brief(status(replica))}", timeout=30)
+    row = wait_for(found, lambda: f"no {kind} error: {brief(status(replica))}")
     expect(int(row[f"Last_{kind}_Errno"]) in codes, f"{codes} expected: {brief(row)}")
     return row
 
@@ -360,7 +359,7 @@ def gone(replica, source):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="omnibus-bad-source-") as name:
+    with Scratch("omnibus-bad-source-") as name:
         replica = OmnibusPeer(pathlib.Path(name) / "replica", 2)
         replica.start()
         query(replica, "CREATE DATABASE d")

@@ -140,14 +140,14 @@ def spoiled(directory):
         query(replica, f"SET GLOBAL replica_parallel_workers = {1 + 3 * (seed % 2)}")
         replicate(replica, proxy, begin, RETRY_COUNT=50, HEARTBEAT_PERIOD=1)
         what = f"{seed}: {getattr(proxy.spoil, 'way', '')} at {getattr(proxy.spoil, 'at', '')}"
-        wait_for(over, lambda: f"{what}: {brief(status(replica))}", timeout=30)  # noqa: B023
+        wait_for(over, lambda: f"{what}: {brief(status(replica))}")  # noqa: B023
         error = stopped(status(replica))
         expect(state(replica) in states, f"{what}: half a transaction was applied; {error}")
         proxy.spoil = None
         if error:
             query(replica, "STOP REPLICA")
             query(replica, "START REPLICA")
-            wait_for(over, lambda: f"{what} and then: {brief(status(replica))}", timeout=30)  # noqa: B023
+            wait_for(over, lambda: f"{what} and then: {brief(status(replica))}")  # noqa: B023
         expect(state(replica) == states[-1], f"{what}, mended, {error}: {stopped(status(replica))}")
     proxy.close()
     end(source, replica)

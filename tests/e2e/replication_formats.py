@@ -3,14 +3,13 @@
 
 import pathlib
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import workload  # noqa: E402
 from binlog_formats import FORMATS, SAFE, TABLES, UNSAFE, prepared  # noqa: E402
-from omnibus import client, expect  # noqa: E402
+from omnibus import Scratch, client, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, expect_equal, log_position, query, replicate, restart, wait_caught_up  # noqa: E402
 
 
@@ -68,7 +67,7 @@ def follow(directory, dialect):
 
 def main():
     for dialect in ("mysql", "mariadb"):
-        with tempfile.TemporaryDirectory(prefix="omnibus-formats-") as directory:
+        with Scratch("omnibus-formats-") as directory:
             follow(directory, dialect)
         print(f"follow, {dialect} dialect: ok", flush=True)
 

@@ -9,12 +9,11 @@ import argparse
 import pathlib
 import random
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import hostile  # noqa: E402
-from omnibus import expect  # noqa: E402
+from omnibus import Scratch, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, expect_equal, query, replicate, restart, status, wait_caught_up  # noqa: E402
 
 
@@ -74,7 +73,7 @@ def main():
     for seed in range(chosen.seed, chosen.seed + chosen.rounds):
         how = (chosen.dialect or ["mariadb", "mysql"][seed % 2], chosen.format,
                chosen.image or ["MINIMAL", "FULL", "NOBLOB"][seed % 3])
-        with tempfile.TemporaryDirectory(prefix="omnibus-hostile-") as directory:
+        with Scratch("omnibus-hostile-") as directory:
             try:
                 print(f"replication_hostile: {seed} {' '.join(how)}: {play(directory, seed, chosen.steps, *how)}", flush=True)
             except (SystemExit, Exception) as failure:

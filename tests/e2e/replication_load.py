@@ -7,10 +7,9 @@ replica is killed while they exist.
 
 import pathlib
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import connect, expect  # noqa: E402
+from omnibus import Scratch, connect, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, expect_equal, log_position, query, replicate, restart, wait_caught_up  # noqa: E402
 
 FORMATS = ("ROW", "STATEMENT", "MIXED")
@@ -100,7 +99,7 @@ def follow(folder, source, replicas, kills):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as place:
+    with Scratch() as place:
         folder = pathlib.Path(place)
         files(folder)
         follow(folder, OmnibusPeer(folder / "one", 1), [OmnibusPeer(folder / "two", 2), MariaPeer(folder / "three", 3)], True)

@@ -58,8 +58,8 @@ def crash_both(source, replica, prepared=True):
     if prepared:
         sysbench(source, "oltp_write_only", "prepare")
     for side, kill in ((replica, True), (source, True), (replica, False), (source, False)):
-        load = sysbench(source, "oltp_write_only", "run", seconds=2)
         before = applied(replica)
+        load = sysbench(source, "oltp_write_only", "run", seconds=2)
         wait_for(lambda: applied(replica) > before, lambda: f"the replica does not move under load: {status(replica)}")
         restart(side, kill)
         if side is source:

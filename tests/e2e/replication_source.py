@@ -8,16 +8,14 @@ import pathlib
 import socket
 import struct
 import sys
-import tempfile
 import time
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
-from omnibus import MariaDB, Omnibus, client, connect, error_code, expect  # noqa: E402
+from omnibus import PATIENCE_S, MariaDB, Omnibus, Scratch, client, connect, error_code, expect, wait_for  # noqa: E402
 
 ROTATE, FORMAT, HEARTBEAT, IGNORABLE, HEARTBEAT_V2 = 4, 15, 27, 28, 41
-DEADLINE = 30
 
 
 def send(connection, command, payload):
@@ -31,7 +29,7 @@ class Dump:
     """One COM_BINLOG_DUMP."""
 
     def __init__(self, server, file="", position=4, flags=0, server_id=77, variables="@source_binlog_checksum='CRC32'",
-                 user="root", register=False, timeout=DEADLINE):
+                 user="root", register=False, timeout=PATIENCE_S):
         self.connection = connect(server, user=user, autocommit=True, read_timeout=timeout)
         if variables:
             self.connection.query(f"SET {variables}")
@@ -240,7 +238,7 @@ class GtidDump(Dump):
     """One COM_BINLOG_DUMP_GTID, to the end of the log."""
 
     def __init__(self, server, executed, claim=None):
-        self.connection = connect(server, autocommit=True, read_timeout=DEADLINE)
+        self.connection = connect(server, autocommit=True, read_timeout=PATIENCE_S)
         self.connection.query("SET @source_binlog_checksum='CRC32', @replica_uuid=UUID()")
         data = gtid_set(executed)
         send(self.connection, 0x1E, struct.pack("<HIIQI", 5, 79, 0, 4, claim or len(data)) + data)
@@ -296,21 +294,17 @@ def check_waiting(server):
         lines = client(server, "SHOW PROCESSLIST").splitlines()
         return [line.split("\t") for line in lines if "Binlog Dump" in line]
 
-    rows = listed()
-    expect(len(rows) == 2 and "waiting for more updates" in rows[0][6], f"SHOW PROCESSLIST: {rows}")
+    wait_for(lambda: len(listed()) == 2 and "waiting for more updates" in listed()[0][6], lambda: f"SHOW PROCESSLIST: {listed()}")
     # A third with the first one's identity ends the first; KILL ends the second; a vanished client ends the third.
     again = Dump(server, file=last, position=position, server_id=77)
     code, text = dump.error()
     expect(code == 1236 and "same server_uuid/server_id" in text, f"{code} {text}")
-    expect(client(server, "SHOW REPLICAS") == "", "a replica that left is not listed")
+    wait_for(lambda: client(server, "SHOW REPLICAS") == "", "a replica that left is listed")
     client(server, f"KILL {version2.connection.thread_id()}")
     expect(version2.error()[0] == 2013, "KILL ends the connection, which a client mends by itself")
     again.until(30)
     again.connection._sock.shutdown(socket.SHUT_RDWR)
-    deadline = time.monotonic() + DEADLINE
-    while listed():
-        expect(time.monotonic() < deadline, f"dumps are left: {listed()}")
-        time.sleep(0.02)
+    wait_for(lambda: not listed(), lambda: f"dumps are left: {listed()}")
 
 
 def counter(server, name):
@@ -345,10 +339,8 @@ def check_stuck(server):
     stuck = Dump(server)
     stuck.packet()
     client(server, f"KILL {stuck.connection.thread_id()}")
-    deadline = time.monotonic() + 10
-    while "Binlog Dump" in client(server, "SHOW PROCESSLIST") or "Killed" in client(server, "SHOW PROCESSLIST"):
-        expect(time.monotonic() < deadline, "KILL waits for a client that does not read")
-        time.sleep(0.02)
+    ends = ("Binlog Dump", "Killed")
+    wait_for(lambda: not any(word in client(server, "SHOW PROCESSLIST") for word in ends), "KILL waits for a client that does not read")
 
 
 def log_names(server):
@@ -374,7 +366,7 @@ def check_shutdown(server):
     waiting.until(FORMAT)
     started = time.monotonic()
     server.stop()
-    expect(time.monotonic() - started < 8, "a dump keeps the server from stopping")
+    expect(time.monotonic() - started < 45, "a dump keeps the server from stopping")
 
 
 def check_damage(server):
@@ -463,7 +455,7 @@ def check_mariadb_gtid(directory):
 
         def follow():
             position = client(source, "SELECT @@gtid_binlog_pos").strip()
-            done = client(replica, f"SELECT MASTER_GTID_WAIT('{position}', {DEADLINE})").strip()
+            done = client(replica, f"SELECT MASTER_GTID_WAIT('{position}', {PATIENCE_S})").strip()
             wrong = status(replica, "Last_IO_Error", "Last_SQL_Error", "Using_Gtid", "Gtid_IO_Pos")
             expect(done == "0", f"the replica did not come to {position}: {wrong}")
             for table in ("t", "h"):
@@ -482,19 +474,15 @@ def check_mariadb_gtid(directory):
         until = client(source, "SELECT @@gtid_binlog_pos").strip()
         client(source, "INSERT INTO d.t VALUES (503,'not yet')")
         client(replica, f"START SLAVE UNTIL master_gtid_pos='{until}'")
-        deadline = time.monotonic() + DEADLINE
-        while status(replica, "Slave_IO_Running", "Slave_SQL_Running") != "No\tNo":
-            expect(time.monotonic() < deadline, f"UNTIL: {status(replica, 'Slave_IO_Running', 'Slave_SQL_Running', 'Last_IO_Error')}")
-            time.sleep(0.05)
+        wait_for(lambda: status(replica, "Slave_IO_Running", "Slave_SQL_Running") == "No\tNo",
+                 lambda: f"UNTIL: {status(replica, 'Slave_IO_Running', 'Slave_SQL_Running', 'Last_IO_Error')}")
         rows = client(replica, "SELECT id FROM d.t WHERE id > 501").split()
         expect(rows == ["502"], f"UNTIL: {rows}")
         # Purged: a replica that is too far behind is told.
         last = pathlib.Path(source.binlogs()[-1]).name
         client(source, f"FLUSH BINARY LOGS; PURGE BINARY LOGS TO '{last}'")
         client(replica, "SET GLOBAL gtid_slave_pos='0-1-1'; START SLAVE")
-        while "1236" not in status(replica, "Last_IO_Errno"):
-            expect(time.monotonic() < deadline, "a purged position goes unnoticed")
-            time.sleep(0.05)
+        wait_for(lambda: "1236" in status(replica, "Last_IO_Errno"), "a purged position goes unnoticed")
     finally:
         replica.stop()
         source.stop()
@@ -507,13 +495,13 @@ def status(replica, *columns):
 
 
 def caught_up(replica, file, position):
-    done = client(replica, f"SELECT MASTER_POS_WAIT('{file}', {position}, {DEADLINE})").strip()
+    done = client(replica, f"SELECT MASTER_POS_WAIT('{file}', {position}, {PATIENCE_S})").strip()
     wrong = status(replica, "Last_IO_Error", "Last_SQL_Error", "Master_Log_File", "Read_Master_Log_Pos")
     expect(done not in ("-1", "NULL"), f"the replica did not come to {file} {position}: {wrong}")
 
 
 def main():
-    with tempfile.TemporaryDirectory() as directory:
+    with Scratch() as directory:
         server = Omnibus(directory)
         server.start()
         try:
@@ -534,9 +522,9 @@ def main():
             check_damage(server)
         finally:
             server.stop()
-    with tempfile.TemporaryDirectory() as directory:
+    with Scratch() as directory:
         check_mariadb(directory)
-    with tempfile.TemporaryDirectory() as directory:
+    with Scratch() as directory:
         check_mariadb_gtid(directory)
     print("replication source: ok")
 

@@ -4,25 +4,15 @@ wait again once a replica has caught up."""
 
 import pathlib
 import sys
-import tempfile
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, client, connect, expect  # noqa: E402
-
-DEADLINE = 30
+from omnibus import MariaDB, Omnibus, Scratch, client, connect, expect, wait_for  # noqa: E402
 
 
 def figure(server, name):
     return client(server, f"SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_{name}'").split("\t")[1].strip()
-
-
-def until(what, condition):
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        expect(time.monotonic() < deadline, what)
-        time.sleep(0.02)
 
 
 def timed(server, sql):
@@ -49,14 +39,17 @@ def run(directory, dialect, using):
         expect(figure(source, "status") == "ON", "switched on")
         # Nobody acknowledges: one timeout, then commits go on without.
         took = timed(source, "INSERT INTO d.t VALUES (1,1)")
-        expect(1.3 < took < 6, f"the timeout: {took}")
+        expect(took > 1.3, f"the timeout: {took}")
         expect(figure(source, "status") == "OFF" and figure(source, "no_times") == "1", "switched off")
-        expect(timed(source, "INSERT INTO d.t VALUES (2,2)") < 1, "no more waiting")
+        client(source, "INSERT INTO d.t VALUES (2,2)")
+        expect(figure(source, "no_times") == "1", "no more waiting")
         expect(int(figure(source, "no_tx")) == 2, f"no_tx: {figure(source, 'no_tx')}")
+        # From here on whoever waits waits for what must come.
+        client(source, "SET GLOBAL rpl_semi_sync_source_timeout=600000")
         # A replica catches up: commits wait for it again, and not long.
         client(replica, f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, MASTER_USER='r', "
                         f"MASTER_PASSWORD='secret', MASTER_USE_GTID={using}, MASTER_CONNECT_RETRY=1; START SLAVE")
-        until(f"a replica that catches up: {received(replica)}", lambda: figure(source, "status") == "ON")
+        wait_for(lambda: figure(source, "status") == "ON", lambda: f"a replica that catches up: {received(replica)}")
         expect(figure(source, "clients") == "1", "one client")
         for n in range(10, 60):
             client(source, f"INSERT INTO d.t VALUES ({n},{n})")
@@ -73,15 +66,15 @@ def run(directory, dialect, using):
         client(source, "FLUSH BINARY LOGS")
         for thread in threads:
             thread.join()
-        expect(figure(source, "status") == "ON" and figure(source, "wait_sessions") == "0", "still on")
+        wait_for(lambda: figure(source, "wait_sessions") == "0", "sessions wait on")
+        expect(figure(source, "status") == "ON", "still on")
         # AFTER_SYNC: what the replica does not have, nobody sees. Its receiver is stopped with no one to notice.
         replica_rows = lambda: client(replica, "SELECT COUNT(*) FROM d.t").strip()
-        until("the replica applies all", lambda: replica_rows() == client(source, "SELECT COUNT(*) FROM d.t").strip())
-        client(source, "SET GLOBAL rpl_semi_sync_source_timeout=4000")
+        wait_for(lambda: replica_rows() == client(source, "SELECT COUNT(*) FROM d.t").strip(), "the replica applies all")
         client(replica, "STOP SLAVE IO_THREAD")
         waiting = threading.Thread(target=client, args=(source, "INSERT INTO d.t VALUES (70000,1)"))
         waiting.start()
-        until("a commit waits", lambda: figure(source, "wait_sessions") == "1")
+        wait_for(lambda: figure(source, "wait_sessions") == "1", "no commit waits")
         expect(client(source, "SELECT * FROM d.t WHERE id=70000") == "", "AFTER_SYNC: nobody sees what no replica has")
         client(replica, "START SLAVE IO_THREAD")
         waiting.join()
@@ -92,18 +85,18 @@ def run(directory, dialect, using):
         client(replica, "STOP SLAVE IO_THREAD")
         waiting = threading.Thread(target=client, args=(source, "INSERT INTO d.t VALUES (70001,1)"))
         waiting.start()
-        until("AFTER_COMMIT shows it", lambda: client(source, "SELECT v FROM d.t WHERE id=70001") == "1\n")
+        wait_for(lambda: client(source, "SELECT v FROM d.t WHERE id=70001") == "1\n", "AFTER_COMMIT shows it")
         expect(waiting.is_alive(), "its session waits")
         # Switching off lets it go; so does a shutdown.
         client(source, "SET GLOBAL rpl_semi_sync_source_enabled=OFF")
         waiting.join()
-        client(source, "SET GLOBAL rpl_semi_sync_source_timeout=600000, GLOBAL rpl_semi_sync_source_enabled=ON")
+        client(source, "SET GLOBAL rpl_semi_sync_source_enabled=ON")
         waiting = threading.Thread(target=client, args=(source, "INSERT INTO d.t VALUES (70002,1)"), kwargs={"check": False})
         waiting.start()
-        until("a commit waits", lambda: figure(source, "wait_sessions") == "1")
+        wait_for(lambda: figure(source, "wait_sessions") == "1", "no commit waits")
         started = time.monotonic()
         source.stop()
-        expect(time.monotonic() - started < 9, "a waiting commit keeps the server from stopping")
+        expect(time.monotonic() - started < 45, "a waiting commit keeps the server from stopping")
         waiting.join()
         source.start()
         expect(client(source, "SELECT v FROM d.t WHERE id=70002") == "1\n", "it was in the log")
@@ -114,7 +107,7 @@ def run(directory, dialect, using):
 
 def main():
     for dialect, using in (("mysql", "no"), ("mariadb", "slave_pos")):
-        with tempfile.TemporaryDirectory() as directory:
+        with Scratch() as directory:
             run(directory, dialect, using)
     print("semi-synchronous replication: ok")
 

@@ -7,10 +7,9 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import Session, binary, client, expect, finished_binlogs  # noqa: E402
+from omnibus import Scratch, Session, binary, client, expect, finished_binlogs  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, log_position, replicate, table_contents, wait_caught_up  # noqa: E402
 
 BOTH, OURS, MARIA = ("ours", "maria"), ("ours",), ("maria",)
@@ -217,10 +216,10 @@ def binlog_leaves_no_trace(directory):
 
 def main():
     for kind in ("ours", "maria"):
-        with tempfile.TemporaryDirectory(prefix="omnibus-context-") as directory:
+        with Scratch("omnibus-context-") as directory:
             every_item(directory, kind)
         print(f"every_item, {kind}: ok", flush=True)
-    with tempfile.TemporaryDirectory(prefix="omnibus-context-") as directory:
+    with Scratch("omnibus-context-") as directory:
         binlog_leaves_no_trace(directory)
     print("binlog_leaves_no_trace: ok", flush=True)
 

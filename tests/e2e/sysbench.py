@@ -5,10 +5,9 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import Omnibus  # noqa: E402
+from omnibus import Omnibus, Scratch  # noqa: E402
 
 SCRIPTS = ["oltp_read_only", "oltp_point_select", "oltp_read_write", "oltp_write_only", "oltp_update_index",
            "oltp_update_non_index", "oltp_insert", "oltp_delete", "select_random_points", "select_random_ranges"]
@@ -27,7 +26,7 @@ def sysbench(server, script, command, *options):
 
 def main():
     passed = 0
-    with tempfile.TemporaryDirectory(prefix="omnibus-sysbench-") as directory:
+    with Scratch("omnibus-sysbench-") as directory:
         server = Omnibus(directory, "--max-connections=1100")
         server.start()
         try:

@@ -10,11 +10,10 @@ no trace of them, but has what was written from them.
 import pathlib
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, client, connect, error_code, expect, finished_binlogs  # noqa: E402
+from omnibus import MariaDB, Omnibus, Scratch, client, connect, error_code, expect, finished_binlogs  # noqa: E402
 
 SCRIPTS = {
     "create, use, drop": """
@@ -333,7 +332,7 @@ def the_log(server):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as place:
+    with Scratch() as place:
         server, peer = Omnibus(place), MariaDB(place)
         server.start()
         peer.start()

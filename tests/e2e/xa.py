@@ -9,10 +9,9 @@ mariadb-binlog, and replaying it in a MariaDB server must give the same tables.
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, Session, client, error_code, expect, finished_binlogs, replay  # noqa: E402
+from omnibus import MariaDB, Omnibus, Scratch, Session, client, error_code, expect, finished_binlogs, replay  # noqa: E402
 
 NOTA, INVAL, RMFAIL, OUTSIDE, RMERR, DUPID, RBDEADLOCK = 1397, 1398, 1399, 1400, 1401, 1440, 1614
 
@@ -340,7 +339,7 @@ def engines_apart(server):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="omnibus-xa-") as directory:
+    with Scratch("omnibus-xa-") as directory:
         server = Omnibus(directory, "--lsm-memtable-size=1M", "--binlog-large-commit-threshold=1M")
         server.start()
         try:
@@ -359,7 +358,7 @@ def main():
             server.stop()
         finally:
             server.stop()
-    with tempfile.TemporaryDirectory(prefix="omnibus-xa-") as directory:
+    with Scratch("omnibus-xa-") as directory:
         server = Omnibus(directory, "--lsm-memtable-size=1M")
         server.start()
         try:
@@ -368,7 +367,7 @@ def main():
             server.stop()
     for finish in ("COMMIT", "ROLLBACK"):
         for purge in (False, True):
-            with tempfile.TemporaryDirectory(prefix="omnibus-xa-") as directory:
+            with Scratch("omnibus-xa-") as directory:
                 server = Omnibus(directory)
                 server.start()
                 try:

@@ -1,17 +1,29 @@
 """Starts and stops an Omnibus server, and a private MariaDB, for the tests and benchmarks written in Python.
 
-Servers listen on a unix socket in a directory of their own, and on a free port of 127.0.0.1. Needs Debian's
+Servers listen on a unix socket in a directory of their own, and on a port of 127.0.0.1 that is theirs. Needs Debian's
 mariadb-server, mariadb-client and python3-pymysql (`scripts/install-test-tools`).
+
+However a script ends, its servers end with it, and before their directory goes (`Scratch`): what it failed with is the
+last that it says. What fails in a thread fails the script.
 """
 
+import atexit
 import os
 import pathlib
+import random
+import select
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
+import threading
 import time
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# For what comes at once on an idle machine: reached only by what never comes, however busy the machine is.
+PATIENCE_S = 300
 
 
 def binary() -> str:
@@ -20,98 +32,232 @@ def binary() -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that is this script's own until it ends, also while nobody listens there.
+
+    It is none of those that the system takes for outgoing connections: such a one may be gone between two lives of a
+    server, and a replica that keeps trying to reach its stopped source can even meet itself there. Scripts that run at
+    the same time see by a lock, a name that goes with its process, what is taken.
+    """
+    outgoing = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = list(range(10_000, outgoing if outgoing > 12_000 else 60_000))
+    random.SystemRandom().shuffle(ports)
+    for port in ports:
+        lock = socket.socket(socket.AF_UNIX)
+        try:
+            lock.bind(f"\0omnibus-test-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("", port))
+        except OSError:
+            lock.close()
+            continue
+        PORT_LOCKS.append(lock)
+        return port
+    raise SystemExit("FAIL: no port is free")
 
 
-class Omnibus:
-    """One server on one data directory; may be killed and started again."""
+PORT_LOCKS = []
+STARTED = []
+THREAD_FAILURES = []
 
-    def __init__(self, directory, *options, env=None):
+
+class Server:
+    """A process that serves from a directory; may be killed and started again."""
+
+    log_name = ""
+
+    def __init__(self, directory, options, env):
         self.directory = pathlib.Path(directory)
-        self.datadir = self.directory / "data"
-        self.socket = str(self.directory / "s.sock")
-        self.port = free_port()
         self.options = list(options)
         self.env = dict(os.environ, **(env or {}))
         self.process = None
 
-    def start(self, timeout=120):
-        log = open(self.directory / "server.log", "ab")
-        command = [binary(), "serve", "--datadir", str(self.datadir), "--socket", self.socket]
-        command += ["--port", str(self.port), *self.options]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, env=self.env, text=True
-        )
-        started = time.monotonic()
-        while True:
-            line = self.process.stdout.readline()
-            if "ready for connections" in line:
-                return time.monotonic() - started
-            if line == "" or time.monotonic() - started > timeout:
-                raise RuntimeError(f"server did not start; see {self.directory}/server.log:\n{self.log_tail()}")
+    def launch(self, command, **more):
+        with open(self.directory / self.log_name, "ab") as log:
+            self.process = subprocess.Popen(command, stderr=log, env=self.env, **({"stdout": log} | more))
+        if self not in STARTED:
+            STARTED.append(self)
 
-    def log_tail(self, lines=20):
-        text = (self.directory / "server.log").read_text(errors="replace")
-        return "\n".join(text.splitlines()[-lines:])
+    def runs(self):
+        return self.process is not None and self.process.poll() is None
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
 
-    def stop(self, timeout=60):
-        if self.process is None or self.process.poll() is not None:
+    def stop(self, timeout=PATIENCE_S):
+        if not self.runs():
             return
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout)
+        self.process.terminate()
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise SystemExit(f"FAIL: the server in {self.directory} does not stop:\n{self.log_tail()}") from None
+
+    def log_tail(self, lines=20):
+        text = (self.directory / self.log_name).read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+
+class Omnibus(Server):
+    """One server on one data directory."""
+
+    log_name = "server.log"
+
+    def __init__(self, directory, *options, env=None):
+        super().__init__(directory, options, env)
+        self.datadir = self.directory / "data"
+        self.socket = str(self.directory / "s.sock")
+        self.port = free_port()
+
+    def start(self, timeout=PATIENCE_S):
+        command = [binary(), "serve", "--datadir", str(self.datadir), "--socket", self.socket]
+        command += ["--port", str(self.port), *self.options]
+        started = time.monotonic()
+        self.launch(command, stdout=subprocess.PIPE)
+        said = b""
+        while b"ready for connections" not in said:
+            left = started + timeout - time.monotonic()
+            readable, _, _ = select.select([self.process.stdout], [], [], max(left, 0))
+            more = os.read(self.process.stdout.fileno(), 4096) if readable else b""
+            if not more:
+                if left <= 0:
+                    self.kill()
+                self.process.wait()
+                raise RuntimeError(f"server did not start; see {self.directory}/server.log:\n{self.log_tail()}")
+            said += more
+        return time.monotonic() - started
 
     def binlogs(self):
         return sorted(str(path) for path in self.datadir.glob("binlog.[0-9]*"))
 
 
-class MariaDB:
-    """A private MariaDB server from Debian's packages."""
+class MariaDB(Server):
+    """A private MariaDB server from Debian's packages.
+
+    Its temporary files are its own: one that starts deletes those of all others that have the same directory for them.
+    """
+
+    log_name = "mariadb.log"
 
     def __init__(self, directory, *options, env=None):
-        self.directory = pathlib.Path(directory)
+        super().__init__(directory, options, env)
+        self.env["TMPDIR"] = str(self.directory / "mariadb-tmp")
         self.datadir = self.directory / "mariadb"
         self.socket = str(self.directory / "m.sock")
-        self.options = list(options)
-        self.env = dict(os.environ, **(env or {}))
-        self.process = None
 
-    def start(self, timeout=60):
+    def start(self, timeout=PATIENCE_S):
+        pathlib.Path(self.env["TMPDIR"]).mkdir(exist_ok=True)
         if not self.datadir.exists():
-            subprocess.run(
-                ["mariadb-install-db", "--no-defaults", f"--datadir={self.datadir}", "--user=root",
-                 "--auth-root-authentication-method=normal", "--skip-test-db"],
-                check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )
-        log = open(self.directory / "mariadb.log", "ab")
-        command = ["mariadbd", "--no-defaults", f"--datadir={self.datadir}", f"--socket={self.socket}",
-                   "--user=root", "--skip-networking", *self.options]
-        self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.env)
+            install_mariadb(self.datadir, self.env["TMPDIR"])
+        self.launch(["mariadbd", "--no-defaults", f"--datadir={self.datadir}", f"--socket={self.socket}",
+                     "--user=root", "--skip-networking", *self.options])
         deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self.runs():
             ping = subprocess.run(["mariadb-admin", "--no-defaults", f"--socket={self.socket}", "-uroot", "ping"],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if ping.returncode == 0:
                 return
             time.sleep(0.1)
-        raise RuntimeError(f"MariaDB did not start; see {self.directory}/mariadb.log")
+        raise RuntimeError(f"MariaDB did not start; see {self.directory}/mariadb.log:\n{self.log_tail()}")
 
-    def stop(self, timeout=60):
-        if self.process is None or self.process.poll() is not None:
-            return
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout)
+
+def install_mariadb(datadir, temporary):
+    made = subprocess.run(
+        ["mariadb-install-db", "--no-defaults", f"--datadir={datadir}", "--user=root",
+         "--auth-root-authentication-method=normal", "--skip-test-db"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ, TMPDIR=str(temporary)))
+    expect(made.returncode == 0, f"mariadb-install-db: {made.stdout[:1500]}")
+
+
+class Scratch(tempfile.TemporaryDirectory):
+    """A temporary directory for servers. Those that still run when it goes are killed first; after a failure the end of
+    what each of them logged is printed, since it goes as well."""
+
+    def __init__(self, prefix="omnibus-"):
+        super().__init__(prefix=prefix, ignore_cleanup_errors=True)
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            # What threads say from here on is that their servers are gone.
+            threading.excepthook = lambda _: None
+            for server in self.servers():
+                print(f"-- the end of {server.directory}/{server.log_name}:\n{server.log_tail(12)}", file=sys.stderr)
+        self.cleanup()
+
+    def servers(self):
+        return [server for server in STARTED if server.directory.is_relative_to(self.name)]
+
+    def cleanup(self):
+        end(self.servers())
+        super().cleanup()
+
+
+def end(servers):
+    for server in servers:
+        if server.runs():
+            server.kill()
+
+
+def children():
+    """The processes that this one has started and that still run."""
+    found = set()
+    for task in pathlib.Path("/proc/self/task").glob("*/children"):
+        try:
+            found.update(map(int, task.read_text().split()))
+        except OSError:
+            pass  # The thread is gone.
+    return found
+
+
+@atexit.register
+def leave_nothing_behind():
+    end(STARTED)
+    for process in children():
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    if THREAD_FAILURES and threading.excepthook is failed_in_thread:
+        sys.stdout.flush()
+        print(THREAD_FAILURES[0], file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def terminated(number, frame):
+    where = "".join(traceback.format_stack(frame)[-4:])
+    raise SystemExit(f"FAIL: {signal.Signals(number).name} while at\n{where}")
+
+
+def failed_in_thread(failure):
+    """Python forgets what a thread raises, and is silent about SystemExit, which is what `expect` raises."""
+    text = str(failure.exc_value).removeprefix("FAIL: ")
+    if failure.exc_type is not SystemExit:
+        text = "".join(traceback.format_exception(failure.exc_type, failure.exc_value, failure.exc_traceback))
+    name = failure.thread.name if failure.thread else "a thread"
+    THREAD_FAILURES.append(f"FAIL: in {name}: {text}")
+    print(THREAD_FAILURES[-1], file=sys.stderr, flush=True)
+
+
+threading.excepthook = failed_in_thread
+signal.signal(signal.SIGTERM, terminated)
 
 
 def expect(condition, message):
     """Ends the test with a message unless the condition holds."""
     if not condition:
         raise SystemExit(f"FAIL: {message}")
+
+
+def wait_for(condition, what, timeout=PATIENCE_S, every=0.02):
+    """Polls until the condition holds and gives what it gave; fails with what `what()` says at the deadline."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = condition()
+        if found:
+            return found
+        expect(time.monotonic() < deadline, f"after {timeout} s: {what() if callable(what) else what}")
+        time.sleep(every)
 
 
 def client(server, sql, *options, user="root", check=True, stdin=None):
@@ -131,22 +277,25 @@ def connect(server, **more):
     """A PyMySQL connection over the unix socket."""
     import pymysql
     more.setdefault("user", "root")
+    more.setdefault("connect_timeout", PATIENCE_S)
     return pymysql.connect(unix_socket=server.socket, **more)
 
 
-def error_code(function):
-    """The MySQL error code that `function` fails with, or 0."""
+def error_code(function, but=None):
+    """The MySQL error code that `function` fails with, or 0. With `but`, it may fail with these codes only."""
     import pymysql
     try:
         function()
     except pymysql.err.MySQLError as error:
+        if but is not None and error.args[0] not in but:
+            raise
         return error.args[0]
     return 0
 
 
 def finished_binlogs(server):
     """The server's whole log, in files that are not written any more: the one in use ends in preallocated zeros."""
-    if server.process is None or server.process.poll() is not None:
+    if not server.runs():
         return server.binlogs()
     client(server, "FLUSH LOGS")
     return server.binlogs()[:-1]

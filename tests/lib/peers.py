@@ -7,18 +7,15 @@ wait polls a condition, fails at once when a replica has stopped with an error, 
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 
-from omnibus import MariaDB, Omnibus, binary, connect, expect, free_port
+from omnibus import PATIENCE_S, MariaDB, Omnibus, Scratch, binary, connect, expect, free_port, install_mariadb, wait_for
 
 USER, PASSWORD = "repl", "repl-secret"
 SYSTEM_DATABASES = {"information_schema", "mysql", "performance_schema", "sys"}
-WAIT_S = 120
 # A killed process loses nothing that it has written, so these tests of kill -9 need no syncs, and run ten times as fast.
 MARIADB_FAST = ["--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2", "--relay-log-recovery=1"]
 
@@ -38,14 +35,10 @@ class MariaPeer(MariaDB):
                          "--max-allowed-packet=64M", "--character-set-server=utf8mb4",
                          "--collation-server=utf8mb4_general_ci", *MARIADB_FAST, *options, **more)
 
-    def start(self, timeout=60):
+    def start(self, **more):
         if not self.datadir.exists():
             shutil.copytree(empty_mariadb(), self.datadir)
-        super().start(timeout)
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        super().start(**more)
 
 
 class OmnibusPeer(Omnibus):
@@ -62,10 +55,7 @@ def empty_mariadb():
     """A fresh data directory to copy: making one takes longer than the copy. It lives as long as this process."""
     if MariaPeer.template is None:
         MariaPeer.template = tempfile.TemporaryDirectory(prefix="omnibus-mariadb-")
-        made = subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={MariaPeer.template.name}/data",
-                               "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        expect(made.returncode == 0, f"mariadb-install-db: {made.stdout[-1500:]}")
+        install_mariadb(f"{MariaPeer.template.name}/data", MariaPeer.template.name)
     return pathlib.Path(MariaPeer.template.name) / "data"
 
 
@@ -136,18 +126,6 @@ def status(replica, channel=None):
     return {}
 
 
-def wait_for(condition, what, timeout=WAIT_S, every=0.02):
-    """Polls until the condition holds; fails with what `what()` says at the deadline."""
-    deadline = time.monotonic() + timeout
-    while True:
-        found = condition()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise SystemExit(f"FAIL: after {timeout} s: {what() if callable(what) else what}")
-        time.sleep(every)
-
-
 def stopped(row):
     """The error a replica has stopped with, or nothing."""
     for kind in ("SQL", "IO"):
@@ -157,7 +135,7 @@ def stopped(row):
     return None
 
 
-def wait_caught_up(replica, source, channel=None, timeout=WAIT_S):
+def wait_caught_up(replica, source, channel=None, timeout=PATIENCE_S):
     """Waits until the replica has applied everything that is in the source's log now."""
     target = log_position(source)
 
@@ -296,7 +274,7 @@ def run_chosen(name, tests):
     warnings.simplefilter("ignore")
     chosen = [test for test in tests if test.__name__ in sys.argv[1:]] or tests
     for test in chosen:
-        with tempfile.TemporaryDirectory(prefix="omnibus-replica-") as directory:
+        with Scratch("omnibus-replica-") as directory:
             test(directory)
         print(f"{name}: {test.__name__} ok", flush=True)
     print(f"{len(chosen)} passed, 0 failed")
