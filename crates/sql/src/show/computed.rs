@@ -38,7 +38,7 @@ pub(super) enum Ty {
     Int4,
     /// INT UNSIGNED.
     UInt4,
-    /// TIMESTAMP(6).
+    /// TIMESTAMP(6); rows have UTC.
     Stamp,
     /// DOUBLE(10,3) UNSIGNED.
     Seconds,
@@ -181,11 +181,21 @@ impl VirtualTable for Computed {
         let engines = self.shared.port.engine().members();
         let mut rows = (self.def.rows)(&mut Reader { catalog: &catalog, engines, cx })?;
         for (at, (_, ty)) in self.def.columns.iter().enumerate() {
-            if let Ty::Enum(members) = ty {
-                rows.iter_mut().filter_map(|row| row.get_mut(at)).for_each(|value| to_member(value, members));
+            let column = rows.iter_mut().filter_map(|row| row.get_mut(at));
+            match ty {
+                Ty::Enum(members) => column.for_each(|value| to_member(value, members)),
+                Ty::Stamp => column.for_each(|value| to_local(value, cx)),
+                _ => {}
             }
         }
         Ok(rows)
+    }
+}
+
+/// A TIMESTAMP's UTC as the session sees it.
+fn to_local(value: &mut Value, cx: &Exec<'_>) {
+    if let Value::DateTime(at) = value {
+        *at = cx.to_local(*at);
     }
 }
 
