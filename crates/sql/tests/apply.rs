@@ -344,7 +344,7 @@ fn many_rows_without_a_key() {
     );
     result.unwrap();
     assert_eq!(replica.client.rows("SELECT COUNT(*), MIN(a), MAX(a) FROM d.t"), [["5000", "1", "9999"]]);
-    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 300, "{:?}", began.elapsed());
 }
 
 fn query(database: &str, sql: &str, error_code: u16, vars: &StatusVars) -> (EventType, Vec<u8>) {

@@ -124,7 +124,7 @@ fn a_deadlock_costs_one_transaction() {
     };
     assert_eq!(b.error("UPDATE t SET v = 2 WHERE id = 1").0, 1213);
     assert!(!b.session.in_transaction());
-    assert_eq!(wait.wait(std::time::Duration::from_secs(5)), omnibus_locks::WaitOutcome::Granted);
+    assert_eq!(wait.wait(std::time::Duration::from_secs(120)), omnibus_locks::WaitOutcome::Granted);
     a.ok("UPDATE t SET v = 1 WHERE id = 2");
     a.ok("COMMIT");
     assert_eq!(b.rows("SELECT id FROM t WHERE v = 1"), [["1"], ["2"]]);

@@ -111,7 +111,7 @@ fn the_background_thread_keeps_files_ready_and_extends_the_first() {
         ..config(FlushMethod::ODirectDsync)
     };
     let until = |what: &str, done: &dyn Fn() -> bool| {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
         while !done() {
             assert!(std::time::Instant::now() < deadline, "{what}");
             std::thread::yield_now();

@@ -34,7 +34,7 @@ fn a_reader_stops_at_the_durable_end_and_goes_on_when_it_moves() {
         assert_eq!(drain(&mut reader).0, [0; 0]);
         assert!(!reader.wait(Duration::from_millis(1)));
         log.durable_end().advance(end);
-        assert!(reader.wait(Duration::from_secs(10)));
+        assert!(reader.wait(Duration::from_secs(120)));
         assert_eq!(drain(&mut reader).0, [2]);
         rotate(&mut writer).unwrap();
         commit(&mut writer, 3, 100_000).unwrap();
@@ -69,7 +69,7 @@ fn a_reader_on_another_thread_sees_every_transaction_in_order() {
         let mut found = Vec::new();
         while found.len() < 300 {
             found.extend(drain(&mut reader).0);
-            let _ = reader.wait(Duration::from_secs(10));
+            let _ = reader.wait(Duration::from_secs(120));
         }
         found
     });

@@ -330,12 +330,12 @@ fn a_failed_engine_stops_the_server_once() {
     let settings = HousekeepingSettings { tick: Duration::from_millis(1), ..HousekeepingSettings::default() };
     let (a, b, c) = (world.coordinator.clone(), world.limits.clone(), world.failures.clone());
     let housekeeping = Housekeeping::start(a, b, c, settings).unwrap();
-    let why = world.stops.recv_timeout(Duration::from_secs(20)).unwrap();
+    let why = world.stops.recv_timeout(Duration::from_secs(120)).unwrap();
     assert!(why.contains("the storage engine failed: no space left on the moon"), "{why}");
     assert_eq!(world.failures.stopped_because(), Some(why));
     let started = Instant::now();
     housekeeping.stop();
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(60));
     assert!(world.stops.try_recv().is_err(), "asked once");
 }
 
@@ -362,7 +362,7 @@ fn a_failed_log_stops_the_server_or_leaves_it_reading() {
             assert_eq!(world.failures.stopped_because(), None);
             assert!(world.stops.try_recv().is_err());
         } else {
-            let why = world.stops.recv_timeout(Duration::from_secs(20)).unwrap();
+            let why = world.stops.recv_timeout(Duration::from_secs(120)).unwrap();
             assert!(why.contains("ABORT_SERVER") && why.contains("binlog.000002"), "{why}");
         }
         assert_eq!(world.admin.rotate().unwrap_err().code, 1598);

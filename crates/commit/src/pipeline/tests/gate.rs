@@ -14,7 +14,7 @@ fn held(pipeline: &Pipeline<Test>, world: &World, n: u64) -> Vec<crate::Ticket> 
     for done in 1..=n {
         tickets.push(pipeline.commit(request()));
         // One group each: the next only once this one is durable.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
         while world.durable.load(Ordering::SeqCst) < first + done {
             assert!(std::time::Instant::now() < deadline, "not durable");
             std::thread::yield_now();
