@@ -241,6 +241,37 @@ def flush_with_read_lock_stops_writers(s):
     run(writer, "ROLLBACK")
 
 
+def backups_stop_definitions(s):
+    """LOCK INSTANCE FOR BACKUP: several at once; definitions, accounts and PURGE of others wait for all of them, rows do not."""
+    one, two, other = s.open(), s.open(), s.open()
+    run(one, "LOCK INSTANCE FOR BACKUP")
+    run(one, "LOCK INSTANCE FOR BACKUP")
+    waiting = [Later(other, "CREATE TABLE l.later (a INT)"), Later(s.open(), "CREATE USER later"),
+               Later(s.open(), "PURGE BINARY LOGS BEFORE '2000-01-01'")]
+    until(lambda: sum("later" in str(row[7]) for row in run(s.admin, "SHOW FULL PROCESSLIST")) == 2, "they wait")
+    run(two, "LOCK INSTANCE FOR BACKUP")
+    run(two, "INSERT INTO l.t VALUES (70, 1, 70)")
+    run(two, "COMMIT")
+    run(two, "CREATE TEMPORARY TABLE l.mine (a INT)")
+    hurried = s.open()
+    run(hurried, "SET lock_wait_timeout = 1")
+    expect(error_code(lambda: run(hurried, "DROP TABLE l.t")) == 1205, "lock_wait_timeout")
+    run(one, "UNLOCK INSTANCE")
+    expect(all(later.is_alive() for later in waiting), "another session still has it")
+    # The session's end is an UNLOCK, too.
+    two.close()
+    for later in waiting:
+        expect(later.done() == 0, f"{later.sql}: {later.code}")
+    run(one, "LOCK INSTANCE FOR BACKUP")
+    run(one, "DROP TABLE l.later")
+    run(one, "DROP USER later")
+    run(one, "UNLOCK INSTANCE")
+    run(s.admin, "CREATE USER weak")
+    weak = connect(s.server, user="weak")
+    expect(error_code(lambda: run(weak, "LOCK INSTANCE FOR BACKUP")) == 1227, "it needs BACKUP_ADMIN")
+    run(s.admin, "DROP USER weak")
+
+
 def locks_by_name(s):
     a, b = s.open(), s.open()
     one = lambda db, sql: run(db, f"SELECT {sql}")[0][0]  # noqa: E731
@@ -280,7 +311,7 @@ def locks_by_name(s):
 TESTS = [blocked_then_sees_the_new_value, snapshot_is_stable, times_out, deadlock_has_a_victim_at_once,
          range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
          hot_row_keeps_every_update, ddl_waits_for_open_transactions, flush_with_read_lock_stops_writers,
-         locks_by_name]
+         backups_stop_definitions, locks_by_name]
 
 
 def main():

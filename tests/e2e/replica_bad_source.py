@@ -196,6 +196,8 @@ SPOILED = [
     ("an incident", "SQL", {1590}, lambda log: log.add(INCIDENT, struct.pack("<HB", 1, 4) + b"lost")),
     ("a statement that fails", "SQL", {1146}, lambda log: log.query("INSERT INTO nowhere VALUES (1)")),
     ("a duplicate", "SQL", {1062}, lambda log: log.rows(1)),
+    ("a definition behind rows", "SQL", {1778}, lambda log: log.query("CREATE TABLE d.torn (a INT)")),
+    ("an account behind rows", "SQL", {1778}, lambda log: log.query("GRANT SELECT ON d.* TO torn@x")),
 ]
 
 
@@ -218,6 +220,16 @@ def spoiled(replica, source):
             query(replica, "STOP REPLICA")
         query(replica, "START REPLICA")
         wait_for(lambda: values(replica) == [1, 3, 4], lambda: f"{name}, mended: {values(replica)} {brief(status(replica))}")  # noqa: B023
+
+
+def two_definitions(replica, source):
+    """In one transaction: neither is done, because the first would be committed without the second."""
+    query(replica, "DELETE FROM d.t")
+    source.log = Log().insert(1).begin().query("CREATE TABLE d.one (a INT)").query("CREATE TABLE d.other (a INT)").xid()
+    restart(replica, source, 4)
+    wait_error(replica, "SQL", {1778})
+    tables = [row["Tables_in_d"] for row in query(replica, "SHOW TABLES FROM d")]
+    expect("one" not in tables and "other" not in tables and values(replica) == [1], f"half of a transaction: {tables}")
 
 
 def not_the_protocol(replica, source):
@@ -368,6 +380,7 @@ def main():
         spoiled(replica, source)
         skipped_incident(replica, source)
         partial_json(replica, source)
+        two_definitions(replica, source)
         not_the_protocol(replica, source)
         identity(replica, source)
         gone(replica, source)

@@ -94,6 +94,10 @@ impl Runner for SqlRunner {
         TrxState { open: self.session.in_transaction(), read_only: false }
     }
 
+    fn others_back_up(&self) -> bool {
+        self.session.others_back_up()
+    }
+
     fn execute(
         &mut self,
         parsed: &Arc<Parsed>,

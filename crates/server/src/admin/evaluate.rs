@@ -11,6 +11,7 @@ use omnibus_parser::ast::{
 use omnibus_sql::{Interrupt, Mode, ResultColumn, RowSink, SessionHost, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Keeps the first value of the first row.
 #[derive(Default)]
@@ -127,6 +128,20 @@ impl Session {
     pub(super) async fn commit_first(&mut self) -> SqlResult<()> {
         if self.runner.trx().open {
             self.commit_now()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no other session has LOCK INSTANCE FOR BACKUP: for what removes files, or changes accounts.
+    pub(super) async fn await_backups(&mut self) -> SqlResult<()> {
+        let begun = tokio::time::Instant::now();
+        let patience = self.runner.state().settings.metadata_lock_wait_timeout_ms;
+        while self.runner.others_back_up() {
+            self.process.kill.check()?;
+            if begun.elapsed() >= Duration::from_millis(patience) {
+                return Err(SqlError::lock_wait_timeout());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ const READERS: Privileges = Privileges::REPLICATION_CLIENT.with(Privileges::SUPE
 impl Session {
     pub(super) async fn purge(&mut self, purge: &Purge) -> SqlResult<()> {
         self.access.require(Privileges::BINLOG_ADMIN.with(Privileges::SUPER))?;
+        self.await_backups().await?;
         match purge {
             Purge::To(file) => {
                 let file = String::from_utf8_lossy(file).into_owned();

@@ -34,6 +34,10 @@ impl Session {
                 return self.access.require(Privileges::RELOAD).err().map(Err);
             }
             Statement::Flush(flush) => self.flush(flush).await,
+            // Definitions wait by themselves.
+            Statement::LockInstance | Statement::UnlockInstance => {
+                return self.access.require(Privileges::BACKUP_ADMIN).err().map(Err);
+            }
             Statement::Reset(list) => self.reset(list).await,
             Statement::Purge(purge) => self.purge(purge).await,
             Statement::Shutdown => self.shutdown(),

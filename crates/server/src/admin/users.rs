@@ -78,6 +78,7 @@ impl Session {
     async fn change_users(&mut self, parsed: &Arc<Parsed>, me: &Account) -> SqlResult<()> {
         let statement = &parsed.statement.node;
         self.commit_first().await?;
+        self.await_backups().await?;
         self.runner.state_mut().diagnostics.clear();
         let mut notes = Vec::new();
         let plugin = self.server.default_plugin();

@@ -86,6 +86,10 @@ pub trait Runner: Send {
     ) -> SqlResult<()>;
     /// The transaction.
     fn trx(&self) -> TrxState;
+    /// Whether another session has LOCK INSTANCE FOR BACKUP.
+    fn others_back_up(&self) -> bool {
+        false
+    }
     /// Runs a statement. An interrupt other than an error means: run it again later.
     fn execute(
         &mut self,

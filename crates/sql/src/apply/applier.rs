@@ -92,8 +92,8 @@ pub struct Applier {
     told: bool,
     /// The commit of a definition, which is a transaction of its own.
     done: Option<Ticket>,
-    /// Definitions in the middle of the transaction that are committed already.
-    steps: u64,
+    /// The transaction has had a change.
+    changed: bool,
     /// Whose temporary tables the session has for this transaction, and its own.
     swapped: Option<((u32, u32), TemporaryTables)>,
     /// The server is of MariaDB's dialect. Statements are read as their source's dialect has it, too.
@@ -121,7 +121,7 @@ impl Applier {
             in_rows: false,
             told: false,
             done: None,
-            steps: 0,
+            changed: false,
             swapped: None,
         }
     }
@@ -163,7 +163,6 @@ impl Applier {
             origin: Some(trx.origin()),
             guard: None,
             position: position.map(position::pair),
-            gone: if self.steps > 0 { trx.gtid.as_ref().map(position::steps_key) } else { None },
             even_empty: trx.gtid.is_some(),
         };
         self.session.trx().set_applied(applied);
@@ -280,7 +279,7 @@ impl Applier {
         self.in_rows = false;
         self.told = false;
         self.done = None;
-        self.steps = 0;
+        self.changed = false;
         self.session.trx().take_applied();
         if let Some((owner, mut tables)) = self.swapped.take() {
             self.session.swap_temporary_tables(&mut tables);
@@ -304,20 +303,16 @@ impl Applier {
         }
     }
 
-    /// A definition in the middle of a transaction commits by itself. The commit also notes that it was done, so that
-    /// the transaction, begun again after a crash or an error, does not do it twice.
-    fn step(&mut self, view: &dyn StatementView) -> Result<bool, SqlError> {
-        let Some(gtid) = self.trx.and_then(|trx| trx.gtid) else { return Ok(false) };
-        if self.told || !is_definition(view.sql()) {
-            return Ok(false);
+    /// Whether a statement would end the transaction before its own end: a definition among other changes. What comes
+    /// before it would be committed without the transaction's id and position.
+    fn would_tear(&mut self, view: &dyn StatementView, opens: bool) -> bool {
+        let alone = !std::mem::replace(&mut self.changed, true);
+        if self.trx.is_none() || alone && (self.told || opens) || !is_definition(view.sql()) {
+            return false;
         }
-        self.steps += 1;
-        if position::steps_done(self.session.database(), &gtid)? >= self.steps {
-            return Ok(true);
-        }
-        let note = Some(position::steps_pair(&gtid, self.steps));
-        self.session.trx().set_applied(Applied { position: note, ..Applied::default() });
-        Ok(false)
+        let parsed = self.session.parse(&Bytes::copy_from_slice(view.sql()));
+        // Whatever is not understood fails when it is run.
+        parsed.is_ok_and(|(statement, _)| self.session.ends_transaction(&statement.node))
     }
 }
 
@@ -348,8 +343,17 @@ impl ApplyTarget for Applier {
         self.take_temporary_tables(view);
         // CREATE TABLE ... SELECT as rows: the table, and rows that follow in the same transaction.
         let opens = !self.told && is_create_table(view.sql());
-        if !opens && self.step(view).map_err(failed)? {
-            return Ok(());
+        if self.would_tear(view, opens) {
+            let id =
+                self.trx.and_then(|trx| trx.gtid).map_or("ANONYMOUS".to_owned(), |gtid| gtid.to_string());
+            return Err(ApplyError::new(
+                1778,
+                format!(
+                    "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT == \
+                     '{id}'. {}",
+                    place(view)
+                ),
+            ));
         }
         if !is_xa(view.sql()) {
             self.open();
@@ -365,6 +369,7 @@ impl ApplyTarget for Applier {
 
     fn rows(&mut self, view: &dyn RowsView) -> Result<(), ApplyError> {
         self.open();
+        self.changed = true;
         let state = &mut self.session.state;
         state.now_us = view.timestamp_us();
         state.settings.foreign_key_checks = view.foreign_key_checks();
@@ -470,7 +475,10 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
 fn is_definition(sql: &[u8]) -> bool {
     let mut words = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut next = || words.next().unwrap_or_default().to_ascii_uppercase();
-    matches!(&next()[..], b"CREATE" | b"ALTER" | b"DROP" | b"RENAME" | b"TRUNCATE") && next() != b"TEMPORARY"
+    match &next()[..] {
+        b"CREATE" | b"ALTER" | b"DROP" | b"RENAME" | b"TRUNCATE" => next() != b"TEMPORARY",
+        first => matches!(first, b"GRANT" | b"REVOKE" | b"SET"),
+    }
 }
 
 fn is_create_table(sql: &[u8]) -> bool {

@@ -9,7 +9,6 @@ use crate::store::write_set_event;
 use bytes::Bytes;
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{SpaceId, WriteSet};
-use omnibus_format::AnyGtid;
 use omnibus_replication::apply::Position;
 use std::ops::Bound;
 
@@ -28,23 +27,6 @@ pub(super) fn pair(position: &Position) -> (Bytes, Bytes) {
 /// Whether a key is a position's.
 pub(crate) fn is_position(key: &[u8]) -> bool {
     key.starts_with(&POSITION_SPACE.prefix())
-}
-
-/// How many definitions of an unfinished transaction are committed: the key behind a zero byte, which no channel's name
-/// begins with.
-pub(super) fn steps_key(gtid: &AnyGtid) -> Bytes {
-    [&POSITION_SPACE.prefix()[..], &[0], gtid.to_string().as_bytes()].concat().into()
-}
-
-/// The pair that says so.
-pub(super) fn steps_pair(gtid: &AnyGtid, steps: u64) -> (Bytes, Bytes) {
-    (steps_key(gtid), Bytes::copy_from_slice(&steps.to_le_bytes()))
-}
-
-/// What it says; 0 if there is none.
-pub(super) fn steps_done(database: &Database, gtid: &AnyGtid) -> SqlResult<u64> {
-    let value = database.port().latest().get(&steps_key(gtid))?;
-    Ok(value.and_then(|value| value[..].try_into().ok()).map_or(0, u64::from_le_bytes))
 }
 
 fn decode(key: &[u8], value: &[u8]) -> SqlResult<Position> {
@@ -78,12 +60,7 @@ pub fn stored_positions(database: &Database) -> SqlResult<Vec<Position>> {
     let (from, to) = (POSITION_SPACE.prefix(), SpaceId(POSITION_SPACE.0 + 1).prefix());
     let latest = database.port().latest();
     let pairs = latest.scan(Bound::Included(&from), Bound::Excluded(&to), false);
-    let is_channel =
-        |pair: &Result<(Bytes, Bytes), _>| !matches!(pair, Ok((key, _)) if key.get(4) == Some(&0));
-    pairs
-        .filter(is_channel)
-        .map(|pair| pair.map_err(SqlError::from).and_then(|(key, value)| decode(&key, &value)))
-        .collect()
+    pairs.map(|pair| pair.map_err(SqlError::from).and_then(|(key, value)| decode(&key, &value))).collect()
 }
 
 /// Moves a channel by hand (CHANGE REPLICATION SOURCE), durable when it returns. Blocks.

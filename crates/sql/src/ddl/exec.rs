@@ -19,8 +19,6 @@ use omnibus_parser::ast::ObjectName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The lock that makes DDL statements wait for each other; no table has this id.
-const DDL_LOCK: u64 = 0;
 /// Bytes of pairs that one private write-set event may hold.
 const WRITE_SET_EVENT: usize = 1 << 20;
 
@@ -58,7 +56,7 @@ impl Ddl<'_> {
     /// Waits for other definition statements and gives the catalog to change.
     pub(super) fn begin(&mut self) -> ExecResult<Change> {
         self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
-        self.trx.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
+        self.trx.lock_definitions()?;
         let mut next = Catalog::clone(&self.trx.shared().catalog.load());
         next.version += 1;
         Ok(Change { next, ..Change::default() })

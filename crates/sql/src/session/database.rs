@@ -8,7 +8,7 @@ use crate::store::{CommitPort, TrxContext};
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_locks::LockManager;
 use std::collections::HashSet;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 /// Shared by all sessions.
@@ -38,6 +38,7 @@ impl Database {
             catalog: CatalogCell::new(catalog),
             xid: AtomicU64::new(port.first_xid()),
             branches: crate::xa::Registry::default(),
+            backups: AtomicU32::new(0),
             port,
         };
         let shared = Arc::new(shared);

@@ -35,6 +35,11 @@ impl SqlSession {
             Statement::Use(name) => self.use_database(name, call),
             Statement::LockTables(tables) => self.lock_tables(tables, call),
             Statement::UnlockTables => self.unlock_tables(),
+            Statement::LockInstance => self.lock_instance(call),
+            Statement::UnlockInstance => {
+                self.trx.unlock_instance();
+                Ok(Outcome::ok())
+            }
             Statement::Flush(flush) => self.flush_with_read_lock(flush, call),
             Statement::Prepare { .. }
             | Statement::Execute { .. }
@@ -202,6 +207,24 @@ pub(super) fn starts_transaction(tree: &CreateTable) -> bool {
     tree.options.iter().any(|option| {
         matches!(option, TableOption::Other { name, .. } if name.eq_ignore_ascii_case("START TRANSACTION"))
     })
+}
+
+impl SqlSession {
+    /// Whether a statement is a transaction by itself, and ends the one that it is run in. What defines a temporary table
+    /// is not.
+    pub(crate) fn ends_transaction(&self, statement: &Statement) -> bool {
+        match statement {
+            Statement::CreateTable(tree) => !tree.temporary,
+            Statement::DropTable(tree) => !tree.temporary,
+            Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser { .. }
+            | Statement::RenameUser(_)
+            | Statement::Grant(_)
+            | Statement::Revoke(_) => true,
+            other => commits_implicitly(other),
+        }
+    }
 }
 
 /// Whether a statement commits what is open before it does anything.

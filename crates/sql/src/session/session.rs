@@ -107,6 +107,12 @@ impl SqlSession {
         self.trx.is_open()
     }
 
+    /// Whether another session has LOCK INSTANCE FOR BACKUP.
+    #[must_use]
+    pub fn others_back_up(&self) -> bool {
+        self.trx.others_back_up()
+    }
+
     /// The transaction, for the server's own statements on system tables.
     pub fn trx(&mut self) -> &mut Trx {
         &mut self.trx
@@ -159,6 +165,7 @@ impl SqlSession {
         }
         self.trx.leave_branch();
         self.trx.unlock_tables();
+        self.trx.unlock_instance();
         self.trx.abandon();
         if let Some(locks) = &mut self.state.named_locks {
             locks.release_all();

@@ -1,4 +1,4 @@
-//! LOCK TABLES, FLUSH TABLES ... WITH READ LOCK and UNLOCK TABLES: locks that outlive transactions. On a thread that may
+//! LOCK TABLES, FLUSH TABLES ... WITH READ LOCK, LOCK INSTANCE and their ends: locks that outlive transactions. On a thread that may
 //! block.
 
 use super::{Call, SqlSession};
@@ -50,6 +50,17 @@ impl SqlSession {
         self.trx.unlock_tables();
         let ticket = if goes_on { self.trx.read_ticket() } else { self.commit_now()? };
         Ok(Outcome { wait: ticket, ..Outcome::ok() })
+    }
+
+    /// LOCK INSTANCE FOR BACKUP: definitions of others wait, changes of rows do not. The server has checked the privilege.
+    pub(super) fn lock_instance(&mut self, call: &Call<'_>) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
+        self.trx.lock_instance()?;
+        // What definitions made is durable before anybody copies files.
+        Ok(Outcome { wait: self.trx.everything_durable(), ..Outcome::ok() })
     }
 
     /// FLUSH TABLES WITH READ LOCK, or with a list of tables: nothing is cached that could be flushed, so that only the

@@ -20,8 +20,6 @@ pub(crate) struct Applied {
     pub guard: Option<GtidGuard>,
     /// A pair that is written with it.
     pub position: Option<(Bytes, Bytes)>,
-    /// A key that is deleted with it.
-    pub gone: Option<Bytes>,
     /// It gets its events even if nothing changed: its GTID must not be asked for again.
     pub even_empty: bool,
 }
@@ -67,10 +65,6 @@ impl Trx {
         let Some(applied) = self.applied.take() else { return Ok(()) };
         if let Some((key, value)) = applied.position {
             self.writes.put(key.clone(), value);
-            self.position.push(key);
-        }
-        if let Some(key) = applied.gone {
-            self.writes.delete(key.clone());
             self.position.push(key);
         }
         if let Some(origin) = applied.origin {

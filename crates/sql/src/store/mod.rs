@@ -5,6 +5,7 @@
 
 mod applied;
 mod auto;
+mod backup_lock;
 mod definition;
 mod end;
 mod events;

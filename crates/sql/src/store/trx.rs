@@ -19,7 +19,7 @@ use omnibus_commit::{CacheError, CacheMark, LogPosition, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 /// What all transactions of a database share.
@@ -34,6 +34,8 @@ pub struct TrxContext {
     pub xid: AtomicU64,
     /// XA branches.
     pub branches: crate::xa::Registry,
+    /// Sessions that have LOCK INSTANCE FOR BACKUP.
+    pub backups: AtomicU32,
 }
 
 /// Where a statement or savepoint began.
@@ -81,6 +83,8 @@ pub struct Trx {
     pub(super) locked_tables: bool,
     /// FLUSH TABLES WITH READ LOCK is in force; then so is `locked_tables`.
     pub(super) read_lock: bool,
+    /// The session has LOCK INSTANCE FOR BACKUP.
+    pub(super) backup_lock: bool,
     /// The XA branch that the transaction is, or was until it was rolled back.
     pub(super) branch: Option<Branch>,
     pub(super) waiter: Arc<LockWaiter>,
@@ -138,6 +142,7 @@ impl Trx {
             tables: Vec::new(),
             locked_tables: false,
             read_lock: false,
+            backup_lock: false,
             branch: None,
             handed_over: false,
             open: false,

@@ -1,0 +1,72 @@
+//! LOCK INSTANCE FOR BACKUP: while sessions hold it, no other session's definition begins, and rows are written as ever.
+//!
+//! A number that definitions look at once they have the lock that makes them wait for each other; who raises it goes through
+//! that lock, so no definition is under way afterwards. It belongs to the session, not to a transaction. On a thread that may
+//! block.
+
+use super::trx::Trx;
+use crate::error::{ExecResult, SqlError};
+use omnibus_locks::TableMode;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The lock that makes definitions wait for each other; no table has this id.
+const DDL_LOCK: u64 = 0;
+/// How often a definition looks whether the backups have ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl Trx {
+    /// A definition begins: waits for others of its kind, and for backups.
+    pub(crate) fn lock_definitions(&mut self) -> ExecResult<()> {
+        let begun = Instant::now();
+        loop {
+            self.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
+            if !self.others_back_up() {
+                return Ok(());
+            }
+            // Not kept while waiting: the next backup goes through it.
+            self.locks.release_table(DDL_LOCK);
+            while self.others_back_up() {
+                self.check_killed()?;
+                if begun.elapsed() >= self.lock_wait {
+                    return Err(SqlError::lock_wait_timeout().into());
+                }
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+
+    /// Whether another session has LOCK INSTANCE FOR BACKUP.
+    #[must_use]
+    pub fn others_back_up(&self) -> bool {
+        self.shared.backups.load(Ordering::SeqCst) > u32::from(self.backup_lock)
+    }
+
+    /// LOCK INSTANCE FOR BACKUP. In force when it returns.
+    pub(crate) fn lock_instance(&mut self) -> ExecResult<()> {
+        if self.backup_lock {
+            return Ok(());
+        }
+        self.backup_lock = true;
+        self.shared.backups.fetch_add(1, Ordering::SeqCst);
+        // An own open definition has the lock, and is nobody's concern here.
+        if self.definition.is_some() {
+            return Ok(());
+        }
+        match self.lock_table_id(DDL_LOCK, TableMode::Shared) {
+            Ok(()) => self.locks.release_table(DDL_LOCK),
+            Err(error) => {
+                self.unlock_instance();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// UNLOCK INSTANCE.
+    pub(crate) fn unlock_instance(&mut self) {
+        if std::mem::take(&mut self.backup_lock) {
+            self.shared.backups.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
