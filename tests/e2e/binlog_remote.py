@@ -92,9 +92,9 @@ def followed(server, folder):
     """--stop-never sees what comes, through a rotation."""
     last = names(server)[-1]
     reader = subprocess.Popen([binary(), "binlog", *remote(server), "--stop-never", "--connection-server-id=77", "--json", last],
-                              stdout=subprocess.PIPE, env=SECRET)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=SECRET)
     raw = subprocess.Popen([binary(), "binlog", *remote(server), "--raw", "--stop-never", "--stop-never-slave-server-id=78",
-                            "-r", f"{folder}/live-", last], env=SECRET)
+                            "-r", f"{folder}/live-", last], stderr=subprocess.DEVNULL, env=SECRET)
     try:
         client(server, "INSERT INTO x.t (v) VALUES ('later'); FLUSH BINARY LOGS; INSERT INTO x.t (v) VALUES ('behind')")
         wanted = ["later", "behind"]
@@ -107,6 +107,21 @@ def followed(server, folder):
         copy, original = folder / f"live-{last}", server.datadir / last
         wait_for(lambda: copy.exists() and filecmp.cmp(copy, original, shallow=False), "the copy that follows is complete")
         wait_for(lambda: len(names(server)) > 1 and (folder / f"live-{names(server)[-1]}").exists(), "the next file's copy")
+        # The server goes away and comes back: they go on where they were, and say so.
+        server.kill()
+        line = reader.stderr.readline().decode()
+        expect("trying again every second, from" in line, f"what is told: {line}")
+        server.start()
+        client(server, "INSERT INTO x.t (v) VALUES ('again'), ('once'); FLUSH BINARY LOGS")
+        last = names(server)[-2]
+        found = []
+        for line in reader.stdout:
+            found += [word for word in ("later", "behind", "again", "once") if f'"{word}"'.encode() in line]
+            if "once" in found:
+                break
+        expect(found in (["again", "once"],), f"each once: {found}")
+        copy, original = folder / f"live-{last}", server.datadir / last
+        wait_for(lambda: copy.exists() and filecmp.cmp(copy, original, shallow=False), "the copy goes on")
     finally:
         for process in (reader, raw):
             process.kill()

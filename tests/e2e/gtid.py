@@ -347,10 +347,13 @@ def replica_with_tags(directory, options, server, executed):
 
 
 
-def channel_error(s):
+def channel(s):
     status = s("SHOW REPLICA STATUS")
-    names = [column[0] for column in s.cursor.description]
-    line = dict(zip(names, status[0]))
+    return dict(zip([column[0] for column in s.cursor.description], status[0]))
+
+
+def channel_error(s):
+    line = channel(s)
     return int(line["Last_IO_Errno"]) or int(line["Last_SQL_Errno"])
 
 
@@ -376,12 +379,19 @@ def followers(directory, server, source):
         own = r.value("SELECT @@server_uuid")
         r.run(change, "START REPLICA")
         until("an anonymous transaction under ON", lambda: channel_error(r), 3114)
+        line = channel(r)
+        expect((line["Last_IO_Errno"], line["Last_SQL_Errno"], line["Replica_SQL_Running"]) == (3114, 0, "Yes"),
+               f"it is the receiver that does not take it: {line}")
+        r.fails("SET GLOBAL sql_replica_skip_counter = 1", 1858)
         r.run("STOP REPLICA")
+        r.fails("START REPLICA UNTIL SQL_BEFORE_GTIDS = 'bad'", 1772)
+        r.fails("START REPLICA UNTIL SQL_AFTER_GTIDS = '1-2'", 1772)
         r.fails("CHANGE REPLICATION SOURCE TO ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL, "
                 "SOURCE_AUTO_POSITION = 1", 4014)
         r.run("CHANGE REPLICATION SOURCE TO ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL")
         r.fails("SET GLOBAL gtid_mode = ON_PERMISSIVE", 3111)
-        r.run("START REPLICA")
+        # A channel of transactions without GTIDs has no other way to leave one out.
+        r.run("SET GLOBAL sql_replica_skip_counter = 1", "SET GLOBAL sql_replica_skip_counter = 0", "START REPLICA")
         rows = lambda: len(client(replica, "SELECT id FROM g.t", check=False).stdout.split())
         until("rows of a replica that assigns", rows, wanted)
         theirs = source.value("SELECT @@gtid_executed").split(",")

@@ -3,14 +3,16 @@
 and a replica without a log of what it applies."""
 
 import pathlib
+import socket
 import sys
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import Scratch, connect, error_code, expect  # noqa: E402
-from peers import (MariaPeer, OmnibusPeer, brief, create_user, expect_equal, log_position, query, replicate,  # noqa: E402
-                   restart, status, wait_caught_up, wait_for)
+from peers import (MariaPeer, OmnibusPeer, PASSWORD, USER, brief, create_user, expect_equal, log_position, query,  # noqa: E402
+                   replicate, restart, status, wait_caught_up, wait_for)
+from proxy import STALL, Proxy  # noqa: E402
 
 
 def start_all(*servers):
@@ -48,7 +50,7 @@ def several_sources(maria, own, replica):
     restart(replica)
     query(own, "UPDATE o.t SET b = 8")
     wait_caught_up(replica, own, channel="from_own")
-    query(replica, "STOP REPLICA FOR CHANNEL 'from_own'")
+    query(replica, "STOP REPLICA")
     query(replica, "RESET REPLICA ALL FOR CHANNEL 'from_own'")
     expect([row["Channel_Name"] for row in query(replica, "SHOW REPLICA STATUS")] == ["from_maria"], "one channel is left")
 
@@ -148,11 +150,69 @@ def logins(own, replica):
     attempt(f"SOURCE_SSL_VERIFY_SERVER_CERT=0, SOURCE_SSL_CERT='{own.datadir / 'server-cert.pem'}'",
             lambda row: row["Last_IO_Errno"] == 2026 and "SOURCE_SSL_KEY" in row["Last_IO_Error"])
     for refused, code in (("SOURCE_TLS_VERSION='TLSv1.1'", 1210), ("SOURCE_SSL_CIPHER='AES128-SHA'", 1210),
-                          ("SOURCE_TLS_CIPHERSUITES='x'", 1210), ("SOURCE_BIND='127.0.0.1'", 1235),
-                          ("SOURCE_COMPRESSION_ALGORITHMS='zstd'", 1235)):
+                          ("SOURCE_TLS_CIPHERSUITES='x'", 1210), ("SOURCE_COMPRESSION_ALGORITHMS='zstd'", 1235)):
         got = error_code(lambda: query(replica, f"CHANGE REPLICATION SOURCE TO {refused} FOR CHANNEL 'login'"))  # noqa: B023
         expect(got == code, f"{refused}: {got}")
+    attempt("SOURCE_BIND='192.0.2.1', SOURCE_SSL_CERT=''",
+            lambda row: row["Last_IO_Errno"] == 2003 and "SOURCE_BIND: 192.0.2.1" in row["Last_IO_Error"])
+    expect(status(replica, "login")["Master_Bind"] == "192.0.2.1", "SOURCE_BIND as it is shown")
     query(replica, "RESET REPLICA ALL FOR CHANNEL 'login'")
+
+
+def stalls(own, replica):
+    """A source that falls silent: while it is connected to, greets, and in the middle of an event. STOP REPLICA never waits."""
+    query(replica, "STOP REPLICA")
+    proxy = Proxy(own.port)
+    name, position = log_position(own)
+    change = (f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=%d, SOURCE_USER='{USER}', "
+              f"SOURCE_PASSWORD='{PASSWORD}', SOURCE_LOG_FILE='{name}', SOURCE_LOG_POS={position}, "
+              "SOURCE_BIND='127.0.0.9', SOURCE_CONNECT_RETRY=1 FOR CHANNEL 'stalls'")
+
+    def stop():
+        began = time.monotonic()
+        query(replica, "STOP REPLICA FOR CHANNEL 'stalls'")
+        took = time.monotonic() - began
+        expect(took < 8, f"STOP REPLICA took {took:.1f} s: {brief(status(replica, 'stalls'))}")
+
+    fakes = [socket.create_server(("127.0.0.1", 0), backlog=0) for _ in range(2)]
+    silent, full = (fake.getsockname()[1] for fake in fakes)
+    # Nobody else gets into its queue.
+    queue = [socket.socket() for _ in range(8)]
+    for one in queue:
+        one.setblocking(False)
+        one.connect_ex(("127.0.0.1", full))
+    for port in (silent, full):
+        query(replica, change % port)
+        query(replica, "START REPLICA FOR CHANNEL 'stalls'")
+        if port == silent:
+            connection, (host, _) = fakes[0].accept()
+            expect(host == "127.0.0.9", f"SOURCE_BIND: {host}")
+        wait_for(lambda: status(replica, "stalls")["Slave_IO_Running"] == "Connecting", "it does not connect")
+        stop()
+    connection.close()
+    for one in (*fakes, *queue):
+        one.close()
+    # Half of an event in the middle of a transaction.
+    proxy.spoil = lambda n, packet: [packet[:len(packet) // 2], STALL] if packet[9:10] == b"\x1e" else [packet]
+    query(replica, "SET GLOBAL replica_net_timeout = 2")
+    query(replica, change % proxy.port)
+    query(replica, "START REPLICA FOR CHANNEL 'stalls'")
+    query(own, "CREATE DATABASE st")
+    query(own, "CREATE TABLE st.t (id INT PRIMARY KEY)")
+    query(own, "INSERT INTO st.t VALUES (1), (2)")
+    # It notices by itself, and asks again.
+    wait_for(lambda: proxy.dumps >= 2, lambda: f"no second dump: {brief(status(replica, 'stalls'))}", timeout=120)
+    stop()
+    expect(query(replica, "SELECT COUNT(*) AS n FROM st.t")[0]["n"] == 0, "half a transaction")
+    proxy.spoil = None
+    query(replica, "START REPLICA FOR CHANNEL 'stalls'")
+    wait_caught_up(replica, own, channel="stalls")
+    expect_equal(own, replica, ["st"], least_rows=2)
+    query(replica, "SET GLOBAL replica_net_timeout = 60")
+    query(replica, "STOP REPLICA FOR CHANNEL 'stalls'")
+    query(replica, "RESET REPLICA ALL FOR CHANNEL 'stalls'")
+    query(replica, "START REPLICA")
+    proxy.close()
 
 
 def table_with_its_rows(maria, own, replica):
@@ -272,8 +332,21 @@ def shown_as_mariadb_does(folder, maria):
     for name in ("Gtid_IO_Pos", "Gtid_Slave_Pos", "Using_Gtid", "Slave_SQL_Running_State", "Slave_IO_State"):
         expect(sorted(row[name].split(",")) == sorted(theirs[name].split(",")), f"{name}: {row[name]} and {theirs[name]}")
     expect(row["Slave_DDL_Groups"] > 0 and row["Slave_Transactional_Groups"] > 0, str(row))
-    query(maria, "UPDATE m.t SET b = b + 1")
+    # Behind where both are: so many events, which are MariaDB's GTID, annotation, table, rows and end.
+    wait_caught_up(own, maria)
     name, position = log_position(maria)
+    answers = []
+    waiting = [threading.Thread(target=lambda server=server, position=position + 1: answers.append(query(
+        server, f"SELECT MASTER_POS_WAIT('{name}', {position}, 300) AS w")[0]["w"])) for server in (own, own)]
+    for thread in waiting:
+        thread.start()
+    wait_for(lambda: sum("POS_WAIT" in (row["Info"] or "") for row in query(own, "SHOW PROCESSLIST")) == 2, "nobody waits")
+    query(maria, "UPDATE m.t SET b = b + 1")
+    for thread in waiting:
+        thread.join()
+    expect(answers == [5, 5], f"events that were waited for: {answers}")
+    name, position = log_position(maria)
+    wait_caught_up(own, maria)
     expect(query(own, f"SELECT MASTER_POS_WAIT('{name}', {position}, 300) AS w")[0]["w"] == 0, brief(status(own)))
     expect_equal(maria, own, ["m"])
     expect(query(own, f"SELECT MASTER_POS_WAIT('{name}', {position + 1}, 0.1) AS w")[0]["w"] == -1, "beyond the end")
@@ -415,6 +488,7 @@ def main():
         replica.start()
         several_sources(maria, own, replica)
         logins(own, replica)
+        stalls(own, replica)
         in_each_others_way(maria, replica)
         large(maria, replica)
         unlogged(folder, maria, own)

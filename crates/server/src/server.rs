@@ -105,6 +105,9 @@ impl Server {
             return tokio::task::block_in_place(|| replicas.set_gtid_slave_pos(value.as_str()));
         }
         crate::gtid::before_set(self, def.name, &value)?;
+        if let ("sql_replica_skip_counter", Some(replicas)) = (def.name, self.replicas.get()) {
+            replicas.check_skip_counter()?;
+        }
         self.log.set_variable(def.name, &value)?;
         if def.name == "super_read_only" && value.as_bool() {
             self.globals.set_named("read_only", VarValue::Bool(true));

@@ -22,6 +22,8 @@ use super::output::Output;
 
 /// How often a server that has nothing to send says so.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Between two attempts to reach a server that was there, with --stop-never.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Prints, or copies, what the command asks a server for.
 pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failure> {
@@ -56,8 +58,11 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
 }
 
 /// A dump.
-struct Source {
+struct Source<'a> {
+    args: &'a BinlogArgs,
     connection: Connection,
+    /// It was asked for again: the file's head has been seen.
+    again: bool,
     rules: ScanRules,
     /// The file that the events are from, and where the last one ended.
     file: String,
@@ -76,40 +81,41 @@ enum Said {
     End,
 }
 
-impl Source {
-    fn open(args: &BinlogArgs, file: &str, position: u64) -> Result<Source, Failure> {
-        let (mut endpoint, may_be_plain) = args.remote.endpoint()?;
-        let attributes = [("program_name", "omnibus binlog"), ("_client_role", "binary_log_listener")];
-        let connection = match Connection::open(&endpoint, &attributes, drop) {
-            Err(ClientError::Tls(_)) if may_be_plain => {
-                endpoint.tls.required = false;
-                Connection::open(&endpoint, &attributes, drop)
+impl<'a> Source<'a> {
+    fn open(args: &'a BinlogArgs, file: &str, position: u64) -> Result<Source<'a>, Failure> {
+        let (connection, rules) = dump(args, file, position)?;
+        Ok(Source { args, connection, again: false, rules, file: file.to_owned(), position, to_last: false })
+    }
+
+    /// The server is gone: asks it again behind the last event, until it answers or says that it never will.
+    fn open_again(&mut self, lost: &ClientError) -> Result<(), Failure> {
+        eprintln!(
+            "omnibus binlog: {lost}; trying again every second, from {} at {}",
+            self.file, self.position
+        );
+        loop {
+            std::thread::sleep(RETRY);
+            match dump(self.args, &self.file, self.position) {
+                Ok((connection, rules)) => {
+                    (self.connection, self.rules, self.again) = (connection, rules, true);
+                    return Ok(());
+                }
+                Err(Failure::Source(error)) if error.may_pass() => {}
+                Err(error) => return Err(error),
             }
-            other => other,
-        };
-        let mut connection = connection.map_err(Failure::Source)?;
-        let heartbeat = args.remote.stop_never.then_some(HEARTBEAT);
-        let checksum = connection
-            .introduce_reader(Reader { heartbeat, whole_files: args.remote.raw })
-            .map_err(Failure::Source)?;
-        let request = DumpRequest {
-            server_id: args.remote.server_id(),
-            start: DumpStart::File { file: file.to_owned(), position },
-            annotate: true,
-            semi_sync: false,
-        };
-        connection.start_dump(&request).map_err(Failure::Source)?;
-        let rules = ScanRules { checksum, verify_position: false, ..ScanRules::default() };
-        Ok(Source { connection, rules, file: file.to_owned(), position, to_last: false })
+        }
     }
 
     fn next(&mut self) -> Result<Said, Failure> {
-        let packet = match self.connection.next_event(false) {
-            Ok(packet) => packet,
+        let bytes = match self.connection.next_event(false) {
+            Ok(packet) => packet.event.to_vec(),
+            Err(error) if self.args.remote.stop_never && self.to_last && error.may_pass() => {
+                self.open_again(&error)?;
+                return Ok(Said::Nothing);
+            }
             Err(ClientError::Ended) => return Ok(Said::End),
             Err(error) => return Err(Failure::Source(error)),
         };
-        let bytes = packet.event.to_vec();
         let event = match parse_event(&bytes, 0, &self.rules) {
             Ok(Some(event)) if event.bytes.len() == bytes.len() => event,
             Ok(_) => return Err(self.damage("an event that is not as long as it says".into())),
@@ -138,6 +144,9 @@ impl Source {
             // Made for us, in no file.
             _ if header.flags & FLAG_ARTIFICIAL != 0 => return Ok(Said::Nothing),
             _ => {}
+        }
+        if header.log_pos == 0 && self.again {
+            return Ok(Said::Nothing);
         }
         if header.log_pos == 0 {
             // A file's head, repeated for a start behind it.
@@ -235,6 +244,33 @@ impl Source {
         raw.end()?;
         Ok(verdict)
     }
+}
+
+/// Asks for the events of a file behind a position.
+fn dump(args: &BinlogArgs, file: &str, position: u64) -> Result<(Connection, ScanRules), Failure> {
+    let (mut endpoint, may_be_plain) = args.remote.endpoint()?;
+    let attributes = [("program_name", "omnibus binlog"), ("_client_role", "binary_log_listener")];
+    let connection = match Connection::open(&endpoint, &attributes, &|| false, drop) {
+        Err(ClientError::Tls(_)) if may_be_plain => {
+            endpoint.tls.required = false;
+            Connection::open(&endpoint, &attributes, &|| false, drop)
+        }
+        other => other,
+    };
+    let mut connection = connection.map_err(Failure::Source)?;
+    let heartbeat = args.remote.stop_never.then_some(HEARTBEAT);
+    let checksum = connection
+        .introduce_reader(Reader { heartbeat, whole_files: args.remote.raw })
+        .map_err(Failure::Source)?;
+    let request = DumpRequest {
+        server_id: args.remote.server_id(),
+        start: DumpStart::File { file: file.to_owned(), position },
+        annotate: true,
+        semi_sync: false,
+    };
+    connection.start_dump(&request).map_err(Failure::Source)?;
+    let rules = ScanRules { checksum, verify_position: false, ..ScanRules::default() };
+    Ok((connection, rules))
 }
 
 /// Copies of a server's files.

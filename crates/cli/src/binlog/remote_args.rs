@@ -112,6 +112,7 @@ impl RemoteArgs {
         let user = || std::env::var("USER").unwrap_or_else(|_| "root".into());
         let endpoint = Endpoint {
             host: self.host.clone(),
+            bind: None,
             port: self.port,
             socket: self.socket.clone(),
             user: self.user.clone().unwrap_or_else(user),

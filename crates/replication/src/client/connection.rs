@@ -30,6 +30,8 @@ pub struct Endpoint {
     pub port: u16,
     /// A socket of this machine, instead of host and port.
     pub socket: Option<PathBuf>,
+    /// The address of this machine to connect from; the system's choice without.
+    pub bind: Option<String>,
     /// Account.
     pub user: String,
     /// Its password. Never shown.
@@ -67,18 +69,19 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects and logs in.
+    /// Connects and logs in. `given_up` is asked while connecting, `opened` gets the means to end what comes after.
     ///
     /// # Errors
     /// No way there, or not let in.
     pub fn open(
         endpoint: &Endpoint,
         attributes: &[(&str, &str)],
+        given_up: &dyn Fn() -> bool,
         opened: impl FnOnce(Remote),
     ) -> Result<Connection, ClientError> {
         let transport = match &endpoint.socket {
             Some(path) => Transport::connect_local(path)?,
-            None => Transport::connect(&endpoint.host, endpoint.port, endpoint.connect_timeout)?,
+            None => Transport::connect(endpoint, given_up)?,
         };
         transport.set_timeout(endpoint.net_timeout)?;
         opened(transport.remote()?);

@@ -3,14 +3,17 @@
 //! One thread reads; another may write (acknowledgements) or end the connection through a [`Remote`]. TLS keeps its
 //! state under a lock that is never held while waiting for the network.
 
+use super::connection::Endpoint;
 use super::error::ClientError;
 use parking_lot::Mutex;
 use rustls::ClientConnection;
+use socket2::{Domain, Socket as Socket2, Type};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 const TLS_CHUNK: usize = 32 * 1024;
@@ -87,23 +90,25 @@ impl Remote {
 }
 
 impl Transport {
-    /// Connects to the first address that answers within `timeout`.
-    pub(super) fn connect(host: &str, port: u16, timeout: Duration) -> Result<Transport, ClientError> {
-        let addresses = (host, port)
-            .to_socket_addrs()
-            .map_err(|_| ClientError::UnknownHost(host.to_owned()))?
-            .collect::<Vec<_>>();
-        let mut reason = "no address".to_owned();
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, timeout) {
-                Ok(socket) => {
-                    let _ = socket.set_nodelay(true);
-                    return Ok(Transport::of(Socket::Tcp(socket)));
-                }
-                Err(error) => reason = error.to_string(),
+    /// Connects to the first address that answers in time, unless `given_up` says that nobody wants it any more. Neither
+    /// finding addresses nor connecting can be broken off, so a thread of its own does that.
+    pub(super) fn connect(
+        endpoint: &Endpoint,
+        given_up: &dyn Fn() -> bool,
+    ) -> Result<Transport, ClientError> {
+        let (sender, connected) = sync_channel(1);
+        let wanted = endpoint.clone();
+        std::thread::Builder::new()
+            .name("replica-connect".into())
+            .spawn(move || drop(sender.send(connect_any(&wanted))))
+            .map_err(|error| ClientError::Lost(error.to_string()))?;
+        loop {
+            match connected.recv_timeout(Duration::from_millis(20)) {
+                Ok(socket) => return socket.map(|socket| Transport::of(Socket::Tcp(socket))),
+                Err(RecvTimeoutError::Timeout) if !given_up() => {}
+                Err(_) => return Err(ClientError::Ended),
             }
         }
-        Err(ClientError::Connect { address: format!("{host}:{port}"), reason })
     }
 
     /// Connects to a server of this machine.
@@ -173,6 +178,43 @@ impl Transport {
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         write_all(&self.socket, self.tls.as_deref(), bytes)
     }
+}
+
+fn connect_any(endpoint: &Endpoint) -> Result<TcpStream, ClientError> {
+    let (host, port) = (&*endpoint.host, endpoint.port);
+    let from = endpoint.bind.as_deref().map(|bind| addresses(bind, 0)).transpose()?;
+    let mut reason = "no address".to_owned();
+    for address in addresses(host, port)? {
+        let connected = match &from {
+            None => TcpStream::connect_timeout(&address, endpoint.connect_timeout),
+            Some(from) => connect_from(from, address, endpoint.connect_timeout),
+        };
+        match connected {
+            Ok(socket) => {
+                let _ = socket.set_nodelay(true);
+                return Ok(socket);
+            }
+            Err(error) => reason = error.to_string(),
+        }
+    }
+    Err(ClientError::Connect { address: format!("{host}:{port}"), reason })
+}
+
+fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, ClientError> {
+    let found = (host, port).to_socket_addrs();
+    found.map(Iterator::collect).map_err(|_| ClientError::UnknownHost(host.to_owned()))
+}
+
+/// From the first of our addresses that is of the same family.
+fn connect_from(from: &[SocketAddr], to: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let mine = from.iter().find(|mine| mine.is_ipv4() == to.is_ipv4());
+    let mine = mine.ok_or_else(|| io::Error::other("SOURCE_BIND is an address of another family"))?;
+    let socket = Socket2::new(Domain::for_address(to), Type::STREAM, None)?;
+    socket
+        .bind(&(*mine).into())
+        .map_err(|error| io::Error::new(error.kind(), format!("SOURCE_BIND: {}: {error}", mine.ip())))?;
+    socket.connect_timeout(&to.into(), timeout)?;
+    Ok(socket.into())
 }
 
 fn read_some(mut socket: &Socket, into: &mut [u8]) -> io::Result<usize> {

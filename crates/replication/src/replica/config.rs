@@ -63,7 +63,7 @@ pub struct ChannelConfig {
     pub heartbeat_ms: Option<u64>,
     /// SOURCE_SSL and its kind.
     pub tls: TlsSettings,
-    /// SOURCE_SSL_CAPATH, SOURCE_SSL_CIPHER, SOURCE_TLS_VERSION and others that are kept as they were said.
+    /// SOURCE_BIND, SOURCE_SSL_CAPATH, SOURCE_SSL_CIPHER, SOURCE_TLS_VERSION and others that are kept as they were said.
     pub shown: Vec<(String, String)>,
     /// GET_SOURCE_PUBLIC_KEY.
     pub ask_public_key: bool,
@@ -318,6 +318,7 @@ impl ChannelConfig {
     pub fn endpoint(&self, net_timeout: Duration) -> Endpoint {
         Endpoint {
             socket: None,
+            bind: Some(self.shown("source_bind").to_owned()).filter(|bind| !bind.is_empty()),
             host: self.host.clone(),
             port: self.port,
             user: self.user.clone(),

@@ -125,24 +125,42 @@ impl Filters {
     /// Whether changes of a table are taken, as far as table rules say.
     #[must_use]
     pub fn table_passes(&self, database: &[u8], table: &[u8]) -> bool {
-        let mut name = database.to_vec();
-        name.push(b'.');
-        name.extend_from_slice(table);
+        self.verdict(database, table).unwrap_or(self.do_table.is_empty() && self.wild_do.is_empty())
+    }
+
+    /// Whether a statement that changes these tables is taken, as far as table rules say: the first one that a rule names
+    /// decides for all.
+    #[must_use]
+    pub fn tables_pass(&self, tables: &[(Vec<u8>, Vec<u8>)]) -> bool {
+        let named = tables.iter().find_map(|(database, table)| self.verdict(database, table));
+        named.unwrap_or(tables.is_empty() || self.do_table.is_empty() && self.wild_do.is_empty())
+    }
+
+    /// Whether CREATE, ALTER or DROP of a database is taken; table patterns that are for all of its tables count.
+    #[must_use]
+    pub fn definition_passes(&self, database: &[u8]) -> bool {
+        let name = [database, b"."].concat();
+        let matched = |list: &[String]| list.iter().any(|rule| wild_match(rule.as_bytes(), &name));
+        self.database_passes(database)
+            && (self.matches.count(4, matched(&self.wild_do))
+                || !self.matches.count(5, matched(&self.wild_ignore)) && self.wild_do.is_empty())
+    }
+
+    /// What the first rule that names a table says.
+    fn verdict(&self, database: &[u8], table: &[u8]) -> Option<bool> {
+        let name = [database, b".", table].concat();
         let listed = |list: &[String]| list.iter().any(|rule| rule.as_bytes() == name);
         let matched = |list: &[String]| list.iter().any(|rule| wild_match(rule.as_bytes(), &name));
         if self.matches.count(2, listed(&self.do_table)) {
-            return true;
+            return Some(true);
         }
         if self.matches.count(3, listed(&self.ignore_table)) {
-            return false;
+            return Some(false);
         }
         if self.matches.count(4, matched(&self.wild_do)) {
-            return true;
+            return Some(true);
         }
-        if self.matches.count(5, matched(&self.wild_ignore)) {
-            return false;
-        }
-        self.do_table.is_empty() && self.wild_do.is_empty()
+        self.matches.count(5, matched(&self.wild_ignore)).then_some(false)
     }
 
     /// Changes rules as CHANGE REPLICATION FILTER says; `text` is what follows these words. Returns the channel named.

@@ -11,8 +11,17 @@ use omnibus_format::field::FieldType;
 use omnibus_format::row::{RowChange, RowShape};
 use std::ops::ControlFlow;
 
-/// The tables that a statement changes, `(database, table)`; the second argument is the default database here.
-pub type StatementTables<'a> = &'a dyn Fn(&dyn StatementView, &[u8]) -> Vec<(Vec<u8>, Vec<u8>)>;
+/// What a statement changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Tables, `(database, table)`; none for what changes no table.
+    Tables(Vec<(Vec<u8>, Vec<u8>)>),
+    /// A database itself.
+    Database(Vec<u8>),
+}
+
+/// Finds that out; the second argument is the default database here.
+pub type StatementTables<'a> = &'a dyn Fn(&dyn StatementView, &[u8]) -> Changed;
 
 /// See the module's text.
 pub struct Filtered<'a, T> {
@@ -29,11 +38,14 @@ impl<T> Filtered<'_, T> {
         if !self.filters.database_passes(database) {
             return false;
         }
-        if !self.filters.has_table_rules() {
+        if !self.filters.has_table_rules() && self.filters.rewrite.is_empty() {
             return true;
         }
-        let tables = (self.tables)(statement, database);
-        tables.is_empty() || tables.iter().any(|(database, table)| self.filters.table_passes(database, table))
+        match (self.tables)(statement, database) {
+            Changed::Tables(tables) => self.filters.tables_pass(&tables),
+            // It is called what it is called at the source.
+            Changed::Database(name) => self.filters.definition_passes(&name),
+        }
     }
 }
 

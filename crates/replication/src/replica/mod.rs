@@ -19,11 +19,11 @@ mod writeset;
 
 pub use config::{AssignGtids, ChannelConfig, GtidUse};
 pub use filter::{Filters, wild_match};
-pub use filtered::{Filtered, StatementTables};
+pub use filtered::{Changed, Filtered, StatementTables};
 pub use group::{EventBuf, Feed, Grouper, Item, Received};
 pub use position::{ChannelPosition, SourcePosition};
 pub use queue::Queue;
-pub use receiver::{Receiver, ReceiverSettings, Resume, ResumeFrom};
+pub use receiver::{Receiver, ReceiverSettings, Refusal, Refuses, Resume, ResumeFrom};
 pub use schedule::{Place, Schedule, Turns};
 pub use status::{ChannelStatus, ErrorAt, IoRunning, StatusData, TrxTimes};
 pub use until::Until;

@@ -67,6 +67,12 @@ impl Resume {
 /// Asked for a position at the start and after each restart.
 pub type ResumeFrom = Box<dyn Fn() -> Result<Resume, ErrorAt> + Send>;
 
+/// An error's number and text.
+pub type Refusal = (u16, &'static str);
+
+/// Asked of each transaction by its GTID: why it cannot be taken.
+pub type Refuses = Box<dyn Fn(Option<AnyGtid>) -> Option<Refusal> + Send>;
+
 /// A running receiver. Dropped, it is stopped.
 pub struct Receiver {
     shared: Arc<Shared>,
@@ -119,6 +125,7 @@ impl Receiver {
         queue: Arc<Queue>,
         status: Arc<ChannelStatus>,
         resume: ResumeFrom,
+        refuses: Refuses,
     ) -> std::io::Result<Receiver> {
         queue.set_closed(false);
         status.update(|s| {
@@ -136,7 +143,9 @@ impl Receiver {
         });
         let thread = {
             let shared = shared.clone();
-            std::thread::Builder::new().name("replica-io".into()).spawn(move || shared.run(&resume))?
+            std::thread::Builder::new()
+                .name("replica-io".into())
+                .spawn(move || shared.run(&resume, &refuses))?
         };
         Ok(Receiver { shared, thread: Some(thread) })
     }
@@ -204,8 +213,8 @@ struct Memory {
 }
 
 impl Shared {
-    fn run(&self, resume: &ResumeFrom) {
-        let ended = self.serve(resume);
+    fn run(&self, resume: &ResumeFrom, refuses: &Refuses) {
+        let ended = self.serve(resume, refuses);
         self.control.lock().remote = None;
         // First, so that whoever sees the error can start it again.
         self.ended.store(true, Ordering::SeqCst);
@@ -222,7 +231,7 @@ impl Shared {
     }
 
     /// Ends with `Stop` or `Fatal`.
-    fn serve(&self, resume: &ResumeFrom) -> End {
+    fn serve(&self, resume: &ResumeFrom, refuses: &Refuses) -> End {
         let mut memory: Option<Memory> = None;
         loop {
             {
@@ -247,7 +256,7 @@ impl Shared {
                 }
             }
             let Some(known) = memory.as_mut() else { continue };
-            match self.session(known) {
+            match self.session(known, refuses) {
                 End::Restart => memory = None,
                 End::Client(error) => {
                     if let Some(end) = self.failed(&error, known) {

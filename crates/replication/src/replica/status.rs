@@ -107,7 +107,9 @@ pub struct StatusData {
     pub pending_timestamp: u32,
     /// Transactions applied since start.
     pub applied_count: u64,
-    /// Of these, definitions.
+    /// Events that the applied position has gone over since start.
+    pub applied_events: u64,
+    /// Of the transactions, definitions.
     pub definitions: u64,
     /// Behind the last transaction received, in MariaDB's GTIDs, where it is asked for by them.
     pub read_gtids: GtidPosition,

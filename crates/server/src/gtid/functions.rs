@@ -27,8 +27,8 @@ pub(crate) struct Context<'a> {
     /// This server's channels as a replica.
     pub(crate) replicas: Option<&'a Replicas>,
     pub(crate) kill: &'a KillFlag,
-    /// The statement has waited already.
-    pub(crate) waited: bool,
+    /// The statement has waited already: how many events went by.
+    pub(crate) waited: Option<u64>,
 }
 
 /// What is waited for.
@@ -49,6 +49,22 @@ impl Goal {
                 Some(now.is_ok_and(|now| now.reaches(position)))
             }
             Goal::Position(position, channel) => context.replicas?.applied(channel.as_deref(), position),
+        }
+    }
+
+    /// A position's channel: how many events it has applied so far.
+    fn events(&self, replicas: Option<&Replicas>) -> u64 {
+        match (self, replicas) {
+            (Goal::Position(_, channel), Some(replicas)) => replicas.applied_events(channel.as_deref()),
+            _ => 0,
+        }
+    }
+
+    /// What the function answers when it is reached: how many events a position was waited for.
+    fn answer(&self, waited: Option<u64>) -> i64 {
+        match (self, waited) {
+            (Goal::Position(..), Some(events)) => i64::try_from(events).unwrap_or(i64::MAX).max(1),
+            _ => 0,
         }
     }
 
@@ -131,18 +147,21 @@ fn wait(context: &Context<'_>, name: &str, args: &[Value]) -> SqlResult<Value> {
     }
     let started = Instant::now();
     let mut pause = LOOK.0;
+    let before = goal.events(context.replicas);
+    let mut waited = context.waited;
     loop {
         match goal.reached(context) {
             None => return Ok(Value::Null),
-            Some(true) => return Ok(Value::Int(0)),
+            Some(true) => return Ok(Value::Int(goal.answer(waited))),
             Some(false) => {}
         }
-        if context.waited || limit.is_some_and(|limit| started.elapsed() >= limit) {
+        if context.waited.is_some() || limit.is_some_and(|limit| started.elapsed() >= limit) {
             return Ok(Value::Int(goal.late()));
         }
         context.kill.check()?;
         std::thread::sleep(pause);
         pause = (pause * 2).min(LOOK.1);
+        waited = Some(goal.events(context.replicas).saturating_sub(before));
     }
 }
 
@@ -195,6 +214,9 @@ impl Session {
         let Some(_counted) = coordinator.await_gtids() else { return Ok(()) };
         let started = tokio::time::Instant::now();
         let mut pause = LOOK.0;
+        let events = || goal.events(self.server.replicas.get().map(|replicas| &**replicas));
+        let before = events();
+        let mut waited = None;
         loop {
             if self.reached(&goal, &coordinator) != Some(false)
                 || limit.is_some_and(|limit| started.elapsed() >= limit)
@@ -207,14 +229,16 @@ impl Session {
             }
             self.process.kill.check()?;
             pause = (pause * 2).min(LOOK.1);
+            waited = Some(events().saturating_sub(before));
         }
-        self.shared.set_waited(true);
+        // What needs no waiting is seen again by the statement.
+        self.shared.set_waited(waited);
         Ok(())
     }
 
     fn reached(&self, goal: &Goal, coordinator: &Coordinator) -> Option<bool> {
         let slave_pos = || self.shared.slave_position();
         let (kill, replicas) = (&self.process.kill, self.server.replicas.get().map(|replicas| &**replicas));
-        goal.reached(&Context { coordinator, slave_pos: &slave_pos, replicas, kill, waited: false })
+        goal.reached(&Context { coordinator, slave_pos: &slave_pos, replicas, kill, waited: None })
     }
 }

@@ -24,7 +24,7 @@ fn error(code: u16, message: impl Into<String>) -> SqlError {
 }
 
 /// 1772.
-fn malformed_set(text: &str) -> SqlError {
+pub(crate) fn malformed_set(text: &str) -> SqlError {
     error(1772, format!("Malformed GTID set specification '{text}'."))
 }
 

@@ -7,12 +7,10 @@
 mod feeding;
 
 use super::Env;
-use super::jobs::{Done, Job, Plan, Slot, Work};
+use super::jobs::{Done, Job, Plan, Reached, Slot, Work};
 use super::threads::{Entries, Entry, FEEDING, Lane, Lanes};
 use super::worker;
-use omnibus_replication::replica::{
-    ChannelPosition, ChannelStatus, ErrorAt, Queue, Receiver, SourcePosition, Turns, Until,
-};
+use omnibus_replication::replica::{ChannelStatus, ErrorAt, Queue, Receiver, SourcePosition, Turns, Until};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,8 +42,8 @@ pub(super) struct Applying {
     in_flight: Mutex<VecDeque<(u64, u32)>>,
     /// The last one that is durable.
     finished: AtomicU64,
-    /// Where a transaction in pieces ended, and whether the source waits for it.
-    pub(super) reached: Mutex<Option<(ChannelPosition, bool)>>,
+    /// Where a transaction in pieces ended.
+    pub(super) reached: Mutex<Option<Reached>>,
 }
 
 /// A running applier. Dropped, it is stopped.
@@ -273,6 +271,7 @@ impl Applying {
             self.status.update(|s| {
                 s.applied = done.position;
                 s.applied_count += u64::from(applied);
+                s.applied_events += done.events;
                 s.definitions += u64::from(done.defines);
             });
             {

@@ -141,7 +141,9 @@ fn set(config: &mut ChannelConfig, said: &mut Said, name: &str, value: &SourceVa
         "IGNORE_SERVER_IDS" => config.ignore_server_ids = ids(name, value)?,
         "DO_DOMAIN_IDS" => config.do_domains = ids(name, value)?,
         "IGNORE_DOMAIN_IDS" => config.ignore_domains = ids(name, value)?,
-        "SOURCE_SSL_CAPATH" | "SOURCE_SSL_CRLPATH" => remember(config, name, text(name, value)?),
+        "SOURCE_SSL_CAPATH" | "SOURCE_SSL_CRLPATH" | "SOURCE_BIND" => {
+            remember(config, name, text(name, value)?)
+        }
         "SOURCE_SSL_CIPHER" | "SOURCE_TLS_VERSION" | "SOURCE_TLS_CIPHERSUITES" => {
             let list = text(name, value)?;
             if list.is_empty() && !matches!(value, SourceValue::Word(_)) && name == "SOURCE_TLS_CIPHERSUITES"
@@ -152,8 +154,6 @@ fn set(config: &mut ChannelConfig, said: &mut Said, name: &str, value: &SourceVa
             }
             remember(config, name, list);
         }
-        // The system's routes choose the address.
-        "SOURCE_BIND" if text(name, value)?.is_empty() => remember(config, name, String::new()),
         // Their defaults are how it is here.
         "NETWORK_NAMESPACE" | "PRIVILEGE_CHECKS_USER" if text(name, value)?.is_empty() => {}
         "SOURCE_COMPRESSION_ALGORITHMS"

@@ -10,7 +10,7 @@ use omnibus_replication::apply::Position;
 use omnibus_replication::client::Introduction;
 use omnibus_replication::replica::{
     AssignGtids, ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, Queue, Receiver,
-    ReceiverSettings, Resume, ResumeFrom, SourcePosition, StatusData, Until,
+    ReceiverSettings, Refuses, Resume, ResumeFrom, SourcePosition, StatusData, Until,
 };
 use omnibus_sql::apply::{ApplySettings, Conversions, forget_position, store_position, stored_position};
 use omnibus_sql::{SqlError, SqlResult};
@@ -248,7 +248,10 @@ impl Channel {
             channel: self.name.clone(),
         };
         let resume = self.listed(server, self.resume(&config));
-        let receiver = Receiver::start(settings, self.queue.clone(), self.status.clone(), resume)
+        let coordinator = self.env.coordinator.clone();
+        let refuses: Refuses =
+            Box::new(move |gtid| gtid_rules::refusal(gtid_rules::mode_of(&coordinator), &config, gtid));
+        let receiver = Receiver::start(settings, self.queue.clone(), self.status.clone(), resume, refuses)
             .map_err(|error| SqlError::new(1135, b"HY000", format!("Can't create a new thread: {error}")))?;
         *self.receiver.lock() = Some(receiver);
         Ok(())

@@ -28,7 +28,7 @@ fn until_of(start: &StartReplica) -> SqlResult<Option<Until>> {
         )
     };
     let get = |name: &str| start.until.iter().find(|(n, _)| **n == *name).map(|(_, value)| string(value));
-    let gtids = |text: String| text.parse().map_err(|_| bad());
+    let gtids = |text: String| text.parse().map_err(|_| crate::gtid::malformed_set(&text));
     let mut found = Vec::new();
     match (get("SOURCE_LOG_FILE"), get("SOURCE_LOG_POS")) {
         (Some(file), Some(position)) => {
@@ -160,17 +160,24 @@ impl Replicas {
         Ok(())
     }
 
+    fn named_or_only(&self, channel: Option<&str>) -> Option<Arc<Channel>> {
+        let Some(name) = channel else {
+            let mut all = self.all();
+            let one = all.pop().filter(|_| all.is_empty());
+            return one.or_else(|| self.find("").ok());
+        };
+        self.find(name).ok()
+    }
+
+    /// How many events the same channel has applied since it began.
+    pub(crate) fn applied_events(&self, channel: Option<&str>) -> u64 {
+        self.named_or_only(channel).map_or(0, |channel| channel.look().0.applied_events)
+    }
+
     /// Whether everything up to a position is applied: of the channel named, or of the only one. `None`: there is no such
     /// channel, it does not apply, or its files have other names.
     pub(crate) fn applied(&self, channel: Option<&str>, position: &SourcePosition) -> Option<bool> {
-        let channel = match channel {
-            Some(name) => self.find(name).ok()?,
-            None => {
-                let mut all = self.all();
-                let one = all.pop().filter(|_| all.is_empty());
-                one.or_else(|| self.find("").ok())?
-            }
-        };
+        let channel = self.named_or_only(channel)?;
         let (status, ..) = channel.look();
         let order = status.applied.source.compare(position);
         match order {

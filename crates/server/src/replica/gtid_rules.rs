@@ -9,7 +9,7 @@ use super::Replicas;
 use super::applying::Applying;
 use omnibus_commit::Coordinator;
 use omnibus_format::{AnyGtid, Dialect, GtidMode};
-use omnibus_replication::replica::{AssignGtids, ChannelConfig, Received};
+use omnibus_replication::replica::{AssignGtids, ChannelConfig, Received, Refusal};
 use omnibus_sql::{SqlError, SqlResult};
 
 /// Our mode, if our log is one that knows modes.
@@ -78,24 +78,55 @@ impl Replicas {
     }
 }
 
+impl Replicas {
+    /// SET GLOBAL sql_replica_skip_counter. Under ON a transaction that has a GTID must be accounted for by that, so the
+    /// counter is for channels whose transactions come without one of our kind.
+    pub(crate) fn check_skip_counter(&self) -> SqlResult<()> {
+        let without = |channel: &std::sync::Arc<super::channel::Channel>| {
+            let status = channel.look().0;
+            let mariadb = !status.applied.gtids.0.is_empty() || status.source_version.contains("MariaDB");
+            mariadb || channel.config().assign_gtids != AssignGtids::Off
+        };
+        if mode_of(&self.env.coordinator) != Some(GtidMode::On) || self.all().iter().any(without) {
+            return Ok(());
+        }
+        Err(SqlError::new(
+            1858,
+            b"HY000",
+            "sql_replica_skip_counter can not be set when the server is running with @@GLOBAL.GTID_MODE = ON. Instead, for \
+             each transaction that you want to skip, commit an empty one with its GTID: SET gtid_next = 'its GTID'; BEGIN; \
+             COMMIT; SET gtid_next = 'AUTOMATIC'",
+        ))
+    }
+}
+
 impl Applying {
     /// Why a transaction cannot be applied with the GTID that it has, or without one: the error's number and text.
     pub(super) fn refusal(&self, received: &Received) -> Option<(u16, String)> {
-        let mode = mode_of(&self.env.coordinator)?;
-        let config = &self.plan.config;
-        let (code, what) = match received.trx.gtid {
-            Some(AnyGtid::Mysql { .. }) if mode == GtidMode::Off => {
-                (3115, "Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF")
-            }
-            None if config.auto_position => {
-                (3113, "Cannot replicate anonymous transaction when AUTO_POSITION = 1")
-            }
-            None if mode == GtidMode::On && config.assign_gtids == AssignGtids::Off => {
-                (3114, "Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON")
-            }
-            _ => return None,
-        };
+        let (code, what) = refusal(mode_of(&self.env.coordinator), &self.plan.config, received.trx.gtid)?;
         let at = &received.start;
         Some((code, format!("{what}, at file {}, position {}.", at.file, at.position)))
+    }
+}
+
+/// Why a channel cannot take a transaction with the GTID that it has, or without one. The receiver asks; the applier again,
+/// because the mode may have changed since.
+pub(super) fn refusal(
+    mode: Option<GtidMode>,
+    config: &ChannelConfig,
+    gtid: Option<AnyGtid>,
+) -> Option<Refusal> {
+    let mode = mode?;
+    match gtid {
+        Some(AnyGtid::Mysql { .. }) if mode == GtidMode::Off => {
+            Some((3115, "Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF"))
+        }
+        None if config.auto_position => {
+            Some((3113, "Cannot replicate anonymous transaction when AUTO_POSITION = 1"))
+        }
+        None if mode == GtidMode::On && config.assign_gtids == AssignGtids::Off => {
+            Some((3114, "Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON"))
+        }
+        _ => None,
     }
 }

@@ -33,11 +33,21 @@ pub(super) struct Job {
     pub(super) wants_ack: bool,
 }
 
+/// The end of a transaction that came in pieces.
+#[derive(Clone)]
+pub(super) struct Reached {
+    pub(super) position: ChannelPosition,
+    pub(super) wants_ack: bool,
+    pub(super) events: u64,
+}
+
 /// A transaction that is enrolled.
 pub(super) struct Done {
     pub(super) number: u64,
     /// It is a definition.
     pub(super) defines: bool,
+    /// Events that its position is behind.
+    pub(super) events: u64,
     pub(super) ticket: Option<Ticket>,
     pub(super) position: ChannelPosition,
     pub(super) wants_ack: bool,

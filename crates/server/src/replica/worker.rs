@@ -4,7 +4,7 @@
 //! as it was at the source; an error is one only then. Temporary ones are tried again some times more.
 
 use super::applying::Applying;
-use super::jobs::{Done, Job, Task};
+use super::jobs::{Done, Job, Reached, Task};
 use super::ordered::{Interrupted, Ordered};
 use super::statements::changed_tables;
 use super::threads::Lane;
@@ -86,17 +86,19 @@ fn work(
         }
         match outcome {
             Outcome::Enrolled(ticket, guard) => {
+                let mut events = events_of(&job);
                 if let Task::Pieces = job.task
                     && let Some(end) = applying.reached.lock().clone()
                 {
-                    (job.position, job.wants_ack) = end;
+                    (job.position, job.wants_ack, events) = (end.position, end.wants_ack, end.events);
                 }
                 lane.end();
-                return enrolled(applying, &job, Some(ticket), guard, done);
+                return enrolled(applying, &job, events, Some((ticket, guard)), done);
             }
             Outcome::Known => {
                 lane.drop_current();
-                return wait(applying, job.place.number - 1) && enrolled(applying, &job, None, None, done);
+                let events = events_of(&job);
+                return wait(applying, job.place.number - 1) && enrolled(applying, &job, events, None, done);
             }
             Outcome::Lost => {
                 // It comes again. What is between is in the queue's next epoch.
@@ -155,17 +157,23 @@ fn wait(applying: &Applying, number: u64) -> bool {
     }
 }
 
+/// How many events a job is; what is between transactions counts as one.
+fn events_of(job: &Job) -> u64 {
+    job.received.as_ref().map_or(1, |received| received.events.len() as u64)
+}
+
 fn enrolled(
     applying: &Applying,
     job: &Job,
-    ticket: Option<Ticket>,
-    guard: Option<GtidGuard>,
+    events: u64,
+    commit: Option<(Ticket, Option<GtidGuard>)>,
     done: &SyncSender<Done>,
 ) -> bool {
+    let (ticket, guard) = commit.map_or((None, None), |(ticket, guard)| (Some(ticket), guard));
     let wants_ack = job.wants_ack;
     let defines = ticket.is_some() && job.received.as_ref().is_some_and(|received| received.trx.standalone);
-    let message =
-        Done { number: job.place.number, defines, ticket, position: job.position.clone(), wants_ack, guard };
+    let (number, position) = (job.place.number, job.position.clone());
+    let message = Done { number, defines, events, ticket, position, wants_ack, guard };
     // Before the next one's turn begins, so that they come in order.
     let sent = done.send(message).is_ok();
     applying.turns.advance(job.place.number);
@@ -277,9 +285,11 @@ impl Run<'_> {
     ) -> Result<Option<Ticket>, ApplyError> {
         self.applying.reached.lock().take();
         self.events(&received.events, position)?;
+        let mut count = received.events.len() as u64;
         while !self.applying.stopping() {
             let Some(item) = self.applying.queue.pop(TICK) else { continue };
             let Item::More { events, end } = item else { return Ok(None) };
+            count += events.len() as u64;
             let Some((end, wants_ack)) = end else {
                 self.events(&events, position)?;
                 continue;
@@ -287,7 +297,7 @@ impl Run<'_> {
             let mut at = job.position.clone();
             at.source = end;
             let position = Position { channel: position.channel.clone(), state: at.encode() };
-            *self.applying.reached.lock() = Some((at, wants_ack));
+            *self.applying.reached.lock() = Some(Reached { position: at, wants_ack, events: count });
             return self.events(&events, &position);
         }
         self.target.interrupted = Some(Interrupted::Stopped);

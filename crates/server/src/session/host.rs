@@ -20,7 +20,7 @@ use omnibus_sql::{SessionHost, SessionSettings, SqlError, SqlResult, VariableSco
 use omnibus_value::{ColumnType, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A session's variables and what computed ones need.
 pub struct SessionShared {
@@ -35,8 +35,8 @@ pub struct SessionShared {
     errors: AtomicU64,
     last_insert_id: AtomicU64,
     max_packet: AtomicU64,
-    /// The statement has waited for what it asks for.
-    waited: AtomicBool,
+    /// The statement has waited for what it asks for: how many events went by; `u64::MAX` if it has not.
+    waited: AtomicU64,
     /// The number of the session's last commit.
     last_commit: AtomicU64,
     /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
@@ -64,7 +64,7 @@ impl SessionShared {
             errors: AtomicU64::new(0),
             last_insert_id: AtomicU64::new(0),
             max_packet: AtomicU64::new(max_packet),
-            waited: AtomicBool::new(false),
+            waited: AtomicU64::new(u64::MAX),
             last_commit: AtomicU64::new(0),
             snapshot: Mutex::new(None),
         }
@@ -136,8 +136,8 @@ impl SessionShared {
     }
 
     /// See `gtid::functions`.
-    pub fn set_waited(&self, waited: bool) {
-        self.waited.store(waited, Ordering::Relaxed);
+    pub fn set_waited(&self, waited: Option<u64>) {
+        self.waited.store(waited.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// The session has committed.
@@ -291,7 +291,7 @@ impl SessionHost for SessionShared {
             slave_pos: &|| self.slave_position(),
             replicas: self.server.replicas.get().map(|replicas| &**replicas),
             kill: &self.process.kill,
-            waited: self.waited.load(Ordering::Relaxed),
+            waited: Some(self.waited.load(Ordering::Relaxed)).filter(|events| *events != u64::MAX),
         };
         gtid::call(&context, name, args)
     }

@@ -83,7 +83,7 @@ impl Session {
             Ok(()) => self.drive(Job::Text(parsed)).await,
             Err(error) => Err(error),
         };
-        self.shared.set_waited(false);
+        self.shared.set_waited(None);
         self.follow_statement(parsed);
         match result {
             Ok(outcome) => {

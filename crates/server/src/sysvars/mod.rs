@@ -128,6 +128,7 @@ fn new_name(name: &str) -> &str {
         "slave_compressed_protocol" => "replica_compressed_protocol",
         "rpl_stop_slave_timeout" => "rpl_stop_replica_timeout",
         "sql_slave_skip_counter" => "sql_replica_skip_counter",
+        "master_verify_checksum" => "source_verify_checksum",
         "skip_slave_start" => "skip_replica_start",
         other => other,
     }

@@ -3,9 +3,9 @@
 //!
 //! On the receiver's thread.
 
-use super::{End, Memory, Resume, Shared};
+use super::{End, Memory, Refuses, Resume, Shared};
 use crate::client::{Connection, DumpRequest, SourceFacts};
-use crate::replica::group::{Feed, Grouper, Item};
+use crate::replica::group::{Feed, Grouper, Item, Received};
 use crate::replica::position::SourcePosition;
 use crate::replica::status::{ErrorAt, IoRunning, TrxTimes, now_us};
 use omnibus_format::{
@@ -15,9 +15,9 @@ use omnibus_format::{
 
 impl Shared {
     /// One connection, from login to its end.
-    pub(super) fn session(&self, memory: &mut Memory) -> End {
+    pub(super) fn session(&self, memory: &mut Memory, refuses: &Refuses) -> End {
         let mut grouper = None;
-        let end = match self.talk(memory, &mut grouper) {
+        let end = match self.talk(memory, refuses, &mut grouper) {
             Ok(never) => match never {},
             Err(end) => end,
         };
@@ -32,11 +32,16 @@ impl Shared {
     fn talk(
         &self,
         memory: &mut Memory,
+        refuses: &Refuses,
         grouper: &mut Option<Grouper>,
     ) -> Result<std::convert::Infallible, End> {
         let settings = &self.settings;
-        let mut connection =
-            Connection::open(&settings.endpoint, &attributes(), |remote| self.expose(remote, false))?;
+        let given_up = || {
+            let control = self.control.lock();
+            control.stop || control.restart
+        };
+        let opened = |remote| self.expose(remote, false);
+        let mut connection = Connection::open(&settings.endpoint, &attributes(), &given_up, opened)?;
         let start = memory.resume.start();
         let facts = connection.introduce(&settings.me, &start)?;
         self.expose(connection.remote()?, facts.semi_sync);
@@ -81,6 +86,9 @@ impl Shared {
             if let (false, Some(trx)) = (was_open, grouper.open_trx()) {
                 let began = TrxTimes::begin(*trx);
                 self.status.update(|s| s.queueing = began);
+            }
+            if let Feed::Item(Item::Trx(received) | Item::First(received)) = &feed {
+                admit(received, refuses)?;
             }
             self.hand_on(feed, grouper, memory)?;
         }
@@ -153,6 +161,17 @@ impl Shared {
             }
         });
         Ok(())
+    }
+}
+
+/// A transaction that cannot be taken ends the connection in front of it.
+fn admit(received: &Received, refuses: &Refuses) -> Result<(), End> {
+    match refuses(received.trx.gtid) {
+        None => Ok(()),
+        Some((code, what)) => {
+            let at = &received.start;
+            Err(End::Fatal(code, format!("{what}, at file {}, position {}.", at.file, at.position)))
+        }
     }
 }
 

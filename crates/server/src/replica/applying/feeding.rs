@@ -3,10 +3,11 @@
 //! On the thread that feeds the workers.
 
 use super::{AHEAD, Applying, Fed, TICK};
+use crate::replica::gtid_rules;
 use crate::replica::jobs::{Job, Task};
 use crate::replica::keys::CatalogKeys;
 use crate::replica::threads::FEEDING;
-use omnibus_format::{AnyGtid, GtidSet};
+use omnibus_format::{AnyGtid, GtidMode, GtidSet};
 use omnibus_replication::replica::{ChannelPosition, GtidUse, Item, Received, Schedule, Until, WriteSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -204,8 +205,8 @@ impl Applying {
         });
         // The worker reads the queue until its transaction ends; it is the only one that does.
         while !self.stopping() && self.turns.wait(place.number, TICK) == Some(false) {}
-        if let Some((end, _)) = self.reached.lock().take() {
-            *at = end;
+        if let Some(end) = self.reached.lock().take() {
+            *at = end.position;
         }
     }
 
@@ -261,7 +262,8 @@ impl Applying {
     fn takes_skip(&self, received: &Received) -> bool {
         let Some(server) = self.env.server.upgrade() else { return false };
         let left = server.globals.named("sql_replica_skip_counter").as_u64();
-        if left == 0 {
+        let by_gtid = gtid_rules::mode_of(&self.env.coordinator) == Some(GtidMode::On);
+        if left == 0 || by_gtid && matches!(received.trx.gtid, Some(AnyGtid::Mysql { .. })) {
             return false;
         }
         let left = left.saturating_sub(received.events.len() as u64);
