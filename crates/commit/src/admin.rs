@@ -2,7 +2,7 @@
 //!
 //! Any thread that may block. Not the SQL: statements and their errors are the server's.
 
-use crate::recovery::read_head;
+use crate::head::read_head;
 use crate::{CommitError, Coordinator};
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_log::{FileSeq, ReadError, ResetError};

@@ -34,7 +34,7 @@ impl Coordinator {
     pub fn start(
         engine: Arc<dyn Engine>,
         env: LogEnv,
-        writer: crate::log_env::Appender,
+        writer: crate::appender::Appender,
         recovered: &Recovered,
         settings: Arc<CommitSettings>,
         cache_settings: Arc<CacheSettings>,
@@ -207,7 +207,7 @@ impl Coordinator {
     /// The log has failed.
     pub fn with_quiet_log<R>(
         &self,
-        work: impl FnOnce(&LogEnv, &mut crate::log_env::Appender) -> R,
+        work: impl FnOnce(&LogEnv, &mut crate::appender::Appender) -> R,
     ) -> Result<R, CommitError> {
         self.pipeline.with_quiet_log(work)
     }

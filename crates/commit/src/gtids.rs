@@ -1,8 +1,8 @@
 //! Global transaction ids as the rest of the server asks for them: what was executed, what was purged, who may commit
 //! which. Any thread; nothing here is on a plain commit's way.
 
+use crate::head::read_head;
 use crate::owned::Ownership;
-use crate::recovery::read_head;
 use crate::{CommitError, Coordinator};
 use omnibus_engine::CommitNo;
 use omnibus_format::{AnyGtid, BinlogState, Dialect, GtidMode, GtidSet, GtidState};

@@ -6,10 +6,11 @@
 //! the events. With `gtid_mode` below ON a transaction may have none: it is anonymous. Commit numbers are the log's own order and independent of it.
 
 use crate::CommitRequest;
+use crate::appender::Appender;
 use crate::cache::mariadb::Opening;
 use crate::claim;
 use crate::env::{AppendError, Refusal};
-use crate::log_env::{Appender, LogEnv};
+use crate::log_env::LogEnv;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SERVER_VERSION_NUMBER};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};

@@ -56,6 +56,7 @@
 //!   the writer copies at most one partial block instead.
 
 mod admin;
+mod appender;
 mod cache;
 mod claim;
 mod coordinator;
@@ -67,6 +68,7 @@ mod env;
 mod executed;
 mod gtid_mode;
 mod gtids;
+mod head;
 mod identity;
 mod large;
 mod log_env;
@@ -75,6 +77,7 @@ mod pipeline;
 mod protocol;
 mod published;
 mod recovery;
+mod recovery_walk;
 mod request;
 mod search;
 mod settings;
@@ -83,6 +86,7 @@ mod ticket;
 mod two_phase;
 
 pub use admin::ResetLogError;
+pub use appender::Appender;
 pub use cache::{CacheError, CacheMark, CacheSettings, TrxCache};
 pub use coordinator::Coordinator;
 pub use decide::{Decision, decide};
@@ -92,7 +96,7 @@ pub use env::{AppendError, Env, Refusal};
 pub use gtid_mode::{GtidModeError, GtidWait};
 pub use gtids::SetGtidsError;
 pub use large::{LargeSettings, STAGED_KEYS, StagedWrites};
-pub use log_env::{Appender, LogEnv, LogIdentity, OnFailure};
+pub use log_env::{LogEnv, LogIdentity, OnFailure};
 pub use omnibus_log::now_us;
 pub use omnibus_log::{LogPosition, ResetError};
 pub use owned::{AnonymousGuard, GtidGuard, Ownership};

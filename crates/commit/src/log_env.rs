@@ -1,28 +1,24 @@
 //! The real world behind the pipeline: log files and the engine.
 
+use crate::CommitRequest;
+use crate::appender::{Appender, CopyError, PIECE};
 use crate::deletes::DeletedFloor;
 use crate::env::{AppendError, Env};
 use crate::executed::Executed;
+use crate::head::{head, now_s};
 use crate::identity::Group;
 use crate::large::StagedWrites;
 use crate::owned::OwnedGtids;
-use crate::{CacheError, CommitRequest};
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
-use omnibus_format::events::{FormatDescription, MariadbGtidList, PreviousGtids, Rotate};
-use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
-use omnibus_format::writer::{finish_cached, write_final};
+use omnibus_format::events::Rotate;
+use omnibus_format::header::FLAG_IGNORABLE;
 use omnibus_format::{
-    Checksum, DecodeError, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER,
-    ServerUuid,
+    Checksum, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER, ServerUuid,
 };
-use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, WriteJob, now_us};
+use omnibus_log::{FileSeq, LogHandle, LogPosition, ResetError, WriteJob};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-
-/// A transaction that is larger than this goes to the file piece by piece, so that the log buffer
-/// stays small. Its pieces count only once its last event is there (COMMIT-3).
-const PIECE: usize = 1 << 20;
 
 /// Who this server is, in the log.
 #[derive(Clone, Debug)]
@@ -59,21 +55,6 @@ pub struct LogEnv {
     /// The newest number known to be durable, for the claims of GTID events.
     durable_no: AtomicU64,
     on_failure: OnFailure,
-}
-
-/// The log's append side and what numbering needs. Guarded by the flush lock.
-pub struct Appender {
-    pub(crate) writer: LogWriter,
-    scratch: Vec<u8>,
-    pub(crate) checksum: Checksum,
-    /// The last commit number before the active file: GTID events count from it.
-    pub(crate) base: CommitNo,
-    pub(crate) last: CommitNo,
-    /// The number of this server's next GTID, unless a session owns that one.
-    pub(crate) next_gno: u64,
-    /// MariaDB's dialect: the domain of the last transaction, and this server's next number in it.
-    pub(crate) next_sequence: (u32, u64),
-    pub(crate) group: Group,
 }
 
 impl LogEnv {
@@ -200,7 +181,7 @@ impl LogEnv {
     }
 
     fn context(&self) -> EventContext {
-        EventContext { timestamp: now_us_to_s(now_us()), server_id: self.server_id() }
+        EventContext { timestamp: now_s(), server_id: self.server_id() }
     }
 
     /// `server_id`.
@@ -260,49 +241,6 @@ impl LogEnv {
     pub(crate) fn close(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
         appender.add(self.context(), EventType::STOP, 0, |_| {});
         appender.writer.close().map_err(|error| reason(&error))
-    }
-}
-
-impl Appender {
-    /// Appends one final event.
-    fn add(&mut self, context: EventContext, kind: EventType, flags: u16, body: impl FnOnce(&mut Vec<u8>)) {
-        self.scratch.clear();
-        let position = self.writer.position().offset.0;
-        write_final(&mut self.scratch, context, kind, flags, position, self.checksum, body);
-        self.writer.buffer().extend_from_slice(&self.scratch);
-    }
-
-    /// Copies cached events, finished, behind the rest. Large ones go to the file on the way.
-    fn add_cached(&mut self, cached: &[u8]) -> Result<(), CopyError> {
-        self.scratch.clear();
-        let position = self.writer.position().offset.0;
-        finish_cached(&mut self.scratch, cached, position, self.checksum)?;
-        self.writer.buffer().extend_from_slice(&self.scratch);
-        if self.writer.buffer().len() >= PIECE {
-            // Groups in flight may share a block with this piece: wait for them.
-            self.writer.wait_idle();
-            self.writer.seal().run_without_sync().map_err(|error| CopyError::Log(reason(&error)))?;
-            self.scratch.shrink_to(PIECE);
-        }
-        Ok(())
-    }
-}
-
-/// Why a cache was not copied.
-enum CopyError {
-    Cache(Arc<str>),
-    Log(Arc<str>),
-}
-
-impl From<CacheError> for CopyError {
-    fn from(error: CacheError) -> CopyError {
-        CopyError::Cache(reason(&error))
-    }
-}
-
-impl From<DecodeError> for CopyError {
-    fn from(error: DecodeError) -> CopyError {
-        CopyError::Cache(reason(&error))
     }
 }
 
@@ -429,40 +367,6 @@ impl Env for LogEnv {
     }
 }
 
-/// The head of a log file whose first transaction is `first`: final bytes for offset 4.
-fn head(
-    identity: &LogIdentity,
-    server_id: u32,
-    checksum: Checksum,
-    first: CommitNo,
-    executed: &Executed,
-) -> Vec<u8> {
-    let timestamp = now_us_to_s(now_us());
-    let context = EventContext { timestamp, server_id };
-    let mut out = Vec::with_capacity(256);
-    let description = match identity.dialect {
-        Dialect::Mysql => FormatDescription::new(&identity.version, timestamp, checksum),
-        Dialect::Mariadb => FormatDescription::mariadb(&identity.version, timestamp, checksum),
-    };
-    let mut at = 4;
-    at = write_final(&mut out, context, EventType::FORMAT_DESCRIPTION, FLAG_IN_USE, at, checksum, |body| {
-        description.encode(body);
-    });
-    let start = LogPrivate::FileStart { first: first.0, elsewhere: executed.elsewhere().clone() };
-    let (kind, flags) = match executed.dialect() {
-        Dialect::Mysql => (EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE),
-        Dialect::Mariadb => (EventType::MARIADB_GTID_LIST, 0),
-    };
-    at = write_final(&mut out, context, kind, flags, at, checksum, |body| match executed.all() {
-        GtidState::Mysql(set) => PreviousGtids { set: set.clone() }.encode(body),
-        GtidState::Mariadb(state) => MariadbGtidList { flags: 0, gtids: state.list() }.encode(body),
-    });
-    write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| {
-        start.encode(body)
-    });
-    out
-}
-
 pub(crate) fn reason(error: &dyn std::error::Error) -> Arc<str> {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -475,8 +379,4 @@ pub(crate) fn reason(error: &dyn std::error::Error) -> Arc<str> {
         source = inner.source();
     }
     text.into()
-}
-
-fn now_us_to_s(us: u64) -> u32 {
-    u32::try_from(us / 1_000_000).unwrap_or(u32::MAX)
 }

@@ -6,9 +6,10 @@
 //! and only its last one may have a torn tail.
 
 use crate::CommitRequest;
+use crate::appender::Appender;
 use crate::env::AppendError;
 use crate::identity::Place;
-use crate::log_env::{Appender, LogEnv, reason};
+use crate::log_env::{LogEnv, reason};
 use omnibus_format::header::{FLAG_IGNORABLE, MAGIC};
 use omnibus_format::writer::write_final;
 use omnibus_format::{CHECKSUM_LEN, Checksum, EventContext, EventType, LogPrivate, MIN_FILLER};

@@ -1,0 +1,79 @@
+//! A log file's head: its format, what was executed before it, and the first commit number that it may hold.
+//!
+//! Written when a file begins; read by recovery and by whoever looks for a place in the log.
+
+use crate::executed::Executed;
+use crate::log_env::LogIdentity;
+use omnibus_engine::CommitNo;
+use omnibus_format::events::{FormatDescription, MariadbGtidList, PreviousGtids};
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
+use omnibus_format::writer::write_final;
+use omnibus_format::{BinlogState, Checksum, Dialect, EventContext, EventType, GtidState, LogPrivate};
+use omnibus_log::{Next, ReadError, ReadFile, now_us};
+
+/// What the first events of a file say about it.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The first commit number that it may hold.
+    pub(crate) first: Option<CommitNo>,
+    /// What was executed when it began.
+    pub(crate) previous: Option<GtidState>,
+}
+
+pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
+    let mut head = Head::default();
+    for _ in 0..3 {
+        let Next::Event(event) = reader.next()? else { break };
+        if event.header.event_type == EventType::PREVIOUS_GTIDS {
+            let previous = PreviousGtids::decode(event.body).ok();
+            head.previous = previous.map(|previous| GtidState::Mysql(previous.set));
+        }
+        if event.header.event_type == EventType::MARIADB_GTID_LIST {
+            let list = MariadbGtidList::decode(event.body).ok();
+            head.previous = list.map(|list| GtidState::Mariadb(BinlogState::from_list(&list.gtids)));
+        }
+        if let Some(LogPrivate::FileStart { first, .. }) = LogPrivate::of_event(&event) {
+            head.first = Some(CommitNo(first));
+        }
+    }
+    Ok(head)
+}
+
+/// The head of a log file whose first transaction is `first`: final bytes for offset 4.
+pub(crate) fn head(
+    identity: &LogIdentity,
+    server_id: u32,
+    checksum: Checksum,
+    first: CommitNo,
+    executed: &Executed,
+) -> Vec<u8> {
+    let timestamp = now_s();
+    let context = EventContext { timestamp, server_id };
+    let mut out = Vec::with_capacity(256);
+    let description = match identity.dialect {
+        Dialect::Mysql => FormatDescription::new(&identity.version, timestamp, checksum),
+        Dialect::Mariadb => FormatDescription::mariadb(&identity.version, timestamp, checksum),
+    };
+    let mut at = 4;
+    at = write_final(&mut out, context, EventType::FORMAT_DESCRIPTION, FLAG_IN_USE, at, checksum, |body| {
+        description.encode(body);
+    });
+    let start = LogPrivate::FileStart { first: first.0, elsewhere: executed.elsewhere().clone() };
+    let (kind, flags) = match executed.dialect() {
+        Dialect::Mysql => (EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE),
+        Dialect::Mariadb => (EventType::MARIADB_GTID_LIST, 0),
+    };
+    at = write_final(&mut out, context, kind, flags, at, checksum, |body| match executed.all() {
+        GtidState::Mysql(set) => PreviousGtids { set: set.clone() }.encode(body),
+        GtidState::Mariadb(state) => MariadbGtidList { flags: 0, gtids: state.list() }.encode(body),
+    });
+    write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| {
+        start.encode(body)
+    });
+    out
+}
+
+/// Seconds since 1970 now, as events have them.
+pub(crate) fn now_s() -> u32 {
+    u32::try_from(now_us() / 1_000_000).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,240 @@
+//! Recovery's pass over the log: which events make a transaction, which of them the engine lacks, what is damage.
+//!
+//! It replays whole transactions as it meets them. Where the pass begins and what follows it is in `recovery`.
+
+use crate::damage::{self, FileFacts};
+use crate::recovery::{RecoverError, Recovered, Replay, ReplayEvent};
+use omnibus_engine::{CommitNo, Engine, TrxId};
+use omnibus_format::events::{Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids};
+use omnibus_format::header::FLAG_IN_USE;
+use omnibus_format::{AnyGtid, BinlogState, EventType, GtidSet, GtidState, LogPrivate, RawEvent};
+use omnibus_log::{FileNames, FileSeq, LogOffset, LogPosition, Place};
+use std::time::{Duration, Instant};
+
+/// The state of one pass.
+pub(crate) struct Walk<'a> {
+    engine: &'a dyn Engine,
+    replay: &'a mut dyn Replay,
+    applied: CommitNo,
+    pub(crate) recovered: Recovered,
+    /// What the present file's head says.
+    pub(crate) file: FileFacts,
+    /// The names of files, for errors.
+    names: &'a FileNames,
+    /// The file that the pass began with.
+    first: Option<FileSeq>,
+    /// The transaction being read, and its events if the engine lacks it.
+    open: Option<(CommitNo, Option<AnyGtid>)>,
+    /// A group of private events without a GTID, and where it ends.
+    private: Option<(CommitNo, LogOffset, GtidSet)>,
+    events: Vec<ReplayEvent>,
+    /// What the log has committed, by the number in its XID event.
+    pub(crate) logged: Vec<(TrxId, CommitNo)>,
+    at: LogPosition,
+    total: u64,
+    /// Bytes of the files before the present one.
+    before: (FileSeq, u64, u64),
+    said: Instant,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(
+        engine: &'a dyn Engine,
+        replay: &'a mut dyn Replay,
+        applied: CommitNo,
+        names: &'a FileNames,
+        total: u64,
+        now: Instant,
+    ) -> Walk<'a> {
+        Walk {
+            engine,
+            replay,
+            applied,
+            recovered: Recovered::default(),
+            file: FileFacts::default(),
+            names,
+            first: None,
+            open: None,
+            private: None,
+            events: Vec::new(),
+            logged: Vec::new(),
+            at: LogPosition::new(FileSeq(0), 0),
+            total,
+            before: (FileSeq(0), 0, 0),
+            said: now,
+        }
+    }
+
+    /// Takes an event; returns where the group that it opens ends, if only its number of bytes says so.
+    pub(crate) fn event(
+        &mut self,
+        file: FileSeq,
+        event: &RawEvent<'_>,
+        place: Place,
+    ) -> Result<Option<LogOffset>, RecoverError> {
+        self.count(file, event);
+        self.first.get_or_insert(file);
+        match place {
+            Place::First => self.begin(event),
+            Place::Inside => self.keep(event),
+            Place::Last => {
+                self.keep(event);
+                if let Some((no, gtid)) = self.open.take() {
+                    self.note_xid(no, event);
+                    if let Some(gtid) = gtid {
+                        self.recovered.executed.add(gtid);
+                    }
+                    self.finish(no)?;
+                }
+            }
+            Place::Outside => return self.outside(file, event),
+        }
+        Ok(None)
+    }
+
+    fn note_xid(&mut self, no: CommitNo, event: &RawEvent<'_>) {
+        let xid = event.body.first_chunk().map(|bytes| TrxId(u64::from_le_bytes(*bytes)));
+        if let (EventType::XID, Some(xid)) = (event.header.event_type, xid) {
+            self.logged.push((xid, no));
+        }
+    }
+
+    fn begin(&mut self, event: &RawEvent<'_>) {
+        self.events.clear();
+        self.private = None;
+        // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
+        self.open = match event.header.event_type {
+            kind @ (EventType::GTID | EventType::GTID_TAGGED) => {
+                Gtid::decode_as(kind, event.body).ok().map(|gtid| {
+                    (self.number(&gtid), Some(AnyGtid::Mysql { source: gtid.source(), gno: gtid.gno }))
+                })
+            }
+            EventType::ANONYMOUS_GTID => Gtid::decode(event.body).ok().map(|gtid| (self.number(&gtid), None)),
+            // Nothing in it says a number: groups are counted, and those without a GTID say theirs.
+            EventType::MARIADB_GTID => MariadbGtidEvent::decode(event.body).ok().map(|gtid| {
+                let (domain, sequence) = (gtid.domain, gtid.sequence);
+                let server = event.header.server_id;
+                let gtid = AnyGtid::Mariadb(MariadbGtid { domain, server, sequence });
+                (self.recovered.last.next(), Some(gtid))
+            }),
+            _ => None,
+        };
+    }
+
+    /// A transaction's commit number: its place in the file, counted from what the file's head says, whatever
+    /// its GTID is. Files of another origin have only the GTID, or nothing.
+    fn number(&self, gtid: &Gtid) -> CommitNo {
+        CommitNo(match self.file.base {
+            Some(base) => base.saturating_add(gtid.sequence_number),
+            None if gtid.gno == 0 => self.recovered.last.next().0,
+            None => gtid.gno,
+        })
+    }
+
+    fn keep(&mut self, event: &RawEvent<'_>) {
+        let open = self.open.as_ref().map(|(no, _)| *no);
+        if open.or(self.private.as_ref().map(|(no, ..)| *no)).is_some_and(|no| no > self.applied) {
+            self.events.push(ReplayEvent {
+                event_type: event.header.event_type,
+                timestamp: event.header.timestamp,
+                body: bytes::Bytes::copy_from_slice(event.body),
+            });
+        }
+    }
+
+    fn outside(&mut self, file: FileSeq, event: &RawEvent<'_>) -> Result<Option<LogOffset>, RecoverError> {
+        // Whatever was open never became whole.
+        self.open = None;
+        if event.header.event_type == EventType::FORMAT_DESCRIPTION {
+            self.file = FileFacts { base: None, in_use: event.header.flags & FLAG_IN_USE != 0 };
+        }
+        if event.header.event_type == EventType::MARIADB_GTID_LIST {
+            if let Ok(list) = MariadbGtidList::decode(event.body) {
+                self.recovered.executed = GtidState::Mariadb(BinlogState::from_list(&list.gtids));
+            }
+            return Ok(None);
+        }
+        if event.header.event_type == EventType::PREVIOUS_GTIDS {
+            // Everything that was executed when the file began; less than before after a reset.
+            if let Ok(previous) = PreviousGtids::decode(event.body) {
+                self.recovered.executed = GtidState::Mysql(previous.set);
+            }
+            return Ok(None);
+        }
+        match LogPrivate::of_event(event) {
+            Some(LogPrivate::CommitMark { no, len, gtid }) => {
+                self.events.clear();
+                let until = LogOffset(event.end().saturating_add(len));
+                self.private = Some((CommitNo(no), until, gtid));
+                self.end_private(event.end())?;
+                return Ok(Some(until));
+            }
+            Some(LogPrivate::FileStart { first, elsewhere }) => {
+                let base = first.saturating_sub(1);
+                damage::check_succession(self.names, self.first, file, self.recovered.last, CommitNo(base))?;
+                self.file.base = Some(base);
+                self.recovered.elsewhere = elsewhere;
+                self.recovered.last = self.recovered.last.max(CommitNo(base));
+            }
+            Some(LogPrivate::Filler(_)) => {}
+            None => {
+                self.keep(event);
+                self.end_private(event.end())?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn end_private(&mut self, at: u64) -> Result<(), RecoverError> {
+        match self.private.take() {
+            Some((no, until, gtid)) if at >= until.0 => {
+                if let GtidState::Mysql(executed) = &mut self.recovered.executed {
+                    executed.union(&gtid);
+                    self.recovered.elsewhere.union(&gtid);
+                }
+                self.finish(no)
+            }
+            open => {
+                self.private = open;
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(&mut self, no: CommitNo) -> Result<(), RecoverError> {
+        self.recovered.last = self.recovered.last.max(no);
+        if no <= self.applied {
+            return Ok(());
+        }
+        let failed = |reason| RecoverError::Replay { no, position: self.at, reason };
+        let writes = self.replay.transaction(no, &self.events).map_err(failed)?;
+        self.engine.prepare_ordered(no, writes);
+        self.engine.commit_ordered(no);
+        // Replay reads the newest versions only: without this every version of a hot row would be kept.
+        self.engine.gc_watermark(no);
+        self.recovered.replayed += 1;
+        self.events.clear();
+        let stall = self.engine.write_stall();
+        if !stall.is_zero() {
+            std::thread::sleep(stall);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, file: FileSeq, event: &RawEvent<'_>) {
+        if self.before.0 != file {
+            self.before = (file, self.before.1 + self.before.2, 0);
+        }
+        self.before.2 = event.end();
+        self.at = LogPosition::new(file, event.offset);
+        self.recovered.bytes = self.before.1 + self.before.2;
+        if self.said.elapsed() >= Duration::from_secs(5) {
+            self.said = Instant::now();
+            let percent = self.recovered.bytes * 100 / self.total.max(1);
+            let (replayed, position) = (self.recovered.replayed, self.at);
+            tracing::info!(
+                "recovery: {percent}% of the log read, {replayed} transactions replayed, at {position}"
+            );
+        }
+    }
+}
