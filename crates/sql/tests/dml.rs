@@ -103,6 +103,110 @@ fn replace_and_on_duplicate_key_update() {
     assert_eq!(c.ok("INSERT INTO t VALUES (3, 3, 3) ON DUPLICATE KEY UPDATE n = 0").affected, 1);
 }
 
+/// What follows agrees with MariaDB 10.11, but for the words of 1054 and 1052.
+#[test]
+fn on_duplicate_key_update_reads_the_tables_of_the_select() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (a int PRIMARY KEY, b int, c varchar(10))");
+    c.ok("CREATE TABLE s (x int, b int, y varchar(10), at timestamp NULL)");
+    c.ok("CREATE TABLE u (x int, z int)");
+    c.ok("INSERT INTO t VALUES (1, 1, 'one'), (2, 2, 'two')");
+    c.ok("INSERT INTO s VALUES (1, 10, 'ten', '2024-01-01 00:00:00'), (2, 20, 'twenty', NULL), (3, 30, 'thirty', NULL)");
+    c.ok("INSERT INTO u VALUES (1, 100), (2, 200), (2, 201)");
+    let mut after = |sql: &str| {
+        c.ok(sql);
+        c.rows("SELECT b, c FROM t ORDER BY a").iter().map(|row| row.join(" ")).collect::<Vec<_>>().join(", ")
+    };
+    let n = "INSERT INTO t SELECT x, 0, 'n' FROM s";
+    assert_eq!(after(&format!("{n} ON DUPLICATE KEY UPDATE b = x + 100, c = y")), "101 ten, 102 twenty, 0 n");
+    assert_eq!(
+        after(&format!("{n} ON DUPLICATE KEY UPDATE b = s.b + t.b, c = CONCAT(VALUES(c), t.c)")),
+        "111 nten, 122 ntwenty, 30 nn"
+    );
+    assert_eq!(
+        after(
+            "INSERT INTO t SELECT DISTINCT x DIV 3 + 1, 0, 'n' FROM s WHERE x < 3 ON DUPLICATE KEY UPDATE c = y"
+        ),
+        "111 ten, 122 ntwenty, 30 nn"
+    );
+    assert_eq!(
+        after(
+            "INSERT INTO t SELECT s.x, 0, 'n' FROM s LEFT JOIN u ON u.x = s.x ORDER BY z DESC LIMIT 3
+             ON DUPLICATE KEY UPDATE c = z"
+        ),
+        "111 100, 122 200, 30 nn"
+    );
+    assert_eq!(
+        after("INSERT INTO t SELECT o.a, o.b, o.c FROM t o ON DUPLICATE KEY UPDATE c = CONCAT(o.c, 'x')"),
+        "111 100x, 122 200x, 30 nnx"
+    );
+    assert_eq!(
+        after(
+            "INSERT INTO t (a) (SELECT q.k FROM (SELECT x k, y FROM s) q)
+             ON DUPLICATE KEY UPDATE c = q.y, b = (SELECT MAX(z) FROM u WHERE u.x = q.k)"
+        ),
+        "100 ten, 201 twenty, NULL thirty"
+    );
+    c.session.state.settings.time_zone_offset = 7200;
+    c.ok("INSERT INTO t (a) SELECT x FROM s WHERE x = 1 ON DUPLICATE KEY UPDATE c = TIME(at)");
+    assert_eq!(c.rows("SELECT c FROM t WHERE a = 1"), [["02:00:00"]]);
+    for (code, sql) in [
+        (1052, "INSERT INTO t SELECT x, 0, 'n' FROM s ON DUPLICATE KEY UPDATE b = b + 1"),
+        (1052, "INSERT INTO t SELECT a, b, c FROM t ON DUPLICATE KEY UPDATE c = t.c"),
+        (1054, "INSERT INTO t SELECT MAX(x), 0, 'n' FROM s ON DUPLICATE KEY UPDATE c = y"),
+        (1054, "INSERT INTO t (a) SELECT x FROM s GROUP BY x ON DUPLICATE KEY UPDATE c = y"),
+        (1054, "INSERT INTO t (a) SELECT x FROM s ON DUPLICATE KEY UPDATE s.b = 1"),
+        (1054, "INSERT INTO t (a) SELECT x AS w FROM s ON DUPLICATE KEY UPDATE c = w"),
+        // The query knows nothing of the target.
+        (1054, "INSERT INTO t (a) SELECT c FROM s"),
+    ] {
+        assert_eq!(c.error(sql).0, code, "{sql}");
+    }
+}
+
+/// MySQL's rules: MariaDB only warns of what a DELETE meets, and finds nothing wrong with comparing a number with 'x'.
+#[test]
+fn strict_mode_refuses_bad_data_where_rows_are_looked_for() {
+    let mut c = client();
+    c.ok("CREATE TABLE t (a int PRIMARY KEY, b int, c varchar(10), d date, KEY (b))");
+    c.ok("CREATE TABLE h (b int)");
+    c.ok("CREATE TABLE none (a int PRIMARY KEY, b int)");
+    c.ok("INSERT INTO t VALUES (1, 1, 'one', '2020-01-01'), (2, 2, '2x', '2020-01-02')");
+    c.ok("INSERT INTO h VALUES (1), (2)");
+    let number = "Truncated incorrect DOUBLE value: 'x'";
+    for (code, message, sql) in [
+        (1292, number, "UPDATE t SET d = NULL WHERE b = 'x'"),
+        (1292, number, "UPDATE t SET d = NULL WHERE a = 'x'"),
+        (1292, number, "DELETE FROM t WHERE a = 'x' LIMIT 1"),
+        (1292, number, "DELETE FROM h WHERE b = 'x'"),
+        (1292, "Truncated incorrect INTEGER value: 'x'", "DELETE FROM t WHERE CAST('x' AS SIGNED) = 5"),
+        (1292, "Truncated incorrect DOUBLE value: 'one'", "UPDATE t SET b = 1 WHERE c = 0"),
+        (
+            1292,
+            "Truncated incorrect DOUBLE value: 'one'",
+            "DELETE FROM t WHERE a IN (SELECT b FROM h WHERE c = b)",
+        ),
+        (
+            1292,
+            "Truncated incorrect DOUBLE value: 'one'",
+            "UPDATE t x JOIN t y ON x.a = y.a SET x.b = 4 WHERE x.c = 99",
+        ),
+        (1292, "Truncated incorrect DOUBLE value: 'one'", "UPDATE t SET b = 5 ORDER BY c + 0"),
+        (1365, "Division by 0", "DELETE FROM t WHERE b = a / 0"),
+    ] {
+        assert_eq!(c.error(sql), (code, message.to_owned()), "{sql}");
+    }
+    // Nothing was looked at, IGNORE, and another mode.
+    assert_eq!(c.ok("UPDATE none SET b = 1 WHERE b = 'x'").affected, 0);
+    assert_eq!(c.ok("UPDATE IGNORE t SET b = 7 WHERE c = 9").affected, 0);
+    assert_eq!(c.ok("DELETE IGNORE FROM t WHERE c = 9").affected, 0);
+    assert_eq!(c.rows("SHOW WARNINGS")[0], ["Warning", "1292", "Truncated incorrect DOUBLE value: 'one'"]);
+    assert_eq!(c.rows("SELECT a FROM t WHERE c = 2"), [["2"]]);
+    c.session.state.settings.sql_mode = 0;
+    assert_eq!(c.ok("UPDATE t SET b = 3 WHERE c = 2").affected, 1);
+    assert_eq!(c.ok("DELETE FROM t WHERE b = 'x'").affected, 0);
+}
+
 #[test]
 fn auto_increment_counts_on() {
     let mut c = client();

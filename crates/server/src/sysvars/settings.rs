@@ -209,5 +209,6 @@ pub fn session_settings(
         found_rows,
         temporary_tables_max: globals.named("temptable_max_ram").as_u64(),
         local_infile: globals.named("local_infile").as_bool(),
+        replicated: false,
     }
 }

@@ -173,6 +173,8 @@ pub struct SessionSettings {
     pub temporary_tables_max: u64,
     /// `local_infile`, and the client sends files.
     pub local_infile: bool,
+    /// The statement has succeeded at another server.
+    pub replicated: bool,
 }
 
 impl Default for SessionSettings {
@@ -222,6 +224,7 @@ impl Default for SessionSettings {
             found_rows: false,
             temporary_tables_max: 1 << 30,
             local_infile: false,
+            replicated: false,
         }
     }
 }
@@ -231,5 +234,12 @@ impl SessionSettings {
     #[must_use]
     pub fn strict(&self) -> bool {
         self.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0
+    }
+
+    /// Whether bad values are errors where a statement that writes looks for its rows. Servers differ in what they
+    /// complain of there, so a replicated statement does not fail for it.
+    #[must_use]
+    pub fn strict_search(&self) -> bool {
+        self.strict() && !self.replicated
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
 
 fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     let settings = &mut state.settings;
+    settings.replicated = true;
     settings.timestamp_us = Some(view.timestamp_us());
     settings.sql_mode = view.sql_mode().unwrap_or(settings.sql_mode);
     settings.foreign_key_checks = view.foreign_key_checks().unwrap_or(true);

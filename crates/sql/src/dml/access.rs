@@ -39,11 +39,13 @@ pub(crate) struct Finder {
     /// For tables whose keys can be made from their rows.
     path: Option<TableAccess>,
     filter: Option<Expr>,
+    /// IGNORE: bad data in it is worth a warning in strict mode too.
+    ignore: bool,
 }
 
 impl Finder {
     /// Chooses.
-    pub(crate) fn new(target: &TargetTable, filter: Option<Expr>) -> Finder {
+    pub(crate) fn new(target: &TargetTable, filter: Option<Expr>, ignore: bool) -> Finder {
         let point = find_point(target, filter.as_ref());
         let path = (!target.table.def.hidden_key).then(|| {
             let mut terms = Vec::new();
@@ -52,7 +54,15 @@ impl Finder {
             }
             access::choose(&target.table, target.slot, terms, 0, &[])
         });
-        Finder { point, path, filter }
+        Finder { point, path, filter, ignore }
+    }
+
+    /// An execution that looks for rows of the target.
+    pub(crate) fn exec<'r>(&self, target: &TargetTable, run: &'r mut Run<'_>) -> Exec<'r> {
+        let strict = run.state.settings.strict_search() && !self.ignore;
+        let mut exec = target.exec(run, Row::Unset);
+        exec.strict = strict;
+        exec
     }
 }
 
@@ -167,12 +177,13 @@ enum PointKey {
 
 impl Point {
     /// Evaluates the key.
-    fn key(&self, target: &TargetTable, run: &mut Run<'_>) -> ExecResult<PointKey> {
+    fn key(&self, target: &TargetTable, run: &mut Run<'_>, ignore: bool) -> ExecResult<PointKey> {
         let table = &target.table;
+        let strict = !ignore && run.state.settings.strict_search();
         let mut values: [Value; 2] = Default::default();
         let mut more = Vec::new();
         for (at, (expr, part)) in self.values.iter().zip(&table.def.indexes[self.index].parts).enumerate() {
-            let value = evaluate(expr, run)?;
+            let value = evaluate(expr, run, strict)?;
             let value = match key_value(value, &table.def.columns[part.column].ty) {
                 KeyValue::Value(value) => value,
                 KeyValue::Nothing => return Ok(PointKey::Nothing),
@@ -189,12 +200,16 @@ impl Point {
     }
 }
 
-/// A value that no row is needed for.
-pub(crate) fn evaluate(expr: &Expr, run: &mut Run<'_>) -> ExecResult<Value> {
+/// A value that no row is needed for; `strict` as in [`Exec`].
+pub(crate) fn evaluate(expr: &Expr, run: &mut Run<'_>, strict: bool) -> ExecResult<Value> {
     match &expr.kind {
         Kind::Const(value) => Ok(value.clone()),
         Kind::Param(at) => Ok(run.params.get(*at).cloned().unwrap_or_default()),
-        _ => expr.eval(&mut Exec::new(run.state, run.trx, run.params)),
+        _ => {
+            let mut exec = Exec::new(run.state, run.trx, run.params);
+            exec.strict = strict;
+            expr.eval(&mut exec)
+        }
     }
 }
 
@@ -224,7 +239,7 @@ impl TargetTable {
             return Ok(Vec::new());
         }
         if let Some(point) = &finder.point {
-            match point.key(self, run)? {
+            match point.key(self, run, finder.ignore)? {
                 PointKey::Nothing => return Ok(Vec::new()),
                 PointKey::Scan => {}
                 PointKey::Key(key) => {
@@ -237,21 +252,27 @@ impl TargetTable {
                     )?;
                     let mut rows: Vec<RowAt> = found.into_iter().collect();
                     if !point.complete {
-                        self.keep_matching(run, finder.filter.as_ref(), &mut rows, 0)?;
+                        self.keep_matching(run, finder, &mut rows, 0)?;
                     }
                     return Ok(rows);
                 }
             }
         }
         match &finder.path {
-            Some(path) => self.read_path(run, path, limit),
-            None => self.scan_matching(run, finder.filter.as_ref(), limit),
+            Some(path) => self.read_path(run, finder, path, limit),
+            None => self.scan_matching(run, finder, limit),
         }
     }
 
     /// Reads along an access path. Rows come as images; their keys are made from them.
-    fn read_path(&self, run: &mut Run<'_>, path: &TableAccess, limit: u64) -> ExecResult<Vec<RowAt>> {
-        let mut exec = self.exec(run, Row::Unset);
+    fn read_path(
+        &self,
+        run: &mut Run<'_>,
+        finder: &Finder,
+        path: &TableAccess,
+        limit: u64,
+    ) -> ExecResult<Vec<RowAt>> {
+        let mut exec = finder.exec(self, run);
         let read_limit = usize::try_from(limit).ok().filter(|_| limit != u64::MAX);
         let mut reader =
             RowReader::open(&self.table, path, LockMode::Exclusive, WaitPolicy::Wait, read_limit, &mut exec)?;
@@ -263,14 +284,14 @@ impl TargetTable {
         Ok(rows)
     }
 
-    fn scan_matching(&self, run: &mut Run<'_>, filter: Option<&Expr>, limit: u64) -> ExecResult<Vec<RowAt>> {
+    fn scan_matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<Vec<RowAt>> {
         let mut range = whole_index(&self.table, 0);
         run.trx.begin_scan(&self.table, &range, LockMode::Exclusive)?;
         let mut rows = Vec::new();
         loop {
             let checked = rows.len();
             let left = usize::try_from(limit.saturating_sub(checked as u64)).unwrap_or(usize::MAX);
-            let want = if filter.is_none() { left.min(BATCH) } else { BATCH };
+            let want = if finder.filter.is_none() { left.min(BATCH) } else { BATCH };
             let done = run.trx.scan(
                 &self.table,
                 0,
@@ -280,7 +301,7 @@ impl TargetTable {
                 want,
                 &mut rows,
             )?;
-            self.keep_matching(run, filter, &mut rows, checked)?;
+            self.keep_matching(run, finder, &mut rows, checked)?;
             if rows.len() as u64 >= limit {
                 rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
                 return Ok(rows);
@@ -295,12 +316,12 @@ impl TargetTable {
     fn keep_matching(
         &self,
         run: &mut Run<'_>,
-        filter: Option<&Expr>,
+        finder: &Finder,
         rows: &mut Vec<RowAt>,
         from: usize,
     ) -> ExecResult<()> {
-        let Some(filter) = filter else { return Ok(()) };
-        let mut exec = self.exec(run, Row::Unset);
+        let Some(filter) = &finder.filter else { return Ok(()) };
+        let mut exec = finder.exec(self, run);
         let mut kept = from;
         for at in from..rows.len() {
             exec.frame[usize::from(self.slot)].row = Row::Image(rows[at].row.clone());

@@ -37,7 +37,7 @@ impl DeletePlan {
         let target = TargetTable::new(table, slot, &binder);
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
-        let finder = Finder::new(&target, filter);
+        let finder = Finder::new(&target, filter, tree.ignore);
         Ok(DeletePlan { target, finder, order, limit })
     }
 
@@ -47,7 +47,7 @@ impl DeletePlan {
         let early = if self.order.is_empty() { limit } else { u64::MAX };
         let mut rows = self.target.matching(run, &self.finder, early)?;
         if !self.order.is_empty() {
-            sort_rows(&self.target, run, &self.order, &mut rows)?;
+            sort_rows(&self.target, run, &self.finder, &self.order, &mut rows)?;
             rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }
         let table = &self.target.table;

@@ -138,7 +138,7 @@ impl MultiPlan {
     fn joined(&self, run: &mut Run<'_>) -> ExecResult<Vec<Vec<Value>>> {
         let mut exec = Exec::new(run.state, run.trx, run.params);
         exec.reserve(self.query.slots, self.query.subqueries);
-        exec.strict = exec.session.settings.strict() && !self.ignore;
+        exec.strict = exec.session.settings.strict_search() && !self.ignore;
         let mut rows = Vec::new();
         select::run::run(&self.query, &mut exec, &mut |_, row| {
             rows.push(row.to_vec());

@@ -1,7 +1,7 @@
 //! Rows on their way into a table: casts, limits, ordering, what changed.
 
 use super::Run;
-use super::access::evaluate;
+use super::access::{Finder, evaluate};
 use super::plan::TargetTable;
 use crate::catalog::{Column, Table};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -28,7 +28,7 @@ pub(crate) fn cast_into(
 /// The number that LIMIT allows.
 pub(crate) fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult<u64> {
     let Some(limit) = limit else { return Ok(u64::MAX) };
-    match evaluate(limit, run)? {
+    match evaluate(limit, run, false)? {
         Value::Int(value) if value >= 0 => Ok(value as u64),
         Value::UInt(value) => Ok(value),
         _ => Err(SqlError::wrong_arguments("LIMIT").into()),
@@ -39,10 +39,11 @@ pub(crate) fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult
 pub(crate) fn sort_rows(
     target: &TargetTable,
     run: &mut Run<'_>,
+    finder: &Finder,
     order: &[(Expr, bool)],
     rows: &mut Vec<RowAt>,
 ) -> ExecResult<()> {
-    let mut exec = target.exec(run, Row::Unset);
+    let mut exec = finder.exec(target, run);
     let mut keyed: Vec<(Vec<Value>, RowAt)> = Vec::with_capacity(rows.len());
     for row in rows.drain(..) {
         exec.frame[usize::from(target.slot)].row = Row::Image(row.row.clone());

@@ -56,7 +56,7 @@ impl UpdatePlan {
         let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(values).chain(sorted))?;
-        let finder = Finder::new(&target, filter);
+        let finder = Finder::new(&target, filter, tree.ignore);
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let columns = target.table.columns().iter().enumerate();
         let on_update = columns
@@ -72,7 +72,7 @@ impl UpdatePlan {
         let early = if self.order.is_empty() { limit } else { u64::MAX };
         let mut rows = self.target.matching(run, &self.finder, early)?;
         if !self.order.is_empty() {
-            sort_rows(&self.target, run, &self.order, &mut rows)?;
+            sort_rows(&self.target, run, &self.finder, &self.order, &mut rows)?;
             rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }
         let matched = rows.len() as u64;

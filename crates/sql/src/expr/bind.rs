@@ -131,6 +131,8 @@ pub struct Binder<'a> {
     pub default_lock: LockMode,
     /// Where it is noted what the binary log must know; nowhere for statements that change nothing.
     pub uses: Option<&'a UsesCell>,
+    /// The names of the SELECT that was bound last.
+    pub(crate) last_scope: Scope,
     pub(crate) common: Vec<CommonTable>,
     pub(crate) depth: usize,
     scratch: Option<Box<SessionState>>,
@@ -154,6 +156,7 @@ impl<'a> Binder<'a> {
             untyped_params: false,
             default_lock: LockMode::None,
             uses: None,
+            last_scope: Scope::default(),
             common: Vec::new(),
             depth: 0,
             scratch: None,

@@ -136,7 +136,7 @@ impl LoadPlan {
                 break;
             }
             self.assign(run, &mut values, row)?;
-            self.insert.add(run, values, &mut counts, 1)?;
+            self.insert.add(run, values, &[], &mut counts, 1)?;
             let more = reader.next_line()?;
             if reader.cut {
                 self.complain(run, too_many(row))?;

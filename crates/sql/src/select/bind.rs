@@ -303,6 +303,7 @@ fn finish_block(
     let locks = nest.locks() != LockMode::None;
     let planned = join_order::plan(binder, nest, own, select.options.straight_join)?;
     let row_slots = scope.scope.tables.iter().map(|t| t.slot).collect();
+    binder.last_scope = scope.scope;
     let mut grouping = grouped.then(|| Grouping {
         keys: group,
         aggregates: scope.aggregates,
@@ -333,6 +334,7 @@ fn finish_block(
     let block = Block {
         constants: planned.constants,
         nodes,
+        width: outputs.len(),
         outputs,
         grouping,
         having,

@@ -37,7 +37,7 @@ pub(super) fn run(
         gather(block, grouping, cx)?
     };
     if block.order.is_empty() {
-        let mut emitter = Emitter::new(window, block.distinct, &block.outputs);
+        let mut emitter = Emitter::new(block, window);
         for group in groups {
             enter(group, grouping, cx);
             if accepts_having(block, cx)? && emitter.emit(&block.outputs, cx, out)? == Flow::Stop {
@@ -46,7 +46,7 @@ pub(super) fn run(
         }
         return Ok(Flow::Continue);
     }
-    let mut sorter = Sorter::new(&block.order, window, block.distinct, &block.outputs);
+    let mut sorter = Sorter::new(block, window);
     for group in groups {
         enter(group, grouping, cx);
         if accepts_having(block, cx)? {

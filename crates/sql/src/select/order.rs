@@ -1,6 +1,6 @@
 //! ORDER BY: sorts rows in memory, keeping only the best when there is a LIMIT.
 
-use super::plan::{SortBy, SortKey};
+use super::plan::{Block, SortBy, SortKey};
 use super::run::{Consumer, Flow, Window};
 use crate::error::ExecResult;
 use crate::expr::{Exec, Expr, compare, eval, hash_key};
@@ -88,8 +88,9 @@ const HEAP_ROWS: u64 = 10_000;
 
 impl<'p> Sorter<'p> {
     /// For the rows of a block.
-    pub(super) fn new(keys: &'p [SortKey], window: Window, distinct: bool, outputs: &[Expr]) -> Sorter<'p> {
-        Sorter::with_width(keys, window, distinct, outputs, outputs.len())
+    pub(super) fn new(block: &'p Block, window: Window) -> Sorter<'p> {
+        let listed = &block.outputs[..block.width];
+        Sorter::with_width(&block.order, window, block.distinct, listed, block.outputs.len())
     }
 
     /// For finished rows of `width` columns.

@@ -77,8 +77,10 @@ pub struct Block {
     pub constants: Vec<Expr>,
     /// Tables in the order they are read.
     pub nodes: Vec<Node>,
-    /// Select list.
+    /// Select list, and columns that an INSERT reads beside it.
     pub outputs: Vec<Expr>,
+    /// Length of the select list.
+    pub width: usize,
     /// GROUP BY or aggregates.
     pub grouping: Option<Grouping>,
     /// HAVING.

@@ -5,8 +5,10 @@ use super::access::{Access, TableAccess};
 use super::key::{self, BoundValue, KeyRange};
 use super::storage::{LockMode, Scan, WaitPolicy};
 use crate::catalog::Table;
-use crate::error::ExecResult;
+use crate::error::{ExecResult, SqlError};
+use crate::expr::convert::text_to_f64;
 use crate::expr::like::LikeMatcher;
+use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Exec, Expr, Row};
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -81,9 +83,10 @@ impl<'p> RowReader<'p> {
             }
             Access::Point { index, key } => {
                 let found = match &key[..] {
-                    [only] => key::point(self.table, *index, &[only.eval(cx)?], cx),
+                    [only] => key::point(self.table, *index, &[self.known(*index, 0, only, cx)?], cx),
                     _ => {
-                        let values = evaluate(key, cx)?;
+                        let values = key.iter().enumerate().map(|(part, e)| self.known(*index, part, e, cx));
+                        let values = values.collect::<ExecResult<Vec<Value>>>()?;
                         key::point(self.table, *index, &values, cx)
                     }
                 };
@@ -97,12 +100,15 @@ impl<'p> RowReader<'p> {
             }
             Access::Range { index, equal, low, high } => {
                 let mut values = Vec::with_capacity(equal.len());
-                for e in equal {
-                    values.push((e.expr.eval(cx)?, e.null_safe));
+                for (part, e) in equal.iter().enumerate() {
+                    values.push((self.known(*index, part, &e.expr, cx)?, e.null_safe));
                 }
                 let mut bound = |b: &Option<super::access::Bound>| -> ExecResult<Option<BoundValue>> {
                     match b {
-                        Some(b) => Ok(Some(BoundValue { value: b.expr.eval(cx)?, inclusive: b.inclusive })),
+                        Some(b) => {
+                            let value = self.known(*index, equal.len(), &b.expr, cx)?;
+                            Ok(Some(BoundValue { value, inclusive: b.inclusive }))
+                        }
                         None => Ok(None),
                     }
                 };
@@ -112,8 +118,8 @@ impl<'p> RowReader<'p> {
             }
             Access::Prefix { index, equal, pattern, escape } => {
                 let mut values = Vec::with_capacity(equal.len());
-                for e in equal {
-                    values.push((e.expr.eval(cx)?, e.null_safe));
+                for (part, e) in equal.iter().enumerate() {
+                    values.push((self.known(*index, part, &e.expr, cx)?, e.null_safe));
                 }
                 let Some(text) = pattern.eval_str(cx)? else { return Ok(()) };
                 let matcher = LikeMatcher::new(&text, *escape, pattern.ty.column.collation);
@@ -122,12 +128,12 @@ impl<'p> RowReader<'p> {
             }
             Access::List { index, equal, list } => {
                 let mut values = Vec::with_capacity(equal.len() + 1);
-                for e in equal {
-                    values.push((e.expr.eval(cx)?, e.null_safe));
+                for (part, e) in equal.iter().enumerate() {
+                    values.push((self.known(*index, part, &e.expr, cx)?, e.null_safe));
                 }
                 for member in list {
                     values.truncate(equal.len());
-                    values.push((member.eval(cx)?, false));
+                    values.push((self.known(*index, equal.len(), member, cx)?, false));
                     let range = key::range(self.table, *index, &values, None, None, cx);
                     self.enqueue(range);
                 }
@@ -143,6 +149,21 @@ impl<'p> RowReader<'p> {
             }
         }
         Ok(())
+    }
+
+    /// What a column of the index is compared with. Where that is a number, so must it be.
+    fn known(&self, index: usize, part: usize, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+        let value = e.eval(cx)?;
+        if let Value::Bytes(text) = &value
+            && let Some(part) = self.table.indexes()[index].parts.get(part)
+            && matches!(family(self.table.columns()[part.column].ty.kind), Family::Integer | Family::Real)
+            && e.ty.family() == Family::String
+            && e.ty.column.collation != BINARY
+            && text_to_f64(text).1
+        {
+            cx.complain(SqlError::truncated_wrong_value("DOUBLE", String::from_utf8_lossy(text)))?;
+        }
+        Ok(value)
     }
 
     fn prepared(&self, mut scan: Scan) -> Scan {
@@ -238,12 +259,4 @@ impl<'p> RowReader<'p> {
             }
         }
     }
-}
-
-fn evaluate(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Vec<Value>> {
-    let mut values = Vec::with_capacity(list.len());
-    for e in list {
-        values.push(e.eval(cx)?);
-    }
-    Ok(values)
 }

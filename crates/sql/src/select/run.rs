@@ -95,7 +95,7 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
         return group::run(block, grouping, window, cx, out);
     }
     if !block.order.is_empty() {
-        let mut sorter = order::Sorter::new(&block.order, window, block.distinct, &block.outputs);
+        let mut sorter = order::Sorter::new(block, window);
         join(block, None, cx, &mut |cx| {
             if accepts_having(block, cx)? {
                 sorter.add(&block.outputs, cx)?;
@@ -107,7 +107,7 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
     // Only a plain LIMIT bounds what the innermost loop may read ahead.
     let plain = !block.distinct && block.having.is_none();
     let read_limit = plain.then(|| window.offset.saturating_add(window.count));
-    let mut emitter = Emitter::new(window, block.distinct, &block.outputs);
+    let mut emitter = Emitter::new(block, window);
     join(block, read_limit, cx, &mut |cx| {
         if !accepts_having(block, cx)? {
             return Ok(Flow::Continue);
@@ -133,14 +133,14 @@ pub(super) struct Emitter {
 }
 
 impl Emitter {
-    pub(super) fn new(window: Window, distinct: bool, outputs: &[Expr]) -> Emitter {
-        let collations =
-            if distinct { outputs.iter().map(|e| e.ty.column.collation).collect() } else { Vec::new() };
+    pub(super) fn new(block: &Block, window: Window) -> Emitter {
+        let listed = if block.distinct { &block.outputs[..block.width] } else { &[] };
+        let collations = listed.iter().map(|e| e.ty.column.collation).collect();
         Emitter {
             window,
-            seen: distinct.then(Default::default),
+            seen: block.distinct.then(Default::default),
             collations,
-            values: Vec::with_capacity(outputs.len()),
+            values: Vec::with_capacity(block.outputs.len()),
         }
     }
 

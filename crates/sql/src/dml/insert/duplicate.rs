@@ -2,6 +2,7 @@
 
 use super::plan::InsertPlan;
 use super::run::Counts;
+use super::source;
 use crate::dml::Run;
 use crate::dml::defaults::{default_value, null_value};
 use crate::dml::rows::{cast_into, changed_columns};
@@ -17,6 +18,7 @@ impl InsertPlan {
         &self,
         run: &mut Run<'_>,
         values: &[Value],
+        beside: &[Value],
         duplicate: &Duplicate,
         counts: &mut Counts,
     ) -> ExecResult<bool> {
@@ -29,7 +31,7 @@ impl InsertPlan {
             return Ok(true);
         }
         if !self.on_duplicate.is_empty() {
-            self.update_existing(run, values, duplicate, counts)?;
+            self.update_existing(run, values, beside, duplicate, counts)?;
             return Ok(false);
         }
         let error = duplicate_error(table, duplicate.index, values);
@@ -44,6 +46,7 @@ impl InsertPlan {
         &self,
         run: &mut Run<'_>,
         values: &[Value],
+        beside: &[Value],
         duplicate: &Duplicate,
         counts: &mut Counts,
     ) -> ExecResult<()> {
@@ -53,6 +56,7 @@ impl InsertPlan {
         let mut exec = self.target.exec(run, Row::Image(duplicate.existing.row.clone()));
         exec.frame[usize::from(self.values_slot)] =
             Slot { table: Some(table.clone()), row: Row::Values(values.into()) };
+        source::place(&self.beside, beside, &mut exec.frame);
         exec.strict = exec.session.settings.strict() && !self.ignore;
         for (nth, assignment) in self.on_duplicate.iter().enumerate() {
             if nth > 0 {

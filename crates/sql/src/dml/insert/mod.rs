@@ -4,6 +4,7 @@ mod auto_increment;
 mod duplicate;
 mod plan;
 mod run;
+mod source;
 
 pub(crate) use plan::InsertPlan;
 pub(crate) use run::Counts;

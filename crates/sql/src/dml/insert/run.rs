@@ -1,7 +1,8 @@
 //! INSERT and REPLACE, run: each row is made, gets its AUTO_INCREMENT value and goes in.
 
 use super::auto_increment::is_auto_key;
-use super::plan::{InsertPlan, Source};
+use super::plan::InsertPlan;
+use super::source::Source;
 use crate::dml::defaults::{default_value, implicit_default, null_value};
 use crate::dml::rows::cast_into;
 use crate::dml::{Effect, Run, cast};
@@ -58,15 +59,16 @@ impl InsertPlan {
                 }
                 for (at, row) in rows.iter().enumerate() {
                     let values = self.values(run, &template, row, at as u64 + 1, rows.len() > 1)?;
-                    self.add(run, values, &mut counts, (rows.len() - at) as u64)?;
+                    self.add(run, values, &[], &mut counts, (rows.len() - at) as u64)?;
                 }
             }
             Source::Query(query) => {
                 let found = self.collect(run, query)?;
                 let left = found.len() as u64;
-                for (at, row) in found.into_iter().enumerate() {
+                for (at, mut row) in found.into_iter().enumerate() {
+                    let beside = row.split_off(query.columns.len());
                     let values = self.query_values(run, &template, query, row, at as u64 + 1)?;
-                    self.add(run, values, &mut counts, left - at as u64)?;
+                    self.add(run, values, &beside, &mut counts, left - at as u64)?;
                 }
             }
         }
@@ -158,7 +160,7 @@ impl InsertPlan {
     fn collect(&self, run: &mut Run<'_>, query: &QueryPlan) -> ExecResult<Vec<Vec<Value>>> {
         let mut exec = Exec::new(run.state, run.trx, run.params);
         exec.reserve(self.target.slots, self.target.subqueries);
-        exec.strict = exec.session.settings.strict() && !self.ignore;
+        exec.strict = exec.session.settings.strict_search() && !self.ignore;
         let mut rows = Vec::new();
         select::run::run(query, &mut exec, &mut |_, row| {
             rows.push(row.to_vec());
@@ -186,11 +188,13 @@ impl InsertPlan {
         Ok(values)
     }
 
-    /// Inserts a row, or does what is to be done about one in its way. `left` rows may still come.
+    /// Inserts a row, or does what is to be done about one in its way: `beside` is what a SELECT yields for that. `left`
+    /// rows may still come.
     pub(crate) fn add(
         &self,
         run: &mut Run<'_>,
         mut values: Vec<Value>,
+        beside: &[Value],
         counts: &mut Counts,
         left: u64,
     ) -> ExecResult<()> {
@@ -212,7 +216,7 @@ impl InsertPlan {
                     return Err(duplicate_error(table, duplicate.index, &values).into());
                 }
                 InsertOutcome::Duplicate(duplicate) => {
-                    if !self.resolve(run, &values, &duplicate, counts)? {
+                    if !self.resolve(run, &values, beside, &duplicate, counts)? {
                         return Ok(());
                     }
                 }
