@@ -161,11 +161,6 @@ pub fn collation_charset_mismatch(collation: impl Display, charset: impl Display
 pub fn bad_password_hash() -> SqlError {
     error(1827, b"HY000", "The password hash doesn't have the expected format.".into())
 }
-/// 1298.
-#[must_use]
-pub fn unknown_time_zone(name: impl Display) -> SqlError {
-    error(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'"))
-}
 /// 1649.
 #[must_use]
 pub fn unknown_locale(name: impl Display) -> SqlError {

@@ -160,6 +160,16 @@ errors! {
 }
 
 impl SqlError {
+    /// 1298. A machine without zone files knows offsets and UTC only, and says so.
+    #[must_use]
+    pub fn unknown_time_zone(name: &str) -> SqlError {
+        let hint = match omnibus_value::temporal::Zone::no_files() {
+            true => " (the server's machine has no time zone files: install tzdata, or use an offset)",
+            false => "",
+        };
+        SqlError::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'{hint}"))
+    }
+
     /// An error with a message of the caller's own.
     #[must_use]
     pub fn new(code: u16, state: &[u8; 5], message: impl Into<String>) -> SqlError {

@@ -207,13 +207,13 @@ fn clauses_of_one_alter_name_what_was_before_it() {
 #[test]
 fn a_copied_timestamp_stays_the_same_instant() {
     let mut client = client();
-    client.session.state.settings.time_zone_offset = -8 * 3600;
+    client.session.state.settings.zone = omnibus_value::temporal::Zone::Offset(-8 * 3600);
     client.ok("CREATE TABLE t (at timestamp(3) NULL, late timestamp NULL DEFAULT '2020-01-01 10:00:00')");
     client.ok("INSERT INTO t (at) VALUES ('1998-07-25 12:12:22.5'), (NULL)");
     client.ok("ALTER TABLE t ADD x int FIRST, ADD y timestamp NOT NULL DEFAULT '2020-01-01 00:00:00', MODIFY at timestamp(6) NULL");
     let text = shown(&mut client, "t");
     assert!(text.contains("`late` timestamp NULL DEFAULT '2020-01-01 10:00:00'"), "{text}");
-    client.session.state.settings.time_zone_offset = 0;
+    client.session.state.settings.zone = omnibus_value::temporal::Zone::Offset(0);
     assert_eq!(
         client.rows("SELECT at, late, y FROM t WHERE at IS NOT NULL"),
         [["1998-07-25 20:12:22.500000", "2020-01-01 18:00:00", "2020-01-01 08:00:00"]]

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Client, database};
 use omnibus_sql::AllowAll;
+use omnibus_value::temporal::Zone;
 
 fn client() -> Client {
     let (_, database) = database();
@@ -147,7 +148,7 @@ fn on_duplicate_key_update_reads_the_tables_of_the_select() {
         ),
         "100 ten, 201 twenty, NULL thirty"
     );
-    c.session.state.settings.time_zone_offset = 7200;
+    c.session.state.settings.zone = Zone::Offset(7200);
     c.ok("INSERT INTO t (a) SELECT x FROM s WHERE x = 1 ON DUPLICATE KEY UPDATE c = TIME(at)");
     assert_eq!(c.rows("SELECT c FROM t WHERE a = 1"), [["02:00:00"]]);
     for (code, sql) in [
@@ -205,6 +206,58 @@ fn strict_mode_refuses_bad_data_where_rows_are_looked_for() {
     c.session.state.settings.sql_mode = 0;
     assert_eq!(c.ok("UPDATE t SET b = 3 WHERE c = 2").affected, 1);
     assert_eq!(c.ok("DELETE FROM t WHERE b = 'x'").affected, 0);
+}
+
+#[test]
+fn a_time_that_clocks_skip_becomes_the_next_one_they_show() {
+    let mut c = client();
+    let Some(berlin) = Zone::by_name("Europe/Berlin") else { return };
+    c.session.state.settings.zone = berlin;
+    c.ok("CREATE TABLE t (id int PRIMARY KEY, at timestamp(3) NULL, KEY (at))");
+    let error = (1292, "Incorrect datetime value: '2024-03-31 02:30:00' for column 'at' at row 1".to_owned());
+    assert_eq!(c.error("INSERT INTO t VALUES (1, '2024-03-31 02:30:00')"), error);
+    c.session.state.settings.sql_mode = 0;
+    c.ok("INSERT INTO t VALUES (1, '2024-03-31 02:30:00.7'), (2, '2024-10-27 02:30:00'), (3, '2024-10-27 03:00:00')");
+    assert_eq!(
+        c.rows("SHOW WARNINGS"),
+        [["Warning", "1299", "Invalid TIMESTAMP value in column 'at' at row 1"]]
+    );
+    assert_eq!(
+        c.rows("SELECT at, UNIX_TIMESTAMP(at) FROM t ORDER BY id"),
+        [
+            ["2024-03-31 03:00:00.000", "1711846800.000"],
+            ["2024-10-27 02:30:00.000", "1729989000.000"],
+            ["2024-10-27 03:00:00.000", "1729994400.000"]
+        ]
+    );
+    c.session.state.settings.zone = Zone::Offset(0);
+    c.ok("INSERT INTO t VALUES (4, '2024-10-27 01:10:00')");
+    c.session.state.settings.zone = berlin;
+    // Shown as 02:10, an hour after row 2 was at 02:10: found whichever way rows are read.
+    for hint in ["FORCE INDEX (at)", "IGNORE INDEX (at)"] {
+        let rows = c.rows(&format!("SELECT id FROM t {hint} WHERE at <= '2024-10-27 02:30:00' ORDER BY id"));
+        assert_eq!(rows, [["1"], ["2"], ["4"]], "{hint}");
+        assert!(
+            c.rows(&format!("SELECT id FROM t {hint} WHERE at = '2024-03-31 02:30:00'")).is_empty(),
+            "{hint}"
+        );
+    }
+    assert_eq!(
+        c.rows(
+            "SELECT CONVERT_TZ('2024-03-31 02:30:00', 'Europe/Berlin', 'UTC'), CONVERT_TZ('2024-10-27 02:30:00', 'Europe/Berlin', 'UTC'),
+             CONVERT_TZ('2024-07-01 12:00:00.5', '+00:00', 'europe/berlin'), CONVERT_TZ('2024-07-01', 'Nix', 'UTC'),
+             CONVERT_TZ('1950-07-01 12:00', 'UTC', 'Europe/Berlin'), FROM_UNIXTIME(1729992600), UNIX_TIMESTAMP('2024-03-31 02:59:59.5')"
+        ),
+        [[
+            "2024-03-31 01:00:00",
+            "2024-10-27 00:30:00",
+            "2024-07-01 14:00:00.5",
+            "NULL",
+            "1950-07-01 12:00:00",
+            "2024-10-27 02:30:00",
+            "1711846800.5"
+        ]]
+    );
 }
 
 #[test]
@@ -290,7 +343,7 @@ fn timestamps_follow_their_clauses() {
     assert_eq!(c.rows("SELECT made, seen FROM t"), [["2023-11-14 22:13:20", "2023-11-14 22:13:20.123"]]);
     c.ok("UPDATE t SET v = 2");
     assert_eq!(c.rows("SELECT made, seen FROM t"), [["2023-11-14 22:13:20", "2023-11-14 22:13:21.000"]]);
-    c.session.state.settings.time_zone_offset = 3600;
+    c.session.state.settings.zone = Zone::Offset(3600);
     assert_eq!(c.rows("SELECT made FROM t"), [["2023-11-14 23:13:20"]]);
 }
 

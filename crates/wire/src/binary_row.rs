@@ -7,7 +7,7 @@ use crate::buf::{put_lenenc_bytes, put_lenenc_with};
 use crate::column::field_type;
 use crate::consts::FieldType;
 use crate::value_text;
-use omnibus_value::temporal::{Date, DateTime, Time, TimeZone};
+use omnibus_value::temporal::{Date, DateTime, Time, Zone};
 use omnibus_value::{ColumnType, Value};
 
 /// Appends a row's payload. `values` and `types` are of one length.
@@ -15,7 +15,7 @@ pub fn put_binary_row<'a>(
     out: &mut Vec<u8>,
     values: &[Value],
     types: impl Iterator<Item = &'a ColumnType>,
-    zone: &dyn TimeZone,
+    zone: Zone,
 ) {
     out.push(0);
     let nulls = out.len();
@@ -29,7 +29,7 @@ pub fn put_binary_row<'a>(
     }
 }
 
-fn put_binary(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: &dyn TimeZone) {
+fn put_binary(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
     use FieldType as T;
     match field_type(ty.kind) {
         T::Tiny => out.push(to_integer(value) as u8),

@@ -2,11 +2,11 @@
 
 use crate::buf::{put_lenenc_bytes, put_lenenc_with};
 use crate::value_text;
-use omnibus_value::temporal::TimeZone;
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
 
 /// Appends one value. TIMESTAMP is shown in `zone`.
-pub fn put_text(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: &dyn TimeZone) {
+pub fn put_text(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
     match value {
         Value::Null => out.push(0xFB),
         Value::Bytes(bytes) => put_lenenc_bytes(out, bytes),
@@ -19,7 +19,7 @@ pub fn put_text_row<'a>(
     out: &mut Vec<u8>,
     values: &[Value],
     types: impl Iterator<Item = &'a ColumnType>,
-    zone: &dyn TimeZone,
+    zone: Zone,
 ) {
     for (value, ty) in values.iter().zip(types) {
         put_text(out, value, ty, zone);

@@ -2,11 +2,11 @@
 //!
 //! Integers, strings and temporal values take the short way here; the rest is the value crate's.
 
-use omnibus_value::temporal::TimeZone;
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value, json, text};
 
 /// Appends the text of a value. NULL has none.
-pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: &dyn TimeZone) {
+pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
     let fsp = ty.decimals.min(6);
     match value {
         Value::Null => {}

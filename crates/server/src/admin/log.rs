@@ -25,7 +25,7 @@ impl Session {
             }
             Purge::Before(when) => {
                 let (value, _) = self.evaluate(when).await?;
-                let zone = self.runner.state().settings.time_zone_offset;
+                let zone = self.runner.state().settings.zone;
                 let unix =
                     unix_of(&value, zone).ok_or_else(|| SqlError::wrong_arguments("PURGE LOGS BEFORE"))?;
                 tokio::task::block_in_place(|| self.server.log.purge_before(unix))
@@ -135,8 +135,8 @@ impl Session {
 }
 
 /// Seconds since the epoch of a DATETIME, a date, a text of either, or a number of seconds.
-fn unix_of(value: &Value, zone: i32) -> Option<i64> {
-    use omnibus_value::temporal::{DateMode, DateTime, Time, parse_datetime};
+fn unix_of(value: &Value, zone: omnibus_value::temporal::Zone) -> Option<i64> {
+    use omnibus_value::temporal::{DateMode, DateTime, Instant, Time, parse_datetime};
     let local = match value {
         Value::DateTime(t) => *t,
         Value::Date(d) => DateTime::from_parts(*d, Time::ZERO)?,
@@ -145,5 +145,5 @@ fn unix_of(value: &Value, zone: i32) -> Option<i64> {
         Value::UInt(n) => return i64::try_from(*n).ok(),
         _ => return None,
     };
-    Some(local.to_unix()? - i64::from(zone))
+    local.instant(zone).map(Instant::unix)
 }

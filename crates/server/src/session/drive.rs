@@ -9,7 +9,6 @@ use crate::status::Counter;
 use omnibus_locks::{LockWait, WaitOutcome};
 use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, RowSink, SqlError, SqlResult};
 use omnibus_value::Value;
-use omnibus_value::temporal::FixedOffset;
 use omnibus_wire::session_state::StateChange;
 use omnibus_wire::{Capability, OkPacket, Status};
 use std::sync::Arc;
@@ -41,7 +40,7 @@ impl Session {
         RowFormat {
             caps: self.channel.caps,
             binary,
-            zone: FixedOffset { seconds: settings.time_zone_offset },
+            zone: settings.zone,
             collation: settings.collation_results,
             status: self.status(),
             write_timeout: self.channel.write_timeout,

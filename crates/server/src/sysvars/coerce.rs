@@ -6,6 +6,7 @@ use super::{Kind, VarDef, VarValue};
 use crate::charset;
 use crate::errors;
 use omnibus_sql::{SqlError, SqlResult};
+use omnibus_value::temporal::Zone;
 use omnibus_value::{Value, locale};
 
 /// What is on the right side of an assignment.
@@ -118,7 +119,7 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
         }
         Kind::TimeZone => {
             let text = given.text();
-            crate::clock::zone_offset(&text).ok_or_else(|| errors::unknown_time_zone(&text))?;
+            Zone::by_name(&text).ok_or_else(|| SqlError::unknown_time_zone(&text))?;
             plain(VarValue::Str(text.into()))
         }
     }

@@ -20,7 +20,7 @@ pub fn computed(def: &VarDef, context: &ComputedContext<'_>) -> VarValue {
         "gtid_executed" => VarValue::Str(context.log.gtid_executed().into()),
         "warning_count" => VarValue::UInt(context.warnings),
         "error_count" => VarValue::UInt(context.errors),
-        "system_time_zone" => VarValue::Str(crate::clock::system_zone_name().into()),
+        "system_time_zone" => VarValue::Str(omnibus_value::temporal::Zone::system_name().into()),
         _ => def.default.value(),
     }
 }

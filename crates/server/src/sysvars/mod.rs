@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn without_zone(mut settings: omnibus_sql::SessionSettings) -> omnibus_sql::SessionSettings {
-        settings.time_zone_offset = 0;
+        settings.zone = omnibus_value::temporal::UTC;
         settings
     }
 

@@ -6,6 +6,7 @@ use crate::charset;
 use omnibus_format::{Tsid, Unnamed};
 use omnibus_sql::api::{BinlogFormat, Isolation, RowImage, SessionSettings};
 use omnibus_value::locale;
+use omnibus_value::temporal::{UTC, Zone};
 
 /// Names of the `sql_mode` bits; the place in the list is the bit. Empty names are bits of modes
 /// that MySQL 8 no longer has.
@@ -161,7 +162,7 @@ pub fn session_settings(
         || (globals.named("read_only").as_bool() && !may_write_read_only);
     SessionSettings {
         sql_mode: sql_mode_bits(v("sql_mode").as_str()).unwrap_or(omnibus_sql::api::sql_mode::DEFAULT),
-        time_zone_offset: crate::clock::zone_offset(v("time_zone").as_str()).unwrap_or(0),
+        zone: Zone::by_name(v("time_zone").as_str()).unwrap_or(UTC),
         time_zone: v("time_zone").as_str().to_owned(),
         lc_time_names: locale::by_name(v("lc_time_names").as_str()).unwrap_or(&locale::ENGLISH),
         sql_auto_is_null: v("sql_auto_is_null").as_bool(),

@@ -1,6 +1,7 @@
 //! The session variables that execution reads. The server parses and sets them.
 
 use omnibus_value::locale::{self, Locale};
+use omnibus_value::temporal::{UTC, Zone};
 
 /// Transaction isolation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,8 +87,8 @@ pub mod sql_mode {
 pub struct SessionSettings {
     /// `sql_mode` bits.
     pub sql_mode: u64,
-    /// `time_zone` as an offset from UTC in seconds.
-    pub time_zone_offset: i32,
+    /// `time_zone`.
+    pub zone: Zone,
     /// `time_zone` as the client wrote it.
     pub time_zone: String,
     /// `lc_time_names`: the language of months and days.
@@ -181,7 +182,7 @@ impl Default for SessionSettings {
     fn default() -> Self {
         SessionSettings {
             sql_mode: sql_mode::DEFAULT,
-            time_zone_offset: 0,
+            zone: UTC,
             time_zone: "SYSTEM".into(),
             lc_time_names: &locale::ENGLISH,
             sql_auto_is_null: false,

@@ -7,6 +7,7 @@ use crate::session::{NewInsertId, SessionState, SqlSession};
 use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_replication::model::StatementView;
 use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value, collation, locale};
 use std::sync::Arc;
 
@@ -27,10 +28,7 @@ pub(super) struct Saved {
 /// A time zone or a variable that cannot be had; nothing is changed then.
 pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlResult<Saved> {
     let state = &mut session.state;
-    let offset = match view.time_zone() {
-        Some(zone) => Some(zone_offset(zone, state)?),
-        None => None,
-    };
+    let zone = view.time_zone().map(zone_of).transpose()?;
     let mut variables = Vec::new();
     let mut bad = None;
     view.user_variables(&mut |variable| match user_variable(&variable) {
@@ -50,9 +48,9 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
         now_us: state.now_us,
     };
     set_settings(state, view);
-    if let Some(zone) = view.time_zone() {
-        state.settings.time_zone = String::from_utf8_lossy(zone).into_owned();
-        state.settings.time_zone_offset = offset.unwrap_or(0);
+    if let (Some(name), Some(zone)) = (view.time_zone(), zone) {
+        state.settings.time_zone = String::from_utf8_lossy(name).into_owned();
+        state.settings.zone = zone;
     }
     if !view.database().is_empty() {
         state.database = Some(String::from_utf8_lossy(view.database()).into());
@@ -112,31 +110,10 @@ pub(super) fn leave(session: &mut SqlSession, saved: Saved) {
     state.diagnostics.clear();
 }
 
-/// Seconds east of UTC. SYSTEM is the server's own zone.
-fn zone_offset(zone: &[u8], state: &SessionState) -> SqlResult<i32> {
-    let unknown = || {
-        let name = String::from_utf8_lossy(zone).into_owned();
-        SqlError::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{name}'"))
-    };
-    if zone.eq_ignore_ascii_case(b"SYSTEM") {
-        return Ok(state.settings.time_zone_offset);
-    }
-    if zone.eq_ignore_ascii_case(b"UTC") {
-        return Ok(0);
-    }
-    let text = std::str::from_utf8(zone).map_err(|_| unknown())?;
-    let (sign, rest) = match text.split_at_checked(1) {
-        Some(("+", rest)) => (1, rest),
-        Some(("-", rest)) => (-1, rest),
-        _ => return Err(unknown()),
-    };
-    let (hours, minutes) = rest.split_once(':').ok_or_else(unknown)?;
-    let number = |text: &str| text.parse::<i32>().ok().filter(|n| (0..60).contains(n)).ok_or_else(unknown);
-    let (hours, minutes) = (number(hours)?, number(minutes)?);
-    if hours > 14 {
-        return Err(unknown());
-    }
-    Ok(sign * (hours * 3600 + minutes * 60))
+/// SYSTEM is the zone of this machine.
+fn zone_of(name: &[u8]) -> SqlResult<Zone> {
+    let name = String::from_utf8_lossy(name);
+    Zone::by_name(&name).ok_or_else(|| SqlError::unknown_time_zone(&name))
 }
 
 /// A user variable's name, value and type.

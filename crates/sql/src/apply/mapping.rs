@@ -18,7 +18,7 @@ use omnibus_format::row::{ColumnShape, RowImage, count_bits, is_set};
 use omnibus_replication::model::TableView;
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::convert::StoreContext;
-use omnibus_value::temporal::{Date, DateMode, FixedOffset};
+use omnibus_value::temporal::{Date, DateMode, UTC};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
@@ -253,7 +253,7 @@ impl Cast {
             strict: !self.lossy,
             dates: ANY_DATE,
             charset: self.charset,
-            zone: &FixedOffset { seconds: 0 },
+            zone: UTC,
             today: Date::ZERO,
         };
         let stored = value.cast_for_column(&column.ty, &context).map_err(|error| {

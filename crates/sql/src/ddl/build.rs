@@ -10,7 +10,7 @@ use crate::catalog::{Column, ColumnDefault, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{Check, ColumnDef, CreateTable, Ident, TableOption, TypeName};
-use omnibus_value::temporal::FixedOffset;
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(crate) struct BuildContext<'a> {
     pub utf8mb4: u16,
     pub strict: bool,
     /// Of the TIMESTAMPs in its defaults.
-    pub zone: FixedOffset,
+    pub zone: Zone,
     pub no_engine_substitution: bool,
     /// JSON is another name for LONGTEXT, as on MariaDB.
     pub json_is_text: bool,

@@ -278,7 +278,7 @@ fn convert(
     let value = match value {
         // Stored as UTC, assigned as the session sees it.
         Value::DateTime(at) if from.ty.kind == ColumnKind::Timestamp => {
-            Value::DateTime(at.utc_to_local(&state.zone()).unwrap_or(at))
+            Value::DateTime(at.utc_to_local(state.zone()).unwrap_or(at))
         }
         value => value,
     };

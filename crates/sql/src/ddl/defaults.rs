@@ -5,7 +5,7 @@ use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, UnaryOp};
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::FixedOffset;
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, Value};
 
 /// The default that a clause gives a column. `zone` is where the clause's TIMESTAMP is a time of; it is stored as UTC.
@@ -13,7 +13,7 @@ pub(crate) fn build(
     column: &Column,
     default: &DefaultValue,
     strict: bool,
-    zone: FixedOffset,
+    zone: Zone,
 ) -> SqlResult<ColumnDefault> {
     let bad = || SqlError::invalid_default(&column.name);
     let expr = match default {

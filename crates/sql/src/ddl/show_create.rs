@@ -3,7 +3,7 @@
 
 use crate::catalog::{Column, ColumnDefault, Index, IndexKind, TableDef, charset};
 use crate::codec::text;
-use omnibus_value::temporal::FixedOffset;
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::fmt::Write as _;
 
@@ -34,17 +34,17 @@ pub fn quote_string(text: &str) -> String {
 
 /// The whole statement. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`.
 #[must_use]
-pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: FixedOffset) -> String {
+pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
     definition(def, auto_increment, true, zone)
 }
 
 /// The same as a log has it: without ENGINE, since other servers know no engine of this name.
 #[must_use]
-pub(super) fn logged_create_table(def: &TableDef, zone: FixedOffset) -> String {
+pub(super) fn logged_create_table(def: &TableDef, zone: Zone) -> String {
     definition(def, 0, false, zone)
 }
 
-fn definition(def: &TableDef, auto_increment: u64, engine: bool, zone: FixedOffset) -> String {
+fn definition(def: &TableDef, auto_increment: u64, engine: bool, zone: Zone) -> String {
     let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
     let mut lines: Vec<String> =
         def.columns.iter().map(|column| column_line(column, def.collation, zone)).collect();
@@ -77,7 +77,7 @@ fn definition(def: &TableDef, auto_increment: u64, engine: bool, zone: FixedOffs
     out
 }
 
-fn column_line(column: &Column, table_collation: u16, zone: FixedOffset) -> String {
+fn column_line(column: &Column, table_collation: u16, zone: Zone) -> String {
     let mut out = format!("{} {}", quote_ident(&column.name), type_text(&column.ty));
     if charset::is_character(&column.ty) && column.ty.collation != table_collation {
         let id = column.ty.collation;
@@ -117,7 +117,7 @@ fn now_text(digits: u8) -> String {
 }
 
 /// What follows DEFAULT, if the column shows one.
-fn default_text(column: &Column, zone: FixedOffset) -> Option<String> {
+fn default_text(column: &Column, zone: Zone) -> Option<String> {
     match &column.default {
         ColumnDefault::None => None,
         ColumnDefault::CurrentTimestamp => Some(now_text(column.ty.decimals)),
@@ -132,7 +132,7 @@ fn default_text(column: &Column, zone: FixedOffset) -> Option<String> {
             Some(format!("0x{hex}"))
         }
         ColumnDefault::Value(Value::DateTime(at)) if column.ty.kind == ColumnKind::Timestamp => {
-            let local = at.utc_to_local(&zone).unwrap_or(*at);
+            let local = at.utc_to_local(zone).unwrap_or(*at);
             Some(quote_string(&text(&Value::DateTime(local), &column.ty)))
         }
         ColumnDefault::Value(value) => Some(quote_string(&text(value, &column.ty))),

@@ -9,7 +9,7 @@ use crate::error::{Level, SqlError, SqlResult};
 use crate::session::SessionState;
 use omnibus_value::collation;
 use omnibus_value::convert::{Problem, StoreContext};
-use omnibus_value::temporal::{Date, DateMode, DateTime, FixedOffset};
+use omnibus_value::temporal::{Date, DateMode, DateTime, Zone};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
 /// A value that fits a column as it is, the usual case.
@@ -61,13 +61,13 @@ pub(crate) fn into_column(
     }
     let strict = state.settings.strict() && !ignore;
     let value = as_text(value, source, &column.ty);
-    let zone = FixedOffset { seconds: state.settings.time_zone_offset };
-    let now = state.now_us + i64::from(state.settings.time_zone_offset) * 1_000_000;
+    let zone = state.settings.zone;
+    let now = zone.local_us(state.now_us);
     let context = StoreContext {
         strict,
         dates: date_mode(&state.settings, strict),
         charset: collation::by_id_or_binary(text_collation(source, &state.settings)).charset,
-        zone: &zone,
+        zone,
         today: DateTime::from_unix(now.div_euclid(1_000_000), 0).map_or(Date::ZERO, DateTime::date),
     };
     let condition = |problem: Problem| {
@@ -133,9 +133,9 @@ pub(crate) fn date_mode(settings: &SessionSettings, strict: bool) -> DateMode {
 }
 
 /// A literal as a column's default stores it.
-pub(crate) fn store(value: Value, column: &Column, strict: bool, zone: FixedOffset) -> SqlResult<Value> {
+pub(crate) fn store(value: Value, column: &Column, strict: bool, zone: Zone) -> SqlResult<Value> {
     let context =
-        StoreContext { strict: true, dates: default_dates(strict), zone: &zone, ..StoreContext::default() };
+        StoreContext { strict: true, dates: default_dates(strict), zone, ..StoreContext::default() };
     value
         .cast_for_column(&column.ty, &context)
         .map(|stored| stored.value)

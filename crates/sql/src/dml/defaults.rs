@@ -5,13 +5,13 @@ use crate::catalog::{Column, ColumnDefault};
 use crate::error::{SqlError, SqlResult};
 use crate::session::SessionState;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::DateTime;
+use omnibus_value::temporal::{DateTime, UTC};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
 /// The value of CURRENT_TIMESTAMP for a column: TIMESTAMP is kept in UTC.
 pub(crate) fn now_for(column: &Column, state: &SessionState) -> Value {
-    let offset = if column.ty.kind == ColumnKind::Timestamp { 0 } else { state.settings.time_zone_offset };
-    let us = state.now_us + i64::from(offset) * 1_000_000;
+    let zone = if column.ty.kind == ColumnKind::Timestamp { UTC } else { state.settings.zone };
+    let us = zone.local_us(state.now_us);
     let now = DateTime::from_unix(us.div_euclid(1_000_000), us.rem_euclid(1_000_000) as u32);
     Value::DateTime(now.unwrap_or_default().truncate(column.ty.decimals))
 }

@@ -115,6 +115,12 @@ fn numbers(a: &Value, b: &Value) -> Option<Ordering> {
     })
 }
 
+/// Whether text is read as a number to be compared with it.
+pub fn is_number(value: &Value) -> bool {
+    use Value as V;
+    matches!(value, V::Int(_) | V::UInt(_) | V::Decimal(_) | V::Double(_) | V::Float(_) | V::Year(_))
+}
+
 /// As a double, text by its numeric prefix.
 #[must_use]
 pub fn as_f64(value: &Value) -> f64 {

@@ -284,7 +284,9 @@ impl Expr {
                         cx.warn(SqlError::truncated_wrong_value("datetime", lossy(text)));
                     }
                     Some(match parsed.offset {
-                        Some(offset) => shift(parsed.value, cx.zone().seconds - offset),
+                        Some(offset) => {
+                            shift(parsed.value, -offset).utc_to_local(cx.zone()).unwrap_or(parsed.value)
+                        }
                         None => parsed.value,
                     })
                 }

@@ -5,9 +5,11 @@
 //! `like`, `cast`. On the session's thread; no allocation for columns, constants and comparisons.
 
 use super::compare;
+use super::convert::text_to_f64;
 use super::exec::Exec;
 use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
-use crate::error::ExecResult;
+use super::types::{BINARY, Family};
+use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
 use omnibus_value::{ColumnType, Value};
 use std::cmp::Ordering;
@@ -149,7 +151,28 @@ fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -
         return Ok(None);
     }
     let right = pair[1].eval(cx)?;
+    if let (Value::Bytes(text), number) | (number, Value::Bytes(text)) = (&left, &right)
+        && compare::is_number(number)
+        && text_to_f64(text).1
+    {
+        no_number(text, pair, cx);
+    }
     Ok(compare::values(&left, &right, collation).map(|order| op.accepts(order)))
+}
+
+/// Complains of text that is compared with a number and is none; of a constant once, not for each row.
+#[cold]
+fn no_number(text: &[u8], pair: &[Expr; 2], cx: &mut Exec<'_>) {
+    let binary = |e: &Expr| e.ty.family() == Family::String && e.ty.column.collation == BINARY;
+    if pair.iter().any(binary) {
+        return;
+    }
+    let condition = SqlError::truncated_wrong_value("DOUBLE", String::from_utf8_lossy(text));
+    let constant = pair.iter().any(|e| e.ty.family() == Family::String && e.as_const().is_some());
+    let before = cx.session.diagnostics.conditions().last();
+    if !(constant && before.is_some_and(|(_, before)| before.message == condition.message)) {
+        cx.warn(condition);
+    }
 }
 
 fn and(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {

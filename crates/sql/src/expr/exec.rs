@@ -11,7 +11,7 @@ use crate::select::subquery::SubqueryState;
 use crate::session::SessionState;
 use bytes::Bytes;
 use omnibus_value::Value;
-use omnibus_value::temporal::{DateTime, FixedOffset};
+use omnibus_value::temporal::{DateTime, Zone};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ impl<'a> Exec<'a> {
             Row::Nulls | Row::Unset => Value::Null,
         };
         if utc
-            && self.session.settings.time_zone_offset != 0
+            && !self.session.settings.zone.is_utc()
             && let Value::DateTime(at) = value
         {
             return Ok(Value::DateTime(self.to_local(at)));
@@ -156,21 +156,20 @@ impl<'a> Exec<'a> {
 
     /// The session's time zone.
     #[must_use]
-    pub fn zone(&self) -> FixedOffset {
-        FixedOffset { seconds: self.session.settings.time_zone_offset }
+    pub fn zone(&self) -> Zone {
+        self.session.settings.zone
     }
 
     /// UTC fields as the session sees them.
     #[must_use]
     pub fn to_local(&self, at: DateTime) -> DateTime {
-        at.utc_to_local(&self.zone()).unwrap_or(at)
+        at.utc_to_local(self.zone()).unwrap_or(at)
     }
 
     /// The statement's start in the session's zone.
     #[must_use]
     pub fn now(&self) -> DateTime {
-        let local = self.session.now_us + i64::from(self.session.settings.time_zone_offset) * 1_000_000;
-        unix_us(local)
+        unix_us(self.zone().local_us(self.session.now_us))
     }
 }
 

@@ -74,7 +74,7 @@ fn a_sequence_of_rand_with_a_seed_is_always_the_same() {
 #[test]
 fn a_timestamp_is_shown_in_the_session_zone() {
     let mut session = SessionState::default();
-    session.settings.time_zone_offset = 3600;
+    session.settings.zone = omnibus_value::temporal::Zone::Offset(3600);
     session.now_us = 86_400_000_000;
     let expr = bind(&session, "NOW()");
     let mut storage = NoStorage;

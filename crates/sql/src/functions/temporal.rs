@@ -3,14 +3,13 @@
 
 use super::{Def, int_arg, str_arg, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::convert::shift;
 use crate::expr::exec::unix_us;
 use crate::expr::types::Family;
 use crate::expr::{BindContext, Exec, Expr, ExprType, Kind};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{
-    Date, DateMode, DateTime, FixedOffset, Interval, IntervalUnit, Time, parse_datetime,
+    Date, DateMode, DateTime, Instant, Interval, IntervalUnit, Time, Zone, parse_datetime,
 };
 
 pub(super) const DEFS: &[Def] = &[
@@ -119,17 +118,15 @@ fn unix_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 }
 
 fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let local = omnibus_commit::now_us() as i64 + i64::from(cx.session.settings.time_zone_offset) * 1_000_000;
+    let local = cx.zone().local_us(omnibus_commit::now_us() as i64);
     Ok(Value::DateTime(unix_us(local).truncate(ty.column.decimals)))
 }
 
 fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else { return Ok(Value::Int(cx.session.now_us.div_euclid(1_000_000))) };
     let Some(at) = arg.eval_datetime(cx)? else { return Ok(Value::Null) };
-    let zone = cx.zone();
-    let Some(local) = at.to_unix() else { return Ok(Value::Int(0)) };
-    let unix = local - i64::from(zone.seconds);
-    let unix = if unix < 0 { 0 } else { unix };
+    let Some(instant) = at.instant(cx.zone()) else { return Ok(Value::Int(0)) };
+    let unix = instant.unix().max(0);
     if ty.family() == Family::Integer {
         return Ok(Value::Int(unix));
     }
@@ -331,23 +328,20 @@ fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Val
     Ok(Value::Int(period(a) - period(b)))
 }
 
-/// Seconds east of UTC of a zone's name; `None` for names that are not known.
-fn zone(name: &[u8], cx: &Exec<'_>) -> Option<i32> {
-    if name.eq_ignore_ascii_case(b"SYSTEM") {
-        return Some(cx.session.settings.time_zone_offset);
-    }
-    if name.eq_ignore_ascii_case(b"UTC") || name.eq_ignore_ascii_case(b"GMT") {
-        return Some(0);
-    }
-    FixedOffset::parse(name).map(|offset| offset.seconds)
-}
+/// Seconds since 1970 that functions know end here: 3001-01-19.
+pub(super) const UNIX_END: i64 = 32_536_771_200;
 
 fn convert_tz(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let from = str_arg!(args, 1, cx);
     let to = str_arg!(args, 2, cx);
-    let (Some(from), Some(to)) = (zone(&from, cx), zone(&to, cx)) else { return Ok(Value::Null) };
-    // Outside TIMESTAMP's range nothing is converted.
-    let in_range = at.to_unix().is_some_and(|s| (0..=i64::from(i32::MAX)).contains(&(s - i64::from(from))));
-    Ok(Value::DateTime(if in_range { shift(at, to - from) } else { at }))
+    let zone = |name: &[u8]| Zone::by_name(std::str::from_utf8(name).ok()?);
+    let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Value::Null) };
+    let Some(unix) = at.instant(from).map(Instant::unix) else { return Ok(Value::DateTime(at)) };
+    // Nothing else is converted.
+    if !(1..UNIX_END).contains(&unix) {
+        return Ok(Value::DateTime(at));
+    }
+    let local = unix + i64::from(to.offset_at(unix));
+    Ok(DateTime::from_unix(local, at.micros()).map_or(Value::Null, Value::DateTime))
 }

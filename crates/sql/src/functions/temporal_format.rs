@@ -335,11 +335,10 @@ fn from_unixtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType
 fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let seconds = args[0].to_decimal(&value, cx).to_f64();
-    if !(0.0..32_536_771_200.0).contains(&seconds) {
+    if !(0.0..super::temporal::UNIX_END as f64).contains(&seconds) {
         return Ok(Value::Null);
     }
-    let local = (seconds * 1e6).round() as i64 + i64::from(cx.session.settings.time_zone_offset) * 1_000_000;
-    let at = unix_us(local);
+    let at = unix_us(cx.zone().local_us((seconds * 1e6).round() as i64));
     if args.len() == 1 {
         return Ok(Value::DateTime(at));
     }

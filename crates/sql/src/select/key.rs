@@ -11,7 +11,7 @@ use crate::expr::compare::as_f64;
 use crate::expr::convert::text_to_f64;
 use bytes::Bytes;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{DateMode, DateTime, parse_datetime, parse_time};
+use omnibus_value::temporal::{DateMode, DateTime, Instant, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, Value};
 
 /// How a value of a condition stands to the values that a column can hold.
@@ -56,8 +56,12 @@ pub fn fit(value: &Value, column: &Column, cx: &Exec<'_>) -> Fit {
             Some(at) => truncated(at, ty.decimals),
             None => Fit::Unknown,
         },
-        K::Timestamp => match datetime(value).and_then(|at| at.local_to_timestamp(&cx.zone())) {
-            Some(at) => truncated(at, ty.decimals),
+        K::Timestamp => match datetime(value) {
+            // What clocks showed twice or never is not where its order among local times would have it.
+            Some(at) if !matches!(at.instant(cx.zone()), Some(Instant::Once(_)) | None) => Fit::Unknown,
+            Some(at) => {
+                at.local_to_timestamp(cx.zone()).map_or(Fit::Unknown, |at| truncated(at, ty.decimals))
+            }
             None => Fit::Unknown,
         },
         K::Time => match value {

@@ -9,6 +9,7 @@ use crate::select::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;
+use omnibus_value::temporal::Zone;
 use std::sync::Arc;
 
 /// What a plan depends on.
@@ -19,7 +20,7 @@ struct PlanKey {
     temporary: u64,
     sql_mode: u64,
     collation: u16,
-    time_zone_offset: i32,
+    zone: Zone,
     access: u64,
     shared_reads: bool,
 }
@@ -102,7 +103,7 @@ impl SqlSession {
             temporary: self.trx.temporary_generation(),
             sql_mode: self.state.settings.sql_mode,
             collation: self.state.settings.collation_connection,
-            time_zone_offset: self.state.settings.time_zone_offset,
+            zone: self.state.settings.zone,
             access: access.version(),
             shared_reads: self.read_lock() != LockMode::None,
         }

@@ -5,7 +5,7 @@ use super::named_locks::NamedLocks;
 use crate::api::{NoHost, SessionHost, SessionSettings};
 use crate::error::Diagnostics;
 use crate::store::StatementInfo;
-use omnibus_value::temporal::FixedOffset;
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -83,8 +83,8 @@ impl SessionState {
     }
 
     /// The session's time zone.
-    pub(crate) fn zone(&self) -> FixedOffset {
-        FixedOffset { seconds: self.settings.time_zone_offset }
+    pub(crate) fn zone(&self) -> Zone {
+        self.settings.zone
     }
 }
 

@@ -18,6 +18,12 @@ pub enum Problem {
     /// 1292 for a column, 1264 as a warning: a time or timestamp beyond its type's range.
     #[error("incorrect {0} value")]
     TemporalRange(&'static str),
+    /// 1292 for a column: a time that the session's clocks were set forward past.
+    #[error("incorrect datetime value")]
+    SkippedTime,
+    /// 1299: the same as a warning; the moment of the change was taken.
+    #[error("invalid timestamp value")]
+    InvalidTimestamp,
     /// 1366: no number. Carries `integer`, `decimal` or `double`.
     #[error("incorrect {0} value")]
     IncorrectNumber(&'static str),
@@ -50,7 +56,11 @@ impl Problem {
         match self {
             Problem::OutOfRange => 1264,
             Problem::Truncated | Problem::Rounded => 1265,
-            Problem::IncorrectTemporal(_) | Problem::TemporalRange(_) | Problem::TruncatedWrong(_) => 1292,
+            Problem::IncorrectTemporal(_)
+            | Problem::TemporalRange(_)
+            | Problem::SkippedTime
+            | Problem::TruncatedWrong(_) => 1292,
+            Problem::InvalidTimestamp => 1299,
             Problem::IncorrectNumber(_) | Problem::IncorrectString => 1366,
             Problem::TooLong | Problem::TooManyBits => 1406,
             Problem::InvalidJson => 3140,
@@ -64,8 +74,11 @@ impl Problem {
         match self {
             Problem::OutOfRange | Problem::InvalidGeometry => "22003",
             Problem::Truncated | Problem::Rounded => "01000",
-            Problem::IncorrectTemporal(_) | Problem::TemporalRange(_) | Problem::TruncatedWrong(_) => "22007",
-            Problem::IncorrectNumber(_) | Problem::IncorrectString => "HY000",
+            Problem::IncorrectTemporal(_)
+            | Problem::TemporalRange(_)
+            | Problem::SkippedTime
+            | Problem::TruncatedWrong(_) => "22007",
+            Problem::IncorrectNumber(_) | Problem::IncorrectString | Problem::InvalidTimestamp => "HY000",
             Problem::TooLong | Problem::TooManyBits => "22001",
             Problem::InvalidJson => "22032",
             Problem::BinaryJson => "22032",
@@ -77,6 +90,7 @@ impl Problem {
         match self {
             Problem::IncorrectTemporal(_) | Problem::TooLong => Problem::Truncated,
             Problem::TemporalRange(_) | Problem::TooManyBits => Problem::OutOfRange,
+            Problem::SkippedTime => Problem::InvalidTimestamp,
             other => other,
         }
     }
@@ -98,6 +112,10 @@ impl Problem {
             | Problem::TemporalRange(what)
             | Problem::IncorrectNumber(what) => {
                 format!("Incorrect {what} value: '{shown}' for column '{column}' at row {row}")
+            }
+            Problem::SkippedTime => Problem::IncorrectTemporal("datetime").message(column, row, value),
+            Problem::InvalidTimestamp => {
+                format!("Invalid TIMESTAMP value in column '{column}' at row {row}")
             }
             Problem::IncorrectString => {
                 let bad = bad_bytes(value);

@@ -8,11 +8,11 @@ use crate::collation::Charset;
 use crate::column::{ColumnKind, ColumnType, NOT_FIXED};
 use crate::decimal::Decimal;
 use crate::json::Json;
-use crate::temporal::{Date, DateMode, TimeZone, UTC};
+use crate::temporal::{Date, DateMode, UTC, Zone};
 
 /// What of the session decides how values are stored.
 #[derive(Clone, Copy)]
-pub struct StoreContext<'a> {
+pub struct StoreContext {
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES without IGNORE: problems are errors.
     pub strict: bool,
     /// Which dates are allowed.
@@ -20,18 +20,18 @@ pub struct StoreContext<'a> {
     /// The character set of string values.
     pub charset: Charset,
     /// The session's zone: date and time values are in it, TIMESTAMP columns get UTC.
-    pub zone: &'a dyn TimeZone,
+    pub zone: Zone,
     /// The session's date, for a TIME stored into a DATE or DATETIME.
     pub today: Date,
 }
 
-impl Default for StoreContext<'_> {
+impl Default for StoreContext {
     fn default() -> Self {
         StoreContext {
             strict: true,
             dates: DateMode::STRICT,
             charset: Charset::Utf8mb4,
-            zone: &UTC,
+            zone: UTC,
             today: Date::ZERO,
         }
     }
@@ -58,7 +58,7 @@ impl Value {
     /// Converts for storing into a column of type `ty`. In strict mode losses are errors, except
     /// those that MySQL only notes; otherwise the nearest value is stored with a warning. NULL stays
     /// NULL: whether it is allowed is not the type's business.
-    pub fn cast_for_column(&self, ty: &ColumnType, ctx: &StoreContext<'_>) -> Result<Stored, ConvertError> {
+    pub fn cast_for_column(&self, ty: &ColumnType, ctx: &StoreContext) -> Result<Stored, ConvertError> {
         let (value, problem) = match self {
             Value::Null => (Value::Null, None),
             _ => store(self, ty, ctx),
@@ -75,7 +75,7 @@ fn always_fails(problem: Problem) -> bool {
     matches!(problem, Problem::InvalidJson | Problem::BinaryJson | Problem::InvalidGeometry)
 }
 
-fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> Raw {
+fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     use ColumnKind::*;
     match ty.kind {
         TinyInt | SmallInt | MediumInt | Int | BigInt => store_integer(value, ty),
@@ -241,7 +241,7 @@ fn store_bit(value: &Value, ty: &ColumnType) -> Raw {
     }
 }
 
-fn store_json(value: &Value, ctx: &StoreContext<'_>) -> Raw {
+fn store_json(value: &Value, ctx: &StoreContext) -> Raw {
     let made = match value {
         Value::Json(binary) => return (Value::Json(binary.clone()), None),
         Value::Bytes(_) if ctx.charset == Charset::Binary => {

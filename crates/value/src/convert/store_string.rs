@@ -9,7 +9,7 @@ use crate::collation::Charset;
 use crate::column::{ColumnKind, ColumnType};
 
 /// The value's text in the column's character set. Numbers and dates are ASCII.
-fn text_for(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> (Bytes, Option<Problem>) {
+fn text_for(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> (Bytes, Option<Problem>) {
     let target = ty.charset();
     let Value::Bytes(text) = value else {
         return (value.to_bytes(&natural_type(value)), None);
@@ -37,7 +37,7 @@ fn natural_type(value: &Value) -> ColumnType {
     })
 }
 
-pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> Raw {
+pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     let (text, problem) = text_for(value, ty, ctx);
     let (kept, length_problem) = fit(&text, ty);
     let problem = problem.or(length_problem);
@@ -97,7 +97,7 @@ fn whole(value: &Value) -> Value {
     }
 }
 
-pub(super) fn store_enum(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> Raw {
+pub(super) fn store_enum(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     let bad = (Value::Enum(0), Some(Problem::Truncated));
     let by_index = |n: i128| match u16::try_from(n) {
         Ok(index) if index > 0 && usize::from(index) <= ty.labels.len() => Some((Value::Enum(index), None)),
@@ -123,7 +123,7 @@ pub(super) fn store_enum(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>)
     }
 }
 
-pub(super) fn store_set(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> Raw {
+pub(super) fn store_set(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     let members = ty.labels.len().min(64) as u32;
     let all = u64::MAX.checked_shr(64 - members).unwrap_or(0);
     let by_mask = |mask: u64| {

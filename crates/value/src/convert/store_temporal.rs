@@ -6,11 +6,10 @@ use super::{Problem, StoreContext};
 use crate::Value;
 use crate::column::{ColumnKind, ColumnType};
 use crate::temporal::{
-    Date, DateTime, FixedOffset, TemporalError, Time, TimeZone, parse_datetime, parse_time, parse_year,
-    year_from_number,
+    Date, DateTime, Instant, TemporalError, Time, parse_datetime, parse_time, parse_year, year_from_number,
 };
 
-pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> Raw {
+pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     match ty.kind {
         ColumnKind::Time => time(value, ty.fsp()),
         ColumnKind::Date => date(value, ctx),
@@ -23,7 +22,7 @@ pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext<'_>) -> R
 fn read(
     value: &Value,
     fsp: u8,
-    ctx: &StoreContext<'_>,
+    ctx: &StoreContext,
     what: &'static str,
 ) -> Result<(DateTime, Option<Problem>), Problem> {
     let wrong = Problem::IncorrectTemporal(what);
@@ -55,19 +54,19 @@ fn read(
 }
 
 /// Fields given with a displacement, in the session's zone.
-fn shift(dt: DateTime, seconds: i32, ctx: &StoreContext<'_>) -> Option<DateTime> {
-    let unix = FixedOffset { seconds }.local_to_unix(dt.to_unix()?);
+fn shift(dt: DateTime, seconds: i32, ctx: &StoreContext) -> Option<DateTime> {
+    let unix = dt.to_unix()? - i64::from(seconds);
     DateTime::from_unix(unix, dt.micros())?.utc_to_local(ctx.zone)
 }
 
-fn datetime(value: &Value, fsp: u8, ctx: &StoreContext<'_>, zero: Value) -> Raw {
+fn datetime(value: &Value, fsp: u8, ctx: &StoreContext, zero: Value) -> Raw {
     match read(value, fsp, ctx, "datetime") {
         Ok((dt, problem)) => (Value::DateTime(dt), problem),
         Err(problem) => (zero, Some(problem)),
     }
 }
 
-fn date(value: &Value, ctx: &StoreContext<'_>) -> Raw {
+fn date(value: &Value, ctx: &StoreContext) -> Raw {
     // Not rounded: the fraction of the dropped time part must not reach the date.
     let exact = match value {
         Value::DateTime(dt) => Value::DateTime(dt.truncate(0)),
@@ -82,11 +81,14 @@ fn date(value: &Value, ctx: &StoreContext<'_>) -> Raw {
     }
 }
 
-fn timestamp(value: &Value, fsp: u8, ctx: &StoreContext<'_>) -> Raw {
+fn timestamp(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
     let (local, problem) = datetime(value, fsp, ctx, Value::DateTime(DateTime::ZERO));
     let Value::DateTime(local) = local else { return (local, problem) };
     match local.local_to_timestamp(ctx.zone) {
-        Some(utc) => (Value::DateTime(utc), problem),
+        Some(utc) => {
+            let skipped = matches!(local.instant(ctx.zone), Some(Instant::Never(_)));
+            (Value::DateTime(utc), problem.or(skipped.then_some(Problem::SkippedTime)))
+        }
         None if local.date().is_full() => {
             (Value::DateTime(DateTime::ZERO), Some(Problem::TemporalRange("datetime")))
         }

@@ -105,8 +105,8 @@ fn columns_hold_what_a_server_holds() {
 
 #[test]
 fn a_displacement_moves_into_the_session_zone() {
-    let zone = crate::temporal::FixedOffset::parse(b"+01:00").unwrap();
-    let ctx = StoreContext { zone: &zone, ..StoreContext::default() };
+    let zone = crate::temporal::Zone::Offset(3600);
+    let ctx = StoreContext { zone, ..StoreContext::default() };
     let text = Value::Bytes(Bytes::from_static(b"2020-01-01 12:00:00+02:00"));
     let stored = |kind| {
         let ty = ColumnType::temporal(kind, 0);

@@ -2,7 +2,7 @@
 //!
 //! Not a calendar library: fields may be zero ('0000-00-00', '2020-01-00'), TIME runs to
 //! +-838:59:59.999999, and nothing here knows the session's time zone except through
-//! [`TimeZone`]. Pure functions, any thread.
+//! [`Zone`]. Pure functions, any thread.
 
 mod binlog;
 mod calendar;
@@ -10,6 +10,7 @@ mod interval;
 mod parse;
 mod types;
 mod zone;
+mod zone_files;
 
 #[cfg(test)]
 mod tables;
@@ -28,7 +29,8 @@ pub use parse::{
     year_from_number,
 };
 pub use types::{Date, DateTime, Time};
-pub use zone::{FixedOffset, TimeZone, UTC};
+pub use zone::{Instant, UTC, Zone};
+pub use zone_files::NamedZone;
 
 /// Which dates `sql_mode` lets into a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

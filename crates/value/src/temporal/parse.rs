@@ -167,9 +167,9 @@ fn read_offset(cur: &mut Cursor<'_>) -> Option<i32> {
     if end != 6 {
         return None;
     }
-    let offset = super::FixedOffset::parse(&rest[..6])?;
+    let offset = super::Zone::parse_offset(&rest[..6])?;
     cur.at += 6;
-    Some(offset.seconds)
+    Some(offset)
 }
 
 /// Reads a date with or without time. `fsp` is where the fraction is rounded.

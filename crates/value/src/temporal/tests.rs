@@ -133,16 +133,42 @@ fn sql_mode_decides_about_zero_and_impossible_dates() {
 
 #[test]
 fn zones_shift_timestamps_and_refuse_what_they_cannot_hold() {
-    let zone = FixedOffset::parse(b"+05:30").unwrap();
+    let zone = Zone::by_name("+05:30").unwrap();
     let local = dt("2020-01-01 03:00:00.5");
-    let utc = local.local_to_timestamp(&zone).unwrap();
+    let utc = local.local_to_timestamp(zone).unwrap();
     assert_eq!(utc, dt("2019-12-31 21:30:00.5"));
-    assert_eq!(utc.utc_to_local(&zone), Some(local));
-    assert_eq!(dt("1970-01-01 00:00:00").local_to_timestamp(&UTC), None);
-    assert_eq!(dt("2038-01-19 03:14:08").local_to_timestamp(&UTC), None);
-    assert_eq!(FixedOffset::parse(b"+14:01"), None);
+    assert_eq!(utc.utc_to_local(zone), Some(local));
+    assert_eq!(dt("1970-01-01 00:00:00").local_to_timestamp(UTC), None);
+    assert_eq!(dt("2038-01-19 03:14:08").local_to_timestamp(UTC), None);
+    assert_eq!(Zone::parse_offset(b"+14:01"), None);
     let parsed = parse_datetime(b"2020-01-01 00:00:00-02:00", 0, DateMode::STRICT).unwrap();
     assert_eq!((parsed.offset, parsed.truncated), (Some(-7200), false));
+}
+
+#[test]
+fn zones_of_the_machine_have_gaps_and_overlaps() {
+    assert_eq!(Zone::by_name("utc"), Some(UTC));
+    assert_eq!(Zone::by_name("Nowhere/At_all"), None);
+    assert_eq!(Zone::by_name("../zoneinfo/Europe/Berlin"), None);
+    if Zone::no_files() {
+        return;
+    }
+    let berlin = Zone::by_name("EUROPE/berlin").unwrap();
+    assert_eq!(Zone::by_name("Europe/Berlin"), Some(berlin));
+    assert_eq!(format!("{berlin:?}"), "Europe/Berlin");
+    assert_eq!(Zone::by_name("Etc/GMT-3"), Some(Zone::Offset(3 * 3600)));
+    let at = |text: &str| dt(text).instant(berlin);
+    assert_eq!(at("2024-03-31 01:59:59"), Some(Instant::Once(1_711_846_799)));
+    assert_eq!(at("2024-03-31 02:00:00"), Some(Instant::Never(1_711_846_800)));
+    assert_eq!(at("2024-03-31 02:59:59"), Some(Instant::Never(1_711_846_800)));
+    assert_eq!(at("2024-03-31 03:00:00"), Some(Instant::Once(1_711_846_800)));
+    assert_eq!(at("2024-10-27 01:59:59"), Some(Instant::Once(1_729_987_199)));
+    assert_eq!(at("2024-10-27 02:00:00"), Some(Instant::Twice(1_729_987_200)));
+    assert_eq!(at("2024-10-27 02:59:59"), Some(Instant::Twice(1_729_990_799)));
+    assert_eq!(at("2024-10-27 03:00:00"), Some(Instant::Once(1_729_994_400)));
+    // Beyond the file's own changes its rule goes on.
+    assert_eq!(at("2037-07-01 00:00:00"), Some(Instant::Once(2_130_012_000)));
+    assert_eq!(at("0001-01-01 00:00:00").map(Instant::unix), Some(-62_135_600_008));
 }
 
 #[test]

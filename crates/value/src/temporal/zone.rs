@@ -1,29 +1,46 @@
 //! Where a session's time zone enters: TIMESTAMP is stored as UTC and seen as local fields.
+//!
+//! Zones by name come from [`super::zone_files`]. Pure functions, any thread.
 
 use super::DateTime;
+use super::zone_files::NamedZone;
+use std::fmt;
 
-/// A session's `time_zone`. Implemented outside for named zones; fixed offsets are here.
-pub trait TimeZone {
-    /// Offset in seconds east of UTC at a UTC instant.
-    fn offset_at_utc(&self, unix: i64) -> i32;
-    /// Unix seconds of local fields (given as seconds as if they were UTC). In a gap MySQL uses
-    /// the first second after it, in an overlap the first of the two.
-    fn local_to_unix(&self, local: i64) -> i64;
-}
-
-/// '+05:30' and the like, and UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedOffset {
-    /// Seconds east of UTC.
-    pub seconds: i32,
+/// A session's `time_zone`.
+#[derive(Clone, Copy)]
+pub enum Zone {
+    /// '+05:30' and the like, and UTC: seconds east of it.
+    Offset(i32),
+    /// One whose offset changes.
+    Named(&'static NamedZone),
 }
 
 /// '+00:00'.
-pub static UTC: FixedOffset = FixedOffset { seconds: 0 };
+pub static UTC: Zone = Zone::Offset(0);
 
-impl FixedOffset {
-    /// Parses '+hh:mm' / '-h:mm' within MySQL's range -13:59 to +14:00.
-    pub fn parse(text: &[u8]) -> Option<FixedOffset> {
+/// What the fields that a zone's clocks show mean, in Unix seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instant {
+    /// They were shown once.
+    Once(i64),
+    /// Clocks were set back and showed them twice: the first time.
+    Twice(i64),
+    /// Clocks were set forward past them: when that was.
+    Never(i64),
+}
+
+impl Instant {
+    /// What MySQL takes it for.
+    pub fn unix(self) -> i64 {
+        match self {
+            Instant::Once(unix) | Instant::Twice(unix) | Instant::Never(unix) => unix,
+        }
+    }
+}
+
+impl Zone {
+    /// '+hh:mm' / '-h:mm' within MySQL's range -13:59 to +14:00, as seconds east of UTC.
+    pub fn parse_offset(text: &[u8]) -> Option<i32> {
         let (sign, rest) = match text.split_first()? {
             (b'+', rest) => (1, rest),
             (b'-', rest) => (-1, rest),
@@ -33,7 +50,57 @@ impl FixedOffset {
         let (hours, minutes) = (field(&rest[..colon])?, field(&rest[colon + 1..])?);
         let total = hours * 60 + minutes;
         let limit = if sign > 0 { 14 * 60 } else { 13 * 60 + 59 };
-        (minutes < 60 && total <= limit).then_some(FixedOffset { seconds: sign * total * 60 })
+        (minutes < 60 && total <= limit).then_some(sign * total * 60)
+    }
+
+    /// Whether its clocks show UTC.
+    #[inline]
+    pub fn is_utc(self) -> bool {
+        matches!(self, Zone::Offset(0))
+    }
+
+    /// Seconds east of UTC at an instant.
+    #[inline]
+    pub fn offset_at(self, unix: i64) -> i32 {
+        match self {
+            Zone::Offset(seconds) => seconds,
+            Zone::Named(zone) => zone.offset_at(unix),
+        }
+    }
+
+    /// Microseconds since 1970 as its clocks show them.
+    #[inline]
+    pub fn local_us(self, us: i64) -> i64 {
+        us + i64::from(self.offset_at(us.div_euclid(1_000_000))) * 1_000_000
+    }
+
+    /// The instant of local fields, given as seconds as if they were UTC.
+    pub fn instant(self, local: i64) -> Instant {
+        match self {
+            Zone::Offset(seconds) => Instant::Once(local - i64::from(seconds)),
+            Zone::Named(zone) => zone.instant(local),
+        }
+    }
+}
+
+impl PartialEq for Zone {
+    fn eq(&self, other: &Zone) -> bool {
+        match (self, other) {
+            (Zone::Offset(a), Zone::Offset(b)) => a == b,
+            (Zone::Named(a), Zone::Named(b)) => std::ptr::eq(*a, *b),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Zone {}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Zone::Offset(seconds) => write!(f, "{seconds:+}s"),
+            Zone::Named(zone) => f.write_str(zone.name()),
+        }
     }
 }
 
@@ -44,35 +111,33 @@ fn field(digits: &[u8]) -> Option<i32> {
     Some(digits.iter().fold(0, |n, d| n * 10 + i32::from(d - b'0')))
 }
 
-impl TimeZone for FixedOffset {
-    fn offset_at_utc(&self, _unix: i64) -> i32 {
-        self.seconds
-    }
-    fn local_to_unix(&self, local: i64) -> i64 {
-        local - i64::from(self.seconds)
-    }
-}
-
 impl DateTime {
     /// UTC fields to the fields a session sees. The zero date stays the zero date.
-    pub fn utc_to_local(self, zone: &dyn TimeZone) -> Option<DateTime> {
-        if self.is_zero() {
+    pub fn utc_to_local(self, zone: Zone) -> Option<DateTime> {
+        if self.is_zero() || zone.is_utc() {
             return Some(self);
         }
         let unix = self.to_unix()?;
-        DateTime::from_unix(unix + i64::from(zone.offset_at_utc(unix)), self.micros())
+        DateTime::from_unix(unix + i64::from(zone.offset_at(unix)), self.micros())
+    }
+
+    /// The instant of a session's fields; `None` if they are no day of the calendar.
+    pub fn instant(self, zone: Zone) -> Option<Instant> {
+        self.to_unix().map(|local| zone.instant(local))
     }
 
     /// A session's fields to UTC fields, for storing a TIMESTAMP. `None` outside
-    /// 1970-01-01 00:00:01 to 2038-01-19 03:14:07 UTC, MySQL's TIMESTAMP range.
-    pub fn local_to_timestamp(self, zone: &dyn TimeZone) -> Option<DateTime> {
+    /// 1970-01-01 00:00:01 to 2038-01-19 03:14:07 UTC, MySQL's TIMESTAMP range. Fields that no clock showed become the
+    /// moment when clocks were set past them.
+    pub fn local_to_timestamp(self, zone: Zone) -> Option<DateTime> {
         if self.is_zero() {
             return Some(DateTime::ZERO);
         }
-        let unix = zone.local_to_unix(self.to_unix()?);
-        if !(1..=i64::from(i32::MAX)).contains(&unix) {
+        let instant = self.instant(zone)?;
+        if !(1..=i64::from(i32::MAX)).contains(&instant.unix()) {
             return None;
         }
-        DateTime::from_unix(unix, self.micros())
+        let micros = if matches!(instant, Instant::Never(_)) { 0 } else { self.micros() };
+        DateTime::from_unix(instant.unix(), micros)
     }
 }
