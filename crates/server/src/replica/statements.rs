@@ -16,7 +16,9 @@ pub(super) fn changed_tables(statement: &dyn StatementView, database: &[u8]) -> 
             ..ParseOptions::default()
         }
     };
-    let parsed = omnibus_parser::parse(statement.sql(), &options).unwrap_or_default();
+    let client = statement.collations().map_or(0, |[client, ..]| client);
+    let text = omnibus_sql::session::to_parser(statement.sql(), client);
+    let parsed = omnibus_parser::parse(&text, &options).unwrap_or_default();
     let mut names = Vec::new();
     for statement in &parsed {
         match &statement.node {

@@ -8,6 +8,7 @@ use crate::net::NetError;
 use crate::process::Activity;
 use crate::status::Counter;
 use bytes::Bytes;
+use omnibus_sql::session::to_parser;
 use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
 use omnibus_wire::{Capability, Command};
 use std::ops::{ControlFlow, Range};
@@ -48,6 +49,11 @@ fn utf8(bytes: &[u8]) -> String {
 }
 
 impl Session {
+    /// A name that the client sent by itself, from its character set.
+    fn client_name(&self, name: &[u8]) -> String {
+        utf8(&to_parser(name, self.runner.state().settings.collation_client))
+    }
+
     /// Runs the command in the input buffer and collects its reply.
     pub(super) async fn command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
         let command = match Command::decode(self.channel.payload(range.clone())) {
@@ -93,8 +99,9 @@ impl Session {
             Command::Quit => return Ok(ControlFlow::Break(())),
             Command::Ping => self.ok(0, 0, ""),
             Command::InitDb(name) => {
-                let name = utf8(name);
+                let name = name.to_vec();
                 self.refresh();
+                let name = self.client_name(&name);
                 let done = self.use_database(&name);
                 self.reply(done);
             }
@@ -137,8 +144,8 @@ impl Session {
                 return self.change_user(&payload).await;
             }
             Command::FieldList { table, .. } => {
-                let name = utf8(table).replace('`', "``");
-                self.field_list(&name).await;
+                let table = table.to_vec();
+                self.field_list(&table).await;
             }
             Command::RegisterSlave(payload) => {
                 let payload = payload.to_vec();
@@ -308,8 +315,16 @@ impl Session {
     }
 
     /// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.
-    async fn field_list(&mut self, table: &str) {
-        let text = Bytes::from(format!("SELECT * FROM `{table}` LIMIT 0"));
+    async fn field_list(&mut self, table: &[u8]) {
+        let mut text = b"SELECT * FROM `".to_vec();
+        for &byte in table {
+            text.push(byte);
+            if byte == b'`' {
+                text.push(byte);
+            }
+        }
+        text.extend_from_slice(b"` LIMIT 0");
+        let text = Bytes::from(text);
         let prepared = match self.parse(&text) {
             Ok((parsed, _)) => self.runner.prepare(&parsed, &self.access),
             Err(error) => Err(error),

@@ -15,6 +15,7 @@ use omnibus_wire::consts::{COLLATION_BINARY, ColumnFlag};
 use omnibus_wire::reply::encode_eof;
 use omnibus_wire::text_row::put_text_row;
 use omnibus_wire::{Capability, ColumnDef, OutBuf, Status};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -180,6 +181,17 @@ pub fn put_column(out: &mut OutBuf, column: &ResultColumn, result_collation: u16
     out.packet(|out| def.encode(out));
 }
 
+/// A name in the results' character set.
+fn in_results(name: &str, result_collation: u16) -> Cow<'_, [u8]> {
+    let charset = collation::by_id_or_binary(result_collation).charset;
+    if name.is_ascii() || Charset::Utf8mb4.converts_as_is(charset) {
+        return name.as_bytes().into();
+    }
+    let mut out = Vec::with_capacity(name.len());
+    Charset::Utf8mb4.convert(charset, name.as_bytes(), &mut out);
+    out.into()
+}
+
 fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
     let ty = &column.ty;
     let text = is_text(ty);
@@ -191,11 +203,11 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
     let char_bytes = crate::charset::by_id(collation).map_or(4, |c| c.max_bytes);
     let flags = ColumnFlag(column.flags).with(omnibus_wire::column::type_flags(ty));
     ColumnDef {
-        schema: column.schema.as_bytes().into(),
-        table: column.table.as_bytes().into(),
-        org_table: column.org_table.as_bytes().into(),
-        name: column.name.as_bytes().into(),
-        org_name: column.org_name.as_bytes().into(),
+        schema: in_results(&column.schema, result_collation),
+        table: in_results(&column.table, result_collation),
+        org_table: in_results(&column.org_table, result_collation),
+        name: in_results(&column.name, result_collation),
+        org_name: in_results(&column.org_name, result_collation),
         collation,
         length: display_length(ty, char_bytes),
         field_type: field_type(ty.kind),

@@ -33,8 +33,9 @@ impl Ddl<'_> {
         let full = format!("{}.{name}", super::quote_ident(&table.def.db));
         let text =
             super::show_create::logged_create_table(&table.def, self.state.zone()).replacen(&name, &full, 1);
-        let mut named =
-            Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: text.as_bytes() };
+        // The event says that it is in the client's character set.
+        let text = crate::session::of_client(text.as_bytes(), self.state.settings.collation_client);
+        let mut named = Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: &text };
         named.leave_open(change)?;
         Ok(Some(table))
     }

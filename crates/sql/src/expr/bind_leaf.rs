@@ -6,10 +6,12 @@ use super::node::{Expr, Kind};
 use super::types::{BINARY, Coercibility, ExprType, string_column};
 use crate::api::VariableScope;
 use crate::error::{SqlError, SqlResult};
+use crate::session::{client_literal, of_client};
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, Value};
+use std::borrow::Cow;
 
 impl Binder<'_> {
     pub(super) fn param(&mut self, number: usize) -> Expr {
@@ -68,8 +70,8 @@ impl Binder<'_> {
                 Expr::constant(Value::Decimal(parsed.value), ty)
             }
             L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),
-            L::Str(text) => self.string(text.clone(), self.collation()),
-            L::National(text) => self.string(text.clone(), 33),
+            L::Str(text) => self.string(client_literal(text, &self.session.settings), self.collation()),
+            L::National(text) => self.string(self.as_written(text), 33),
             L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
             L::Date(text) => {
                 let parsed = parse_date(text, DateMode::RELAXED).map_err(|_| bad("DATE", text))?;
@@ -99,10 +101,19 @@ impl Binder<'_> {
         let set = omnibus_value::collation::Charset::by_name(name)
             .ok_or_else(|| SqlError::unknown_character_set(name))?;
         let text = match literal {
-            ast::Literal::Str(text) | ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
+            ast::Literal::Str(text) => self.as_written(text),
+            ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
             other => return self.literal(other),
         };
         Ok(self.string(text, set.default_collation().id))
+    }
+
+    /// The bytes of a literal that says itself what they are: those that the client sent.
+    fn as_written(&self, text: &bytes::Bytes) -> bytes::Bytes {
+        match of_client(text, self.session.settings.collation_client) {
+            Cow::Borrowed(_) => text.clone(),
+            Cow::Owned(written) => written.into(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod binlog;
 mod bootstrap;
+mod client_text;
 mod create_select;
 mod database;
 mod dispatch;
@@ -24,6 +25,8 @@ mod temporary;
 mod xa;
 
 pub(crate) use bootstrap::Nowhere;
+pub use client_text::to_parser;
+pub(crate) use client_text::{literal as client_literal, of_client};
 pub use database::Database;
 pub use given::GivenGtid;
 pub use named_locks::NamedLocks;

@@ -1,5 +1,6 @@
 //! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
+use super::client_text;
 use super::given::{Gate, Given};
 use super::query::Plan;
 use super::{Call, SqlSession};
@@ -208,7 +209,10 @@ impl SqlSession {
         match statement {
             Statement::Prepare { name, source } => {
                 let text = match source {
-                    PrepareSource::Text(text) => text.clone(),
+                    PrepareSource::Text(text) => Bytes::copy_from_slice(&client_text::of_client(
+                        text,
+                        self.state.settings.collation_client,
+                    )),
                     PrepareSource::Variable(variable) => self.variable_text(variable),
                 };
                 let prepared = self.prepare(&text, call.access)?;
@@ -237,7 +241,9 @@ impl SqlSession {
                     .iter()
                     .map(|expr| Ok(self.evaluate(expr, call.access)?.0))
                     .collect::<ExecResult<Vec<Value>>>()?;
-                let mut prepared = self.prepare(&value.to_bytes(&ty), call.access)?;
+                let client = self.state.settings.collation_client;
+                let text = client_text::of_value(&value.to_bytes(&ty), ty.collation, client);
+                let mut prepared = self.prepare(&text, call.access)?;
                 self.execute_inner(&mut prepared, &params, call)
             }
             other => Err(SqlError::not_supported_yet(other.kind()).into()),
@@ -261,7 +267,9 @@ impl SqlSession {
 
     fn variable_text(&self, name: &Ident) -> Bytes {
         match self.state.user_variables.get(&name.to_lowercase()) {
-            Some((value, ty)) => value.to_bytes(ty),
+            Some((value, ty)) => {
+                client_text::of_value(&value.to_bytes(ty), ty.collation, self.state.settings.collation_client)
+            }
             None => Bytes::from_static(b"NULL"),
         }
     }

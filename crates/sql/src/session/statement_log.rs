@@ -293,12 +293,18 @@ fn quoted_text(out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
 fn string(bytes: &[u8], settings: &SessionSettings, out: &mut Vec<u8>) {
     let charset = collation::by_id_or_binary(settings.collation_connection).charset;
     let plain = match charset {
+        // Readers convert literals that are not in the client's set.
+        _ if settings.collation_client != settings.collation_connection
+            && collation::by_id_or_binary(settings.collation_client).charset != charset =>
+        {
+            bytes.is_ascii()
+        }
         Charset::Binary => bytes.is_ascii(),
         Charset::Utf8mb4 | Charset::Utf8mb3 => std::str::from_utf8(bytes).is_ok(),
         other => other.max_len() == 1 || bytes.is_ascii(),
     };
     if !plain {
-        if !matches!(charset, Charset::Binary | Charset::Utf8mb4 | Charset::Utf8mb3) {
+        if charset != Charset::Binary && charset.well_formed_len(bytes) == bytes.len() {
             out.push(b'_');
             out.extend_from_slice(charset.name().as_bytes());
             out.push(b' ');

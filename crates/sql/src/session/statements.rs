@@ -1,5 +1,6 @@
 //! Parsed statements that a session keeps: recent texts, and PREPAREd ones by name.
 
+use super::client_text;
 use super::prepared::Prepared;
 use crate::api::{SessionSettings, sql_mode};
 use crate::error::{SqlError, SqlResult};
@@ -25,6 +26,7 @@ pub(super) struct StatementCache {
 struct Recent {
     text: Bytes,
     options: ParseOptions,
+    client: u16,
     statement: Arc<Spanned<Statement>>,
     used: u64,
     /// Its plan, kept from the second use on.
@@ -39,26 +41,36 @@ impl StatementCache {
         text: &Bytes,
         settings: &SessionSettings,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let options = parse_options(settings);
+        let (options, client) = (parse_options(settings), settings.collation_client);
         self.clock += 1;
-        let hit = self.recent.iter_mut().find(|recent| recent.text == *text && recent.options == options);
+        let hit = self
+            .recent
+            .iter_mut()
+            .find(|recent| recent.text == *text && recent.options == options && recent.client == client);
         if let Some(recent) = hit {
             recent.used = self.clock;
             recent.repeated = true;
             return Ok((recent.statement.clone(), None));
         }
-        let (statement, next) = omnibus_parser::parse_first(text, &options).map_err(parse_error)?;
+        let (statement, next) = client_text::parse_first(text, &options, client).map_err(parse_error)?;
         let statement = Arc::new(statement);
         if next.is_none() && text.len() <= LONGEST {
-            self.keep(text, options, &statement);
+            self.keep(text, options, client, &statement);
         }
         Ok((statement, next))
     }
 
-    fn keep(&mut self, text: &Bytes, options: ParseOptions, statement: &Arc<Spanned<Statement>>) {
+    fn keep(
+        &mut self,
+        text: &Bytes,
+        options: ParseOptions,
+        client: u16,
+        statement: &Arc<Spanned<Statement>>,
+    ) {
         let recent = Recent {
             text: Bytes::copy_from_slice(text),
             options,
+            client,
             statement: statement.clone(),
             used: self.clock,
             plan: None,
