@@ -7,16 +7,11 @@ use crate::buf::{put_lenenc_bytes, put_lenenc_with};
 use crate::column::field_type;
 use crate::consts::FieldType;
 use crate::value_text;
-use omnibus_value::temporal::{Date, DateTime, Time, Zone};
+use omnibus_value::temporal::{Date, DateTime, Time};
 use omnibus_value::{ColumnType, Value};
 
 /// Appends a row's payload. `values` and `types` are of one length.
-pub fn put_binary_row<'a>(
-    out: &mut Vec<u8>,
-    values: &[Value],
-    types: impl Iterator<Item = &'a ColumnType>,
-    zone: Zone,
-) {
+pub fn put_binary_row<'a>(out: &mut Vec<u8>, values: &[Value], types: impl Iterator<Item = &'a ColumnType>) {
     out.push(0);
     let nulls = out.len();
     out.resize(nulls + (values.len() + 9) / 8, 0);
@@ -24,12 +19,12 @@ pub fn put_binary_row<'a>(
         if matches!(value, Value::Null) {
             out[nulls + (i + 2) / 8] |= 1 << ((i + 2) % 8);
         } else {
-            put_binary(out, value, ty, zone);
+            put_binary(out, value, ty);
         }
     }
 }
 
-fn put_binary(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
+fn put_binary(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
     use FieldType as T;
     match field_type(ty.kind) {
         T::Tiny => out.push(to_integer(value) as u8),
@@ -39,15 +34,11 @@ fn put_binary(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
         T::Float => out.extend_from_slice(&(to_double(value) as f32).to_le_bytes()),
         T::Double => out.extend_from_slice(&to_double(value).to_le_bytes()),
         T::Date => put_date(out, to_datetime(value).date()),
-        T::DateTime => put_datetime(out, to_datetime(value)),
-        T::Timestamp => {
-            let t = to_datetime(value);
-            put_datetime(out, t.utc_to_local(zone).unwrap_or(t));
-        }
+        T::DateTime | T::Timestamp => put_datetime(out, to_datetime(value)),
         T::Time => put_time(out, to_time(value)),
         _ => match value {
             Value::Bytes(bytes) => put_lenenc_bytes(out, bytes),
-            other => put_lenenc_with(out, |out| value_text::put(out, other, ty, zone)),
+            other => put_lenenc_with(out, |out| value_text::put(out, other, ty)),
         },
     }
 }

@@ -2,27 +2,21 @@
 
 use crate::buf::{put_lenenc_bytes, put_lenenc_with};
 use crate::value_text;
-use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
 
-/// Appends one value. TIMESTAMP is shown in `zone`.
-pub fn put_text(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
+/// Appends one value. TIMESTAMP is in the session's zone already.
+pub fn put_text(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
     match value {
         Value::Null => out.push(0xFB),
         Value::Bytes(bytes) => put_lenenc_bytes(out, bytes),
-        other => put_lenenc_with(out, |out| value_text::put(out, other, ty, zone)),
+        other => put_lenenc_with(out, |out| value_text::put(out, other, ty)),
     }
 }
 
 /// Appends a row's payload. `values` and `types` are of one length.
-pub fn put_text_row<'a>(
-    out: &mut Vec<u8>,
-    values: &[Value],
-    types: impl Iterator<Item = &'a ColumnType>,
-    zone: Zone,
-) {
+pub fn put_text_row<'a>(out: &mut Vec<u8>, values: &[Value], types: impl Iterator<Item = &'a ColumnType>) {
     for (value, ty) in values.iter().zip(types) {
-        put_text(out, value, ty, zone);
+        put_text(out, value, ty);
     }
 }
 

@@ -2,11 +2,10 @@
 //!
 //! Integers, strings and temporal values take the short way here; the rest is the value crate's.
 
-use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value, json, text};
 
 /// Appends the text of a value. NULL has none.
-pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
+pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
     let fsp = ty.decimals.min(6);
     match value {
         Value::Null => {}
@@ -14,9 +13,6 @@ pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType, zone: Zone) {
         Value::UInt(n) => put_uint(out, *n, ty),
         Value::Bytes(b) => out.extend_from_slice(b),
         Value::Date(d) => d.write_text(out),
-        Value::DateTime(t) if ty.kind == ColumnKind::Timestamp => {
-            t.utc_to_local(zone).unwrap_or(*t).write_text(fsp, out);
-        }
         Value::DateTime(t) => t.write_text(fsp, out),
         Value::Time(t) => t.write_text(fsp, out),
         Value::Year(y) => put_padded(out, u64::from(*y), 4),

@@ -40,7 +40,6 @@ impl Session {
         RowFormat {
             caps: self.channel.caps,
             binary,
-            zone: settings.zone,
             collation: settings.collation_results,
             status: self.status(),
             write_timeout: self.channel.write_timeout,

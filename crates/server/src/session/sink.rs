@@ -6,7 +6,6 @@
 use crate::net::Stream;
 use omnibus_sql::{ResultColumn, RowSink, SqlError, SqlResult};
 use omnibus_value::collation::{self, Charset};
-use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
 use omnibus_wire::binary_row::put_binary_row;
 use omnibus_wire::buf::put_lenenc;
@@ -75,8 +74,6 @@ pub struct RowFormat {
     pub caps: Capability,
     /// Binary rows (prepared statements).
     pub binary: bool,
-    /// The session's time zone.
-    pub zone: Zone,
     /// Collation id of the results' character set; 0 leaves each column's own.
     pub collation: u16,
     /// Status for the EOF after the columns.
@@ -245,13 +242,13 @@ impl RowSink for ReplySink<'_> {
             convert(values, &self.types, &self.conversions, &mut converted);
             &converted
         };
-        let (types, zone) = (&self.types, self.format.zone);
+        let types = &self.types;
         let binary = self.format.binary;
         self.out.packet(|out| {
             if binary {
-                put_binary_row(out, values, types.iter(), zone);
+                put_binary_row(out, values, types.iter());
             } else {
-                put_text_row(out, values, types.iter(), zone);
+                put_text_row(out, values, types.iter());
             }
         });
         self.converted = converted;
