@@ -277,7 +277,7 @@ def filters(folder, source):
     expect(len(query(replica, "SELECT * FROM c.t")) > 0, "rows of b.t are in c.t")
     expect(error_code(lambda: query(replica, "CHANGE REPLICATION FILTER REPLICATE_DO_DB=(x)")) == 3085, "while it runs")
     query(replica, "STOP REPLICA SQL_THREAD")
-    query(replica, "CHANGE REPLICATION FILTER REPLICATE_DO_DB=(a), REPLICATE_WILD_IGNORE_TABLE=('a.k%'), "
+    query(replica, "CHANGE REPLICATION FILTER REPLICATE_DO_DB=(a), REPLICATE_WILD_IGNORE_TABLE=('a.k%', 'mysql.%'), "
                    "REPLICATE_REWRITE_DB=(), REPLICATE_IGNORE_TABLE=()")
     query(replica, "START REPLICA SQL_THREAD")
     query(source, "INSERT INTO b.t VALUES (400001, NULL, 0)")
@@ -286,10 +286,21 @@ def filters(folder, source):
     wait_caught_up(replica, source)
     expect(query(replica, "SELECT id FROM a.t WHERE id = 400001") != [], "a.t is replicated")
     expect(query(replica, "SELECT id FROM c.t WHERE id = 400001") == [], "b is not")
+    # Texts: an alias is not a table, the first table that a rule names decides, and accounts are in mysql.user.
+    session = Session(source)
+    session.run("USE a", "SET SESSION binlog_format = STATEMENT", "DELETE kx FROM t kx WHERE kx.id = 400001",
+                "CREATE TABLE z (a INT)", "CREATE TABLE k9 (a INT)", "DROP TABLE z, k9", "CREATE USER filtered", "DROP USER filtered",
+                "CREATE USER filtered")
+    session.close()
+    wait_caught_up(replica, source)
+    expect(query(replica, "SELECT id FROM a.t WHERE id = 400001") == [], "a row that is deleted by an alias")
+    expect([row["Tables_in_a"] for row in query(replica, "SHOW TABLES FROM a")] == ["t", "z"], "a statement that names an ignored table")
+    expect(query(replica, "SELECT User FROM mysql.user WHERE User = 'filtered'") == [], "an account")
+    query(source, "DROP USER filtered")
     rules = query(replica, "SELECT FILTER_NAME AS name, FILTER_RULE AS rule, CONFIGURED_BY AS who, COUNTER AS n FROM "
                   "performance_schema.replication_applier_filters ORDER BY FILTER_NAME")
     expect([(row["name"], row["rule"], row["who"]) for row in rules]
-           == [("REPLICATE_DO_DB", "a", "CHANGE_REPLICATION_FILTER"), ("REPLICATE_WILD_IGNORE_TABLE", "a.k%", "CHANGE_REPLICATION_FILTER")]
+           == [("REPLICATE_DO_DB", "a", "CHANGE_REPLICATION_FILTER"), ("REPLICATE_WILD_IGNORE_TABLE", "a.k%,mysql.%", "CHANGE_REPLICATION_FILTER")]
            and rules[0]["n"] > 0 and rules[1]["n"] > 0, str(rules))
     query(replica, "STOP REPLICA")
     query(replica, "RESET REPLICA ALL")

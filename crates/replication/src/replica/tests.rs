@@ -31,6 +31,19 @@ fn filters_follow_their_order() {
     assert!(!filters.table_passes(b"a", b"secret"), "named tables come before patterns");
     assert!(filters.table_passes(b"a", b"some") && !filters.table_passes(b"a", b"other"));
     assert_eq!(filters.rewritten(b"x"), b"a");
+    // Of a statement the first table that a rule names decides, and nothing is said of none.
+    let tables = |names: &[&str]| {
+        names.iter().map(|name| (b"a".to_vec(), name.as_bytes().to_vec())).collect::<Vec<_>>()
+    };
+    assert!(
+        filters.tables_pass(&tables(&["some", "secret"]))
+            && !filters.tables_pass(&tables(&["secret", "some"]))
+    );
+    assert!(filters.tables_pass(&[]) && !filters.tables_pass(&tables(&["other"])));
+    // A database goes by its own name, and by patterns for all of its tables.
+    assert!(!filters.definition_passes(b"a") && !filters.definition_passes(b"c"));
+    assert!(filters.change("REPLICATE_WILD_DO_TABLE = ('a.%')").is_ok() && filters.definition_passes(b"a"));
+    assert!(filters.change("REPLICATE_WILD_DO_TABLE = ('a.s%')").is_ok());
     assert!(filters.change("REPLICATE_DO_DB = ()").unwrap().is_none());
     assert!(filters.database_passes(b"c"));
     for wrong in [
