@@ -182,7 +182,10 @@ impl<E: Env> Pipeline<E> {
         let mut flush = self.shared.flush.lock();
         self.shared.settle(&mut flush)?;
         let Some(writer) = flush.writer.as_mut() else { return Err(CommitError::ShuttingDown) };
-        Ok(work(&self.shared.env, writer))
+        let done = work(&self.shared.env, writer);
+        drop(flush);
+        self.shared.call_for_waiting();
+        Ok(done)
     }
 
     /// As [`Pipeline::with_quiet_log`] for work that leaves the file: what it fails with is a failure of
@@ -199,7 +202,10 @@ impl<E: Env> Pipeline<E> {
         if flush.writer.is_none() {
             return Err(CommitError::ShuttingDown);
         }
-        self.shared.change_file(&mut flush, work)
+        let done = self.shared.change_file(&mut flush, work);
+        drop(flush);
+        self.shared.call_for_waiting();
+        done
     }
 
     /// Moves on to the next file (FLUSH BINARY LOGS). Blocks for a few writes.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod gate;
+mod quiet;
 
 use super::Pipeline;
 use crate::env::{AppendError, Env};

@@ -64,6 +64,11 @@ impl Bell {
 }
 
 impl Idle {
+    #[cfg(test)]
+    pub(super) fn all_sleep(&self) -> bool {
+        self.sleeping.load(Ordering::SeqCst) == THREADS
+    }
+
     /// Wakes one sleeping thread, if any.
     pub(super) fn call(&self) {
         if self.sleeping.load(Ordering::SeqCst) == 0 {
@@ -152,6 +157,13 @@ impl<E: Env> Shared<E> {
         self.order.lock().in_flight() < self.in_flight_limit()
     }
 
+    /// After a write by a thread that leads no group next: those who came meanwhile called nobody.
+    pub(super) fn call_for_waiting(&self) {
+        if self.waiting() > 0 {
+            self.idle.call();
+        }
+    }
+
     /// Transactions that no group in flight carries.
     fn waiting(&self) -> usize {
         self.queue.len() + self.pending.load(Ordering::SeqCst)
@@ -188,9 +200,7 @@ impl<E: Env> Shared<E> {
         let Some(group) = group else { return false };
         CommitStats::add(&self.stats.inline_groups, 1);
         self.run(group);
-        if self.waiting() > 0 {
-            self.idle.call();
-        }
+        self.call_for_waiting();
         true
     }
 

@@ -1,0 +1,44 @@
+//! Commits that meet somebody who has the log to himself.
+
+use super::*;
+use std::time::{Duration, Instant};
+
+/// How long a commit takes, at best, that comes while `quiet`, on a thread that leads no group, writes to a log at rest.
+fn commit_during(quiet: impl Fn(&Pipeline<Test>) + Sync) -> Duration {
+    let world = Arc::new(World::default());
+    world.slow_us.store(50_000, Ordering::Relaxed);
+    let settings = CommitSettings { fast_sync_us: AtomicU64::new(1_000_000), ..CommitSettings::default() };
+    let pipeline = start(&world, settings);
+    pipeline.commit(request()).wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut took = Vec::new();
+    while took.len() < 4 {
+        assert!(Instant::now() < deadline, "no commit came in time");
+        if !pipeline.shared.idle.all_sleep() {
+            std::thread::yield_now();
+            continue;
+        }
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| quiet(&pipeline));
+            while pipeline.shared.order.lock().in_flight() == 0 {
+                if other.is_finished() {
+                    return; // On a busy machine this thread may miss it.
+                }
+                std::thread::yield_now();
+            }
+            let started = Instant::now();
+            pipeline.commit(request()).wait().unwrap();
+            took.push(started.elapsed());
+        });
+    }
+    took.into_iter().min().unwrap()
+}
+
+#[test]
+fn who_comes_while_the_log_is_kept_quiet_is_not_left_to_a_clock() {
+    // Whoever finds a write in flight calls nobody: the one who wrote must. Otherwise the log threads find out when they
+    // look around, once a second.
+    let quiet = commit_during(|pipeline| pipeline.with_quiet_log(|_, _| ()).unwrap());
+    let rotation = commit_during(|pipeline| pipeline.rotate().unwrap());
+    assert!(quiet.max(rotation) < Duration::from_millis(500), "commits took {quiet:?} and {rotation:?}");
+}
