@@ -248,7 +248,7 @@ def backups_stop_definitions(s):
     run(one, "LOCK INSTANCE FOR BACKUP")
     waiting = [Later(other, "CREATE TABLE l.later (a INT)"), Later(s.open(), "CREATE USER later"),
                Later(s.open(), "PURGE BINARY LOGS BEFORE '2000-01-01'")]
-    until(lambda: sum("later" in str(row[7]) for row in run(s.admin, "SHOW FULL PROCESSLIST")) == 2, "they wait")
+    wait_for(lambda: sum("later" in str(row[7]) for row in run(s.admin, "SHOW FULL PROCESSLIST")) == 2, "they wait")
     run(two, "LOCK INSTANCE FOR BACKUP")
     run(two, "INSERT INTO l.t VALUES (70, 1, 70)")
     run(two, "COMMIT")
