@@ -27,7 +27,9 @@ def main():
         native, slow = (json.loads(line) for line in lines)
         for part in (native, slow):
             syncs = {row["protocol"]: row["syncs_per_commit"] for row in part["rows"]}
-            assert syncs == {"serialized": 3, "group": 2, "group-redo": 2, "one-sync": 1, "none": 0}, syncs
+            # Once a second what was left unsynced is synced, which a slow machine meets.
+            assert syncs.pop("none") < 0.1, syncs
+            assert syncs == {"serialized": 3, "group": 2, "group-redo": 2, "one-sync": 1}, syncs
             for row in part["rows"]:
                 assert row["log_bytes_over_events"] <= 1.15, row
         # Every sync takes its 5 ms, so a transaction waits that long for each of its own.
