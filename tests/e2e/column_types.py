@@ -66,6 +66,14 @@ TYPES = [
 # MariaDB's own text of a few types differs from MySQL's on purpose; none is in the list above.
 
 
+# A TIMESTAMP in a session whose zone is not the one that it was written in.
+ZONED = ["SELECT * FROM types.zoned ORDER BY id", "SELECT v FROM types.zoned WHERE id = 1", "SELECT MAX(v), CONCAT(MIN(v)) FROM types.zoned",
+         "SELECT v, v = '2020-02-01 05:30:00.5' FROM (SELECT DISTINCT v FROM types.zoned) z ORDER BY 1",
+         "SELECT v FROM types.zoned WHERE v > '2020-02-01 05:30:00'", "SELECT COALESCE(v, NULL), v + INTERVAL 1 DAY FROM types.zoned ORDER BY id",
+         "PREPARE s FROM 'SELECT v FROM types.zoned WHERE id = ?'; SET @id = 1; EXECUTE s USING @id",
+         "SELECT v FROM types.zoned UNION SELECT v FROM types.zoned ORDER BY 1"]
+
+
 def statements():
     yield "SET NAMES utf8mb4"
     yield "CREATE DATABASE types DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
@@ -121,6 +129,13 @@ def main():
                     if part == "":
                         expect(client(ours, ordered) == client(theirs, ordered), f"{kind}: order differs")
                 passed += 1
+            for server in (ours, theirs):
+                client(server, "SET time_zone='+00:00'; CREATE TABLE types.zoned (id INT PRIMARY KEY, v TIMESTAMP(3) NULL, KEY (v));"
+                               "INSERT INTO types.zoned VALUES (1, '2020-01-31 20:00:00.5'), (2, NULL)")
+            for sql in ZONED:
+                got, expected = (client(server, f"SET time_zone='+09:30'; {sql}") for server in (ours, theirs))
+                expect(got == expected, f"{sql}: {got} here, {expected} in MariaDB")
+            passed += 1
             ours.stop()
             ours.start()
             for n, (kind, _, _) in enumerate(TYPES):
