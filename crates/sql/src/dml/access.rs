@@ -105,17 +105,12 @@ fn equality<'e>(expr: &'e Expr, target: &TargetTable) -> Option<(usize, &'e Expr
             continue;
         }
         let ty = &target.table.def.columns[usize::from(*column)].ty;
-        let comparable = is_integer(ty.kind) || (is_text(ty.kind) && ty.collation == *collation);
+        let comparable = ty.kind.is_integer() || (is_text(ty.kind) && ty.collation == *collation);
         if comparable {
             return Some((usize::from(*column), value));
         }
     }
     None
-}
-
-fn is_integer(kind: ColumnKind) -> bool {
-    use ColumnKind as K;
-    matches!(kind, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt)
 }
 
 fn is_text(kind: ColumnKind) -> bool {
@@ -135,7 +130,7 @@ enum KeyValue {
 fn key_value(value: Value, ty: &ColumnType) -> KeyValue {
     match value {
         Value::Null => KeyValue::Nothing,
-        Value::Int(_) | Value::UInt(_) if is_integer(ty.kind) => integer_key(&value, ty),
+        Value::Int(_) | Value::UInt(_) if ty.kind.is_integer() => integer_key(&value, ty),
         Value::Bytes(text) if is_text(ty.kind) => {
             let longest = ty.length as usize * crate::catalog::charset::max_len(ty.collation) as usize;
             // A longer text could still be equal but for trailing spaces.

@@ -2,7 +2,7 @@
 
 use super::access::Finder;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
-use super::rows::{limit_value, sort_rows};
+use super::rows::chosen_rows;
 use super::{Effect, Run};
 use crate::api::Priv;
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -43,13 +43,7 @@ impl DeletePlan {
 
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
-        let limit = limit_value(self.limit.as_ref(), run)?;
-        let early = if self.order.is_empty() { limit } else { u64::MAX };
-        let mut rows = self.target.matching(run, &self.finder, early)?;
-        if !self.order.is_empty() {
-            sort_rows(&self.target, run, &self.finder, &self.order, &mut rows)?;
-            rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        }
+        let rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
         let table = &self.target.table;
         let mut values = Vec::with_capacity(table.def.columns.len());
         for row in &rows {

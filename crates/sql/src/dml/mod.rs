@@ -5,6 +5,7 @@
 
 mod access;
 pub(crate) mod cast;
+mod change;
 pub(crate) mod defaults;
 mod delete;
 mod insert;

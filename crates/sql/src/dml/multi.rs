@@ -6,9 +6,9 @@
 //! values of its first appearance, as MySQL does.
 
 use super::cast::into_column;
-use super::defaults::{default_value, now_for, null_value};
+use super::change::{RowUpdate, Written, not_null, on_update_columns};
+use super::defaults::default_value;
 use super::plan::Planner;
-use super::rows::changed_columns;
 use super::{Effect, Run};
 use crate::api::Priv;
 use crate::catalog::{Table, same_name};
@@ -16,7 +16,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::Exec;
 use crate::select::run::Flow;
 use crate::select::{self, LockMode, QueryPlan, WaitPolicy};
-use crate::store::{RowAt, RowChange, duplicate_error};
+use crate::store::RowAt;
 use bytes::Bytes;
 use omnibus_parser::ast::{
     self, ColumnRef, Delete, Expr, Ident, Join, LockStrength, LockWait, Locking, ObjectName, Qualifier,
@@ -36,6 +36,8 @@ struct Target {
     key_at: usize,
     /// Column, and where its value is in the joined rows (`None`: DEFAULT).
     assignments: Vec<(usize, Option<usize>)>,
+    assigned: Vec<usize>,
+    on_update: Vec<usize>,
 }
 
 /// A statement over several tables, compiled.
@@ -70,6 +72,10 @@ impl MultiPlan {
                 }
             };
             targets[at].assignments.push((column, value));
+        }
+        for target in &mut targets {
+            target.assigned = target.assignments.iter().map(|(column, _)| *column).collect();
+            target.on_update = on_update_columns(&target.table, &target.assigned);
         }
         let mut items = key_items(&mut targets)?;
         let first_value = items.len();
@@ -166,42 +172,26 @@ impl MultiPlan {
             return Ok(true);
         }
         let mut new = old.clone();
-        let mut assigned = Vec::with_capacity(target.assignments.len());
         for (column, value) in &target.assignments {
             let def = &table.def.columns[*column];
-            let mut stored = match value {
+            let stored = match value {
                 None => default_value(def, run.state)?,
                 Some(value) => {
                     let source = &self.query.types[*value].column;
                     into_column(joined[*value].clone(), source, def, number, self.ignore, run.state)?
                 }
             };
-            if matches!(stored, Value::Null) && !def.nullable {
-                let lenient = self.ignore || !run.state.settings.strict();
-                stored = null_value(def, lenient, run.state)?;
-            }
-            new[*column] = stored;
-            assigned.push(*column);
+            new[*column] = not_null(stored, def, self.ignore, run.state)?;
         }
-        let mut changed = changed_columns(table, &old, &new, &assigned);
-        if changed == 0 {
-            return Ok(false);
-        }
-        for (column, def) in table.def.columns.iter().enumerate() {
-            if def.on_update_now && !assigned.contains(&column) {
-                new[column] = now_for(def, run.state);
-                changed |= 1 << (column % 64);
-            }
-        }
-        let new_row = table.rows.encode(&new)?;
-        let change = RowChange { at: &at, old: &old, new: &new, new_row: &new_row, changed };
-        let Some(duplicate) = run.trx.update_row(table, &change)? else { return Ok(true) };
-        let error = duplicate_error(table, duplicate.index, &new);
-        if !self.ignore {
-            return Err(error.into());
-        }
-        run.state.diagnostics.warn(error);
-        Ok(false)
+        let update = RowUpdate {
+            table,
+            at: &at,
+            old: &old,
+            assigned: &target.assigned,
+            on_update: &target.on_update,
+            ignore: self.ignore,
+        };
+        Ok(update.write(run, new)? == Written::Changed)
     }
 }
 
@@ -310,6 +300,8 @@ fn target(
         place: place as u32,
         key_at: 0,
         assignments: Vec::new(),
+        assigned: Vec::new(),
+        on_update: Vec::new(),
     });
     Ok(targets.len() - 1)
 }

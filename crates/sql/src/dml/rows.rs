@@ -1,9 +1,9 @@
-//! Rows on their way into a table: casts, limits, ordering, what changed.
+//! Rows of a statement: which ones and in what order, casts on their way into a table, whether two values are the same.
 
 use super::Run;
 use super::access::{Finder, evaluate};
 use super::plan::TargetTable;
-use crate::catalog::{Column, Table};
+use crate::catalog::Column;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::compare::sort_order;
 use crate::expr::exec::Row;
@@ -26,7 +26,7 @@ pub(crate) fn cast_into(
 }
 
 /// The number that LIMIT allows.
-pub(crate) fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult<u64> {
+fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult<u64> {
     let Some(limit) = limit else { return Ok(u64::MAX) };
     match evaluate(limit, run, false)? {
         Value::Int(value) if value >= 0 => Ok(value as u64),
@@ -35,8 +35,26 @@ pub(crate) fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult
     }
 }
 
+/// The rows of an UPDATE or DELETE: those that match, as many as LIMIT allows, in the order that ORDER BY says.
+pub(crate) fn chosen_rows(
+    target: &TargetTable,
+    run: &mut Run<'_>,
+    finder: &Finder,
+    order: &[(Expr, bool)],
+    limit: Option<&Expr>,
+) -> ExecResult<Vec<RowAt>> {
+    let limit = limit_value(limit, run)?;
+    let early = if order.is_empty() { limit } else { u64::MAX };
+    let mut rows = target.matching(run, finder, early)?;
+    if !order.is_empty() {
+        sort_rows(target, run, finder, order, &mut rows)?;
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    Ok(rows)
+}
+
 /// Sorts rows as ORDER BY says.
-pub(crate) fn sort_rows(
+fn sort_rows(
     target: &TargetTable,
     run: &mut Run<'_>,
     finder: &Finder,
@@ -62,15 +80,6 @@ pub(crate) fn sort_rows(
     });
     rows.extend(keyed.into_iter().map(|(_, row)| row));
     Ok(())
-}
-
-/// Bit n % 64 for each column whose value differs.
-pub(crate) fn changed_columns(table: &Table, old: &[Value], new: &[Value], assigned: &[usize]) -> u64 {
-    let _ = table;
-    assigned
-        .iter()
-        .filter(|&&column| !same_value(&old[column], &new[column]))
-        .fold(0, |bits, column| bits | 1 << (column % 64))
 }
 
 /// Whether two stored values are the same bytes.

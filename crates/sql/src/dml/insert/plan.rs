@@ -4,6 +4,7 @@
 use super::source::{self, Beside, Source};
 use crate::api::Priv;
 use crate::catalog::Table;
+use crate::dml::change::on_update_columns;
 use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
 use crate::error::{SqlError, SqlResult};
 use crate::select::QueryPlan;
@@ -52,11 +53,7 @@ impl InsertPlan {
         let on_duplicate = bind_assignments(&mut binder, &table, &table.def.name, &tree.on_duplicate)?;
         let beside = source::read_beside(&mut source, &select, &on_duplicate);
         let assigned: Vec<usize> = on_duplicate.iter().map(|assignment| assignment.column).collect();
-        let defs = table.columns().iter().enumerate();
-        let on_update = defs
-            .filter(|(at, column)| column.on_update_now && !assigned.contains(at))
-            .map(|(at, _)| at)
-            .collect();
+        let on_update = on_update_columns(&table, &assigned);
         let rest = (0..table.columns().len()).filter(|at| !columns.contains(at)).collect();
         let reads_row = match &source {
             Source::Values(rows) => rows.iter().flatten().flatten().any(|expr| expr.slots() != 0),

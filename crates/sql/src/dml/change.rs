@@ -1,0 +1,112 @@
+//! The new version of a row that UPDATE or ON DUPLICATE KEY UPDATE writes: what is assigned, what changes along, and
+//! whether anything differs.
+
+use super::Run;
+use super::defaults::{default_value, now_for, null_value};
+use super::plan::Assignment;
+use super::rows::{cast_into, same_value};
+use crate::catalog::{Column, Table};
+use crate::error::{ExecResult, SqlResult};
+use crate::expr::exec::Exec;
+use crate::session::SessionState;
+use crate::store::{RowAt, RowChange, duplicate_error};
+use omnibus_value::Value;
+use std::sync::Arc;
+
+impl Assignment {
+    /// The value to store. `row` is the row's number, for warnings.
+    pub(crate) fn evaluate(
+        &self,
+        table: &Table,
+        row: u64,
+        ignore: bool,
+        exec: &mut Exec<'_>,
+    ) -> ExecResult<Value> {
+        let column = &table.def.columns[self.column];
+        let value = match &self.value {
+            None => default_value(column, exec.session)?,
+            Some(expr) => {
+                let value = expr.eval(exec)?;
+                cast_into(value, expr, column, row, ignore, exec.session)?
+            }
+        };
+        Ok(not_null(value, column, ignore, exec.session)?)
+    }
+}
+
+/// NULL becomes something else in a column that has none, or an error.
+pub(crate) fn not_null(
+    value: Value,
+    column: &Column,
+    ignore: bool,
+    state: &mut SessionState,
+) -> SqlResult<Value> {
+    if !matches!(value, Value::Null) || column.nullable {
+        return Ok(value);
+    }
+    null_value(column, ignore || !state.settings.strict(), state)
+}
+
+/// Columns that change with any change, unless they are assigned.
+pub(crate) fn on_update_columns(table: &Table, assigned: &[usize]) -> Vec<usize> {
+    let columns = table.columns().iter().enumerate();
+    columns.filter(|(at, column)| column.on_update_now && !assigned.contains(at)).map(|(at, _)| at).collect()
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It has what was assigned already.
+    Same,
+    /// Another row is in the way, which IGNORE made a warning.
+    Refused,
+    /// It has changed.
+    Changed,
+}
+
+/// A row that is to change, and how.
+pub(crate) struct RowUpdate<'a> {
+    pub table: &'a Arc<Table>,
+    pub at: &'a RowAt,
+    pub old: &'a [Value],
+    pub assigned: &'a [usize],
+    pub on_update: &'a [usize],
+    pub ignore: bool,
+}
+
+impl RowUpdate<'_> {
+    /// Writes `new`, which has the assigned values.
+    pub(crate) fn write(&self, run: &mut Run<'_>, mut new: Vec<Value>) -> ExecResult<Written> {
+        let table = self.table;
+        let mut changed = changed_columns(self.old, &new, self.assigned);
+        if changed == 0 {
+            return Ok(Written::Same);
+        }
+        changed |= touch_on_update(self.on_update, table.columns(), &mut new, run.state);
+        let new_row = table.rows.encode(&new)?;
+        let change = RowChange { at: self.at, old: self.old, new: &new, new_row: &new_row, changed };
+        let Some(duplicate) = run.trx.update_row(table, &change)? else { return Ok(Written::Changed) };
+        let error = duplicate_error(table, duplicate.index, &new);
+        if !self.ignore {
+            return Err(error.into());
+        }
+        run.state.diagnostics.warn(error);
+        Ok(Written::Refused)
+    }
+}
+
+/// Sets ON UPDATE CURRENT_TIMESTAMP columns of a row that changes; returns their bits.
+fn touch_on_update(columns: &[usize], defs: &[Column], values: &mut [Value], state: &SessionState) -> u64 {
+    columns.iter().fold(0, |bits, &column| {
+        values[column] = now_for(&defs[column], state);
+        bits | 1 << (column % 64)
+    })
+}
+
+/// Bit n % 64 for each column whose value differs.
+fn changed_columns(old: &[Value], new: &[Value], assigned: &[usize]) -> u64 {
+    assigned
+        .iter()
+        .filter(|&&column| !same_value(&old[column], &new[column]))
+        .fold(0, |bits, column| bits | 1 << (column % 64))
+}
