@@ -106,6 +106,11 @@ def transactions(server):
     run("INSERT IGNORE INTO s VALUES (6, 1), (7, 7)")
     run("COMMIT")
     expect(run("SELECT * FROM s ORDER BY id") == ((1, 1), (5, 50), (6, 61), (7, 7)), "REPLACE, ON DUPLICATE, IGNORE")
+    run("CREATE TABLE clock (at TIMESTAMP)")
+    run("SET time_zone = '+05:30'")
+    run("INSERT INTO clock VALUES ('2024-01-01 10:00:00')")
+    (at, text, unix), = run("SELECT at, CONCAT(at), UNIX_TIMESTAMP(at) FROM clock")
+    expect((str(at), text, unix) == ("2024-01-01 10:00:00", "2024-01-01 10:00:00", 1704083400), "a TIMESTAMP in the session's zone")
 
 
 def auto_increment_never_reissues(server):
