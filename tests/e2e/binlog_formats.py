@@ -56,7 +56,7 @@ UNSAFE = """
     INSERT INTO plain VALUES (1000, UUID()), (1001, UUID_SHORT());
     INSERT INTO plain VALUES (1002, CONNECTION_ID() * 0), (1003, @@version), (1004, USER()), (1005, CURRENT_USER());
     UPDATE plain SET v = RAND() WHERE k > 900;
-    INSERT INTO t (v) SELECT v FROM pairs;
+    INSERT INTO t (v) SELECT b FROM pairs;
     DELETE FROM plain WHERE k < 20 LIMIT 1;
     INSERT INTO plain VALUES (1006, SYSDATE(6)), (1007, ROW_COUNT());
     SET @x = 0; UPDATE pairs SET b = (@x := @x + 1);"""
