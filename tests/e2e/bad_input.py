@@ -4,10 +4,13 @@
 import os
 import pathlib
 import random
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
@@ -251,6 +254,61 @@ def broken_disk(directory, failure):
     server.stop()
 
 
+def full_disk(directory):
+    """Commits wait for space and go on; reads do not wait; a shutdown does not either. Nothing acknowledged is lost."""
+    switch = pathlib.Path(directory) / "switch"
+    switch.write_text("")
+    env = {"LD_PRELOAD": str(build("fail_io", directory)), "FAIL_IO_SWITCH": str(switch)}
+    server = Omnibus(directory, env=env)
+    server.start()
+    client(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(2000));"
+                   "CREATE TABLE d.b (id INT PRIMARY KEY, v VARCHAR(2000)) ENGINE=BTREE")
+    acknowledged, codes = [], []
+
+    def insert():
+        with connect(server, autocommit=True, database="d").cursor() as cursor:
+            for n in range(100000):
+                table = "tb"[n % 2]
+                code = error_code(lambda: cursor.execute(f"INSERT INTO {table} VALUES ({n}, REPEAT('x', 2000))"))
+                if code:
+                    codes.append(code)
+                    return
+                acknowledged.append(n)
+
+    def until(condition, what):
+        deadline = time.monotonic() + 60
+        while not condition():
+            expect(server.process.poll() is None, f"full disk, {what}: the server ended\n{server.log_tail()}")
+            expect(time.monotonic() < deadline, f"full disk: {what} takes too long\n{server.log_tail()}")
+            time.sleep(0.02)
+
+    def said(words):
+        return server.log_tail(10000).count(words)
+
+    writer = threading.Thread(target=insert)
+    writer.start()
+    for turn in (1, 2):
+        goal = len(acknowledged) + 1000
+        until(lambda: len(acknowledged) >= goal, "inserting")
+        switch.write_text("ENOSPC write data/binlog.0")
+        until(lambda: said("the disk is full: can not write") == turn, "noticing")
+        expect(int(client(server, "SELECT COUNT(*) FROM d.t")) > 0, "reads go on")
+        expect(not codes, f"nobody gets an error: {codes}")
+        if turn == 1:
+            switch.write_text("")
+            until(lambda: said("the binary log goes on") == 1, "going on")
+    server.process.send_signal(signal.SIGTERM)
+    expect(server.process.wait(60) not in (0, -6, -11), "a log that could not be ended well is a failure")
+    writer.join()
+    switch.write_text("")
+    expect("panicked" not in server.log_tail(10000), f"a panic in the log:\n{server.log_tail()}")
+    server.start()
+    found = {int(line) for line in client(server, "SELECT id FROM d.t UNION ALL SELECT id FROM d.b").split()}
+    expect(set(acknowledged) <= found, f"acknowledged rows are gone: {sorted(set(acknowledged) - found)[:9]}")
+    expect(len(found) <= len(acknowledged) + 1, "more rows than were sent")
+    server.stop()
+
+
 def main():
     passed = 0
     with Scratch("omnibus-bad-") as directory:
@@ -264,7 +322,7 @@ def main():
                 passed += 1
         finally:
             server.stop()
-    whole = [(too_many_connections,), (idle_connections_are_cheap,), (wrong_starts,), (broken_disk, "ENOSPC"),
+    whole = [(too_many_connections,), (idle_connections_are_cheap,), (wrong_starts,), (full_disk,),
              (broken_disk, "EIO")]
     for test, *args in whole:
         with Scratch("omnibus-bad-") as directory:

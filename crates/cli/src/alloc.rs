@@ -53,7 +53,11 @@ fn allocate(args: &AllocArgs) -> Result<(), String> {
     }
     let base = args.binlog_name.file_name().ok_or("--binlog-name needs a file name, such as .../empty")?;
     let dir = args.binlog_name.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir).map_err(|error| format!("can not create {}: {error}", dir.display()))?;
+    // That folder and no other: a mistake in the data directory's name is not to become one.
+    match std::fs::create_dir(dir) {
+        Err(error) if !dir.is_dir() => return Err(format!("can not create {}: {error}", dir.display())),
+        _ => {}
+    }
     remove_stale_temporaries(dir);
     let how = if args.reserve_only { Preparation::Reserve } else { Preparation::ZeroFill };
     for number in args.start_suffix..=args.end_suffix {

@@ -49,8 +49,7 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
     let config = LogConfig { basename: args.log_bin.clone(), ..LogConfig::default() };
     let dir = LogDir::open(&args.datadir, config).map_err(|error| error.to_string())?;
     let Some(&last) = dir.files().last() else {
-        println!("no binary log in {}", args.datadir.display());
-        return Ok(true);
+        return Err(format!("no binary log '{}.*' in {}", args.log_bin, args.datadir.display()));
     };
     let mut whole = true;
     println!("{:<20} {:>12} {:>12} {:>14}  state", "file", "events", "transactions", "end");

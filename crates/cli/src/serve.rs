@@ -1,6 +1,8 @@
 //! `omnibus serve`: hands its arguments to the server, which knows them as system variables.
 
 use clap::Args;
+use omnibus_server::ErrorLog;
+use omnibus_server::options::ServerOptions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,17 +31,27 @@ pub fn run(args: ServeArgs) -> ExitCode {
             }
         }
     }
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .with_target(false)
-        .init();
     let files = OPTION_FILES.map(PathBuf::from);
     match omnibus_server::options::parse(&options, &files) {
-        Ok(options) => omnibus_server::serve(options),
+        Ok(options) => {
+            begin_log(&options);
+            omnibus_server::serve(options)
+        }
         Err(error) => {
             eprintln!("omnibus serve: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// A message that can't be written, as on a full disk, is lost: to complain about that on a standard error that is on the same
+/// disk would be a panic.
+fn begin_log(options: &ServerOptions) {
+    let on_terminal = options.log_error().is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt()
+        .with_writer(|| ErrorLog)
+        .log_internal_errors(false)
+        .with_ansi(on_terminal)
+        .with_target(false)
+        .init();
 }

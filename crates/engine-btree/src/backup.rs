@@ -11,6 +11,7 @@ use omnibus_engine::{CommitNo, EngineError};
 use redb::{ReadableDatabase, ReadableTable};
 use std::io::{Error, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes of one transaction of the copy, about: a transaction's dirty pages are kept in memory.
 const BATCH: usize = 16 << 20;
@@ -24,7 +25,8 @@ pub(crate) fn backup(shared: &Shared, root: &Path) -> Result<CommitNo, EngineErr
     }
     let read = shared.store.database.begin_read().map_err(store_error)?;
     let applied = applied_of(&read)?;
-    let target = Store::open(&BtreeConfig { directory, ..shared.config.clone() })?;
+    let target =
+        Store::open(&BtreeConfig { directory, wait_for_space: Arc::default(), ..shared.config.clone() })?;
     let mut state = target.state.lock();
     let versions = read.open_table(VERSIONS).map_err(store_error)?;
     let mut pairs = versions.iter().map_err(store_error)?.peekable();

@@ -1,6 +1,8 @@
 //! The engine's settings. The server maps its variables onto them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// How to open a `BtreeEngine`.
 #[derive(Clone, Debug)]
@@ -16,6 +18,8 @@ pub struct BtreeConfig {
     /// Seconds after which a file that nothing was written to is brought to the present commit number, so that
     /// recovery need not read the log for it.
     pub idle_s: u64,
+    /// While it is set, a write for which the disk is too full waits.
+    pub wait_for_space: Arc<AtomicBool>,
 }
 
 impl BtreeConfig {
@@ -28,6 +32,7 @@ impl BtreeConfig {
             memory_soft_limit: 64 << 20,
             durable_every: 64 << 20,
             idle_s: 30,
+            wait_for_space: Arc::default(),
         }
     }
 }

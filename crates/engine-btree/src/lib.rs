@@ -18,6 +18,7 @@
 //! at any time above the watermark, so every transaction of the file would have to be kept open for as long as the
 //! oldest snapshot, and the pages of all of them with it.
 
+mod backend;
 mod backup;
 mod config;
 mod engine;

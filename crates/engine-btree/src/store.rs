@@ -8,16 +8,20 @@
 //!
 //! Whoever writes holds `Store::state`, so `applied` is always that of the newest transaction.
 
+use crate::backend::Backend;
 use crate::config::BtreeConfig;
 use crate::key::VersionKey;
 use crate::{NAME, io_error, store_error};
 use bytes::Bytes;
 use omnibus_engine::EngineError;
 use parking_lot::Mutex;
+use redb::backends::FileBackend;
 use redb::{
     Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
     WriteTransaction,
 };
+use std::fs::File;
+use std::sync::Arc;
 
 pub(crate) const VERSIONS: TableDefinition<'_, VersionKey, &[u8]> = TableDefinition::new("versions");
 pub(crate) const GARBAGE: TableDefinition<'_, &[u8], ()> = TableDefinition::new("garbage");
@@ -68,7 +72,16 @@ impl Store {
         let created = !path.exists();
         let mut builder = redb::Builder::new();
         builder.set_cache_size(config.cache_size);
-        let database = builder.create(&path).map_err(store_error)?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io_error)?;
+        let file = FileBackend::new(file).map_err(store_error)?;
+        let backend = Backend::new(file, Arc::clone(&config.wait_for_space));
+        let database = builder.create_with_backend(backend).map_err(store_error)?;
         let state = Mutex::new(State { applied: 0, loose: 0, garbage_from: None });
         let store = Store { database, state, path };
         store.check_format()?;

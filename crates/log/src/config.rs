@@ -92,6 +92,8 @@ pub struct LogConfig {
     /// Let recovery cut the last file also where that gives up what was durable once
     /// (`binlog_truncate_damaged_tail`).
     pub truncate_damaged: bool,
+    /// A write that finds the disk full waits for space instead of failing. See [`crate::LogHandle::stop_waiting_for_space`].
+    pub wait_for_space: bool,
     /// Fault points; empty outside of tests.
     pub faults: Faults,
 }
@@ -108,6 +110,7 @@ impl Default for LogConfig {
             extend_ahead: 16 << 20,
             cut_later: 4 << 20,
             truncate_damaged: false,
+            wait_for_space: false,
             faults: Faults::default(),
         }
     }

@@ -4,6 +4,7 @@ use crate::buffer::BufferPool;
 use crate::error::{IoFailure, WriteError};
 use crate::position::LogPosition;
 use crate::recent::Recent;
+use crate::space::Space;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -100,14 +101,16 @@ pub(crate) struct Shared {
     pub(crate) poison: Poison,
     pub(crate) durable: DurableEnd,
     pub(crate) recent: Recent,
+    pub(crate) space: Space,
     idle: Mutex<()>,
     done: Condvar,
     waiting: AtomicBool,
 }
 
 impl Shared {
-    pub(crate) fn new(durable: DurableEnd) -> Shared {
+    pub(crate) fn new(durable: DurableEnd, wait_for_space: bool) -> Shared {
         Shared {
+            space: Space::new(wait_for_space),
             pool: BufferPool::default(),
             poison: Poison::default(),
             durable,

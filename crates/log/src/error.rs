@@ -24,6 +24,13 @@ pub struct IoFailure {
 }
 
 impl IoFailure {
+    /// A write that did not happen, or not all of it, because there was no room. A sync that says so is something else: what
+    /// of the bytes before it reached the device is unknown.
+    pub(crate) fn is_full_on_write(&self) -> bool {
+        self.operation == "write"
+            && matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
     /// What the operating system said about `operation` on `path`.
     #[must_use]
     pub fn new(operation: &'static str, path: &Path, error: &io::Error) -> IoFailure {

@@ -86,7 +86,7 @@ impl Catalog {
             path: dir.path,
             names: dir.names,
             method,
-            shared: Arc::new(Shared::new(durable)),
+            shared: Arc::new(Shared::new(durable, dir.config.wait_for_space)),
             max_size: AtomicU64::new(dir.config.max_size),
             files: Mutex::new(FileList { files, pins: BTreeMap::new() }),
             index: Mutex::new((dir.index, dir.leftovers)),
@@ -221,6 +221,11 @@ impl LogHandle {
     /// That failure.
     pub fn check(&self) -> Result<(), WriteError> {
         self.catalog.shared.poison.check()
+    }
+
+    /// Ends the wait of writes for which the disk is too full, and lets none wait from now on: they fail. For a shutdown.
+    pub fn stop_waiting_for_space(&self) {
+        self.catalog.shared.space.give_up();
     }
 
     /// Waits for the work that earlier calls left to background threads: deleting purged files, cutting spare tails.

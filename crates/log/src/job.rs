@@ -8,7 +8,8 @@
 //! - Acknowledge strictly in the order of [`WriteJob::end`]. A crash may leave a later job on the device and not an
 //!   earlier one; that hole is a torn tail and recovery cuts there.
 //!
-//! A failure poisons the log: this job, every later one and the writer give the same error until the log is reopened.
+//! A write that finds the disk full waits, if the log was opened so (`space.rs`). Any other
+//! failure poisons the log: this job, every later one and the writer give the same error until the log is reopened.
 
 use crate::buffer::{AlignedBuf, BLOCK, round_up};
 use crate::durable::Shared;
@@ -86,9 +87,14 @@ impl WriteJob {
         usize::try_from(self.end.offset.0 - self.base).unwrap_or(usize::MAX).min(self.buffer.len())
     }
 
-    fn guarded(self, operation: impl FnOnce(&WriteJob) -> Result<(), IoFailure>) -> Result<(), WriteError> {
+    /// A write for which there is no room is done again from its beginning once there may be: nobody was told of any of it.
+    fn guarded(self, operation: impl Fn(&WriteJob) -> Result<(), IoFailure>) -> Result<(), WriteError> {
         self.shared.poison.check()?;
-        operation(&self).map_err(|failure| self.shared.poison.set(failure))
+        match operation(&self) {
+            Ok(()) => Ok(()),
+            Err(failure) => self.shared.space.retry(failure, || operation(&self)),
+        }
+        .map_err(|failure| self.shared.poison.set(failure))
     }
 
     fn blocks(&self) -> (u64, u64) {

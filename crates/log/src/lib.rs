@@ -43,6 +43,7 @@ mod recover;
 mod reset;
 mod run;
 mod scan;
+mod space;
 mod tail;
 mod transaction;
 mod writer;

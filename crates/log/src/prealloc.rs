@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How long after a failure no other file is prepared.
+const AFTER_FAILURE: Duration = Duration::from_secs(60);
+
 /// The directory of prepared files.
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedFiles {
@@ -186,12 +189,19 @@ impl Inner {
             tracing::warn!(dir = %self.files.dir.display(), %error, "can not prepare log files");
         }
         remove_stale_temporaries(&self.files.dir);
+        let mut failed: Option<Instant> = None;
         while self.wait() {
             self.extend_active();
+            // Without room for a file there is none a moment later either, and each growth of the active one asks.
+            if failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
+                continue;
+            }
+            failed = None;
             if let Err(error) = self.prepare_missing()
                 && !matches!(error, PrepareError::Stopped(_))
             {
                 tracing::warn!(%error, "could not prepare a log file; the active file grows instead");
+                failed = Some(Instant::now());
             }
         }
     }

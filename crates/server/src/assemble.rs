@@ -23,7 +23,7 @@ use omnibus_log::{FlushMethod, LogConfig, LogDir};
 use omnibus_sql::Database;
 use omnibus_sql::recover::Replayer;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// Why a server could not be put together.
@@ -54,13 +54,21 @@ pub struct Assembled {
 pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let wanted = Dialect::from_name(options.globals.named("dialect").as_str());
     let datadir = DataDir::open(&options.datadir(), wanted).map_err(|e| StartError(e.to_string()))?;
+    if let Some(path) = options.log_error() {
+        let failed = |error| StartError(format!("log_error: can't open {}: {error}", path.display()));
+        crate::error_log::use_file(&path).map_err(failed)?;
+        options.globals.set_named("log_error", VarValue::Str(path.display().to_string().into()));
+    }
     if datadir.created {
         tracing::info!(path = %datadir.path.display(), "created the data directory; account root@localhost has no password and is reachable from this machine only");
     }
     let globals = options.globals.clone();
     fill_in(&globals, &options, &datadir);
     check_file_rule(&globals)?;
-    let engine = engines::open(&globals, &datadir.path).map_err(step("opening the storage engines"))?;
+    check_tmpdir(&globals)?;
+    let wait_for_space = Arc::new(AtomicBool::new(true));
+    let engine = engines::open(&globals, &datadir.path, &wait_for_space)
+        .map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
     let coordinator = Arc::new(open_log(&globals, &datadir, engine, &failures)?);
@@ -92,6 +100,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
         Box::new(SqlRunners { database, names: coordinator.log().files().names().clone() }),
     );
     let server = Arc::new(server);
+    let _ = server.engines_wait_for_space.set(wait_for_space);
     let _ = whom.set(Arc::downgrade(&server));
     let replicas = Replicas::open(shared, coordinator.clone(), &server)
         .map_err(step("reading the replication channels"))?;
@@ -123,6 +132,18 @@ fn check_file_rule(globals: &GlobalVars) -> Result<(), StartError> {
         )));
     }
     Ok(())
+}
+
+/// Large transactions and files of LOAD DATA LOCAL go there: better said now than then.
+fn check_tmpdir(globals: &GlobalVars) -> Result<(), StartError> {
+    let dir = globals.named("tmpdir");
+    if std::path::Path::new(dir.as_str()).is_dir() {
+        return Ok(());
+    }
+    Err(StartError(format!(
+        "tmpdir is '{}', which is not a directory; make it, or give another one",
+        dir.as_str()
+    )))
 }
 
 /// Variables that follow from where and what we are.
@@ -183,6 +204,7 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
         preallocate: globals.named("binlog_preallocate").as_u64() != 0,
         extend_chunk: globals.named("binlog_extend_size").as_u64(),
         truncate_damaged: globals.named("binlog_truncate_damaged_tail").as_bool(),
+        wait_for_space: true,
         ..LogConfig::default()
     })
 }

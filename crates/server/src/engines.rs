@@ -11,11 +11,12 @@ use omnibus_sql::api::is_foreign_engine;
 use omnibus_sql::catalog::persist;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The engine in slot 0, which also keeps the catalog.
 pub const DEFAULT: &str = "LSM";
 
-type Open = fn(&GlobalVars, &Path) -> Result<Arc<dyn Engine>, EngineError>;
+type Open = fn(&GlobalVars, &Path, &Arc<AtomicBool>) -> Result<Arc<dyn Engine>, EngineError>;
 
 /// Slot 1 and up.
 const OTHERS: &[(&str, Open)] = &[("BTREE", open_btree)];
@@ -28,16 +29,22 @@ pub fn find(name: &str) -> Option<&'static str> {
     found.or_else(|| is_foreign_engine(name).then_some(DEFAULT))
 }
 
-/// Opens or creates all of them.
+/// Opens or creates all of them. The B-tree waits for space on a full disk as long as `wait_for_space` is set; the LSM tree
+/// fails, and goes on from the log at the next start.
 ///
 /// # Errors
 /// Any engine's.
-pub fn open(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, EngineError> {
+pub fn open(
+    globals: &GlobalVars,
+    datadir: &Path,
+    wait_for_space: &Arc<AtomicBool>,
+) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = LsmConfig::new(&datadir.join("lsm"));
     config.memtable_size = globals.named("lsm_memtable_size").as_u64();
     config.block_cache_size = globals.named("lsm_block_cache_size").as_u64();
     let first = LsmEngine::open(config)?;
-    let others = OTHERS.iter().map(|(_, open)| open(globals, datadir)).collect::<Result<Vec<_>, _>>()?;
+    let others = OTHERS.iter().map(|(_, open)| open(globals, datadir, wait_for_space));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
     for engine in &others {
         if first.applied() > CommitNo::ZERO && EngineSet::<LsmEngine>::is_new(&**engine)? {
             refuse_if_used(&first, &**engine)?;
@@ -58,8 +65,13 @@ fn refuse_if_used(first: &dyn Engine, engine: &dyn Engine) -> Result<(), EngineE
     }
 }
 
-fn open_btree(globals: &GlobalVars, datadir: &Path) -> Result<Arc<dyn Engine>, EngineError> {
+fn open_btree(
+    globals: &GlobalVars,
+    datadir: &Path,
+    wait_for_space: &Arc<AtomicBool>,
+) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = BtreeConfig::new(&datadir.join("btree"));
     config.cache_size = globals.named("btree_cache_size").as_u64() as usize;
+    config.wait_for_space = Arc::clone(wait_for_space);
     Ok(Arc::new(BtreeEngine::open(config)?))
 }

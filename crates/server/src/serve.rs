@@ -150,6 +150,7 @@ async fn watch_signals(server: Arc<Server>, signals: Signals) {
 fn flush_on_hangup(server: &Arc<Server>) {
     let server = server.clone();
     tokio::task::spawn_blocking(move || {
+        crate::error_log::reopen();
         if let Err(error) = server.log.rotate() {
             tracing::error!(%error, "SIGHUP: the log could not be rotated");
         }

@@ -41,6 +41,8 @@ pub struct Server {
     pub dumps: Dumps,
     /// This server as a replica; there once it is put together.
     pub replicas: std::sync::OnceLock<Arc<crate::replica::Replicas>>,
+    /// Whether the engines do; there once it is put together.
+    pub engines_wait_for_space: std::sync::OnceLock<Arc<AtomicBool>>,
     long_query_us: AtomicU64,
     stopping: AtomicBool,
     stop: Notify,
@@ -74,6 +76,7 @@ impl Server {
             runners,
             dumps: Dumps::default(),
             replicas: std::sync::OnceLock::new(),
+            engines_wait_for_space: std::sync::OnceLock::new(),
             long_query_us: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             stop: Notify::new(),
@@ -161,7 +164,18 @@ impl Server {
     pub fn stop(&self, why: &str) {
         if !self.stopping.swap(true, Ordering::AcqRel) {
             tracing::info!("shutting down: {why}");
+            self.stop_waiting_for_space();
             self.stop.notify_one();
+        }
+    }
+
+    /// From now on a full disk is an error: who waits for space would wait longer than the shutdown may take.
+    fn stop_waiting_for_space(&self) {
+        if let Some(log) = self.log.handle() {
+            log.stop_waiting_for_space();
+        }
+        if let Some(engines) = self.engines_wait_for_space.get() {
+            engines.store(false, Ordering::Release);
         }
     }
 

@@ -242,3 +242,42 @@ fn what_a_replica_would_refuse_is_refused() {
     client.session.state.settings.sql_mode = 0;
     client.ok("ALTER TABLE t ADD f datetime NOT NULL");
 }
+
+#[test]
+fn constraints_that_nobody_checks_are_refused_or_passed_over_with_leave() {
+    let mut client = client();
+    client.ok("CREATE TABLE p (id INT PRIMARY KEY)");
+    assert_eq!(
+        client.error("CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id))").0,
+        1235
+    );
+    client.ok("CREATE TABLE plain (id INT PRIMARY KEY, p INT, q INT, KEY (q, p))");
+    assert_eq!(client.error("ALTER TABLE plain ADD CONSTRAINT fk FOREIGN KEY (p) REFERENCES p (id)").0, 1235);
+    assert_eq!(client.error("ALTER TABLE plain DROP FOREIGN KEY fk").0, 1091);
+    client.session.state.settings.ignore_unsupported_constraints = true;
+    client.ok(
+        "CREATE TABLE c (id INT PRIMARY KEY, p INT, q INT, UNIQUE (q), FOREIGN KEY (p) REFERENCES p (id),
+               CONSTRAINT cq FOREIGN KEY (q) REFERENCES p (id) ON DELETE CASCADE)",
+    );
+    assert_eq!(client.rows("SHOW WARNINGS").len(), 2);
+    let text = shown(&mut client, "c");
+    assert!(text.contains("KEY `p` (`p`)") && !text.contains("cq"), "the unique key will do: {text}");
+    client.ok("INSERT INTO plain VALUES (1, 77, 1)");
+    client.ok("ALTER TABLE plain ADD CONSTRAINT fk FOREIGN KEY (p) REFERENCES nowhere (id), ADD FOREIGN KEY (q) REFERENCES p (id)");
+    let text = shown(&mut client, "plain");
+    assert!(text.contains("KEY `fk` (`p`)") && !text.contains("KEY `q_2`"), "{text}");
+    assert_eq!(client.rows("SELECT id FROM plain FORCE INDEX (fk) WHERE p = 77"), [["1"]]);
+    client.ok("ALTER TABLE plain DROP FOREIGN KEY fk");
+    client.ok("ALTER TABLE plain DROP INDEX fk");
+    client.ok("ALTER TABLE plain ADD CONSTRAINT ck CHECK (p > 10), ADD r INT CHECK (r > 1)");
+    assert_eq!(client.rows("SHOW WARNINGS").len(), 2);
+    client.ok("ALTER TABLE plain DROP CHECK ck");
+    client.ok("ALTER TABLE plain DROP CONSTRAINT ck");
+    client.session.state.settings.ignore_unsupported_constraints = false;
+    assert_eq!(client.error("ALTER TABLE plain ADD CHECK (p > 10)").0, 1235);
+    client.session.state.settings.ignore_unsupported_constraints = true;
+    assert_eq!(
+        client.error("CREATE TABLE d (id INT PRIMARY KEY, FOREIGN KEY (nix) REFERENCES p (id))").0,
+        1072
+    );
+}

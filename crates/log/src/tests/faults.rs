@@ -198,6 +198,41 @@ fn a_failed_write_or_sync_poisons_the_log_for_good() {
 }
 
 #[test]
+fn a_write_that_finds_the_disk_full_waits_for_space_or_until_nobody_wants_to_wait() {
+    for (method, action) in
+        [(FlushMethod::ODirectDsync, Action::Fail(libc::ENOSPC)), (FlushMethod::Fdatasync, Action::Short(10))]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let settings = LogConfig { faults: faults.clone(), wait_for_space: true, ..config(method) };
+        let mut writer = start(dir.path(), settings);
+        commit(&mut writer, 1, 10).unwrap();
+        let attempts = || faults.passed().iter().filter(|&&point| point == Point::JobWrite).count();
+        let mut waiting = |gno: u64| {
+            faults.clear();
+            faults.plant(Point::JobWrite, action);
+            append(&mut writer, gno, 10);
+            let job = writer.seal();
+            let running = std::thread::spawn(move || job.run());
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+            while attempts() < 2 && std::time::Instant::now() < deadline {
+                std::thread::yield_now();
+            }
+            assert!(attempts() >= 2 && !running.is_finished(), "{method}: it waits and tries again");
+            running
+        };
+        let there_is_space_again = waiting(2);
+        faults.clear();
+        there_is_space_again.join().unwrap().unwrap();
+        let given_up = waiting(3);
+        writer.handle().stop_waiting_for_space();
+        assert!(given_up.join().unwrap().is_err());
+        drop(writer);
+        assert_eq!(recover(dir.path()).0[..2], [1, 2]);
+    }
+}
+
+#[test]
 fn a_disk_too_full_to_extend_still_takes_what_fits() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Faults::default();

@@ -17,8 +17,14 @@ impl Session {
 
     fn flush_one(&mut self, target: &FlushTarget) -> SqlResult<()> {
         match target {
-            FlushTarget::BinaryLogs | FlushTarget::Logs => {
-                tokio::task::block_in_place(|| self.server.log.rotate())
+            FlushTarget::BinaryLogs => tokio::task::block_in_place(|| self.server.log.rotate()),
+            FlushTarget::Logs => tokio::task::block_in_place(|| {
+                crate::error_log::reopen();
+                self.server.log.rotate()
+            }),
+            FlushTarget::ErrorLogs => {
+                tokio::task::block_in_place(crate::error_log::reopen);
+                Ok(())
             }
             FlushTarget::Privileges => {
                 self.server.fast_cache.clear();
@@ -31,7 +37,6 @@ impl Session {
             // Nothing of these is kept open or cached.
             FlushTarget::Tables { .. }
             | FlushTarget::EngineLogs
-            | FlushTarget::ErrorLogs
             | FlushTarget::GeneralLogs
             | FlushTarget::SlowLogs
             | FlushTarget::RelayLogs { .. }

@@ -4,6 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
+/// The longest name of a Unix socket on Linux.
+const SOCKET_PATH_MAX: usize = 107;
+
 /// What the server listens on.
 #[derive(Debug)]
 pub struct Listeners {
@@ -62,7 +65,7 @@ fn bind_tcp(address: &str, port: u16, backlog: u32) -> io::Result<TcpListener> {
                 io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(e),
                 _ => listen(std::net::Ipv4Addr::UNSPECIFIED.into()),
             })
-            .map_err(|e| context(what, e));
+            .map_err(|e| listening(&what, e));
     }
     let ips: Vec<std::net::IpAddr> = match address.parse() {
         Ok(ip) => vec![ip],
@@ -72,17 +75,39 @@ fn bind_tcp(address: &str, port: u16, backlog: u32) -> io::Result<TcpListener> {
             .collect(),
     };
     let ip = ips.first().ok_or_else(|| io::Error::other(format!("bind_address {address}: no address")))?;
-    listen(*ip).map_err(|e| context(what, e))
+    listen(*ip).map_err(|e| listening(&what, e))
+}
+
+fn listening(what: &str, error: io::Error) -> io::Error {
+    let hint = hint(&error);
+    io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
+}
+
+/// What to do about it, where the system's words do not say it.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; stop who listens there, or choose another one with --port=N",
+        io::ErrorKind::AddrNotAvailable => "; --bind-address has to be an address of this machine",
+        io::ErrorKind::PermissionDenied => "; choose one above 1023 with --port=N",
+        _ => "",
+    }
 }
 
 /// A socket file of a server that is gone is replaced; one that answers is not.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let what = format!("can't listen on unix socket {}", path.display());
+    let len = path.as_os_str().len();
+    if len > SOCKET_PATH_MAX {
+        let why = format!(
+            "{what}: its name has {len} bytes, at most {SOCKET_PATH_MAX} are possible; choose a shorter one with --socket=PATH"
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
     if path.exists() {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(
                 io::ErrorKind::AddrInUse,
-                format!("{what}: another server is listening there"),
+                format!("{what}: another server is listening there; choose another one with --socket=PATH"),
             ));
         }
         std::fs::remove_file(path).map_err(|e| context(&what, e))?;

@@ -31,7 +31,7 @@ fn read_into(path: &Path, depth: usize, options: &mut Vec<FileOption>) -> Result
     }
     let text = std::fs::read_to_string(path)
         .map_err(|e| format!("can't read option file {}: {e}", path.display()))?;
-    let mut ours = false;
+    let mut ours = None;
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         let place = format!("{}:{}", path.display(), number + 1);
@@ -45,10 +45,19 @@ fn read_into(path: &Path, depth: usize, options: &mut Vec<FileOption>) -> Result
         } else if let Some(rest) = line.strip_prefix("!include") {
             read_into(&resolve(path, rest.trim()), depth + 1, options)?;
         } else if let Some(group) = line.strip_prefix('[') {
-            let name = group.split(']').next().unwrap_or_default().trim();
-            ours = GROUPS.contains(&name);
-        } else if ours {
-            options.push(option(line, place));
+            let (name, rest) = group.split_once(']').ok_or_else(|| format!("{place}: '{line}' has no ]"))?;
+            if !strip_comment(rest.trim()).is_empty() {
+                return Err(format!("{place}: '{}' behind a group's name", rest.trim()));
+            }
+            ours = Some(GROUPS.contains(&name.trim()));
+        } else {
+            match ours {
+                Some(true) => options.push(option(line, place)),
+                Some(false) => {}
+                None => {
+                    return Err(format!("{place}: an option before any group; begin with a line [mysqld]"));
+                }
+            }
         }
     }
     Ok(())

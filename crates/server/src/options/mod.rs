@@ -68,6 +68,13 @@ impl ServerOptions {
         (!name.as_str().is_empty()).then(|| self.datadir().join(name.as_str()))
     }
 
+    /// The file for the server's messages, in the data directory unless an absolute path was given; none for standard error.
+    #[must_use]
+    pub fn log_error(&self) -> Option<PathBuf> {
+        let name = self.globals.named("log_error");
+        (!matches!(name.as_str(), "" | "stderr")).then(|| self.datadir().join(name.as_str()))
+    }
+
     /// Addresses to listen on; empty for none.
     #[must_use]
     pub fn bind_address(&self) -> String {
@@ -100,7 +107,11 @@ pub fn help() -> String {
             && def.scope != crate::sysvars::Scope::Session;
         if settable {
             let name = def.name.replace('_', "-");
-            let _ = writeln!(text, "  --{name:<46} {}", def.default.value().text());
+            let default = match def.default.value() {
+                VarValue::Null => "NULL".to_owned(),
+                value => value.text(),
+            };
+            let _ = writeln!(text, "{}", format!("  --{name:<46} {default}").trim_end());
         }
     }
     text

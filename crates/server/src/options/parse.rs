@@ -61,6 +61,24 @@ pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions,
 /// What no option says by itself.
 fn check(options: &ServerOptions) -> Result<(), OptionError> {
     let value = |name: &str| options.globals.named(name);
+    if value("datadir").as_str().is_empty() {
+        return Err(OptionError("option 'datadir': it is empty; give the directory's path".into()));
+    }
+    let rewrite = value("replicate_rewrite_db");
+    if let Some(wrong) =
+        rewrite.as_str().split(',').find(|pair| !pair.trim().is_empty() && !pair.contains("->"))
+    {
+        return Err(OptionError(format!("option 'replicate-rewrite-db': '{wrong}' is not like 'from->to'")));
+    }
+    for name in ["do", "ignore", "wild_do", "wild_ignore"] {
+        let tables = value(&format!("replicate_{name}_table"));
+        if let Some(wrong) =
+            tables.as_str().split(',').find(|table| !table.trim().is_empty() && !table.contains('.'))
+        {
+            let option = format!("replicate-{}-table", name.replace('_', "-"));
+            return Err(OptionError(format!("option '{option}': '{wrong}' is not like 'database.table'")));
+        }
+    }
     let gtids = value("gtid_mode").as_str() == "ON" && value("dialect").as_str() != "mariadb";
     if gtids && value("enforce_gtid_consistency").as_str() != "ON" {
         let wrong = "gtid_mode=ON requires enforce_gtid_consistency=ON: give it, or a lower gtid_mode";

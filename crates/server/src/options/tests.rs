@@ -49,6 +49,9 @@ fn mistakes_are_named() {
     assert!(message(&["--port"]).contains("missing"));
     assert!(message(&["stray"]).contains("stray"));
     assert!(message(&["--gtid-executed=x"]).contains("can't be set"));
+    assert!(message(&["--datadir="]).contains("datadir"));
+    assert!(message(&["--replicate-rewrite-db=a"]).contains("from->to"));
+    assert!(message(&["--replicate-wild-do-table=a"]).contains("database.table"));
     assert!(message(&["--defaults-file=/nonexistent/my.cnf"]).contains("/nonexistent/my.cnf"));
 }
 
@@ -71,6 +74,11 @@ fn files_have_groups_comments_quotes_and_includes() {
     std::fs::write(&main, "[server]\nprot = 1\n").unwrap();
     let error = run(&[&arg]).unwrap_err().0;
     assert!(error.contains("my.cnf:2") && error.contains("--port"), "{error}");
+    for wrong in ["port = 1\n[mysqld]\n", "[mysqld\nport = 1\n", "[mysqld] port = 1\n"] {
+        std::fs::write(&main, wrong).unwrap();
+        let error = run(&[&arg]).unwrap_err().0;
+        assert!(error.contains("my.cnf:1"), "{wrong}: {error}");
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -118,6 +118,12 @@ async fn attempt(
     channel.flush().await?;
     let login = read_login(server, channel).await?;
     channel.caps = login.capabilities.and(offered);
+    // Not offered, so this client takes it for granted: neither side would understand the other from here on.
+    if login.capabilities.has(Capability::COMPRESS) {
+        return Err(refused(SqlError::not_supported_yet(
+            "the compressed protocol; connect without compression",
+        )));
+    }
     if server.requires_secure_transport() && !channel.stream.is_private() {
         return Err(refused(errors::secure_transport_required()));
     }

@@ -6,6 +6,7 @@ const MAX: u64 = u64::MAX;
 
 /// The family.
 pub static VARS: &[V] = &[
+    V::both("ignore_unsupported_constraints", Kind::Bool, B(false)),
     V::both("default_storage_engine", Kind::Engine, S("LSM")),
     V::both("default_tmp_storage_engine", Kind::Engine, S("LSM")),
     V::both("internal_tmp_mem_storage_engine", Kind::Text, S("TempTable")),

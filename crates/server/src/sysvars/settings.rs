@@ -196,6 +196,7 @@ pub fn session_settings(
             _ => None,
         },
         insert_id: Some(v("insert_id").as_u64()).filter(|n| *n != 0),
+        ignore_unsupported_constraints: v("ignore_unsupported_constraints").as_bool(),
         default_storage_engine: crate::engines::find(v("default_storage_engine").as_str())
             .unwrap_or(crate::engines::DEFAULT),
         sql_safe_updates: v("sql_safe_updates").as_bool(),

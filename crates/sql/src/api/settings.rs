@@ -148,6 +148,8 @@ pub struct SessionSettings {
     pub rbr_idempotent: bool,
     /// SET INSERT_ID, used by the next statement.
     pub insert_id: Option<u64>,
+    /// `ignore_unsupported_constraints`.
+    pub ignore_unsupported_constraints: bool,
     /// `default_storage_engine`.
     pub default_storage_engine: &'static str,
     /// `sql_safe_updates`.
@@ -212,6 +214,7 @@ impl Default for SessionSettings {
             timestamp_us: None,
             rbr_idempotent: false,
             insert_id: None,
+            ignore_unsupported_constraints: false,
             default_storage_engine: "LSM",
             sql_safe_updates: false,
             div_precision_increment: 4,

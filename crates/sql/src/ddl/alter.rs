@@ -73,6 +73,7 @@ impl Ddl<'_> {
             added_indexes: Vec::new(),
             rename: None,
             force: false,
+            ignore_unsupported_constraints: self.state.settings.ignore_unsupported_constraints,
             auto_increment: None,
         };
         let redefines =

@@ -23,6 +23,8 @@ pub(super) struct Edit {
     pub added_indexes: Vec<ast::IndexDef>,
     pub rename: Option<ObjectName>,
     pub force: bool,
+    /// There may be names of constraints that were passed over.
+    pub ignore_unsupported_constraints: bool,
     pub auto_increment: Option<u64>,
 }
 
@@ -164,13 +166,22 @@ impl Edit {
             }
             AlterAction::Force => self.force = true,
             AlterAction::DisableKeys | AlterAction::EnableKeys | AlterAction::OrderBy(_) => {}
-            AlterAction::AddForeignKey(_) => return Err(SqlError::not_supported_yet("ADD FOREIGN KEY")),
-            AlterAction::AddCheck(_) => return Err(SqlError::not_supported_yet("ADD CHECK")),
-            AlterAction::DropForeignKey { name, if_exists }
-            | AlterAction::DropConstraint { name, if_exists } => {
+            AlterAction::AddForeignKey(key) => self.tree.foreign_keys.push((**key).clone()),
+            AlterAction::AddCheck(check) => self.tree.checks.push((**check).clone()),
+            // There are none; where they were passed over, they may be taken away.
+            AlterAction::DropForeignKey { .. }
+            | AlterAction::DropCheck { .. }
+            | AlterAction::AlterCheck { .. }
+                if self.ignore_unsupported_constraints => {}
+            AlterAction::DropForeignKey { name, if_exists } => {
+                if !if_exists {
+                    return Err(SqlError::cant_drop_field_or_key(name));
+                }
+            }
+            AlterAction::DropConstraint { name, if_exists } => {
                 if let Some(at) = self.find_index(name) {
                     self.tree.indexes.remove(at);
-                } else if !if_exists {
+                } else if !if_exists && !self.ignore_unsupported_constraints {
                     return Err(SqlError::cant_drop_field_or_key(name));
                 }
             }

@@ -52,6 +52,8 @@ pub(crate) struct BuildContext<'a> {
     pub json_is_text: bool,
     /// Engines there are; none if a stored definition says whatever it says.
     pub engines: Vec<EngineInfo>,
+    /// A foreign key is its index and a warning, a CHECK a warning, no error.
+    pub ignore_unsupported_constraints: bool,
     /// `default_storage_engine`.
     pub default_engine: &'static str,
     pub created: u64,
@@ -71,6 +73,7 @@ pub(crate) fn build_table(
     ids: &mut Ids<'_>,
 ) -> SqlResult<Built> {
     refuse_unsupported(tree)?;
+    pass_over_constraints(tree, context)?;
     check_name(&tree.name.name)?;
     let options = table_options(tree, context)?;
     let mut columns = Vec::with_capacity(tree.columns.len());
@@ -110,20 +113,31 @@ pub(crate) fn build_table(
 }
 
 fn refuse_unsupported(tree: &CreateTable) -> SqlResult<()> {
-    let what = if !tree.foreign_keys.is_empty() {
-        "FOREIGN KEY"
-    } else if tree.partition.is_some() {
+    let what = if tree.partition.is_some() {
         "PARTITION BY"
-    } else if !tree.checks.is_empty()
-        || tree.columns.iter().any(|column| !column.checks.iter().all(is_json_check))
-    {
-        "CHECK constraints"
     } else if tree.columns.iter().any(|column| column.generated.is_some()) {
         "generated columns"
     } else {
         return Ok(());
     };
     Err(SqlError::not_supported_yet(what))
+}
+
+/// What nobody would check is an error, unless somebody has said that it is all right.
+fn pass_over_constraints(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResult<()> {
+    let keys = tree.foreign_keys.iter().map(|key| format!("FOREIGN KEY to {}", key.references.table.name));
+    let checks = tree.checks.iter().chain(tree.columns.iter().flat_map(|column| &column.checks));
+    let checks = checks.filter(|check| !is_json_check(check));
+    let checks = checks.map(|check| format!("CHECK ({})", String::from_utf8_lossy(&check.text)));
+    for what in keys.chain(checks) {
+        if !context.ignore_unsupported_constraints {
+            let hint = "with ignore_unsupported_constraints=ON it is passed over";
+            return Err(SqlError::not_supported_yet(format!("{what}; {hint}")));
+        }
+        let message = format!("{what} is passed over (ignore_unsupported_constraints=ON)");
+        context.diagnostics.warn(SqlError::new(1235, b"42000", message));
+    }
+    Ok(())
 }
 
 /// What MariaDB shows of a JSON column's definition.

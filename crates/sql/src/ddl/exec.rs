@@ -91,6 +91,7 @@ impl Ddl<'_> {
             no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
             json_is_text: self.state.settings.mariadb,
             engines: self.trx.shared().port.engine().members(),
+            ignore_unsupported_constraints: self.state.settings.ignore_unsupported_constraints,
             default_engine: self.state.settings.default_storage_engine,
             created: (self.state.now_us / 1_000_000) as u64,
             diagnostics: &mut self.state.diagnostics,

@@ -30,6 +30,12 @@ pub(crate) fn build_indexes(
     for key in &tree.indexes {
         indexes.push(build_index(key, columns)?);
     }
+    for key in &tree.foreign_keys {
+        let index = foreign_key_index(key, columns)?;
+        if !indexes.iter().any(|other| covers(other, &index)) {
+            indexes.push(index);
+        }
+    }
     if indexes.iter().filter(|index| index.kind == IndexKind::Primary).count() > 1 {
         return Err(SqlError::multiple_pri_key());
     }
@@ -105,6 +111,33 @@ fn build_index(key: &ast::IndexDef, columns: &[Column]) -> SqlResult<Index> {
     index.invisible = key.invisible;
     index.comment = Arc::from(&*String::from_utf8_lossy(key.comment.as_deref().unwrap_or_default()));
     Ok(index)
+}
+
+/// The index that a foreign key has unless another one will do: all that there is of it here.
+fn foreign_key_index(key: &ast::ForeignKey, columns: &[Column]) -> SqlResult<Index> {
+    let part = |name: &ast::Ident| ast::KeyPart {
+        target: KeyTarget::Column { name: name.clone(), prefix: None },
+        descending: false,
+    };
+    let index = ast::IndexDef {
+        kind: ast::IndexKind::Index,
+        if_not_exists: false,
+        constraint: None,
+        name: key.constraint.clone().or_else(|| key.name.clone()),
+        parts: key.columns.iter().map(part).collect(),
+        algorithm: None,
+        comment: None,
+        invisible: false,
+        key_block_size: None,
+        parser: None,
+    };
+    build_index(&index, columns)
+}
+
+/// Whether an index begins with another's columns.
+fn covers(index: &Index, wanted: &Index) -> bool {
+    let same = |(a, b): (&IndexPart, &IndexPart)| a.column == b.column && a.prefix.is_none();
+    index.parts.len() >= wanted.parts.len() && index.parts.iter().zip(&wanted.parts).all(same)
 }
 
 fn make_primary_not_null(tree: &CreateTable, indexes: &[Index], columns: &mut [Column]) -> SqlResult<()> {

@@ -32,6 +32,7 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
         no_engine_substitution: false,
         json_is_text: false,
         engines: Vec::new(),
+        ignore_unsupported_constraints: false,
         default_engine: "",
         created,
         diagnostics: &mut diagnostics,
