@@ -61,6 +61,7 @@ def in_each_others_way(maria, replica):
     query(maria, "CREATE TABLE m.bare (n INT, s VARCHAR(20))")
     query(maria, "INSERT INTO m.hot VALUES (1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 0, 4)")
     query(maria, "INSERT INTO m.bare VALUES (1, 'a'), (2, 'b'), (2, 'b')")
+    wait_caught_up(replica, maria)
 
     def write(seed):
         db = connect(maria, autocommit=False)
