@@ -3,7 +3,6 @@
 //! Literals and variables are in `bind_leaf`, operators in `bind_ops` and `bind_compare`, calls in `bind_calls`, queries in `select::bind`. Runs when a
 //! statement is prepared or when its cached plan is out of date; never per row.
 
-use super::cast;
 use super::exec::Exec;
 use super::node::{Expr, Kind, slot_bit};
 use super::scope::{Scope, ScopeTable};
@@ -376,7 +375,6 @@ impl<'a> Binder<'a> {
     /// The value of a constant as another type, if that is possible without loss of meaning.
     pub(crate) fn constant_as(&mut self, expr: &Expr, ty: &ExprType) -> Option<Value> {
         let cast = Expr { kind: Kind::Cast(Box::new(expr.clone())), ty: ty.clone() };
-        let _ = cast::cast;
         self.evaluate(&cast).filter(|value| !matches!(value, Value::Null))
     }
 }

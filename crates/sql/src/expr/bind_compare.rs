@@ -91,6 +91,14 @@ impl Binder<'_> {
                 let right = self.constant_for(right, &left);
                 Ok((left, right, BINARY))
             }
+            (Family::Date | Family::DateTime, _) => {
+                let right = self.number_as_datetime(right);
+                Ok((left, right, BINARY))
+            }
+            (_, Family::Date | Family::DateTime) => {
+                let left = self.number_as_datetime(left);
+                Ok((left, right, BINARY))
+            }
             _ => Ok((left, right, BINARY)),
         }
     }
@@ -135,6 +143,19 @@ impl Binder<'_> {
             }
             _ => return constant,
         };
+        match self.constant_as(&constant, &target) {
+            Some(value) => Expr::constant(value, target),
+            None => constant,
+        }
+    }
+
+    /// A constant integer that is compared with a date: 20231110 is a day, however many digits a time of day would add. One
+    /// that is no date stays a number.
+    fn number_as_datetime(&mut self, constant: Expr) -> Expr {
+        if constant.as_const().is_none() || constant.ty.family() != Family::Integer {
+            return constant;
+        }
+        let target = ExprType::datetime(6);
         match self.constant_as(&constant, &target) {
             Some(value) => Expr::constant(value, target),
             None => constant,

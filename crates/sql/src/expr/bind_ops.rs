@@ -254,15 +254,11 @@ fn bits(op: BitOp, left: Expr, right: Expr) -> Expr {
 /// `x'0A'` where a number is wanted.
 pub(super) fn number_literal(e: Expr) -> Expr {
     match e.as_const() {
-        Some(Value::Bytes(bytes)) if is_binary_literal(&e.ty) => {
+        Some(Value::Bytes(bytes)) if e.ty.is_binary_literal() => {
             Expr::constant(Value::UInt(bytes_as_number(bytes)), ExprType::ubigint())
         }
         _ => e,
     }
-}
-
-fn is_binary_literal(ty: &ExprType) -> bool {
-    ty.column.kind == ColumnKind::Binary && ty.coercibility == Coercibility::Literal
 }
 
 /// The expression as text, if its values are not text already.

@@ -177,6 +177,7 @@ impl Expr {
             Value::Date(d) => i128::from(d.to_number()),
             Value::DateTime(d) => i128::from(d.round(0).unwrap_or(*d).to_number()),
             Value::Time(t) => i128::from(t.round(0).to_number()),
+            Value::Bytes(bytes) if self.ty.is_binary_literal() => i128::from(bytes_as_number(bytes)),
             Value::Bytes(text) => {
                 let (n, truncated) = text_to_int(text);
                 if truncated {
@@ -204,6 +205,7 @@ impl Expr {
     #[must_use]
     pub fn to_f64(&self, value: &Value, cx: &mut Exec<'_>) -> f64 {
         match value {
+            Value::Bytes(bytes) if self.ty.is_binary_literal() => bytes_as_number(bytes) as f64,
             Value::Bytes(text) => {
                 let (number, truncated) = text_to_f64(text);
                 if truncated {
@@ -235,6 +237,9 @@ impl Expr {
             Value::Float(n) => Decimal::from_f64(f64::from(*n)).unwrap_or_default(),
             Value::Double(n) => {
                 Decimal::from_f64(*n).unwrap_or_else(|overflow| Decimal::max_value(65, 0, overflow.negative))
+            }
+            Value::Bytes(bytes) if self.ty.is_binary_literal() => {
+                Decimal::from_i128(i128::from(bytes_as_number(bytes)), 0)
             }
             Value::Bytes(text) => {
                 let parsed = Decimal::parse(text);

@@ -232,6 +232,12 @@ impl ExprType {
         self.coercibility == Coercibility::Ignorable
     }
 
+    /// Whether this is the type of `x'0A'`: a number where one is wanted.
+    #[must_use]
+    pub fn is_binary_literal(&self) -> bool {
+        self.column.kind == ColumnKind::Binary && self.coercibility == Coercibility::Literal
+    }
+
     /// Whether it is a date, a time or both.
     #[must_use]
     pub fn is_temporal(&self) -> bool {
