@@ -67,11 +67,13 @@ fn a_reader_on_another_thread_sees_every_transaction_in_order() {
     let mut reader = TailReader::open(&writer.handle(), LogPosition::new(FileSeq(1), 4)).unwrap();
     let reading = std::thread::spawn(move || {
         let mut found = Vec::new();
-        while found.len() < 300 {
+        loop {
             found.extend(drain(&mut reader).0);
-            let _ = reader.wait(Duration::from_secs(120));
+            if found.len() >= 300 {
+                return found;
+            }
+            assert!(reader.wait(Duration::from_secs(120)), "{} are there", found.len());
         }
-        found
     });
     for gno in 1..=300 {
         commit(&mut writer, gno, 5000).unwrap();
