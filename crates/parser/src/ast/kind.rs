@@ -1,4 +1,4 @@
-//! Statement kinds by the names of the `Com_` status variables.
+//! Statement kinds: by the names of the `Com_` status variables, and by what they are about.
 
 use super::{Delete, InsertSource, MaintenanceKind, Reset, Show, Statement, TableRef, Update, Xa};
 
@@ -17,6 +17,19 @@ impl Delete {
 }
 
 impl Statement {
+    /// Whether this is about accounts and what they may do. `SET PASSWORD` is a `Set`.
+    pub fn is_about_accounts(&self) -> bool {
+        matches!(
+            self,
+            Self::CreateUser(_)
+                | Self::AlterUser(_)
+                | Self::DropUser { .. }
+                | Self::RenameUser(_)
+                | Self::Grant(_)
+                | Self::Revoke(_)
+        )
+    }
+
     /// The name behind `Com_` that counts this statement: `select`, `insert`, `set_option`, ...
     pub fn kind(&self) -> &'static str {
         match self {

@@ -45,12 +45,7 @@ impl Session {
             | Statement::ChangeReplicationFilter(_)
             | Statement::StartReplica(_)
             | Statement::StopReplica(_) => self.replication(&parsed.statement.node).await,
-            Statement::CreateUser(_)
-            | Statement::AlterUser(_)
-            | Statement::DropUser { .. }
-            | Statement::RenameUser(_)
-            | Statement::Grant(_)
-            | Statement::Revoke(_) => self.users(parsed).await,
+            statement if statement.is_about_accounts() => self.users(parsed).await,
             Statement::Backup(backup) => return Some(self.backup(backup, more).await),
             Statement::Show(show) if is_ours(show) => {
                 return Some(self.show(show, more).await);

@@ -20,15 +20,8 @@ impl ServerStatements for AccountStatements {
         statement: &Arc<Spanned<Statement>>,
         text: &Bytes,
     ) -> Option<ExecResult<Outcome>> {
-        let ours = matches!(
-            statement.node,
-            Statement::CreateUser(_)
-                | Statement::AlterUser(_)
-                | Statement::DropUser { .. }
-                | Statement::RenameUser(_)
-                | Statement::Grant(_)
-                | Statement::Revoke(_)
-        ) || matches!(&statement.node, Statement::Set(items) if password_hash(items).is_some());
+        let ours = statement.node.is_about_accounts()
+            || matches!(&statement.node, Statement::Set(items) if password_hash(items).is_some());
         let server = self.0.upgrade().filter(|_| ours)?;
         Some(change(&server, session, &statement.node, text).map_err(Interrupt::from))
     }

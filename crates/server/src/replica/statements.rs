@@ -43,14 +43,8 @@ pub(super) fn changed_tables(statement: &dyn StatementView, database: &[u8]) -> 
 
 fn changes_accounts(statement: &Statement) -> bool {
     match statement {
-        Statement::CreateUser(_)
-        | Statement::AlterUser(_)
-        | Statement::DropUser { .. }
-        | Statement::RenameUser(_)
-        | Statement::Grant(_)
-        | Statement::Revoke(_) => true,
         Statement::Set(items) => items.iter().any(|item| matches!(item, SetItem::Password { .. })),
-        _ => false,
+        other => other.is_about_accounts(),
     }
 }
 

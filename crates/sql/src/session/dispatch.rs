@@ -216,13 +216,7 @@ impl SqlSession {
         match statement {
             Statement::CreateTable(tree) => !tree.temporary,
             Statement::DropTable(tree) => !tree.temporary,
-            Statement::CreateUser(_)
-            | Statement::AlterUser(_)
-            | Statement::DropUser { .. }
-            | Statement::RenameUser(_)
-            | Statement::Grant(_)
-            | Statement::Revoke(_) => true,
-            other => commits_implicitly(other),
+            other => other.is_about_accounts() || commits_implicitly(other),
         }
     }
 }
