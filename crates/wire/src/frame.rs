@@ -74,6 +74,21 @@ impl InBuf {
         self.buf[self.start..].get(HEADER - 1).copied()
     }
 
+    /// Whether the packet at the front is whole.
+    #[must_use]
+    pub fn has_packet(&self) -> bool {
+        let mut rest = &self.buf[self.start..];
+        while let Some(header) = rest.first_chunk::<HEADER>() {
+            let len = frame_len(header);
+            let Some(behind) = rest.get(HEADER + len..) else { return false };
+            if len < MAX_FRAME {
+                return true;
+            }
+            rest = behind;
+        }
+        false
+    }
+
     /// Consumes the packet at the front if it is whole, and tells where its payload is: read it
     /// with [`InBuf::payload`] before the next call to `writable`. `seq` is the sequence number
     /// expected and is advanced past the packet's frames. Length is checked against `max` as

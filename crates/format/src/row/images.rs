@@ -89,9 +89,25 @@ impl<'a> RowImage<'a> {
     /// Values by column; `None` for columns that are not present, and for documents that changed in places
     /// ([`Self::json_diffs`]). Strings are copied.
     pub fn decode(&self, shape: &RowShape) -> Result<Vec<Option<Value>>, DecodeError> {
-        let mut values = vec![None; shape.len()];
+        let mut values = Vec::with_capacity(shape.len());
+        self.decode_some(shape, |_| true, &mut values)?;
+        Ok(values)
+    }
+
+    /// As [`Self::decode`], appended to `values`, with `None` for columns that are not `wanted`.
+    pub fn decode_some(
+        &self,
+        shape: &RowShape,
+        wanted: impl Fn(usize) -> bool,
+        values: &mut Vec<Option<Value>>,
+    ) -> Result<(), DecodeError> {
+        let start = values.len();
+        values.resize(start + shape.len(), None);
         self.fields(shape, |i, at, field, partial| {
-            values[i] = match field {
+            if !wanted(i) {
+                return Ok(());
+            }
+            values[start + i] = match field {
                 None => Some(Value::Null),
                 Some(_) if partial => None,
                 Some(field) => {
@@ -100,8 +116,7 @@ impl<'a> RowImage<'a> {
                 }
             };
             Ok(())
-        })?;
-        Ok(values)
+        })
     }
 }
 

@@ -1,17 +1,18 @@
 //! Binlog events of any dialect, one after the other, as calls of a target.
 //!
 //! Keeps what later events need: table maps, a coming statement's context, files of LOAD DATA. Every event is checked
-//! before its target hears of it. One per stream, or per transaction cut out of one; on the thread that applies.
+//! before its target hears of it. One per stream, or per thread that applies transactions cut out of one.
 
 use super::borders::{Borders, Class, Word, mariadb_xa_start};
 use super::compressed;
 use super::load::{EventFile, LoadFiles, OldStatement};
-use super::{ApplyError, ApplyTarget, EventRows, EventStatement, EventTable, Position, StatementContext};
+use super::tables::Tables;
+use super::{ApplyError, ApplyTarget, EventRows, EventStatement, Position, StatementContext};
 use crate::model::TrxHeader;
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::{
     BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Incident, Modern, OldLoad, Query, Rows, RowsKind,
-    RowsQuery, StartV3, TableMap, XaPrepare,
+    RowsQuery, StartV3, XaPrepare,
 };
 use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN};
 use omnibus_format::{EventHeader, EventType};
@@ -37,7 +38,7 @@ pub struct EventDecoder {
     borders: Borders,
     /// The transaction that the target has been told of.
     trx: Option<TrxHeader>,
-    tables: HashMap<u64, EventTable>,
+    tables: Tables,
     context: StatementContext,
     files: LoadFiles,
     /// Statements of CREATE_FILE events (MySQL 4), by file.
@@ -56,7 +57,12 @@ impl EventDecoder {
 
     /// The stream goes on with events of another file or server.
     pub fn set_format(&mut self, format: &FormatDescription) {
-        self.mariadb = format.is_mariadb();
+        let mariadb = format.is_mariadb();
+        if mariadb != self.mariadb {
+            // Read otherwise, the same bytes may be another table.
+            self.tables = Tables::default();
+        }
+        self.mariadb = mariadb;
     }
 
     /// Whether a transaction has begun that has not ended.
@@ -143,7 +149,7 @@ impl EventDecoder {
 
     fn end(&mut self) {
         self.trx = None;
-        self.tables.clear();
+        self.tables.end();
         self.files.clear();
         self.old_loads.clear();
         self.context = StatementContext::default();
@@ -246,10 +252,7 @@ impl EventDecoder {
         use EventType as E;
         match header.event_type {
             E::QUERY => self.statement(header, Query::decode(body)?, target)?,
-            E::TABLE_MAP => {
-                let map = TableMap::decode_dialect(body, self.mariadb)?;
-                self.tables.insert(map.table_id, EventTable::new(map));
-            }
+            E::TABLE_MAP => self.tables.say(body, self.mariadb)?,
             E::INTVAR => self.context.intvar(body)?,
             E::RAND => self.context.rand(body)?,
             E::USER_VAR => self.context.user_variable(body)?,
@@ -343,7 +346,7 @@ impl EventDecoder {
         rows: Rows<'_>,
         target: &mut T,
     ) -> Result<(), ApplyError> {
-        let Some(table) = self.tables.get(&rows.table_id) else {
+        let Some(table) = self.tables.get(rows.table_id) else {
             if rows.table_id == NO_TABLE && rows.rows.is_empty() {
                 return Ok(());
             }

@@ -14,6 +14,7 @@ mod json;
 mod load;
 mod rows;
 mod statement;
+mod tables;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ pub use decoder::{EventDecoder, Step};
 pub use json::{BadLine, JsonReplay, JsonRows};
 pub use rows::{EventRows, EventTable};
 pub use statement::{EventStatement, StatementContext};
+
+pub(crate) use tables::Tables;
 
 use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::DecodeError;

@@ -217,6 +217,11 @@ impl Connection {
         self.read(MAX_EVENT, semi_sync)
     }
 
+    /// Whether the next packet has come already: reading it does not wait.
+    pub(crate) fn has_packet(&self) -> bool {
+        self.input.has_packet()
+    }
+
     fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {
         loop {
             if any_number && let Some(number) = self.input.front_seq() {

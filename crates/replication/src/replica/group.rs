@@ -39,7 +39,12 @@ impl EventBuf {
     /// Bytes of memory.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.bytes.len() + self.ends.len() * 8
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
+    /// Bytes that it holds.
+    fn filled(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<usize>()
     }
 
     /// How many events.
@@ -52,6 +57,26 @@ impl EventBuf {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
+    }
+}
+
+/// What the last transaction took: the next one is likely to be as long.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    bytes: usize,
+    events: usize,
+}
+
+/// Bytes that a transaction is given at most before it is known how long it is.
+const MOST_AHEAD: usize = 64 << 10;
+
+impl Room {
+    fn of(events: &EventBuf) -> Room {
+        Room { bytes: events.bytes.len().min(MOST_AHEAD), events: events.ends.len().min(MOST_AHEAD / 64) }
+    }
+
+    fn like(self) -> EventBuf {
+        EventBuf { bytes: Vec::with_capacity(self.bytes), ends: Vec::with_capacity(self.events) }
     }
 }
 
@@ -97,7 +122,7 @@ impl Item {
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
-            Item::Trx(received) | Item::First(received) => received.events.size() + 256,
+            Item::Trx(received) | Item::First(received) => received.events.size() + size_of::<Received>(),
             Item::More { events, .. } => events.size() + 64,
             Item::Gone | Item::Moved(..) => 64,
         }
@@ -126,13 +151,15 @@ pub struct Grouper {
     in_pieces: bool,
     /// Size at which a transaction goes on in pieces.
     limit: usize,
+    room: Room,
 }
 
 impl Grouper {
     /// For a stream from `at`.
     #[must_use]
     pub fn new(at: SourcePosition, limit: usize) -> Grouper {
-        Grouper { borders: Borders::default(), format: None, at, open: None, in_pieces: false, limit }
+        let (borders, room) = (Borders::default(), Room::default());
+        Grouper { borders, format: None, at, open: None, in_pieces: false, limit, room }
     }
 
     /// Behind the last event.
@@ -158,37 +185,41 @@ impl Grouper {
     /// # Errors
     /// An event of the kind that tells borders and cannot be read.
     pub fn feed(&mut self, event: &RawEvent<'_>, wants_ack: bool) -> Result<Feed, DecodeError> {
-        let start = self.at.clone();
         let class = self.borders.classify(&event.header, event.body)?;
-        self.advance(event)?;
         match class {
-            Class::Other => return self.other(event, &start, wants_ack),
+            Class::Other => {
+                let start = self.at.clone();
+                self.advance(event)?;
+                return self.other(event, &start, wants_ack);
+            }
             Class::Begin(trx) | Class::Single(trx) => {
+                let start = self.at.clone();
+                self.advance(event)?;
                 let format = self.format.clone().ok_or(DecodeError::new(0, "format description first"))?;
-                let end = self.at.clone();
                 let lost = self.open.is_some();
                 self.in_pieces = false;
-                self.open =
-                    Some(Received { trx, format, events: EventBuf::default(), start, end, wants_ack: false });
+                let (end, events) = (start.clone(), self.room.like());
+                self.open = Some(Received { trx, format, events, start, end, wants_ack: false });
                 if lost {
                     return Err(DecodeError::new(0, "end of the transaction before"));
                 }
             }
-            Class::Inside | Class::End => {}
+            Class::Inside | Class::End => self.advance(event)?,
         }
         let Some(open) = &mut self.open else {
             return Err(DecodeError::new(0, "beginning of the transaction"));
         };
         open.events.push(event);
         open.wants_ack |= wants_ack;
-        open.end = self.at.clone();
         if matches!(class, Class::End | Class::Single(_)) {
             return Ok(Feed::Item(self.finish()));
         }
-        if open.events.size() < self.limit {
+        if open.events.filled() < self.limit {
             return Ok(Feed::Kept);
         }
-        let events = std::mem::take(&mut open.events);
+        open.end = self.at.clone();
+        let next = EventBuf { bytes: Vec::with_capacity(open.events.bytes.len()), ends: Vec::new() };
+        let events = std::mem::replace(&mut open.events, next);
         let item = if self.in_pieces {
             Item::More { events, end: None }
         } else {
@@ -200,7 +231,12 @@ impl Grouper {
 
     fn finish(&mut self) -> Item {
         let in_pieces = std::mem::take(&mut self.in_pieces);
-        match self.open.take() {
+        let mut open = self.open.take();
+        if let Some(open) = &mut open {
+            open.end = self.at.clone();
+            self.room = Room::of(&open.events);
+        }
+        match open {
             Some(open) if in_pieces => {
                 Item::More { events: open.events, end: Some((open.end, open.wants_ack)) }
             }

@@ -27,7 +27,7 @@ pub use receiver::{Receiver, ReceiverSettings, Refusal, Refuses, Resume, ResumeF
 pub use schedule::{Place, Schedule, Turns};
 pub use status::{ChannelStatus, ErrorAt, IoRunning, StatusData, TrxTimes};
 pub use until::Until;
-pub use writeset::{KeySource, TableKeys, WriteSet};
+pub use writeset::{KeySource, TableKeys, WriteSet, WriteSets};
 
 #[cfg(test)]
 mod tests;

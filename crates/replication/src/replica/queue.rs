@@ -1,6 +1,7 @@
 //! Between the receiver and whoever applies: bounded in bytes, first in first out.
 //!
-//! A receiver that finds it full waits, and does not read its socket meanwhile: TCP makes the source wait as well.
+//! A receiver that finds it full waits, and does not read its socket meanwhile: TCP makes the source wait as well. Items go
+//! in and come out many at a time: a hand-over of its own for each small transaction costs more than applying it.
 
 use super::group::Item;
 use parking_lot::{Condvar, Mutex};
@@ -15,6 +16,9 @@ struct State {
     epoch: u64,
     /// Nobody is to wait any more.
     closed: bool,
+    /// Somebody waits for items, or for room: only then is anybody woken.
+    poppers: usize,
+    pushers: usize,
 }
 
 /// The queue of a channel.
@@ -38,20 +42,24 @@ impl Queue {
         self.state.lock().epoch
     }
 
-    /// Appends, when there is room. `false`: the queue was cleared since `epoch`, or is closed; the item is dropped.
+    /// Appends all of `items`, when there is room for the first. `false`: the queue was cleared since `epoch`, or is
+    /// closed; the items are dropped.
     #[must_use]
-    pub fn push(&self, item: Item, epoch: u64) -> bool {
-        let size = item.size();
+    pub fn push(&self, items: &mut Vec<Item>, epoch: u64) -> bool {
+        let size: usize = items.iter().map(Item::size).sum();
         let mut state = self.state.lock();
         while !state.closed && state.epoch == epoch && state.bytes > 0 && state.bytes + size > self.limit {
+            state.pushers += 1;
             self.changed.wait(&mut state);
+            state.pushers -= 1;
         }
         if state.closed || state.epoch != epoch {
+            items.clear();
             return false;
         }
         state.bytes += size;
-        state.items.push_back(item);
-        self.changed.notify_all();
+        state.items.extend(items.drain(..));
+        self.wake_popper(&state);
         true
     }
 
@@ -60,23 +68,47 @@ impl Queue {
         let mut state = self.state.lock();
         state.bytes += item.size();
         state.items.push_back(item);
-        self.changed.notify_all();
+        self.wake_popper(&state);
+    }
+
+    fn wake_popper(&self, state: &State) {
+        if state.poppers > 0 {
+            self.changed.notify_all();
+        }
     }
 
     /// The next item; `None` after `timeout`.
     #[must_use]
     pub fn pop(&self, timeout: Duration) -> Option<Item> {
+        let mut one = VecDeque::with_capacity(1);
+        self.pop_some(1, timeout, &mut one);
+        one.pop_front()
+    }
+
+    /// Moves up to `most` items to the end of `into`; none after `timeout`. The first piece of a large transaction is the
+    /// last one taken: whoever applies it takes the others.
+    pub fn pop_some(&self, most: usize, timeout: Duration, into: &mut VecDeque<Item>) {
         let until = Instant::now() + timeout;
         let mut state = self.state.lock();
-        loop {
-            if let Some(item) = state.items.pop_front() {
-                state.bytes -= item.size();
-                self.changed.notify_all();
-                return Some(item);
+        while state.items.is_empty() {
+            state.poppers += 1;
+            let late = self.changed.wait_until(&mut state, until).timed_out();
+            state.poppers -= 1;
+            if late {
+                break;
             }
-            if self.changed.wait_until(&mut state, until).timed_out() {
-                return None;
+        }
+        for _ in 0..most {
+            let Some(item) = state.items.pop_front() else { break };
+            state.bytes -= item.size();
+            let is_last = matches!(item, Item::First(_));
+            into.push_back(item);
+            if is_last {
+                break;
             }
+        }
+        if state.pushers > 0 {
+            self.changed.notify_all();
         }
     }
 

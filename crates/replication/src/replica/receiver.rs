@@ -10,6 +10,7 @@ use super::position::SourcePosition;
 use super::queue::Queue;
 use super::status::{ChannelStatus, ErrorAt, IoRunning, TrxTimes};
 use crate::client::{ClientError, DumpStart, Endpoint, Introduction, Remote};
+use crate::model::TrxHeader;
 use omnibus_format::{AnyGtid, GtidPosition, GtidSet};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -209,7 +210,7 @@ struct Memory {
     uuid: Option<String>,
     attempts: u64,
     /// Of the transaction that goes on in pieces.
-    open: Option<AnyGtid>,
+    open: Option<TrxHeader>,
 }
 
 impl Shared {

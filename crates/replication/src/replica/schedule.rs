@@ -9,6 +9,7 @@ use super::group::Received;
 use super::writeset::WriteSet;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 /// Keys remembered before all of them are forgotten at once.
@@ -25,6 +26,26 @@ pub struct Place {
     pub after: u64,
 }
 
+/// For keys that are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+struct AsIs(u64);
+
+type Hashed = BuildHasherDefault<AsIs>;
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
 /// Gives places. One thread's.
 #[derive(Debug, Default)]
 pub struct Schedule {
@@ -33,7 +54,7 @@ pub struct Schedule {
     floor: u64,
     /// By rows, nothing may begin before this one.
     rows_floor: u64,
-    writers: HashMap<u64, u64>,
+    writers: HashMap<u64, u64, Hashed>,
     /// (source's number, ours), ascending.
     clock: VecDeque<(u64, u64)>,
     /// The group commit of a MariaDB source that goes on, and the number before its first.
@@ -136,8 +157,12 @@ impl Schedule {
 #[derive(Debug, Default)]
 pub struct Turns {
     state: Mutex<TurnState>,
-    changed: Condvar,
+    /// By the number that is waited for: who waits for another one is not woken for nothing.
+    changed: [Condvar; BELLS],
 }
+
+/// More than there are numbers waited for at once, as a rule; two that share a bell only wake each other.
+const BELLS: usize = 32;
 
 #[derive(Debug, Default)]
 struct TurnState {
@@ -148,6 +173,10 @@ struct TurnState {
 }
 
 impl Turns {
+    fn bell(&self, number: u64) -> &Condvar {
+        &self.changed[(number % BELLS as u64) as usize]
+    }
+
     /// Waits until `number` is enrolled. `None`: it will not be. `Some(false)`: not within `patience`.
     #[must_use]
     pub fn wait(&self, number: u64, patience: Duration) -> Option<bool> {
@@ -159,7 +188,7 @@ impl Turns {
             if state.ended {
                 return None;
             }
-            if self.changed.wait_for(&mut state, patience).timed_out() {
+            if self.bell(number).wait_for(&mut state, patience).timed_out() {
                 return Some(state.enrolled >= number);
             }
         }
@@ -167,9 +196,15 @@ impl Turns {
 
     /// `number`, whose turn it was, is enrolled.
     pub fn advance(&self, number: u64) {
-        let mut state = self.state.lock();
-        state.enrolled = state.enrolled.max(number);
-        self.changed.notify_all();
+        let before = {
+            let mut state = self.state.lock();
+            let before = state.enrolled;
+            state.enrolled = before.max(number);
+            before
+        };
+        for reached in (before..number).take(BELLS) {
+            self.bell(reached + 1).notify_all();
+        }
     }
 
     /// The last one enrolled.
@@ -181,6 +216,8 @@ impl Turns {
     /// Sends everybody away who waits.
     pub fn end(&self) {
         self.state.lock().ended = true;
-        self.changed.notify_all();
+        for bell in &self.changed {
+            bell.notify_all();
+        }
     }
 }

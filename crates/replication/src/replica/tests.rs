@@ -225,17 +225,36 @@ fn a_queue_is_bounded_and_forgets_what_an_older_epoch_brings() {
     let queue = Arc::new(Queue::new(200));
     let item = || Item::Moved(SourcePosition::default(), false);
     let epoch = queue.epoch();
-    assert!(queue.push(item(), epoch) && queue.push(item(), epoch) && queue.push(item(), epoch));
+    let push = |items: Vec<Item>, epoch| queue.push(&mut { items }, epoch);
+    assert!(push(vec![item(), item()], epoch) && push(vec![item()], epoch));
     let full = {
         let queue = queue.clone();
-        std::thread::spawn(move || queue.push(Item::Gone, epoch))
+        std::thread::spawn(move || queue.push(&mut vec![Item::Gone], epoch))
     };
     assert!(queue.pop(Duration::from_secs(120)).is_some());
     assert!(full.join().unwrap());
     let newer = queue.clear();
-    assert!(queue.is_empty() && !queue.push(item(), epoch) && queue.push(item(), newer));
+    assert!(queue.is_empty() && !push(vec![item()], epoch) && push(vec![item()], newer));
     queue.set_closed(true);
-    assert!(!queue.push(item(), newer));
+    assert!(!push(vec![item()], newer));
+}
+
+#[test]
+fn what_is_taken_from_a_queue_ends_with_the_first_piece_of_a_large_transaction() {
+    let queue = Queue::new(1 << 20);
+    let trx = || Box::new(received(TrxHeader::default()));
+    let more = || Item::More { events: EventBuf::default(), end: None };
+    let mut items = vec![Item::Trx(trx()), Item::First(trx()), more(), Item::Trx(trx())];
+    assert!(queue.push(&mut items, queue.epoch()) && items.is_empty());
+    let mut taken = std::collections::VecDeque::new();
+    queue.pop_some(10, Duration::from_secs(5), &mut taken);
+    assert!(matches!(taken.make_contiguous(), [Item::Trx(_), Item::First(_)]), "{taken:?}");
+    assert!(
+        matches!(queue.pop(Duration::ZERO), Some(Item::More { .. })),
+        "left to whoever applies the transaction"
+    );
+    queue.pop_some(10, Duration::from_secs(5), &mut taken);
+    assert_eq!((taken.len(), queue.bytes()), (3, 0));
 }
 
 fn received(trx: TrxHeader) -> Received {

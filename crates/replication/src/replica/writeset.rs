@@ -4,13 +4,12 @@
 //! hash that two keys share by accident only costs parallelism.
 
 use super::group::Received;
-use crate::apply::EventTable;
+use crate::apply::Tables;
 use crate::model::TableView;
 use omnibus_format::events::{Query, Rows, RowsKind, TableMap};
-use omnibus_format::row::{Images, RowImage};
+use omnibus_format::row::Images;
 use omnibus_format::{DecodeError, EventType};
 use omnibus_value::{ColumnType, Value};
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -44,26 +43,65 @@ pub enum WriteSet {
     Alone,
 }
 
-impl WriteSet {
+/// What is known of a table that transactions write to.
+#[derive(Default)]
+struct Known {
+    keys: Arc<TableKeys>,
+    /// Columns of any of the keys.
+    wanted: Vec<bool>,
+}
+
+impl Known {
+    fn of(map: &TableMap, keys: Arc<TableKeys>) -> Known {
+        let mut wanted = vec![false; map.columns.len()];
+        for &(column, _) in keys.unique.iter().flatten() {
+            if let Some(wanted) = wanted.get_mut(column) {
+                *wanted = true;
+            }
+        }
+        Known { keys, wanted }
+    }
+}
+
+/// Finds out what transactions write. One thread's.
+#[derive(Default)]
+pub struct WriteSets {
+    tables: Tables<Known>,
+    mariadb: bool,
+    before: Vec<Option<Value>>,
+    after: Vec<Option<Value>>,
+    key: Vec<u8>,
+}
+
+impl WriteSets {
     /// Of a whole transaction.
     #[must_use]
-    pub fn of(received: &Received, source: &dyn KeySource) -> WriteSet {
-        Self::collect(received, source).unwrap_or(WriteSet::Unknown)
+    pub fn of(&mut self, received: &Received, source: &dyn KeySource) -> WriteSet {
+        let found = self.collect(received, source).unwrap_or(WriteSet::Unknown);
+        if found == WriteSet::Alone {
+            // It may be a definition.
+            self.tables.forget();
+        }
+        found
     }
 
-    fn collect(received: &Received, source: &dyn KeySource) -> Result<WriteSet, DecodeError> {
+    fn collect(&mut self, received: &Received, source: &dyn KeySource) -> Result<WriteSet, DecodeError> {
         let mariadb = received.format.is_mariadb();
-        let mut tables: HashMap<u64, (EventTable, Option<Arc<TableKeys>>)> = HashMap::new();
+        if mariadb != self.mariadb {
+            self.mariadb = mariadb;
+            self.tables.forget();
+        }
+        self.tables.end();
         let mut hashes = Vec::new();
         let (mut known, mut ends_well) = (true, false);
         for event in received.events.iter() {
             let (header, body) = event?;
             match header.event_type {
                 EventType::TABLE_MAP => {
-                    let map = TableMap::decode_dialect(body, mariadb)?;
-                    let keys = source.keys(&map.database, &map.table);
-                    known &= keys.is_some();
-                    tables.insert(map.table_id, (EventTable::new(map), keys));
+                    known &= self.tables.say_with(body, mariadb, |map| {
+                        let keys = source.keys(&map.database, &map.table)?;
+                        Some(Known::of(map, keys))
+                    })?;
                 }
                 EventType::QUERY => match kind_of(body)? {
                     Text::Begin => {}
@@ -79,13 +117,7 @@ impl WriteSet {
                 | EventType::ROWS_QUERY
                 | EventType::MARIADB_ANNOTATE_ROWS => {}
                 event_type => match RowsKind::of(event_type) {
-                    Some(_) if known => {
-                        let rows = Rows::decode(event_type, body)?;
-                        match tables.get(&rows.table_id) {
-                            Some((table, Some(keys))) => put_rows(rows, table, keys, &mut hashes)?,
-                            _ => known = rows.rows.is_empty(),
-                        }
-                    }
+                    Some(_) if known => known = self.rows(Rows::decode(event_type, body)?, &mut hashes)?,
                     Some(_) => {}
                     None => known = false,
                 },
@@ -100,6 +132,45 @@ impl WriteSet {
         hashes.sort_unstable();
         hashes.dedup();
         Ok(WriteSet::Keys(hashes))
+    }
+
+    /// Adds the keys of an event's rows; false if its table is not known.
+    fn rows(&mut self, rows: Rows<'_>, hashes: &mut Vec<u64>) -> Result<bool, DecodeError> {
+        let found = self.tables.get_with(rows.table_id);
+        let Some((table, Known { keys, wanted })) = found else { return Ok(rows.rows.is_empty()) };
+        if !keys.has_primary {
+            // Rows that no key names: the table is one thing.
+            hashes.push(hash_of(keys.id, usize::MAX, &[]));
+            return Ok(true);
+        }
+        let shape = table.shape();
+        let wanted = |column: usize| wanted.get(column).copied().unwrap_or(false);
+        let (before, after, bytes) = (&mut self.before, &mut self.after, &mut self.key);
+        for change in Images::new(rows, shape)? {
+            let change = change?;
+            before.clear();
+            after.clear();
+            if let Some(image) = change.before {
+                image.decode_some(shape, wanted, before)?;
+            }
+            if let Some(image) = change.after {
+                image.decode_some(shape, wanted, after)?;
+            }
+            for (number, key) in keys.unique.iter().enumerate() {
+                if change.before.is_some() {
+                    put_key(keys, number, key, |column| before.get(column)?.as_ref(), bytes, hashes);
+                }
+                if change.after.is_some() {
+                    // What an after image leaves out did not change.
+                    let value = |column: usize| {
+                        let own = after.get(column)?.as_ref();
+                        own.or_else(|| before.get(column)?.as_ref())
+                    };
+                    put_key(keys, number, key, value, bytes, hashes);
+                }
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -121,40 +192,6 @@ fn kind_of(body: &[u8]) -> Result<Text, DecodeError> {
     })
 }
 
-fn put_rows(
-    rows: Rows<'_>,
-    table: &EventTable,
-    keys: &TableKeys,
-    hashes: &mut Vec<u64>,
-) -> Result<(), DecodeError> {
-    if !keys.has_primary {
-        // Rows that no key names: the table is one thing.
-        hashes.push(hash_of(keys.id, usize::MAX, &[]));
-        return Ok(());
-    }
-    let shape = table.shape();
-    let decode = |image: Option<RowImage<'_>>| image.map(|image| image.decode(shape)).transpose();
-    for change in Images::new(rows, shape)? {
-        let change = change?;
-        let before = decode(change.before)?;
-        let after = decode(change.after)?;
-        for (number, key) in keys.unique.iter().enumerate() {
-            if let Some(before) = &before {
-                put_key(keys, number, key, |column| before.get(column)?.as_ref(), hashes);
-            }
-            if let Some(after) = &after {
-                // What an after image leaves out did not change.
-                let value = |column: usize| {
-                    let own = after.get(column)?.as_ref();
-                    own.or_else(|| before.as_ref()?.get(column)?.as_ref())
-                };
-                put_key(keys, number, key, value, hashes);
-            }
-        }
-    }
-    Ok(())
-}
-
 /// NULL in a unique key is equal to nothing; a column that the images do not have cannot be in the way of another
 /// transaction that they do not name either: the primary key is always there.
 fn put_key<'a>(
@@ -162,9 +199,10 @@ fn put_key<'a>(
     number: usize,
     columns: &[(usize, Option<u32>)],
     value: impl Fn(usize) -> Option<&'a Value>,
+    bytes: &mut Vec<u8>,
     hashes: &mut Vec<u64>,
 ) {
-    let mut bytes = Vec::with_capacity(32);
+    bytes.clear();
     for &(column, prefix) in columns {
         let (Some(value), Some(ty)) = (value(column), keys.types.get(column)) else {
             // Of the primary key nothing may be missing: stand for the whole table then.
@@ -176,9 +214,9 @@ fn put_key<'a>(
         if matches!(value, Value::Null) {
             return;
         }
-        omnibus_value::key::encode(value, ty, prefix, false, &mut bytes);
+        omnibus_value::key::encode(value, ty, prefix, false, bytes);
     }
-    hashes.push(hash_of(keys.id, number, &bytes));
+    hashes.push(hash_of(keys.id, number, bytes));
 }
 
 fn hash_of(table: u64, key: usize, bytes: &[u8]) -> u64 {

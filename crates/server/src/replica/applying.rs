@@ -10,6 +10,7 @@ use super::Env;
 use super::jobs::{Done, Job, Plan, Reached, Slot, Work};
 use super::threads::{Entries, Entry, FEEDING, Lane, Lanes};
 use super::worker;
+use omnibus_commit::{CommitError, Ticket};
 use omnibus_replication::replica::{ChannelStatus, ErrorAt, Queue, Receiver, SourcePosition, Turns, Until};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -23,6 +24,8 @@ use std::time::Duration;
 const IN_FLIGHT: usize = 1024;
 /// Transactions handed to the workers and not begun, for each of them.
 const AHEAD: usize = 16;
+/// Commits looked at together when they become durable.
+const BATCH: usize = 64;
 /// How long the feeding thread waits for something before it looks at the conditions again.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -156,7 +159,7 @@ impl Applying {
 
     /// The next job of a worker.
     pub(super) fn next_job(&self) -> Option<Job> {
-        self.work.pop()
+        self.work.pop(self.room())
     }
 
     /// Ends everything with an error.
@@ -257,32 +260,48 @@ impl Applying {
 
     /// Waits for commits in their order and says so: to the status, and to a source that waits.
     fn finish(&self, inbox: &Inbox<Done>) {
-        while let Ok(done) = inbox.recv() {
-            let applied = done.ticket.is_some();
-            if let Some(ticket) = done.ticket
-                && let Err(error) = ticket.wait()
-            {
-                self.fail(1180, format!("Got error while committing: {error}"));
-                return;
+        let mut batch = Vec::with_capacity(BATCH);
+        while let Ok(first) = inbox.recv() {
+            batch.push(first);
+            batch.extend(inbox.try_iter().take(BATCH - 1));
+            let failed = wait_durable(&mut batch);
+            if let Some((at, _)) = &failed {
+                batch.truncate(*at);
             }
+            self.finished_all(&mut batch);
+            if let Some((_, error)) = failed {
+                return self.fail(1180, format!("Got error while committing: {error}"));
+            }
+        }
+    }
+
+    /// They are durable.
+    fn finished_all(&self, batch: &mut Vec<Done>) {
+        let applied = batch.iter().filter(|done| done.applied).count() as u64;
+        let events: u64 = batch.iter().map(|done| done.events).sum();
+        let definitions = batch.iter().filter(|done| done.defines).count() as u64;
+        let acknowledge = batch.iter().rfind(|done| done.wants_ack).map(|done| done.position.source.clone());
+        let mut last = None;
+        for done in batch.drain(..) {
             drop(done.guard);
-            self.finished.store(done.number, Ordering::SeqCst);
-            let acknowledge = done.wants_ack.then(|| done.position.source.clone());
-            self.status.update(|s| {
-                s.applied = done.position;
-                s.applied_count += u64::from(applied);
-                s.applied_events += done.events;
-                s.definitions += u64::from(done.defines);
-            });
-            {
-                let mut in_flight = self.in_flight.lock();
-                while in_flight.front().is_some_and(|&(number, _)| number <= done.number) {
-                    in_flight.pop_front();
-                }
+            last = Some((done.number, done.position));
+        }
+        let Some((number, position)) = last else { return };
+        self.finished.store(number, Ordering::SeqCst);
+        self.status.update(|s| {
+            s.applied = position;
+            s.applied_count += applied;
+            s.applied_events += events;
+            s.definitions += definitions;
+        });
+        {
+            let mut in_flight = self.in_flight.lock();
+            while in_flight.front().is_some_and(|&(first, _)| first <= number) {
+                in_flight.pop_front();
             }
-            if let Some(at) = acknowledge {
-                self.acknowledge(&at);
-            }
+        }
+        if let Some(at) = acknowledge {
+            self.acknowledge(&at);
         }
     }
 
@@ -294,4 +313,17 @@ impl Applying {
             receiver.acknowledge(at);
         }
     }
+}
+
+/// Waits for all of them; says which one failed first. The last one is waited for first: the others are then done, and
+/// this thread is not woken once for each.
+fn wait_durable(batch: &mut [Done]) -> Option<(usize, CommitError)> {
+    let end = batch.iter_mut().enumerate().rev().find_map(|(at, done)| Some((at, done.ticket.take()?)));
+    let end = end.map(|(at, ticket)| (at, ticket.wait()));
+    for (at, done) in batch.iter_mut().enumerate() {
+        if let Some(Err(error)) = done.ticket.take().map(Ticket::wait) {
+            return Some((at, error));
+        }
+    }
+    end.and_then(|(at, result)| Some((at, result.err()?)))
 }

@@ -48,6 +48,8 @@ pub(super) struct Done {
     pub(super) defines: bool,
     /// Events that its position is behind.
     pub(super) events: u64,
+    /// It changed something; `ticket` is then there until it was waited for.
+    pub(super) applied: bool,
     pub(super) ticket: Option<Ticket>,
     pub(super) position: ChannelPosition,
     pub(super) wants_ack: bool,
@@ -85,46 +87,79 @@ pub(super) struct Plan {
 /// Jobs that no worker has begun.
 #[derive(Default)]
 pub(super) struct Work {
-    state: Mutex<(VecDeque<Job>, bool)>,
-    changed: Condvar,
+    state: Mutex<WorkState>,
+    /// For workers.
+    there: Condvar,
+    /// For the feeding thread.
+    room: Condvar,
+}
+
+#[derive(Default)]
+struct WorkState {
+    jobs: VecDeque<Job>,
+    closed: bool,
+    /// Workers that wait for a job.
+    idle: usize,
+    /// The feeding thread waits for room.
+    full: bool,
 }
 
 impl Work {
-    /// Hands a job over once there is room; `false` when nobody takes any more.
-    pub(super) fn push(&self, job: Job, room: usize) -> bool {
+    /// Hands jobs over once there is room; `false` when nobody takes any more. One worker is woken, and it wakes the next
+    /// one if it finds more than it takes: where there is little to do, one does it all.
+    pub(super) fn push(&self, jobs: &mut Vec<Job>, room: usize) -> bool {
         let mut state = self.state.lock();
-        while !state.1 && state.0.len() >= room {
-            self.changed.wait(&mut state);
+        while !state.closed && state.jobs.len() >= room {
+            state.full = true;
+            self.room.wait(&mut state);
         }
-        if state.1 {
+        if state.closed {
+            jobs.clear();
             return false;
         }
-        state.0.push_back(job);
-        self.changed.notify_all();
+        state.jobs.extend(jobs.drain(..));
+        let wake = state.idle > 0;
+        drop(state);
+        if wake {
+            self.there.notify_one();
+        }
         true
     }
 
     /// The next job; waits. `None`: there will be none.
-    pub(super) fn pop(&self) -> Option<Job> {
+    pub(super) fn pop(&self, room: usize) -> Option<Job> {
         let mut state = self.state.lock();
         loop {
-            if state.1 {
+            if state.closed {
                 return None;
             }
-            if let Some(job) = state.0.pop_front() {
-                self.changed.notify_all();
+            if let Some(job) = state.jobs.pop_front() {
+                let next = state.idle > 0 && !state.jobs.is_empty();
+                // Not at once: the feeding thread is to find room for many.
+                let refill = state.full && state.jobs.len() <= room / 2;
+                state.full &= !refill;
+                drop(state);
+                if next {
+                    self.there.notify_one();
+                }
+                if refill {
+                    self.room.notify_one();
+                }
                 return Some(job);
             }
-            self.changed.wait(&mut state);
+            state.idle += 1;
+            self.there.wait(&mut state);
+            state.idle -= 1;
         }
     }
 
     /// What is begun is finished; the rest is dropped.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
-        state.1 = true;
-        state.0.clear();
-        self.changed.notify_all();
+        state.closed = true;
+        state.jobs.clear();
+        self.there.notify_all();
+        self.room.notify_all();
     }
 }
 

@@ -47,12 +47,13 @@ pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
     }
     let mut applier = Applier::new(session, applying.plan.apply.clone())
         .with_server(Box::new(super::accounts::AccountStatements(applying.env.server.clone())));
+    let mut decoder = EventDecoder::default();
     while let Some(job) = applying.next_job() {
         own.number.store(job.place.number, Ordering::SeqCst);
         if let (Some(received), false) = (&job.received, matches!(job.task, Task::Pass)) {
             own.lane.begin(received.trx);
         }
-        let goes_on = work(applying, slot, &mut applier, job, done);
+        let goes_on = work(applying, slot, &mut applier, &mut decoder, job, done);
         own.number.store(0, Ordering::SeqCst);
         if !goes_on {
             break;
@@ -65,6 +66,7 @@ fn work(
     applying: &Applying,
     slot: usize,
     applier: &mut Applier,
+    decoder: &mut EventDecoder,
     mut job: Job,
     done: &SyncSender<Done>,
 ) -> bool {
@@ -77,12 +79,13 @@ fn work(
         }
         let outcome = match &job.received {
             Some(received) if !matches!(job.task, Task::Pass) => {
-                attempt(applying, slot, applier, received, &job)
+                attempt(applying, slot, applier, decoder, received, &job)
             }
             _ => Outcome::Known,
         };
         if !matches!(outcome, Outcome::Enrolled(..)) {
             applier.rollback();
+            decoder.reset();
         }
         match outcome {
             Outcome::Enrolled(ticket, guard) => {
@@ -93,12 +96,12 @@ fn work(
                     (job.position, job.wants_ack, events) = (end.position, end.wants_ack, end.events);
                 }
                 lane.end();
-                return enrolled(applying, &job, events, Some((ticket, guard)), done);
+                return enrolled(applying, job, events, Some((ticket, guard)), done);
             }
             Outcome::Known => {
                 lane.drop_current();
                 let events = events_of(&job);
-                return wait(applying, job.place.number - 1) && enrolled(applying, &job, events, None, done);
+                return wait(applying, job.place.number - 1) && enrolled(applying, job, events, None, done);
             }
             Outcome::Lost => {
                 // It comes again. What is between is in the queue's next epoch.
@@ -164,19 +167,19 @@ fn events_of(job: &Job) -> u64 {
 
 fn enrolled(
     applying: &Applying,
-    job: &Job,
+    job: Job,
     events: u64,
     commit: Option<(Ticket, Option<GtidGuard>)>,
     done: &SyncSender<Done>,
 ) -> bool {
+    let Job { place, position, wants_ack, received, .. } = job;
     let (ticket, guard) = commit.map_or((None, None), |(ticket, guard)| (Some(ticket), guard));
-    let wants_ack = job.wants_ack;
-    let defines = ticket.is_some() && job.received.as_ref().is_some_and(|received| received.trx.standalone);
-    let (number, position) = (job.place.number, job.position.clone());
-    let message = Done { number, defines, events, ticket, position, wants_ack, guard };
+    let applied = ticket.is_some();
+    let defines = applied && received.as_ref().is_some_and(|received| received.trx.standalone);
+    let message = Done { number: place.number, defines, events, applied, ticket, position, wants_ack, guard };
     // Before the next one's turn begins, so that they come in order.
     let sent = done.send(message).is_ok();
-    applying.turns.advance(job.place.number);
+    applying.turns.advance(place.number);
     sent
 }
 
@@ -216,6 +219,7 @@ fn attempt(
     applying: &Applying,
     slot: usize,
     applier: &mut Applier,
+    decoder: &mut EventDecoder,
     received: &Received,
     job: &Job,
 ) -> Outcome {
@@ -224,7 +228,8 @@ fn attempt(
         Err(outcome) => return outcome,
     };
     let target = Ordered { applier, applying, slot, place: job.place, interrupted: None };
-    let mut run = Run { applying, target, decoder: EventDecoder::new(&received.format) };
+    decoder.set_format(&received.format);
+    let mut run = Run { applying, target, decoder };
     let position = position_of(applying, job);
     let result = match job.task {
         Task::Empty => run.empty(received, &position),
@@ -249,7 +254,8 @@ fn position_of(applying: &Applying, job: &Job) -> Position {
 struct Run<'a> {
     applying: &'a Applying,
     target: Ordered<'a>,
-    decoder: EventDecoder,
+    /// Keeps the tables of the transactions before.
+    decoder: &'a mut EventDecoder,
 }
 
 impl Run<'_> {

@@ -84,7 +84,12 @@ impl Trx {
             ..CommitRequest::new(cache, writes, logged, now_us)
         };
         self.handed_over = true;
-        let ticket = self.shared.port.commit(request);
+        // Who applies a log commits in its order: one that waited for the device would make all the others wait, and the
+        // log would never see two of them at once.
+        let ticket = match self.in_flight {
+            None => self.shared.port.commit(request),
+            Some(_) => self.shared.port.enrol(request),
+        };
         self.end();
         Ok(Some(ticket))
     }

@@ -38,6 +38,10 @@ pub trait CommitPort: Send + Sync + 'static {
     fn engine(&self) -> &Arc<dyn Engine>;
     /// Hands a finished transaction over.
     fn commit(&self, request: CommitRequest) -> Ticket;
+    /// As `commit`, and never waits for the device: for who has more to hand over before this is durable.
+    fn enrol(&self, request: CommitRequest) -> Ticket {
+        self.commit(request)
+    }
     /// Completes when everything up to `no` is durable.
     fn wait_durable(&self, no: CommitNo) -> Ticket;
     /// `release_locks_early`: row locks go when a commit has its place, not when it is durable.
@@ -74,6 +78,9 @@ impl CommitPort for Coordinator {
     fn commit(&self, request: CommitRequest) -> Ticket {
         // Saves two thread switches when nobody else commits; else it only enrols.
         self.commit_inline(request)
+    }
+    fn enrol(&self, request: CommitRequest) -> Ticket {
+        Coordinator::commit(self, request)
     }
     fn wait_durable(&self, no: CommitNo) -> Ticket {
         Coordinator::wait_durable(self, no)

@@ -1,10 +1,14 @@
 //! One connection of a receiver: introduces itself, asks for the dump, and puts what comes into the queue, checked and cut into
 //! transactions.
 //!
+//! What one read of the socket brought goes into the queue at once: whoever applies is woken, and the status changed, once
+//! for all of it.
+//!
 //! On the receiver's thread.
 
 use super::{End, Memory, Refuses, Resume, Shared};
 use crate::client::{Connection, DumpRequest, SourceFacts};
+use crate::model::TrxHeader;
 use crate::replica::group::{Feed, Grouper, Item, Received};
 use crate::replica::position::SourcePosition;
 use crate::replica::status::{ErrorAt, IoRunning, TrxTimes, now_us};
@@ -17,9 +21,15 @@ impl Shared {
     /// One connection, from login to its end.
     pub(super) fn session(&self, memory: &mut Memory, refuses: &Refuses) -> End {
         let mut grouper = None;
-        let end = match self.talk(memory, refuses, &mut grouper) {
+        let mut batch = Batch::new(memory.epoch);
+        let end = match self.talk(memory, refuses, &mut grouper, &mut batch) {
             Ok(never) => match never {},
             Err(end) => end,
+        };
+        // What came before the end is applied.
+        let end = match &grouper {
+            Some(grouper) => self.hand_over(&mut batch, grouper).err().unwrap_or(end),
+            None => end,
         };
         self.status.update(|s| s.queueing = TrxTimes::default());
         self.control.lock().remote = None;
@@ -34,6 +44,7 @@ impl Shared {
         memory: &mut Memory,
         refuses: &Refuses,
         grouper: &mut Option<Grouper>,
+        batch: &mut Batch,
     ) -> Result<std::convert::Infallible, End> {
         let settings = &self.settings;
         let given_up = || {
@@ -73,6 +84,9 @@ impl Shared {
         let mut rules =
             ScanRules { checksum: facts.checksum, verify_position: false, ..ScanRules::default() };
         loop {
+            if batch.bytes >= BATCH || !connection.has_packet() {
+                self.hand_over(batch, grouper)?;
+            }
             let packet = connection.next_event(facts.semi_sync)?;
             let event = checked(packet.event, &mut rules, grouper.at())?;
             self.heard(&event, memory);
@@ -83,14 +97,15 @@ impl Shared {
                     format!("the event at {} of the source cannot be read: {error}", grouper.at()),
                 )
             })?;
-            if let (false, Some(trx)) = (was_open, grouper.open_trx()) {
-                let began = TrxTimes::begin(*trx);
-                self.status.update(|s| s.queueing = began);
+            if !was_open {
+                batch.began_us = now_us();
             }
             if let Feed::Item(Item::Trx(received) | Item::First(received)) = &feed {
                 admit(received, refuses)?;
             }
-            self.hand_on(feed, grouper, memory)?;
+            if let Feed::Item(item) = feed {
+                batch.add(item, grouper.at(), memory);
+            }
         }
     }
 
@@ -124,40 +139,30 @@ impl Shared {
         }
     }
 
-    fn hand_on(&self, feed: Feed, grouper: &Grouper, memory: &mut Memory) -> Result<(), End> {
-        let Feed::Item(item) = feed else { return Ok(()) };
-        let (gtid, whole) = match &item {
-            Item::Trx(received) => (received.trx.gtid, true),
-            Item::First(received) => (received.trx.gtid, false),
-            Item::More { end, .. } => (memory.open, end.is_some()),
-            Item::Gone => (None, false),
-            Item::Moved(..) => (None, true),
-        };
-        memory.open = gtid;
-        // One that is a single event begins and ends at once.
-        let single = match &item {
-            Item::Trx(received) => Some(received.trx),
-            _ => None,
-        };
-        if !self.queue.push(item, memory.epoch) {
+    /// Puts what has come into the queue, and says in the status what is only begun.
+    fn hand_over(&self, batch: &mut Batch, grouper: &Grouper) -> Result<(), End> {
+        let comes = !batch.items.is_empty();
+        if comes && !self.queue.push(&mut batch.items, batch.epoch) {
             return Err(if self.control.lock().stop { End::Stop } else { End::Restart });
         }
-        if whole {
-            memory.resume.advance(gtid, grouper.at());
-        }
+        batch.bytes = 0;
+        let open = grouper.open_trx().copied();
         self.status.update(|s| {
-            s.read = grouper.at().clone();
-            if let (true, Some(AnyGtid::Mariadb(gtid))) = (whole, &gtid) {
-                s.read_gtids.set(*gtid);
+            if comes {
+                s.read.clone_from(&batch.at);
             }
-            if let (None, Some(trx)) = (s.queueing.trx, single) {
-                s.queueing = TrxTimes::begin(trx);
+            if let Some((trx, began_us)) = batch.last.take() {
+                s.queued = TrxTimes { trx: Some(trx), began_us, ended_us: now_us() };
             }
-            if s.queueing.trx.is_some() && !grouper.is_open() {
-                s.queueing.end(&mut s.queued);
+            if open != s.queueing.trx {
+                let began_us = if open.is_some() { batch.began_us } else { 0 };
+                s.queueing = TrxTimes { trx: open, began_us, ended_us: 0 };
             }
-            if let (true, Some(AnyGtid::Mysql { source, gno })) = (whole, gtid) {
-                s.retrieved.add(source, gno);
+            for gtid in batch.gtids.drain(..) {
+                match gtid {
+                    AnyGtid::Mariadb(gtid) => s.read_gtids.set(gtid),
+                    AnyGtid::Mysql { source, gno } => s.retrieved.add(source, gno),
+                }
             }
         });
         Ok(())
@@ -172,6 +177,58 @@ fn admit(received: &Received, refuses: &Refuses) -> Result<(), End> {
             let at = &received.start;
             Err(End::Fatal(code, format!("{what}, at file {}, position {}.", at.file, at.position)))
         }
+    }
+}
+
+/// Bytes of transactions from which on they are handed over, even if there are more to be read.
+const BATCH: usize = 64 << 10;
+
+/// What has come and is not in the queue yet.
+struct Batch {
+    epoch: u64,
+    items: Vec<Item>,
+    bytes: usize,
+    /// Behind the last of them.
+    at: SourcePosition,
+    /// Of those that are whole.
+    gtids: Vec<AnyGtid>,
+    /// The last one that is whole, and when it began.
+    last: Option<(TrxHeader, i64)>,
+    /// When the last one began, whole or not.
+    began_us: i64,
+}
+
+impl Batch {
+    fn new(epoch: u64) -> Batch {
+        let (items, gtids, at) = (Vec::new(), Vec::new(), SourcePosition::default());
+        Batch { epoch, items, bytes: 0, at, gtids, last: None, began_us: 0 }
+    }
+
+    /// Adds what `memory` then counts as received: a batch that does not get into the queue is the end of that memory.
+    fn add(&mut self, item: Item, at: &SourcePosition, memory: &mut Memory) {
+        let (gtid, whole) = match &item {
+            Item::Trx(received) => {
+                self.last = Some((received.trx, self.began_us));
+                (received.trx.gtid, true)
+            }
+            Item::First(received) => {
+                memory.open = Some(received.trx);
+                (received.trx.gtid, false)
+            }
+            Item::More { end, .. } => (memory.open.and_then(|trx| trx.gtid), end.is_some()),
+            Item::Gone => (None, false),
+            Item::Moved(..) => (None, true),
+        };
+        if whole {
+            if matches!(item, Item::More { .. }) {
+                self.last = memory.open.take().map(|trx| (trx, self.began_us));
+            }
+            memory.resume.advance(gtid, at);
+            self.gtids.extend(gtid);
+        }
+        self.bytes += item.size();
+        self.at.clone_from(at);
+        self.items.push(item);
     }
 }
 
