@@ -145,9 +145,10 @@ fn check(image: RowImage, settings: ApplySettings) {
     replica.catch_up(&port, began).unwrap();
     assert_eq!(contents(&mut replica.client), contents(&mut client));
     assert_eq!(replica.position(), Some(replica.fed));
+    let enrolled = |port: &TestPort| port.enrolled.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(enrolled(&port) == 0 && enrolled(&replica.port) > 0, "an applier waits for no device");
     // Its own log tells the same, position and all, or nothing where it is not to.
-    let again = common::engine::MemEngine::default();
-    let again: Arc<dyn Engine> = Arc::new(again);
+    let again: Arc<dyn Engine> = Arc::new(common::engine::MemEngine::default());
     let mut replayer = Replayer::new(again.clone()).unwrap();
     for (no, _, events) in replica.port.log.lock().iter() {
         let writes = replayer.replay(events).unwrap_or_else(|error| panic!("transaction {no}: {error}"));

@@ -47,7 +47,7 @@ impl Channel {
         config: ChannelConfig,
         filters: Rules,
     ) -> SqlResult<Arc<Channel>> {
-        let limit = env.server.upgrade().map_or(128 << 20, |server| {
+        let limit = env.server.upgrade().map_or(32 << 20, |server| {
             server.globals.named("replica_pending_jobs_size_max").as_u64() as usize
         });
         let status = Arc::new(ChannelStatus::default());

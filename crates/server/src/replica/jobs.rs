@@ -84,6 +84,16 @@ pub(super) struct Plan {
     pub(super) apply: omnibus_sql::apply::ApplySettings,
 }
 
+impl Job {
+    /// Bytes of its events.
+    fn size(&self) -> usize {
+        self.received.as_ref().map_or(0, |received| received.events.size())
+    }
+}
+
+/// Bytes of transactions that no worker has begun, from which on no more are handed over.
+const MOST_BYTES: usize = 16 << 20;
+
 /// Jobs that no worker has begun.
 #[derive(Default)]
 pub(super) struct Work {
@@ -97,6 +107,7 @@ pub(super) struct Work {
 #[derive(Default)]
 struct WorkState {
     jobs: VecDeque<Job>,
+    bytes: usize,
     closed: bool,
     /// Workers that wait for a job.
     idle: usize,
@@ -109,7 +120,7 @@ impl Work {
     /// one if it finds more than it takes: where there is little to do, one does it all.
     pub(super) fn push(&self, jobs: &mut Vec<Job>, room: usize) -> bool {
         let mut state = self.state.lock();
-        while !state.closed && state.jobs.len() >= room {
+        while !state.closed && (state.jobs.len() >= room || state.bytes >= MOST_BYTES) {
             state.full = true;
             self.room.wait(&mut state);
         }
@@ -117,6 +128,7 @@ impl Work {
             jobs.clear();
             return false;
         }
+        state.bytes += jobs.iter().map(Job::size).sum::<usize>();
         state.jobs.extend(jobs.drain(..));
         let wake = state.idle > 0;
         drop(state);
@@ -134,9 +146,10 @@ impl Work {
                 return None;
             }
             if let Some(job) = state.jobs.pop_front() {
+                state.bytes -= job.size();
                 let next = state.idle > 0 && !state.jobs.is_empty();
                 // Not at once: the feeding thread is to find room for many.
-                let refill = state.full && state.jobs.len() <= room / 2;
+                let refill = state.full && state.jobs.len() <= room / 2 && state.bytes <= MOST_BYTES / 2;
                 state.full &= !refill;
                 drop(state);
                 if next {
@@ -158,6 +171,7 @@ impl Work {
         let mut state = self.state.lock();
         state.closed = true;
         state.jobs.clear();
+        state.bytes = 0;
         self.there.notify_all();
         self.room.notify_all();
     }

@@ -27,6 +27,8 @@ pub struct TestPort {
     /// Events of each transaction, and whether it was logged.
     pub log: Mutex<Vec<(CommitNo, bool, Vec<ReplayEvent>)>>,
     order: Mutex<()>,
+    /// Commits that were not to wait for the device.
+    pub enrolled: AtomicU64,
     /// Whether events are kept.
     keep: bool,
 }
@@ -43,6 +45,7 @@ impl TestPort {
             settings: Arc::new(CacheSettings::new(std::env::temp_dir())),
             log: Mutex::default(),
             order: Mutex::default(),
+            enrolled: AtomicU64::new(0),
             keep: true,
         })
     }
@@ -55,6 +58,7 @@ impl TestPort {
             settings: Arc::new(CacheSettings::new(std::env::temp_dir())),
             log: Mutex::default(),
             order: Mutex::default(),
+            enrolled: AtomicU64::new(0),
             keep: false,
         })
     }
@@ -119,6 +123,10 @@ impl CommitPort for TestPort {
         }
         self.engine.commit_ordered(no);
         Ticket::done(Ok(no))
+    }
+    fn enrol(&self, request: CommitRequest) -> Ticket {
+        self.enrolled.fetch_add(1, Ordering::Relaxed);
+        self.commit(request)
     }
     fn wait_durable(&self, no: CommitNo) -> Ticket {
         Ticket::done(Ok(no))
