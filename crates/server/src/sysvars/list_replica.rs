@@ -20,7 +20,7 @@ pub static VARS: &[V] = &[
     V::global("replica_type_conversions", Kind::Set(CONVERSIONS), S("ALL_NON_LOSSY")),
     V::global("replica_transaction_retries", Kind::UInt(0, u64::MAX, 1), U(10)),
     V::global("replica_max_allowed_packet", Kind::UInt(1024, 1 << 30, 1024), U(1 << 30)),
-    V::fixed("replica_pending_jobs_size_max", Kind::UInt(1024, u64::MAX, 1024), U(32 << 20)),
+    V::fixed("replica_pending_jobs_size_max", Kind::UInt(1024, u64::MAX, 1024), U(128 << 20)),
     V::fixed("replica_skip_errors", Kind::Text, S("OFF")),
     V::global("replica_sql_verify_checksum", Kind::Bool, B(true)),
     V::global("replica_compressed_protocol", Kind::Bool, B(false)),

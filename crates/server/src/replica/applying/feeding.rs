@@ -84,6 +84,10 @@ impl Feeder<'_> {
                 if let ControlFlow::Break(end) = self.item(item) {
                     return end;
                 }
+                // Nothing of what is behind a refused one is looked at.
+                if self.applying.stopping() {
+                    return Fed::Stopped;
+                }
             }
             self.hand_over();
         }
