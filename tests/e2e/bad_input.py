@@ -285,7 +285,7 @@ def full_disk(directory):
     def said(words):
         return server.log_tail(10000).count(words)
 
-    writer = threading.Thread(target=insert)
+    writer = threading.Thread(target=insert, daemon=True)
     writer.start()
     for turn in (1, 2):
         goal = len(acknowledged) + 1000

@@ -26,6 +26,7 @@ mod log_admin;
 mod net;
 pub mod options;
 pub mod process;
+mod pulse;
 mod replica;
 mod serve;
 mod server;

@@ -3,6 +3,7 @@
 use crate::assemble::{Assembled, StartError, assemble};
 use crate::net::{Listeners, bind};
 use crate::options::ServerOptions;
+use crate::pulse::Pulse;
 use crate::server::Server;
 use std::io::Write;
 use std::process::ExitCode;
@@ -71,6 +72,8 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
                 let _inside = runtime.enter();
                 Signals::register()
             };
+            let _pulse = Pulse::start(runtime.handle().clone())
+                .map_err(|e| StartError(format!("starting a thread: {e}")))?;
             say_ready(&server, &listeners, announce);
             if let Some(replicas) = server.replicas.get() {
                 replicas.start_at_startup(server.globals.named("skip_replica_start").as_bool());
