@@ -60,8 +60,9 @@ impl Trx {
         };
         let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
         let defines = self.definition.take().and_then(|definition| definition.commit());
+        let is_definition = defines.is_some();
         // Definitions take no part in two phases.
-        let two_phase = logged && self.branch.is_none() && defines.is_none();
+        let two_phase = logged && self.branch.is_none() && !is_definition;
         let in_flight = self.in_flight.clone();
         if let Some(counter) = &in_flight {
             counter.fetch_add(1, Ordering::AcqRel);
@@ -88,6 +89,8 @@ impl Trx {
         // log would never see two of them at once.
         let ticket = match self.in_flight {
             None => self.shared.port.commit(request),
+            // The next one may use what it defines, which is there only then.
+            Some(_) if is_definition => Ticket::done(self.shared.port.commit(request).wait()),
             Some(_) => self.shared.port.enrol(request),
         };
         self.end();
