@@ -82,8 +82,18 @@ mod plan {
     use super::{Action, Point};
     use std::collections::HashMap;
 
+    /// What a test does when a point is passed.
+    pub(super) struct Hook(pub(super) Box<dyn FnOnce() + Send>);
+
+    impl std::fmt::Debug for Hook {
+        fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            out.write_str("Hook")
+        }
+    }
+
     #[derive(Debug, Default)]
     pub(super) struct Plan {
+        pub(super) hooks: HashMap<Point, Hook>,
         pub(super) actions: HashMap<Point, Action>,
         pub(super) dead: bool,
         pub(super) passed: Vec<Point>,
@@ -134,6 +144,11 @@ impl Faults {
         self.plan.lock().actions.insert(point, action);
     }
 
+    /// Has `work` done the next time that `point` is passed, before the operation.
+    pub fn when(&self, point: Point, work: impl FnOnce() + Send + 'static) {
+        self.plan.lock().hooks.insert(point, plan::Hook(Box::new(work)));
+    }
+
     /// Plants a kill before the operation that is number `step` of all that pass a fault point, counted from 0.
     pub fn crash_at_step(&self, step: usize) {
         self.plan.lock().crash_at_step = Some(step);
@@ -157,6 +172,10 @@ impl Faults {
     }
 
     pub(crate) fn before(&self, point: Point) -> io::Result<Verdict> {
+        let hook = self.plan.lock().hooks.remove(&point);
+        if let Some(plan::Hook(work)) = hook {
+            work();
+        }
         let mut plan = self.plan.lock();
         if plan.dead {
             return Err(io::Error::other("the process was killed (planted fault)"));

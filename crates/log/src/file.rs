@@ -14,6 +14,7 @@ use crate::buffer::{AlignedBuf, BLOCK, round_up};
 use crate::config::FlushMethod;
 use crate::error::{IoFailure, failed};
 use crate::fault::{Faults, Point};
+use crate::generation::Generations;
 use crate::io::{sync_data, write_all_at};
 use crate::platform::{self, open_write_through};
 use crate::position::FileSeq;
@@ -40,7 +41,7 @@ pub(crate) struct LogFile {
     extend_chunk: u64,
     /// Has its final length; changed and looked at under the extend lock.
     ended: AtomicBool,
-    unsynced: AtomicBool,
+    pub(crate) generations: Generations,
     /// Jobs sealed and not yet dropped.
     pub(crate) outstanding: AtomicUsize,
     faults: Faults,
@@ -68,7 +69,7 @@ impl LogFile {
             extend: Mutex::new(()),
             extend_chunk,
             ended: AtomicBool::new(false),
-            unsynced: AtomicBool::new(false),
+            generations: Generations::default(),
             outstanding: AtomicUsize::new(0),
             faults,
         })
@@ -84,38 +85,40 @@ impl LogFile {
         self.allocated.load(Ordering::Acquire)
     }
 
-    /// Writes `bytes[..len]` at `offset` and returns when they are durable. With direct I/O `offset` and the length of
-    /// `bytes` are whole blocks.
-    pub(crate) fn write_durable(&self, bytes: &[u8], len: usize, offset: u64) -> Result<(), IoFailure> {
+    /// Writes `bytes[..len]` at `offset`, through to the device if the method does that. With direct I/O `offset` and the
+    /// length of `bytes` are whole blocks. [`LogFile::sync`] has to follow.
+    pub(crate) fn write_through(&self, bytes: &[u8], len: usize, offset: u64) -> Result<(), IoFailure> {
         self.ensure_allocated(offset, bytes.len() as u64)?;
-        let (file, bytes) = match &self.through {
-            Some(file) if self.is_direct() => (file, bytes),
-            Some(file) => (file, &bytes[..len]),
-            None => (&self.plain, &bytes[..len]),
+        let write = |file, bytes| {
+            write_all_at(&self.faults, Point::JobWrite, file, bytes, offset)
+                .map_err(failed("write", &self.path))
         };
-        write_all_at(&self.faults, Point::JobWrite, file, bytes, offset)
-            .map_err(failed("write", &self.path))?;
-        // A write-through write makes only its own bytes durable, so earlier unsynced ones need the sync all the same.
-        if self.through.is_none() { self.sync() } else { self.sync_if_unsynced() }
+        match &self.through {
+            Some(file) if self.is_direct() => write(file, bytes),
+            // It goes by way of the page cache, and so do its errors.
+            Some(file) => self.generations.alone(|| write(file, &bytes[..len])),
+            None => {
+                write(&self.plain, &bytes[..len])?;
+                self.generations.wrote();
+                Ok(())
+            }
+        }
     }
 
     /// Writes `bytes` at `offset` into the page cache.
     pub(crate) fn write_unsynced(&self, bytes: &[u8], offset: u64) -> Result<(), IoFailure> {
-        self.unsynced.store(true, Ordering::Release);
         self.claim(offset + bytes.len() as u64);
         write_all_at(&self.faults, Point::JobWrite, &self.plain, bytes, offset)
-            .map_err(failed("write", &self.path))
+            .map_err(failed("write", &self.path))?;
+        self.generations.wrote();
+        Ok(())
     }
 
-    /// Syncs only if something was written without.
-    pub(crate) fn sync_if_unsynced(&self) -> Result<(), IoFailure> {
-        if self.unsynced.load(Ordering::Acquire) { self.sync() } else { Ok(()) }
-    }
-
-    /// Makes everything written so far durable.
+    /// Makes what the page cache has got so far durable. A write-through write makes only its own bytes so.
     pub(crate) fn sync(&self) -> Result<(), IoFailure> {
-        self.unsynced.store(false, Ordering::Release);
-        sync_data(&self.faults, Point::JobSync, &self.plain).map_err(failed("sync", &self.path))
+        self.generations.cover(|| {
+            sync_data(&self.faults, Point::JobSync, &self.plain).map_err(failed("sync", &self.path))
+        })
     }
 
     fn ensure_allocated(&self, offset: u64, len: u64) -> Result<(), IoFailure> {

@@ -3,8 +3,9 @@
 //! Rules for whoever runs jobs:
 //! - Jobs for which [`jobs_overlap`] is true run one after the other, in the order they were sealed: the later one
 //!   rewrites the last block of the earlier one. Others may run at the same time, in any order.
-//! - A job that is made durable after earlier ones were written with [`WriteJob::run_without_sync`] runs after those
-//!   have returned.
+//! - A job that is made durable vouches for all earlier ones of its file that were written with
+//!   [`WriteJob::run_without_sync`]: it waits for them before it syncs. So each sealed job is run or dropped by somebody who
+//!   does not wait for a later one.
 //! - Acknowledge strictly in the order of [`WriteJob::end`]. A crash may leave a later job on the device and not an
 //!   earlier one; that hole is a torn tail and recovery cuts there.
 //!
@@ -30,6 +31,8 @@ pub struct WriteJob {
     /// The first byte that no earlier job holds.
     pub(crate) start: LogPosition,
     pub(crate) end: LogPosition,
+    /// Its place among the jobs of its file.
+    pub(crate) order: u64,
 }
 
 impl WriteJob {
@@ -57,11 +60,13 @@ impl WriteJob {
     /// The write or the sync failed, or one did earlier.
     pub fn run(self) -> Result<(), WriteError> {
         let len = self.len();
+        self.file.generations.release(self.order);
         self.guarded(|job| {
-            if job.is_empty() {
-                return job.file.sync_if_unsynced();
+            if !job.is_empty() {
+                job.file.write_through(&job.buffer, len, job.base)?;
             }
-            job.file.write_durable(&job.buffer, len, job.base)
+            job.file.generations.wait_for_earlier(job.order);
+            job.file.sync()
         })
     }
 
@@ -80,7 +85,11 @@ impl WriteJob {
     /// # Errors
     /// As [`WriteJob::run`].
     pub fn sync_only(self) -> Result<(), WriteError> {
-        self.guarded(|job| job.file.sync())
+        self.file.generations.release(self.order);
+        self.guarded(|job| {
+            job.file.generations.wait_for_earlier(job.order);
+            job.file.sync()
+        })
     }
 
     fn len(&self) -> usize {
@@ -111,6 +120,7 @@ impl Drop for WriteJob {
     fn drop(&mut self) {
         let buffer = std::mem::replace(&mut self.buffer, AlignedBuf::none());
         self.shared.pool.give(buffer);
+        self.file.generations.release(self.order);
         self.file.outstanding.fetch_sub(1, Ordering::SeqCst);
         self.shared.job_done();
     }

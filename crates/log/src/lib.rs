@@ -26,6 +26,7 @@ mod error;
 mod fault;
 mod file;
 mod finish;
+mod generation;
 mod handle;
 mod index;
 mod io;

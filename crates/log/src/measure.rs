@@ -94,7 +94,8 @@ pub fn measure_sync(
             platform::write_all_at(log.plain(), &buffer[..len], base)?;
             log.plain().sync_all()?;
         } else {
-            log.write_durable(&buffer, len, base)?;
+            log.write_through(&buffer, len, base)?;
+            log.sync()?;
         }
         times.push(started.elapsed());
     }

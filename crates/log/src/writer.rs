@@ -95,7 +95,9 @@ impl LogWriter {
         if let Some(preparer) = self.catalog.preparer() {
             preparer.wrote(&self.file, end.offset.0);
         }
-        WriteJob { shared: Arc::clone(&self.shared), file: Arc::clone(&self.file), base, buffer, start, end }
+        let order = self.file.generations.seal();
+        let (shared, file) = (Arc::clone(&self.shared), Arc::clone(&self.file));
+        WriteJob { shared, file, base, buffer, start, end, order }
     }
 
     /// Whether the next job would share a block with the one sealed now, so that the two could not be under way at

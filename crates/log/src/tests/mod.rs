@@ -5,6 +5,7 @@
 mod basic;
 mod behind;
 mod decoder;
+mod durable;
 mod faults;
 mod files;
 mod model;
