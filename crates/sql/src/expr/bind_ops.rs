@@ -117,7 +117,7 @@ impl Binder<'_> {
             let mut ty = ExprType::bigint();
             ty.column.unsigned = unsigned;
             ty
-        } else if (inexact(a) && !a.is_null()) || (inexact(b) && !b.is_null()) {
+        } else if inexact(a) || inexact(b) {
             ExprType::double()
         } else if op == ArithOp::Div {
             let scale = (a.scale().min(30) + self.session.settings.div_precision_increment).min(30);
@@ -126,7 +126,6 @@ impl Binder<'_> {
             && b.scale() == 0
             && a.family() != Family::Decimal
             && b.family() != Family::Decimal
-            || a.is_null() && b.is_null()
         {
             let mut ty = ExprType::bigint();
             ty.column.unsigned = match op {
