@@ -5,7 +5,7 @@
 //! a server on the directory; the server takes `empty.NNNNNN` at its next rotation. No invariants of its own.
 
 use clap::Args;
-use omnibus_log::{Preparation, PrepareError, Progress, prepare_file, remove_stale_temporaries};
+use omnibus_log::{Disk, Preparation, PrepareError, Progress, prepare_file, remove_stale_temporaries};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn allocate(args: &AllocArgs) -> Result<(), String> {
         Err(error) if !dir.is_dir() => return Err(format!("can not create {}: {error}", dir.display())),
         _ => {}
     }
-    remove_stale_temporaries(dir);
+    remove_stale_temporaries(&Disk::default(), dir);
     let how = if args.reserve_only { Preparation::Reserve } else { Preparation::ZeroFill };
     for number in args.start_suffix..=args.end_suffix {
         let mut name = base.to_owned();
@@ -70,7 +70,7 @@ fn allocate(args: &AllocArgs) -> Result<(), String> {
 
 fn allocate_one(path: &Path, args: &AllocArgs, how: Preparation) -> Result<(), PrepareError> {
     let mut bar = Bar::new(path);
-    let result = prepare_file(path, args.binlog_size, how, &mut |progress| {
+    let result = prepare_file(&Disk::default(), path, args.binlog_size, how, &mut |progress| {
         bar.show(progress);
         ControlFlow::Continue(())
     });

@@ -6,7 +6,7 @@ mod support;
 use omnibus_commit::{CommitSettings, RecoverError, Recovered, recover};
 use omnibus_engine::CommitNo;
 use omnibus_format::EventType;
-use omnibus_log::{FileSeq, LogConfig, LogDir, Next, ReadFile};
+use omnibus_log::{Disk, FileSeq, LogConfig, LogDir, Next, ReadFile};
 use std::fs;
 use std::path::{Path, PathBuf};
 use support::{MapEngine, Texts, crash, open, open_with, request};
@@ -17,7 +17,7 @@ fn log_file(dir: &Path, number: u32) -> PathBuf {
 
 /// Where each GTID event of a file begins, and where the last event ends.
 fn transactions(path: &Path) -> (Vec<u64>, u64) {
-    let mut file = ReadFile::open(FileSeq(1), path).unwrap();
+    let mut file = ReadFile::open(&Disk::default(), FileSeq(1), path).unwrap();
     let mut starts = Vec::new();
     loop {
         match file.next().unwrap() {

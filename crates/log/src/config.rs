@@ -2,6 +2,7 @@
 //! `file.rs`.
 
 use crate::fault::Faults;
+use omnibus_disk::{Disk, Open};
 use std::fmt;
 use std::str::FromStr;
 
@@ -37,6 +38,15 @@ impl FlushMethod {
             FlushMethod::Fdatasync => "fdatasync",
             FlushMethod::ODsync => "O_DSYNC",
             FlushMethod::ODirectDsync => "O_DIRECT_DSYNC",
+        }
+    }
+
+    /// What the second descriptor of a file is opened for; `None` for a method that needs none.
+    pub(crate) fn open(self) -> Option<Open> {
+        match self {
+            FlushMethod::Fdatasync => None,
+            FlushMethod::ODsync => Some(Open::WriteThrough),
+            FlushMethod::ODirectDsync => Some(Open::WriteDirect),
         }
     }
 
@@ -94,6 +104,8 @@ pub struct LogConfig {
     pub truncate_damaged: bool,
     /// A write that finds the disk full waits for space instead of failing. See [`crate::LogHandle::stop_waiting_for_space`].
     pub wait_for_space: bool,
+    /// Where the files are: the operating system's, but in simulations.
+    pub disk: Disk,
     /// Fault points; empty outside of tests.
     pub faults: Faults,
 }
@@ -111,6 +123,7 @@ impl Default for LogConfig {
             cut_later: 4 << 20,
             truncate_damaged: false,
             wait_for_space: false,
+            disk: Disk::default(),
             faults: Faults::default(),
         }
     }

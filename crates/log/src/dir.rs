@@ -18,8 +18,8 @@ use crate::position::{FileNames, FileSeq, LogOffset};
 use crate::recover::RecoveryScan;
 use crate::scan::{Next, ReadFile};
 use crate::writer::LogWriter;
+use omnibus_disk::Open;
 use omnibus_format::EventType;
-use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,9 +43,14 @@ impl LogDir {
     /// The index is unreadable or contradicts the directory, or the operating system refuses.
     pub fn open(path: impl Into<PathBuf>, config: LogConfig) -> Result<LogDir, OpenError> {
         let path = path.into();
-        fs::create_dir_all(&path).map_err(failed("create", &path))?;
+        config.disk.create_dir_all(&path).map_err(failed("create", &path))?;
         let names = FileNames::new(config.basename.clone());
-        let index = Index { dir: path.clone(), names: names.clone(), faults: config.faults.clone() };
+        let index = Index {
+            dir: path.clone(),
+            names: names.clone(),
+            disk: config.disk.clone(),
+            faults: config.faults.clone(),
+        };
         let mut dir = LogDir { path, names, config, index, files: Vec::new(), leftovers: Vec::new() };
         let there = dir.directory_listing()?;
         dir.leftovers = dir.index.read_purge_list()?;
@@ -98,7 +103,7 @@ impl LogDir {
     /// # Errors
     /// It can not be opened.
     pub fn read(&self, seq: FileSeq) -> Result<ReadFile, ReadError> {
-        ReadFile::open(seq, &self.path_of(seq))
+        ReadFile::open(&self.config.disk, seq, &self.path_of(seq))
     }
 
     /// Reads all events from the start of `from` on. `None` if the log has no such file or no file at all.
@@ -120,8 +125,8 @@ impl LogDir {
             return Err(ReadError::NoSuchFile(file).into());
         }
         let path = self.path_of(file);
-        let open = OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open", &path))?;
-        let len = open.metadata().map_err(failed("read the size of", &path))?.len();
+        let open = self.config.disk.open(&path, Open::Write).map_err(failed("open", &path))?;
+        let len = open.len().map_err(failed("read the size of", &path))?;
         let dropped = len.saturating_sub(offset.0);
         finish(&self.config.faults, &open, &path, offset.0.min(len))?;
         tracing::info!(file = %self.names.log(file), %offset, dropped, "cut the tail of the last log file");
@@ -135,7 +140,7 @@ impl LogDir {
     /// The file or the index can not be written.
     pub fn start(self, head: &[u8]) -> Result<LogWriter, OpenError> {
         let seq = self.next_file().ok_or(OpenError::NumbersUsedUp)?;
-        let method = file::probe(&self.path, self.config.flush_method)?;
+        let method = file::probe(&self.config.disk, &self.path, self.config.flush_method)?;
         let catalog = Arc::new(Catalog::new(self, method, seq)?);
         catalog.resume_removals();
         let writer = LogWriter::begin(Arc::clone(&catalog), seq, head)?;
@@ -151,9 +156,8 @@ impl LogDir {
 
     fn directory_listing(&self) -> Result<Vec<FileSeq>, OpenError> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed("list", &self.path))? {
-            let entry = entry.map_err(failed("list", &self.path))?;
-            found.extend(entry.file_name().to_str().and_then(|name| self.names.parse(name)));
+        for name in self.config.disk.list(&self.path).map_err(failed("list", &self.path))? {
+            found.extend(name.to_str().and_then(|name| self.names.parse(name)));
         }
         found.sort_unstable();
         Ok(found)
@@ -190,7 +194,7 @@ impl LogDir {
                 tracing::warn!(file = %path.display(), "is not named by the index; left alone");
             } else if !self.holds_more_than_head(seq)? {
                 tracing::info!(file = %path.display(), "removed a file whose rotation did not complete");
-                io::remove(&self.config.faults, Point::OrphanRemove, &path)
+                io::remove(&self.config.disk, &self.config.faults, Point::OrphanRemove, &path)
                     .map_err(failed("remove", &path))?;
             } else {
                 return Err(IndexError::Unlisted(path).into());
@@ -204,7 +208,8 @@ impl LogDir {
         let next = self.next_file();
         for &seq in self.leftovers.iter().filter(|seq| Some(**seq) >= next) {
             let path = self.path_of(seq);
-            io::remove(&self.config.faults, Point::PurgeRemove, &path).map_err(failed("remove", &path))?;
+            io::remove(&self.config.disk, &self.config.faults, Point::PurgeRemove, &path)
+                .map_err(failed("remove", &path))?;
         }
         let before = self.leftovers.len();
         self.leftovers.retain(|seq| Some(*seq) < next);

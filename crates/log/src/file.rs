@@ -11,15 +11,14 @@
 //! before, so each sector holds them either way.
 
 use crate::buffer::{AlignedBuf, BLOCK, round_up};
-use crate::config::FlushMethod;
+use crate::config::{FlushMethod, LogConfig};
 use crate::error::{IoFailure, failed};
 use crate::fault::{Faults, Point};
 use crate::generation::Generations;
 use crate::io::{sync_data, write_all_at};
-use crate::platform::{self, open_write_through};
 use crate::position::FileSeq;
+use omnibus_disk::{Disk, File, Open};
 use parking_lot::Mutex;
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -53,12 +52,12 @@ impl LogFile {
         seq: FileSeq,
         path: PathBuf,
         method: FlushMethod,
-        extend_chunk: u64,
-        faults: Faults,
+        config: &LogConfig,
     ) -> Result<LogFile, IoFailure> {
-        let plain = OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open", &path))?;
-        let through = open_write_through(&path, method).map_err(failed("open", &path))?;
-        let len = plain.metadata().map_err(failed("read the size of", &path))?.len();
+        let open = |how| config.disk.open(&path, how).map_err(failed("open", &path));
+        let plain = open(Open::Write)?;
+        let through = method.open().map(open).transpose()?;
+        let len = plain.len().map_err(failed("read the size of", &path))?;
         Ok(LogFile {
             seq,
             path,
@@ -67,11 +66,11 @@ impl LogFile {
             through,
             allocated: AtomicU64::new(len),
             extend: Mutex::new(()),
-            extend_chunk,
+            extend_chunk: config.extend_chunk,
             ended: AtomicBool::new(false),
             generations: Generations::default(),
             outstanding: AtomicUsize::new(0),
-            faults,
+            faults: config.faults.clone(),
         })
     }
 
@@ -215,11 +214,11 @@ pub(crate) fn zeros() -> &'static [u8] {
 }
 
 /// Finds the first method, from `wanted` downwards, that works in `dir`. Says why when it is not the wanted one.
-pub(crate) fn probe(dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFailure> {
+pub(crate) fn probe(disk: &Disk, dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFailure> {
     let mut method = wanted;
     loop {
         let path = dir.join(format!(".omnibus-probe-{}", std::process::id()));
-        let tried = try_method(&path, method);
+        let tried = try_method(disk, &path, method);
         match (tried, method.fallback()) {
             (Ok(()), _) => return Ok(method),
             (Err(error), Some(next)) => {
@@ -233,22 +232,22 @@ pub(crate) fn probe(dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFa
 }
 
 /// Writes and reads back one block of a file at `path`, which is gone afterwards.
-pub(crate) fn try_method(path: &Path, method: FlushMethod) -> io::Result<()> {
-    let tried = write_and_read_back(path, method);
-    let _ = std::fs::remove_file(path);
+pub(crate) fn try_method(disk: &Disk, path: &Path, method: FlushMethod) -> io::Result<()> {
+    let tried = write_and_read_back(disk, path, method);
+    let _ = disk.remove(path);
     tried
 }
 
-fn write_and_read_back(path: &Path, method: FlushMethod) -> io::Result<()> {
-    let plain = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+fn write_and_read_back(disk: &Disk, path: &Path, method: FlushMethod) -> io::Result<()> {
+    let plain = disk.open(path, Open::Replace)?;
     plain.set_len(BLOCK as u64)?;
-    let through = open_write_through(path, method)?;
+    let through = method.open().map(|how| disk.open(path, how)).transpose()?;
     let mut block = AlignedBuf::with_capacity(BLOCK);
     block.extend_from_slice(&[0x5a; BLOCK]);
-    platform::write_all_at(through.as_ref().unwrap_or(&plain), &block, 0)?;
+    through.as_ref().unwrap_or(&plain).write_all_at(&block, 0)?;
     plain.sync_data()?;
     let mut back = vec![0; BLOCK];
-    platform::read_exact_at(&plain, &mut back, 0)?;
+    plain.read_exact_at(&mut back, 0)?;
     if back == *block {
         return Ok(());
     }

@@ -11,12 +11,11 @@ use crate::error::{IoFailure, OpenError, failed};
 use crate::fault::{Faults, Point};
 use crate::handle::Catalog;
 use crate::io::{sync_all, write_all_at};
-use crate::platform;
 use crate::position::FileSeq;
 use crate::scan::{Next, ScanEnd, Torn, TornReason};
+use omnibus_disk::{Disk, File, Open};
 use omnibus_format::EventType;
 use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, MAGIC};
-use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +36,7 @@ pub(crate) fn finish(faults: &Faults, file: &File, path: &Path, end: u64) -> Res
 pub(crate) fn mark_closed(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
     if end > FLAGS_AT {
         let mut flags = [0];
-        platform::read_exact_at(file, &mut flags, FLAGS_AT).map_err(failed("read", path))?;
+        file.read_exact_at(&mut flags, FLAGS_AT).map_err(failed("read", path))?;
         let cleared = [flags[0] & !(FLAG_IN_USE as u8)];
         if cleared != flags {
             write_all_at(faults, Point::FinishClearFlag, file, &cleared, FLAGS_AT)
@@ -54,9 +53,9 @@ fn cut(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFail
 impl Catalog {
     /// Cuts a finished file's tail down to `end` without anyone waiting.
     pub(crate) fn cut_in_background(self: &Arc<Self>, seq: FileSeq, end: u64) {
-        let (path, faults) = (self.path_of(seq), self.config.faults.clone());
+        let (path, disk, faults) = (self.path_of(seq), self.config.disk.clone(), self.config.faults.clone());
         self.in_background("log-cut", move || {
-            if let Err(error) = cut_slowly(&faults, &path, end) {
+            if let Err(error) = cut_slowly(&disk, &faults, &path, end) {
                 tracing::warn!(%error, "could not cut the spare tail of a log file; the next start will");
             }
         });
@@ -65,23 +64,23 @@ impl Catalog {
 
 /// Frees most of a purged file's space a little at a time: deleting a gigabyte at once holds the file system's journal
 /// as long as cutting one does. What can not be cut is left to the deletion.
-pub(crate) fn shrink_before_removal(faults: &Faults, path: &Path) {
-    if std::fs::metadata(path).is_ok_and(|about| about.len() > STEP)
-        && let Err(error) = cut_slowly(faults, path, STEP)
+pub(crate) fn shrink_before_removal(disk: &Disk, faults: &Faults, path: &Path) {
+    if disk.metadata(path).is_ok_and(|about| about.len > STEP)
+        && let Err(error) = cut_slowly(disk, faults, path, STEP)
     {
         tracing::warn!(%error, "could not cut a purged log file before its deletion");
     }
 }
 
-fn cut_slowly(faults: &Faults, path: &Path, end: u64) -> Result<(), IoFailure> {
-    let file = match OpenOptions::new().write(true).open(path) {
+fn cut_slowly(disk: &Disk, faults: &Faults, path: &Path, end: u64) -> Result<(), IoFailure> {
+    let file = match disk.open(path, Open::Write) {
         // Purged in the meantime.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(failed("open", path))?,
     };
-    let mut len = file.metadata().map_err(failed("read the size of", path))?.len();
+    let mut len = file.len().map_err(failed("read the size of", path))?;
     // A purged file frees its space by itself, and a reset waits for this thread.
-    while len > end && path.exists() {
+    while len > end && disk.exists(path).unwrap_or(false) {
         let started = Instant::now();
         len = end.max(len.saturating_sub(STEP));
         cut(faults, &file, path, len)?;
@@ -98,12 +97,11 @@ impl LogDir {
         let Some((_, earlier)) = self.files.split_last() else { return Ok(()) };
         for &seq in earlier {
             let path = self.path_of(seq);
-            let file =
-                OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open", &path))?;
-            let len = file.metadata().map_err(failed("read the size of", &path))?.len();
+            let file = self.config.disk.open(&path, Open::Write).map_err(failed("open", &path))?;
+            let len = file.len().map_err(failed("read the size of", &path))?;
             let mut last = [0; HEADER_LEN];
             let at = len.saturating_sub(last.len() as u64);
-            let read = platform::read_at(&file, &mut last, at).map_err(failed("read", &path))?;
+            let read = file.read_at(&mut last, at).map_err(failed("read", &path))?;
             if last[..read].iter().any(|&byte| byte != 0) {
                 continue;
             }

@@ -10,13 +10,12 @@ use crate::durable::{DurableEnd, Shared};
 use crate::error::{IoFailure, OpenError, ReadError, WriteError, failed};
 use crate::file::LogFile;
 use crate::index::Index;
-use crate::platform;
 use crate::position::{FileNames, FileSeq, LogOffset, LogPosition};
 use crate::prealloc::{PreparedFiles, Preparer};
 use crate::scan::ReadFile;
+use omnibus_disk::{Disk, lower_this_thread};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -76,13 +75,16 @@ impl Catalog {
         let mut files = Vec::with_capacity(dir.files.len() + 1);
         for &seq in &dir.files {
             let path = dir.path_of(seq);
-            let about = fs::metadata(&path).map_err(failed("read the size of", &path))?;
-            let modified = about.modified().unwrap_or_else(|_| SystemTime::now());
-            files.push(FileState { seq, finished: Some((about.len(), modified)) });
+            let about = dir.config.disk.metadata(&path).map_err(failed("read the size of", &path))?;
+            files.push(FileState { seq, finished: Some((about.len, about.modified)) });
         }
         let durable = DurableEnd::new(LogPosition::new(first, 0));
         Ok(Catalog {
-            prepared: PreparedFiles { dir: prepared_dir(&dir.path), faults: dir.config.faults.clone() },
+            prepared: PreparedFiles {
+                dir: prepared_dir(&dir.path),
+                disk: dir.config.disk.clone(),
+                faults: dir.config.faults.clone(),
+            },
             path: dir.path,
             names: dir.names,
             method,
@@ -138,7 +140,7 @@ impl Catalog {
     /// which every such work allows.
     pub(crate) fn in_background(&self, name: &'static str, work: impl FnOnce() + Send + 'static) {
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            platform::lower_this_thread();
+            lower_this_thread();
             work();
         });
         match spawned {
@@ -201,6 +203,12 @@ impl LogHandle {
         &self.catalog.path
     }
 
+    /// The file system that the log is in.
+    #[must_use]
+    pub fn disk(&self) -> &Disk {
+        &self.catalog.config.disk
+    }
+
     /// The method that is really in use.
     #[must_use]
     pub fn flush_method(&self) -> FlushMethod {
@@ -244,7 +252,7 @@ impl LogHandle {
     pub fn read(&self, seq: FileSeq) -> Result<ReadFile, ReadError> {
         let durable = self.durable_end().get();
         let size = self.catalog.finished_size(seq)?;
-        let mut file = ReadFile::open(seq, &self.catalog.path_of(seq))?;
+        let mut file = ReadFile::open(self.disk(), seq, &self.catalog.path_of(seq))?;
         file.set_limit(size.unwrap_or(if durable.file == seq { durable.offset.0 } else { LogOffset(0).0 }));
         Ok(file)
     }

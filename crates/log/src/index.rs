@@ -9,7 +9,7 @@ use crate::error::{IndexError, IoFailure, failed};
 use crate::fault::{Faults, Point};
 use crate::io;
 use crate::position::{FileNames, FileSeq};
-use std::fs::{self, File};
+use omnibus_disk::{Disk, Open};
 use std::path::{Path, PathBuf};
 
 /// Reads and replaces the index of one directory. The caller serialises replacements.
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Index {
     pub(crate) dir: PathBuf,
     pub(crate) names: FileNames,
+    pub(crate) disk: Disk,
     pub(crate) faults: Faults,
 }
 
@@ -58,11 +59,11 @@ impl Index {
     /// All of them are gone.
     pub(crate) fn remove_purge_list(&self) -> Result<(), IoFailure> {
         let path = self.dir.join(self.names.purge_list());
-        io::remove(&self.faults, Point::PurgeListRemove, &path).map_err(failed("remove", &path))
+        io::remove(&self.disk, &self.faults, Point::PurgeListRemove, &path).map_err(failed("remove", &path))
     }
 
     fn read_names(&self, path: &Path) -> Result<Option<Vec<FileSeq>>, IndexError> {
-        let text = match fs::read(path) {
+        let text = match self.disk.read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(failed("read", path))?,
         };
@@ -84,12 +85,13 @@ impl Index {
         let text: String = files.iter().map(|&seq| format!("./{}\n", self.names.log(seq))).collect();
         let temporary = self.dir.join(format!("{name}.tmp"));
         let target = self.dir.join(name);
-        let file = File::create(&temporary).map_err(failed("create", &temporary))?;
+        let file = self.disk.open(&temporary, Open::Replace).map_err(failed("create", &temporary))?;
         io::write_all_at(&self.faults, write, &file, text.as_bytes(), 0)
             .map_err(failed("write", &temporary))?;
         io::sync_all(&self.faults, Point::IndexSync, &file).map_err(failed("sync", &temporary))?;
-        io::rename(&self.faults, Point::IndexRename, &temporary, &target)
+        io::rename(&self.disk, &self.faults, Point::IndexRename, &temporary, &target)
             .map_err(failed("rename", &temporary))?;
-        io::sync_dir(&self.faults, Point::IndexDirSync, &self.dir).map_err(failed("sync", &self.dir))
+        io::sync_dir(&self.disk, &self.faults, Point::IndexDirSync, &self.dir)
+            .map_err(failed("sync", &self.dir))
     }
 }

@@ -4,13 +4,11 @@
 //! as soon as it is open, so that it vanishes with the process.
 
 use crate::buffer::{AlignedBuf, round_down};
-use crate::config::FlushMethod;
-use crate::fault::Faults;
+use crate::config::{FlushMethod, LogConfig};
 use crate::file::{self, LogFile};
-use crate::io::remove_plain;
-use crate::platform;
 use crate::position::FileSeq;
 use crate::prepare::{Preparation, prepare_file};
+use omnibus_disk::{Disk, Open};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -41,7 +39,7 @@ struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = remove_plain(&self.0);
+        let _ = Disk::default().remove(&self.0);
     }
 }
 
@@ -58,24 +56,26 @@ pub fn measure_sync(
 ) -> io::Result<Vec<Duration>> {
     let scratch = Scratch(dir.join(format!(".omnibus-bench-{}", std::process::id())));
     let path = &scratch.0;
+    let config = LogConfig { extend_chunk: 0, ..LogConfig::default() };
+    let disk = &config.disk;
     let total = (size * (count + 1)) as u64;
     let go_on = &mut |_| ControlFlow::Continue(());
     let prepared = match space {
-        Space::Append => std::fs::File::create_new(path).map(|_| ()),
+        Space::Append => disk.open(path, Open::CreateNew).map(|_| ()),
         Space::Reserved => {
-            prepare_file(path, total, Preparation::Reserve, go_on).map(|_| ()).map_err(io::Error::other)
+            prepare_file(disk, path, total, Preparation::Reserve, go_on).map(|_| ()).map_err(io::Error::other)
         }
-        Space::ZeroFilled => {
-            prepare_file(path, total, Preparation::ZeroFill, go_on).map(|_| ()).map_err(io::Error::other)
-        }
+        Space::ZeroFilled => prepare_file(disk, path, total, Preparation::ZeroFill, go_on)
+            .map(|_| ())
+            .map_err(io::Error::other),
     };
     prepared?;
     let method = match call {
         SyncCall::Fsync => FlushMethod::Fdatasync,
         SyncCall::Method(method) => method,
     };
-    file::try_method(&dir.join(format!(".omnibus-probe-{}", std::process::id())), method)?;
-    let log = LogFile::open(FileSeq::FIRST, path.clone(), method, 0, Faults::default())?;
+    file::try_method(disk, &dir.join(format!(".omnibus-probe-{}", std::process::id())), method)?;
+    let log = LogFile::open(FileSeq::FIRST, path.clone(), method, &config)?;
     drop(scratch);
     let mut times = Vec::with_capacity(count);
     let mut at = 0;
@@ -91,7 +91,7 @@ pub fn measure_sync(
         }
         let started = Instant::now();
         if call == SyncCall::Fsync {
-            platform::write_all_at(log.plain(), &buffer[..len], base)?;
+            log.plain().write_all_at(&buffer[..len], base)?;
             log.plain().sync_all()?;
         } else {
             log.write_through(&buffer, len, base)?;

@@ -9,11 +9,10 @@ use crate::config::LogConfig;
 use crate::error::{IoFailure, PrepareError, failed};
 use crate::fault::{Faults, Point};
 use crate::file::{LogFile, ZERO_PIECE};
-use crate::platform;
 use crate::prepare::{Preparation, Progress, prepare_file, remove_stale_temporaries};
 use crate::{buffer::BLOCK, buffer::round_up, io};
+use omnibus_disk::{Disk, Open, lower_this_thread};
 use parking_lot::{Condvar, Mutex};
-use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,24 +27,23 @@ const AFTER_FAILURE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedFiles {
     pub(crate) dir: PathBuf,
+    pub(crate) disk: Disk,
     pub(crate) faults: Faults,
 }
 
 impl PreparedFiles {
     /// The prepared files with their numbers, lowest first. A missing directory has none.
     pub(crate) fn list(&self) -> Result<Vec<(u64, PathBuf)>, IoFailure> {
-        let entries = match fs::read_dir(&self.dir) {
+        let entries = match self.disk.list(&self.dir) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(failed("list", &self.dir))?,
         };
         let mut found = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(failed("list", &self.dir))?;
-            let name = entry.file_name();
+        for name in entries {
             let digits = name.to_str().and_then(|name| name.strip_prefix("empty."));
             let number =
                 digits.filter(|d| d.bytes().all(|b| b.is_ascii_digit())).and_then(|d| d.parse().ok());
-            found.extend(number.map(|number: u64| (number, entry.path())));
+            found.extend(number.map(|number: u64| (number, self.dir.join(&name))));
         }
         found.sort_unstable();
         Ok(found)
@@ -65,10 +63,11 @@ impl PreparedFiles {
                     continue;
                 }
             }
-            if to.try_exists().map_err(failed("look at", to))? {
+            if self.disk.exists(to).map_err(failed("look at", to))? {
                 return Err(IoFailure::new("create", to, &std::io::ErrorKind::AlreadyExists.into()));
             }
-            io::rename(&self.faults, Point::PreparedTake, &path, to).map_err(failed("rename", &path))?;
+            io::rename(&self.disk, &self.faults, Point::PreparedTake, &path, to)
+                .map_err(failed("rename", &path))?;
             return Ok(true);
         }
         Ok(false)
@@ -77,15 +76,15 @@ impl PreparedFiles {
     /// Looks at the first and the last block; reading all of a gigabyte would make a rotation wait. The first block
     /// alone tells a log file that was renamed by mistake, whose stale events could parse (LOG-2).
     fn is_blank(&self, path: &Path) -> std::io::Result<bool> {
-        let file = File::open(path)?;
+        let file = self.disk.open(path, Open::Read)?;
         let about = file.metadata()?;
-        let len = about.len();
-        if !about.is_file() || len == 0 {
+        let len = about.len;
+        if !about.is_file || len == 0 {
             return Ok(false);
         }
         let mut block = vec![0; BLOCK.min(usize::try_from(len).unwrap_or(BLOCK))];
         for offset in [0, len - block.len() as u64] {
-            platform::read_exact_at(&file, &mut block, offset)?;
+            file.read_exact_at(&mut block, offset)?;
             if block.iter().any(|&byte| byte != 0) {
                 return Ok(false);
             }
@@ -184,11 +183,11 @@ impl Drop for Preparer {
 
 impl Inner {
     fn run(&self) {
-        platform::lower_this_thread();
-        if let Err(error) = fs::create_dir_all(&self.files.dir) {
+        lower_this_thread();
+        if let Err(error) = self.files.disk.create_dir_all(&self.files.dir) {
             tracing::warn!(dir = %self.files.dir.display(), %error, "can not prepare log files");
         }
-        remove_stale_temporaries(&self.files.dir);
+        remove_stale_temporaries(&self.files.disk, &self.files.dir);
         let mut failed: Option<Instant> = None;
         while self.wait() {
             self.extend_active();
@@ -252,13 +251,15 @@ impl Inner {
             let path = self.files.dir.join(format!("empty.{number:06}"));
             let size = self.size.load(Ordering::Relaxed);
             let mut last = Instant::now();
-            let report = prepare_file(&path, round_up(size), Preparation::ZeroFill, &mut |_: Progress| {
-                self.extend_active();
-                // A quarter of the disk's time at most: a group's write must find it free.
-                std::thread::sleep((last.elapsed() * 3).min(Duration::from_millis(50)));
-                last = Instant::now();
-                if self.wanted.lock().stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
+            let disk = &self.files.disk;
+            let report =
+                prepare_file(disk, &path, round_up(size), Preparation::ZeroFill, &mut |_: Progress| {
+                    self.extend_active();
+                    // A quarter of the disk's time at most: a group's write must find it free.
+                    std::thread::sleep((last.elapsed() * 3).min(Duration::from_millis(50)));
+                    last = Instant::now();
+                    if self.wanted.lock().stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
             match report {
                 Err(PrepareError::Exists(_)) => {}
                 other => {

@@ -5,12 +5,10 @@
 //! and by `omnibus alloc`.
 
 use crate::buffer::{AlignedBuf, BLOCK};
-use crate::config::FlushMethod;
 use crate::error::{IoFailure, PrepareError, failed};
 use crate::file::zeros;
-use crate::io::{remove_plain, rename_new};
-use crate::platform::{self, open_write_through, reserve};
-use std::fs::{self, File, OpenOptions};
+use crate::io::rename_new;
+use omnibus_disk::{Disk, File, Open};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -54,11 +52,12 @@ pub struct PreparedReport {
     pub elapsed: Duration,
 }
 
-/// Creates `path` with `size` zero bytes. `progress` is called a few times per MiB and can stop the work.
+/// Creates `path` on `disk` with `size` zero bytes. `progress` is called a few times per MiB and can stop the work.
 ///
 /// # Errors
 /// The name is taken, the disk is full, or anything else the operating system says; no file is left behind.
 pub fn prepare_file(
+    disk: &Disk,
     path: &Path,
     size: u64,
     how: Preparation,
@@ -66,13 +65,13 @@ pub fn prepare_file(
 ) -> Result<PreparedReport, PrepareError> {
     let started = Instant::now();
     let taken = || PrepareError::Exists(path.to_owned());
-    if fs::symlink_metadata(path).is_ok() {
+    if disk.metadata(path).is_ok() {
         return Err(taken());
     }
     let temporary = temporary_name(path);
-    let file = create_temporary(&temporary)?;
-    let made = fill(&file, &temporary, size, how, progress).and_then(|(reserved, zero_filled)| {
-        rename_new(&temporary, path).map_err(|error| match error.kind() {
+    let file = create_temporary(disk, &temporary)?;
+    let made = fill(disk, &file, &temporary, size, how, progress).and_then(|(reserved, zero_filled)| {
+        rename_new(disk, &temporary, path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => taken(),
             _ => failed("rename", &temporary)(error).into(),
         })?;
@@ -81,12 +80,12 @@ pub fn prepare_file(
     let (reserved, zero_filled) = match made {
         Ok(made) => made,
         Err(error) => {
-            let _ = remove_plain(&temporary);
+            let _ = disk.remove_if_there(&temporary);
             return Err(error);
         }
     };
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    platform::sync_dir(dir).map_err(failed("sync", dir))?;
+    disk.sync_dir(dir).map_err(failed("sync", dir))?;
     Ok(PreparedReport { path: path.to_owned(), size, reserved, zero_filled, elapsed: started.elapsed() })
 }
 
@@ -97,25 +96,17 @@ fn temporary_name(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn create_temporary(path: &Path) -> Result<File, PrepareError> {
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(failed("create", path))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(fs::TryLockError::WouldBlock) => return Err(PrepareError::Exists(path.to_owned())),
-        Err(fs::TryLockError::Error(error)) => return Err(failed("lock", path)(error).into()),
+fn create_temporary(disk: &Disk, path: &Path) -> Result<File, PrepareError> {
+    let file = disk.open(path, Open::Create).map_err(failed("create", path))?;
+    if !file.try_lock().map_err(failed("lock", path))? {
+        return Err(PrepareError::Exists(path.to_owned()));
     }
     file.set_len(0).map_err(failed("truncate", path))?;
     Ok(file)
 }
 
 fn fill(
+    disk: &Disk,
     file: &File,
     path: &Path,
     size: u64,
@@ -123,27 +114,28 @@ fn fill(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<(bool, u64), PrepareError> {
     // Reserving first finds a full disk at once and keeps the file in one piece.
-    let reserved = reserve(file, size).map_err(failed("reserve space for", path))?;
+    let reserved = file.reserve(size).map_err(failed("reserve space for", path))?;
     let zero = how == Preparation::ZeroFill || !reserved;
-    let zero_filled = if zero { zero_fill(file, path, size, progress)? } else { 0 };
+    let zero_filled = if zero { zero_fill(disk, file, path, size, progress)? } else { 0 };
     file.sync_all().map_err(failed("sync", path))?;
     Ok((reserved, zero_filled))
 }
 
 /// Direct writes where they work: a gigabyte of zeros has no business in the page cache.
 fn zero_fill(
+    disk: &Disk,
     file: &File,
     path: &Path,
     size: u64,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64, PrepareError> {
-    let direct = open_direct(path);
+    let direct = open_direct(disk, path);
     let mut done = 0;
     while done < size {
         let piece = (size - done).min(PIECE as u64);
         let bytes = &zeros()[..usize::try_from(piece).unwrap_or(PIECE)];
         let through = direct.as_ref().filter(|_| bytes.len().is_multiple_of(BLOCK));
-        platform::write_all_at(through.unwrap_or(file), bytes, done).map_err(failed("write", path))?;
+        through.unwrap_or(file).write_all_at(bytes, done).map_err(failed("write", path))?;
         if through.is_none() {
             // A little at a time, so that the sync at the end does not flood the device.
             file.sync_data().map_err(failed("sync", path))?;
@@ -156,27 +148,26 @@ fn zero_fill(
     Ok(size)
 }
 
-fn open_direct(path: &Path) -> Option<File> {
-    let direct = open_write_through(path, FlushMethod::ODirectDsync).ok()??;
+fn open_direct(disk: &Disk, path: &Path) -> Option<File> {
+    let direct = disk.open(path, Open::WriteDirect).ok()?;
     let mut block = AlignedBuf::with_capacity(BLOCK);
     block.extend_from_slice(&zeros()[..BLOCK]);
     // Some file systems take the flag and refuse the write.
-    let len = direct.metadata().ok()?.len();
+    let len = direct.len().ok()?;
     if len >= BLOCK as u64 {
-        platform::write_all_at(&direct, &block, 0).ok()?;
+        direct.write_all_at(&block, 0).ok()?;
     }
     Some(direct)
 }
 
 /// Removes temporary files in `dir` whose process is gone.
-pub fn remove_stale_temporaries(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if is_temporary(name) {
-            let stale = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
-            if stale {
-                let _ = remove_plain(&path);
+pub fn remove_stale_temporaries(disk: &Disk, dir: &Path) {
+    for name in disk.list(dir).unwrap_or_default() {
+        if is_temporary(name.to_str().unwrap_or_default()) {
+            let path = dir.join(name);
+            let file = disk.open(&path, Open::Read);
+            if file.is_ok_and(|file| file.try_lock().unwrap_or(false)) {
+                let _ = disk.remove_if_there(&path);
             }
         }
     }

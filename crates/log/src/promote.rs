@@ -14,6 +14,7 @@
 //!
 //! Called by the flush stage, like [`LogWriter::rotate`].
 
+use crate::config::LogConfig;
 use crate::error::{IoFailure, RotateError, failed};
 use crate::fault::Point;
 use crate::file::LogFile;
@@ -63,10 +64,10 @@ impl LogWriter {
 /// Steps 2's first half.
 fn take(catalog: &Catalog, seq: FileSeq, from: &Path) -> Result<Arc<LogFile>, IoFailure> {
     let path = catalog.path_of(seq);
-    if path.try_exists().map_err(failed("look at", &path))? {
+    if catalog.config.disk.exists(&path).map_err(failed("look at", &path))? {
         return Err(IoFailure::new("create", &path, &std::io::ErrorKind::AlreadyExists.into()));
     }
-    let faults = catalog.config.faults.clone();
-    io::rename(&faults, Point::PromoteRename, from, &path).map_err(failed("rename", from))?;
-    LogFile::open(seq, path, catalog.method, catalog.config.extend_chunk, faults).map(Arc::new)
+    let LogConfig { disk, faults, .. } = &catalog.config;
+    io::rename(disk, faults, Point::PromoteRename, from, &path).map_err(failed("rename", from))?;
+    LogFile::open(seq, path, catalog.method, &catalog.config).map(Arc::new)
 }

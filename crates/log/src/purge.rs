@@ -126,7 +126,8 @@ impl Catalog {
         let catalog = Arc::clone(self);
         self.in_background("log-remove", move || {
             for &seq in &files {
-                shrink_before_removal(&catalog.config.faults, &catalog.path_of(seq));
+                let config = &catalog.config;
+                shrink_before_removal(&config.disk, &config.faults, &catalog.path_of(seq));
             }
             catalog.remove_files(&files);
         });
@@ -135,7 +136,8 @@ impl Catalog {
     pub(crate) fn remove_files(&self, files: &[FileSeq]) {
         for &seq in files {
             let path = self.path_of(seq);
-            if let Err(error) = io::remove(&self.config.faults, Point::PurgeRemove, &path) {
+            if let Err(error) = io::remove(&self.config.disk, &self.config.faults, Point::PurgeRemove, &path)
+            {
                 tracing::warn!(file = %path.display(), %error, "could not delete a purged log file; the next start will");
                 return;
             }

@@ -41,13 +41,14 @@ impl LogWriter {
         // A purge may still be deleting a file of that name.
         self.handle().wait_for_background();
         let path = catalog.path_of(first);
-        if !path.try_exists().map_err(failed("look at", &path))? {
+        if !catalog.config.disk.exists(&path).map_err(failed("look at", &path))? {
             return Ok(());
         }
-        if holds_more_than_head(&mut ReadFile::open(first, &path)?)? {
+        if holds_more_than_head(&mut ReadFile::open(&catalog.config.disk, first, &path)?)? {
             return Err(ResetError::InTheWay(path));
         }
-        io::remove(&catalog.config.faults, Point::OrphanRemove, &path).map_err(failed("remove", &path))?;
+        io::remove(&catalog.config.disk, &catalog.config.faults, Point::OrphanRemove, &path)
+            .map_err(failed("remove", &path))?;
         Ok(())
     }
 

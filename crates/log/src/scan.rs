@@ -6,12 +6,11 @@
 //! file was not closed. Used by recovery, the tailing reader and tools, on any thread.
 
 use crate::error::{ReadError, failed};
-use crate::platform;
 use crate::position::{FileSeq, LogOffset, LogPosition};
+use omnibus_disk::{Disk, File, Open};
 use omnibus_format::header::{HEADER_LEN, MAGIC};
 use omnibus_format::scan::parse_event;
 use omnibus_format::{Checksum, ScanRules};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -80,12 +79,12 @@ impl ReadFile {
     ///
     /// # Errors
     /// The file can not be opened.
-    pub fn open(seq: FileSeq, path: &Path) -> Result<ReadFile, ReadError> {
-        let file = match File::open(path) {
+    pub fn open(disk: &Disk, seq: FileSeq, path: &Path) -> Result<ReadFile, ReadError> {
+        let file = match disk.open(path, Open::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ReadError::NoSuchFile(seq)),
             other => other.map_err(failed("open", path))?,
         };
-        let limit = file.metadata().map_err(failed("read the size of", path))?.len();
+        let limit = file.len().map_err(failed("read the size of", path))?;
         Ok(ReadFile {
             seq,
             file,
@@ -163,7 +162,7 @@ impl ReadFile {
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize, ReadError> {
         let mut filled = 0;
         while filled < out.len() {
-            match platform::read_at(&self.file, &mut out[filled..], offset + filled as u64) {
+            match self.file.read_at(&mut out[filled..], offset + filled as u64) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

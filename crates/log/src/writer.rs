@@ -14,6 +14,7 @@
 //! 4. the index is replaced — from here on the new file is the last one. INDEX-1 and INDEX-2 hold at every instant.
 
 use crate::buffer::{AlignedBuf, BLOCK, round_down};
+use crate::config::LogConfig;
 use crate::durable::Shared;
 use crate::error::{IoFailure, OpenError, PurgeError, ResetError, RotateError, WriteError, failed};
 use crate::fault::Point;
@@ -23,8 +24,8 @@ use crate::handle::{Catalog, LogHandle};
 use crate::io;
 use crate::job::WriteJob;
 use crate::position::{FileSeq, LogPosition};
+use omnibus_disk::Open;
 use omnibus_format::header::MAGIC;
-use std::fs::OpenOptions;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -244,7 +245,8 @@ impl LogWriter {
         self.buffer.extend_from_slice(&MAGIC);
         self.buffer.extend_from_slice(head);
         self.seal().run()?;
-        io::sync_dir(&self.catalog.config.faults, Point::FileNameSync, &self.catalog.path)
+        let LogConfig { disk, faults, .. } = &self.catalog.config;
+        io::sync_dir(disk, faults, Point::FileNameSync, &self.catalog.path)
             .map_err(failed("sync", &self.catalog.path))
             .map_err(|failure| self.shared.poison.set(failure))
     }
@@ -281,11 +283,11 @@ impl LogWriter {
 /// The first half of step 3: a file of zeros, or an empty one, under its final name.
 fn open_next(catalog: &Catalog, seq: FileSeq) -> Result<Arc<LogFile>, IoFailure> {
     let path = catalog.path_of(seq);
-    let faults = catalog.config.faults.clone();
+    let LogConfig { disk, faults, .. } = &catalog.config;
     if !catalog.prepared.take(&path)? {
         faults
-            .around(Point::FileCreate, || OpenOptions::new().write(true).create_new(true).open(&path))
+            .around(Point::FileCreate, || disk.open(&path, Open::CreateNew))
             .map_err(failed("create", &path))?;
     }
-    LogFile::open(seq, path, catalog.method, catalog.config.extend_chunk, faults).map(Arc::new)
+    LogFile::open(seq, path, catalog.method, &catalog.config).map(Arc::new)
 }

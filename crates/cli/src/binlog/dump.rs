@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use omnibus_format::RawEvent;
-use omnibus_log::{FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
+use omnibus_log::{Disk, FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
 use omnibus_replication::client::ClientError;
 
 use super::BinlogArgs;
@@ -129,7 +129,7 @@ impl<'a> Dump<'a> {
         out: &mut impl Write,
     ) -> Result<Verdict, Failure> {
         // The number in the name only serves error messages, and any file name is welcome.
-        let mut file = match ReadFile::open(FileSeq::FIRST, self.path) {
+        let mut file = match ReadFile::open(&Disk::default(), FileSeq::FIRST, self.path) {
             Err(ReadError::NoSuchFile(_)) => return Err(Failure::Missing(self.path.to_owned())),
             file => file?,
         };

@@ -5,7 +5,7 @@
 //! directory, which the next run removes once no server is in it.
 
 use super::client::Client;
-use omnibus_log::{DirLock, Preparation, prepare_file};
+use omnibus_log::{DirLock, Disk, Preparation, prepare_file};
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
@@ -121,9 +121,13 @@ impl Server {
         fs::create_dir_all(if log == Log::Prepared { &pool } else { &dir })?;
         if log == Log::Prepared {
             let go_on = &mut |_| ControlFlow::Continue(());
-            if let Err(error) =
-                prepare_file(&pool.join("empty.000001"), bench.size, Preparation::ZeroFill, go_on)
-            {
+            if let Err(error) = prepare_file(
+                &Disk::default(),
+                &pool.join("empty.000001"),
+                bench.size,
+                Preparation::ZeroFill,
+                go_on,
+            ) {
                 let _ = fs::remove_dir_all(&dir);
                 return Err(io::Error::other(error));
             }

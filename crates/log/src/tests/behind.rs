@@ -66,7 +66,8 @@ fn a_hole_of_zeros_of_any_length_hides_nothing_behind_it() {
         bytes.extend(behind);
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("binlog.000001"), &bytes).unwrap();
-        let mut file = ReadFile::open(FileSeq(1), &dir.path().join("binlog.000001")).unwrap();
+        let mut file =
+            ReadFile::open(&Disk::default(), FileSeq(1), &dir.path().join("binlog.000001")).unwrap();
         file.next().unwrap();
         let mut first = None;
         file.search_behind(LogOffset(at), &mut |event| {

@@ -10,7 +10,7 @@ fn pool(path: &Path) -> std::path::PathBuf {
 }
 
 fn prepare(path: &Path, size: u64) -> Result<PreparedReport, PrepareError> {
-    prepare_file(path, size, Preparation::ZeroFill, &mut |_| ControlFlow::Continue(()))
+    prepare_file(&Disk::default(), path, size, Preparation::ZeroFill, &mut |_| ControlFlow::Continue(()))
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn a_prepared_file_is_all_zeros_of_the_wanted_size() {
     ] {
         let path = dir.path().join(format!("empty.{size}"));
         let mut last = 0;
-        let report = prepare_file(&path, size, how, &mut |progress| {
+        let report = prepare_file(&Disk::default(), &path, size, how, &mut |progress| {
             last = progress.done;
             ControlFlow::Continue(())
         })
@@ -46,11 +46,13 @@ fn an_existing_name_is_never_overwritten_and_a_stop_leaves_nothing() {
     assert!(matches!(prepare(&path, 8192), Err(PrepareError::Exists(_))));
     assert_eq!(fs::read(&path).unwrap(), b"mine");
     let other = dir.path().join("empty.000002");
-    let stopped = prepare_file(&other, 4 << 20, Preparation::ZeroFill, &mut |_| ControlFlow::Break(()));
+    let stopped = prepare_file(&Disk::default(), &other, 4 << 20, Preparation::ZeroFill, &mut |_| {
+        ControlFlow::Break(())
+    });
     assert!(matches!(stopped, Err(PrepareError::Stopped(_))));
     // The name is taken while the file is being filled.
     let third = dir.path().join("empty.000003");
-    let raced = prepare_file(&third, 1 << 20, Preparation::ZeroFill, &mut |_| {
+    let raced = prepare_file(&Disk::default(), &third, 1 << 20, Preparation::ZeroFill, &mut |_| {
         fs::write(&third, b"mine").unwrap();
         ControlFlow::Continue(())
     });

@@ -5,7 +5,7 @@
 //! whoever feeds a consumer, on its own thread; [`LogFiles::read`] never waits.
 
 use super::{ConsumeError, Consumer, Feed};
-use omnibus_log::{FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
+use omnibus_log::{Disk, FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -133,7 +133,7 @@ impl LogFiles {
             error: error.to_string(),
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut file = ReadFile::open(FileSeq::FIRST, path).map_err(failed)?;
+        let mut file = ReadFile::open(&Disk::default(), FileSeq::FIRST, path).map_err(failed)?;
         let mut first = true;
         loop {
             if !first && file.position().offset.0 < self.offset {

@@ -9,8 +9,7 @@
 //! | reserving | `fallocate` | none, zero-filled | `SetEndOfFile` |
 //! | names | sync of the directory | sync of the directory | the file system's own journal |
 //!
-//! No fault points here (see `io.rs`), and no decisions: a form that does not exist is an `Unsupported` error, and the
-//! caller falls back. `make static` compiles the Windows form where the toolchain has that target; only Linux is tested.
+//! No decisions: a form that does not exist is an `Unsupported` error, and the caller falls back. `make static` compiles the Windows form where the toolchain has that target; only Linux is tested.
 
 #[cfg(unix)]
 mod unix;
@@ -21,3 +20,8 @@ mod windows;
 pub(crate) use unix::*;
 #[cfg(windows)]
 pub(crate) use windows::*;
+
+#[cfg(unix)]
+pub use unix::lower_this_thread;
+#[cfg(windows)]
+pub use windows::lower_this_thread;

@@ -1,26 +1,29 @@
 //! The Unix forms; where Linux has more than the others, both are here. Safe calls of the standard library and `libc`'s
 //! constants, except in `calls`, which is all the `unsafe` of this crate.
 
-use crate::config::FlushMethod;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
-pub(crate) use calls::lower_this_thread;
+pub use calls::lower_this_thread;
 
-/// Opens an existing file for writing in the way `method` wants. `None` for a method that needs no second descriptor.
-pub(crate) fn open_write_through(path: &Path, method: FlushMethod) -> io::Result<Option<File>> {
-    let flags = match method {
-        FlushMethod::Fdatasync => return Ok(None),
-        FlushMethod::ODsync => libc::O_DSYNC,
-        #[cfg(target_os = "linux")]
-        FlushMethod::ODirectDsync => libc::O_DSYNC | libc::O_DIRECT,
-        #[cfg(not(target_os = "linux"))]
-        FlushMethod::ODirectDsync => return Err(io::ErrorKind::Unsupported.into()),
-    };
-    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map(Some)
+/// Opens an existing file for writing so that a write returns when it is durable.
+pub(crate) fn open_write_through(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_DSYNC).open(path)
+}
+
+/// As `open_write_through`, past the page cache.
+#[cfg(target_os = "linux")]
+pub(crate) fn open_direct(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_DSYNC | libc::O_DIRECT).open(path)
+}
+
+/// Other systems have no flag for it.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn open_direct(_path: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// `pread`; may read less than there is room for.
@@ -28,14 +31,14 @@ pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<
     file.read_at(bytes, offset)
 }
 
-/// `pread` until all is read.
-pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    file.read_exact_at(bytes, offset)
+/// `pwrite`; may write less than it was given.
+pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    file.write_at(bytes, offset)
 }
 
-/// `pwrite` until all is written.
-pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    file.write_all_at(bytes, offset)
+/// How many names a file has.
+pub(crate) fn links(about: &std::fs::Metadata) -> u64 {
+    about.nlink()
 }
 
 /// Makes creations, renames and removals in a directory durable.
@@ -65,7 +68,7 @@ pub(crate) fn reserve(_file: &File, _size: u64) -> io::Result<bool> {
 
 /// Elsewhere nothing is known to do this for one thread.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn lower_this_thread() {}
+pub fn lower_this_thread() {}
 
 /// The calls that the standard library has no safe name for.
 #[cfg(target_os = "linux")]
@@ -77,7 +80,7 @@ mod calls {
 
     /// Puts the calling thread behind everyone else, for the processor and for the disk. Best effort: a refusal only
     /// means that background work competes.
-    pub(crate) fn lower_this_thread() {
+    pub fn lower_this_thread() {
         const WHO_PROCESS: libc::c_long = 1;
         const CLASS_IDLE: libc::c_long = 3 << 13;
         // SAFETY: plain system calls with integer arguments; on Linux both act on the calling thread when given 0.

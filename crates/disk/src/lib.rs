@@ -1,0 +1,225 @@
+//! The seam under everything that must survive a crash: files, their names, and what makes both durable.
+//!
+//! [`Disk`] is what the log, large transactions, the engines' redo and their state files are given; [`FileSystem`] and
+//! [`OpenFile`] are what is behind it. [`Disk::default`] is the operating system's (`real.rs`), at the price of one virtual
+//! call a request; `crates/sim` has one that knows what is durable and what a crash may leave of the rest.
+//!
+//! No decisions here, and no retries but of a call that was interrupted before it did anything: a form that does not exist is
+//! an `Unsupported` error, and the caller falls back. Any thread.
+//!
+//! Everything real goes through the standard library and `libc`, whose calls end in `open64`, `pwrite64`, `fdatasync`, `fsync`,
+//! `ftruncate64`, `rename` and `unlink` of the C library, so that a preloaded library can slow or fail each of them.
+
+mod file;
+mod platform;
+mod real;
+
+pub use file::File;
+pub use platform::lower_this_thread;
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::io;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// Reading a file that exists.
+    Read,
+    /// Reading and writing a file that exists.
+    Write,
+    /// As `Write`; a write returns when its bytes are durable.
+    WriteThrough,
+    /// As `WriteThrough`, past the page cache: whole blocks only.
+    WriteDirect,
+    /// Reading and writing a file that must not exist yet.
+    CreateNew,
+    /// Reading and writing a file with what it holds, or a new one.
+    Create,
+    /// Reading and writing an empty file, whatever was there.
+    Replace,
+}
+
+/// What is known of a file besides its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Its length.
+    pub len: u64,
+    /// How many names it has.
+    pub links: u64,
+    /// Whether it is a plain file.
+    pub is_file: bool,
+    /// When it was changed.
+    pub modified: SystemTime,
+}
+
+/// Names of files, and opening them. Nothing of it is durable before [`FileSystem::sync_dir`] of the directories in question.
+pub trait FileSystem: Debug + Send + Sync {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// As the operating system's; `Unsupported` if there is no such way to open a file here.
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn OpenFile>>;
+
+    /// Looks at what a name stands for.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+
+    /// The names in a directory, in no order.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
+
+    /// Creates a directory and those above it, unless they exist.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+
+    /// Atomically gives a file a new name, replacing what had it.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Gives a file one more name, which must be free.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Takes a name away; the file goes with the last one and with who has it open.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes creations, renames and removals in a directory durable.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+}
+
+/// An open file. Positions are the caller's: there is none in here.
+pub trait OpenFile: Debug + Send + Sync {
+    /// Reads at a position; may read less than there is room for, and nothing only at the end.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes at a position; may write less than it was given.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// Looks at the file.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn metadata(&self) -> io::Result<Metadata>;
+
+    /// Makes the file this long; what is added reads as zeros.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Reserves the space and makes the file that long; false where the file system can not.
+    ///
+    /// # Errors
+    /// As the operating system's, above all a full disk.
+    fn reserve(&self, len: u64) -> io::Result<bool>;
+
+    /// Makes durable what was written, and the length that reading it needs.
+    ///
+    /// # Errors
+    /// As the operating system's. Nothing is known then of what was written since the last sync that succeeded.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// As `sync_data`, with everything else about the file.
+    ///
+    /// # Errors
+    /// As `sync_data`.
+    fn sync_all(&self) -> io::Result<()>;
+
+    /// Locks the file for this descriptor; false if somebody else has it.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn try_lock(&self) -> io::Result<bool>;
+}
+
+/// A file system to work on. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Disk(Arc<dyn FileSystem>);
+
+impl Disk {
+    /// Another one than the operating system's.
+    #[must_use]
+    pub fn new(files: Arc<dyn FileSystem>) -> Disk {
+        Disk(files)
+    }
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// See [`FileSystem::open`].
+    pub fn open(&self, path: &Path, how: Open) -> io::Result<File> {
+        self.0.open(path, how).map(File::new)
+    }
+
+    /// All bytes of a file.
+    ///
+    /// # Errors
+    /// It can not be opened or read.
+    pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.open(path, Open::Read)?.read_all()
+    }
+
+    /// Whether something has this name.
+    ///
+    /// # Errors
+    /// It can not be told.
+    pub fn exists(&self, path: &Path) -> io::Result<bool> {
+        match self.0.metadata(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a name away, if it is there.
+    ///
+    /// # Errors
+    /// See [`FileSystem::remove`].
+    pub fn remove_if_there(&self, path: &Path) -> io::Result<()> {
+        match self.0.remove(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}
+
+impl Default for Disk {
+    fn default() -> Disk {
+        Disk(Arc::new(real::Real))
+    }
+}
+
+impl Deref for Disk {
+    type Target = dyn FileSystem;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
