@@ -1,11 +1,15 @@
-//! A transaction's own pending writes, laid over what an engine's snapshot has.
+//! A transaction's own pending writes, laid over what an engine's snapshot has (SNAP-2).
 
 use super::range::{KeyRange, by_ref};
+use crate::catalog::Table;
+use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::{EngineError, Snapshot, Write, WriteSet};
+use std::cmp::Ordering;
 use std::ops::Bound;
 
-/// Merges the engine's pairs with the pending writes, up to `want`. Returns whether that was all.
+/// Merges the engine's pairs with the pending writes, up to `want`: a pending write hides the engine's pair of its key.
+/// Returns whether that was all.
 pub(super) fn read_batch(
     snapshot: &dyn Snapshot,
     writes: &WriteSet,
@@ -16,23 +20,65 @@ pub(super) fn read_batch(
     if range.is_empty() {
         return Ok(true);
     }
-    let mut own = OwnWrites::new(writes, range);
-    if own.is_empty() && !range.reverse {
+    if !range.reverse && OwnWrites::new(writes, range).is_empty() {
         return snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, value| {
             out.push((key.to_bytes(), value));
             out.len() < want
         });
     }
-    let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
-    if own.is_empty() {
-        for pair in stored {
-            out.push(pair?);
-            if out.len() >= want {
-                return Ok(false);
-            }
-        }
+    merge(snapshot, writes, range, want, &mut |_, _, written| Ok::<_, EngineError>(!written), out)
+}
+
+/// As `read_batch` for the entries of a secondary index, where the snapshot is older than what this transaction has
+/// written: a row that it wrote hides every other version of that row, under whatever keys, and no other row.
+pub(super) fn read_entries(
+    snapshot: &dyn Snapshot,
+    writes: &WriteSet,
+    table: &Table,
+    index: usize,
+    range: &KeyRange,
+    want: usize,
+    out: &mut Vec<(Bytes, Bytes)>,
+) -> SqlResult<bool> {
+    if range.is_empty() {
         return Ok(true);
     }
+    let mut keep =
+        |key: &Bytes, value: &Bytes, written| is_current(writes, table, index, key, value, written);
+    merge(snapshot, writes, range, want, &mut keep, out)
+}
+
+/// Whether an entry of the snapshot stands for a row as this transaction sees it: one that it has not written, or one
+/// whose entry it left as it was. `written`: it wrote an entry of the same key.
+pub(super) fn is_current(
+    writes: &WriteSet,
+    table: &Table,
+    index: usize,
+    key: &Bytes,
+    value: &Bytes,
+    written: bool,
+) -> SqlResult<bool> {
+    let clustered = table.clustered_of_entry(index, key, value)?;
+    match writes.get(&clustered) {
+        None => Ok(true),
+        Some(None) => Ok(false),
+        Some(Some(row)) => {
+            Ok(!written && table.keys[index].entry(&table.decode(row)?, &clustered).key == *key)
+        }
+    }
+}
+
+/// `keep` says of each of the engine's pairs, and whether its key was written here, if it is to be seen.
+fn merge<E: From<EngineError>>(
+    snapshot: &dyn Snapshot,
+    writes: &WriteSet,
+    range: &KeyRange,
+    want: usize,
+    keep: &mut dyn FnMut(&Bytes, &Bytes, bool) -> Result<bool, E>,
+    out: &mut Vec<(Bytes, Bytes)>,
+) -> Result<bool, E> {
+    let mut own = OwnWrites::new(writes, range);
+    let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
     let mut next = stored.next().transpose()?;
     loop {
         if out.len() >= want {
@@ -40,19 +86,20 @@ pub(super) fn read_batch(
         }
         let order = match (&next, own.peek()) {
             (None, None) => return Ok(true),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
             (Some((key, _)), Some((own, _))) if range.reverse => own.cmp(key),
             (Some((key, _)), Some((own, _))) => key.cmp(own),
         };
-        if order.is_le() {
-            let pair = std::mem::replace(&mut next, stored.next().transpose()?);
-            if order.is_lt() {
-                out.extend(pair);
-                continue;
-            }
+        if order.is_le()
+            && let Some((key, value)) = std::mem::replace(&mut next, stored.next().transpose()?)
+            && keep(&key, &value, order.is_eq())?
+        {
+            out.push((key, value));
         }
-        if let Some((key, Some(value))) = own.take() {
+        if order.is_ge()
+            && let Some((key, Some(value))) = own.take()
+        {
             out.push((key.clone(), value.clone()));
         }
     }

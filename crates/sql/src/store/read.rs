@@ -5,7 +5,8 @@
 //! have changed. At REPEATABLE READ and above a locking scan first locks its whole range against
 //! inserts, so that nothing appears behind it.
 
-use super::overlay::{OwnWrites, read_batch};
+use super::auto::whole_index;
+use super::overlay::{OwnWrites, is_current, read_batch, read_entries};
 use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::Trx;
 use crate::api::Isolation;
@@ -71,6 +72,31 @@ impl Trx {
             return Ok(write.clone());
         }
         Ok(self.snapshot().get(key)?)
+    }
+
+    /// The value of a unique entry as the snapshot and this transaction's writes have it.
+    fn snapshot_entry(&mut self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<Bytes>> {
+        if self.writes.is_empty() {
+            return Ok(self.snapshot().get(key)?);
+        }
+        let written = self.writes.get(key).cloned();
+        if let Some(Some(own)) = written {
+            return Ok(Some(own));
+        }
+        // The snapshot's may be another row's, also where an own one has left this key.
+        let Some(value) = self.snapshot().get(key)? else { return Ok(None) };
+        let current = is_current(&self.writes, table, index, key, &value, written.is_some())?;
+        Ok(current.then_some(value))
+    }
+
+    /// Whether a row that was read under its lock is newer than the snapshot.
+    pub(super) fn is_ahead_of_snapshot(&self, at: &RowAt) -> SqlResult<bool> {
+        match &self.snapshot {
+            Some((no, snapshot)) if self.read_floor > *no => {
+                Ok(self.writes.get(&at.key).is_none() && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// The newest value of `key`, which the caller has locked; notes what the reply depends on.
@@ -153,7 +179,7 @@ impl Trx {
         let lock = self.effective_lock(lock);
         self.start_read(table, lock)?;
         let entry = match row_mode(lock) {
-            None => self.snapshot_value(key)?,
+            None => self.snapshot_entry(table, index, key)?,
             Some(mode) => {
                 if !self.lock_key(key, mode, wait)? {
                     return Ok(None);
@@ -218,7 +244,12 @@ impl Trx {
             None => {
                 self.ensure_snapshot();
                 let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
-                read_batch(&**snapshot, &self.writes, range, want, &mut entries)?
+                let (snapshot, writes) = (&**snapshot, &self.writes);
+                if index == 0 || OwnWrites::new(writes, &whole_index(table, 0)).is_empty() {
+                    read_batch(snapshot, writes, range, want, &mut entries)?
+                } else {
+                    read_entries(snapshot, writes, table, index, range, want, &mut entries)?
+                }
             }
             Some(_) => {
                 let latest = self.shared.port.latest();

@@ -180,14 +180,19 @@ impl Trx {
                 return Ok(Some(Duplicate { index: 0, existing: RowAt { key, row: existing } }));
             }
         }
+        // Own reads of the snapshot find the row by its entries in the write set: all of them, where the snapshot has others.
+        let ahead = self.is_ahead_of_snapshot(change.at)?;
         let mut entries: Vec<(Bytes, Entry)> = Vec::new();
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
-            if !moved && !codec.reads(change.changed) {
+            if !moved && !ahead && !codec.reads(change.changed) {
                 continue;
             }
             let old = codec.entry(change.old, old_key);
             let new = codec.entry(change.new, &key);
             if old.key == new.key && !moved {
+                if ahead {
+                    entries.push((old.key, new));
+                }
                 continue;
             }
             self.lock_old_entry(&old)?;
