@@ -460,8 +460,7 @@ impl TrxCache {
     fn become_large(&mut self) -> Result<(), CacheError> {
         let dir = self.settings.spill_dir.clone();
         let failed = |source| CacheError::Spill { dir: dir.clone(), source };
-        let (path, checksum) = self.settings.large.place().map_err(failed)?;
-        let mut large = LargeFile::create(path, checksum).map_err(failed)?;
+        let mut large = self.settings.large.create().map_err(failed)?;
         if let Some(spill) = &mut self.spill {
             let copied: Result<(), CacheError> = spill.read_events(LARGE_RUN as usize, &dir, &mut |bytes| {
                 large.append(bytes, whole_events(bytes).1).map_err(failed)

@@ -91,7 +91,11 @@ fn large(dir: &std::path::Path, threshold: u64, checksums: bool) -> TrxCache {
     let settings = CacheSettings::new(dir.to_path_buf());
     settings.cache_size.store(500, Ordering::Relaxed);
     settings.large.threshold.store(threshold, Ordering::Relaxed);
-    settings.large.open(dir, Arc::new(std::sync::atomic::AtomicBool::new(checksums)));
+    settings.large.open(
+        &omnibus_log::Disk::default(),
+        dir,
+        Arc::new(std::sync::atomic::AtomicBool::new(checksums)),
+    );
     TrxCache::new(Arc::new(settings))
 }
 

@@ -40,7 +40,7 @@ impl Coordinator {
         cache_settings: Arc<CacheSettings>,
     ) -> std::io::Result<Coordinator> {
         let deletes = env.deletes().clone();
-        cache_settings.large.open(env.files().path(), env.checksums().clone());
+        cache_settings.large.open(env.files().disk(), env.files().path(), env.checksums().clone());
         let pipeline = Pipeline::start(env, writer, recovered.last, settings.clone())?;
         let first_xid = recovered.last_xid.max(recovered.last.0) + 1;
         Ok(Coordinator {

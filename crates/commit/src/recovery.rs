@@ -13,7 +13,7 @@ use crate::head::read_head;
 use crate::recovery_walk::Walk;
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::{EventType, GtidSet, GtidState};
-use omnibus_log::{FileSeq, LogDir, LogOffset, LogPosition, OpenError, ReadError, RecoveryItem};
+use omnibus_log::{FileSeq, LogDir, LogOffset, LogPosition, Open, OpenError, ReadError, RecoveryItem};
 use std::time::{Duration, Instant};
 
 /// An event of a transaction that is being replayed.
@@ -198,7 +198,7 @@ fn first_number(dir: &LogDir, file: FileSeq) -> Result<CommitNo, RecoverError> {
 fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
     let Some(&last) = dir.files().last() else { return Ok(()) };
     let path = dir.path_of(last);
-    let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
+    let synced = dir.config().disk.open(&path, Open::Read).and_then(|file| file.sync_all());
     synced.map_err(|source| {
         RecoverError::Read(ReadError::from(omnibus_log::IoFailure::new("sync", &path, &source)))
     })
@@ -206,5 +206,8 @@ fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
 
 fn total_bytes(dir: &LogDir, first: FileSeq) -> u64 {
     let wanted = dir.files().iter().filter(|file| **file >= first);
-    wanted.filter_map(|file| std::fs::metadata(dir.path_of(*file)).ok()).map(|meta| meta.len()).sum()
+    wanted
+        .filter_map(|file| dir.config().disk.metadata(&dir.path_of(*file)).ok())
+        .map(|about| about.len)
+        .sum()
 }

@@ -1,5 +1,6 @@
 //! The engine's settings. The server maps its variables onto them.
 
+use omnibus_disk::Disk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,6 +8,8 @@ use std::sync::atomic::AtomicBool;
 /// How to open a `BtreeEngine`.
 #[derive(Clone, Debug)]
 pub struct BtreeConfig {
+    /// Where its files are, but for those that a library writes: the operating system's disk, but in simulations.
+    pub disk: Disk,
     /// The engine's own directory; created if missing.
     pub directory: PathBuf,
     /// Memory for pages of the file, in bytes.
@@ -27,6 +30,7 @@ impl BtreeConfig {
     #[must_use]
     pub fn new(directory: &Path) -> BtreeConfig {
         BtreeConfig {
+            disk: Disk::default(),
             directory: directory.to_path_buf(),
             cache_size: 64 << 20,
             memory_soft_limit: 64 << 20,

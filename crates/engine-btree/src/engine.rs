@@ -125,8 +125,12 @@ impl BtreeEngine {
     pub fn open(config: BtreeConfig) -> Result<BtreeEngine, EngineError> {
         let store = Store::open(&config)?;
         let applied = store.state.lock().applied;
-        let redo =
-            Participant::open(&config.directory.join("redo"), omnibus_redo::SEGMENT_SIZE, CommitNo(applied));
+        let redo = Participant::open(
+            &config.disk,
+            &config.directory.join("redo"),
+            omnibus_redo::SEGMENT_SIZE,
+            CommitNo(applied),
+        );
         let redo = redo.map_err(|error| omnibus_redo::open_error(NAME, error))?;
         let shared = Arc::new(Shared {
             views: Views::new(store.versions()?, applied),

@@ -1,10 +1,13 @@
 //! The engine's settings. The server maps its variables onto them.
 
+use omnibus_disk::Disk;
 use std::path::{Path, PathBuf};
 
 /// How to open an `LsmEngine`.
 #[derive(Clone, Debug)]
 pub struct LsmConfig {
+    /// Where its files are, but for those that a library writes: the operating system's disk, but in simulations.
+    pub disk: Disk,
     /// The engine's own directory; created if missing.
     pub directory: PathBuf,
     /// A memtable is sealed when it holds about so many bytes.
@@ -26,6 +29,7 @@ impl LsmConfig {
     #[must_use]
     pub fn new(directory: &Path) -> LsmConfig {
         LsmConfig {
+            disk: Disk::default(),
             directory: directory.to_path_buf(),
             memtable_size: 64 << 20,
             block_cache_size: 256 << 20,

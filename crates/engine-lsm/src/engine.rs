@@ -136,8 +136,12 @@ impl LsmEngine {
         let tree = open_tree(&config, &versions, &factory)?;
         let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
         let applied = format::read_applied(&config.directory)?.max(in_tables);
-        let redo =
-            Participant::open(&config.directory.join("redo"), omnibus_redo::SEGMENT_SIZE, CommitNo(applied));
+        let redo = Participant::open(
+            &config.disk,
+            &config.directory.join("redo"),
+            omnibus_redo::SEGMENT_SIZE,
+            CommitNo(applied),
+        );
         let redo = redo.map_err(|error| omnibus_redo::open_error(NAME, error))?;
         let shared = Arc::new(Shared {
             views: Views::new(Tables::current(&tree), applied, config.memtable_size),

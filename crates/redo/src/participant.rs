@@ -9,9 +9,9 @@
 use crate::live::Live;
 use crate::record::{self, Record};
 use crate::segment;
+use omnibus_disk::{Disk, File};
 use omnibus_engine::{CommitNo, TrxId, WriteSet};
 use parking_lot::Mutex;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The redo log of one engine.
 pub struct Participant {
+    disk: Disk,
     directory: PathBuf,
     segment_size: u64,
     syncing: Mutex<()>,
@@ -64,18 +65,23 @@ impl Participant {
     ///
     /// # Errors
     /// A segment cannot be read, or is damaged where a crash cannot have damaged it (`InvalidData`).
-    pub fn open(directory: &Path, segment_size: u64, persisted: CommitNo) -> io::Result<Participant> {
-        let segments = segment::list(directory)?;
+    pub fn open(
+        disk: &Disk,
+        directory: &Path,
+        segment_size: u64,
+        persisted: CommitNo,
+    ) -> io::Result<Participant> {
+        let segments = segment::list(disk, directory)?;
         let mut live = Live::default();
         for (at, &number) in segments.iter().enumerate() {
-            let torn = segment::read(directory, number, |record| match record {
+            let torn = segment::read(disk, directory, number, |record| match record {
                 Record::Prepare(trx, writes) => live.prepared(trx, number, Some(writes)),
                 Record::Commit(trx, no) => live.was_committed(trx, no),
                 Record::Rollback(trx) => live.rolled_back(trx),
             })?;
             match torn {
                 None => {}
-                Some(end) if at + 1 == segments.len() => segment::cut(directory, number, end)?,
+                Some(end) if at + 1 == segments.len() => segment::cut(disk, directory, number, end)?,
                 Some(end) => {
                     let path = segment::path(directory, number);
                     let what = format!("{} is damaged at {end}", path.display());
@@ -87,6 +93,7 @@ impl Participant {
         let next = segments.last().map_or(1, |last| last + 1);
         let writer = Writer { active: None, next, segments, appended: 0, synced: 0, failed: None };
         Ok(Participant {
+            disk: disk.clone(),
             directory: directory.to_owned(),
             segment_size,
             syncing: Mutex::new(()),
@@ -208,7 +215,7 @@ impl Participant {
             self.truncate(writer, persisted)?;
         }
         let number = writer.next;
-        let file = segment::create(&self.directory, number, self.segment_size.max(bytes))?;
+        let file = segment::create(&self.disk, &self.directory, number, self.segment_size.max(bytes))?;
         writer.next += 1;
         writer.segments.push(number);
         writer.active = Some(Active { file: Arc::new(file), number, offset: 0 });
@@ -223,7 +230,7 @@ impl Participant {
             book.live.needed_from().min(active)
         };
         while let Some(&oldest) = writer.segments.first().filter(|oldest| **oldest < needed) {
-            segment::remove(&self.directory, oldest)?;
+            self.disk.remove_if_there(&segment::path(&self.directory, oldest))?;
             writer.segments.remove(0);
         }
         Ok(())
@@ -251,7 +258,7 @@ impl Writer {
         let Some(active) = &mut self.active else { return Err(io::Error::other("no segment")) };
         let mut bytes = Vec::new();
         payloads.iter().for_each(|payload| record::frame(&mut bytes, active.number, payload.as_ref()));
-        segment::write_at(&active.file, &bytes, active.offset)?;
+        active.file.write_all_at(&bytes, active.offset)?;
         active.offset += bytes.len() as u64;
         self.appended += bytes.len() as u64;
         Ok(active.number)

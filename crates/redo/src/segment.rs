@@ -2,8 +2,8 @@
 //! no metadata and a sync is one write of the data.
 
 use crate::record::{self, Next, Record};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use omnibus_disk::{Disk, File, Open};
+use std::io;
 use std::path::{Path, PathBuf};
 
 const ZEROS: usize = 1 << 20;
@@ -13,18 +13,17 @@ pub(crate) fn path(directory: &Path, number: u64) -> PathBuf {
 }
 
 /// The segments of a directory, oldest first; none if there is no directory. Leftovers of a creation are removed.
-pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
-    let entries = match std::fs::read_dir(directory) {
+pub(crate) fn list(disk: &Disk, directory: &Path) -> io::Result<Vec<u64>> {
+    let entries = match disk.list(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
     let mut numbers = Vec::new();
-    for entry in entries {
-        let name = entry?.file_name();
+    for name in entries {
         let Some(name) = name.to_str().and_then(|name| name.strip_prefix("redo.")) else { continue };
         match name.parse() {
             Ok(number) => numbers.push(number),
-            Err(_) if name.ends_with(".new") => std::fs::remove_file(directory.join(format!("redo.{name}")))?,
+            Err(_) if name.ends_with(".new") => disk.remove(&directory.join(format!("redo.{name}")))?,
             Err(_) => {}
         }
     }
@@ -33,27 +32,31 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
 }
 
 /// A new segment of zeros. It has its name only once it is whole.
-pub(crate) fn create(directory: &Path, number: u64, size: u64) -> io::Result<File> {
-    std::fs::create_dir_all(directory)?;
+pub(crate) fn create(disk: &Disk, directory: &Path, number: u64, size: u64) -> io::Result<File> {
+    disk.create_dir_all(directory)?;
     let (path, new) = (path(directory, number), directory.join(format!("redo.{number:06}.new")));
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
+    let file = disk.open(&new, Open::Replace)?;
     let zeros = vec![0; ZEROS];
-    let mut left = size;
-    while left > 0 {
-        let piece = left.min(ZEROS as u64);
-        file.write_all(&zeros[..piece as usize])?;
-        left -= piece;
+    let mut done = 0;
+    while done < size {
+        let piece = (size - done).min(ZEROS as u64);
+        file.write_all_at(&zeros[..piece as usize], done)?;
+        done += piece;
     }
     file.sync_all()?;
-    std::fs::rename(&new, &path)?;
-    sync_directory(directory)?;
+    disk.rename(&new, &path)?;
+    disk.sync_dir(directory)?;
     Ok(file)
 }
 
 /// Reads a segment's records into `each`. `Some(end of the last whole one)` if something torn follows.
-pub(crate) fn read(directory: &Path, number: u64, mut each: impl FnMut(Record)) -> io::Result<Option<u64>> {
-    let mut bytes = Vec::new();
-    File::open(path(directory, number))?.read_to_end(&mut bytes)?;
+pub(crate) fn read(
+    disk: &Disk,
+    directory: &Path,
+    number: u64,
+    mut each: impl FnMut(Record),
+) -> io::Result<Option<u64>> {
+    let bytes = disk.read(&path(directory, number))?;
     let mut rest = &bytes[..];
     loop {
         match record::next(number, rest) {
@@ -68,39 +71,8 @@ pub(crate) fn read(directory: &Path, number: u64, mut each: impl FnMut(Record)) 
 }
 
 /// Durably cuts a torn end off: later it will not be the last segment, where one is expected.
-pub(crate) fn cut(directory: &Path, number: u64, end: u64) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).open(path(directory, number))?;
+pub(crate) fn cut(disk: &Disk, directory: &Path, number: u64, end: u64) -> io::Result<()> {
+    let file = disk.open(&path(directory, number), Open::Write)?;
     file.set_len(end)?;
     file.sync_all()
-}
-
-pub(crate) fn remove(directory: &Path, number: u64) -> io::Result<()> {
-    match std::fs::remove_file(path(directory, number)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
-#[cfg(unix)]
-pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-pub(crate) fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        (bytes, offset) = (&bytes[written..], offset + written as u64);
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
 }

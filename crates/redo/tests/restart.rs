@@ -2,12 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
+use omnibus_disk::Disk;
 use omnibus_engine::{CommitNo, TrxId, WriteSet};
 use omnibus_redo::Participant;
 use std::path::Path;
 
 fn open(directory: &Path, persisted: u64) -> Participant {
-    Participant::open(&directory.join("redo"), 4096, CommitNo(persisted)).unwrap()
+    Participant::open(&Disk::default(), &directory.join("redo"), 4096, CommitNo(persisted)).unwrap()
 }
 
 fn writes(n: u64) -> WriteSet {
@@ -101,7 +102,7 @@ fn a_torn_end_is_cut_and_damage_before_it_is_an_error() {
     // The torn segment is not the last any more, but its end was cut off: what follows is in a new one.
     assert!(open(directory.path(), 0).prepared().contains(&TrxId(31)));
     flip(&paths[0], 20);
-    assert!(Participant::open(&directory.path().join("redo"), 4096, CommitNo(0)).is_err());
+    assert!(Participant::open(&Disk::default(), &directory.path().join("redo"), 4096, CommitNo(0)).is_err());
 }
 
 #[test]

@@ -9,10 +9,8 @@
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::writer::finish_cached;
 use omnibus_format::{Checksum, DecodeError, EventHeader};
-use omnibus_log::{BLOCK, Spilled};
-use std::fs::{File, OpenOptions};
+use omnibus_log::{BLOCK, Disk, File, Open, Spilled};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -30,7 +28,9 @@ const SIZE_AT: usize = 9;
 
 #[derive(Debug)]
 pub(crate) struct LargeFile {
-    file: File,
+    disk: Disk,
+    /// `None` once it is dropped.
+    file: Option<File>,
     path: PathBuf,
     checksum: Checksum,
     /// As in the cache: without checksums.
@@ -44,10 +44,13 @@ pub(crate) struct LargeFile {
 }
 
 impl LargeFile {
-    pub(crate) fn create(path: PathBuf, checksum: Checksum) -> io::Result<LargeFile> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-        let large = LargeFile {
-            file,
+    pub(crate) fn create(disk: Disk, path: PathBuf, checksum: Checksum) -> io::Result<LargeFile> {
+        let file = disk.open(&path, Open::CreateNew)?;
+        // Allocated now: the flush stage's write there then changes no metadata.
+        file.write_all_at(&[0; RESERVE as usize], 0)?;
+        Ok(LargeFile {
+            disk,
+            file: Some(file),
             path,
             checksum,
             len: 0,
@@ -56,10 +59,11 @@ impl LargeFile {
             settled: None,
             broken: false,
             kept: false,
-        };
-        // Allocated now: the flush stage's write there then changes no metadata.
-        large.file.write_all_at(&[0; RESERVE as usize], 0)?;
-        Ok(large)
+        })
+    }
+
+    fn file(&self) -> io::Result<&File> {
+        self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Bytes of the events without checksums, and their number.
@@ -81,8 +85,8 @@ impl LargeFile {
         let mut bytes = Vec::with_capacity(cached.len() + (events * 4) as usize);
         finish_cached(&mut bytes, cached, end, self.checksum).map_err(damaged)?;
         self.check()?;
-        if let Err(error) = self.file.write_all_at(&bytes, end) {
-            let _ = self.file.set_len(end);
+        if let Err(error) = self.file()?.write_all_at(&bytes, end) {
+            let _ = self.file()?.set_len(end);
             return Err(error);
         }
         let new_end = end + bytes.len() as u64;
@@ -101,7 +105,7 @@ impl LargeFile {
     fn sync(&mut self) -> io::Result<()> {
         self.check()?;
         self.broken = true;
-        self.file.sync_all()?;
+        self.file()?.sync_all()?;
         self.broken = false;
         Ok(())
     }
@@ -114,7 +118,7 @@ impl LargeFile {
     pub(crate) fn truncate(&mut self, len: u64, events: u64) -> io::Result<()> {
         (self.len, self.events) = (len, events);
         self.synced = self.synced.min(self.end());
-        self.file.set_len(self.end())
+        self.file()?.set_len(self.end())
     }
 
     /// Makes it durable and ready to become a log file. Nothing is appended afterwards.
@@ -122,9 +126,9 @@ impl LargeFile {
         let end = self.end();
         let partial = end % BLOCK as u64;
         let mut tail = vec![0; partial as usize];
-        self.file.read_exact_at(&mut tail, end - partial)?;
+        self.file()?.read_exact_at(&mut tail, end - partial)?;
         let spare = end.next_multiple_of(BLOCK as u64) - end;
-        self.file.write_all_at(&vec![0; spare as usize + SPARE], end)?;
+        self.file()?.write_all_at(&vec![0; spare as usize + SPARE], end)?;
         self.sync()?;
         self.settled = Some(Spilled { path: self.path.clone(), reserve: RESERVE, end, tail });
         Ok(())
@@ -153,7 +157,8 @@ impl LargeFile {
             let held = bytes.len();
             let take = (piece.max(1) as u64).min(end - at);
             bytes.resize(held + take as usize, 0);
-            self.file.read_exact_at(&mut bytes[held..], at).map_err(&failed)?;
+            let file = self.file().map_err(&failed)?;
+            file.read_exact_at(&mut bytes[held..], at).map_err(&failed)?;
             at += take;
             cached.clear();
             let used =
@@ -172,8 +177,8 @@ impl Drop for LargeFile {
         if !self.kept {
             // Its name goes at once. Its space goes when it is closed, which takes the file system long enough to be
             // left to another thread.
-            let _ = std::fs::remove_file(&self.path);
-            if let Ok(file) = self.file.try_clone() {
+            let _ = self.disk.remove(&self.path);
+            if let Some(file) = self.file.take() {
                 crate::drop_elsewhere(file);
             }
         }

@@ -1,6 +1,8 @@
 //! The limit from which a transaction is large, and the directory of their files.
 
+use super::LargeFile;
 use omnibus_format::Checksum;
+use omnibus_log::Disk;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,6 +23,7 @@ pub struct LargeSettings {
 
 #[derive(Debug)]
 struct Home {
+    disk: Disk,
     directory: PathBuf,
     checksums: Arc<AtomicBool>,
     next: AtomicU64,
@@ -38,16 +41,15 @@ impl Default for LargeSettings {
 
 impl LargeSettings {
     /// From here on there can be large transactions. Removes what a crash left of earlier ones.
-    pub(crate) fn open(&self, logs: &Path, checksums: Arc<AtomicBool>) {
+    pub(crate) fn open(&self, disk: &Disk, logs: &Path, checksums: Arc<AtomicBool>) {
         let directory = logs.join(DIRECTORY);
-        if let Ok(entries) = std::fs::read_dir(&directory) {
-            for entry in entries.flatten() {
-                if let Err(error) = std::fs::remove_file(entry.path()) {
-                    tracing::warn!(file = %entry.path().display(), %error, "can not remove what a large transaction left");
-                }
+        for name in disk.list(&directory).unwrap_or_default() {
+            let path = directory.join(name);
+            if let Err(error) = disk.remove(&path) {
+                tracing::warn!(file = %path.display(), %error, "can not remove what a large transaction left");
             }
         }
-        let _ = self.home.set(Home { directory, checksums, next: AtomicU64::new(1) });
+        let _ = self.home.set(Home { disk: disk.clone(), directory, checksums, next: AtomicU64::new(1) });
     }
 
     /// Whether a transaction of so many bytes is large.
@@ -56,12 +58,12 @@ impl LargeSettings {
         threshold > 0 && bytes >= threshold && self.home.get().is_some()
     }
 
-    /// A path for a new file, whose directory exists, and the checksum algorithm of the log now.
-    pub(crate) fn place(&self) -> std::io::Result<(PathBuf, Checksum)> {
+    /// A new file for a transaction's events, with the checksum algorithm of the log now.
+    pub(crate) fn create(&self) -> std::io::Result<LargeFile> {
         let home = self.home.get().ok_or(std::io::ErrorKind::NotFound)?;
-        std::fs::create_dir_all(&home.directory)?;
+        home.disk.create_dir_all(&home.directory)?;
         let number = home.next.fetch_add(1, Ordering::Relaxed);
         let checksum = if home.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None };
-        Ok((home.directory.join(format!("large.{number:06}")), checksum))
+        LargeFile::create(home.disk.clone(), home.directory.join(format!("large.{number:06}")), checksum)
     }
 }
