@@ -143,7 +143,8 @@ pub fn recover(
         return Err(RecoverError::Gap { applied: newest, log });
     }
     damage::judge_tail(dir, &tail, recovered.last, facts)?;
-    if tail.needs_truncation() {
+    // A crash may have come between the two steps of an earlier cut.
+    if tail.needs_truncation() || facts.in_use {
         recovered.truncated = dir.truncate_tail(tail.end.file, tail.end.offset)?;
     }
     settle_prepared(engine, &logged, &mut recovered);

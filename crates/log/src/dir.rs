@@ -10,7 +10,7 @@ use crate::config::LogConfig;
 use crate::error::{IndexError, OpenError, ReadError, failed};
 use crate::fault::Point;
 use crate::file;
-use crate::finish::finish;
+use crate::finish::{TEMPORARY, finish_torn, open_to_cut};
 use crate::handle::Catalog;
 use crate::index::Index;
 use crate::io;
@@ -18,7 +18,6 @@ use crate::position::{FileNames, FileSeq, LogOffset};
 use crate::recover::RecoveryScan;
 use crate::scan::{Next, ReadFile};
 use crate::writer::LogWriter;
-use omnibus_disk::Open;
 use omnibus_format::EventType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -125,10 +124,10 @@ impl LogDir {
             return Err(ReadError::NoSuchFile(file).into());
         }
         let path = self.path_of(file);
-        let open = self.config.disk.open(&path, Open::Write).map_err(failed("open", &path))?;
-        let len = open.len().map_err(failed("read the size of", &path))?;
+        let len = self.config.disk.metadata(&path).map_err(failed("read the size of", &path))?.len;
         let dropped = len.saturating_sub(offset.0);
-        finish(&self.config.faults, &open, &path, offset.0.min(len))?;
+        let open = open_to_cut(&self.config.disk, &self.config.faults, &path, offset.0)?;
+        finish_torn(&self.config.faults, &open, &path, offset.0.min(len))?;
         tracing::info!(file = %self.names.log(file), %offset, dropped, "cut the tail of the last log file");
         Ok(dropped)
     }
@@ -157,7 +156,16 @@ impl LogDir {
     fn directory_listing(&self) -> Result<Vec<FileSeq>, OpenError> {
         let mut found = Vec::new();
         for name in self.config.disk.list(&self.path).map_err(failed("list", &self.path))? {
-            found.extend(name.to_str().and_then(|name| self.names.parse(name)));
+            let Some(name) = name.to_str() else { continue };
+            found.extend(self.names.parse(name));
+            // A copy that was not finished.
+            if name
+                .rsplit_once('.')
+                .is_some_and(|(log, end)| end == TEMPORARY && self.names.parse(log).is_some())
+            {
+                let path = self.path.join(name);
+                self.config.disk.remove_if_there(&path).map_err(failed("remove", &path))?;
+            }
         }
         found.sort_unstable();
         Ok(found)
@@ -214,6 +222,7 @@ impl LogDir {
         let before = self.leftovers.len();
         self.leftovers.retain(|seq| Some(*seq) < next);
         if self.leftovers.is_empty() && before > 0 {
+            self.index.sync_names()?;
             self.index.remove_purge_list()?;
         }
         Ok(())

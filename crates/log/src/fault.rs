@@ -41,6 +41,8 @@ points! {
     FileNameSync = "file::name_sync::fault",
     /// Cutting the spare tail off a finished file.
     FinishTruncate = "finish::truncate::fault",
+    /// Putting a copy in the place of a file that a backup has too.
+    FinishCopyRename = "finish::copy_rename::fault",
     /// Clearing the in-use flag of a finished file.
     FinishClearFlag = "finish::clear_flag::fault",
     /// Syncing a finished file.
@@ -57,6 +59,8 @@ points! {
     PurgeListWrite = "purge::list_write::fault",
     /// Deleting a purged file.
     PurgeRemove = "purge::remove::fault",
+    /// Syncing the directory after purged files were deleted.
+    PurgeDirSync = "purge::dir_sync::fault",
     /// Removing the list of files to delete.
     PurgeListRemove = "purge::list_remove::fault",
     /// Removing a file whose rotation never completed.

@@ -10,7 +10,7 @@ use crate::dir::LogDir;
 use crate::error::{IoFailure, OpenError, failed};
 use crate::fault::{Faults, Point};
 use crate::handle::Catalog;
-use crate::io::{sync_all, write_all_at};
+use crate::io::{rename, sync_all, sync_dir, write_all_at};
 use crate::position::FileSeq;
 use crate::scan::{Next, ScanEnd, Torn, TornReason};
 use omnibus_disk::{Disk, File, Open};
@@ -25,10 +25,21 @@ const FLAGS_AT: u64 = (MAGIC.len() + FLAGS_OFFSET) as u64;
 /// How much is cut at once in the background. Writes of groups wait for a step that is under way: 16 MiB made the slowest
 /// of them take 5 ms, 64 MiB 18 ms, all at once 90 ms.
 const STEP: u64 = 4 << 20;
+/// What is appended to a log file's name while its copy is being made.
+pub(crate) const TEMPORARY: &str = "tmp";
 
-/// Ends `file` at `end` and makes that durable. No write may be under way.
+/// Ends `file` at `end` and makes that durable. No write may be under way, and behind `end` are zeros: a power cut may
+/// leave them in a file that counts as closed.
 pub(crate) fn finish(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
     cut(faults, file, path, end)?;
+    mark_closed(faults, file, path, end)
+}
+
+/// As [`finish`], when anything may be behind `end`: that must be gone for good before the file counts as closed, or a
+/// second power cut makes it look like damage.
+pub(crate) fn finish_torn(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
+    cut(faults, file, path, end)?;
+    sync_all(faults, Point::FinishSync, file).map_err(failed("sync", path))?;
     mark_closed(faults, file, path, end)
 }
 
@@ -55,39 +66,70 @@ impl Catalog {
     pub(crate) fn cut_in_background(self: &Arc<Self>, seq: FileSeq, end: u64) {
         let (path, disk, faults) = (self.path_of(seq), self.config.disk.clone(), self.config.faults.clone());
         self.in_background("log-cut", move || {
-            if let Err(error) = cut_slowly(&disk, &faults, &path, end) {
+            let cut = || {
+                let file = match disk.open(&path, Open::Write) {
+                    // Purged in the meantime.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                    other => other.map_err(failed("open", &path))?,
+                };
+                cut_slowly(&faults, &file, &path, end, 1)?;
+                sync_all(&faults, Point::FinishSync, &file).map_err(failed("sync", &path))
+            };
+            if let Err(error) = cut() {
                 tracing::warn!(%error, "could not cut the spare tail of a log file; the next start will");
             }
         });
     }
 }
 
-/// Frees most of a purged file's space a little at a time: deleting a gigabyte at once holds the file system's journal
-/// as long as cutting one does. What can not be cut is left to the deletion.
-pub(crate) fn shrink_before_removal(disk: &Disk, faults: &Faults, path: &Path) {
-    if disk.metadata(path).is_ok_and(|about| about.len > STEP)
-        && let Err(error) = cut_slowly(disk, faults, path, STEP)
-    {
-        tracing::warn!(%error, "could not cut a purged log file before its deletion");
+/// Frees the space of a deleted file a little at a time: the file system holds its journal as long as it frees a
+/// gigabyte at once. A file that has another name, in a backup, is left as it is.
+pub(crate) fn shrink_deleted(faults: &Faults, file: &File, path: &Path) {
+    if let Err(error) = cut_slowly(faults, file, path, STEP, 0) {
+        tracing::warn!(%error, "could not cut a deleted log file");
     }
 }
 
-fn cut_slowly(disk: &Disk, faults: &Faults, path: &Path, end: u64) -> Result<(), IoFailure> {
-    let file = match disk.open(path, Open::Write) {
-        // Purged in the meantime.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        other => other.map_err(failed("open", path))?,
-    };
-    let mut len = file.len().map_err(failed("read the size of", path))?;
-    // A purged file frees its space by itself, and a reset waits for this thread.
-    while len > end && disk.exists(path).unwrap_or(false) {
+/// Cuts as long as the file has `names` names: what is also somebody else's is not changed.
+fn cut_slowly(faults: &Faults, file: &File, path: &Path, end: u64, names: u64) -> Result<(), IoFailure> {
+    let about = || file.metadata().map_err(failed("look at", path));
+    let mut len = about()?.len;
+    while len > end && about()?.links == names {
         let started = Instant::now();
         len = end.max(len.saturating_sub(STEP));
-        cut(faults, &file, path, len)?;
+        cut(faults, file, path, len)?;
         // A quarter of the time at most: the journal is shared with the files that commits wait for.
         std::thread::sleep((started.elapsed() * 3).min(Duration::from_millis(50)));
     }
-    sync_all(faults, Point::FinishSync, &file).map_err(failed("sync", path))
+    Ok(())
+}
+
+/// Opens a finished log file to cut its tail. Nothing is ever written to a file that has another name, in a backup or in the directory
+/// that this one is a backup of: it gets a copy of its first `keep` bytes in its place.
+pub(crate) fn open_to_cut(disk: &Disk, faults: &Faults, path: &Path, keep: u64) -> Result<File, IoFailure> {
+    let open = || disk.open(path, Open::Write).map_err(failed("open", path));
+    let file = open()?;
+    if file.metadata().map_err(failed("look at", path))?.links <= 1 {
+        return Ok(file);
+    }
+    let temporary = path.with_added_extension(TEMPORARY);
+    let copy = disk.open(&temporary, Open::Replace).map_err(failed("create", &temporary))?;
+    let mut piece = vec![0; usize::try_from(STEP.min(keep)).unwrap_or_default()];
+    let mut at = 0;
+    while at < keep {
+        let wanted = usize::try_from(keep - at).unwrap_or(usize::MAX).min(piece.len());
+        let read = file.read_at(&mut piece[..wanted], at).map_err(failed("read", path))?;
+        if read == 0 {
+            break;
+        }
+        copy.write_all_at(&piece[..read], at).map_err(failed("write", &temporary))?;
+        at += read as u64;
+    }
+    sync_all(faults, Point::FinishSync, &copy).map_err(failed("sync", &temporary))?;
+    rename(disk, faults, Point::FinishCopyRename, &temporary, path).map_err(failed("rename", &temporary))?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    sync_dir(disk, faults, Point::FileNameSync, dir).map_err(failed("sync", dir))?;
+    open()
 }
 
 impl LogDir {
@@ -97,7 +139,7 @@ impl LogDir {
         let Some((_, earlier)) = self.files.split_last() else { return Ok(()) };
         for &seq in earlier {
             let path = self.path_of(seq);
-            let file = self.config.disk.open(&path, Open::Write).map_err(failed("open", &path))?;
+            let file = self.config.disk.open(&path, Open::Read).map_err(failed("open", &path))?;
             let len = file.len().map_err(failed("read the size of", &path))?;
             let mut last = [0; HEADER_LEN];
             let at = len.saturating_sub(last.len() as u64);
@@ -106,6 +148,7 @@ impl LogDir {
                 continue;
             }
             if let Some(end) = self.end_of_rotated(seq)? {
+                let file = open_to_cut(&self.config.disk, &self.config.faults, &path, end)?;
                 finish(&self.config.faults, &file, &path, end)?;
                 tracing::info!(file = %path.display(), end, dropped = len - end, "cut the spare tail of a log file");
             }

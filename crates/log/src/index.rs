@@ -56,6 +56,12 @@ impl Index {
         self.replace_list(&self.names.purge_list(), files, Point::PurgeListWrite)
     }
 
+    /// Makes the removal of files durable, before the list that names them goes.
+    pub(crate) fn sync_names(&self) -> Result<(), IoFailure> {
+        io::sync_dir(&self.disk, &self.faults, Point::PurgeDirSync, &self.dir)
+            .map_err(failed("sync", &self.dir))
+    }
+
     /// All of them are gone.
     pub(crate) fn remove_purge_list(&self) -> Result<(), IoFailure> {
         let path = self.dir.join(self.names.purge_list());

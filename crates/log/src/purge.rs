@@ -2,15 +2,17 @@
 //!
 //! First the files to go are noted in a list of their own, then the index is replaced without them, then a thread
 //! deletes them, then the list goes. A crash in between leaves either files that the index still names, or files that
-//! the list names; the next start deletes the latter. Deleting a large file takes long in the file system and
-//! holds its journal, so nobody waits for it and it is cut in steps before. PURGE-1: the caller says what recovery needs, readers pin the file they are in.
+//! the list names; the next start deletes the latter. The list goes last, when the deletions are durable. Freeing a large file's
+//! space takes long in the file system and holds its journal, so nobody waits for it and it is cut in steps once its last name
+//! is gone: a backup may have another. PURGE-1: the caller says what recovery needs, readers pin the file they are in.
 
 use crate::error::PurgeError;
 use crate::fault::Point;
-use crate::finish::shrink_before_removal;
+use crate::finish::shrink_deleted;
 use crate::handle::{Catalog, LogHandle};
 use crate::io;
 use crate::position::FileSeq;
+use omnibus_disk::Open;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -125,11 +127,16 @@ impl Catalog {
     fn remove_in_background(self: &Arc<Self>, files: Vec<FileSeq>) {
         let catalog = Arc::clone(self);
         self.in_background("log-remove", move || {
-            for &seq in &files {
-                let config = &catalog.config;
-                shrink_before_removal(&config.disk, &config.faults, &catalog.path_of(seq));
-            }
+            let config = &catalog.config;
+            // Kept open, a file keeps its space when it is deleted.
+            let paths = files.iter().map(|&seq| catalog.path_of(seq));
+            let open: Vec<_> = paths
+                .filter_map(|path| config.disk.open(&path, Open::Write).ok().map(|file| (file, path)))
+                .collect();
             catalog.remove_files(&files);
+            for (file, path) in &open {
+                shrink_deleted(&config.faults, file, path);
+            }
         });
     }
 
@@ -146,7 +153,7 @@ impl Catalog {
         let (file, leaving) = &mut *index;
         leaving.retain(|seq| !files.contains(seq));
         if leaving.is_empty()
-            && let Err(error) = file.remove_purge_list()
+            && let Err(error) = file.sync_names().and_then(|()| file.remove_purge_list())
         {
             tracing::warn!(%error, "could not remove the list of purged log files");
         }

@@ -8,6 +8,7 @@ mod decoder;
 mod durable;
 mod faults;
 mod files;
+mod links;
 mod model;
 mod prealloc;
 mod promote;

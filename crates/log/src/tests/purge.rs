@@ -80,3 +80,19 @@ fn numbers_go_on_after_a_purge_and_a_restart() {
     let writer = start(dir.path(), config(FlushMethod::ODirectDsync));
     assert_eq!(seqs(&writer.handle()), [5, 6]);
 }
+
+/// With the list gone and a deletion not durable a file would be left that nothing names.
+#[test]
+fn the_list_of_files_to_delete_goes_when_the_deletions_are_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let mut writer =
+        start(dir.path(), LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) });
+    rotate(&mut writer).unwrap();
+    faults.clear();
+    writer.handle().purge_to(FileSeq(2), FileSeq(2)).unwrap();
+    writer.handle().wait_for_background();
+    let passed = faults.passed();
+    let from = passed.iter().position(|point| *point == Point::PurgeRemove).unwrap();
+    assert_eq!(passed[from..], [Point::PurgeRemove, Point::PurgeDirSync, Point::PurgeListRemove]);
+}
