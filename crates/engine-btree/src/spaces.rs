@@ -1,5 +1,6 @@
-//! Dropped spaces, on their way out. A space is *gone* once the watermark has passed its drop: then no snapshot can
-//! ask for it, what is still in memory of it is not written, and the writer thread removes its keys piece by piece.
+//! Dropped spaces, on their way out. A space is *gone* once the watermark has passed its drop, so that no snapshot can
+//! ask for it, and the drop is persistent here, so that no replay needs the rows from before it. Then what is still in
+//! memory of it is not written, and the writer thread removes its keys piece by piece.
 //! Space ids are never used again, so a gone space stays on the list until restart.
 
 use parking_lot::Mutex;
@@ -25,11 +26,16 @@ impl DeadSpaces {
         self.state.lock().pending.push((space, at));
     }
 
-    /// Moves on what the watermark has passed.
-    pub(crate) fn advance(&self, watermark: u64) {
+    /// The lowest number at which a space was dropped that is not gone.
+    pub(crate) fn waits_for(&self) -> Option<u64> {
+        self.state.lock().pending.iter().map(|(_, at)| *at).min()
+    }
+
+    /// Moves on what was dropped at or below `up_to`.
+    pub(crate) fn advance(&self, up_to: u64) {
         let mut state = self.state.lock();
         let now: Vec<u32> =
-            state.pending.extract_if(.., |(_, at)| *at <= watermark).map(|(space, _)| space).collect();
+            state.pending.extract_if(.., |(_, at)| *at <= up_to).map(|(space, _)| space).collect();
         if !now.is_empty() {
             Arc::make_mut(&mut state.gone).extend(&now);
             state.fresh.extend(now);

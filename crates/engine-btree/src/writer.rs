@@ -66,6 +66,7 @@ fn round(shared: &Shared, idle_since: &mut Instant) -> Result<Duration, EngineEr
         return Ok(POLL);
     }
     let behind = shared.store.state.lock().applied < committed || shared.unsynced();
+    let asked = asked || drop_waits(shared, committed);
     let long = idle_since.elapsed() >= Duration::from_secs(shared.config.idle_s);
     if behind && (asked || long) {
         *idle_since = Instant::now();
@@ -115,10 +116,16 @@ fn catch_up(shared: &Shared, committed: u64) -> Result<(), EngineError> {
     shared.show(&state, true, None)
 }
 
+/// Whether a dropped space is kept for nothing but that its drop is not persistent here.
+fn drop_waits(shared: &Shared, committed: u64) -> bool {
+    let settled = committed.min(shared.watermark.load(Ordering::Acquire));
+    shared.spaces.waits_for().is_some_and(|at| at <= settled && at > shared.persisted.load(Ordering::Acquire))
+}
+
 /// Removes what nobody can see.
 fn clean(shared: &Shared) -> Result<Duration, EngineError> {
     let watermark = shared.prunable();
-    shared.spaces.advance(watermark);
+    shared.spaces.advance(watermark.min(shared.persisted.load(Ordering::Acquire)));
     let mut state = shared.store.state.lock();
     let dead = shared.spaces.fresh();
     if dead.is_none() && state.garbage_from.is_none_or(|number| number > watermark) {

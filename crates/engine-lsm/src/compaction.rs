@@ -64,11 +64,24 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let strategy: Arc<Leveled> = Arc::new(leveled);
     while shared.signals.wait_for_compaction(POLL) {
         if shared.failure().is_none() {
+            persist_drops(shared);
             shared.guard("compaction", || {
                 drop_tables(shared)?;
                 compact(shared, &strategy)
             });
         }
+    }
+}
+
+/// Space of a dropped table is wanted soon, not when a memtable is full: has the drop persisted, once it is durable.
+fn persist_drops(shared: &Shared) {
+    shared.advance_spaces();
+    let Some(at) = shared.spaces.waits_for() else { return };
+    let settled = shared.committed.load(Ordering::Acquire).min(shared.watermark.load(Ordering::Acquire));
+    if shared.persisted.load(Ordering::Acquire) < at && at <= settled {
+        shared.seal_for_checkpoint();
+        shared.checkpoint_to.fetch_max(at, Ordering::AcqRel);
+        shared.signals.ask_flush();
     }
 }
 

@@ -8,7 +8,7 @@ use crate::snapshot::{LsmSnapshot, Reads};
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
-use crate::{NAME, backup, compaction, flush, format, io_error, load, staged, stall, tree_error};
+use crate::{NAME, backup, compaction, flush, format, io_error, load, manifest, staged, stall, tree_error};
 use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
@@ -98,6 +98,15 @@ impl Shared {
         self.signals.ask_flush();
     }
 
+    /// Lets those dropped spaces go whose time has come: no snapshot can ask for them, and the drop is persistent here.
+    /// Before that, a crash may take the drop back, or replay may need the rows from before it.
+    pub(crate) fn advance_spaces(&self) {
+        let persisted = self.persisted.load(Ordering::Acquire);
+        if self.spaces.advance(self.watermark.load(Ordering::Acquire).min(persisted)) {
+            self.signals.ask_compaction();
+        }
+    }
+
     /// Seals the active memtable if there is anything in it that is not persistent yet.
     pub(crate) fn seal_for_checkpoint(&self) {
         let mut writer = self.views.writer.lock();
@@ -129,13 +138,16 @@ impl LsmEngine {
     /// Opens or creates the engine's directory. The caller owns the data directory's lock.
     pub fn open(config: LsmConfig) -> Result<LsmEngine, EngineError> {
         std::fs::create_dir_all(&config.directory).map_err(io_error)?;
-        format::check(&config.directory)?;
+        // The log is purged on the strength of what is in there: the folder's own name must be durable.
+        config.directory.parent().map_or(Ok(()), format::sync_directory).map_err(io_error)?;
+        let written = format::open(&config.directory)?;
         backup::clean(&config.directory).map_err(io_error)?;
+        manifest::check(&config.directory, written)?;
         let factory = Arc::new(FilterFactory::default());
         let versions = SequenceNumberCounter::default();
         let tree = open_tree(&config, &versions, &factory)?;
         let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
-        let applied = format::read_applied(&config.directory)?.max(in_tables);
+        let applied = written.max(in_tables);
         let redo = Participant::open(
             &config.disk,
             &config.directory.join("redo"),
@@ -288,8 +300,8 @@ impl Engine for LsmEngine {
 
     fn gc_watermark(&self, oldest: CommitNo) {
         let before = self.shared.watermark.fetch_max(oldest.0, Ordering::AcqRel);
-        if self.shared.spaces.advance(before.max(oldest.0)) {
-            self.shared.signals.ask_compaction();
+        if before < oldest.0 {
+            self.shared.advance_spaces();
         }
     }
 

@@ -30,6 +30,7 @@ mod flush;
 mod format;
 mod list;
 mod load;
+mod manifest;
 mod memtable;
 mod scan;
 mod signals;

@@ -1,6 +1,7 @@
 //! Dropped spaces, on their way out.
 //!
-//! A space is *gone* once the watermark has passed its drop: then no snapshot can ask for it. What
+//! A space is *gone* once the watermark has passed its drop, so that no snapshot can ask for it, and the drop is
+//! persistent in this engine, so that no crash takes it back and no replay needs the rows from before it. What
 //! is left of it goes in three ways: whole tables are dropped at once (`compaction`), a flush
 //! skips its versions, a compaction filters them. Space ids are never used again, so a gone space
 //! stays on the list until restart, and nothing can come back.
@@ -23,14 +24,18 @@ impl DeadSpaces {
         self.pending.lock().push((space, at));
     }
 
-    /// Moves on what the watermark has passed. Tells whether there is work for the compactor.
-    pub(crate) fn advance(&self, watermark: u64) -> bool {
+    /// The lowest number at which a space was dropped that is not gone.
+    pub(crate) fn waits_for(&self) -> Option<u64> {
+        self.pending.lock().iter().map(|(_, at)| *at).min()
+    }
+
+    /// Moves on what was dropped at or below `up_to`. Tells whether there is work for the compactor.
+    pub(crate) fn advance(&self, up_to: u64) -> bool {
         let mut pending = self.pending.lock();
         if pending.is_empty() {
             return false;
         }
-        let now: Vec<u32> =
-            pending.extract_if(.., |(_, at)| *at <= watermark).map(|(space, _)| space).collect();
+        let now: Vec<u32> = pending.extract_if(.., |(_, at)| *at <= up_to).map(|(space, _)| space).collect();
         if now.is_empty() {
             return false;
         }

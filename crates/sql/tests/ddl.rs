@@ -3,8 +3,11 @@
 
 mod common;
 
+use common::engine::MemEngine;
 use common::{Client, TestPort, database};
+use omnibus_engine::{CommitNo, Engine};
 use omnibus_sql::Database;
+use std::sync::Arc;
 
 const SBTEST: &str = "CREATE TABLE sbtest1(
   id INTEGER NOT NULL AUTO_INCREMENT,
@@ -280,4 +283,28 @@ fn constraints_that_nobody_checks_are_refused_or_passed_over_with_leave() {
         client.error("CREATE TABLE d (id INT PRIMARY KEY, FOREIGN KEY (nix) REFERENCES p (id))").0,
         1072
     );
+}
+
+/// A start names what an engine still holds, not every space there ever was.
+#[test]
+fn a_start_drops_what_is_left_of_dead_spaces_and_names_nothing_else() {
+    let engine = Arc::new(MemEngine::default());
+    let port = TestPort::over(engine.clone(), 0);
+    let mut client = Client::new(&Database::open(port.clone()).unwrap());
+    client.ok("CREATE DATABASE test");
+    client.ok("CREATE TABLE test.kept (a INT PRIMARY KEY, b INT, KEY (b))");
+    client.ok("INSERT INTO test.kept VALUES (1, 2)");
+    for _ in 0..20 {
+        client.ok("CREATE TABLE test.t (a INT PRIMARY KEY)");
+        client.ok("INSERT INTO test.t VALUES (1)");
+        client.ok("DROP TABLE test.t");
+    }
+    let gone = engine.dropped.read().last().copied().unwrap();
+    engine.dropped.write().clear();
+    // As after a crash before the engine got to it.
+    let key = [&gone.prefix()[..], b"k"].concat();
+    engine.load(CommitNo(1), &mut std::iter::once((key.into(), bytes::Bytes::new()))).unwrap();
+    let database = Database::open(port).unwrap();
+    assert_eq!(*engine.dropped.read(), [gone]);
+    assert_eq!(Client::new(&database).rows("SELECT * FROM test.kept"), [["1", "2"]]);
 }

@@ -8,6 +8,7 @@ use crate::store::{CommitPort, TrxContext};
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_locks::LockManager;
 use std::collections::HashSet;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
@@ -87,18 +88,31 @@ impl Database {
     }
 }
 
-/// Engines forget dropped spaces at restart; a crash may also leave half-built indexes.
+/// Engines forget dropped spaces at restart; a crash may also leave half-built indexes. Looks which spaces there are, one
+/// search for each, so the work is bounded by what an engine holds and not by how many tables there ever were.
 fn drop_dead_spaces(port: &dyn CommitPort, catalog: &Catalog) {
-    let alive: HashSet<u32> = catalog
-        .tables()
-        .flat_map(|table| table.def.indexes.iter().map(|index| index.space.number()))
-        .collect();
+    let alive: HashSet<u32> =
+        catalog.tables().flat_map(|table| table.def.indexes.iter().map(|index| index.space.0)).collect();
     let at = CommitNo(port.numbered().0);
-    let engines = port.engine().members();
-    for number in (persist::FIRST_SPACE..catalog.next_space_id).filter(|number| !alive.contains(number)) {
-        // Which engine it was in went with its definition.
-        for engine in &engines {
-            port.engine().drop_space(SpaceId::in_slot(engine.slot, number), at);
+    let latest = port.latest();
+    for engine in port.engine().members() {
+        let (mut from, end) = (persist::FIRST_SPACE, catalog.next_space_id);
+        while from < end {
+            let bounds = [from, end].map(|number| SpaceId::in_slot(engine.slot, number).prefix());
+            let (first, last) = (Bound::Included(&bounds[0][..]), Bound::Excluded(&bounds[1][..]));
+            let found = match latest.scan(first, last, false).next() {
+                None => break,
+                Some(Ok((key, _))) => key.first_chunk().map(|prefix| SpaceId(u32::from_be_bytes(*prefix))),
+                Some(Err(error)) => {
+                    tracing::warn!(%error, engine = engine.name, "what dropped tables left can not be looked for");
+                    break;
+                }
+            };
+            let Some(space) = found else { break };
+            if !alive.contains(&space.0) {
+                port.engine().drop_space(space, at);
+            }
+            from = space.number() + 1;
         }
     }
 }

@@ -17,6 +17,8 @@ type Versions = BTreeMap<Bytes, Vec<(CommitNo, Write)>>;
 pub struct MemEngine {
     keys: Arc<RwLock<Versions>>,
     applied: AtomicU64,
+    /// Spaces that were dropped.
+    pub dropped: RwLock<Vec<SpaceId>>,
 }
 
 struct MemSnapshot {
@@ -85,6 +87,7 @@ impl Engine for MemEngine {
         Ok(())
     }
     fn drop_space(&self, space: SpaceId, _: CommitNo) {
+        self.dropped.write().push(space);
         self.keys.write().retain(|key, _| !key.starts_with(&space.prefix()));
     }
     fn gc_watermark(&self, _: CommitNo) {}
