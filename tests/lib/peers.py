@@ -80,6 +80,9 @@ def create_user(server):
         cursor.execute("SET SESSION sql_log_bin = 0")
         cursor.execute(f"CREATE USER {USER}@'%' {secret}")
         cursor.execute(f"GRANT SELECT, RELOAD, SUPER, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {USER}@'%'")
+        if plugin is None:
+            # For copies of whole log files.
+            cursor.execute(f"GRANT BACKUP_ADMIN ON *.* TO {USER}@'%'")
     db.close()
 
 

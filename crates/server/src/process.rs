@@ -21,6 +21,8 @@ use tokio::sync::Notify;
 pub struct Identity {
     /// Name the client gave.
     pub user: String,
+    /// `user@host` of the account that it logged in to.
+    pub account: String,
     /// Host and, for TCP, port.
     pub host: String,
     /// Default database.

@@ -152,3 +152,48 @@ pub fn like(text: &[u8], pattern: &[u8]) -> bool {
     }
     pattern[p..].iter().all(|c| *c == b'%')
 }
+
+/// One place of a LIKE pattern.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Byte(u8),
+    One,
+    Many,
+}
+
+fn places(pattern: &[u8]) -> Vec<Place> {
+    let mut places = Vec::with_capacity(pattern.len());
+    let mut bytes = pattern.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        places.push(match (byte, bytes.peek()) {
+            (b'%', _) => Place::Many,
+            (b'_', _) => Place::One,
+            (b'\\', Some(_)) => Place::Byte(bytes.next().unwrap_or(byte)),
+            _ => Place::Byte(byte),
+        });
+    }
+    places
+}
+
+/// Whether everything that is LIKE `inner` is LIKE `outer` as well. May say no where it is so (`_%` and `%_` are the same and
+/// neither covers the other), never yes where it is not.
+#[must_use]
+pub fn covers(outer: &[u8], inner: &[u8]) -> bool {
+    let (outer, inner) = (places(outer), places(inner));
+    // `reach[i]`: the places of `outer` so far cover the first `i` of `inner`.
+    let mut reach = vec![false; inner.len() + 1];
+    reach[0] = true;
+    for place in outer {
+        let mut next = vec![false; inner.len() + 1];
+        for at in 0..=inner.len() {
+            next[at] = match (place, at.checked_sub(1)) {
+                (Place::Many, before) => reach[at] || before.is_some_and(|before| next[before]),
+                (_, None) => false,
+                (Place::One, Some(before)) => reach[before] && inner[before] != Place::Many,
+                (Place::Byte(_), Some(before)) => reach[before] && inner[before] == place,
+            };
+        }
+        reach = next;
+    }
+    reach[inner.len()]
+}

@@ -130,7 +130,9 @@ pub fn create_user(
         let (user, host) = resolve(&spec.user, current);
         check_name(&user, &host)?;
         let mut account = Account::new(&user, &host);
-        if table.exact(&user, &host).is_some() && !statement.or_replace {
+        let old = table.exact(&user, &host);
+        old.as_ref().map_or(Ok(()), |old| current.may_change(old))?;
+        if old.is_some() && !statement.or_replace {
             if statement.if_clause {
                 notes.push(exists_note(&account));
             } else {
@@ -179,6 +181,7 @@ pub fn alter_user(
         let (user, host) = resolve(&spec.user, current);
         match table.exact(&user, &host) {
             Some(old) => {
+                current.may_change(&old)?;
                 let mut account = Account::clone(&old);
                 if let Some(auth) = &spec.auth {
                     apply_auth(&mut account, auth, default_plugin)?;
@@ -207,7 +210,10 @@ pub fn drop_user(
     for name in users {
         let (user, host) = resolve(name, current);
         match table.exact(&user, &host) {
-            Some(_) => changes.push(Record::Delete { user, host }),
+            Some(old) => {
+                current.may_change(&old)?;
+                changes.push(Record::Delete { user, host });
+            }
             None if if_exists => notes.push(absent_note(&user, &host)),
             None => bad.push(format!("'{user}'@'{host}'")),
         }
@@ -230,6 +236,7 @@ pub fn rename_user(
         check_name(&new_user, &new_host)?;
         match (table.exact(&user, &host), table.exact(&new_user, &new_host)) {
             (Some(old), None) => {
+                current.may_change(&old)?;
                 let renamed = Account {
                     user: new_user.clone(),
                     host: super::HostPattern::new(&new_host),
@@ -266,7 +273,9 @@ fn account_of(table: &AccessTable, current: &Account, user: Option<&UserName>) -
     let (user, host) = resolve(user.unwrap_or(&UserName::CurrentUser), current);
     let message = "Can't find any matching row in the user table";
     let found = table.exact(&user, &host);
-    found.ok_or_else(|| SqlError { code: 1133, state: *b"42000", message: message.into() })
+    let found = found.ok_or_else(|| SqlError { code: 1133, state: *b"42000", message: message.into() })?;
+    current.may_change(&found)?;
+    Ok(found)
 }
 
 /// SET PASSWORD.

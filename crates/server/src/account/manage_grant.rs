@@ -29,7 +29,10 @@ fn place(target: &GrantTarget, database: Option<&str>) -> SqlResult<Place> {
 }
 
 /// The bits of a privilege list at a place.
-fn bits(list: &[Privilege], place: &Place) -> SqlResult<Privileges> {
+///
+/// ALL is every static privilege, and those of the dynamic ones that the grantor has: a server may know more of them than when
+/// its administrators were made.
+fn bits(list: &[Privilege], place: &Place, grantor: &Account) -> SqlResult<Privileges> {
     let allowed = match place {
         Place::Global => privilege::all(),
         Place::Database(_) => DB_PRIVILEGES,
@@ -40,7 +43,8 @@ fn bits(list: &[Privilege], place: &Place) -> SqlResult<Privileges> {
             return Err(SqlError::not_supported_yet("column privileges"));
         }
         if item.name.is("ALL") || item.name.is("ALL PRIVILEGES") {
-            set = set.with(allowed.without(Privileges::GRANT_OPTION));
+            let missing = privilege::all_dynamic().without(grantor.privileges);
+            set = set.with(allowed.without(missing.with(Privileges::GRANT_OPTION)));
             continue;
         }
         let bit = privilege::by_name(&item.name).ok_or_else(|| SqlError {
@@ -64,7 +68,7 @@ fn bits(list: &[Privilege], place: &Place) -> SqlResult<Privileges> {
 fn check_grantor(grantor: &Account, place: &Place, set: Privileges) -> SqlResult<()> {
     let own = match place {
         Place::Global => grantor.privileges,
-        Place::Database(db) => grantor.on_database(db),
+        Place::Database(pattern) => grantor.on_databases_of(pattern),
     };
     if own.has(set.with(Privileges::GRANT_OPTION)) {
         return Ok(());
@@ -109,7 +113,7 @@ pub fn grant(
         return Err(SqlError::not_supported_yet("GRANT of roles or PROXY"));
     };
     let place = place(target, database)?;
-    let mut set = bits(privileges, &place)?;
+    let mut set = bits(privileges, &place, grantor)?;
     if statement.grant_option {
         set = set.with(Privileges::GRANT_OPTION);
     }
@@ -119,6 +123,7 @@ pub fn grant(
         let (user, host) = resolve(&spec.user, grantor);
         // An account named with a password would be created or changed; 8.x forbids both.
         let old = table.exact(&user, &host).ok_or_else(errors::cant_create_user_with_grant)?;
+        grantor.may_change(&old)?;
         if spec.auth.is_some() {
             return Err(SqlError::not_supported_yet("GRANT .. IDENTIFIED BY"));
         }
@@ -139,6 +144,7 @@ pub fn revoke(
     let mut changes = Vec::new();
     for name in &statement.users {
         let Some(old) = find(table, grantor, name, statement.ignore_unknown_user)? else { continue };
+        grantor.may_change(&old)?;
         let mut account = Account::clone(&old);
         match &statement.what {
             GrantWhat::Everything => {
@@ -150,7 +156,7 @@ pub fn revoke(
             }
             GrantWhat::Privileges { privileges, target } => {
                 let place = place(target, database)?;
-                let mut set = bits(privileges, &place)?;
+                let mut set = bits(privileges, &place, grantor)?;
                 check_grantor(grantor, &place, set)?;
                 if statement.grant_option {
                     set = set.with(Privileges::GRANT_OPTION);

@@ -2,7 +2,7 @@
 
 /// A set of privileges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Privileges(pub u64);
+pub struct Privileges(pub u128);
 
 impl Privileges {
     /// None.
@@ -49,64 +49,111 @@ pub struct PrivilegeInfo {
 }
 
 macro_rules! privileges {
-    ($($konst:ident = $bit:literal, $name:literal, $dynamic:literal, $context:literal, $comment:literal;)*) => {
+    (
+        static { $($fixed:ident = $bit:literal, $name:literal, $context:literal, $comment:literal;)* }
+        dynamic { $($konst:ident = $at:literal;)* }
+    ) => {
         #[allow(missing_docs)] // the names are MySQL's own
-        impl Privileges { $(pub const $konst: Privileges = Privileges(1 << $bit);)* }
+        impl Privileges {
+            $(pub const $fixed: Privileges = Privileges(1 << $bit);)*
+            $(pub const $konst: Privileges = Privileges(1 << $at);)*
+        }
         /// All of them.
-        pub static PRIVILEGES: &[PrivilegeInfo] = &[$(PrivilegeInfo {
-            name: $name, bit: Privileges(1 << $bit), dynamic: $dynamic, context: $context, comment: $comment,
-        }),*];
+        pub static PRIVILEGES: &[PrivilegeInfo] = &[
+            $(PrivilegeInfo {
+                name: $name, bit: Privileges(1 << $bit), dynamic: false, context: $context, comment: $comment,
+            },)*
+            $(PrivilegeInfo {
+                name: stringify!($konst), bit: Privileges(1 << $at), dynamic: true, context: "Server Admin", comment: "",
+            },)*
+        ];
     };
 }
 
 privileges! {
-    SELECT = 0, "SELECT", false, "Tables", "To retrieve rows from table";
-    INSERT = 1, "INSERT", false, "Tables", "To insert data into tables";
-    UPDATE = 2, "UPDATE", false, "Tables", "To update existing rows";
-    DELETE = 3, "DELETE", false, "Tables", "To delete existing rows";
-    CREATE = 4, "CREATE", false, "Databases,Tables,Indexes", "To create new databases and tables";
-    DROP = 5, "DROP", false, "Databases,Tables", "To drop databases, tables, and views";
-    RELOAD = 6, "RELOAD", false, "Server Admin", "To reload or refresh tables, logs and privileges";
-    SHUTDOWN = 7, "SHUTDOWN", false, "Server Admin", "To shut down the server";
-    PROCESS = 8, "PROCESS", false, "Server Admin", "To view the plain text of currently executing queries";
-    FILE = 9, "FILE", false, "File access on server", "To read and write files on the server";
-    REFERENCES = 10, "REFERENCES", false, "Databases,Tables", "To have references on tables";
-    INDEX = 11, "INDEX", false, "Tables", "To create or drop indexes";
-    ALTER = 12, "ALTER", false, "Tables", "To alter the table";
-    SHOW_DATABASES = 13, "SHOW DATABASES", false, "Server Admin", "To see all databases with SHOW DATABASES";
-    SUPER = 14, "SUPER", false, "Server Admin", "To use KILL thread, SET GLOBAL, CHANGE MASTER, etc.";
-    CREATE_TEMPORARY = 15, "CREATE TEMPORARY TABLES", false, "Databases", "To use CREATE TEMPORARY TABLE";
-    LOCK_TABLES = 16, "LOCK TABLES", false, "Databases", "To use LOCK TABLES (together with SELECT privilege)";
-    EXECUTE = 17, "EXECUTE", false, "Functions,Procedures", "To execute stored routines";
-    REPLICATION_SLAVE = 18, "REPLICATION SLAVE", false, "Server Admin", "To read binary log events from the source";
-    REPLICATION_CLIENT = 19, "REPLICATION CLIENT", false, "Server Admin", "To ask where the replica or source servers are";
-    CREATE_VIEW = 20, "CREATE VIEW", false, "Tables", "To create new views";
-    SHOW_VIEW = 21, "SHOW VIEW", false, "Tables", "To see views with SHOW CREATE VIEW";
-    CREATE_ROUTINE = 22, "CREATE ROUTINE", false, "Databases", "To use CREATE FUNCTION/PROCEDURE";
-    ALTER_ROUTINE = 23, "ALTER ROUTINE", false, "Functions,Procedures", "To alter or drop stored functions/procedures";
-    CREATE_USER = 24, "CREATE USER", false, "Server Admin", "To create new users";
-    EVENT = 25, "EVENT", false, "Server Admin", "To create, alter, drop and execute events";
-    TRIGGER = 26, "TRIGGER", false, "Tables", "To use triggers";
-    CREATE_TABLESPACE = 27, "CREATE TABLESPACE", false, "Server Admin", "To create/alter/drop tablespaces";
-    CREATE_ROLE = 28, "CREATE ROLE", false, "Server Admin", "To create new roles";
-    DROP_ROLE = 29, "DROP ROLE", false, "Server Admin", "To drop roles";
-    GRANT_OPTION = 30, "GRANT OPTION", false, "Databases,Tables,Functions,Procedures", "To give to other users those privileges you possess";
-    BACKUP_ADMIN = 32, "BACKUP_ADMIN", true, "Server Admin", "";
-    BINLOG_ADMIN = 33, "BINLOG_ADMIN", true, "Server Admin", "";
-    CONNECTION_ADMIN = 34, "CONNECTION_ADMIN", true, "Server Admin", "";
-    FLUSH_STATUS = 35, "FLUSH_STATUS", true, "Server Admin", "";
-    FLUSH_TABLES = 36, "FLUSH_TABLES", true, "Server Admin", "";
-    FLUSH_USER_RESOURCES = 37, "FLUSH_USER_RESOURCES", true, "Server Admin", "";
-    PERSIST_RO = 38, "PERSIST_RO_VARIABLES_ADMIN", true, "Server Admin", "";
-    REPLICATION_APPLIER = 39, "REPLICATION_APPLIER", true, "Server Admin", "";
-    REPLICATION_SLAVE_ADMIN = 40, "REPLICATION_SLAVE_ADMIN", true, "Server Admin", "";
-    SESSION_VARIABLES_ADMIN = 41, "SESSION_VARIABLES_ADMIN", true, "Server Admin", "";
-    SYSTEM_VARIABLES_ADMIN = 42, "SYSTEM_VARIABLES_ADMIN", true, "Server Admin", "";
-    XA_RECOVER_ADMIN = 43, "XA_RECOVER_ADMIN", true, "Server Admin", "";
-    ROLE_ADMIN = 44, "ROLE_ADMIN", true, "Server Admin", "";
-    SYSTEM_USER = 45, "SYSTEM_USER", true, "Server Admin", "";
-    SHOW_ROUTINE = 46, "SHOW_ROUTINE", true, "Server Admin", "";
-    CLONE_ADMIN = 47, "CLONE_ADMIN", true, "Server Admin", "";
+    static {
+        SELECT = 0, "SELECT", "Tables", "To retrieve rows from table";
+        INSERT = 1, "INSERT", "Tables", "To insert data into tables";
+        UPDATE = 2, "UPDATE", "Tables", "To update existing rows";
+        DELETE = 3, "DELETE", "Tables", "To delete existing rows";
+        CREATE = 4, "CREATE", "Databases,Tables,Indexes", "To create new databases and tables";
+        DROP = 5, "DROP", "Databases,Tables", "To drop databases, tables, and views";
+        RELOAD = 6, "RELOAD", "Server Admin", "To reload or refresh tables, logs and privileges";
+        SHUTDOWN = 7, "SHUTDOWN", "Server Admin", "To shut down the server";
+        PROCESS = 8, "PROCESS", "Server Admin", "To view the plain text of currently executing queries";
+        FILE = 9, "FILE", "File access on server", "To read and write files on the server";
+        REFERENCES = 10, "REFERENCES", "Databases,Tables", "To have references on tables";
+        INDEX = 11, "INDEX", "Tables", "To create or drop indexes";
+        ALTER = 12, "ALTER", "Tables", "To alter the table";
+        SHOW_DATABASES = 13, "SHOW DATABASES", "Server Admin", "To see all databases with SHOW DATABASES";
+        SUPER = 14, "SUPER", "Server Admin", "To use KILL thread, SET GLOBAL, CHANGE MASTER, etc.";
+        CREATE_TEMPORARY = 15, "CREATE TEMPORARY TABLES", "Databases", "To use CREATE TEMPORARY TABLE";
+        LOCK_TABLES = 16, "LOCK TABLES", "Databases", "To use LOCK TABLES (together with SELECT privilege)";
+        EXECUTE = 17, "EXECUTE", "Functions,Procedures", "To execute stored routines";
+        REPLICATION_SLAVE = 18, "REPLICATION SLAVE", "Server Admin", "To read binary log events from the source";
+        REPLICATION_CLIENT = 19, "REPLICATION CLIENT", "Server Admin", "To ask where the replica or source servers are";
+        CREATE_VIEW = 20, "CREATE VIEW", "Tables", "To create new views";
+        SHOW_VIEW = 21, "SHOW VIEW", "Tables", "To see views with SHOW CREATE VIEW";
+        CREATE_ROUTINE = 22, "CREATE ROUTINE", "Databases", "To use CREATE FUNCTION/PROCEDURE";
+        ALTER_ROUTINE = 23, "ALTER ROUTINE", "Functions,Procedures", "To alter or drop stored functions/procedures";
+        CREATE_USER = 24, "CREATE USER", "Server Admin", "To create new users";
+        EVENT = 25, "EVENT", "Server Admin", "To create, alter, drop and execute events";
+        TRIGGER = 26, "TRIGGER", "Tables", "To use triggers";
+        CREATE_TABLESPACE = 27, "CREATE TABLESPACE", "Server Admin", "To create/alter/drop tablespaces";
+        CREATE_ROLE = 28, "CREATE ROLE", "Server Admin", "To create new roles";
+        DROP_ROLE = 29, "DROP ROLE", "Server Admin", "To drop roles";
+        GRANT_OPTION = 30, "GRANT OPTION", "Databases,Tables,Functions,Procedures", "To give to other users those privileges you possess";
+    }
+    dynamic {
+        BACKUP_ADMIN = 32;
+        BINLOG_ADMIN = 33;
+        CONNECTION_ADMIN = 34;
+        FLUSH_STATUS = 35;
+        FLUSH_TABLES = 36;
+        FLUSH_USER_RESOURCES = 37;
+        PERSIST_RO_VARIABLES_ADMIN = 38;
+        REPLICATION_APPLIER = 39;
+        REPLICATION_SLAVE_ADMIN = 40;
+        SESSION_VARIABLES_ADMIN = 41;
+        SYSTEM_VARIABLES_ADMIN = 42;
+        XA_RECOVER_ADMIN = 43;
+        ROLE_ADMIN = 44;
+        SYSTEM_USER = 45;
+        SHOW_ROUTINE = 46;
+        CLONE_ADMIN = 47;
+        SERVICE_CONNECTION_ADMIN = 48;
+        FLUSH_PRIVILEGES = 49;
+        FLUSH_OPTIMIZER_COSTS = 50;
+        OPTIMIZE_LOCAL_TABLE = 51;
+        SET_ANY_DEFINER = 52;
+        ALLOW_NONEXISTENT_DEFINER = 53;
+        SET_USER_ID = 54;
+        SENSITIVE_VARIABLES_OBSERVER = 55;
+        APPLICATION_PASSWORD_ADMIN = 56;
+        AUTHENTICATION_POLICY_ADMIN = 57;
+        PASSWORDLESS_USER_ADMIN = 58;
+        AUDIT_ADMIN = 59;
+        AUDIT_ABORT_EXEMPT = 60;
+        FIREWALL_ADMIN = 61;
+        FIREWALL_EXEMPT = 62;
+        FIREWALL_USER = 63;
+        BINLOG_ENCRYPTION_ADMIN = 64;
+        ENCRYPTION_KEY_ADMIN = 65;
+        TABLE_ENCRYPTION_ADMIN = 66;
+        GROUP_REPLICATION_ADMIN = 67;
+        GROUP_REPLICATION_STREAM = 68;
+        INNODB_REDO_LOG_ARCHIVE = 69;
+        INNODB_REDO_LOG_ENABLE = 70;
+        RESOURCE_GROUP_ADMIN = 71;
+        RESOURCE_GROUP_USER = 72;
+        CREATE_SPATIAL_REFERENCE_SYSTEM = 73;
+        TRANSACTION_GTID_TAG = 74;
+        MANAGE_DATA_MASKING_POLICY = 75;
+        MASKING_DICTIONARIES_ADMIN = 76;
+        TELEMETRY_LOG_ADMIN = 77;
+        NDB_STORED_USER = 78;
+        VERSION_TOKEN_ADMIN = 79;
+    }
 }
 
 /// What may be granted on a database.
@@ -135,6 +182,12 @@ pub fn all() -> Privileges {
     PRIVILEGES.iter().fold(Privileges::NONE, |set, p| set.with(p.bit))
 }
 
+/// Every dynamic privilege.
+#[must_use]
+pub fn all_dynamic() -> Privileges {
+    PRIVILEGES.iter().filter(|p| p.dynamic).fold(Privileges::NONE, |set, p| set.with(p.bit))
+}
+
 /// Every global privilege that is not dynamic, without GRANT OPTION.
 #[must_use]
 pub fn all_static() -> Privileges {
@@ -142,19 +195,24 @@ pub fn all_static() -> Privileges {
     fixed.fold(Privileges::NONE, |set, p| set.with(p.bit)).without(Privileges::GRANT_OPTION)
 }
 
-/// The privilege of this name, also under MariaDB's names. `USAGE` is none at all.
+/// The privilege of this name, also under MariaDB's names. `USAGE` is none at all, and neither is what MariaDB has for things
+/// that are not here: a name that is only taken may not give anything else.
 #[must_use]
 pub fn by_name(name: &str) -> Option<Privileges> {
     let upper = name.to_ascii_uppercase();
     match upper.as_str() {
-        "USAGE" => return Some(Privileges::NONE),
-        "BINLOG MONITOR" | "SLAVE MONITOR" | "REPLICA MONITOR" => {
+        "USAGE" | "DELETE HISTORY" | "DELETE VERSIONING ROWS" | "FEDERATED ADMIN" => {
+            return Some(Privileges::NONE);
+        }
+        "BINLOG MONITOR" | "SLAVE MONITOR" | "REPLICA MONITOR" | "REPLICATION MASTER ADMIN" => {
             return Some(Privileges::REPLICATION_CLIENT);
         }
         "REPLICATION REPLICA" => return Some(Privileges::REPLICATION_SLAVE),
-        "REPLICATION MASTER ADMIN" => return Some(Privileges::REPLICATION_SLAVE_ADMIN),
-        "DELETE HISTORY" => return Some(Privileges::DELETE),
+        "REPLICATION REPLICA ADMIN" => return Some(Privileges::REPLICATION_SLAVE_ADMIN),
+        "BINLOG REPLAY" => return Some(Privileges::REPLICATION_APPLIER),
         "READ_ONLY ADMIN" | "READ ONLY ADMIN" => return Some(Privileges::CONNECTION_ADMIN),
+        "SET USER" => return Some(Privileges::SET_USER_ID),
+        "SHOW CREATE ROUTINE" => return Some(Privileges::SHOW_ROUTINE),
         _ => {}
     }
     let dashed = upper.replace(' ', "_");

@@ -34,7 +34,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     let who = who(account);
     let set = account.privileges;
     // MySQL spells the static privileges out; so do tools that compare grants.
-    let fixed = list(set.fixed(), Privileges(u64::MAX), false);
+    let fixed = list(set.fixed(), Privileges(u128::MAX), false);
     let mut lines = vec![format!("GRANT {fixed} ON *.* TO {who}{}", with_grant(set))];
     let dynamic: Vec<_> = PRIVILEGES.iter().filter(|p| p.dynamic && set.has(p.bit)).map(|p| p.name).collect();
     if !dynamic.is_empty() {

@@ -1,7 +1,9 @@
 //! The table of accounts that sessions check against. Immutable; shared by `Arc`.
 
-use super::host::{ClientHost, HostPattern, like};
+use super::host::{ClientHost, HostPattern, covers, like};
 use super::privilege::{self, Privileges};
+use crate::errors;
+use omnibus_sql::SqlResult;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -98,10 +100,32 @@ impl Account {
     /// Privileges on a database: the global ones and those of the most specific grant.
     #[must_use]
     pub fn on_database(&self, db: &str) -> Privileges {
-        let mut found = self.databases.iter().filter(|g| g.matches(db)).collect::<Vec<_>>();
-        found.sort_by_key(|g| (g.pattern != db, g.has_wildcard(), std::cmp::Reverse(g.pattern.len())));
-        let own = found.first().map_or(Privileges::NONE, |g| g.privileges);
-        self.privileges.with(own)
+        self.privileges.with(self.most_specific(db, |grant| grant.matches(db)))
+    }
+
+    /// Privileges on every database that a pattern may mean: whoever gives them away must have them on all of these.
+    #[must_use]
+    pub fn on_databases_of(&self, pattern: &str) -> Privileges {
+        let covering = |grant: &DbGrant| {
+            grant.pattern == pattern || covers(grant.pattern.as_bytes(), pattern.as_bytes())
+        };
+        self.privileges.with(self.most_specific(pattern, covering))
+    }
+
+    fn most_specific(&self, name: &str, matches: impl Fn(&DbGrant) -> bool) -> Privileges {
+        let found = self.databases.iter().filter(|grant| matches(grant));
+        let first =
+            found.min_by_key(|g| (g.pattern != name, g.has_wildcard(), std::cmp::Reverse(g.pattern.len())));
+        first.map_or(Privileges::NONE, |grant| grant.privileges)
+    }
+
+    /// Fails with 1227 if `other` is an administrator's account (SYSTEM_USER) and this one is not: the privilege to make
+    /// accounts is not the one to take over the server.
+    pub fn may_change(&self, other: &Account) -> SqlResult<()> {
+        if other.privileges.has(Privileges::SYSTEM_USER) && !self.privileges.has(Privileges::SYSTEM_USER) {
+            return Err(errors::specific_access_denied("SYSTEM_USER"));
+        }
+        Ok(())
     }
 
     /// Whether the account may know that a database exists.
@@ -172,6 +196,13 @@ impl AccessTable {
     #[must_use]
     pub fn exact(&self, user: &str, host: &str) -> Option<Arc<Account>> {
         self.by_user.get(user)?.iter().find(|a| a.is(user, host)).cloned()
+    }
+
+    /// The account that CURRENT_USER() names so.
+    #[must_use]
+    pub fn by_plain_name(&self, name: &str) -> Option<Arc<Account>> {
+        let (user, host) = name.rsplit_once('@')?;
+        self.exact(user, host)
     }
 
     /// All of them, by name.

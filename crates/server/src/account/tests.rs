@@ -1,7 +1,7 @@
 //! Accounts: matching, privileges, statements.
 #![allow(clippy::unwrap_used)]
 
-use super::host::like;
+use super::host::{covers, like};
 use super::privilege::{self, DB_PRIVILEGES, Privileges, by_name};
 use super::table::{AccessTable, Account, DbGrant};
 use super::*;
@@ -28,6 +28,56 @@ fn like_has_no_surprises() {
     ] {
         assert_eq!(like(text.as_bytes(), pattern.as_bytes()), expected, "{text} LIKE {pattern}");
     }
+}
+
+#[test]
+fn a_pattern_covers_what_it_cannot_miss() {
+    for (outer, inner, expected) in [
+        ("a_", "a%", false),
+        ("a_", "a_", true),
+        ("a%", "a_", true),
+        ("a%", "ab", true),
+        ("a%", "%", false),
+        ("%", "%", true),
+        ("a\\_", "a_", false),
+        ("a_", "a\\_", true),
+        ("a%b", "a%%b", true),
+        ("a%b", "a_%b", true),
+        ("a_b", "a%b", false),
+        ("ab", "abc", false),
+        ("", "", true),
+        ("%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%a", "%%%%%%%%%%%%%%%%%%%%%%%%%%%%%b", false),
+    ] {
+        assert_eq!(covers(outer.as_bytes(), inner.as_bytes()), expected, "{outer} covers {inner}");
+    }
+}
+
+#[test]
+fn nobody_gives_away_more_databases_than_they_have() {
+    let mut a = Account::new("u", "%");
+    let all = DB_PRIVILEGES;
+    a.databases.push(DbGrant { pattern: "a_".into(), privileges: all });
+    assert_eq!(a.on_databases_of("a%"), Privileges::NONE);
+    assert_eq!(a.on_databases_of("a\\_"), all);
+    a.databases.push(DbGrant { pattern: "b%".into(), privileges: all });
+    assert_eq!(a.on_databases_of("b_c"), all);
+}
+
+#[test]
+fn administrators_are_changed_by_administrators() {
+    let (root, mut clerk) = (Account::root(), Account::new("clerk", "%"));
+    clerk.privileges = Privileges::CREATE_USER;
+    assert_eq!(clerk.may_change(&root).unwrap_err().code, 1227);
+    assert!(clerk.may_change(&Account::new("u", "%")).is_ok() && root.may_change(&root).is_ok());
+}
+
+#[test]
+fn every_privilege_of_other_servers_has_a_name_here() {
+    for name in include_str!("../../testdata/privileges.txt").lines().filter(|line| !line.starts_with('#')) {
+        assert!(by_name(name).is_some() || name == "Proxy", "{name}");
+    }
+    // Taken, and no more than that.
+    assert_eq!(by_name("DELETE HISTORY"), Some(Privileges::NONE));
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! BACKUP TO 'folder'. The work is `coordination::backup`; here are the privilege and the answer.
+//! BACKUP TO 'folder'. The work is `coordination::backup`; here is the answer.
 
-use crate::account::Privileges;
 use crate::session::{ResultSet, Session, integer_column, text_column};
 use bytes::Bytes;
 use omnibus_parser::ast::Backup;
@@ -14,7 +13,6 @@ impl Session {
         let Backup::To(path) = backup else {
             return Err(SqlError::not_supported_yet("BACKUP STAGE and BACKUP LOCK"));
         };
-        self.access.require(Privileges::BACKUP_ADMIN.with(Privileges::RELOAD))?;
         let path = String::from_utf8_lossy(path).into_owned();
         let info = tokio::task::block_in_place(|| self.server.log.backup_to(Path::new(&path)))?;
         let text = |text: String| Value::Bytes(Bytes::from(text));

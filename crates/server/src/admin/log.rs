@@ -1,6 +1,5 @@
 //! PURGE BINARY LOGS, and the SHOW forms of the log.
 
-use crate::account::Privileges;
 use crate::session::{ResultSet, Session, integer_column, text_column};
 use bytes::Bytes;
 use omnibus_format::Dialect;
@@ -12,11 +11,8 @@ fn text(s: &str) -> Value {
     Value::Bytes(Bytes::copy_from_slice(s.as_bytes()))
 }
 
-const READERS: Privileges = Privileges::REPLICATION_CLIENT.with(Privileges::SUPER);
-
 impl Session {
     pub(super) async fn purge(&mut self, purge: &Purge) -> SqlResult<()> {
-        self.access.require(Privileges::BINLOG_ADMIN.with(Privileges::SUPER))?;
         self.await_backups().await?;
         match purge {
             Purge::To(file) => {
@@ -34,7 +30,6 @@ impl Session {
     }
 
     pub(super) fn show_binary_log_status(&mut self) -> SqlResult<ResultSet> {
-        self.access.require(READERS)?;
         let status = self.server.log.status();
         let mut columns = vec![
             text_column("File", 255),
@@ -57,7 +52,6 @@ impl Session {
 
     /// SHOW REPLICAS, SHOW SLAVE HOSTS: who registered.
     pub(super) fn show_replicas(&mut self, old_names: bool) -> SqlResult<ResultSet> {
-        self.access.require(Privileges::REPLICATION_SLAVE)?;
         let mariadb = self.is_mariadb();
         let (id, source, uuid) = if old_names || mariadb {
             ("Server_id", "Master_id", "Slave_UUID")
@@ -87,7 +81,6 @@ impl Session {
     }
 
     pub(super) fn show_binary_logs(&mut self) -> SqlResult<ResultSet> {
-        self.access.require(READERS)?;
         let files = tokio::task::block_in_place(|| self.server.log.files())?;
         let mut columns = vec![text_column("Log_name", 255), integer_column("File_size")];
         let mut rows: Vec<_> = files.iter().map(|f| vec![text(&f.name), Value::UInt(f.size)]).collect();
@@ -99,7 +92,6 @@ impl Session {
     }
 
     pub(super) async fn show_binlog_events(&mut self, show: &ShowEvents) -> SqlResult<ResultSet> {
-        self.access.require(Privileges::REPLICATION_SLAVE.with(Privileges::SUPER))?;
         let file = show.file.as_ref().map(|f| String::from_utf8_lossy(f).into_owned());
         let (skip, count) = match &show.limit {
             None => (0, u64::MAX),

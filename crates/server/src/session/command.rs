@@ -1,8 +1,7 @@
 //! What each command does. A command that breaks off here gets an error packet; only a broken
 //! connection ends the session.
 
-use super::Session;
-use crate::account::Privileges;
+use super::{Session, rule};
 use crate::errors;
 use crate::net::NetError;
 use crate::process::Activity;
@@ -93,14 +92,18 @@ impl Session {
     }
 
     async fn other_command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
+        self.refresh();
         let Ok(command) = Command::decode(self.channel.payload(range)) else { return GO_ON };
         self.process.counters.add(Counter::Queries, 1);
+        if let Err(error) = self.access.allow(&rule::of_command(&command)) {
+            self.failed(error);
+            return GO_ON;
+        }
         match command {
             Command::Quit => return Ok(ControlFlow::Break(())),
             Command::Ping => self.ok(0, 0, ""),
             Command::InitDb(name) => {
                 let name = name.to_vec();
-                self.refresh();
                 let name = self.client_name(&name);
                 let done = self.use_database(&name);
                 self.reply(done);
@@ -122,21 +125,10 @@ impl Session {
                 let text = Bytes::from_static(b"SHOW FULL PROCESSLIST");
                 self.query(text).await;
             }
-            Command::Refresh(_) => {
-                let done = self.access.require(Privileges::RELOAD);
-                self.reply(done);
-            }
+            Command::Refresh(_) | Command::Debug => self.ok(0, 0, ""),
             Command::Shutdown => {
-                let done = self.access.require(Privileges::SHUTDOWN);
-                let allowed = done.is_ok();
-                self.reply(done);
-                if allowed {
-                    self.server.stop("COM_SHUTDOWN");
-                }
-            }
-            Command::Debug => {
-                let done = self.access.require(Privileges::SUPER);
-                self.reply(done);
+                self.ok(0, 0, "");
+                self.server.stop("COM_SHUTDOWN");
             }
             Command::ResetConnection => self.reset_connection(),
             Command::ChangeUser(payload) => {
@@ -149,14 +141,12 @@ impl Session {
             }
             Command::RegisterSlave(payload) => {
                 let payload = payload.to_vec();
-                self.refresh();
                 let done = self.register_replica(&payload);
                 self.reply(done);
             }
             Command::BinlogDump(payload) | Command::BinlogDumpGtid(payload) => {
                 let by_gtid = matches!(command, Command::BinlogDumpGtid(_));
                 let payload = payload.to_vec();
-                self.refresh();
                 // Boxed: every connection would carry its state.
                 if Box::pin(self.binlog_dump(payload, by_gtid)).await? {
                     return Ok(ControlFlow::Break(()));
@@ -307,7 +297,10 @@ impl Session {
     fn become_account(&mut self, account: Arc<crate::account::Account>, user: String) {
         self.access = super::SessionAccess::new(account.clone(), &user, &self.client.name());
         self.shared.set_account(self.access.account());
-        self.process.identity.lock().user = user.clone();
+        {
+            let mut identity = self.process.identity.lock();
+            (identity.user, identity.account) = (user.clone(), account.plain());
+        }
         let state = self.runner.state_mut();
         state.user = user.clone();
         state.account = account.plain();

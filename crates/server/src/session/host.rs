@@ -297,8 +297,9 @@ impl SessionHost for SessionShared {
     }
 
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {
+        let hidden = table.is_some_and(|table| access::is_system_table(db, table));
         let account = self.account.lock();
-        access::may_see(&account, db, table)
+        !hidden && access::may_see(&account, db, table)
     }
 
     fn replication(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {

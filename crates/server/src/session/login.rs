@@ -58,7 +58,9 @@ pub async fn login(
     process.identity.lock().host = host;
     match attempt(server, channel, client, process.id, over_limit).await {
         Ok(logged_in) => {
-            process.identity.lock().user = logged_in.user.clone();
+            let mut identity = process.identity.lock();
+            (identity.user, identity.account) = (logged_in.user.clone(), logged_in.account.plain());
+            drop(identity);
             Ok(logged_in)
         }
         Err(AuthFailure::Refused(error)) => {

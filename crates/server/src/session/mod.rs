@@ -3,7 +3,7 @@
 //! - `login`: greeting, TLS, authentication. - `command`: what each COM_ does. - `query`: text
 //!   statements. - `prepared`: COM_STMT_. - `drive`: runs a statement through its waits. - `sink`: rows
 //!   to packets. - `local_file`: LOAD DATA LOCAL. -
-//!   `host` and `access`: what the SQL layer asks back. - `runner`: what a session asks of
+//!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account. - `runner`: what a session asks of
 //!   the SQL layer.
 //!
 //! - SESSION-1 A reply leaves only when what it tells of is durable (COMMIT-2): the commit ticket is
@@ -18,6 +18,7 @@ mod local_file;
 mod login;
 mod prepared;
 mod query;
+mod rule;
 mod runner;
 mod sink;
 

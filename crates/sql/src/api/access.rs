@@ -3,6 +3,7 @@
 //! Accounts and grants themselves are the server's.
 
 use crate::error::SqlResult;
+use omnibus_parser::ast::Statement;
 
 /// A privilege that a statement needs on a table or database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +55,21 @@ impl Priv {
 pub trait AccessCheck: Send + Sync {
     /// Fails with 1044 or 1142 if not.
     fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()>;
+
+    /// Fails unless the account may run this kind of statement at all. Asked before every statement, however it came.
+    fn check_statement(&self, _: &Statement) -> SqlResult<()> {
+        Ok(())
+    }
+
+    /// Fails unless the account may write rows of a table that no statement of its own named (BINLOG).
+    fn check_rows(&self, _db: &str, _table: &str) -> SqlResult<()> {
+        Ok(())
+    }
+
+    /// Fails unless the account may finish an XA branch that another one prepared.
+    fn check_any_branch(&self) -> SqlResult<()> {
+        Ok(())
+    }
 
     /// Fails with 1045 unless the account may read and write the server's files (FILE).
     fn check_files(&self) -> SqlResult<()> {

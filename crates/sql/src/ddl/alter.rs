@@ -34,6 +34,15 @@ impl Ddl<'_> {
 
     /// ALTER TABLE.
     pub(crate) fn alter_table(&mut self, tree: &AlterTable) -> ExecResult<Outcome> {
+        let db = self.schema_of(&tree.table)?;
+        let table = Some(tree.table.name.as_str());
+        // Rows may be copied into what is a new table then.
+        self.check(&db, table, Priv::Alter)?;
+        self.check(&db, table, Priv::Create)?;
+        self.check(&db, table, Priv::Insert)?;
+        if tree.actions.iter().any(|action| matches!(action, AlterAction::Rename(_))) {
+            self.check(&db, table, Priv::Drop)?;
+        }
         self.alter(&tree.table, &tree.actions, Priv::Alter, tree.if_exists)
     }
 
@@ -235,6 +244,7 @@ impl Ddl<'_> {
         if let Some(name) = &edit.rename {
             let db = self.schema_of(name)?;
             self.check(&db, Some(&name.name), Priv::Create)?;
+            self.check(&db, Some(&name.name), Priv::Insert)?;
             super::build::check_name(&name.name)?;
             change.next.schema(&db)?;
             let same = *db == *table.def.db && *name.name == *table.def.name;

@@ -45,6 +45,9 @@ impl Ddl<'_> {
         let db = self.schema_of(&tree.name)?;
         let name = tree.name.name.as_str();
         self.check(&db, Some(name), Priv::Create)?;
+        if tree.or_replace {
+            self.check(&db, Some(name), Priv::Drop)?;
+        }
         let mut change = self.begin()?;
         let schema = change.next.schema(&db)?.clone();
         if let Some(existing) = schema.tables.get(name).cloned() {

@@ -145,6 +145,20 @@ impl<'q> From<'q> {
         (binder.default_lock, WaitPolicy::Wait)
     }
 
+    /// FOR UPDATE keeps others from writing, so it asks for more than reading does.
+    fn may_lock(&self, binder: &Binder<'_>, db: &str, table: &str, alias: &str) -> SqlResult<()> {
+        let writers = [Priv::Update, Priv::Delete, Priv::LockTables];
+        if self.locking.is_empty()
+            || self.lock_of(binder, alias).0 != LockMode::Exclusive
+            || writers.into_iter().any(|writer| binder.access.check(db, Some(table), writer).is_ok())
+        {
+            return Ok(());
+        }
+        let state = binder.session;
+        let what = "SELECT with locking clause";
+        Err(SqlError::tableaccess_denied(what, &state.user, &state.host_name, table))
+    }
+
     fn factor(
         &mut self,
         binder: &mut Binder<'_>,
@@ -180,6 +194,7 @@ impl<'q> From<'q> {
         }
         if !binder.catalog.find_table(schema, name).is_some_and(|table| table.temporary) {
             binder.access.check(schema, Some(name), Priv::Select)?;
+            self.may_lock(binder, schema, name, alias)?;
         } else {
             binder.note(|noted| noted.bits |= uses::TEMPORARY);
         }

@@ -5,7 +5,7 @@
 //! its own. On a thread that may block. Not replication: nothing here knows of GTIDs.
 
 use super::{Call, SqlSession};
-use crate::api::{Mode, Outcome, VariableScope};
+use crate::api::{AccessCheck, Mode, Outcome, VariableScope};
 use crate::apply::{Conversions, RowApplier, RowRules};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use bytes::Bytes;
@@ -30,6 +30,7 @@ struct Direct<'a> {
     session: &'a mut SqlSession,
     rows: &'a mut RowApplier,
     rules: RowRules,
+    access: &'a dyn AccessCheck,
     /// What an error stands for.
     interrupt: Option<Interrupt>,
 }
@@ -53,7 +54,11 @@ impl ApplyTarget for Direct<'_> {
         self.done(Err(refused(EventType::QUERY).into()))
     }
     fn rows(&mut self, rows: &dyn RowsView) -> Result<(), ApplyError> {
-        let result = self.rows.apply(self.session, rows, &self.rules);
+        let table = rows.table();
+        let name = |bytes| String::from_utf8_lossy(bytes);
+        let allowed = self.access.check_rows(&name(table.database()), &name(table.name()));
+        let result =
+            allowed.map_err(Interrupt::from).and_then(|()| self.rows.apply(self.session, rows, &self.rules));
         self.done(result)
     }
     fn commit(&mut self, _: Option<&Position>) -> Result<(), ApplyError> {
@@ -78,12 +83,17 @@ impl SqlSession {
             .ok_or_else(|| SqlError::new(1575, b"HY000", "Decoding of base64 string failed"))?;
         self.enter();
         let mut input = std::mem::take(&mut self.binlog_input);
-        let result = self.binlog_events(&mut input, &bytes);
+        let result = self.binlog_events(&mut input, &bytes, call.access);
         self.binlog_input = input;
         result.map(|()| Outcome::ok())
     }
 
-    fn binlog_events(&mut self, input: &mut BinlogInput, mut rest: &[u8]) -> ExecResult<()> {
+    fn binlog_events(
+        &mut self,
+        input: &mut BinlogInput,
+        mut rest: &[u8],
+        access: &dyn AccessCheck,
+    ) -> ExecResult<()> {
         while !rest.is_empty() {
             let header = EventHeader::decode(rest).map_err(damaged)?;
             let size = header.size as usize;
@@ -92,7 +102,7 @@ impl SqlSession {
             }
             let (event, behind) = rest.split_at(size);
             rest = behind;
-            self.binlog_event(input, &header, event)?;
+            self.binlog_event(input, &header, event, access)?;
         }
         Ok(())
     }
@@ -102,6 +112,7 @@ impl SqlSession {
         input: &mut BinlogInput,
         header: &EventHeader,
         event: &[u8],
+        access: &dyn AccessCheck,
     ) -> ExecResult<()> {
         if header.event_type == EventType::FORMAT_DESCRIPTION {
             let checksum = FormatDescription::checksum_of_event(event).map_err(damaged)?;
@@ -129,6 +140,7 @@ impl SqlSession {
             _ => Conversions::default(),
         };
         let mut target = Direct {
+            access,
             rows: &mut input.rows,
             rules: RowRules { idempotent: self.state.settings.rbr_idempotent, conversions },
             session: self,

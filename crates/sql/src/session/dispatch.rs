@@ -8,6 +8,7 @@ use omnibus_parser::ast::{Completion, CreateTable, ObjectName, StartTransaction,
 
 impl SqlSession {
     pub(super) fn dispatch(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        call.access.check_statement(statement)?;
         match statement {
             Statement::Select(_) | Statement::Do(_) => self.query(statement, call),
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => self.write(statement, call),

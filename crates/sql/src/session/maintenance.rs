@@ -57,7 +57,10 @@ impl SqlSession {
         };
         for name in &what.tables {
             let db = self.schema_of(name)?;
-            self.check_select(&db, name, call)?;
+            self.check(Priv::Select, &db, name, call)?;
+            if what.kind != MaintenanceKind::Check {
+                self.check(Priv::Insert, &db, name, call)?;
+            }
             let full = format!("{db}.{}", name.name);
             for (kind, message) in self.maintain_one(what.kind, &db, name)? {
                 let text = |text: &str| Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()));
@@ -67,12 +70,12 @@ impl SqlSession {
         Ok(Outcome::rows())
     }
 
-    /// Whoever made a temporary table may read it.
-    fn check_select(&self, db: &str, name: &ObjectName, call: &Call<'_>) -> SqlResult<()> {
+    /// Whoever made a temporary table may do anything with it.
+    fn check(&self, privilege: Priv, db: &str, name: &ObjectName, call: &Call<'_>) -> SqlResult<()> {
         if self.trx.temporary_table(db, &name.name).is_some() {
             return Ok(());
         }
-        call.access.check(db, Some(&name.name), Priv::Select)
+        call.access.check(db, Some(&name.name), privilege)
     }
 
     /// The messages about one table: type and text.
@@ -226,7 +229,7 @@ impl SqlSession {
         let quick = what.options.iter().any(|option| option.is("quick"));
         for name in &what.tables {
             let db = self.schema_of(name)?;
-            self.check_select(&db, name, call)?;
+            self.check(Priv::Select, &db, name, call)?;
             let full = format!("{db}.{}", name.name);
             let sum = match self.catalog().table(&db, &name.name) {
                 // There is no live checksum to be quick with.

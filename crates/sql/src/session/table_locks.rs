@@ -23,6 +23,7 @@ impl SqlSession {
             let db = self.schema_of(&lock.table)?;
             if self.trx.temporary_table(&db, &lock.table.name).is_none() {
                 call.access.check(&db, Some(&lock.table.name), Priv::LockTables)?;
+                call.access.check(&db, Some(&lock.table.name), Priv::Select)?;
             }
             if ["information_schema", "performance_schema"].contains(&&*db) {
                 continue;

@@ -7,13 +7,14 @@
 use super::show::answer_column;
 use super::wall_clock_us;
 use super::{Call, SqlSession};
-use crate::api::{Mode, Outcome};
+use crate::api::{AccessCheck, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::store::BranchState;
 use crate::xa::{Held, Xid};
 use bytes::Bytes;
 use omnibus_parser::ast::Xa;
 use omnibus_value::{ColumnKind, Value};
+use std::sync::Arc;
 
 /// As errors name the state of a session without a branch.
 const NO_BRANCH: &str = "NON-EXISTING";
@@ -26,8 +27,8 @@ impl SqlSession {
             Xa::Recover { convert_xid } => self.xa_recover(*convert_xid, call),
             _ if call.mode == Mode::Inline => Err(Interrupt::NeedBlocking),
             Xa::Prepare(xid) => self.xa_prepare(&xid.into()),
-            Xa::Commit { xid, one_phase } => self.xa_commit(&xid.into(), *one_phase),
-            Xa::Rollback(xid) => self.xa_rollback(&xid.into()),
+            Xa::Commit { xid, one_phase } => self.xa_commit(&xid.into(), *one_phase, call.access),
+            Xa::Rollback(xid) => self.xa_rollback(&xid.into(), call.access),
         }
     }
 
@@ -90,6 +91,8 @@ impl SqlSession {
             return Err(SqlError::xaer_nota().into());
         }
         let prepared = self.trx.prepare_branch(wall_clock_us());
+        let owner = Some(&*self.state.account).filter(|account| !account.is_empty()).map(Arc::from);
+        let prepared = prepared.map(|(ticket, held)| (ticket, Held { owner, ..held }));
         let prepared = prepared.and_then(|(ticket, held)| match ticket.wait() {
             Ok(_) => Ok(held),
             Err(error) => Err(SqlError::error_during_commit(error)),
@@ -100,9 +103,9 @@ impl SqlSession {
         Ok(Outcome::ok())
     }
 
-    fn xa_commit(&mut self, xid: &Xid, one_phase: bool) -> ExecResult<Outcome> {
+    fn xa_commit(&mut self, xid: &Xid, one_phase: bool, access: &dyn AccessCheck) -> ExecResult<Outcome> {
         if !self.is_own(xid) {
-            return self.xa_finish(xid, one_phase, true);
+            return self.xa_finish(xid, one_phase, true, access);
         }
         match self.branch_state() {
             Some(BranchState::Idle) if one_phase => {
@@ -124,9 +127,9 @@ impl SqlSession {
         done.map(|()| Outcome::ok())
     }
 
-    fn xa_rollback(&mut self, xid: &Xid) -> ExecResult<Outcome> {
+    fn xa_rollback(&mut self, xid: &Xid, access: &dyn AccessCheck) -> ExecResult<Outcome> {
         if !self.is_own(xid) {
-            return self.xa_finish(xid, false, false);
+            return self.xa_finish(xid, false, false, access);
         }
         if self.branch_state() == Some(BranchState::Active) {
             return Err(self.rmfail());
@@ -136,8 +139,15 @@ impl SqlSession {
         Ok(Outcome::ok())
     }
 
-    /// The second phase of a prepared branch, whoever prepared it.
-    fn xa_finish(&mut self, xid: &Xid, one_phase: bool, commit: bool) -> ExecResult<Outcome> {
+    /// The second phase of a prepared branch: by any session of the account that prepared it, and by those who may see the
+    /// names of all branches (XA RECOVER).
+    fn xa_finish(
+        &mut self,
+        xid: &Xid,
+        one_phase: bool,
+        commit: bool,
+        access: &dyn AccessCheck,
+    ) -> ExecResult<Outcome> {
         if self.branch_state().is_some() || self.trx.is_open() {
             return Err(self.rmfail());
         }
@@ -146,7 +156,11 @@ impl SqlSession {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
         let branches = &self.database.shared.branches;
-        let held = branches.take(xid)?;
+        let account = &self.state.account;
+        let held = branches.take(xid, |owner| match owner {
+            Some(owner) if *owner == **account => Ok(()),
+            _ => access.check_any_branch(),
+        })?;
         match self.finish_taken(xid, &held, one_phase, commit) {
             Ok(()) => {
                 self.database.shared.branches.forget(xid);

@@ -173,7 +173,7 @@ impl Trx {
             ..CommitRequest::new(self.take_cache(), writes, logged, now_us)
         };
         let ticket = self.shared.port.commit(request);
-        let held = Held { locks: self.locks.clone(), deltas: std::mem::take(&mut self.deltas) };
+        let held = Held { owner: None, locks: self.locks.clone(), deltas: std::mem::take(&mut self.deltas) };
         self.replace_locks();
         self.end();
         Ok((ticket, held))
@@ -252,7 +252,7 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
             trx.lock_again(&spaces, &key, &write)
         })?;
         tracing::warn!(%xid, keys, "found a prepared XA transaction; it waits for XA COMMIT or XA ROLLBACK");
-        let held = Held { locks: trx.locks.clone(), deltas: Vec::new() };
+        let held = Held { owner: None, locks: trx.locks.clone(), deltas: Vec::new() };
         shared.branches.start(&xid)?;
         shared.branches.prepared(&xid, held);
         trx.replace_locks();

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// What a prepared branch holds while nobody works on it.
 pub struct Held {
+    /// The account that prepared it; nobody's after a restart, and where a replica's applier prepared it.
+    pub(crate) owner: Option<Arc<str>>,
     /// Its locks.
     pub(crate) locks: Arc<TrxLocks>,
     /// Rows added and removed, per table; for estimates.
@@ -51,13 +53,20 @@ impl Registry {
         self.0.lock().insert(xid.clone(), Branch::Prepared(held));
     }
 
-    /// Takes a prepared branch, to finish it. It keeps its name until `forget`.
+    /// Takes a prepared branch, to finish it, if `allowed` says so of its owner. It keeps its name until `forget`.
     ///
     /// # Errors
-    /// 1397 unless it is prepared and nobody else has taken it.
-    pub(crate) fn take(&self, xid: &Xid) -> SqlResult<Held> {
+    /// 1397 unless it is prepared and nobody else has taken it; that of `allowed`.
+    pub(crate) fn take(
+        &self,
+        xid: &Xid,
+        allowed: impl FnOnce(Option<&str>) -> SqlResult<()>,
+    ) -> SqlResult<Held> {
         let mut branches = self.0.lock();
         let place = branches.get_mut(xid).ok_or_else(SqlError::xaer_nota)?;
+        if let Branch::Prepared(held) = place {
+            allowed(held.owner.as_deref())?;
+        }
         match std::mem::replace(place, Branch::Taken) {
             Branch::Prepared(held) => Ok(held),
             Branch::Taken => Err(SqlError::xaer_nota()),

@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+"""Who may do what: every kind of statement without a right, with all rights on another database, with exactly the rights
+that it needs, and with each of these left out; however the statement comes (ACCESS-1)."""
+
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from pymysql.constants import CLIENT, COMMAND  # noqa: E402
+
+from omnibus import Omnibus, Scratch, client, connect, error_code, expect  # noqa: E402
+
+DENIED = {1044, 1045, 1095, 1142, 1143, 1227, 1370, 1401, 1410}
+# The statement, and what it needs: a right on a database, or a global one (upper case, no place). `{files}` is a directory.
+STATEMENTS = [
+    ("SELECT * FROM app.t", ["SELECT ON app.*"]),
+    ("SELECT * FROM app.t FOR SHARE", ["SELECT ON app.*"]),
+    ("SELECT * FROM app.t FOR UPDATE", ["SELECT ON app.*", "UPDATE ON app.*"]),
+    ("SELECT * FROM app.t FOR UPDATE", ["SELECT ON app.*", "LOCK TABLES ON app.*"]),
+    ("SELECT 1 INTO OUTFILE '{files}/out'", ["FILE ON *.*"]),
+    ("LOAD DATA INFILE '{files}/in' INTO TABLE app.t", ["FILE ON *.*", "INSERT ON app.*"]),
+    ("INSERT INTO app.t VALUES (7, 7)", ["INSERT ON app.*"]),
+    ("REPLACE INTO app.t VALUES (7, 7)", ["INSERT ON app.*", "DELETE ON app.*"]),
+    ("INSERT INTO app.t SELECT id + 10, v FROM app.u", ["INSERT ON app.*", "SELECT ON app.*"]),
+    ("INSERT INTO app.t VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 3", ["INSERT ON app.*", "UPDATE ON app.*"]),
+    ("UPDATE app.t SET v = 2", ["UPDATE ON app.*"]),
+    ("UPDATE app.t SET v = v + 1", ["UPDATE ON app.*", "SELECT ON app.*"]),
+    ("DELETE FROM app.t", ["DELETE ON app.*"]),
+    ("DELETE FROM app.t WHERE id = 1", ["DELETE ON app.*", "SELECT ON app.*"]),
+    ("DO (SELECT MAX(id) FROM app.t)", ["SELECT ON app.*"]),
+    ("CREATE DATABASE app2", ["CREATE ON app2.*"]),
+    ("ALTER DATABASE app CHARACTER SET utf8mb4", ["ALTER ON app.*"]),
+    ("DROP DATABASE app", ["DROP ON app.*"]),
+    ("CREATE TABLE app.n (a INT)", ["CREATE ON app.*"]),
+    ("CREATE TABLE app.n LIKE app.t", ["CREATE ON app.*", "SELECT ON app.*"]),
+    ("CREATE TABLE app.n SELECT * FROM app.t", ["CREATE ON app.*", "INSERT ON app.*", "SELECT ON app.*"]),
+    ("CREATE OR REPLACE TABLE app.t (a INT)", ["CREATE ON app.*", "DROP ON app.*"]),
+    ("CREATE TEMPORARY TABLE app.n (a INT)", ["CREATE TEMPORARY TABLES ON app.*"]),
+    ("ALTER TABLE app.t ADD w INT", ["ALTER ON app.*", "CREATE ON app.*", "INSERT ON app.*"]),
+    ("ALTER TABLE app.t RENAME app.n", ["ALTER ON app.*", "CREATE ON app.*", "INSERT ON app.*", "DROP ON app.*"]),
+    ("DROP TABLE app.t", ["DROP ON app.*"]),
+    ("CREATE INDEX i ON app.t (v)", ["INDEX ON app.*"]),
+    ("DROP INDEX v ON app.t", ["INDEX ON app.*"]),
+    ("TRUNCATE TABLE app.t", ["DROP ON app.*"]),
+    ("RENAME TABLE app.t TO app.n", ["ALTER ON app.*", "DROP ON app.*", "CREATE ON app.*", "INSERT ON app.*"]),
+    ("LOCK TABLES app.t READ", ["LOCK TABLES ON app.*", "SELECT ON app.*"]),
+    ("ANALYZE TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
+    ("OPTIMIZE TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
+    ("REPAIR TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
+    ("CHECK TABLE app.t", ["SELECT ON app.*"]),
+    ("CHECKSUM TABLE app.t", ["SELECT ON app.*"]),
+    ("USE app", ["INSERT ON app.*"]),
+    ("DESCRIBE app.t", ["INSERT ON app.*"]),
+    ("EXPLAIN SELECT * FROM app.t", ["SELECT ON app.*"]),
+    ("SHOW TABLES FROM app", ["INSERT ON app.*"]),
+    ("SHOW INDEX FROM app.t", ["INSERT ON app.*"]),
+    ("SHOW CREATE TABLE app.t", ["INSERT ON app.*"]),
+    ("SHOW CREATE DATABASE app", ["INSERT ON app.*"]),
+    ("SHOW BINARY LOGS", ["REPLICATION CLIENT ON *.*"]),
+    ("SHOW BINARY LOG STATUS", ["REPLICATION CLIENT ON *.*"]),
+    ("SHOW REPLICA STATUS", ["REPLICATION CLIENT ON *.*"]),
+    ("SHOW BINLOG EVENTS", ["REPLICATION SLAVE ON *.*"]),
+    ("SHOW REPLICAS", ["REPLICATION SLAVE ON *.*"]),
+    ("SHOW ENGINE innodb STATUS", ["PROCESS ON *.*"]),
+    ("SHOW GRANTS FOR root@localhost", ["SELECT ON mysql.*"]),
+    ("SHOW CREATE USER root@localhost", ["SELECT ON mysql.*"]),
+    ("XA RECOVER", ["XA_RECOVER_ADMIN ON *.*"]),
+    ("LOCK INSTANCE FOR BACKUP", ["BACKUP_ADMIN ON *.*"]),
+    ("UNLOCK INSTANCE", ["BACKUP_ADMIN ON *.*"]),
+    ("BACKUP TO '{files}/backup'", ["BACKUP_ADMIN ON *.*"]),
+    ("FLUSH TABLES WITH READ LOCK", ["RELOAD ON *.*"]),
+    ("FLUSH TABLES WITH READ LOCK", ["FLUSH_TABLES ON *.*"]),
+    ("FLUSH TABLES app.t WITH READ LOCK", ["FLUSH_TABLES ON *.*", "LOCK TABLES ON app.*", "SELECT ON app.*"]),
+    ("FLUSH LOGS", ["RELOAD ON *.*"]),
+    ("FLUSH PRIVILEGES", ["FLUSH_PRIVILEGES ON *.*"]),
+    ("FLUSH STATUS", ["FLUSH_STATUS ON *.*"]),
+    ("FLUSH STATUS, BINARY LOGS", ["RELOAD ON *.*"]),
+    ("RESET BINARY LOGS AND GTIDS", ["RELOAD ON *.*"]),
+    ("RESET REPLICA", ["RELOAD ON *.*"]),
+    ("PURGE BINARY LOGS TO 'binlog.000001'", ["BINLOG_ADMIN ON *.*"]),
+    ("CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'h'", ["REPLICATION_SLAVE_ADMIN ON *.*"]),
+    ("CHANGE REPLICATION FILTER REPLICATE_DO_DB = (app)", ["REPLICATION_SLAVE_ADMIN ON *.*"]),
+    ("START REPLICA", ["REPLICATION_SLAVE_ADMIN ON *.*"]),
+    ("STOP REPLICA", ["REPLICATION_SLAVE_ADMIN ON *.*"]),
+    ("BINLOG 'AAAA'", ["BINLOG_ADMIN ON *.*"]),
+    ("BINLOG 'AAAA'", ["REPLICATION_APPLIER ON *.*"]),
+    ("SHUTDOWN", None),
+    ("RESTART", None),
+    ("KILL {root}", None),
+    ("KILL {other}", ["CONNECTION_ADMIN ON *.*"]),
+    ("SET GLOBAL long_query_time = 10", ["SYSTEM_VARIABLES_ADMIN ON *.*"]),
+    ("SET sql_log_bin = 1", ["SESSION_VARIABLES_ADMIN ON *.*"]),
+    ("SET PASSWORD FOR other@localhost = ''", ["CREATE USER ON *.*"]),
+    ("CREATE USER made@localhost", ["CREATE USER ON *.*"]),
+    ("ALTER USER other@localhost ACCOUNT UNLOCK", ["CREATE USER ON *.*"]),
+    ("RENAME USER other@localhost TO made@localhost", ["CREATE USER ON *.*"]),
+    ("DROP USER other@localhost", ["CREATE USER ON *.*"]),
+    ("CREATE ROLE made", ["CREATE ROLE ON *.*"]),
+    ("DROP ROLE made", ["DROP ROLE ON *.*"]),
+    ("REVOKE ALL PRIVILEGES, GRANT OPTION FROM other@localhost", ["CREATE USER ON *.*"]),
+]
+# The rest of what parses is anybody's: transactions, SHOW of what everybody may see, variables of the session, help.
+FREE = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "UNLOCK TABLES", "SET @a = 1", "SET autocommit = 1", "SHOW PROCESSLIST",
+        "SHOW GRANTS", "SHOW VARIABLES LIKE 'x'", "SHOW STATUS LIKE 'x'", "SHOW DATABASES", "SHOW WARNINGS", "SHOW ENGINES",
+        "XA START 'a'", "XA END 'a'", "XA ROLLBACK 'a'", "DO 1", "SELECT 1"]
+
+
+class Account:
+    """One connection of an account, and the ways to run a statement over it."""
+
+    def __init__(self, server, user="worker"):
+        self.db = connect(server, user=user, autocommit=True, client_flag=CLIENT.MULTI_STATEMENTS)
+
+    def run(self, sql):
+        with self.db.cursor() as cursor:
+            cursor.execute(sql)
+            while cursor.nextset():
+                pass
+
+    def binary(self, sql):
+        self.db._execute_command(COMMAND.COM_STMT_PREPARE, sql)
+        ok = self.db._read_packet()
+        id = struct.unpack("<I", ok.get_all_data()[1:5])[0]
+        columns, params = struct.unpack("<HH", ok.get_all_data()[5:9])
+        for count in (params, columns):
+            for _ in range(count + bool(count)):
+                self.db._read_packet()
+        self.db._execute_command(COMMAND.COM_STMT_EXECUTE, struct.pack("<IBI", id, 0, 1))
+        if self.db._read_packet().get_all_data()[:1] != b"\0":
+            # Rows: not read to their end, so the connection is of no more use.
+            self.db.close()
+
+    def codes(self, sql, ways):
+        quoted = sql.replace("\\", "\\\\").replace("'", "\\'")
+        steps = {
+            "text": lambda: self.run(sql),
+            "second of two": lambda: self.run(f"DO 0; {sql}"),
+            "EXECUTE IMMEDIATE": lambda: self.run(f"EXECUTE IMMEDIATE '{quoted}'"),
+            "EXECUTE": lambda: self.run(f"PREPARE s FROM '{quoted}'; EXECUTE s"),
+            "COM_STMT_EXECUTE": lambda: self.binary(sql),
+        }
+        return {way: error_code(steps[way]) for way in steps if way in ways}
+
+
+EVERY_WAY = ["text", "second of two", "EXECUTE IMMEDIATE", "EXECUTE", "COM_STMT_EXECUTE"]
+# 1295: not to be prepared; 1235: not one of those that the SQL layer runs.
+NOT_RUN = {1295, 1235}
+
+
+def matrix(server, files):
+    root = connect(server, autocommit=True).cursor()
+    root.execute("CREATE USER other@localhost")
+    other = connect(server, user="other")
+
+    def fresh(rights):
+        for sql in ["UNLOCK TABLES", "DROP DATABASE IF EXISTS app", "DROP DATABASE IF EXISTS app2", "CREATE DATABASE app",
+                    "CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY v (v))", "CREATE TABLE app.u LIKE app.t",
+                    "INSERT INTO app.t VALUES (1, 1)", "DROP USER IF EXISTS worker@localhost, made@localhost",
+                    "CREATE USER IF NOT EXISTS other@localhost", "CREATE USER worker@localhost",
+                    *(f"GRANT {right} TO worker@localhost" for right in rights)]:
+            root.execute(sql)
+        (files / "in").write_text("5\t5\n")
+        (files / "out").unlink(missing_ok=True)
+        return Account(server)
+
+    root.execute("CREATE DATABASE other")
+    nobody, elsewhere = [], ["ALL ON other.*"]
+    for statement, needs in STATEMENTS:
+        sql = statement.format(files=files, root=root.connection.thread_id(), other=other.thread_id())
+        without = [[right for right in needs or [] if right != left_out] for left_out in needs or []]
+        for rights in [nobody, elsewhere, *(rights for rights in without if rights)]:
+            account = fresh(rights)
+            for way, code in account.codes(sql, EVERY_WAY).items():
+                expect(code in DENIED or (code in NOT_RUN and way != "text"),
+                       f"{sql} as {way} with {rights or 'no right'}: {code}, not denied")
+            account.db.close()
+        if needs:
+            account = fresh(needs)
+            code = account.codes(sql, ["text"])["text"]
+            expect(code not in DENIED, f"{sql} with {needs}: denied with {code}")
+            account.db.close()
+    account = fresh(nobody)
+    for sql in FREE:
+        expect(account.codes(sql, ["text"])["text"] == 0, f"{sql} is not anybody's")
+    account.db.close()
+
+
+def codes_of(db, statements):
+    return [error_code(lambda: db.cursor().execute(sql)) for sql in statements]  # noqa: B023
+
+
+def account(server, name, *rights):
+    client(server, f"CREATE USER {name}@localhost; " + "; ".join(f"GRANT {right} TO {name}@localhost" for right in rights))
+    return connect(server, user=name, autocommit=True)
+
+
+def giving_away(server, _):
+    """GRANT OPTION on some databases gives away nothing on others, whatever the pattern."""
+    db = account(server, "giver", "ALL ON `a_`.* ", "USAGE ON *.*")
+    client(server, "GRANT SELECT ON `a_`.* TO giver@localhost WITH GRANT OPTION; CREATE USER taker@localhost")
+    wider = ["`a%`", "`%`", "a", "`_`", "`a_%`", "abc", "`__`"]
+    found = codes_of(db, [f"GRANT SELECT ON {pattern}.* TO taker@localhost" for pattern in wider])
+    expect(found == [1044] * len(wider), f"wider: {dict(zip(wider, found))}")
+    expect(codes_of(db, [f"GRANT SELECT ON {p}.* TO taker@localhost" for p in ("ab", "`a_`", "`a\\_`")]) == [0] * 3, "not wider")
+    expect(codes_of(db, ["GRANT RELOAD ON *.* TO taker@localhost", "GRANT SELECT ON *.* TO taker@localhost"]) == [1045] * 2, "global")
+    db.close()
+
+
+def rights_that_are_gone(server, _):
+    """A connection that is open follows REVOKE at its next command, whichever that is."""
+    everything = "ALL ON *.*"
+    for command, argument, denied in [(8, b"", 1227), (7, b"\x01", 1227), (13, b"", 1227), (12, b"ROOT", 1095), (4, b"user\0", 1142)]:
+        db = account(server, "fallen", everything)
+        db.cursor().execute("USE mysql")
+        root = connect(server)
+        if argument == b"ROOT":
+            argument = struct.pack("<I", root.thread_id())
+        client(server, "REVOKE ALL PRIVILEGES, GRANT OPTION FROM fallen@localhost")
+
+        def run(db=db, command=command, argument=argument):
+            db._execute_command(command, argument)
+            db._read_packet()
+
+        code = error_code(run)
+        expect(code == denied, f"command {command} with rights that were revoked: {code}")
+        expect(server.runs(), "the server was shut down")
+        client(server, "DROP USER fallen@localhost")
+        root.close()
+        db.close()
+
+
+def administrators(server, _):
+    """The right to make accounts is not the one to take over the server."""
+    clerk = account(server, "clerk", "CREATE USER ON *.*", "CONNECTION_ADMIN ON *.*", "SELECT ON *.*")
+    client(server, "GRANT SELECT ON *.* TO clerk@localhost WITH GRANT OPTION")
+    root = connect(server)
+    statements = ["ALTER USER root@localhost IDENTIFIED BY 'mine'", "SET PASSWORD FOR root@localhost = 'mine'", "DROP USER root@localhost",
+                  "RENAME USER root@localhost TO mine@localhost", "CREATE OR REPLACE USER root@localhost IDENTIFIED BY 'mine'",
+                  "REVOKE ALL PRIVILEGES, GRANT OPTION FROM root@localhost", "REVOKE SELECT ON *.* FROM root@localhost",
+                  "GRANT SELECT ON *.* TO root@localhost", f"KILL {root.thread_id()}"]
+    found = codes_of(clerk, statements)
+    expect(found == [1227] * len(statements), f"of root: {dict(zip(statements, found))}")
+    expect(codes_of(clerk, ["GRANT SYSTEM_USER ON *.* TO clerk@localhost", "GRANT ALL ON *.* TO clerk@localhost"]) == [1045] * 2, "made himself one")
+    expect(codes_of(clerk, ["CREATE USER plain@localhost", "ALTER USER plain@localhost IDENTIFIED BY 'x'", "DROP USER plain@localhost"])
+           == [0] * 3, "his own business")
+    root.ping(reconnect=False)
+    root.close()
+    clerk.close()
+
+
+def system_tables(server, _):
+    """Accounts are changed by statements about accounts and by nothing else, whoever asks."""
+    root = connect(server)
+    statements = {
+        "TRUNCATE mysql.user": 1142, "DELETE FROM mysql.user": 1142, "UPDATE mysql.user SET Privileges = 'SUPER'": 1142,
+        "INSERT INTO mysql.db (User) VALUES ('x')": 1142, "REPLACE INTO mysql.db (User) VALUES ('x')": 1142, "DROP TABLE mysql.user": 1142,
+        "ALTER TABLE mysql.user ADD x INT": 1142, "CREATE INDEX x ON mysql.user (plugin)": 1142,
+        "RENAME TABLE mysql.user TO mysql.gone": 1142, "CREATE OR REPLACE TABLE mysql.user (a INT)": 1142, "DROP DATABASE mysql": 1044,
+        "DELETE mysql.user FROM mysql.user JOIN mysql.db": 1142, "UPDATE mysql.user, mysql.db SET user.plugin = ''": 1142,
+        "TRUNCATE mysql.replica_channel": 1142, "LOCK TABLES mysql.user WRITE": 0, "UNLOCK TABLES": 0, "SELECT * FROM mysql.user": 0,
+        "CREATE TABLE mysql.heartbeat (a INT)": 0, "INSERT INTO mysql.heartbeat VALUES (1)": 0, "DROP TABLE mysql.heartbeat": 0,
+    }
+    found = codes_of(root, statements)
+    wrong = {sql: code for (sql, expected), code in zip(statements.items(), found) if code != expected}
+    expect(not wrong, f"system tables: {wrong}")
+    root.cursor().execute("FLUSH PRIVILEGES")
+    connect(server).close()
+    tables = client(server, "SHOW TABLES FROM mysql").split()
+    expect(tables == ["general_log", "slow_log"], f"a dump would have {tables}")
+    root.close()
+
+
+def branches(server, _):
+    """A prepared XA branch is its account's, and theirs who may see the names of all."""
+    owner, other = account(server, "owner", "ALL ON xa.*"), account(server, "stranger", "ALL ON xa.*")
+    client(server, "CREATE DATABASE xa; CREATE TABLE xa.t (a INT PRIMARY KEY)")
+    for name in "bcd":
+        found = codes_of(owner, [f"XA START '{name}'", f"INSERT INTO xa.t VALUES ({ord(name)})", f"XA END '{name}'", f"XA PREPARE '{name}'"])
+        expect(found == [0] * 4, f"prepared: {found}")
+    expect(codes_of(other, ["XA COMMIT 'b'", "XA ROLLBACK 'b'", "XA COMMIT 'absent'"]) == [1227, 1227, 1397], "somebody else's")
+    owner.close()
+    again = connect(server, user="owner")
+    expect(codes_of(again, ["XA COMMIT 'b'"]) == [0], "another session of the account")
+    expect(codes_of(connect(server), ["XA ROLLBACK 'c'"]) == [0], "an administrator")
+    server.stop()
+    server.start()
+    expect(codes_of(connect(server, user="owner"), ["XA COMMIT 'd'"]) == [1227], "after a restart nobody knows whose it was")
+    expect(codes_of(connect(server), ["XA COMMIT 'd'"]) == [0], "an administrator does")
+
+
+def main():
+    tests = [matrix, giving_away, rights_that_are_gone, administrators, system_tables, branches]
+    with Scratch("omnibus-privileges-") as name:
+        directory = pathlib.Path(name)
+        files = directory / "files"
+        files.mkdir()
+        server = Omnibus(directory, f"--secure-file-priv={files}")
+        server.start()
+        try:
+            for test in tests:
+                test(server, files)
+                print(f"privileges: {test.__name__} ok", flush=True)
+        finally:
+            server.stop()
+    print(f"{len(tests)} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
