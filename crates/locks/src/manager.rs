@@ -190,7 +190,7 @@ impl LockManager {
             Err((ticket, upgrade)) => {
                 self.counters.waits.fetch_add(1, Ordering::Relaxed);
                 self.counters.current.fetch_add(1, Ordering::Relaxed);
-                let wait = LockWait::new(Arc::clone(self), Arc::clone(trx), ticket);
+                let wait = LockWait::new(Arc::clone(self), Arc::clone(trx), ticket, upgrade);
                 self.break_deadlocks(trx, upgrade);
                 Request::Wait(wait)
             }

@@ -57,6 +57,7 @@ pub struct LockWait {
     trx: Arc<Trx>,
     ticket: u64,
     since: Instant,
+    upgrade: bool,
     finished: bool,
 }
 
@@ -67,8 +68,14 @@ impl std::fmt::Debug for LockWait {
 }
 
 impl LockWait {
-    pub(crate) fn new(manager: Arc<LockManager>, trx: Arc<Trx>, ticket: u64) -> LockWait {
-        LockWait { manager, trx, ticket, since: Instant::now(), finished: false }
+    pub(crate) fn new(manager: Arc<LockManager>, trx: Arc<Trx>, ticket: u64, upgrade: bool) -> LockWait {
+        LockWait { manager, trx, ticket, since: Instant::now(), upgrade, finished: false }
+    }
+
+    /// Whether a weaker lock of the same thing is held already. If not, the one that is waited for may be given back early.
+    #[must_use]
+    pub fn is_upgrade(&self) -> bool {
+        self.upgrade
     }
 
     /// How it ended, if it has.

@@ -238,16 +238,15 @@ impl TargetTable {
                 PointKey::Nothing => return Ok(Vec::new()),
                 PointKey::Scan => {}
                 PointKey::Key(key) => {
-                    let found = run.trx.get_unique(
-                        &self.table,
-                        point.index,
-                        &key,
-                        LockMode::Exclusive,
-                        WaitPolicy::Wait,
-                    )?;
+                    let late = !point.complete && self.locks_late(run);
+                    let lock = if late { LockMode::None } else { LockMode::Exclusive };
+                    let found = run.trx.get_unique(&self.table, point.index, &key, lock, WaitPolicy::Wait)?;
                     let mut rows: Vec<RowAt> = found.into_iter().collect();
                     if !point.complete {
                         self.keep_matching(run, finder, &mut rows, 0)?;
+                    }
+                    if late {
+                        self.lock_matching(run, finder, &mut rows, 0, 1)?;
                     }
                     return Ok(rows);
                 }
@@ -280,31 +279,51 @@ impl TargetTable {
     }
 
     fn scan_matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<Vec<RowAt>> {
+        let late = self.locks_late(run);
+        let lock = if late { LockMode::None } else { LockMode::Exclusive };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut range = whole_index(&self.table, 0);
-        run.trx.begin_scan(&self.table, &range, LockMode::Exclusive)?;
+        run.trx.begin_scan(&self.table, &range, lock)?;
         let mut rows = Vec::new();
         loop {
             let checked = rows.len();
-            let left = usize::try_from(limit.saturating_sub(checked as u64)).unwrap_or(usize::MAX);
-            let want = if finder.filter.is_none() { left.min(BATCH) } else { BATCH };
-            let done = run.trx.scan(
-                &self.table,
-                0,
-                &mut range,
-                LockMode::Exclusive,
-                WaitPolicy::Wait,
-                want,
-                &mut rows,
-            )?;
+            let want = if finder.filter.is_none() { (limit - checked).min(BATCH) } else { BATCH };
+            let done = run.trx.scan(&self.table, 0, &mut range, lock, WaitPolicy::Wait, want, &mut rows)?;
             self.keep_matching(run, finder, &mut rows, checked)?;
-            if rows.len() as u64 >= limit {
-                rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            if late {
+                self.lock_matching(run, finder, &mut rows, checked, limit)?;
+            }
+            if rows.len() >= limit {
+                rows.truncate(limit);
                 return Ok(rows);
             }
             if done {
                 return Ok(rows);
             }
         }
+    }
+
+    fn locks_late(&self, run: &Run<'_>) -> bool {
+        run.trx.locks_matches_only(&self.table, LockMode::Exclusive)
+    }
+
+    /// Locks rows from `from` on that matched without locks, up to `limit` in all, and drops those that no longer do.
+    fn lock_matching(
+        &self,
+        run: &mut Run<'_>,
+        finder: &Finder,
+        rows: &mut Vec<RowAt>,
+        from: usize,
+        limit: usize,
+    ) -> ExecResult<()> {
+        let Run { trx, state, params } = run;
+        trx.lock_matches(&self.table, rows, from, limit, &mut |trx, row| {
+            let Some(filter) = &finder.filter else { return Ok(true) };
+            let mut run = Run { trx, state, params };
+            let mut exec = finder.exec(self, &mut run);
+            exec.frame[usize::from(self.slot)].row = Row::Image(row.clone());
+            Ok(filter.eval_bool(&mut exec)? == Some(true))
+        })
     }
 
     /// Drops rows from `from` on that the filter does not accept.

@@ -36,6 +36,10 @@ pub struct RowReader<'p> {
     want: usize,
     grow: bool,
     exact: bool,
+    /// Rows are locked once they match, and then looked at again.
+    late_locks: bool,
+    /// Clustered keys of `batch`, for `late_locks`.
+    keys: Vec<Bytes>,
 }
 
 enum State {
@@ -71,8 +75,12 @@ impl<'p> RowReader<'p> {
             want: limit.map_or(first, |n| n.clamp(1, LAST_BATCH)),
             grow: limit.is_none_or(|n| n > 1),
             exact: true,
+            late_locks: cx.storage.locks_matches(table, lock),
+            keys: Vec::new(),
         };
         reader.start(cx)?;
+        // A key that says everything leads to a row that matches.
+        reader.late_locks &= !(path.filter.is_empty() && matches!(reader.state, State::Point(_)));
         Ok(reader)
     }
 
@@ -202,21 +210,49 @@ impl<'p> RowReader<'p> {
     /// As `next`.
     pub fn step(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<bool> {
         while let Some(row) = self.advance(cx)? {
+            if self.late_locks {
+                if self.locks(slot, row, cx)? {
+                    return Ok(true);
+                }
+                continue;
+            }
             cx.frame[usize::from(slot)].row = Row::Image(row);
-            if self.accepts(cx)? {
+            if self.accepts(self.exact, cx)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn accepts(&self, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    /// Locks the row that was read last, if it matches. Whether it still does then; the frame has it as it is now.
+    fn locks(&self, slot: u16, row: Bytes, cx: &mut Exec<'_>) -> ExecResult<bool> {
+        cx.frame[usize::from(slot)].row = Row::Image(row.clone());
+        if !self.accepts(self.exact, cx)? {
+            return Ok(false);
+        }
+        let key = &self.keys[self.at - 1];
+        let Some((now, fresh)) = cx.storage.lock_row(self.table, key, self.lock, self.wait)? else {
+            return Ok(false);
+        };
+        if now == row {
+            return Ok(true);
+        }
+        cx.frame[usize::from(slot)].row = Row::Image(now);
+        let matches = self.accepts(false, cx)?;
+        if !matches && fresh {
+            cx.storage.unlock_row(key);
+        }
+        Ok(matches)
+    }
+
+    /// Whether the row in the frame meets the conditions; `exact`: those that chose it need no look.
+    fn accepts(&self, exact: bool, cx: &mut Exec<'_>) -> ExecResult<bool> {
         for condition in &self.path.filter {
             if condition.eval_bool(cx)? != Some(true) {
                 return Ok(false);
             }
         }
-        if !self.exact {
+        if !exact {
             for condition in &self.path.implied {
                 if condition.eval_bool(cx)? != Some(true) {
                     return Ok(false);
@@ -238,6 +274,13 @@ impl<'p> RowReader<'p> {
                     let key = key.take();
                     self.state = State::Done;
                     return match key {
+                        Some(key) if self.late_locks => {
+                            let found =
+                                cx.storage.point_keyed(self.table, self.path.index(), &key, self.lock)?;
+                            let Some((key, row)) = found else { return Ok(None) };
+                            (self.keys, self.at) = (vec![key], 1);
+                            Ok(Some(row))
+                        }
                         Some(key) => {
                             cx.storage.get_full(self.table, self.path.index(), &key, self.lock, self.wait)
                         }
@@ -247,7 +290,18 @@ impl<'p> RowReader<'p> {
                 State::Scan(scan) if !scan.done => {
                     self.batch.clear();
                     self.at = 0;
-                    cx.storage.fetch(self.table, scan, &mut self.batch, self.want)?;
+                    if self.late_locks {
+                        self.keys.clear();
+                        cx.storage.fetch_keyed(
+                            self.table,
+                            scan,
+                            &mut self.keys,
+                            &mut self.batch,
+                            self.want,
+                        )?;
+                    } else {
+                        cx.storage.fetch(self.table, scan, &mut self.batch, self.want)?;
+                    }
                     if self.grow {
                         self.want = (self.want * 4).min(LAST_BATCH);
                     }

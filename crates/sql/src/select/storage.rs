@@ -115,6 +115,60 @@ pub trait Storage {
         want: usize,
     ) -> Result<(), Interrupt>;
 
+    /// Whether a locking read of this table looks at rows without locks first, and locks those that match (READ COMMITTED):
+    /// with `point_keyed`, `fetch_keyed` and `lock_row` instead of `get` and `fetch`.
+    fn locks_matches(&self, _: &Table, _: LockMode) -> bool {
+        false
+    }
+
+    /// As `get_full` without locks on rows, with the row's clustered key in front. `lock` is what may follow.
+    ///
+    /// # Errors
+    /// As `get`.
+    fn point_keyed(
+        &mut self,
+        _: &Arc<Table>,
+        _index: usize,
+        _key: &Bytes,
+        _lock: LockMode,
+    ) -> Result<Option<(Bytes, Bytes)>, Interrupt> {
+        Ok(None)
+    }
+
+    /// As `fetch` without locks on rows, with each row's clustered key.
+    ///
+    /// # Errors
+    /// As `fetch`.
+    fn fetch_keyed(
+        &mut self,
+        _: &Arc<Table>,
+        scan: &mut Scan,
+        _keys: &mut Vec<Bytes>,
+        _rows: &mut Vec<Bytes>,
+        _want: usize,
+    ) -> Result<(), Interrupt> {
+        scan.done = true;
+        Ok(())
+    }
+
+    /// Locks a row by its clustered key. Its newest version, and whether the lock is new; `None` if it is gone or was left
+    /// out, and then it is not locked.
+    ///
+    /// # Errors
+    /// As `get`.
+    fn lock_row(
+        &mut self,
+        _: &Arc<Table>,
+        _key: &Bytes,
+        _lock: LockMode,
+        _wait: WaitPolicy,
+    ) -> Result<Option<(Bytes, bool)>, Interrupt> {
+        Ok(None)
+    }
+
+    /// Gives a new lock of `lock_row` back: the row does not match any more.
+    fn unlock_row(&mut self, _key: &Bytes) {}
+
     /// Asks to go on on a thread that may block (SLEEP, GET_LOCK): `NeedBlocking` if this one may not.
     fn need_blocking(&mut self) -> Result<(), Interrupt> {
         Ok(())

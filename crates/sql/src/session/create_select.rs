@@ -18,7 +18,7 @@ impl SqlSession {
         query: &Query,
         call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
-        let plan = self.plan_query(query, call.access, Some(call.params))?;
+        let plan = self.plan_reads(query, call.access, Some(call.params), self.source_lock())?;
         let (full, names) = with_columns_of(tree, &plan)?;
         call.access.check(&self.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
         let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: b"" };

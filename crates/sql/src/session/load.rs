@@ -9,7 +9,7 @@ use crate::dml::{Planner, Run};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::uses::UsesCell;
 use crate::load::{LoadInput, LoadPlan, Outfile, OutfileSink, announce_variables};
-use crate::select::{self, QueryPlan};
+use crate::select::{self, LockMode, QueryPlan};
 use omnibus_parser::ast::{LoadData, OnDuplicate};
 use omnibus_replication::model::LoadedFile;
 use std::io;
@@ -48,7 +48,7 @@ impl SqlSession {
         announce_variables(tree, &mut self.state);
         let catalog = self.catalog();
         let virtuals = self.database.virtual_tables();
-        let (uses, read_lock) = (UsesCell::default(), self.read_lock());
+        let (uses, read_lock) = (UsesCell::default(), LockMode::Share);
         let planner = Planner {
             session: &self.state,
             catalog: &catalog,

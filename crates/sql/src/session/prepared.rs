@@ -98,7 +98,7 @@ impl SqlSession {
         Ok(prepared)
     }
 
-    fn plan_key(&self, access: &dyn AccessCheck) -> PlanKey {
+    fn plan_key(&self, statement: &Statement, access: &dyn AccessCheck) -> PlanKey {
         PlanKey {
             catalog: self.database.shared.catalog.version(),
             temporary: self.trx.temporary_generation(),
@@ -106,7 +106,7 @@ impl SqlSession {
             collation: self.state.settings.collation_connection,
             zone: self.state.settings.zone,
             access: access.version(),
-            shared_reads: self.read_lock() != LockMode::None,
+            shared_reads: self.read_lock(statement) != LockMode::None,
         }
     }
 
@@ -118,7 +118,7 @@ impl SqlSession {
         params: Option<&[Value]>,
     ) -> SqlResult<()> {
         let current = std::mem::replace(&mut self.state.database, prepared.database.clone());
-        let key = self.plan_key(access);
+        let key = self.plan_key(&prepared.statement.node, access);
         let plan = match &prepared.statement.node {
             Statement::Select(query) => {
                 self.plan_query(query, access, params).map(|plan| Plan::Query(Box::new(plan)))
@@ -187,7 +187,7 @@ impl SqlSession {
         }
         let usable = match &prepared.plan {
             Some((_, Plan::Query(plan))) if plan.untyped_params => false,
-            Some((key, _)) => *key == self.plan_key(call.access),
+            Some((key, _)) => *key == self.plan_key(&prepared.statement.node, call.access),
             None => false,
         };
         if !usable {

@@ -43,13 +43,24 @@ impl SqlSession {
         access: &dyn AccessCheck,
         params: Option<&[Value]>,
     ) -> SqlResult<QueryPlan> {
-        let catalog = self.catalog();
-        let virtuals = self.database.virtual_tables();
-        let plan = select::prepare(query, &self.state, &catalog, virtuals, access, params, LockMode::None)?;
+        let plan = self.plan_reads(query, access, params, LockMode::None)?;
         if plan.locks && self.state.settings.server_read_only {
             return Err(SqlError::option_prevents_statement("--read-only"));
         }
         Ok(plan)
+    }
+
+    /// Compiles a query whose rows are locked as they are read.
+    pub(super) fn plan_reads(
+        &self,
+        query: &Query,
+        access: &dyn AccessCheck,
+        params: Option<&[Value]>,
+        lock: LockMode,
+    ) -> SqlResult<QueryPlan> {
+        let catalog = self.catalog();
+        let virtuals = self.database.virtual_tables();
+        select::prepare(query, &self.state, &catalog, virtuals, access, params, lock)
     }
 
     pub(crate) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -97,7 +108,7 @@ impl SqlSession {
         params: Option<&[Value]>,
     ) -> SqlResult<WritePlan> {
         let virtuals = self.database.virtual_tables();
-        let (uses, read_lock) = (UsesCell::default(), self.read_lock());
+        let (uses, read_lock) = (UsesCell::default(), self.read_lock(statement));
         let planner =
             Planner { session: &self.state, catalog, access, virtuals, params, uses: &uses, read_lock };
         let plan = WritePlan::build(&planner, statement)?;

@@ -13,6 +13,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::uses::{self, Uses};
 use crate::select::LockMode;
 use omnibus_format::events::{UserVar, UserVarValue};
+use omnibus_parser::ast::{InsertSource, Statement};
 use omnibus_replication::model::{LoadedFile, StatementView};
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -29,16 +30,20 @@ pub(super) struct Before {
 }
 
 impl SqlSession {
-    /// How rows that a writing statement only reads are locked: so that no commit comes between this statement's reads
-    /// and its own, where the log has its text.
-    pub(super) fn read_lock(&self) -> LockMode {
-        let settings = &self.state.settings;
-        match settings.binlog_format {
-            _ if self.reads_newest => LockMode::Share,
-            BinlogFormat::Row => LockMode::None,
-            _ if settings.sql_log_bin && !self.reads_committed() => LockMode::Share,
-            _ => LockMode::None,
+    /// How rows that a writing statement only reads are locked: so that what it writes follows from what is there when it
+    /// commits, and whoever executes its text in the order of the commits reads the same.
+    pub(super) fn read_lock(&self, statement: &Statement) -> LockMode {
+        match statement {
+            Statement::Insert(tree) if matches!(tree.source, InsertSource::Query(_)) => self.source_lock(),
+            Statement::Update(tree) if tree.is_single() => self.source_lock(),
+            _ => LockMode::Share,
         }
+    }
+
+    /// As `read_lock` for the statements that InnoDB lets read without locks at READ COMMITTED: what INSERT and CREATE TABLE
+    /// select, subqueries of an UPDATE.
+    pub(super) fn source_lock(&self) -> LockMode {
+        if self.reads_committed() && !self.reads_newest { LockMode::None } else { LockMode::Share }
     }
 
     fn reads_committed(&self) -> bool {

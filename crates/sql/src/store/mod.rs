@@ -10,6 +10,7 @@ mod definition;
 mod end;
 mod events;
 mod lock;
+mod matches;
 mod overlay;
 mod port;
 mod private_events;

@@ -1,6 +1,6 @@
 //! [`Storage`] over a transaction: what SELECT reads through.
 
-use super::range::{KeyRange, by_ref};
+use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::Table;
@@ -128,6 +128,62 @@ impl Storage for Trx {
         note_progress(scan, &range);
         rows.extend(found.into_iter().map(|found| found.row));
         Ok(())
+    }
+
+    fn locks_matches(&self, table: &Table, lock: LockMode) -> bool {
+        self.locks_matches_only(table, lock)
+    }
+
+    fn point_keyed(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        key: &Bytes,
+        lock: LockMode,
+    ) -> ExecResult<Option<(Bytes, Bytes)>> {
+        self.start_read(table, lock)?;
+        let found = self.get_unique(table, index, key, LockMode::None, WaitPolicy::Wait)?;
+        Ok(found.map(|found| (found.key, found.row)))
+    }
+
+    fn fetch_keyed(
+        &mut self,
+        table: &Arc<Table>,
+        scan: &mut Scan,
+        keys: &mut Vec<Bytes>,
+        rows: &mut Vec<Bytes>,
+        want: usize,
+    ) -> ExecResult<()> {
+        if scan.done {
+            return Ok(());
+        }
+        self.start_read(table, scan.lock)?;
+        let mut range = range_of(table, scan);
+        if scan.last.is_none() {
+            self.begin_scan(table, &range, LockMode::None)?;
+        }
+        let mut found = Vec::new();
+        scan.done = self.scan(table, scan.index, &mut range, LockMode::None, scan.wait, want, &mut found)?;
+        note_progress(scan, &range);
+        for RowAt { key, row } in found {
+            keys.push(key);
+            rows.push(row);
+        }
+        Ok(())
+    }
+
+    fn lock_row(
+        &mut self,
+        table: &Arc<Table>,
+        key: &Bytes,
+        lock: LockMode,
+        wait: WaitPolicy,
+    ) -> ExecResult<Option<(Bytes, bool)>> {
+        self.lock_match(table, key, lock, wait)
+    }
+
+    fn unlock_row(&mut self, key: &Bytes) {
+        self.unlock_match(key);
     }
 
     fn need_blocking(&mut self) -> ExecResult<()> {

@@ -103,6 +103,8 @@ pub struct Trx {
     pub(super) read_floor: CommitNo,
     /// Rows read under a lock or changed by the running statement.
     pub(super) touched: u32,
+    /// The lock that an attempt of the running statement ended for, if it may be given back (`matches`).
+    pub(super) awaited: Option<Bytes>,
     pub(super) snapshot_position: Option<LogPosition>,
     /// What the transaction's commit takes along, if it comes from another server.
     pub(super) applied: Option<Box<Applied>>,
@@ -152,6 +154,7 @@ impl Trx {
             lock_wait: Duration::from_secs(50),
             read_floor: CommitNo::ZERO,
             touched: 0,
+            awaited: None,
             snapshot_position: None,
             applied: None,
             keeps_id: false,
@@ -230,6 +233,7 @@ impl Trx {
     pub(crate) fn again(&mut self, again: bool) {
         self.auto_reused = 0;
         if !again {
+            self.awaited = None;
             self.auto_taken.clear();
         }
     }
@@ -258,6 +262,7 @@ impl Trx {
     /// # Errors
     /// The cache is full (1197) or its spill file failed: undo the statement.
     pub fn end_statement(&mut self) -> SqlResult<()> {
+        self.drop_awaited();
         self.events.finish(&mut self.cache)
     }
 
