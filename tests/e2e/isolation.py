@@ -3,16 +3,59 @@
 
 What a transaction has written hides every other version of those rows from it, and no other rows (SNAP-2).
 
+And reads without locks beside definitions never fail for their snapshot's sake.
+
 The scripts are in testdata/isolation; `isolation.py NAME...` runs those whose name contains one of the words.
 """
 
 import pathlib
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import ROOT, Omnibus, Scratch, expect  # noqa: E402
+from omnibus import ROOT, Omnibus, Scratch, connect, error_code, expect  # noqa: E402
 from peers import MariaPeer  # noqa: E402
 from sessions import Script, compare, parse  # noqa: E402
+
+
+DEFINITIONS = ["ALTER TABLE t ADD INDEX (n)", "ALTER TABLE t DROP INDEX n", "TRUNCATE TABLE t", "INSERT INTO t VALUES (1, 1)",
+               "ALTER TABLE t ADD COLUMN c INT", "ALTER TABLE t DROP COLUMN c", "CREATE TABLE o (id INT)", "DROP TABLE o",
+               "RENAME TABLE t TO moved", "RENAME TABLE moved TO t"]
+READS = ["SELECT * FROM t", "SELECT n FROM t WHERE id = 1", "SELECT 1 UNION ALL SELECT id FROM t", "SELECT * FROM o",
+         "SELECT COUNT(*) FROM t a, t b", "BEGIN", "SELECT * FROM t", "COMMIT"]
+
+
+def beside_definitions(server, rounds=12):
+    """What is defined is seen by the next statement of anybody, whether it is published yet or not."""
+    db = connect(server, autocommit=True)
+    run = lambda db, sql: db.cursor().execute(sql)  # noqa: E731
+    for sql in ["DROP DATABASE IF EXISTS isolation", "CREATE DATABASE isolation", "USE isolation",
+                "CREATE TABLE t (id INT PRIMARY KEY, n INT)"]:
+        run(db, sql)
+    done, answers = threading.Event(), []
+
+    def read(level):
+        reader = connect(server, database="isolation", autocommit=True)
+        run(reader, f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+        while not done.is_set():
+            for sql in READS:
+                answers.append((sql, error_code(lambda: run(reader, sql))))
+
+    readers = [threading.Thread(target=read, args=(level,)) for level in ("READ COMMITTED", "REPEATABLE READ")]
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(rounds):
+            for sql in DEFINITIONS:
+                run(db, sql)
+    finally:
+        done.set()
+    for reader in readers:
+        reader.join()
+    wrong = {answer for answer in answers if answer[1] not in (0, 1146)}
+    expect(not wrong, f"{len(answers)} reads beside definitions, wrong among them: {wrong}")
+    expect(any(not code for _, code in answers), "no read found a table")
+    print(f"isolation: {len(answers)} reads beside {rounds * len(DEFINITIONS)} definitions: ok", flush=True)
 
 
 def main():
@@ -30,6 +73,8 @@ def main():
                 print(f"isolation: {path.stem}: {name}: {'differs' if differences else 'ok'}", flush=True)
                 failed += [f"{path.stem}: {name}: {difference}" for difference in differences]
                 count += 1
+        if not words or "definitions" in words:
+            beside_definitions(ours)
         ours.stop()
         theirs.stop()
         expect(not failed, f"{len(failed)} answers differ\n" + "\n".join(failed))

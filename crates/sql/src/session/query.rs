@@ -67,6 +67,9 @@ impl SqlSession {
         if !plan.tables.is_empty() {
             self.enter();
         }
+        if !plan.locks {
+            self.trx.start_query(&plan.tables)?;
+        }
         if let Some(outfile) = &plan.outfile {
             return self.write_file(plan, outfile, call);
         }

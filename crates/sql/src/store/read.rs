@@ -8,15 +8,19 @@
 use super::auto::whole_index;
 use super::overlay::{OwnWrites, is_current, read_batch, read_entries};
 use super::range::{KeyRange, RowAt, by_ref};
-use super::trx::Trx;
-use crate::api::Isolation;
+use super::trx::{Trx, need_replan};
+use crate::api::{Isolation, Mode};
 use crate::catalog::Table;
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::select::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, Snapshot};
 use omnibus_locks::{RowMode, TableMode};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether a definition is published.
+const LOOK: Duration = Duration::from_millis(1);
 
 impl Trx {
     /// The snapshot that consistent reads use, taken at need.
@@ -38,14 +42,46 @@ impl Trx {
             .1
     }
 
-    /// Checks before a table is read: its definition must be as old as the snapshot.
-    fn check_snapshot(&mut self, table: &Table) -> SqlResult<()> {
-        if self.ensure_snapshot() < table.valid_from() {
-            return Err(SqlError::new(
-                1412,
-                b"HY000",
-                "Table definition has changed, please retry transaction",
-            ));
+    /// Checks before a table is read: its definition must be as old as the snapshot. A snapshot that only the running
+    /// statement has used gives way to one that has the definition, which is not published yet: the statement runs again.
+    fn check_snapshot(&mut self, table: &Table) -> ExecResult<()> {
+        let defined = table.valid_from();
+        if self.ensure_snapshot() >= defined {
+            return Ok(());
+        }
+        if self.kept_snapshot {
+            let message = "Table definition has changed, please retry transaction";
+            return Err(SqlError::new(1412, b"HY000", message).into());
+        }
+        if self.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        self.drop_snapshot();
+        self.shared.port.wait_durable(defined).wait().map_err(SqlError::error_during_commit)?;
+        // Durable is not published yet, nor is it waited for where `sync_binlog` does not promise it.
+        let begun = Instant::now();
+        while self.hold.take() < defined {
+            self.hold.release();
+            self.check_kill()?;
+            if begun.elapsed() >= self.lock_wait {
+                return Err(SqlError::lock_wait_timeout().into());
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.hold.release();
+        Err(need_replan().into())
+    }
+
+    /// Locks the tables of a query that reads without locks, before it answers anything: what their definitions say then
+    /// stays true, and is what the snapshot has.
+    ///
+    /// # Errors
+    /// As `lock_table`; 1412 if the transaction's snapshot is older than a definition.
+    pub(crate) fn start_query(&mut self, tables: &[Arc<Table>]) -> ExecResult<()> {
+        if self.effective_lock(LockMode::None) == LockMode::None {
+            for table in tables.iter().filter(|table| !table.temporary) {
+                self.start_read(table, LockMode::None)?;
+            }
         }
         Ok(())
     }

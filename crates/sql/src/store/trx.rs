@@ -68,6 +68,8 @@ pub struct Trx {
     pub(super) events: StatementEvents,
     pub(super) hold: Box<dyn SnapshotHold>,
     pub(super) snapshot: Option<(CommitNo, Box<dyn Snapshot>)>,
+    /// The snapshot is older than the running statement.
+    pub(super) kept_snapshot: bool,
     pub(super) kill: Arc<KillFlag>,
     pub(super) covers: Vec<Covers>,
     /// AUTO_INCREMENT values that the running statement took: table, how many, first. If it is
@@ -135,6 +137,7 @@ impl Trx {
             temp: TempStore::default(),
             events: StatementEvents::default(),
             snapshot: None,
+            kept_snapshot: false,
             kill,
             covers: Vec::new(),
             auto_taken: Vec::new(),
@@ -224,6 +227,7 @@ impl Trx {
         if self.isolation <= Isolation::ReadCommitted {
             self.drop_snapshot();
         }
+        self.kept_snapshot &= self.snapshot.is_some();
         set_cache_context(&mut self.cache, info);
         self.events.begin(info);
         self.marks()
@@ -232,7 +236,11 @@ impl Trx {
     /// Whether the statement is a new one, or the last one again after an interrupt.
     pub(crate) fn again(&mut self, again: bool) {
         self.auto_reused = 0;
+        if again && !self.kept_snapshot {
+            self.drop_snapshot();
+        }
         if !again {
+            self.kept_snapshot = self.snapshot.is_some();
             self.awaited = None;
             self.auto_taken.clear();
         }
