@@ -48,7 +48,7 @@ errors! {
     bad_table(tables) = 1051, b"42S02", "Unknown table '{tables}'";
     non_uniq(column, clause) = 1052, b"23000", "Column '{column}' in {clause} is ambiguous";
     bad_field(column, clause) = 1054, b"42S22", "Unknown column '{column}' in '{clause}'";
-    wrong_field_with_group(number, column) = 1055, b"42000", "Expression #{number} of SELECT list is not in GROUP BY clause and contains nonaggregated column '{column}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
+    wrong_field_with_group(number, clause, column) = 1055, b"42000", "Expression #{number} of {clause} is not in GROUP BY clause and contains nonaggregated column '{column}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
     wrong_group_field(column) = 1056, b"42000", "Can't group on '{column}'";
     too_long_ident(ident) = 1059, b"42000", "Identifier name '{ident}' is too long";
     dup_fieldname(column) = 1060, b"42S21", "Duplicate column name '{column}'";

@@ -96,7 +96,7 @@ impl Applier {
         });
         let thread = {
             let shared = shared.clone();
-            std::thread::Builder::new().name("replica-sql".into()).spawn(move || shared.run(entries))?
+            on_stack("replica-sql".into()).spawn(move || shared.run(entries))?
         };
         Ok(Applier { shared, thread: Some(thread) })
     }
@@ -217,7 +217,7 @@ impl Applying {
         let mut threads = Vec::new();
         let finisher = self.clone();
         let finisher =
-            std::thread::Builder::new().name("replica-end".into()).spawn(move || finisher.finish(&inbox));
+            on_stack("replica-end".into()).spawn(move || finisher.finish(&inbox));
         for (slot, entry) in workers.into_iter().enumerate() {
             let (own, sender) = (self.clone(), sender.clone());
             let name = format!("replica-w{}", slot + 1);
@@ -226,7 +226,7 @@ impl Applying {
                 let _entry: Option<Entry> = entry;
                 worker::run(&own, slot, &sender);
             };
-            match std::thread::Builder::new().name(name).spawn(work) {
+            match on_stack(name).spawn(work) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => self.fail(1135, format!("Can't create a new thread: {error}")),
             }
@@ -326,4 +326,9 @@ fn wait_durable(batch: &mut [Done]) -> Option<(usize, CommitError)> {
         }
     }
     end.and_then(|(at, result)| Some((at, result.err()?)))
+}
+
+/// A thread that runs statements of a source.
+fn on_stack(name: String) -> std::thread::Builder {
+    std::thread::Builder::new().name(name).stack_size(omnibus_sql::stack::STACK_BYTES)
 }

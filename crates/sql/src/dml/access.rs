@@ -7,6 +7,7 @@
 use super::Run;
 use super::plan::TargetTable;
 use crate::error::ExecResult;
+use crate::expr::SlotSet;
 use crate::expr::exec::{Exec, Row, Slot};
 
 use crate::expr::node::{CompareOp, Expr, Kind};
@@ -52,7 +53,7 @@ impl Finder {
             if let Some(filter) = &filter {
                 condition::conjuncts(filter.clone(), &mut terms);
             }
-            access::choose(&target.table, target.slot, terms, 0, &[])
+            access::choose(&target.table, target.slot, terms, &SlotSet::of(target.slot), &[])
         });
         Finder { point, path, filter, ignore }
     }

@@ -4,8 +4,9 @@
 //! statement is prepared or when its cached plan is out of date; never per row.
 
 use super::exec::Exec;
-use super::node::{Expr, Kind, slot_bit};
+use super::node::{Expr, Kind};
 use super::scope::{Scope, ScopeTable};
+use super::slot_set::SlotSet;
 use super::types::ExprType;
 use super::uses::{self, Uses, UsesCell};
 use crate::api::{AccessCheck, AllowAll, ResultColumn};
@@ -15,6 +16,7 @@ use crate::functions::aggregate::AggregateSpec;
 use crate::select::storage::{LockMode, NoStorage};
 use crate::select::virtual_table::{NoVirtualTables, VirtualTables};
 use crate::session::SessionState;
+use crate::stack::Depth;
 use omnibus_parser::ast;
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -82,8 +84,98 @@ pub struct BlockScope {
     pub in_aggregate: bool,
     /// What is being bound.
     pub clause: Clause,
-    /// Slots of outer blocks that it reads.
-    pub outer_slots: u64,
+    /// What HAVING may name beside aliases: what is grouped by and what is selected.
+    pub having: Vec<Expr>,
+    /// How many of those are grouped by; they come first.
+    pub grouped: usize,
+    /// Names of the select list that are not bound yet.
+    pub forthcoming: Vec<Arc<str>>,
+    /// What it reads of outer blocks.
+    pub outer: OuterReads,
+}
+
+/// What a query block or a subquery reads of the blocks around it.
+#[derive(Clone, Debug, Default)]
+pub struct OuterReads {
+    /// Slots.
+    pub slots: SlotSet,
+    /// Columns, and expressions that an alias stands for.
+    pub columns: Vec<Expr>,
+}
+
+impl OuterReads {
+    /// Notes an expression of an outer block.
+    pub fn add(&mut self, e: &Expr) {
+        self.slots.extend(&e.slots());
+        self.columns.push(e.clone());
+    }
+}
+
+impl BlockScope {
+    /// What a name means in this block, in the clause that is bound now; `innermost`: it is written here, and not in a
+    /// subquery of that clause.
+    fn find(
+        &self,
+        schema: Option<&str>,
+        table: Option<&str>,
+        name: &str,
+        innermost: bool,
+    ) -> SqlResult<Option<Expr>> {
+        let clause = self.clause;
+        let column = || self.scope.find(schema, table, name, clause.name());
+        let having = innermost && clause == Clause::Having && !self.in_aggregate;
+        if having {
+            // The standard's grouped column, then an alias; other columns of FROM are out of sight.
+            let visible = column()?.filter(|e| self.having.iter().any(|seen| same_column(seen, e)));
+            let grouped = visible.as_ref().is_some_and(|e| self.is_grouped(e));
+            let alias = if grouped || table.is_some() { None } else { self.alias(name)? };
+            return Ok(alias.or(visible));
+        }
+        if let Some(found) = column()? {
+            return Ok(Some(found));
+        }
+        let by_alias = match clause {
+            Clause::Group | Clause::Order | Clause::Having => true,
+            Clause::FieldList => !innermost,
+            Clause::Where | Clause::On => false,
+        };
+        if by_alias && table.is_none() { self.alias(name) } else { Ok(None) }
+    }
+
+    fn is_grouped(&self, e: &Expr) -> bool {
+        self.having[..self.grouped.min(self.having.len())].iter().any(|seen| same_column(seen, e))
+    }
+
+    /// A select-list alias.
+    ///
+    /// # Errors
+    /// 1247 for one that is not known yet, and for an aggregate where that cannot be used.
+    pub(crate) fn alias(&self, name: &str) -> SqlResult<Option<Expr>> {
+        let refused = |why: &str| {
+            let message = format!("Reference '{name}' not supported ({why})");
+            Err(SqlError::new(1247, b"42S22", message))
+        };
+        let Some(found) = self.scope.find_alias(name, self.clause.name())? else {
+            let later = self.forthcoming.iter().any(|later| super::scope::same(later, name));
+            return if later { refused("forward reference in item list") } else { Ok(None) };
+        };
+        let aggregate = self.aggregate_slot.is_some_and(|slot| found.slots().contains(slot));
+        let computed = self.in_aggregate || matches!(self.clause, Clause::FieldList | Clause::Group);
+        if aggregate && computed {
+            return refused("reference to group function");
+        }
+        Ok(Some(found.clone()))
+    }
+}
+
+/// Whether two expressions are the same column.
+fn same_column(a: &Expr, b: &Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (Kind::Column { slot: x, column: y, .. }, Kind::Column { slot: v, column: w, .. }) => {
+            (x, y) == (v, w)
+        }
+        _ => false,
+    }
 }
 
 /// A common table expression in sight.
@@ -96,10 +188,25 @@ pub(crate) struct CommonTable {
 /// What a common table expression is.
 #[derive(Clone)]
 pub(crate) enum CommonDefinition {
-    /// A query, bound anew at each use.
+    /// A query that nothing has named yet.
     Query { query: Arc<ast::Query>, columns: Arc<[ast::Ident]>, outer: usize, recursive: bool },
+    /// One that has been bound: all that name it share its plan, and its rows when it runs.
+    Bound(Arc<BoundCommon>),
     /// The table that a recursive one refers to itself by.
     Recursion { columns: Arc<[ResultColumn]>, store: usize },
+}
+
+/// A bound common table expression.
+pub(crate) struct BoundCommon {
+    pub plan: Arc<crate::select::QueryPlan>,
+    pub columns: Arc<[ResultColumn]>,
+    /// What it reads of blocks around its WITH, which are the first `depth` ones.
+    pub outer: OuterReads,
+    pub depth: usize,
+    /// Where its rows are kept.
+    pub store: usize,
+    /// The stack that binding it took.
+    pub stack_bytes: usize,
 }
 
 /// Binds one statement.
@@ -133,7 +240,7 @@ pub struct Binder<'a> {
     /// The names of the SELECT that was bound last.
     pub(crate) last_scope: Scope,
     pub(crate) common: Vec<CommonTable>,
-    pub(crate) depth: usize,
+    pub(crate) depth: Depth,
     scratch: Option<Box<SessionState>>,
 }
 
@@ -157,7 +264,7 @@ impl<'a> Binder<'a> {
             uses: None,
             last_scope: Scope::default(),
             common: Vec::new(),
-            depth: 0,
+            depth: Depth::default(),
             scratch: None,
         }
     }
@@ -223,15 +330,8 @@ impl<'a> Binder<'a> {
 
     /// Binds an expression that may be a row value.
     pub(crate) fn expr_or_row(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
-        // The parser bounds the nesting of what it accepts; this guards the stack of a thread with
-        // a small one, for trees that were not made by the parser.
-        if self.depth > 4000 {
-            return Err(SqlError::new(1436, b"HY000", "Thread stack overrun"));
-        }
-        self.depth += 1;
-        let bound = self.dispatch(expr);
-        self.depth -= 1;
-        bound
+        self.depth.descend()?;
+        self.dispatch(expr)
     }
 
     fn dispatch(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
@@ -295,24 +395,10 @@ impl<'a> Binder<'a> {
         let (schema, table) = (column.schema().map(|s| &**s), column.table().map(|t| &**t));
         let name: &str = &column.name;
         for at in (0..self.blocks.len()).rev() {
-            let block = &self.blocks[at];
-            let clause = block.clause;
-            let alias_first = matches!(clause, Clause::Having | Clause::Order) && !block.in_aggregate;
-            let alias_last = clause == Clause::Group;
-            let mut found = None;
-            if alias_first && table.is_none() {
-                found = block.scope.find_alias(name, clause.name())?.cloned();
-            }
-            if found.is_none() {
-                found = block.scope.find(schema, table, name, clause.name())?;
-            }
-            if found.is_none() && alias_last && table.is_none() {
-                found = block.scope.find_alias(name, clause.name())?.cloned();
-            }
-            if let Some(expr) = found {
-                let slots = expr.slots();
+            let innermost = at + 1 == self.blocks.len();
+            if let Some(expr) = self.blocks[at].find(schema, table, name, innermost)? {
                 for inner in &mut self.blocks[at + 1..] {
-                    inner.outer_slots |= slots;
+                    inner.outer.add(&expr);
                 }
                 return Ok(expr);
             }
@@ -324,11 +410,6 @@ impl<'a> Binder<'a> {
             _ => name.to_owned(),
         };
         Err(SqlError::bad_field(full, clause.name()))
-    }
-
-    /// The bits of slots made since there were `from`.
-    pub(crate) fn slots_since(&self, from: usize) -> u64 {
-        (from..self.slots.len()).fold(0, |bits, slot| bits | slot_bit(slot as u16))
     }
 
     /// The expression's result column under `name`.

@@ -1,10 +1,11 @@
 //! Binding of calls and of expressions with a syntax of their own: functions, aggregates, CASE,
 //! CAST, COLLATE, TRIM, VALUES(), DEFAULT(), subqueries.
 
-use super::bind::Binder;
+use super::bind::{Binder, BlockScope, OuterReads};
 use super::bind_compare::comparison;
 use super::bind_ops::{as_text, binary_string, number_literal};
 use super::node::{CompareOp, Expr, Kind};
+use super::slot_set::SlotSet;
 use super::types::{BINARY, Coercibility, ExprType, Family, column_type, unify};
 use super::{charset, interval};
 use crate::catalog::ColumnDefault;
@@ -104,14 +105,16 @@ impl Binder<'_> {
         if call.over.is_some() {
             return Err(SqlError::not_supported_yet("window functions"));
         }
-        match self.blocks.last() {
-            Some(block) if block.aggregates_allowed && !block.in_aggregate => {}
-            _ => return Err(SqlError::invalid_group_func_use()),
-        }
-        self.set_in_aggregate(true);
+        let outer: Vec<OuterReads> = self.blocks.iter().map(|block| block.outer.clone()).collect();
+        let was_inside = self.set_in_aggregate(true);
         let bound = self.aggregate_operands(call);
-        self.set_in_aggregate(false);
+        self.set_in_aggregate(was_inside);
         let (args, order) = bound?;
+        let at = self.aggregating_block(args.iter().chain(order.iter().map(|(e, _)| e)))?;
+        // What is read for an aggregate of an outer block is that block's to read.
+        for (block, before) in self.blocks.iter_mut().zip(outer).skip(at + 1) {
+            block.outer = before;
+        }
         let ty = aggregate::result_type(call.kind, &args, &self.context())?;
         let limit = match &call.limit {
             Some(limit) => {
@@ -133,22 +136,42 @@ impl Binder<'_> {
             separator: call.separator.clone().unwrap_or_else(|| bytes::Bytes::from_static(b",")),
             limit,
         };
-        let existing = self.blocks.last().and_then(|b| b.aggregate_slot);
-        let slot = match existing {
+        let slot = match self.blocks[at].aggregate_slot {
             Some(slot) => slot,
             None => self.new_slot(),
         };
-        let Some(block) = self.blocks.last_mut() else { return Err(SqlError::invalid_group_func_use()) };
+        let block = &mut self.blocks[at];
         block.aggregate_slot = Some(slot);
         block.aggregates.push(spec);
         let column = (block.aggregates.len() - 1) as u16;
-        Ok(Expr { kind: Kind::Column { slot, column, utc: false }, ty })
+        let result = Expr { kind: Kind::Column { slot, column, utc: false }, ty };
+        self.blocks[at + 1..].iter_mut().for_each(|inner| inner.outer.add(&result));
+        Ok(result)
     }
 
-    fn set_in_aggregate(&mut self, inside: bool) {
-        if let Some(block) = self.blocks.last_mut() {
-            block.in_aggregate = inside;
+    /// The block that computes an aggregate: the innermost one whose columns its arguments read, or the next one further in
+    /// where an aggregate may stand; without columns, the block it is written in.
+    fn aggregating_block<'e>(&self, args: impl Iterator<Item = &'e Expr>) -> SqlResult<usize> {
+        let innermost = self.blocks.len().checked_sub(1).ok_or_else(SqlError::invalid_group_func_use)?;
+        let mut slots = SlotSet::default();
+        args.for_each(|e| slots.extend(&e.slots()));
+        let owns = |block: &BlockScope| {
+            block.scope.tables.iter().any(|table| slots.contains(table.slot))
+                || block.aggregate_slot.is_some_and(|slot| slots.contains(slot))
+        };
+        let owner = self.blocks.iter().rposition(owns).unwrap_or(innermost);
+        let found = (owner..=innermost).find(|at| self.blocks[*at].aggregates_allowed);
+        let at = found.ok_or_else(SqlError::invalid_group_func_use)?;
+        let block = &self.blocks[at];
+        if block.in_aggregate || block.aggregate_slot.is_some_and(|slot| slots.contains(slot)) {
+            return Err(SqlError::invalid_group_func_use());
         }
+        Ok(at)
+    }
+
+    /// Says whether an aggregate's arguments are bound now, and whether they were before.
+    fn set_in_aggregate(&mut self, inside: bool) -> bool {
+        self.blocks.last_mut().is_some_and(|block| std::mem::replace(&mut block.in_aggregate, inside))
     }
 
     #[allow(clippy::type_complexity)]
@@ -159,7 +182,11 @@ impl Binder<'_> {
         }
         let mut order = Vec::with_capacity(call.order_by.len());
         for item in &call.order_by {
-            order.push((self.expr(&item.expr)?, item.descending));
+            let e = match crate::select::bind::position(&item.expr, args.len(), "order clause")? {
+                Some(at) => args[at].clone(),
+                None => self.expr(&item.expr)?,
+            };
+            order.push((e, item.descending));
         }
         Ok((args, order))
     }
@@ -372,7 +399,14 @@ impl Binder<'_> {
         let ty = ty.unwrap_or_else(|| plan.types[0].clone().nullable(true));
         let id = self.subqueries;
         self.subqueries += 1;
-        let subquery = Subquery { id, plan: Arc::new(plan), kind, operands, outer_slots: outer };
+        let subquery = Subquery {
+            id,
+            plan: Arc::new(plan),
+            kind,
+            operands,
+            outer_slots: outer.slots,
+            outer_columns: outer.columns,
+        };
         Ok(Expr { kind: Kind::Subquery(Box::new(subquery)), ty })
     }
 

@@ -30,6 +30,7 @@ impl Expr {
             Kind::Column { slot, column, utc } => cx.column(*slot, *column, *utc),
             Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
             _ => {
+                cx.check_stack()?;
                 let value = self.compute(cx)?;
                 cx.refuse_bad_data()?;
                 Ok(value)

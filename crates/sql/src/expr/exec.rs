@@ -61,6 +61,8 @@ pub struct Exec<'a> {
     /// Whether bad data in expressions is an error (a statement that writes, in strict mode)
     /// rather than a warning.
     pub strict: bool,
+    /// Below which address of the stack recursion ends.
+    floor: usize,
     /// The first such error, until the expression that met it is evaluated.
     bad_data: Option<Box<SqlError>>,
 }
@@ -76,6 +78,7 @@ impl<'a> Exec<'a> {
             subqueries: Vec::new(),
             rand_seeds: HashMap::new(),
             strict: false,
+            floor: crate::stack::floor(),
             bad_data: None,
         }
     }
@@ -84,6 +87,15 @@ impl<'a> Exec<'a> {
     pub fn reserve(&mut self, slots: usize, subqueries: usize) {
         self.frame.resize_with(slots, Slot::default);
         self.subqueries.resize_with(subqueries, SubqueryState::default);
+    }
+
+    /// Fails before a recursion is too deep for the stack.
+    ///
+    /// # Errors
+    /// 1436.
+    #[inline]
+    pub(crate) fn check_stack(&self) -> ExecResult<()> {
+        Ok(crate::stack::check_above(self.floor)?)
     }
 
     /// Adds a warning. In a strict write, bad data fails the expression that is being evaluated.

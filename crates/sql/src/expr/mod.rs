@@ -24,6 +24,7 @@ pub mod node;
 mod number_text;
 mod print;
 pub mod scope;
+pub mod slot_set;
 pub mod sysvar;
 pub mod types;
 pub mod uses;
@@ -33,6 +34,7 @@ mod tests;
 
 pub use bind::{BindContext, Binder, Clause};
 pub use exec::{Exec, Row, Slot};
-pub use node::{Expr, Kind, slot_bit};
+pub use node::{Expr, Kind};
 pub use scope::{Scope, ScopeTable};
+pub use slot_set::SlotSet;
 pub use types::{Coercibility, ExprType};

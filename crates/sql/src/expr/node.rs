@@ -4,6 +4,7 @@
 //! `Send`, shared by all executions of a plan; evaluation is in `eval`.
 
 use super::like::{LikeMatcher, RegexpMatcher};
+use super::slot_set::SlotSet;
 use super::types::ExprType;
 use crate::api::VariableScope;
 use crate::functions::Def;
@@ -369,23 +370,17 @@ impl Expr {
         }
     }
 
-    /// The slots that it reads, as bits, including those that a subquery inside reads from outside.
+    /// The slots that it reads, including those that a subquery inside reads from outside.
     #[must_use]
-    pub fn slots(&self) -> u64 {
-        let mut bits = 0;
+    pub fn slots(&self) -> SlotSet {
+        let mut slots = SlotSet::default();
         self.walk(&mut |e| match &e.kind {
-            Kind::Column { slot, .. } => bits |= slot_bit(*slot),
-            Kind::Subquery(subquery) => bits |= subquery.outer_slots,
+            Kind::Column { slot, .. } => slots.insert(*slot),
+            Kind::Subquery(subquery) => slots.extend(&subquery.outer_slots),
             _ => {}
         });
-        bits
+        slots
     }
-}
-
-/// The bit of a slot; slots past 63 share the last bit, which only makes plans more careful.
-#[must_use]
-pub fn slot_bit(slot: u16) -> u64 {
-    1 << slot.min(63)
 }
 
 impl CompareOp {

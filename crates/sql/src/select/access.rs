@@ -6,6 +6,7 @@
 
 use super::condition::{Says, says};
 use crate::catalog::{IndexKind, Table};
+use crate::expr::SlotSet;
 use crate::expr::node::Expr;
 use omnibus_parser::ast::{IndexHint, IndexHintKind};
 use std::sync::Arc;
@@ -120,18 +121,18 @@ struct Candidate {
 }
 
 /// Chooses how to read `table` in `slot`, given the conjuncts that concern it and the slots whose
-/// rows are known by then. All conjuncts end up in `filter` or `implied`.
+/// rows are not known by then, its own among them. All conjuncts end up in `filter` or `implied`.
 #[must_use]
 pub fn choose(
     table: &Arc<Table>,
     slot: u16,
     conjuncts: Vec<Expr>,
-    available: u64,
+    missing: &SlotSet,
     hints: &[IndexHint],
 ) -> TableAccess {
     let total = (table.rows_estimate() as f64).max(1000.0);
     let facts: Vec<Option<(usize, Says<'_>)>> =
-        conjuncts.iter().map(|c| says(c, slot, available, table)).collect();
+        conjuncts.iter().map(|c| says(c, slot, missing, table)).collect();
     let mut best: Option<Candidate> = None;
     let mut possible = Vec::new();
     for index in candidates(table, hints) {

@@ -9,8 +9,8 @@ use super::storage::LockMode;
 use super::{full_group, join_order};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable};
-use crate::expr::{Expr, ExprType, Kind};
+use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
+use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
 
@@ -49,16 +49,17 @@ fn depends_on_params(plan: &QueryPlan) -> bool {
     found
 }
 
-/// Binds a subquery; also says which slots of outer blocks it reads.
-pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(QueryPlan, u64)> {
+/// Binds a subquery; also says what it reads of outer blocks.
+pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(QueryPlan, OuterReads)> {
     // A marker block gathers what is read from outside of this query.
     binder.blocks.push(BlockScope::default());
     let plan = bind_query(binder, query);
-    let outer = binder.blocks.pop().map_or(0, |block| block.outer_slots);
+    let outer = binder.blocks.pop().map_or_else(OuterReads::default, |block| block.outer);
     Ok((plan?, outer))
 }
 
 pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
+    binder.depth.descend()?;
     let visible = binder.common.len();
     let bound = with_clause(binder, query).and_then(|()| query_body(binder, query));
     binder.common.truncate(visible);
@@ -127,7 +128,7 @@ pub(super) fn select_all(name: &ast::ObjectName) -> Select {
 }
 
 /// The output column that a bare integer in ORDER BY or GROUP BY names.
-pub(super) fn position(e: &ast::Expr, outputs: usize, clause: &str) -> SqlResult<Option<usize>> {
+pub(crate) fn position(e: &ast::Expr, outputs: usize, clause: &str) -> SqlResult<Option<usize>> {
     let ast::Expr::Literal(ast::Literal::Int(n)) = e else { return Ok(None) };
     match usize::try_from(*n) {
         Ok(at) if at >= 1 && at <= outputs => Ok(Some(at - 1)),
@@ -165,16 +166,15 @@ pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> 
     if !select.windows.is_empty() {
         return Err(SqlError::not_supported_yet("window functions"));
     }
-    let first_slot = binder.slots.len();
     binder.blocks.push(BlockScope::default());
     let clauses = clauses(binder, select, query);
     let block = binder.blocks.pop().unwrap_or_default();
-    finish_block(binder, select, clauses?, block, first_slot)
+    finish_block(binder, select, clauses?, block)
 }
 
 fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<Clauses> {
     let mut from = From::new(&query.locking);
-    let mut nest = from.bind(binder, &select.from)?;
+    let (mut nest, star) = from.bind(binder, &select.from)?;
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
@@ -182,10 +182,9 @@ fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::FieldList);
-    let (outputs, names) = select_list(binder, &select.items, &from)?;
-    let aliases = aliases(&select.items, &names, &outputs);
+    let (outputs, names) = select_list(binder, &select.items, &star)?;
     if let Some(block) = binder.blocks.last_mut() {
-        block.scope.aliases = aliases;
+        block.scope.aliases = aliases(&select.items, &names, &outputs);
     }
     set_aggregates(binder, false);
     binder.set_clause(Clause::Group);
@@ -199,19 +198,33 @@ fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::Having);
+    if let (Some(block), Some(_)) = (binder.blocks.last_mut(), &select.having) {
+        block.grouped = group.len();
+        block.having = group.iter().chain(&outputs).cloned().collect();
+    }
     let having = select.having.as_ref().map(|e| binder.expr(e)).transpose()?;
     binder.set_clause(Clause::Order);
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
-        let e = match position(&item.expr, outputs.len(), "order clause")? {
-            Some(at) => outputs[at].clone(),
-            None => binder.expr(&item.expr)?,
+        let named = match position(&item.expr, outputs.len(), "order clause")? {
+            Some(at) => Some(outputs[at].clone()),
+            None => lone_alias(binder, &item.expr)?,
         };
+        let e = named.map_or_else(|| binder.expr(&item.expr), Ok)?;
         order.push((e, item.descending));
     }
     set_aggregates(binder, false);
     let limit = limit(binder, query.limit.as_ref())?;
     Ok(Clauses { nest, outputs, names, group, having, order, limit })
+}
+
+/// The expression behind a name that ORDER BY has by itself: an alias goes before a column. Inside an expression it is the
+/// other way round.
+fn lone_alias(binder: &Binder<'_>, e: &ast::Expr) -> SqlResult<Option<Expr>> {
+    match (e, binder.blocks.last()) {
+        (ast::Expr::Column(column), Some(block)) if column.table().is_none() => block.alias(&column.name),
+        _ => Ok(None),
+    }
 }
 
 fn set_aggregates(binder: &mut Binder<'_>, allowed: bool) {
@@ -239,19 +252,26 @@ fn aliases(items: &[SelectItem], names: &[Arc<str>], outputs: &[Expr]) -> Vec<(A
 fn select_list(
     binder: &mut Binder<'_>,
     items: &[SelectItem],
-    from: &From<'_>,
+    star: &[(u16, usize)],
 ) -> SqlResult<(Vec<Expr>, Vec<Arc<str>>)> {
     let (mut outputs, mut names) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+    if let Some(block) = binder.blocks.last_mut() {
+        let written = |item: &SelectItem| match item {
+            SelectItem::Expr { alias: Some(alias), .. } => Some(Arc::from(&**alias)),
+            _ => None,
+        };
+        block.forthcoming = items.iter().filter_map(written).collect();
+    }
     for item in items {
         match item {
             SelectItem::Wildcard => {
-                let tables = binder.blocks.last().map_or(Vec::new(), |b| b.scope.tables.clone());
-                if tables.is_empty() {
+                if star.is_empty() {
                     return Err(SqlError::no_tables_used());
                 }
-                for (name, e) in from.wildcard(&tables) {
-                    names.push(name);
-                    outputs.push(e);
+                for (slot, column) in star {
+                    let Some(Some(table)) = binder.slots.get(usize::from(*slot)) else { continue };
+                    names.push(table.column_name(*column).clone());
+                    outputs.push(table.expr(*column));
                 }
             }
             SelectItem::TableWildcard(wanted) => {
@@ -268,6 +288,9 @@ fn select_list(
             }
             SelectItem::Expr { expr, alias, text } => {
                 let e = binder.expr(expr)?;
+                if let Some(alias) = alias {
+                    settle_alias(binder, alias, &e);
+                }
                 names.push(match (alias, expr) {
                     (Some(alias), _) => Arc::from(&**alias),
                     (None, ast::Expr::Column(column)) => Arc::from(&*column.name),
@@ -283,25 +306,38 @@ fn select_list(
     Ok((outputs, names))
 }
 
+/// A bound member of the select list: subqueries behind it may use its alias.
+fn settle_alias(binder: &mut Binder<'_>, alias: &str, e: &Expr) {
+    if let Some(block) = binder.blocks.last_mut() {
+        block.scope.aliases.push((Arc::from(alias), e.clone()));
+        if let Some(at) = block.forthcoming.iter().position(|name| **name == *alias) {
+            block.forthcoming.remove(at);
+        }
+    }
+}
+
 fn finish_block(
     binder: &mut Binder<'_>,
     select: &Select,
     clauses: Clauses,
     scope: BlockScope,
-    first_slot: usize,
 ) -> SqlResult<QueryPlan> {
     let Clauses { nest, outputs, names, group, having, order, mut limit } = clauses;
     let late_limit = select.options.calc_found_rows.then(|| std::mem::take(&mut limit));
-    let own = binder.slots_since(first_slot);
+    let own: SlotSet = scope.scope.tables.iter().map(|table| table.slot).collect();
     let columns: Vec<ResultColumn> =
         outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
     let types: Vec<ExprType> = outputs.iter().map(|e| e.ty.clone()).collect();
     let grouped = !group.is_empty() || !scope.aggregates.is_empty();
-    if grouped && binder.session.settings.sql_mode & crate::api::sql_mode::ONLY_FULL_GROUP_BY != 0 {
-        full_group::check(&scope, &group, &outputs, &nest.conditions)?;
+    let only_full = binder.session.settings.sql_mode & crate::api::sql_mode::ONLY_FULL_GROUP_BY != 0;
+    if select.options.distinct && only_full {
+        full_group::check_distinct(&scope, &outputs, &order)?;
+    }
+    if grouped && only_full {
+        full_group::check(&scope, &group, &outputs, &order, &nest.conditions)?;
     }
     let locks = nest.locks() != LockMode::None;
-    let planned = join_order::plan(binder, nest, own, select.options.straight_join)?;
+    let planned = join_order::plan(binder, nest, &own, select.options.straight_join)?;
     let row_slots = scope.scope.tables.iter().map(|t| t.slot).collect();
     binder.last_scope = scope.scope;
     let mut grouping = grouped.then(|| Grouping {

@@ -2,7 +2,7 @@
 
 use crate::catalog::Table;
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
-use crate::expr::slot_bit;
+use crate::expr::SlotSet;
 use crate::expr::types::Family;
 use omnibus_value::ColumnKind;
 
@@ -17,11 +17,11 @@ pub(super) enum Says<'e> {
     Like(&'e Expr, Option<u32>),
 }
 
-/// What `condition` says about a column of slot `slot`, in terms of slots in `available`.
+/// What `condition` says about a column of slot `slot`, in terms of slots that are not in `missing`: those not read by then, itself among them.
 pub(super) fn says<'e>(
     condition: &'e Expr,
     slot: u16,
-    available: u64,
+    missing: &SlotSet,
     table: &Table,
 ) -> Option<(usize, Says<'e>)> {
     let column_of = |e: &Expr| match &e.kind {
@@ -29,7 +29,7 @@ pub(super) fn says<'e>(
         _ => None,
     };
     let usable = |column: usize, value: &Expr, collation: u16| {
-        if value.slots() & !available != 0 || value.slots() & slot_bit(slot) != 0 || calls_anew(value) {
+        if value.slots().meets(missing) || calls_anew(value) {
             return false;
         }
         let ty = &table.columns()[column].ty;

@@ -271,7 +271,7 @@ fn key_columns(row: &mut [Value], table: &Table, path: &TableAccess) {
 fn subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
     e.walk(&mut |e| {
         if let Kind::Subquery(subquery) = &e.kind {
-            out.push((subquery.plan.clone(), subquery.outer_slots != 0));
+            out.push((subquery.plan.clone(), !subquery.outer_slots.is_empty()));
         }
     });
 }

@@ -11,10 +11,10 @@ use super::virtual_table::VirtualTable;
 use crate::api::{Priv, ResultColumn};
 use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::{Binder, Clause, CommonDefinition};
+use crate::expr::bind::{Binder, BlockScope, BoundCommon, Clause, CommonDefinition, OuterReads};
 use crate::expr::node::CompareOp;
 use crate::expr::scope::{ScopeTable, Source, same};
-use crate::expr::{Expr, Kind, slot_bit, uses};
+use crate::expr::{Expr, Kind, SlotSet, uses};
 use omnibus_parser::ast::{self, IndexHint, JoinCondition, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub enum Item {
         /// Its slots.
         slots: Vec<u16>,
         /// Slots that must be read before.
-        required: u64,
+        required: SlotSet,
     },
 }
 
@@ -58,14 +58,23 @@ pub struct TableItem {
     pub lock: LockMode,
     /// When they are taken.
     pub wait: WaitPolicy,
+    /// Slots that must be read before: what LATERAL reads, what stands left of STRAIGHT_JOIN.
+    pub after: SlotSet,
 }
 
 /// What a table item reads.
 pub enum ItemSource {
     /// A stored table.
     Table(Arc<Table>),
-    /// A derived table, and the outer slots that it reads.
-    Derived(Arc<QueryPlan>, u64),
+    /// A derived table or common table expression.
+    Derived {
+        /// Its query.
+        plan: Arc<QueryPlan>,
+        /// The outer slots that it reads.
+        outer: SlotSet,
+        /// Where its rows are kept, if others read them as well.
+        store: Option<usize>,
+    },
     /// A computed table.
     Virtual(Arc<dyn VirtualTable>),
     /// A recursive reference.
@@ -96,33 +105,79 @@ impl Nest {
     }
 }
 
+/// What MySQL allows in one FROM.
+const MOST_TABLES: usize = 61;
+
+/// The columns that `*` gives of a table reference, in order: slot and column.
+pub(super) type Star = Vec<(u16, usize)>;
+
 /// FROM of one block.
 pub(super) struct From<'q> {
     locking: &'q [ast::Locking],
-    /// Columns of USING and NATURAL, in the order `*` gives them first: slot and column.
-    common: Vec<(u16, usize)>,
 }
 
 impl<'q> From<'q> {
     pub(super) fn new(locking: &'q [ast::Locking]) -> From<'q> {
-        From { locking, common: Vec::new() }
+        From { locking }
     }
 
-    pub(super) fn bind(&mut self, binder: &mut Binder<'_>, from: &[TableRef]) -> SqlResult<Nest> {
+    /// Binds all of FROM: what is to be joined, and what `*` gives.
+    pub(super) fn bind(&mut self, binder: &mut Binder<'_>, from: &[TableRef]) -> SqlResult<(Nest, Star)> {
         let mut nest = Nest::default();
-        for table in from {
-            self.table_ref(binder, table, &mut nest)?;
+        let star = self.list(binder, from, &mut nest)?;
+        if scope_len(binder) > MOST_TABLES {
+            let message = format!("Too many tables; MySQL can only use {MOST_TABLES} tables in a join");
+            return Err(SqlError::new(1116, b"HY000", message));
         }
-        Ok(nest)
+        self.check_locking(binder)?;
+        Ok((nest, star))
     }
 
-    fn table_ref(&mut self, binder: &mut Binder<'_>, table: &TableRef, nest: &mut Nest) -> SqlResult<()> {
-        match table {
-            TableRef::Table(factor) => self.factor(binder, factor, nest),
-            TableRef::Derived(derived) => self.derived(binder, derived, nest),
-            TableRef::Group(members) => members.iter().try_for_each(|m| self.table_ref(binder, m, nest)),
-            TableRef::Join(join) => self.join(binder, join, nest),
+    fn list(&mut self, binder: &mut Binder<'_>, tables: &[TableRef], nest: &mut Nest) -> SqlResult<Star> {
+        let mut star = Star::new();
+        for table in tables {
+            star.append(&mut self.table_ref(binder, table, nest)?);
         }
+        Ok(star)
+    }
+
+    fn table_ref(&mut self, binder: &mut Binder<'_>, table: &TableRef, nest: &mut Nest) -> SqlResult<Star> {
+        binder.depth.descend()?;
+        let start = scope_len(binder);
+        match table {
+            TableRef::Table(factor) => self.factor(binder, factor, nest)?,
+            TableRef::Derived(derived) => self.derived(binder, derived, nest)?,
+            TableRef::Group(members) => return self.list(binder, members, nest),
+            TableRef::Join(join) => return self.join(binder, join, nest),
+        }
+        let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables[start..]);
+        let visible = |t: &ScopeTable| {
+            let shown: Vec<_> = (0..t.width()).filter(|at| !t.is_invisible(*at)).collect();
+            shown.into_iter().map(|at| (t.slot, at)).collect::<Star>()
+        };
+        Ok(tables.iter().flat_map(visible).collect())
+    }
+
+    /// FOR UPDATE OF names tables of this FROM, each once.
+    fn check_locking(&self, binder: &Binder<'_>) -> SqlResult<()> {
+        let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
+        let mut named: Vec<&str> = Vec::new();
+        for name in self.locking.iter().flat_map(|locking| &locking.tables) {
+            let here = |t: &ScopeTable| {
+                let schema = name.schema.as_ref().is_none_or(|schema| **schema == *t.schema);
+                schema && *t.alias == *name.name
+            };
+            if !tables.iter().any(here) {
+                let message = format!("Unresolved table name {} in locking clause.", name.name);
+                return Err(SqlError::new(3568, b"HY000", message));
+            }
+            if named.contains(&&*name.name) {
+                let message = format!("Table {} appears in multiple locking clauses.", name.name);
+                return Err(SqlError::new(3569, b"HY000", message));
+            }
+            named.push(&name.name);
+        }
+        Ok(())
     }
 
     fn lock_of(&self, binder: &Binder<'_>, alias: &str) -> (LockMode, WaitPolicy) {
@@ -231,7 +286,11 @@ impl<'q> From<'q> {
             return Err(SqlError::nonuniq_table(alias));
         }
         block.scope.tables.push(scope);
-        nest.items.push(Item::Table(Box::new(TableItem { slot, alias, source, hints, lock, wait })));
+        let after = match &source {
+            ItemSource::Derived { outer, .. } => outer.clone(),
+            _ => SlotSet::default(),
+        };
+        nest.items.push(Item::Table(Box::new(TableItem { slot, alias, source, hints, lock, wait, after })));
         Ok(())
     }
 
@@ -242,31 +301,18 @@ impl<'q> From<'q> {
         alias: &str,
         nest: &mut Nest,
     ) -> SqlResult<()> {
-        let table = binder.common[at].clone();
-        match table.definition {
-            CommonDefinition::Recursion { columns, store } => {
-                let scope = computed(binder.new_slot(), alias, columns);
-                self.add(binder, scope, ItemSource::Recursion(store), Vec::new(), nest)
-            }
-            CommonDefinition::Query { query, columns, outer, recursive: is_recursive } => {
-                // It sees what was in sight where it was written: earlier tables of its WITH, and
-                // the blocks around that.
-                let later = binder.common.split_off(at);
-                let inner = binder.blocks.split_off(outer.min(binder.blocks.len()));
-                let plan = if is_recursive {
-                    recursive(binder, &table.name, &columns, &query)
-                } else {
-                    bind_query(binder, &query)
-                };
-                binder.blocks.extend(inner);
-                binder.common.extend(later);
-                let plan = plan?;
-                let mut result = plan.columns.to_vec();
-                rename(&mut result, &columns)?;
-                let scope = computed(binder.new_slot(), alias, derived_columns(result));
-                self.add(binder, scope, ItemSource::Derived(Arc::new(plan), 0), Vec::new(), nest)
-            }
+        if let CommonDefinition::Recursion { columns, store } = &binder.common[at].definition {
+            let (columns, store) = (columns.clone(), *store);
+            let scope = computed(binder.new_slot(), alias, columns);
+            return self.add(binder, scope, ItemSource::Recursion(store), Vec::new(), nest);
         }
+        let bound = bound_common(binder, at)?;
+        for inner in &mut binder.blocks[bound.depth..] {
+            bound.outer.columns.iter().for_each(|e| inner.outer.add(e));
+        }
+        let scope = computed(binder.new_slot(), alias, bound.columns.clone());
+        let (plan, outer, store) = (bound.plan.clone(), bound.outer.slots.clone(), Some(bound.store));
+        self.add(binder, scope, ItemSource::Derived { plan, outer, store }, Vec::new(), nest)
     }
 
     fn derived(&mut self, binder: &mut Binder<'_>, derived: &ast::Derived, nest: &mut Nest) -> SqlResult<()> {
@@ -289,39 +335,46 @@ impl<'q> From<'q> {
             }
         }
         let scope = computed(binder.new_slot(), alias, derived_columns(columns));
-        self.add(binder, scope, ItemSource::Derived(Arc::new(plan), outer), Vec::new(), nest)
+        let source = ItemSource::Derived { plan: Arc::new(plan), outer: outer.slots, store: None };
+        self.add(binder, scope, source, Vec::new(), nest)
     }
 
-    fn join(&mut self, binder: &mut Binder<'_>, join: &ast::Join, nest: &mut Nest) -> SqlResult<()> {
+    fn join(&mut self, binder: &mut Binder<'_>, join: &ast::Join, nest: &mut Nest) -> SqlResult<Star> {
         let start = scope_len(binder);
         let mut inner = Nest::default();
-        match join.kind {
+        let left = match join.kind {
             JoinKind::Right => self.table_ref(binder, &join.left, &mut inner)?,
             _ => self.table_ref(binder, &join.left, nest)?,
-        }
+        };
         let middle = scope_len(binder);
-        match join.kind {
+        let first_right = nest.items.len();
+        let right = match join.kind {
             JoinKind::Left => self.table_ref(binder, &join.right, &mut inner)?,
             _ => self.table_ref(binder, &join.right, nest)?,
-        }
+        };
         let mut conditions = Vec::new();
-        self.condition(binder, join, start, middle, &mut conditions)?;
+        let operands = Operands { start, middle, left, right };
+        let star = join_condition(binder, join, operands, &mut conditions)?;
         let end = scope_len(binder);
         let (inside, outside) = match join.kind {
             JoinKind::Left => (middle..end, start..middle),
             JoinKind::Right => (start..middle, middle..end),
-            _ => {
+            kind => {
                 nest.conditions.append(&mut conditions);
-                return Ok(());
+                if kind == JoinKind::Straight {
+                    let before = slots_of(binder, start..middle);
+                    nest.items[first_right..].iter_mut().for_each(|item| item.read_after(&before));
+                }
+                return Ok(star);
             }
         };
-        let Some(block) = binder.blocks.last_mut() else { return Ok(()) };
+        let required = slots_of(binder, outside);
+        let Some(block) = binder.blocks.last_mut() else { return Ok(star) };
         let mut slots = Vec::new();
         for table in &mut block.scope.tables[inside] {
             table.nullable = true;
             slots.push(table.slot);
         }
-        let required = block.scope.tables[outside].iter().fold(0, |bits, t| bits | slot_bit(t.slot));
         inner.conditions.append(&mut conditions);
         for slot in &slots {
             if let Some(Some(table)) = binder.slots.get_mut(usize::from(*slot)) {
@@ -329,67 +382,124 @@ impl<'q> From<'q> {
             }
         }
         nest.items.push(Item::Outer { nest: inner, slots, required });
-        Ok(())
+        Ok(star)
     }
+}
 
-    fn condition(
-        &mut self,
-        binder: &mut Binder<'_>,
-        join: &ast::Join,
-        start: usize,
-        middle: usize,
-        conditions: &mut Vec<Expr>,
-    ) -> SqlResult<()> {
-        let names: Vec<String> = match &join.condition {
-            JoinCondition::On(condition) => {
-                // ON sees only the tables of this join and outer blocks.
-                binder.set_clause(Clause::On);
-                let before = hide_before(binder, start);
-                let bound = binder.expr(condition);
-                restore_before(binder, before);
-                super::condition::conjuncts(bound?, conditions);
-                return Ok(());
-            }
-            JoinCondition::Using(names) => names.iter().map(|n| n.to_string()).collect(),
-            JoinCondition::None if join.natural => natural_columns(binder, start, middle),
-            JoinCondition::None => return Ok(()),
-        };
-        for name in names {
-            let left = visible_column(binder, start..middle, &name)?;
-            let right = visible_column(binder, middle..scope_len(binder), &name)?;
-            let (kept, hidden) = if join.kind == JoinKind::Right { (right, left) } else { (left, right) };
-            let Some(block) = binder.blocks.last_mut() else { continue };
-            let (kept_table, hidden_table) = (&block.scope.tables[kept.0], &block.scope.tables[hidden.0]);
-            let (a, b) = (kept_table.expr(kept.1), hidden_table.expr(hidden.1));
-            let first = (kept_table.slot, kept.1);
-            block.scope.tables[hidden.0].hidden.push(hidden.1);
-            if !self.common.contains(&first) {
-                self.common.push(first);
-            }
-            conditions.push(binder.compare(CompareOp::Eq, a, b)?);
+impl Item {
+    /// Has it read after these slots.
+    fn read_after(&mut self, slots: &SlotSet) {
+        match self {
+            Item::Table(table) => table.after.extend(slots),
+            Item::Outer { required, .. } => required.extend(slots),
         }
-        Ok(())
     }
+}
 
-    /// The columns of `*`: those of USING and NATURAL first, then each table's others.
-    pub(super) fn wildcard(&self, tables: &[ScopeTable]) -> Vec<(Arc<str>, Expr)> {
-        let mut out = Vec::new();
-        for (slot, column) in &self.common {
-            let Some(table) = tables.iter().find(|t| t.slot == *slot) else { continue };
-            if !table.hidden.contains(column) {
-                out.push((table.column_name(*column).clone(), table.expr(*column)));
-            }
+/// The two sides of a join: where their tables are in the scope, and what `*` gives of each.
+struct Operands {
+    start: usize,
+    middle: usize,
+    left: Star,
+    right: Star,
+}
+
+/// Binds ON, USING or NATURAL; what `*` gives of the join: the columns in common, the first side's others, the second's. A
+/// RIGHT join that has columns in common begins with its right side.
+fn join_condition(
+    binder: &mut Binder<'_>,
+    join: &ast::Join,
+    operands: Operands,
+    conditions: &mut Vec<Expr>,
+) -> SqlResult<Star> {
+    let Operands { start, middle, mut left, mut right } = operands;
+    let swapped = join.kind == JoinKind::Right;
+    let names: Vec<String> = match &join.condition {
+        JoinCondition::On(condition) => {
+            // ON sees only the tables of this join and outer blocks.
+            binder.set_clause(Clause::On);
+            let before = hide_before(binder, start);
+            let bound = binder.expr(condition);
+            restore_before(binder, before);
+            super::condition::conjuncts(bound?, conditions);
+            left.append(&mut right);
+            return Ok(left);
         }
-        for table in tables {
-            for at in 0..table.width() {
-                let taken = self.common.contains(&(table.slot, at)) || table.hidden.contains(&at);
-                if !taken && !table.is_invisible(at) {
-                    out.push((table.column_name(at).clone(), table.expr(at)));
-                }
-            }
+        JoinCondition::Using(names) => names.iter().map(|n| n.to_string()).collect(),
+        JoinCondition::None if join.natural && swapped => natural_columns(binder, &right, &left),
+        JoinCondition::None if join.natural => natural_columns(binder, &left, &right),
+        JoinCondition::None => {
+            left.append(&mut right);
+            return Ok(left);
         }
-        out
+    };
+    let mut common = Star::new();
+    let mut hidden_columns = Star::new();
+    for name in names {
+        let left = visible_column(binder, start..middle, &name)?;
+        let right = visible_column(binder, middle..scope_len(binder), &name)?;
+        let (kept, hidden) = if swapped { (right, left) } else { (left, right) };
+        let Some(block) = binder.blocks.last_mut() else { continue };
+        let (kept_table, hidden_table) = (&block.scope.tables[kept.0], &block.scope.tables[hidden.0]);
+        let (a, b) = (kept_table.expr(kept.1), hidden_table.expr(hidden.1));
+        common.push((kept_table.slot, kept.1));
+        hidden_columns.push((hidden_table.slot, hidden.1));
+        block.scope.tables[hidden.0].hidden.push(hidden.1);
+        conditions.push(binder.compare(CompareOp::Eq, a, b)?);
     }
+    let (first, second) = if swapped { (right, left) } else { (left, right) };
+    let (mut star, others): (Star, Star) = first.into_iter().partition(|column| common.contains(column));
+    // A column in common that `*` does not give by itself, being invisible, is given by the join.
+    star.extend(common.iter().filter(|column| !star.contains(column)).copied().collect::<Star>());
+    star.extend(others);
+    star.extend(second.into_iter().filter(|column| !hidden_columns.contains(column)));
+    Ok(star)
+}
+
+/// The slots of some tables of the innermost block.
+fn slots_of(binder: &Binder<'_>, tables: std::ops::Range<usize>) -> SlotSet {
+    binder.blocks.last().map_or_else(SlotSet::default, |block| {
+        block.scope.tables[tables].iter().map(|table| table.slot).collect()
+    })
+}
+
+/// A common table expression, bound when it is first named. It sees what was in sight where it was written: earlier tables
+/// of its WITH, and the blocks around that.
+fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon>> {
+    let table = binder.common[at].clone();
+    let (query, names, outer, is_recursive) = match table.definition {
+        CommonDefinition::Bound(bound) => {
+            binder.depth.reuse(bound.stack_bytes)?;
+            return Ok(bound);
+        }
+        CommonDefinition::Query { query, columns, outer, recursive } => (query, columns, outer, recursive),
+        CommonDefinition::Recursion { .. } => return Err(SqlError::unknown_error()),
+    };
+    binder.depth.descend()?;
+    let measured = binder.depth.measure();
+    let depth = outer.min(binder.blocks.len());
+    let later = binder.common.split_off(at);
+    let inner = binder.blocks.split_off(depth);
+    // A marker block gathers what is read from outside.
+    binder.blocks.push(BlockScope::default());
+    let plan = if is_recursive {
+        recursive(binder, &table.name, &names, &query)
+    } else {
+        bind_query(binder, &query)
+    };
+    let outer = binder.blocks.pop().map_or_else(OuterReads::default, |block| block.outer);
+    binder.blocks.extend(inner);
+    binder.common.extend(later);
+    let stack_bytes = binder.depth.taken(measured);
+    let plan = plan?;
+    let mut columns = plan.columns.to_vec();
+    rename(&mut columns, &names)?;
+    let columns = derived_columns(columns);
+    let store = binder.subqueries;
+    binder.subqueries += 1;
+    let bound = Arc::new(BoundCommon { plan: Arc::new(plan), columns, outer, depth, store, stack_bytes });
+    binder.common[at].definition = CommonDefinition::Bound(bound.clone());
+    Ok(bound)
 }
 
 /// The columns of a derived table: they keep their types and lose what is special about a stored
@@ -433,20 +543,14 @@ fn restore_before(binder: &mut Binder<'_>, before: Vec<ScopeTable>) {
     }
 }
 
-/// Names of columns that tables on both sides of a NATURAL join have.
-fn natural_columns(binder: &Binder<'_>, start: usize, middle: usize) -> Vec<String> {
-    let Some(block) = binder.blocks.last() else { return Vec::new() };
-    let visible = |tables: &[ScopeTable]| -> Vec<String> {
-        let columns = tables.iter().flat_map(|t| {
-            (0..t.width())
-                .filter(|at| !t.hidden.contains(at) && !t.is_invisible(*at))
-                .map(|at| t.column_name(at).to_string())
-        });
-        columns.collect()
+/// Names of columns that both sides of a NATURAL join have, in the order of the first.
+fn natural_columns(binder: &Binder<'_>, first: &Star, second: &Star) -> Vec<String> {
+    let name = |(slot, column): &(u16, usize)| match binder.slots.get(usize::from(*slot)) {
+        Some(Some(table)) => table.column_name(*column).to_string(),
+        _ => String::new(),
     };
-    let right = visible(&block.scope.tables[middle..]);
-    let left = visible(&block.scope.tables[start..middle]);
-    left.into_iter().filter(|name| right.iter().any(|r| same(r, name))).collect()
+    let second: Vec<String> = second.iter().map(name).collect();
+    first.iter().map(name).filter(|name| second.iter().any(|other| same(other, name))).collect()
 }
 
 /// The one visible column of a name among some tables: table position and column.

@@ -7,7 +7,7 @@ use super::bind::same_expr;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::BlockScope;
 use crate::expr::node::CompareOp;
-use crate::expr::scope::Source;
+use crate::expr::scope::{ScopeTable, Source};
 use crate::expr::{Expr, Kind};
 
 /// Checks the select list.
@@ -18,16 +18,52 @@ pub(super) fn check(
     scope: &BlockScope,
     group: &[Expr],
     outputs: &[Expr],
+    order: &[(Expr, bool)],
     conditions: &[Expr],
 ) -> SqlResult<()> {
+    let name = |(table, column): (usize, usize)| {
+        let table: &ScopeTable = &scope.scope.tables[table];
+        format!("{}.{}.{}", table.schema, table.alias, table.column_name(column))
+    };
     for (number, output) in outputs.iter().enumerate() {
-        let Some((table, column)) = offender(scope, group, output, conditions) else { continue };
+        let Some(column) = offender(scope, group, output, conditions) else { continue };
         if group.is_empty() {
             return Err(SqlError::mix_of_group_func_and_fields());
         }
+        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", name(column)));
+    }
+    if group.is_empty() {
+        // There is one row to order.
+        return Ok(());
+    }
+    for (number, (e, _)) in order.iter().enumerate() {
+        if outputs.iter().any(|output| same_expr(output, e)) {
+            continue;
+        }
+        if let Some(column) = offender(scope, group, e, conditions) {
+            return Err(SqlError::wrong_field_with_group(number + 1, "ORDER BY clause", name(column)));
+        }
+    }
+    Ok(())
+}
+
+/// Checks what a SELECT DISTINCT is ordered by: columns that it selects.
+///
+/// # Errors
+/// 3065.
+pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Expr, bool)]) -> SqlResult<()> {
+    for (number, (e, _)) in order.iter().enumerate() {
+        let Some((table, column)) = offender(scope, outputs, e, &[]) else { continue };
         let table = &scope.scope.tables[table];
         let name = format!("{}.{}.{}", table.schema, table.alias, table.column_name(column));
-        return Err(SqlError::wrong_field_with_group(number + 1, name));
+        return Err(SqlError::new(
+            3065,
+            b"HY000",
+            format!(
+                "Expression #{} of ORDER BY clause is not in SELECT list, references column '{name}' which is not in SELECT list; this is incompatible with DISTINCT",
+                number + 1
+            ),
+        ));
     }
     Ok(())
 }
@@ -49,11 +85,15 @@ fn offender(scope: &BlockScope, group: &[Expr], e: &Expr, conditions: &[Expr]) -
             .then_some((at, column));
     }
     let mut found = None;
-    e.children(&mut |child| {
+    let mut look = |child: &Expr| {
         if found.is_none() {
             found = offender(scope, group, child, conditions);
         }
-    });
+    };
+    e.children(&mut look);
+    if let Kind::Subquery(subquery) = &e.kind {
+        subquery.outer_columns.iter().for_each(look);
+    }
     found
 }
 

@@ -9,7 +9,7 @@ use crate::error::SqlResult;
 use crate::expr::bind::Binder;
 use crate::expr::node::{CompareOp, IsKind};
 use crate::expr::types::Family;
-use crate::expr::{Expr, Kind, slot_bit};
+use crate::expr::{Expr, Kind, SlotSet};
 use omnibus_parser::ast::AggregateKind;
 
 /// Loops and what is checked before them.
@@ -21,18 +21,17 @@ pub(super) struct Planned {
 }
 
 /// Plans a block; `own` are the slots that belong to it.
-pub(super) fn plan(binder: &mut Binder<'_>, nest: Nest, own: u64, straight: bool) -> SqlResult<Planned> {
+pub(super) fn plan(binder: &mut Binder<'_>, nest: Nest, own: &SlotSet, straight: bool) -> SqlResult<Planned> {
     let mut constants = Vec::new();
     let mut nest = simplify(nest);
     let volatile = nest.conditions.iter().any(is_volatile);
     let has_tables = !nest.items.is_empty();
     let (checked_first, rest): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut nest.conditions)
         .into_iter()
-        .partition(|c| !has_tables || (c.slots() & own == 0 && !is_volatile(c)));
+        .partition(|c| !has_tables || (!c.slots().meets(own) && !is_volatile(c)));
     constants.extend(checked_first);
     nest.conditions = rest;
-    let mut planner = Planner { binder, own, straight };
-    let nodes = planner.nest(nest, !own);
+    let nodes = Planner { binder, straight }.nest(nest, own.clone());
     Ok(Planned { nodes, constants, volatile })
 }
 
@@ -84,38 +83,38 @@ fn null_if(e: &Expr, slot: u16) -> bool {
 
 struct Planner<'b, 'a> {
     binder: &'b mut Binder<'a>,
-    own: u64,
     straight: bool,
 }
 
 impl Planner<'_, '_> {
-    fn nest(&mut self, nest: Nest, mut available: u64) -> Vec<Node> {
+    /// Orders the members of a nest; `missing` are the block's slots that are not read yet.
+    fn nest(&mut self, nest: Nest, mut missing: SlotSet) -> Vec<Node> {
         let Nest { items, conditions } = nest;
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut conditions: Vec<Expr> = conditions;
         let mut nodes: Vec<Node> = Vec::with_capacity(items.len());
-        while let Some(at) = self.pick(&items, &conditions, available) {
+        while let Some(at) = self.pick(&items, &conditions, &missing) {
             let Some(item) = items[at].take() else { break };
             match item {
                 Item::Table(table) => {
                     let last = items.iter().all(Option::is_none);
-                    let bit = slot_bit(table.slot);
-                    let concerning = take_ready(&mut conditions, available | bit, last);
-                    let node = self.scan(*table, concerning, available);
-                    available |= bit;
+                    let before = missing.clone();
+                    missing.remove(&SlotSet::of(table.slot));
+                    let concerning = take_ready(&mut conditions, &missing, last);
+                    let node = self.scan(*table, concerning, &before);
                     nodes.push(Node::Scan(Box::new(node)));
                 }
                 Item::Outer { nest: inner, slots, .. } => {
-                    let bits = slots.iter().fold(0, |bits, s| bits | slot_bit(*s));
+                    let within: SlotSet = slots.iter().copied().collect();
                     let mut inner = simplify(inner);
                     let (on, inside): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut inner.conditions)
                         .into_iter()
-                        .partition(|c| c.slots() & bits == 0 && !is_volatile(c));
+                        .partition(|c| !c.slots().meets(&within) && !is_volatile(c));
                     inner.conditions = inside;
-                    let inner = self.nest(inner, available);
-                    available |= bits;
+                    let inner = self.nest(inner, missing.clone());
+                    missing.remove(&within);
                     let last = items.iter().all(Option::is_none);
-                    let filter = take_ready(&mut conditions, available, last);
+                    let filter = take_ready(&mut conditions, &missing, last);
                     nodes.push(Node::Outer(Box::new(OuterNode { nodes: inner, on, slots, filter })));
                 }
             }
@@ -124,10 +123,10 @@ impl Planner<'_, '_> {
     }
 
     /// The item to read next.
-    fn pick(&self, items: &[Option<Item>], conditions: &[Expr], available: u64) -> Option<usize> {
+    fn pick(&self, items: &[Option<Item>], conditions: &[Expr], missing: &SlotSet) -> Option<usize> {
         let eligible = |item: &Item| match item {
-            Item::Table(_) => true,
-            Item::Outer { required, .. } => required & !available & self.own == 0,
+            Item::Table(table) => !table.after.meets(missing),
+            Item::Outer { required, .. } => !required.meets(missing),
         };
         let present =
             || items.iter().enumerate().filter_map(|(at, item)| item.as_ref().map(|item| (at, item)));
@@ -141,16 +140,15 @@ impl Planner<'_, '_> {
         }
         let mut best: Option<(usize, f64)> = None;
         let mut outer = None;
-        for (at, item) in present() {
+        for (at, item) in present().filter(|(_, item)| eligible(item)) {
             match item {
                 Item::Table(table) => {
-                    let rows = self.expected_rows(table, conditions, available);
+                    let rows = self.expected_rows(table, conditions, missing);
                     if best.is_none_or(|(_, least)| rows < least) {
                         best = Some((at, rows));
                     }
                 }
-                Item::Outer { .. } if eligible(item) && outer.is_none() => outer = Some(at),
-                Item::Outer { .. } => {}
+                Item::Outer { .. } => outer = outer.or(Some(at)),
             }
         }
         match (best, outer) {
@@ -161,20 +159,21 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn expected_rows(&self, table: &TableItem, conditions: &[Expr], available: u64) -> f64 {
+    fn expected_rows(&self, table: &TableItem, conditions: &[Expr], missing: &SlotSet) -> f64 {
         match &table.source {
             ItemSource::Table(stored) => {
-                let bit = slot_bit(table.slot);
-                let concerning: Vec<Expr> = conditions
-                    .iter()
-                    .filter(|c| c.slots() & bit != 0 && c.slots() & !(available | bit) == 0)
-                    .cloned()
-                    .collect();
+                let mut then = missing.clone();
+                then.remove(&SlotSet::of(table.slot));
+                let concerns = |c: &&Expr| {
+                    let slots = c.slots();
+                    slots.contains(table.slot) && !slots.meets(&then)
+                };
+                let concerning: Vec<Expr> = conditions.iter().filter(concerns).cloned().collect();
                 let filtered = 0.5f64.powi(concerning.len().min(8) as i32).max(0.1);
-                let path = access::choose(stored, table.slot, concerning, available, &table.hints);
+                let path = access::choose(stored, table.slot, concerning, missing, &table.hints);
                 if matches!(path.access, Access::Full { .. }) { path.rows * filtered } else { path.rows }
             }
-            ItemSource::Derived(..) | ItemSource::Virtual(_) => 400.0,
+            ItemSource::Derived { .. } | ItemSource::Virtual(_) => 400.0,
             ItemSource::Recursion(_) => 1.0,
         }
     }
@@ -184,19 +183,20 @@ impl Planner<'_, '_> {
         self.binder.subqueries - 1
     }
 
-    fn scan(&mut self, table: TableItem, conditions: Vec<Expr>, available: u64) -> ScanNode {
-        let TableItem { slot, alias, source, hints, lock, wait } = table;
+    fn scan(&mut self, table: TableItem, conditions: Vec<Expr>, missing: &SlotSet) -> ScanNode {
+        let TableItem { slot, alias, source, hints, lock, wait, .. } = table;
         let (source, keep) = match source {
             ItemSource::Table(stored) => {
-                let path = access::choose(&stored, slot, conditions, available, &hints);
+                let path = access::choose(&stored, slot, conditions, missing, &hints);
                 let mut path = path;
                 let keep = self.keep(slot, &mut path);
                 (NodeSource::Table { table: stored, path, lock, wait }, keep)
             }
-            ItemSource::Derived(plan, outer_slots) => {
+            ItemSource::Derived { plan, outer: outer_slots, store } => {
                 let mut path = all_rows(conditions);
-                let keep = if outer_slots == 0 { self.keep(slot, &mut path) } else { None };
-                (NodeSource::Derived { plan, filter: path.filter, id: self.new_id(), outer_slots }, keep)
+                let keep = if outer_slots.is_empty() { self.keep(slot, &mut path) } else { None };
+                let id = store.unwrap_or_else(|| self.new_id());
+                (NodeSource::Derived { plan, filter: path.filter, id, outer_slots }, keep)
             }
             ItemSource::Virtual(table) => {
                 let mut path = all_rows(conditions);
@@ -211,28 +211,28 @@ impl Planner<'_, '_> {
     /// Keeps an inner table's rows by its join columns, if it would otherwise be read again and
     /// again: no index fits, and all that is known before reading it is its own.
     fn keep(&mut self, slot: u16, path: &mut TableAccess) -> Option<Keep> {
-        let bit = slot_bit(slot);
+        let own = SlotSet::of(slot);
         let mut reads_others = false;
         match &path.access {
             Access::Full { .. } => {}
             Access::Point { .. } => return None,
             Access::Range { equal, low, high, .. } => {
                 let bounds = low.iter().chain(high).map(|b| &b.expr);
-                reads_others = equal.iter().map(|e| &e.expr).chain(bounds).any(|e| e.slots() != 0);
+                reads_others = equal.iter().map(|e| &e.expr).chain(bounds).any(|e| !e.slots().is_empty());
             }
             Access::Prefix { equal, pattern, .. } => {
-                reads_others = equal.iter().map(|e| &e.expr).chain([pattern]).any(|e| e.slots() != 0);
+                reads_others = equal.iter().map(|e| &e.expr).chain([pattern]).any(|e| !e.slots().is_empty());
             }
             Access::List { equal, list, .. } => {
-                reads_others = equal.iter().map(|e| &e.expr).chain(list).any(|e| e.slots() != 0);
+                reads_others = equal.iter().map(|e| &e.expr).chain(list).any(|e| !e.slots().is_empty());
             }
         }
-        if reads_others || path.implied.iter().any(|c| c.slots() & !bit != 0) {
+        if reads_others || path.implied.iter().any(|c| !c.slots().within(&own)) {
             return None;
         }
         let (own_only, with_others): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut path.filter)
             .into_iter()
-            .partition(|c| c.slots() & !bit == 0 && !is_volatile(c));
+            .partition(|c| c.slots().within(&own) && !is_volatile(c));
         if with_others.is_empty() {
             path.filter = own_only;
             return None;
@@ -240,7 +240,7 @@ impl Planner<'_, '_> {
         let mut keep =
             Keep { id: 0, own: Vec::new(), probe: Vec::new(), collations: Vec::new(), filter: Vec::new() };
         for condition in with_others {
-            match equality(&condition, bit) {
+            match equality(&condition, &own) {
                 Some((own, probe, collation)) => {
                     keep.own.push(own);
                     keep.probe.push(probe);
@@ -260,11 +260,11 @@ impl Planner<'_, '_> {
 }
 
 /// A condition `own = other` whose sides hash alike when they are equal.
-fn equality(condition: &Expr, bit: u64) -> Option<(Expr, Expr, u16)> {
+fn equality(condition: &Expr, slot: &SlotSet) -> Option<(Expr, Expr, u16)> {
     let Kind::Compare(CompareOp::Eq, collation, pair) = &condition.kind else { return None };
     let [a, b] = &**pair;
-    let is_own = |e: &Expr| e.slots() != 0 && e.slots() & !bit == 0;
-    let is_other = |e: &Expr| e.slots() & bit == 0;
+    let is_own = |e: &Expr| e.slots().meets(slot) && e.slots().within(slot);
+    let is_other = |e: &Expr| !e.slots().meets(slot);
     let (own, other) = if is_own(a) && is_other(b) {
         (a, b)
     } else if is_own(b) && is_other(a) {
@@ -294,12 +294,12 @@ fn all_rows(filter: Vec<Expr>) -> TableAccess {
     }
 }
 
-/// Takes the conditions that can be checked once `available` slots are there; all of them behind
+/// Takes the conditions that can be checked while `missing` slots are not there; all of them behind
 /// the last table.
-fn take_ready(conditions: &mut Vec<Expr>, available: u64, last: bool) -> Vec<Expr> {
+fn take_ready(conditions: &mut Vec<Expr>, missing: &SlotSet, last: bool) -> Vec<Expr> {
     let (ready, later): (Vec<Expr>, Vec<Expr>) = std::mem::take(conditions)
         .into_iter()
-        .partition(|c| last || (c.slots() & !available == 0 && !is_volatile(c)));
+        .partition(|c| last || (!c.slots().meets(missing) && !is_volatile(c)));
     *conditions = later;
     ready
 }

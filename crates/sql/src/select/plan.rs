@@ -8,7 +8,7 @@ use super::storage::{LockMode, WaitPolicy};
 use super::virtual_table::VirtualTable;
 use crate::api::ResultColumn;
 use crate::catalog::Table;
-use crate::expr::{Expr, ExprType};
+use crate::expr::{Expr, ExprType, SlotSet};
 use crate::functions::aggregate::AggregateSpec;
 use std::fmt;
 use std::sync::Arc;
@@ -184,7 +184,7 @@ pub enum NodeSource {
         /// Where its rows are kept.
         id: usize,
         /// Outer slots that it reads: not kept then.
-        outer_slots: u64,
+        outer_slots: SlotSet,
     },
     /// A computed table.
     Virtual {

@@ -66,6 +66,7 @@ pub fn window(limit: &super::plan::Limit, cx: &mut Exec<'_>) -> ExecResult<Windo
 /// # Errors
 /// Whatever evaluation or storage meets, interrupts among them.
 pub fn run(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    cx.check_stack()?;
     match &plan.body {
         Body::Block(block) => run_block(block, cx, out),
         Body::Compound(compound) => set_operation::run(compound, cx, out),
@@ -202,6 +203,7 @@ fn run_nodes(
     cx: &mut Exec<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
+    cx.check_stack()?;
     match nodes.split_first() {
         None => joined(cx),
         Some((Node::Scan(scan), rest)) => {
@@ -290,7 +292,7 @@ fn read(
                         Ok(Flow::Continue)
                     })?;
                     let rows = Rc::new(rows);
-                    if *outer_slots == 0 {
+                    if outer_slots.is_empty() {
                         cx.subqueries[*id] = SubqueryState::Table(rows.clone());
                     }
                     rows

@@ -7,7 +7,7 @@ use super::plan::QueryPlan;
 use super::run::Flow;
 use crate::error::{ExecResult, SqlError};
 use crate::expr::node::{CompareOp, Expr};
-use crate::expr::{Exec, compare, eval, hash_key};
+use crate::expr::{Exec, SlotSet, compare, eval, hash_key};
 use omnibus_value::Value;
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -47,7 +47,9 @@ pub struct Subquery {
     /// What stands left of IN and of comparisons.
     pub operands: Vec<Expr>,
     /// Slots of the queries around that it reads.
-    pub outer_slots: u64,
+    pub outer_slots: SlotSet,
+    /// What it reads of them.
+    pub outer_columns: Vec<Expr>,
 }
 
 /// What a subquery has found, if it need not run again.
@@ -78,7 +80,7 @@ pub struct Members {
 
 impl Subquery {
     fn is_constant(&self) -> bool {
-        self.outer_slots == 0 && !self.plan.volatile
+        self.outer_slots.is_empty() && !self.plan.volatile
     }
 
     /// Evaluates the subquery for the rows now in the frame.

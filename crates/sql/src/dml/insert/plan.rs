@@ -56,7 +56,7 @@ impl InsertPlan {
         let on_update = on_update_columns(&table, &assigned);
         let rest = (0..table.columns().len()).filter(|at| !columns.contains(at)).collect();
         let reads_row = match &source {
-            Source::Values(rows) => rows.iter().flatten().flatten().any(|expr| expr.slots() != 0),
+            Source::Values(rows) => rows.iter().flatten().flatten().any(|expr| !expr.slots().is_empty()),
             Source::Query(_) => false,
         };
         Ok(InsertPlan {

@@ -5,7 +5,8 @@ use crate::dml::plan::Assignment;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::exec::{Row, Slot};
-use crate::expr::node::{Expr, Kind, slot_bit};
+use crate::expr::SlotSet;
+use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::{Scope, VALUES_ALIAS};
 use crate::select::{self, QueryPlan, plan::Body};
 use omnibus_parser::ast::{self, Insert, InsertSource};
@@ -111,9 +112,10 @@ pub(super) fn add_names(
 pub(super) fn read_beside(source: &mut Source, select: &Scope, assignments: &[Assignment]) -> Vec<Beside> {
     let Source::Query(plan) = source else { return Vec::new() };
     let Body::Block(block) = &mut plan.body else { return Vec::new() };
-    let read = assignments.iter().filter_map(|a| a.value.as_ref()).fold(0, |bits, e| bits | e.slots());
+    let mut read = SlotSet::default();
+    assignments.iter().filter_map(|a| a.value.as_ref()).for_each(|e| read.extend(&e.slots()));
     let mut beside = Vec::new();
-    for table in select.tables.iter().filter(|table| read & slot_bit(table.slot) != 0) {
+    for table in select.tables.iter().filter(|table| read.contains(table.slot)) {
         block.outputs.extend((0..table.width()).map(|at| {
             let mut column = table.expr(at);
             // As it is stored: whoever reads it converts it.
