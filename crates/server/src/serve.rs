@@ -38,7 +38,7 @@ fn try_serve(options: ServerOptions) -> Result<(), StartError> {
     let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
     let connections = options.globals.named("max_connections").as_u64() as usize;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .thread_stack_size(omnibus_sql::stack::STACK_BYTES)
+        .thread_stack_size(omnibus_value::stack::STACK_BYTES)
         .worker_threads(workers)
         // A statement in blocking mode takes a thread of this pool; each connection may have one.
         .max_blocking_threads(connections + 64)

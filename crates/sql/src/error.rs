@@ -125,6 +125,7 @@ errors! {
     division_by_zero() = 1365, b"22012", "Division by 0";
     truncated_wrong_value_for_field(kind, value, column, row) = 1366, b"HY000", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
     /// LOCAL without `local_infile`, or to a client that does not send files.
+    stack_overrun() = 1436, b"HY000", "Thread stack overrun: the statement is nested too deeply";
     local_files_disabled() = 3948, b"42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     illegal_value_for_type(kind, value) = 1367, b"22007", "Illegal {kind} '{value}' value found during parsing";
     xaer_nota() = 1397, b"XAE04", "XAER_NOTA: Unknown XID";

@@ -18,7 +18,6 @@ pub mod recover;
 pub mod select;
 pub mod session;
 mod show;
-pub mod stack;
 pub mod store;
 pub mod xa;
 

@@ -2,8 +2,8 @@
 //!
 //! This file is the machinery: advancing, expecting, errors, nesting bounds. Rules of each statement family are
 //! in the files beside it. A rule is entered with its first token current and leaves the token after it
-//! current. The stack is bounded by `MAX_NESTING` levels of recursion, and the height of trees that loops
-//! build by `MAX_HEIGHT`, so that those who walk or drop a tree are bounded too.
+//! current. Recursion ends before the thread's stack does, and the height of trees is bounded by
+//! `MAX_HEIGHT`, so that those who walk or drop a tree are bounded too.
 
 mod admin;
 mod alter;
@@ -27,14 +27,13 @@ mod transaction;
 mod user;
 
 use bytes::Bytes;
+use omnibus_value::stack;
 
 use crate::ast::{Span, Spanned, Statement};
 use crate::lexer::keyword::Kw;
 use crate::lexer::{Lexer, Tok, Token};
 use crate::{ParseError, ParseOptions};
 
-/// Levels of parentheses, subqueries and prefix operators.
-pub(crate) const MAX_NESTING: u32 = 150;
 /// Height of an expression or table tree.
 pub(crate) const MAX_HEIGHT: u32 = 1000;
 /// Characters of `near '..'` in an error.
@@ -51,7 +50,6 @@ pub(crate) struct Parser<'a> {
     /// Where the last consumed token ended.
     last_end: u32,
     params: u32,
-    depth: u32,
     /// Height of the tree being built, see `nest`.
     height: u32,
     /// A shared copy of the text, made when a literal first needs a slice of it.
@@ -80,7 +78,6 @@ impl<'a> Parser<'a> {
             token,
             last_end: at as u32,
             params: 0,
-            depth: 0,
             height: 0,
             shared: None,
             scratch: Vec::new(),
@@ -270,13 +267,11 @@ impl<'a> Parser<'a> {
     /// Runs a rule one level deeper. The height afterwards is the greater of what it was and the rule's own
     /// plus one.
     fn nest<T>(&mut self, rule: impl FnOnce(&mut Self) -> Rule<T>) -> Rule<T> {
-        self.depth += 1;
-        if self.depth > MAX_NESTING {
+        if !stack::has_room() {
             return Err(ParseError::TooDeep);
         }
         let outer = std::mem::take(&mut self.height);
         let result = rule(self);
-        self.depth -= 1;
         self.height = outer.max(self.height + 1);
         if self.height > MAX_HEIGHT { Err(ParseError::TooDeep) } else { result }
     }

@@ -216,8 +216,7 @@ impl Applying {
         let (sender, inbox) = sync_channel::<Done>(IN_FLIGHT);
         let mut threads = Vec::new();
         let finisher = self.clone();
-        let finisher =
-            on_stack("replica-end".into()).spawn(move || finisher.finish(&inbox));
+        let finisher = on_stack("replica-end".into()).spawn(move || finisher.finish(&inbox));
         for (slot, entry) in workers.into_iter().enumerate() {
             let (own, sender) = (self.clone(), sender.clone());
             let name = format!("replica-w{}", slot + 1);
@@ -330,5 +329,5 @@ fn wait_durable(batch: &mut [Done]) -> Option<(usize, CommitError)> {
 
 /// A thread that runs statements of a source.
 fn on_stack(name: String) -> std::thread::Builder {
-    std::thread::Builder::new().name(name).stack_size(omnibus_sql::stack::STACK_BYTES)
+    std::thread::Builder::new().name(name).stack_size(omnibus_value::stack::STACK_BYTES)
 }

@@ -16,9 +16,9 @@ use crate::functions::aggregate::AggregateSpec;
 use crate::select::storage::{LockMode, NoStorage};
 use crate::select::virtual_table::{NoVirtualTables, VirtualTables};
 use crate::session::SessionState;
-use crate::stack::Depth;
 use omnibus_parser::ast;
 use omnibus_value::Value;
+use omnibus_value::stack::Depth;
 use std::sync::Arc;
 
 /// What a result type may depend on beside the arguments.
@@ -281,6 +281,11 @@ impl<'a> Binder<'a> {
         self.session.settings.collation_connection
     }
 
+    /// Fails before a recursion is too deep for the stack.
+    pub(crate) fn descend(&mut self) -> SqlResult<()> {
+        if self.depth.descend() { Ok(()) } else { Err(SqlError::stack_overrun()) }
+    }
+
     /// Notes what the binary log must know.
     pub(crate) fn note(&self, note: impl FnOnce(&mut Uses)) {
         if let Some(uses) = self.uses {
@@ -330,7 +335,7 @@ impl<'a> Binder<'a> {
 
     /// Binds an expression that may be a row value.
     pub(crate) fn expr_or_row(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
-        self.depth.descend()?;
+        self.descend()?;
         self.dispatch(expr)
     }
 

@@ -10,8 +10,8 @@ use crate::select::storage::Storage;
 use crate::select::subquery::SubqueryState;
 use crate::session::SessionState;
 use bytes::Bytes;
-use omnibus_value::Value;
 use omnibus_value::temporal::{DateTime, Zone};
+use omnibus_value::{Value, stack};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl<'a> Exec<'a> {
             subqueries: Vec::new(),
             rand_seeds: HashMap::new(),
             strict: false,
-            floor: crate::stack::floor(),
+            floor: stack::floor(),
             bad_data: None,
         }
     }
@@ -95,7 +95,7 @@ impl<'a> Exec<'a> {
     /// 1436.
     #[inline]
     pub(crate) fn check_stack(&self) -> ExecResult<()> {
-        Ok(crate::stack::check_above(self.floor)?)
+        if stack::here() > self.floor { Ok(()) } else { Err(SqlError::stack_overrun().into()) }
     }
 
     /// Adds a warning. In a strict write, bad data fails the expression that is being evaluated.

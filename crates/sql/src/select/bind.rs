@@ -59,7 +59,7 @@ pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(Que
 }
 
 pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
-    binder.depth.descend()?;
+    binder.descend()?;
     let visible = binder.common.len();
     let bound = with_clause(binder, query).and_then(|()| query_body(binder, query));
     binder.common.truncate(visible);

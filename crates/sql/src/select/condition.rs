@@ -1,8 +1,8 @@
 //! Conditions as indexes see them: split into conjuncts, and what each says about one column.
 
 use crate::catalog::Table;
-use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
 use crate::expr::SlotSet;
+use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
 use crate::expr::types::Family;
 use omnibus_value::ColumnKind;
 

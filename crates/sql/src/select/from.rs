@@ -142,7 +142,7 @@ impl<'q> From<'q> {
     }
 
     fn table_ref(&mut self, binder: &mut Binder<'_>, table: &TableRef, nest: &mut Nest) -> SqlResult<Star> {
-        binder.depth.descend()?;
+        binder.descend()?;
         let start = scope_len(binder);
         match table {
             TableRef::Table(factor) => self.factor(binder, factor, nest)?,
@@ -469,13 +469,13 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
     let table = binder.common[at].clone();
     let (query, names, outer, is_recursive) = match table.definition {
         CommonDefinition::Bound(bound) => {
-            binder.depth.reuse(bound.stack_bytes)?;
-            return Ok(bound);
+            let room = binder.depth.reuse(bound.stack_bytes);
+            return if room { Ok(bound) } else { Err(SqlError::stack_overrun()) };
         }
         CommonDefinition::Query { query, columns, outer, recursive } => (query, columns, outer, recursive),
         CommonDefinition::Recursion { .. } => return Err(SqlError::unknown_error()),
     };
-    binder.depth.descend()?;
+    binder.descend()?;
     let measured = binder.depth.measure();
     let depth = outer.min(binder.blocks.len());
     let later = binder.common.split_off(at);

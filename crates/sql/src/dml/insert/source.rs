@@ -3,9 +3,9 @@
 use crate::catalog::Table;
 use crate::dml::plan::Assignment;
 use crate::error::{SqlError, SqlResult};
+use crate::expr::SlotSet;
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::exec::{Row, Slot};
-use crate::expr::SlotSet;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::{Scope, VALUES_ALIAS};
 use crate::select::{self, QueryPlan, plan::Body};
