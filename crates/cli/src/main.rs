@@ -52,6 +52,7 @@ enum Bench {
 }
 
 fn main() -> ExitCode {
+    omnibus_server::keep_files_private();
     match Cli::parse_from(binlog::with_password_option(std::env::args_os().collect())).command {
         Command::Serve(args) => serve::run(args),
         Command::Binlog(args) => binlog::run(&args),

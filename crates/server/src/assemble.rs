@@ -50,6 +50,29 @@ pub struct Assembled {
     pub datadir: DataDir,
 }
 
+/// What can be wrong with the options by themselves, before anything is made or changed.
+pub fn check(options: &ServerOptions) -> Result<(), StartError> {
+    check_file_rule(&options.globals)?;
+    check_tmpdir(&options.globals)?;
+    let datadir = options.datadir();
+    let files = [("socket", options.socket()), ("log_error", options.log_error())];
+    for (name, path) in files {
+        let folder = path.as_deref().and_then(Path::parent);
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir() && !folder.starts_with(&datadir)) {
+            let folder = folder.display();
+            return Err(StartError(format!(
+                "{name}: there is no directory '{folder}'; make it, or give another one"
+            )));
+        }
+    }
+    if options.globals.named("ssl_cert").as_str().is_empty()
+        != options.globals.named("ssl_key").as_str().is_empty()
+    {
+        return Err(StartError("--ssl-cert and --ssl-key must be given together".into()));
+    }
+    Ok(())
+}
+
 /// Opens everything. Blocks; must run inside the runtime's context.
 pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let wanted = Dialect::from_name(options.globals.named("dialect").as_str());
@@ -64,8 +87,6 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     }
     let globals = options.globals.clone();
     fill_in(&globals, &options, &datadir);
-    check_file_rule(&globals)?;
-    check_tmpdir(&globals)?;
     let wait_for_space = Arc::new(AtomicBool::new(true));
     let engine = engines::open(&globals, &datadir.path, &wait_for_space)
         .map_err(step("opening the storage engines"))?;
@@ -137,7 +158,7 @@ fn check_file_rule(globals: &GlobalVars) -> Result<(), StartError> {
 /// Large transactions and files of LOAD DATA LOCAL go there: better said now than then.
 fn check_tmpdir(globals: &GlobalVars) -> Result<(), StartError> {
     let dir = globals.named("tmpdir");
-    if std::path::Path::new(dir.as_str()).is_dir() {
+    if dir.as_str().is_empty() || std::path::Path::new(dir.as_str()).is_dir() {
         return Ok(());
     }
     Err(StartError(format!(
@@ -272,8 +293,8 @@ fn open_tls(
         (None, None) if globals.named("auto_generate_certs").as_bool() => {
             TlsFiles::generated(datadir).map_err(step("making a TLS certificate"))?
         }
-        (None, None) => return Ok(None),
-        _ => return Err(StartError("--ssl-cert and --ssl-key must be given together".into())),
+        // One without the other: `check` has said so.
+        _ => return Ok(None),
     };
     let name = |p: &Path| VarValue::Str(p.display().to_string().into());
     globals.set_named("ssl_cert", name(&files.cert));

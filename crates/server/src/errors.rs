@@ -43,6 +43,12 @@ pub fn unknown_command() -> SqlError {
 pub fn kill_denied(id: u64) -> SqlError {
     error(1095, b"HY000", format!("You are not owner of thread {id}"))
 }
+/// 1129.
+#[must_use]
+pub fn host_is_blocked(host: impl Display) -> SqlError {
+    let unblock = "unblock with 'FLUSH HOSTS'";
+    error(1129, b"HY000", format!("Host '{host}' is blocked because of many connection errors; {unblock}"))
+}
 /// 1130.
 #[must_use]
 pub fn host_not_allowed(host: impl Display) -> SqlError {

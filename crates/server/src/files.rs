@@ -21,6 +21,16 @@ pub struct FileRule {
     pub datadir: PathBuf,
 }
 
+/// From now on what this process makes is nobody's business but its own and its group's: files 0640, folders 0750, and less
+/// where the caller allows less.
+pub fn keep_files_private() {
+    // SAFETY: both calls only exchange a number of the process, and cannot fail.
+    unsafe {
+        let callers = libc::umask(0o027);
+        libc::umask(callers | 0o027);
+    }
+}
+
 fn refused() -> SqlError {
     SqlError::option_prevents_statement("--secure-file-priv")
 }
@@ -31,6 +41,17 @@ impl FileRule {
         let Some(secure) = &self.secure else { return false };
         let inside = |dir: &Path| path.starts_with(dir.canonicalize().unwrap_or_else(|_| dir.to_owned()));
         !inside(&self.datadir) && (secure.as_os_str().is_empty() || inside(secure))
+    }
+
+    /// Whether BACKUP TO may make `folder`: below the directory, if there is one. Without one BACKUP_ADMIN says enough.
+    ///
+    /// # Errors
+    /// 1290.
+    pub fn allow_backup(&self, folder: &Path) -> SqlResult<()> {
+        match &self.secure {
+            Some(dir) if !dir.as_os_str().is_empty() && !self.parent_allowed(folder) => Err(refused()),
+            _ => Ok(()),
+        }
     }
 
     /// Opens a file to be read, or makes a new one.

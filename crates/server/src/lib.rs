@@ -9,6 +9,7 @@
 
 mod account;
 mod admin;
+mod arrival;
 mod assemble;
 mod auth;
 pub mod backup;
@@ -39,8 +40,9 @@ pub use account::{AccessTable, Account, AccountStore, Accounts, MemoryStore, Rec
 pub use assemble::StartError;
 pub use auth::RsaKey;
 pub use error_log::ErrorLog;
+pub use files::keep_files_private;
 pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus, NoLog};
-pub use net::{Listeners, TlsFiles, acceptor, bind};
+pub use net::{Listeners, Places, Reserved, TlsFiles, acceptor};
 pub use options::{OptionError, ServerOptions};
 pub use serve::serve;
 pub use server::Server;

@@ -1,7 +1,7 @@
 //! The server's whole life in one call: runtime, assembly, listeners, signals, shutdown.
 
-use crate::assemble::{Assembled, StartError, assemble};
-use crate::net::{Listeners, bind};
+use crate::assemble::{Assembled, StartError, assemble, check};
+use crate::net::Listeners;
 use crate::options::ServerOptions;
 use crate::pulse::Pulse;
 use crate::server::Server;
@@ -53,7 +53,9 @@ fn try_serve(options: ServerOptions) -> Result<(), StartError> {
 
 fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), StartError> {
     let announce = options.announce;
-    let (bind_address, port, socket) = (options.bind_address(), options.port(), options.socket());
+    // A start that is refused has made and changed no file.
+    check(&options)?;
+    let reserved = options.places().reserve().map_err(|e| StartError(e.to_string()))?;
     let assembled = {
         let _inside = runtime.enter();
         assemble(options)?
@@ -62,7 +64,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
     let listeners = {
         let _inside = runtime.enter();
         let backlog = server.globals.named("back_log").as_u64() as u32;
-        bind(&bind_address, port, backlog, socket.as_deref()).map_err(|e| StartError(e.to_string()))
+        reserved.listen(backlog).map_err(|e| StartError(e.to_string()))
     };
     let result = match listeners {
         // A log that failed while recovery wrote to it: nobody may be told that the server is ready.

@@ -1,13 +1,12 @@
 //! What all connections share, and the life of the server: accept, tick, stop.
 
-use crate::account::{Accounts, ClientHost};
+use crate::account::Accounts;
 use crate::auth::{FastCache, RsaKey};
 use crate::dump::{Dumps, SemiSyncSettings};
-use crate::errors;
 use crate::log_admin::LogAdmin;
-use crate::net::{Channel, Listeners, Stream};
+use crate::net::{Hosts, Listeners};
 use crate::process::Processes;
-use crate::session::{RunnerFactory, serve_connection};
+use crate::session::RunnerFactory;
 use crate::status::ServerCounters;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_sql::SqlResult;
@@ -43,6 +42,10 @@ pub struct Server {
     pub replicas: std::sync::OnceLock<Arc<crate::replica::Replicas>>,
     /// Whether the engines do; there once it is put together.
     pub engines_wait_for_space: std::sync::OnceLock<Arc<AtomicBool>>,
+    /// Connections that have not logged in yet, by where they come from.
+    pub hosts: Arc<Hosts>,
+    /// The same of the administrators' own address.
+    pub admin_hosts: Arc<Hosts>,
     long_query_us: AtomicU64,
     stopping: AtomicBool,
     stop: Notify,
@@ -77,6 +80,8 @@ impl Server {
             dumps: Dumps::default(),
             replicas: std::sync::OnceLock::new(),
             engines_wait_for_space: std::sync::OnceLock::new(),
+            hosts: Arc::default(),
+            admin_hosts: Arc::default(),
             long_query_us: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             stop: Notify::new(),
@@ -193,36 +198,7 @@ impl Server {
     /// Accepts connections until `stop`, then lets them finish. Connections still there after the
     /// grace time are left to the runtime's end.
     pub async fn run(self: &Arc<Self>, listeners: Listeners) {
-        let mut tasks = Vec::new();
-        let Listeners { .. } = &listeners;
-        let listeners = Arc::new(listeners);
-        for at in 0..listeners.tcp.len() {
-            let (server, listeners) = (self.clone(), listeners.clone());
-            tasks.push(tokio::spawn(async move {
-                loop {
-                    match listeners.tcp[at].accept().await {
-                        Ok((stream, peer)) => {
-                            // A request and its reply are one small write each: never wait for more.
-                            let _ = stream.set_nodelay(true);
-                            let client = ClientHost::from_ip(peer.ip());
-                            server.accepted(Stream::Tcp(stream), client, peer.port());
-                        }
-                        Err(error) => pause_after(&error).await,
-                    }
-                }
-            }));
-        }
-        if listeners.unix.is_some() {
-            let (server, listeners) = (self.clone(), listeners.clone());
-            tasks.push(tokio::spawn(async move {
-                while let Some(unix) = &listeners.unix {
-                    match unix.accept().await {
-                        Ok((stream, _)) => server.accepted(Stream::Unix(stream), ClientHost::local(), 0),
-                        Err(error) => pause_after(&error).await,
-                    }
-                }
-            }));
-        }
+        let mut tasks = self.accept_all(listeners);
         self.configure_semi_sync();
         if let Some(coordinator) = self.log.coordinator().cloned() {
             let semi_sync = self.dumps.semi_sync.clone();
@@ -237,27 +213,7 @@ impl Server {
         for task in tasks {
             let _ = task.await;
         }
-        drop(listeners);
         self.drain().await;
-    }
-
-    /// A new connection: into a task of its own, or away with error 1040.
-    fn accepted(self: &Arc<Self>, stream: Stream, client: ClientHost, port: u16) {
-        self.counters.connections.fetch_add(1, Ordering::Relaxed);
-        let now = self.counters.connect();
-        let max = self.globals.named("max_connections").as_u64();
-        if now > max + 1 {
-            self.counters.connected.fetch_sub(1, Ordering::Relaxed);
-            self.counters.refused_max.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(async move {
-                let mut channel = Channel::new(stream);
-                let goodbye = errors::too_many_connections();
-                let _ = tokio::time::timeout(Duration::from_secs(1), channel.refuse(&goodbye)).await;
-            });
-            return;
-        }
-        self.counters.threads_created.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(serve_connection(self.clone(), stream, client, port, now > max));
     }
 
     /// Once a second: connections that were silent for too long.
@@ -289,10 +245,4 @@ impl Server {
             tracing::warn!(connections = self.processes.clients().len(), "connections did not end in time");
         }
     }
-}
-
-/// Running out of file handles must not make accepting a busy loop.
-async fn pause_after(error: &std::io::Error) {
-    tracing::warn!(%error, "accept failed");
-    tokio::time::sleep(Duration::from_millis(50)).await;
 }

@@ -14,6 +14,7 @@ impl Session {
             return Err(SqlError::not_supported_yet("BACKUP STAGE and BACKUP LOCK"));
         };
         let path = String::from_utf8_lossy(path).into_owned();
+        self.shared.file_rule().allow_backup(Path::new(&path))?;
         let info = tokio::task::block_in_place(|| self.server.log.backup_to(Path::new(&path)))?;
         let text = |text: String| Value::Bytes(Bytes::from(text));
         let bytes = Value::UInt(info.bytes());

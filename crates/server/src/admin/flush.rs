@@ -32,13 +32,17 @@ impl Session {
                 self.server.processes.all().iter().for_each(|p| p.counters.clear());
                 Ok(())
             }
+            FlushTarget::Hosts => {
+                self.server.hosts.forgive();
+                self.server.admin_hosts.forgive();
+                Ok(())
+            }
             // Nothing of these is kept open or cached.
             FlushTarget::Tables { .. }
             | FlushTarget::EngineLogs
             | FlushTarget::GeneralLogs
             | FlushTarget::SlowLogs
             | FlushTarget::RelayLogs { .. }
-            | FlushTarget::Hosts
             | FlushTarget::UserResources
             | FlushTarget::OptimizerCosts
             | FlushTarget::QueryCache

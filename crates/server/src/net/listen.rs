@@ -1,81 +1,128 @@
-//! Listening sockets: TCP addresses of `bind_address` and the unix socket with its lock file.
+//! Listening sockets: TCP addresses of `bind_address`, the administrators' own of `admin_address`, and the unix socket.
+//!
+//! Addresses are taken before the server makes or changes anything on disk, so that a start that somebody else's port refuses
+//! leaves nothing behind; nobody is let in before it is ready.
 
+use super::socket_file::{self, SocketFile};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
-
-/// The longest name of a Unix socket on Linux.
-const SOCKET_PATH_MAX: usize = 107;
 
 /// What the server listens on.
 #[derive(Debug)]
 pub struct Listeners {
     /// TCP, one for each address.
     pub tcp: Vec<TcpListener>,
+    /// For administrators.
+    pub admin: Option<TcpListener>,
     /// The unix socket.
     pub unix: Option<UnixListener>,
-    socket_path: Option<PathBuf>,
+    _socket: Option<SocketFile>,
 }
 
-impl Drop for Listeners {
-    fn drop(&mut self) {
-        if let Some(path) = &self.socket_path {
-            let _ = std::fs::remove_file(path);
-            let _ = std::fs::remove_file(lock_path(path));
-        }
-    }
+/// Where the server is to listen.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Separated by commas. Empty means no TCP; `*` is every address of both families.
+    pub bind_address: String,
+    /// Of each of these.
+    pub port: u16,
+    /// One address for administrators; empty for none.
+    pub admin_address: String,
+    /// Of that.
+    pub admin_port: u16,
+    /// The unix socket.
+    pub socket: Option<PathBuf>,
 }
 
-fn lock_path(socket: &Path) -> PathBuf {
-    let mut name = socket.as_os_str().to_owned();
-    name.push(".lock");
-    name.into()
+/// Addresses that are this process's, where nobody is let in yet.
+#[derive(Debug)]
+pub struct Reserved {
+    tcp: Vec<Bound>,
+    admin: Option<Bound>,
+    socket: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    socket: TcpSocket,
+    what: String,
 }
 
 fn context(what: impl std::fmt::Display, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Binds everything or nothing. Within the runtime, since the listeners register with it. An empty
-/// `bind_address` means no TCP; `*` is every address of both families.
-pub fn bind(bind_address: &str, port: u16, backlog: u32, socket: Option<&Path>) -> io::Result<Listeners> {
-    let mut listeners = Listeners { tcp: Vec::new(), unix: None, socket_path: None };
-    for address in bind_address.split(',').map(str::trim).filter(|a| !a.is_empty()) {
-        listeners.tcp.push(bind_tcp(address, port, backlog)?);
+impl Places {
+    /// Takes all of them or none, and changes no file.
+    ///
+    /// # Errors
+    /// One is taken, or is no address of this machine.
+    pub fn reserve(&self) -> io::Result<Reserved> {
+        let addresses = self.bind_address.split(',').map(str::trim).filter(|address| !address.is_empty());
+        let tcp = addresses.map(|address| bind(address, self.port)).collect::<io::Result<_>>()?;
+        let admin = match self.admin_address.trim() {
+            "" => None,
+            address => Some(bind(address, self.admin_port)?),
+        };
+        if let Some(path) = &self.socket {
+            socket_file::is_left_behind(path)?;
+        }
+        Ok(Reserved { tcp, admin, socket: self.socket.clone() })
     }
-    if let Some(path) = socket {
-        listeners.unix = Some(bind_unix(path)?);
-        listeners.socket_path = Some(path.to_owned());
-    }
-    Ok(listeners)
 }
 
-fn bind_tcp(address: &str, port: u16, backlog: u32) -> io::Result<TcpListener> {
+impl Reserved {
+    /// Lets clients in. Within the runtime, since the listeners register with it.
+    ///
+    /// # Errors
+    /// As `reserve`, where somebody else was quicker.
+    pub fn listen(self, backlog: u32) -> io::Result<Listeners> {
+        let listen = |bound: Bound| bound.socket.listen(backlog).map_err(|e| listening(&bound.what, e));
+        let tcp = self.tcp.into_iter().map(listen).collect::<io::Result<_>>()?;
+        let admin = self.admin.map(listen).transpose()?;
+        let (unix, socket) = match self.socket.as_deref().map(socket_file::listen).transpose()? {
+            Some((listener, file)) => (Some(listener), Some(file)),
+            None => (None, None),
+        };
+        Ok(Listeners { tcp, admin, unix, _socket: socket })
+    }
+}
+
+fn bind(address: &str, port: u16) -> io::Result<Bound> {
     let what = format!("can't listen on {address} port {port}");
-    let listen = |ip: std::net::IpAddr| -> io::Result<TcpListener> {
+    let bind_ip = |ip: IpAddr| -> io::Result<TcpSocket> {
         let socket = if ip.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         socket.set_reuseaddr(true)?;
         socket.bind((ip, port).into())?;
-        socket.listen(backlog)
+        Ok(socket)
     };
-    if address == "*" {
+    let socket = if address == "*" {
         // A dual-stack socket first; a machine without IPv6 gets IPv4.
-        return listen(std::net::Ipv6Addr::UNSPECIFIED.into())
-            .or_else(|e| match e.kind() {
-                io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(e),
-                _ => listen(std::net::Ipv4Addr::UNSPECIFIED.into()),
-            })
-            .map_err(|e| listening(&what, e));
-    }
-    let ips: Vec<std::net::IpAddr> = match address.parse() {
-        Ok(ip) => vec![ip],
-        Err(_) => std::net::ToSocketAddrs::to_socket_addrs(&(address, port))
-            .map_err(|e| context(format!("bind_address {address}"), e))?
-            .map(|a| a.ip())
-            .collect(),
+        bind_ip(Ipv6Addr::UNSPECIFIED.into()).or_else(|e| match e.kind() {
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(e),
+            _ => bind_ip(Ipv4Addr::UNSPECIFIED.into()),
+        })
+    } else {
+        bind_ip(resolve(address, port)?)
     };
-    let ip = ips.first().ok_or_else(|| io::Error::other(format!("bind_address {address}: no address")))?;
-    listen(*ip).map_err(|e| listening(&what, e))
+    match socket {
+        Ok(socket) => Ok(Bound { socket, what }),
+        Err(error) => Err(listening(&what, error)),
+    }
+}
+
+fn resolve(address: &str, port: u16) -> io::Result<IpAddr> {
+    if let Ok(ip) = address.parse() {
+        return Ok(ip);
+    }
+    let found = std::net::ToSocketAddrs::to_socket_addrs(&(address, port))
+        .map_err(|e| context(format!("bind_address {address}"), e))?
+        .next();
+    found
+        .map(|found| found.ip())
+        .ok_or_else(|| io::Error::other(format!("bind_address {address}: no address")))
 }
 
 fn listening(what: &str, error: io::Error) -> io::Error {
@@ -91,31 +138,4 @@ fn hint(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "; choose one above 1023 with --port=N",
         _ => "",
     }
-}
-
-/// A socket file of a server that is gone is replaced; one that answers is not.
-fn bind_unix(path: &Path) -> io::Result<UnixListener> {
-    let what = format!("can't listen on unix socket {}", path.display());
-    let len = path.as_os_str().len();
-    if len > SOCKET_PATH_MAX {
-        let why = format!(
-            "{what}: its name has {len} bytes, at most {SOCKET_PATH_MAX} are possible; choose a shorter one with --socket=PATH"
-        );
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
-    if path.exists() {
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(
-                io::ErrorKind::AddrInUse,
-                format!("{what}: another server is listening there; choose another one with --socket=PATH"),
-            ));
-        }
-        std::fs::remove_file(path).map_err(|e| context(&what, e))?;
-    }
-    let listener = UnixListener::bind(path).map_err(|e| context(&what, e))?;
-    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(path, everybody).map_err(|e| context(&what, e))?;
-    // Clients and package scripts look at MySQL's lock file for the process id.
-    let _ = std::fs::write(lock_path(path), format!("{}\n", std::process::id()));
-    Ok(listener)
 }

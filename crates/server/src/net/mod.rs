@@ -1,12 +1,15 @@
 //! Sockets: streams, packets over them, TLS, listeners. Not the meaning of a packet.
 
 mod channel;
+mod hosts;
 mod listen;
+mod socket_file;
 mod stream;
 mod tls;
 
 pub use channel::{Channel, NetError, send};
-pub use listen::{Listeners, bind};
+pub use hosts::{HalfOpen, Hosts, NotLetIn};
+pub use listen::{Listeners, Places, Reserved};
 pub use stream::{Stream, Twin};
 pub use tls::{TlsFiles, acceptor};
 

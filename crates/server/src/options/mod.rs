@@ -11,6 +11,7 @@ mod tests;
 
 pub use parse::{OptionError, parse};
 
+use crate::net::Places;
 use crate::sysvars::{GlobalVars, VarValue};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -55,12 +56,6 @@ impl ServerOptions {
         self.given.contains(name)
     }
 
-    /// The TCP port.
-    #[must_use]
-    pub fn port(&self) -> u16 {
-        self.globals.named("port").as_u64() as u16
-    }
-
     /// The unix socket, inside the data directory unless an absolute path was given; none if empty.
     #[must_use]
     pub fn socket(&self) -> Option<PathBuf> {
@@ -73,6 +68,23 @@ impl ServerOptions {
     pub fn log_error(&self) -> Option<PathBuf> {
         let name = self.globals.named("log_error");
         (!matches!(name.as_str(), "" | "stderr")).then(|| self.datadir().join(name.as_str()))
+    }
+
+    /// Where to listen.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        let port = |name| self.globals.named(name).as_u64() as u16;
+        let admin_address = match self.globals.named("skip_networking").as_bool() {
+            true => String::new(),
+            false => self.globals.named("admin_address").as_str().to_owned(),
+        };
+        Places {
+            bind_address: self.bind_address(),
+            port: port("port"),
+            admin_address,
+            admin_port: port("admin_port"),
+            socket: self.socket(),
+        }
     }
 
     /// Addresses to listen on; empty for none.

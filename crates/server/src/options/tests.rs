@@ -23,7 +23,7 @@ fn names_values_and_switches() {
         "--collation-server=utf8mb4_bin",
     ])
     .unwrap();
-    assert_eq!(o.port(), 3307);
+    assert_eq!(o.places().port, 3307);
     assert_eq!(o.globals.named("max_connections").as_u64(), 5000);
     assert_eq!(o.globals.named("max_allowed_packet").as_u64(), 1 << 30);
     assert!(!o.globals.named("binlog_order_commits").as_bool());
@@ -68,7 +68,7 @@ fn files_have_groups_comments_quotes_and_includes() {
     .unwrap();
     let arg = format!("--defaults-file={}", main.display());
     let o = run(&[&arg, "--port=3311"]).unwrap();
-    assert_eq!(o.port(), 3311, "arguments win over files");
+    assert_eq!(o.places().port, 3311, "arguments win over files");
     assert_eq!(o.globals.named("datadir").as_str(), "/x y");
     assert_eq!(o.globals.named("server_id").as_u64(), 42);
     std::fs::write(&main, "[server]\nprot = 1\n").unwrap();

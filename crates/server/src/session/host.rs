@@ -156,7 +156,8 @@ impl SessionShared {
         *self.account.lock() = account.clone();
     }
 
-    fn file_rule(&self) -> FileRule {
+    /// Which files of the server statements may touch.
+    pub(crate) fn file_rule(&self) -> FileRule {
         let datadir = self.server.globals.named("datadir").as_str().into();
         let secure = match self.server.globals.named("secure_file_priv") {
             VarValue::Null => None,

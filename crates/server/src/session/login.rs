@@ -1,6 +1,8 @@
 //! From accept to the account: greeting, SSLRequest, login packet, authentication.
 
-use crate::account::{Account, ClientHost, Privileges};
+use super::admission::Place;
+use crate::account::{Account, ClientHost};
+use crate::arrival::Gate;
 use crate::auth::{AuthFailure, Authenticator, MAX_LOGIN_PACKET, authenticate, new_scramble};
 use crate::errors;
 use crate::net::{Channel, NetError};
@@ -20,6 +22,15 @@ pub struct LoggedIn {
     pub database: Option<String>,
     /// Collation of the connection.
     pub collation: u16,
+}
+
+/// Why nobody did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// The client was told.
+    Refused,
+    /// It went away, or broke the protocol.
+    BrokenOff,
 }
 
 /// What the server offers.
@@ -49,19 +60,19 @@ pub async fn login(
     process: &Arc<Process>,
     client: &ClientHost,
     port: u16,
-    over_limit: bool,
-) -> Result<LoggedIn, ()> {
+    gate: Gate,
+) -> Result<(LoggedIn, Place), Failed> {
     let host = match port {
         0 => client.name(),
         port => format!("{}:{port}", client.name()),
     };
     process.identity.lock().host = host;
-    match attempt(server, channel, client, process.id, over_limit).await {
-        Ok(logged_in) => {
+    match attempt(server, channel, client, process.id, gate).await {
+        Ok((logged_in, place)) => {
             let mut identity = process.identity.lock();
             (identity.user, identity.account) = (logged_in.user.clone(), logged_in.account.plain());
             drop(identity);
-            Ok(logged_in)
+            Ok((logged_in, place))
         }
         Err(AuthFailure::Refused(error)) => {
             tracing::info!(
@@ -72,7 +83,7 @@ pub async fn login(
                 error.message
             );
             channel.refuse(&error).await;
-            Err(())
+            Err(Failed::Refused)
         }
         Err(AuthFailure::Net(error)) => {
             tracing::debug!(id = process.id, %error, "login broken off");
@@ -83,7 +94,7 @@ pub async fn login(
                 };
                 channel.refuse(&answer).await;
             }
-            Err(())
+            Err(Failed::BrokenOff)
         }
     }
 }
@@ -97,8 +108,8 @@ async fn attempt(
     channel: &mut Channel,
     client: &ClientHost,
     id: u32,
-    over_limit: bool,
-) -> Result<LoggedIn, AuthFailure> {
+    gate: Gate,
+) -> Result<(LoggedIn, Place), AuthFailure> {
     let table = server.accounts.table();
     if !table.knows_host(client) {
         return Err(refused(errors::host_not_allowed(client.name())));
@@ -135,13 +146,9 @@ async fn attempt(
     let done =
         authenticate(&authenticator, channel, scramble, &user, client, login.plugin.as_deref(), &login.auth)
             .await?;
-    let admin = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
-    if over_limit && !done.account.privileges.any(admin) {
-        server.counters.refused_max.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        return Err(refused(errors::too_many_connections()));
-    }
+    let place = server.admit(&done.account, gate).map_err(refused)?;
     let database = login.database.map(|d| String::from_utf8_lossy(&d).into_owned());
-    Ok(LoggedIn { account: done.account, user, database, collation: login.collation })
+    Ok((LoggedIn { account: done.account, user, database, collation: login.collation }, place))
 }
 
 /// The login packet, inside TLS if the client asked for that first.

@@ -1,6 +1,6 @@
 //! One connection from its greeting to its end: a task that reads a command, runs it, replies.
 //!
-//! - `login`: greeting, TLS, authentication. - `command`: what each COM_ does. - `query`: text
+//! - `login`: greeting, TLS, authentication. - `admission`: a place for who logged in. - `command`: what each COM_ does. - `query`: text
 //!   statements. - `prepared`: COM_STMT_. - `drive`: runs a statement through its waits. - `sink`: rows
 //!   to packets. - `local_file`: LOAD DATA LOCAL. -
 //!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account. - `runner`: what a session asks of
@@ -11,6 +11,7 @@
 //! - SESSION-2 A session that ends, however it ends, rolls back and gives its locks back.
 
 mod access;
+mod admission;
 mod command;
 mod drive;
 mod host;
@@ -32,7 +33,8 @@ pub use runner::{
 pub use sink::{ResultSet, integer_column, text_column};
 
 use crate::account::{Account, ClientHost};
-use crate::net::{Channel, NetError, Stream};
+use crate::arrival::Arrival;
+use crate::net::{Channel, NetError};
 use crate::process::Process;
 use crate::server::Server;
 use crate::status::Counter;
@@ -83,23 +85,23 @@ enum TrackGtids {
     All,
 }
 
-/// Runs a connection to its end. `over_limit`: max_connections is reached, so only an administrator
-/// may take the one extra place.
-pub async fn serve_connection(
-    server: Arc<Server>,
-    stream: Stream,
-    client: ClientHost,
-    port: u16,
-    over_limit: bool,
-) {
+/// Runs a connection to its end.
+pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
+    let Arrival { stream, client, port, gate, mut half_open } = arrival;
     let process = server.processes.register();
     let _cleanup = Cleanup { server: server.clone(), process: process.clone() };
     let mut channel = Channel::new(stream);
     let limit = std::time::Duration::from_secs(server.globals.named("connect_timeout").as_u64());
-    let login = login::login(&server, &mut channel, &process, &client, port, over_limit);
-    let logged_in = match tokio::time::timeout(limit, login).await {
-        Ok(Ok(logged_in)) => logged_in,
-        Ok(Err(())) | Err(_) => {
+    let login = login::login(&server, &mut channel, &process, &client, port, gate);
+    let (logged_in, _place) = match tokio::time::timeout(limit, login).await {
+        Ok(Ok(logged_in)) => {
+            drop(half_open);
+            logged_in
+        }
+        failed => {
+            if matches!(failed, Err(_) | Ok(Err(login::Failed::BrokenOff))) {
+                half_open.broke_off();
+            }
             server.counters.aborted_connects.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -128,7 +130,6 @@ impl Drop for Cleanup {
     fn drop(&mut self) {
         self.server.counters.retire(&self.process.counters);
         self.server.processes.remove(self.process.id);
-        self.server.counters.connected.fetch_sub(1, Ordering::Relaxed);
         self.server.connection_closed();
     }
 }

@@ -7,6 +7,7 @@ const YEAR: u64 = 31_536_000;
 /// The family.
 pub static VARS: &[V] = &[
     V::fixed("port", Kind::UInt(0, 65_535, 1), U(3306)),
+    V::fixed("admin_address", Kind::Text, S("")),
     V::fixed("admin_port", Kind::UInt(0, 65_535, 1), U(33_062)),
     V::fixed("socket", Kind::Text, S("omnibus.sock")),
     V::fixed("bind_address", Kind::Text, S("*")),

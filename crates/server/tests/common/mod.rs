@@ -269,7 +269,8 @@ pub fn start(args: &[&str]) -> TestServer {
     options.set("datadir", VarValue::Str(folder.path().to_str().unwrap().into()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let _inside = runtime.enter();
-    let listeners = bind("127.0.0.1", 0, 1024, options.socket().as_deref()).unwrap();
+    let places = Places { bind_address: "127.0.0.1".into(), port: 0, ..options.places() };
+    let listeners = places.reserve().and_then(|reserved| reserved.listen(1024)).unwrap();
     let port = listeners.tcp[0].local_addr().unwrap().port();
     let tls = acceptor(&TlsFiles::generated(folder.path()).unwrap()).unwrap();
     let accounts = Accounts::open(Box::new(MemoryStore::new(vec![Account::root()]))).unwrap();

@@ -1,0 +1,127 @@
+//! New connections: accepted, counted as half-open until they have logged in, and turned away where there are too many.
+
+use crate::account::ClientHost;
+use crate::errors;
+use crate::net::{Channel, HalfOpen, Listeners, NotLetIn, Stream};
+use crate::server::Server;
+use crate::session::serve_connection;
+use omnibus_sql::SqlError;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// Which address it came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Anybody's.
+    Public,
+    /// `admin_address`: for accounts with SERVICE_CONNECTION_ADMIN, however many others are connected.
+    Admin,
+}
+
+/// A connection that nobody has logged in on.
+#[derive(Debug)]
+pub struct Arrival {
+    /// Its bytes.
+    pub stream: Stream,
+    /// Where it comes from.
+    pub client: ClientHost,
+    /// From which port; 0 on a unix socket.
+    pub port: u16,
+    /// Where it came to.
+    pub gate: Gate,
+    /// Its place among those that have not logged in.
+    pub half_open: HalfOpen,
+}
+
+impl Server {
+    /// One task for each address. The listeners go with the last of them.
+    pub(crate) fn accept_all(self: &Arc<Self>, listeners: Listeners) -> Vec<JoinHandle<()>> {
+        let listeners = Arc::new(listeners);
+        let mut tasks = Vec::new();
+        let public = (0..listeners.tcp.len()).map(|at| (Some(at), Gate::Public));
+        for (at, gate) in public.chain(listeners.admin.iter().map(|_| (None, Gate::Admin))) {
+            let (server, listeners) = (self.clone(), listeners.clone());
+            tasks.push(tokio::spawn(async move {
+                let listener = at.map_or(listeners.admin.as_ref(), |at| listeners.tcp.get(at));
+                if let Some(listener) = listener {
+                    server.accept_tcp(listener, gate).await;
+                }
+            }));
+        }
+        let server = self.clone();
+        tasks.push(tokio::spawn(async move {
+            while let Some(unix) = &listeners.unix {
+                match unix.accept().await {
+                    Ok((stream, _)) => {
+                        server.arrived(Stream::Unix(stream), ClientHost::local(), 0, Gate::Public);
+                    }
+                    Err(error) => pause_after(&error).await,
+                }
+            }
+        }));
+        tasks
+    }
+
+    async fn accept_tcp(self: &Arc<Self>, listener: &TcpListener, gate: Gate) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    // A request and its reply are one small write each: never wait for more.
+                    let _ = stream.set_nodelay(true);
+                    let client = ClientHost::from_ip(peer.ip());
+                    self.arrived(Stream::Tcp(stream), client, peer.port(), gate);
+                }
+                Err(error) => pause_after(&error).await,
+            }
+        }
+    }
+
+    /// Into a task of its own, or away with an error.
+    fn arrived(self: &Arc<Self>, stream: Stream, client: ClientHost, port: u16, gate: Gate) {
+        self.counters.connections.fetch_add(1, Ordering::Relaxed);
+        match self.half_open(&client, gate) {
+            Ok(half_open) => {
+                self.counters.threads_created.fetch_add(1, Ordering::Relaxed);
+                let arrival = Arrival { stream, client, port, gate, half_open };
+                tokio::spawn(serve_connection(self.clone(), arrival));
+            }
+            Err(goodbye) => {
+                self.counters.refused_max.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(async move {
+                    let mut channel = Channel::new(stream);
+                    let _ = tokio::time::timeout(Duration::from_secs(1), channel.refuse(&goodbye)).await;
+                });
+            }
+        }
+    }
+
+    fn half_open(&self, client: &ClientHost, gate: Gate) -> Result<HalfOpen, SqlError> {
+        // With the administrator's place taken as well, nobody could be let in after a login.
+        let full = self.counters.connected.load(Ordering::Relaxed) > self.max_connections();
+        if full && gate == Gate::Public {
+            return Err(errors::too_many_connections());
+        }
+        let hosts = if gate == Gate::Admin { &self.admin_hosts } else { &self.hosts };
+        let limit = self.globals.named("back_log").as_u64();
+        let max_errors = self.globals.named("max_connect_errors").as_u64();
+        hosts.enter(client, usize::try_from(limit).unwrap_or(usize::MAX), max_errors).map_err(|why| match why
+        {
+            NotLetIn::TooMany => errors::too_many_connections(),
+            NotLetIn::Blocked => errors::host_is_blocked(client.name()),
+        })
+    }
+
+    /// `max_connections`.
+    pub(crate) fn max_connections(&self) -> u64 {
+        self.globals.named("max_connections").as_u64()
+    }
+}
+
+/// Running out of file handles must not make accepting a busy loop.
+async fn pause_after(error: &std::io::Error) {
+    tracing::warn!(%error, "accept failed");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
