@@ -5,8 +5,8 @@
 //! not a socket, or not a lock file, is ever changed or removed.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use tokio::net::UnixListener;
@@ -94,7 +94,8 @@ pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).map_err(failed(path))?;
     // Clients and package scripts look for the process id there.
     file.lock.file.set_len(0).map_err(failed(path))?;
-    writeln!(file.lock.file, "{}", std::process::id()).map_err(failed(path))?;
+    let pid = format!("{}\n", std::process::id());
+    file.lock.file.write_all_at(pid.as_bytes(), 0).map_err(failed(path))?;
     Ok((listener, file))
 }
 
@@ -205,8 +206,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        std::fs::write(dir.path().join("s.lock"), "4711\n").unwrap();
-        drop(listen(&path).unwrap());
+        let lock = dir.path().join("s.lock");
+        std::fs::write(&lock, "4711\n").unwrap();
+        let (listener, file) = listen(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&lock).unwrap(), format!("{}\n", std::process::id()));
+        drop((listener, file));
         assert_eq!(names(dir.path()), Vec::<String>::new());
     }
 }
