@@ -1,8 +1,13 @@
-//! The file under the B-tree: redb's own, but that a write for which the disk is too full waits and is tried again. redb takes
-//! nothing more after an error, so an error would be the end of the server.
+//! The file under the B-tree: redb's own, with a checksum of every block (`sums`), and with a write for which the disk is too
+//! full waiting and being tried again. redb takes nothing more after an error, so an error would be the end of the server.
 //!
-//! Called by the writer thread and by loads. The wait ends without space when [`crate::BtreeConfig::wait_for_space`] is switched off.
+//! For the same reason a read that fails, or that meets a damaged block, is no error to redb: it unwinds through redb to the
+//! engine's edge (`damage::caught`), where it becomes one. redb holds no lock while it reads.
+//!
+//! The wait ends without space when [`crate::BtreeConfig::wait_for_space`] is switched off.
 
+use crate::damage;
+use crate::sums::Sums;
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 use std::io;
@@ -17,12 +22,18 @@ const AGAIN: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Backend {
     file: FileBackend,
+    /// None while redb verifies the file by its own means.
+    sums: Option<Arc<Sums>>,
     patient: Arc<AtomicBool>,
 }
 
 impl Backend {
-    pub(crate) fn new(file: FileBackend, patient: Arc<AtomicBool>) -> Backend {
-        Backend { file, patient }
+    pub(crate) fn new(file: FileBackend, sums: Option<Arc<Sums>>, patient: Arc<AtomicBool>) -> Backend {
+        Backend { file, sums, patient }
+    }
+
+    fn with_sums(&self, work: impl Fn(&Sums) -> io::Result<()>) -> io::Result<()> {
+        self.sums.as_ref().map_or(Ok(()), |sums| self.patiently(|| work(sums)))
     }
 
     fn patiently(&self, write: impl Fn() -> io::Result<()>) -> io::Result<()> {
@@ -51,18 +62,28 @@ impl StorageBackend for Backend {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read(offset, out)
+        if let Err(error) = self.file.read(offset, out) {
+            damage::unwind(format!("block at {offset}: {error}"));
+        }
+        let verified = self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(offset, out));
+        if let Err(offset) = verified {
+            damage::unwind(format!("block at {offset}: its checksum does not match"));
+        }
+        Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.with_sums(|sums| sums.resize(len))?;
         self.patiently(|| self.file.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        self.with_sums(Sums::sync)?;
         self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.with_sums(|sums| sums.written(offset, data))?;
         self.patiently(|| self.file.write(offset, data))
     }
 

@@ -8,7 +8,7 @@ use crate::engine::Shared;
 use crate::store::{GARBAGE, Store, VERSIONS, applied_of};
 use crate::{io_error, store_error};
 use omnibus_engine::{CommitNo, EngineError};
-use redb::{ReadableDatabase, ReadableTable};
+use redb::ReadableTable;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) fn backup(shared: &Shared, root: &Path) -> Result<CommitNo, EngineErr
     if directory.exists() {
         return Err(io_error(Error::new(ErrorKind::AlreadyExists, directory.display().to_string())));
     }
-    let read = shared.store.database.begin_read().map_err(store_error)?;
+    let read = shared.store.read()?;
     let applied = applied_of(&read)?;
     let target =
         Store::open(&BtreeConfig { directory, wait_for_space: Arc::default(), ..shared.config.clone() })?;

@@ -7,7 +7,7 @@ use crate::snapshot::BtreeSnapshot;
 use crate::spaces::DeadSpaces;
 use crate::store::{State, Store};
 use crate::view::Views;
-use crate::{NAME, backup, io_error, load, writer};
+use crate::{NAME, backup, damage, io_error, load, writer};
 use bytes::Bytes;
 use omnibus_engine::{
     CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, TrxId, WriteSet,
@@ -53,11 +53,8 @@ impl Shared {
 
     /// Runs background work; an error or a panic in it becomes the engine's failure.
     pub(crate) fn guard(&self, what: &str, work: impl FnOnce() -> Result<(), EngineError>) {
-        let detail = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "it panicked".to_owned(),
-        };
+        let Err(error) = damage::caught(&self.store.path, work) else { return };
+        let detail = error.to_string();
         tracing::error!("engine-btree: {what} failed: {detail}");
         self.failure.lock().get_or_insert_with(|| format!("{what} failed: {detail}"));
         self.signals.progressed();
@@ -224,7 +221,7 @@ impl Engine for BtreeEngine {
     }
 
     fn load(&self, at: CommitNo, pairs: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
-        load::load(&self.shared, at.0, pairs)
+        damage::caught(&self.shared.store.path, || load::load(&self.shared, at.0, pairs))
     }
 
     fn drop_space(&self, space: SpaceId, at: CommitNo) {
@@ -267,7 +264,7 @@ impl Engine for BtreeEngine {
     }
 
     fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
-        backup::backup(&self.shared, root)
+        damage::caught(&self.shared.store.path, || backup::backup(&self.shared, root))
     }
 
     fn two_phase(&self) -> bool {

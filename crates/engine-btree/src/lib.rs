@@ -21,6 +21,7 @@
 mod backend;
 mod backup;
 mod config;
+mod damage;
 mod engine;
 mod key;
 mod layer;
@@ -31,6 +32,7 @@ mod signals;
 mod snapshot;
 mod spaces;
 mod store;
+mod sums;
 mod view;
 mod writer;
 

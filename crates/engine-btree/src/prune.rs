@@ -7,11 +7,13 @@
 
 use crate::key;
 use crate::layer::Version;
-use crate::store::{self, State};
-use crate::store_error;
+use crate::store::{self, State, Versions};
+use crate::{damage, store_error};
 use bytes::Bytes;
 use omnibus_engine::EngineError;
 use redb::{ReadableTable, Table, WriteTransaction};
+use std::path::Path;
+use std::sync::Arc;
 
 /// Keys looked at again in one transaction.
 const AGAIN: usize = 4096;
@@ -20,6 +22,27 @@ pub(crate) struct Pruner<'t> {
     versions: Table<'t, key::VersionKey, &'static [u8]>,
     garbage: Table<'t, &'static [u8], ()>,
     watermark: u64,
+}
+
+/// Reads ahead of a transaction what pruning will need: redb is of no more use once a transaction that writes has met
+/// damage, and pruning is worth less than that.
+pub(crate) struct Probe<'s> {
+    pub(crate) file: Arc<Versions>,
+    pub(crate) path: &'s Path,
+}
+
+impl Probe<'_> {
+    /// Whether the first `count` versions from `from` on can be read; if not, that is logged.
+    fn readable(&self, from: &[u8], to: &[u8], count: usize) -> bool {
+        let read = damage::caught(self.path, || {
+            let range = self.file.range::<&[u8]>(from..=to).map_err(store_error)?;
+            range.take(count).try_for_each(|found| found.map(|_| ()).map_err(store_error))
+        });
+        if let Err(error) = &read {
+            tracing::error!(%error, "engine-btree: old versions are left where they are");
+        }
+        read.is_ok()
+    }
 }
 
 impl<'t> Pruner<'t> {
@@ -76,7 +99,7 @@ impl<'t> Pruner<'t> {
     }
 
     /// Looks again at keys whose time has come, and tells the state what is left.
-    pub(crate) fn again(&mut self, state: &mut State) -> Result<(), EngineError> {
+    pub(crate) fn again(&mut self, state: &mut State, probe: &Probe<'_>) -> Result<(), EngineError> {
         for _ in 0..AGAIN {
             match store::first_garbage(&self.garbage)? {
                 Some(number) if number <= self.watermark => {}
@@ -84,21 +107,29 @@ impl<'t> Pruner<'t> {
             }
             let row = self.garbage.pop_first().map_err(store_error)?.map(|(row, _)| row.value().to_vec());
             let Some(row) = row else { break };
-            self.settle(row.get(8..).unwrap_or_default())?;
+            let key = row.get(8..).unwrap_or_default();
+            if probe.readable(&key::join(key, u64::MAX), &key::join(key, 0), usize::MAX) {
+                self.settle(key)?;
+            }
         }
         state.garbage_from = store::first_garbage(&self.garbage)?;
         Ok(())
     }
 
-    /// Removes up to `count` versions of a space. Tells whether any are left.
-    pub(crate) fn remove_space(&mut self, space: u32, count: usize) -> Result<bool, EngineError> {
-        let from = key::join(&space.to_be_bytes(), u64::MAX);
-        let to = space.checked_add(1).map(|next| key::join(&next.to_be_bytes(), u64::MAX));
-        let range = match &to {
-            Some(to) => self.versions.range::<&[u8]>(&from[..]..&to[..]),
-            None => self.versions.range::<&[u8]>(&from[..]..),
-        };
-        let places = range.map_err(store_error)?.take(count);
+    /// Removes up to `count` versions of a space. Tells whether any are left to remove.
+    pub(crate) fn remove_space(
+        &mut self,
+        space: u32,
+        count: usize,
+        probe: &Probe<'_>,
+    ) -> Result<bool, EngineError> {
+        // No key is as long as this one.
+        let last = [&space.to_be_bytes()[..], &[u8::MAX; 8192]].concat();
+        let (from, to) = (key::join(&space.to_be_bytes(), u64::MAX), key::join(&last, 0));
+        if !probe.readable(&from, &to, count) {
+            return Ok(false);
+        }
+        let places = self.versions.range::<&[u8]>(&from[..]..=&to[..]).map_err(store_error)?.take(count);
         let places = places.map(|found| found.map(|(place, _)| place.value().to_vec()));
         let places = places.collect::<Result<Vec<_>, _>>().map_err(store_error)?;
         for place in &places {

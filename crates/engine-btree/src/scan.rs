@@ -1,10 +1,10 @@
 //! A scan: what a number may see of the layers and of the file, merged.
 
+use crate::engine::Shared;
 use crate::key;
 use crate::layer::{Layer, Span, Version, span};
 use crate::store::Versions;
-use crate::store_error;
-use crate::view::View;
+use crate::{damage, store_error};
 use bytes::Bytes;
 use omnibus_engine::EngineError;
 use std::cmp::Ordering;
@@ -18,7 +18,7 @@ const LAST_BATCH: usize = 256;
 /// All versions of a range, in key order of the scan's direction.
 enum Raw {
     Layer { layer: Arc<Layer>, span: Span, ready: VecDeque<Version>, batch: usize, more: bool },
-    File(redb::Range<'static, key::VersionKey, &'static [u8]>),
+    File { range: redb::Range<'static, key::VersionKey, &'static [u8]>, shared: Arc<Shared> },
 }
 
 impl Raw {
@@ -31,14 +31,16 @@ impl Raw {
                 }
                 ready.pop_front().map(Ok)
             }
-            Raw::File(range) => {
-                let next = if reverse { range.next_back() } else { range.next() };
-                Some(next?.map_err(store_error).and_then(|(place, value)| {
-                    let (key, number) = key::split(place.value());
-                    let value = crate::store::decode(value.value())?;
-                    Ok(Version { key: Bytes::copy_from_slice(key), number, value })
-                }))
-            }
+            Raw::File { range, shared } => damage::caught(&shared.store.path, || {
+                let Some(next) = (if reverse { range.next_back() } else { range.next() }) else {
+                    return Ok(None);
+                };
+                let (place, value) = next.map_err(store_error)?;
+                let (key, number) = key::split(place.value());
+                let value = crate::store::decode(value.value())?;
+                Ok(Some(Version { key: Bytes::copy_from_slice(key), number, value }))
+            })
+            .transpose(),
         }
     }
 }
@@ -103,12 +105,13 @@ pub(crate) struct Scan {
 
 impl Scan {
     pub(crate) fn new(
-        view: &View,
+        shared: &Arc<Shared>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
         at: u64,
         reverse: bool,
     ) -> Result<Scan, EngineError> {
+        let view = shared.views.current();
         let bounds = span(from, to);
         let mut sources = Vec::new();
         for layer in view.layers().filter(|layer| !layer.is_empty()) {
@@ -116,7 +119,9 @@ impl Scan {
             let raw = Raw::Layer { layer, span, ready: VecDeque::new(), batch: FIRST_BATCH, more: true };
             sources.push(Source::new(raw, at, reverse));
         }
-        sources.push(Source::new(Raw::File(file_range(&view.file, from, to)?), at, reverse));
+        let range = damage::caught(&shared.store.path, || file_range(&view.file, from, to))?;
+        let raw = Raw::File { range, shared: Arc::clone(shared) };
+        sources.push(Source::new(raw, at, reverse));
         Ok(Scan { sources, reverse, failed: false })
     }
 

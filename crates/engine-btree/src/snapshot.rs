@@ -4,7 +4,7 @@
 use crate::engine::Shared;
 use crate::layer::Place;
 use crate::scan::Scan;
-use crate::{key, store, store_error};
+use crate::{damage, key, store, store_error};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, EngineError, Snapshot, SnapshotIter};
 use std::ops::Bound;
@@ -27,10 +27,12 @@ impl BtreeSnapshot {
             }
         }
         let (from, to) = (key::join(key, self.at), key::join(key, 0));
-        let mut range = view.file.range::<&[u8]>(&from[..]..=&to[..]).map_err(store_error)?;
-        let Some(found) = range.next() else { return Ok(None) };
-        let (place, value) = found.map_err(store_error)?;
-        Ok(Some((key::split(place.value()).1, store::decode(value.value())?)))
+        damage::caught(&self.shared.store.path, || {
+            let mut range = view.file.range::<&[u8]>(&from[..]..=&to[..]).map_err(store_error)?;
+            let Some(found) = range.next() else { return Ok(None) };
+            let (place, value) = found.map_err(store_error)?;
+            Ok(Some((key::split(place.value()).1, store::decode(value.value())?)))
+        })
     }
 }
 
@@ -47,7 +49,7 @@ impl Snapshot for BtreeSnapshot {
         if inverted(from, to) {
             return Box::new(std::iter::empty());
         }
-        match Scan::new(&self.shared.views.current(), from, to, self.at, reverse) {
+        match Scan::new(&self.shared, from, to, self.at, reverse) {
             Ok(scan) => Box::new(scan),
             Err(error) => Box::new(std::iter::once(Err(error))),
         }

@@ -11,7 +11,8 @@
 use crate::backend::Backend;
 use crate::config::BtreeConfig;
 use crate::key::VersionKey;
-use crate::{NAME, io_error, store_error};
+use crate::sums::Sums;
+use crate::{NAME, damage, io_error, store_error};
 use bytes::Bytes;
 use omnibus_engine::EngineError;
 use parking_lot::Mutex;
@@ -21,6 +22,8 @@ use redb::{
     WriteTransaction,
 };
 use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) const VERSIONS: TableDefinition<'_, VersionKey, &[u8]> = TableDefinition::new("versions");
@@ -28,14 +31,19 @@ pub(crate) const GARBAGE: TableDefinition<'_, &[u8], ()> = TableDefinition::new(
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
 const FILE: &str = "data.redb";
+/// A file that is being made, by a first start or for a backup.
+const NEW_FILE: &str = "data.redb.new";
+const SUMS: &str = "sums";
 
 /// The table of versions, as of one transaction.
 pub(crate) type Versions = ReadOnlyTable<VersionKey, &'static [u8]>;
 
 pub(crate) struct Store {
-    pub(crate) database: Database,
+    /// There until it is dropped.
+    database: Option<Database>,
     pub(crate) state: Mutex<State>,
-    pub(crate) path: std::path::PathBuf,
+    pub(crate) path: PathBuf,
+    sums: Arc<Sums>,
 }
 
 /// What the newest transaction left.
@@ -64,69 +72,78 @@ pub(crate) fn decode(stored: &[u8]) -> Result<Option<Bytes>, EngineError> {
     }
 }
 
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Closing reads, and may meet damage; the next start says so.
+        let database = self.database.take();
+        let _ = damage::caught(&self.path, || {
+            drop(database);
+            Ok(())
+        });
+    }
+}
+
 impl Store {
-    /// Opens the file, or creates it durably.
+    /// Opens the file, or creates it durably. It has its name only once it is whole.
     pub(crate) fn open(config: &BtreeConfig) -> Result<Store, EngineError> {
         std::fs::create_dir_all(&config.directory).map_err(io_error)?;
         let path = config.directory.join(FILE);
-        let created = !path.exists();
-        let mut builder = redb::Builder::new();
-        builder.set_cache_size(config.cache_size);
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(io_error)?;
-        let file = FileBackend::new(file).map_err(store_error)?;
-        let backend = Backend::new(file, Arc::clone(&config.wait_for_space));
-        let database = builder.create_with_backend(backend).map_err(store_error)?;
-        let state = Mutex::new(State { applied: 0, loose: 0, garbage_from: None });
-        let store = Store { database, state, path };
-        store.check_format()?;
-        if created {
-            sync_directory(&config.directory)?;
-            if let Some(parent) = config.directory.parent() {
-                sync_directory(parent)?;
+        if !path.exists() {
+            let new = config.directory.join(NEW_FILE);
+            for left in [&new, &path.with_extension(SUMS)] {
+                match std::fs::remove_file(left) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error(error)),
+                    _ => {}
+                }
             }
+            let file = open_file(&new).map_err(io_error)?;
+            let synced = file.try_clone().map_err(io_error)?;
+            Store::create(file, config)?;
+            synced.sync_all().map_err(io_error)?;
+            std::fs::rename(&new, &path).map_err(io_error)?;
+            sync_directory(&config.directory)?;
         }
-        Ok(store)
+        if let Some(parent) = config.directory.parent() {
+            sync_directory(parent)?;
+        }
+        damage::caught(&path, || Store::open_existing(&path, config))
     }
 
-    /// Makes the tables if there are none, and reads where the file stands.
-    fn check_format(&self) -> Result<(), EngineError> {
-        let write = self.database.begin_write().map_err(store_error)?;
-        let fresh = {
-            let mut meta = write.open_table(META).map_err(store_error)?;
-            let format = meta.get("format").map_err(store_error)?.map(|found| found.value());
-            let mut state = self.state.lock();
-            state.applied = meta.get("applied").map_err(store_error)?.map_or(0, |found| found.value());
-            match format {
-                Some(FORMAT) => {}
-                None => {
-                    meta.insert("format", FORMAT).map_err(store_error)?;
-                }
-                Some(found) => {
-                    return Err(EngineError::Format {
-                        engine: NAME,
-                        found: found.to_string(),
-                        supported: FORMAT.to_string(),
-                    });
-                }
-            }
-            write.open_table(VERSIONS).map_err(store_error)?;
-            let garbage = write.open_table(GARBAGE).map_err(store_error)?;
-            state.garbage_from = first_garbage(&garbage)?;
-            format.is_none()
+    /// Makes the tables of a new file.
+    fn create(file: File, config: &BtreeConfig) -> Result<(), EngineError> {
+        let database = database(file, None, config)?;
+        initialize(&database).map(|_| ())
+    }
+
+    fn open_existing(path: &Path, config: &BtreeConfig) -> Result<Store, EngineError> {
+        let file = open_file(path).map_err(io_error)?;
+        let len = file.metadata().map_err(io_error)?.len();
+        let sums = match Sums::read(&path.with_extension(SUMS), len).map_err(io_error)? {
+            Some(sums) => sums,
+            None => verified(path, config)?,
         };
-        if fresh { write.commit().map_err(store_error) } else { write.abort().map_err(store_error) }
+        let sums = Arc::new(sums);
+        let database = database(file, Some(Arc::clone(&sums)), config)?;
+        let state = initialize(&database)?;
+        if state.applied < sums.applied() {
+            let what = format!("it was at commit {} and is at {} now", sums.applied(), state.applied);
+            return Err(damage::error(path, &what));
+        }
+        Ok(Store { database: Some(database), state: Mutex::new(state), path: path.to_owned(), sums })
+    }
+
+    fn database(&self) -> Result<&Database, EngineError> {
+        self.database.as_ref().ok_or_else(|| io_error(ErrorKind::NotConnected.into()))
+    }
+
+    /// A transaction that reads the present state.
+    pub(crate) fn read(&self) -> Result<ReadTransaction, EngineError> {
+        self.database()?.begin_read().map_err(store_error)
     }
 
     /// The present state, for readers.
     pub(crate) fn versions(&self) -> Result<Versions, EngineError> {
-        let read = self.database.begin_read().map_err(store_error)?;
-        read.open_table(VERSIONS).map_err(store_error)
+        self.read()?.open_table(VERSIONS).map_err(store_error)
     }
 
     /// One transaction that ends at `applied`. Durable on return if so wanted, and everything before it too.
@@ -137,7 +154,7 @@ impl Store {
         durable: bool,
         body: impl FnOnce(&WriteTransaction, &mut State) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        let mut write = self.database.begin_write().map_err(store_error)?;
+        let mut write = self.database()?.begin_write().map_err(store_error)?;
         let durability = if durable { Durability::Immediate } else { Durability::None };
         write.set_durability(durability).map_err(|error| store_error(redb::Error::from(error)))?;
         // Else opening after a crash would walk the whole file.
@@ -151,9 +168,67 @@ impl Store {
         state.applied = state.applied.max(applied);
         if durable {
             state.loose = 0;
+            self.sums.persisted(state.applied).map_err(io_error)?;
         }
         Ok(())
     }
+}
+
+fn open_file(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+fn database(file: File, sums: Option<Arc<Sums>>, config: &BtreeConfig) -> Result<Database, EngineError> {
+    let mut builder = redb::Builder::new();
+    builder.set_cache_size(config.cache_size);
+    let file = FileBackend::new(file).map_err(store_error)?;
+    let backend = Backend::new(file, sums, Arc::clone(&config.wait_for_space));
+    builder.create_with_backend(backend).map_err(store_error)
+}
+
+/// Checksums for a file that has none, or damaged ones: has redb verify the whole file by its own, and makes ours.
+fn verified(path: &Path, config: &BtreeConfig) -> Result<Sums, EngineError> {
+    tracing::info!(path = %path.display(), "engine-btree: no usable checksums beside the file; verifying it");
+    let mut database = database(open_file(path).map_err(io_error)?, None, config)?;
+    if !database.check_integrity().map_err(store_error)? {
+        return Err(damage::error(path, "a page's checksum does not match"));
+    }
+    drop(database);
+    Sums::make(&path.with_extension(SUMS), &File::open(path).map_err(io_error)?).map_err(io_error)
+}
+
+/// Makes the tables if there are none, and reads where the file stands.
+fn initialize(database: &Database) -> Result<State, EngineError> {
+    let write = database.begin_write().map_err(store_error)?;
+    let mut state = State { applied: 0, loose: 0, garbage_from: None };
+    let fresh = {
+        let mut meta = write.open_table(META).map_err(store_error)?;
+        let format = meta.get("format").map_err(store_error)?.map(|found| found.value());
+        state.applied = meta.get("applied").map_err(store_error)?.map_or(0, |found| found.value());
+        match format {
+            Some(FORMAT) => {}
+            None => {
+                meta.insert("format", FORMAT).map_err(store_error)?;
+            }
+            Some(found) => {
+                return Err(EngineError::Format {
+                    engine: NAME,
+                    found: found.to_string(),
+                    supported: FORMAT.to_string(),
+                });
+            }
+        }
+        write.open_table(VERSIONS).map_err(store_error)?;
+        let garbage = write.open_table(GARBAGE).map_err(store_error)?;
+        state.garbage_from = first_garbage(&garbage)?;
+        format.is_none()
+    };
+    if fresh {
+        write.commit().map_err(store_error)?
+    } else {
+        write.abort().map_err(store_error)?
+    }
+    Ok(state)
 }
 
 /// The commit number that a transaction of the file ends at.
@@ -171,11 +246,11 @@ pub(crate) fn first_garbage(
 }
 
 #[cfg(unix)]
-fn sync_directory(path: &std::path::Path) -> Result<(), EngineError> {
+fn sync_directory(path: &Path) -> Result<(), EngineError> {
     std::fs::File::open(path).and_then(|directory| directory.sync_all()).map_err(io_error)
 }
 
 #[cfg(not(unix))]
-fn sync_directory(_: &std::path::Path) -> Result<(), EngineError> {
+fn sync_directory(_: &Path) -> Result<(), EngineError> {
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use crate::engine::Shared;
 use crate::layer::{Layer, Version};
-use crate::prune::Pruner;
+use crate::prune::{Probe, Pruner};
 use crate::spaces::within;
 use omnibus_engine::EngineError;
 use std::sync::Arc;
@@ -82,6 +82,7 @@ fn write(shared: &Shared, task: &Task) -> Result<(), EngineError> {
     let mut state = shared.store.state.lock();
     let asked = shared.checkpoint_to.load(Ordering::Acquire) > shared.persisted.load(Ordering::Acquire);
     let durable = asked || state.loose >= shared.config.durable_every;
+    let probe = probe(shared);
     shared.store.transaction(&mut state, task.up_to, durable, |write, state| {
         let mut pruner = Pruner::new(write, shared.prunable())?;
         let mut same: Vec<Version> = Vec::new();
@@ -97,12 +98,16 @@ fn write(shared: &Shared, task: &Task) -> Result<(), EngineError> {
             same.push(version);
         }
         state.loose += pruner.write(&same)?;
-        pruner.again(state)
+        pruner.again(state, &probe)
     })?;
     task.layer.written.store(task.up_to, Ordering::Release);
     shared.show(&state, durable, task.whole.then_some(&task.layer))?;
     shared.counters.writes.fetch_add(1, Ordering::Relaxed);
     Ok(())
+}
+
+fn probe(shared: &Shared) -> Probe<'_> {
+    Probe { file: Arc::clone(&shared.views.current().file), path: &shared.store.path }
 }
 
 /// Nothing to write, but the number has moved, or what was written is to be durable.
@@ -133,12 +138,13 @@ fn clean(shared: &Shared) -> Result<Duration, EngineError> {
     }
     let applied = state.applied;
     let mut more = true;
+    let probe = probe(shared);
     shared.store.transaction(&mut state, applied, false, |write, state| {
         let mut pruner = Pruner::new(write, watermark)?;
         if let Some(space) = dead {
-            more = pruner.remove_space(space, REMOVED_AT_ONCE)?;
+            more = pruner.remove_space(space, REMOVED_AT_ONCE, &probe)?;
         }
-        pruner.again(state)
+        pruner.again(state, &probe)
     })?;
     if let Some(space) = dead.filter(|_| !more) {
         shared.spaces.removed(space);

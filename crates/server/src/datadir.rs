@@ -107,7 +107,7 @@ pub(crate) fn write_whole(folder: &Path, name: &str, text: &str) -> Result<(), D
 impl DataDir {
     /// Takes the directory, making it if there is none: for `wanted`, or MySQL's dialect.
     pub fn open(path: &Path, wanted: Option<Dialect>) -> Result<DataDir, DataDirError> {
-        std::fs::create_dir_all(path).map_err(io(path))?;
+        make_folder(path).map_err(io(path))?;
         if path.join(crate::backup::INCOMPLETE).exists() {
             return Err(DataDirError::Incomplete { path: path.to_owned() });
         }
@@ -130,6 +130,20 @@ impl DataDir {
         let uuid = server_uuid(path)?;
         Ok(DataDir { path: path.to_owned(), uuid, dialect, created, _lock: lock })
     }
+}
+
+/// Makes a folder and those above it; their names are durable on return.
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_folder(parent)?;
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    std::fs::File::open(parent)?.sync_all()
 }
 
 /// Prepared log files may be there before the first start: `omnibus alloc` makes them.

@@ -1,6 +1,7 @@
 //! The engine contract's suite, alone and in a set beside the default engine, and what only this engine has.
 #![allow(clippy::unwrap_used)]
 
+mod damage;
 mod set;
 
 use crate::{BtreeConfig, BtreeEngine};

@@ -66,8 +66,10 @@ impl RsaKey {
 fn load_or_make(folder: &std::path::Path) -> Result<KeyPair, Box<dyn std::error::Error + Send + Sync>> {
     let path = folder.join("private_key.pem");
     let private = match std::fs::read_to_string(&path) {
-        Ok(text) => RsaPrivateKey::from_pkcs8_pem(&text)?,
-        Err(_) => {
+        // An empty one was not finished.
+        Ok(text) if !text.is_empty() => RsaPrivateKey::from_pkcs8_pem(&text)?,
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {
             let private = RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048)?;
             crate::net::write_private(&path, &private.to_pkcs8_pem(LineEnding::LF)?)?;
             private

@@ -28,17 +28,26 @@ fn invalid(path: &Path, what: impl std::fmt::Display) -> io::Error {
 }
 
 impl TlsFiles {
-    /// The data directory's own files, made if they are not there.
+    /// The data directory's own files, made if they are not there. An empty one was not finished.
     pub fn generated(datadir: &Path) -> io::Result<TlsFiles> {
         let cert = datadir.join("server-cert.pem");
         let key = datadir.join("server-key.pem");
-        if !cert.exists() || !key.exists() {
+        if !has_text(&cert)? || !has_text(&key)? {
             generate(datadir).map_err(|e| invalid(&cert, e))?;
         }
         Ok(TlsFiles { cert, key, ca: None })
     }
 }
 
+fn has_text(path: &Path) -> io::Result<bool> {
+    match std::fs::metadata(path) {
+        Ok(data) => Ok(data.len() > 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The certificate comes last, and an old one goes first: where there is one, its key is beside it.
 fn generate(datadir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut ca_params = CertificateParams::default();
     ca_params.distinguished_name.push(DnType::CommonName, "Omnibus auto-generated CA certificate");
@@ -52,6 +61,10 @@ fn generate(datadir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let key = KeyPair::generate()?;
     let cert = params.signed_by(&key, &issuer)?;
 
+    match std::fs::remove_file(datadir.join("server-cert.pem")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => sync_folder(datadir)?,
+    }
     write(&datadir.join("ca-key.pem"), &ca_key.serialize_pem(), true)?;
     write(&datadir.join("ca.pem"), &ca.pem(), false)?;
     write(&datadir.join("server-key.pem"), &key.serialize_pem(), true)?;
@@ -59,16 +72,37 @@ fn generate(datadir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Writes a whole file; a private one is readable by its owner only from the first moment.
+/// Writes a file that is wholly there after a crash, or not at all; durable on return. A private one is readable by its
+/// owner only from the first moment.
 pub(crate) fn write(path: &Path, text: &str, private: bool) -> io::Result<()> {
     use std::io::Write;
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    let temporary = PathBuf::from(name);
+    // What a crash left may have other permissions.
+    match std::fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if private { 0o600 } else { 0o644 });
-    let mut file = options.open(path)?;
+    let mut file = options.open(&temporary)?;
     file.write_all(text.as_bytes())?;
-    file.sync_all()
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)?;
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    std::fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Makes the acceptor of TLS connections.

@@ -97,12 +97,9 @@ impl Passwords {
 
     fn write(&self, folder: &Path) -> SqlResult<()> {
         let lines = self.0.iter().map(|(name, secret)| format!("{} {}\n", hex(name), hex(secret)));
-        let (path, new) = (folder.join(FILE), folder.join(format!("{FILE}.new")));
+        let path = folder.join(FILE);
         let text: String = lines.collect();
-        crate::net::write_private(&new, &text)
-            .and_then(|()| std::fs::rename(&new, &path))
-            .and_then(|()| std::fs::File::open(folder)?.sync_all())
-            .map_err(|error| failed(&path, &error))
+        crate::net::write_private(&path, &text).map_err(|error| failed(&path, &error))
     }
 }
 

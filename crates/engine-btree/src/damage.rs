@@ -1,0 +1,48 @@
+//! What a damaged block of the file becomes: an error of the call that needed it. Other calls go on.
+//!
+//! Not a result, because redb refuses everything after the first error of a read (`backend`).
+
+use crate::NAME;
+use omnibus_engine::EngineError;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+const ADVICE: &str = "restore the data directory from a backup, or make this server anew from a replica";
+
+struct Damage(String);
+
+/// Gives up the call of redb that is under way.
+pub(crate) fn unwind(what: String) -> ! {
+    // Not a panic: nothing is printed.
+    resume_unwind(Box::new(Damage(what)))
+}
+
+/// The error for damage in a file.
+pub(crate) fn error(path: &Path, what: &str) -> EngineError {
+    EngineError::Corrupt { engine: NAME, detail: format!("{}: {what}; {ADVICE}", path.display()) }
+}
+
+/// Runs what calls redb. Damage is an error, and so is a panic of redb, which is what it does about bytes that make no sense.
+pub(crate) fn caught<T>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(|found| named(path, found)),
+        Err(why) => Err(match why.downcast::<Damage>() {
+            Ok(damage) => error(path, &damage.0),
+            Err(_) => error(path, "its contents make no sense"),
+        }),
+    }
+}
+
+/// What redb itself found does not say where.
+fn named(path: &Path, found: EngineError) -> EngineError {
+    match found {
+        EngineError::Corrupt { detail, .. } if !detail.contains(ADVICE) => error(path, &detail),
+        EngineError::Io { source, .. } if source.kind() == std::io::ErrorKind::InvalidData => {
+            error(path, &source.to_string())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,237 @@
+"""Reads what tests/tools/record_io.c has recorded, and builds from it what a power cut may leave.
+
+What was synced is there. Of the rest there is any part: a write by sectors of 512 bytes or of 4 KiB; lengths with or without
+the bytes; a change of names in a folder only if those before it in that folder are there, and for certain once the folder was
+synced. That is less than ext4 promises: there, a sync of a file also brings its name.
+"""
+
+import os
+import pathlib
+import struct
+
+HEADER = struct.Struct("<QQQQQIHHcB6x")
+CHANGES = b"OWTFSRULM"
+
+
+class Record:
+    __slots__ = ("id", "time", "inode", "offset", "length", "kind", "done", "path", "other", "data")
+
+
+class Trace:
+    """The records of a trace, oldest first."""
+
+    def __init__(self, path):
+        bytes_ = memoryview(pathlib.Path(path).read_bytes())
+        self.records, at = [], 0
+        # The ids of each process begin anew.
+        while at + HEADER.size <= len(bytes_):
+            r = Record()
+            r.id, r.time, r.inode, r.offset, r.length, data, path, other, r.kind, r.done = HEADER.unpack_from(bytes_, at)
+            at += HEADER.size
+            if at + path + other + data > len(bytes_):
+                break
+            r.path = str(bytes_[at:at + path], "utf-8")
+            r.other = str(bytes_[at + path:at + path + other], "utf-8")
+            r.data = bytes_[at + path + other:at + path + other + data]
+            at += path + other + data
+            self.records.append(r)
+
+    def operations(self):
+        return sum(record.kind in CHANGES for record in self.records)
+
+
+class File:
+    """A file's bytes that are durable, and what was done to it since, in order: [record, ended]."""
+
+    def __init__(self, contents=b""):
+        self.durable, self.pending = bytearray(contents), []
+
+    def apply(self, contents, record, keep=None, sector=4096):
+        """Does what a record says; of a write only the sectors that `keep` says."""
+        if record.kind == b"T" or record.kind == b"O":
+            size = record.length
+            del contents[size:]
+            contents.extend(bytes(size - len(contents)))
+        elif record.kind == b"F":
+            end = record.offset + record.length
+            contents.extend(bytes(max(0, end - len(contents))))
+        else:
+            data, start = record.data, record.offset
+            end = start + len(data)
+            at = start
+            while at < end:
+                piece = min(end, (at // sector + 1) * sector) if keep else end
+                if keep is None or keep():
+                    contents.extend(bytes(max(0, piece - len(contents))))
+                    contents[at:piece] = data[at - start:piece - start]
+                at = piece
+
+    def sync(self, covered):
+        left = []
+        for entry in self.pending:
+            if entry[0] in covered:
+                self.apply(self.durable, entry[0])
+            else:
+                left.append(entry)
+        self.pending = left
+
+    def image(self, rng, chance, sector):
+        contents = bytearray(self.durable)
+        for record, _ in self.pending:
+            if record.kind == b"W":
+                self.apply(contents, record, (lambda: rng.random() < chance), sector)
+            elif rng.random() < chance:
+                self.apply(contents, record)
+        return contents
+
+
+class Folder:
+    """Names that are durable, and changes since: (name, node or None)."""
+
+    def __init__(self):
+        self.durable, self.pending, self.now = {}, [], {}
+
+    def set(self, name, node):
+        self.pending.append((name, node))
+        if node is None:
+            self.now.pop(name, None)
+        else:
+            self.now[name] = node
+
+    def sync(self, upto):
+        for name, node in self.pending[:upto]:
+            self.put(self.durable, name, node)
+        del self.pending[:upto]
+
+    @staticmethod
+    def put(names, name, node):
+        if node is None:
+            names.pop(name, None)
+        else:
+            names[name] = node
+
+    def image(self, rng, chance):
+        names = dict(self.durable)
+        kept = len(self.pending)
+        if chance < 1:
+            kept = rng.randint(0, kept) if chance > 0 else 0
+        for name, node in self.pending[:kept]:
+            self.put(names, name, node)
+        return names
+
+
+class Disk:
+    """What is on the disk below `root` while records are played to it."""
+
+    def __init__(self, root, base=None):
+        self.root, self.top = str(root), Folder()
+        self.inodes, self.open, self.syncs = {}, {}, {}
+        if base:
+            self.load(self.top, pathlib.Path(base))
+
+    def load(self, folder, path):
+        for entry in path.iterdir():
+            if entry.is_dir():
+                node = Folder()
+                self.load(node, entry)
+            elif entry.is_file():
+                node = File(entry.read_bytes())
+            else:
+                continue
+            folder.durable[entry.name] = folder.now[entry.name] = node
+
+    def find(self, path, now=True):
+        node = self.top
+        for name in path[len(self.root):].split("/"):
+            if name and isinstance(node, Folder):
+                node = node.now.get(name)
+            elif name:
+                return None
+        return node
+
+    def place(self, path):
+        parent, _, name = path.rpartition("/")
+        return self.find(parent), name
+
+    def play(self, r):
+        kind = r.kind
+        if kind == b"O":
+            node = self.find(r.path)
+            if node is None:
+                folder, name = self.place(r.path)
+                if folder is None:
+                    return
+                node = File()
+                folder.set(name, node)
+            elif r.done and isinstance(node, File):
+                node.pending.append([r, True])
+        elif kind in b"WTF":
+            node = self.find(r.path.removesuffix(" (deleted)"))
+            if isinstance(node, File):
+                entry = [r, kind == b"F" and r.done]
+                node.pending.append(entry)
+                if r.id:
+                    self.open[r.id] = (node, entry)
+        elif kind in b"wtf":
+            self.end(r)
+        elif kind == b"S":
+            node = self.find(r.path.removesuffix(" (deleted)"))
+            if isinstance(node, File):
+                self.syncs[r.id] = (node, {record for record, ended in node.pending if ended})
+            elif isinstance(node, Folder):
+                self.syncs[r.id] = (node, len(node.pending))
+        elif kind == b"s":
+            node, covered = self.syncs.pop(r.id, (None, None))
+            if node is not None and r.done:
+                node.sync(covered)
+        else:
+            self.names(r)
+
+    def end(self, r):
+        node, entry = self.open.pop(r.id, (None, None))
+        if node is None:
+            return
+        entry[1] = True
+        if r.kind == b"w":
+            entry[0].data = entry[0].data[:r.length]
+            if r.done and entry in node.pending:
+                node.sync({entry[0]})
+        elif r.kind == b"t" and not r.done and entry in node.pending:
+            node.pending.remove(entry)
+
+    def names(self, r):
+        folder, name = self.place(r.path)
+        if folder is None:
+            return
+        if r.kind == b"M":
+            folder.set(name, Folder())
+        elif r.kind == b"U":
+            folder.set(name, None)
+        else:
+            node = folder.now.get(name)
+            target, other = self.place(r.other)
+            if node is None or target is None:
+                return
+            target.set(other, node)
+            if r.kind == b"R":
+                folder.set(name, None)
+
+    def write(self, path, rng):
+        """Builds one of the images that a power cut now may leave. Says which kind it is."""
+        chance = rng.choice([0, 1, rng.random(), rng.random(), 0.5, 0.9])
+        names = rng.choice([0, 1, 0.5, 0.5])
+        sector = rng.choice([512, 4096])
+        self.put(self.top, pathlib.Path(path), rng, chance, names, sector, {})
+        return f"data {chance:.2f}, names {names}, sectors of {sector}"
+
+    def put(self, folder, path, rng, chance, names, sector, made):
+        path.mkdir()
+        for name, node in sorted(folder.image(rng, names).items()):
+            if isinstance(node, Folder):
+                self.put(node, path / name, rng, chance, names, sector, made)
+            elif id(node) in made:
+                os.link(made[id(node)], path / name)
+            else:
+                contents = node.image(rng, chance, sector)
+                (path / name).write_bytes(contents)
+                made[id(node)] = path / name
