@@ -276,9 +276,7 @@ impl TrxCache {
         }
         writer::append_event(&mut self.memory, self.context, EventType(event_type), flags | self.flags, body);
         self.events += 1;
-        if event_type == EventType::QUERY.0 && !body.ends_with(b"BEGIN") {
-            self.statements = true;
-        }
+        self.statements |= is_statement(EventType(event_type), body);
         if !self.counted {
             self.counted = true;
             self.settings.uses.fetch_add(1, Ordering::Relaxed);
@@ -522,6 +520,12 @@ fn whole_events(bytes: &[u8]) -> (usize, u64) {
 
 #[path = "cache_mariadb.rs"]
 pub(crate) mod mariadb;
+
+/// Whether an event's change is a statement's text. MySQL's replicas stop (13117) at one in a transaction that says that it
+/// has rows only.
+fn is_statement(kind: EventType, body: &[u8]) -> bool {
+    kind == EventType::EXECUTE_LOAD_QUERY || kind == EventType::QUERY && !body.ends_with(b"BEGIN")
+}
 
 #[cfg(test)]
 #[path = "cache_tests.rs"]

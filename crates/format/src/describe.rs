@@ -119,7 +119,7 @@ pub fn summary(event: &RawEvent<'_>) -> Result<String, DecodeError> {
             let (host, file) = (lossy(slave.host), lossy(slave.file));
             format!("source {host}:{}, {file} at {}", slave.port, slave.position)
         }
-        EventType::MARIADB_GTID => mariadb_gtid(&MariadbGtidEvent::decode(body)?, event.header.server_id),
+        EventType::MARIADB_GTID => mariadb_gtid(body, event.header.server_id)?,
         EventType::MARIADB_GTID_LIST => {
             let list = MariadbGtidList::decode(body)?.gtids;
             let texts: Vec<_> = list.iter().map(ToString::to_string).collect();
@@ -202,10 +202,16 @@ fn gtid(gtid: &Gtid) -> String {
     format!("{name}, clock {}->{}, {length} bytes", gtid.last_committed, gtid.sequence_number)
 }
 
-fn mariadb_gtid(gtid: &MariadbGtidEvent, server: u32) -> String {
+fn mariadb_gtid(body: &[u8], server: u32) -> Result<String, DecodeError> {
+    let gtid = MariadbGtidEvent::decode(body)?;
     let id = MariadbGtid { domain: gtid.domain, server, sequence: gtid.sequence };
     let begin = if gtid.flags & MariadbGtidEvent::FLAG_STANDALONE == 0 { "BEGIN " } else { "" };
-    format!("{begin}GTID {id}")
+    Ok(match MariadbGtidEvent::alter_phase(body)? {
+        None => format!("{begin}GTID {id}"),
+        Some(AlterPhase::Start) => format!("START ALTER GTID {id}"),
+        Some(AlterPhase::Commit { start }) => format!("COMMIT ALTER {start} GTID {id}"),
+        Some(AlterPhase::Rollback { start }) => format!("ROLLBACK ALTER {start} GTID {id}"),
+    })
 }
 
 fn table_map(map: &TableMap) -> String {

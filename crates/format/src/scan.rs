@@ -94,6 +94,9 @@ pub struct ScanRules {
     /// The end position field must equal the event's end (true for binlogs, false for relay
     /// logs and streams).
     pub verify_position: bool,
+    /// An end position of 0 says nothing: MariaDB 11 and later write it inside transactions (`binlog_legacy_event_pos=0`).
+    /// Updated by each FORMAT_DESCRIPTION met; never so in this server's own files (LOG-2).
+    pub zero_position: bool,
     /// Largest size accepted.
     pub max_size: u32,
 }
@@ -104,6 +107,7 @@ impl Default for ScanRules {
             checksum: Checksum::Crc32,
             verify_checksum: true,
             verify_position: true,
+            zero_position: false,
             max_size: MAX_EVENT_SIZE,
         }
     }
@@ -116,6 +120,8 @@ impl ScanRules {
             EventType::FORMAT_DESCRIPTION => {
                 let found = FormatDescription::checksum_of_event(event.bytes);
                 self.checksum = found.ok().flatten().unwrap_or(Checksum::None);
+                self.zero_position =
+                    FormatDescription::decode(event.body).is_ok_and(|format| format.leaves_out_positions());
             }
             EventType::START_V3 if event.offset == MAGIC.len() as u64 => *self = self.of_version_3(),
             _ => {}
@@ -155,7 +161,8 @@ pub fn parse_event<'a>(
         return fail(ScanErrorKind::BadLength(header.size));
     }
     let expected = offset.wrapping_add(u64::from(header.size)) as u32;
-    if rules.verify_position && header.log_pos != expected {
+    let left_out = rules.zero_position && header.log_pos == 0;
+    if rules.verify_position && header.log_pos != expected && !left_out {
         return fail(ScanErrorKind::BadPosition { stored: header.log_pos, expected });
     }
     let Some(event) = bytes.get(..header.size as usize) else {

@@ -138,3 +138,39 @@ fn row_images_decode_to_the_values_inserted_and_encode_to_the_same_bytes() {
     assert_eq!(found[4].1.matches('-').count(), 24);
     assert!(found[4].2.ends_with("- Int(9)"), "{}", found[4].2);
 }
+
+#[test]
+fn files_of_newer_servers_are_whole_though_positions_are_left_out() {
+    for name in 1..=4 {
+        let bytes = fixture(&format!("mariadb-11.8/bin.00000{name}"));
+        let found = events(&bytes);
+        assert!(found.iter().any(|event| event.header.log_pos == 0), "{name}");
+        let last = found.last().unwrap();
+        assert_eq!((last.header.event_type, last.end()), (EventType::ROTATE, bytes.len() as u64), "{name}");
+    }
+}
+
+#[test]
+fn a_position_that_is_left_out_is_damage_in_a_file_of_this_server() {
+    let mut bytes = fixture("mariadb-11.8/bin.000004");
+    let at = bytes.windows(6).position(|window| window == b"11.8.6").unwrap();
+    bytes[at..at + 50].fill(0);
+    bytes[at..at + 22].copy_from_slice(b"11.4.5-MariaDB-omnibus");
+    let size = u32::from_le_bytes(bytes[13..17].try_into().unwrap()) as usize;
+    let crc = crc32fast::hash(&bytes[4..size]);
+    bytes[size..size + 4].copy_from_slice(&crc.to_le_bytes());
+    let damage = EventIter::of_file(&bytes, ScanRules::default()).unwrap().find_map(Result::err).unwrap();
+    assert!(damage.to_string().contains("end position 0"), "{damage}");
+}
+
+#[test]
+fn phases_of_an_alter() {
+    let bytes = fixture("mariadb-11.8/bin.000002");
+    let phases: Vec<_> = events(&bytes)
+        .iter()
+        .filter(|event| event.header.event_type == EventType::MARIADB_GTID)
+        .filter_map(|event| MariadbGtidEvent::alter_phase(event.body).unwrap())
+        .collect();
+    let commit = |start| AlterPhase::Commit { start };
+    assert_eq!(phases, [AlterPhase::Start, commit(38), AlterPhase::Start, commit(40)]);
+}

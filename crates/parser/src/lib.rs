@@ -4,6 +4,7 @@
 //! precedence is MySQL's own table. Called by sessions on their own thread. No input can make it panic or
 //! overflow the stack: nesting is bounded (`ParseError::TooDeep`).
 
+mod aside;
 pub mod ast;
 mod error;
 mod grammar;
@@ -13,6 +14,7 @@ mod params;
 mod print;
 mod redact;
 
+pub use aside::{OWN_VERSION, set_engines_aside};
 pub use error::ParseError;
 pub use options::ParseOptions;
 pub use params::{fill_params, load_file_span};

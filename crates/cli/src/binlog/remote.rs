@@ -140,10 +140,16 @@ impl<'a> Source<'a> {
             EventType::FORMAT_DESCRIPTION => {
                 let found = FormatDescription::checksum_of_event(event.bytes);
                 self.rules.checksum = found.ok().flatten().unwrap_or(Checksum::None);
+                let format = FormatDescription::decode(event.body);
+                self.rules.zero_position = format.is_ok_and(|format| format.leaves_out_positions());
             }
             // Made for us, in no file.
             _ if header.flags & FLAG_ARTIFICIAL != 0 => return Ok(Said::Nothing),
             _ => {}
+        }
+        if header.log_pos == 0 && self.rules.zero_position && !is_head(header.event_type) {
+            self.position += u64::from(header.size);
+            return Ok(Said::Event(self.position - u64::from(header.size), bytes));
         }
         if header.log_pos == 0 && self.again {
             return Ok(Said::Nothing);
@@ -313,4 +319,15 @@ impl RawFiles {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a source repeats an event of the file's beginning, without a position, for a start further behind.
+fn is_head(kind: EventType) -> bool {
+    matches!(
+        kind,
+        EventType::FORMAT_DESCRIPTION
+            | EventType::PREVIOUS_GTIDS
+            | EventType::MARIADB_GTID_LIST
+            | EventType::MARIADB_START_ENCRYPTION
+    )
 }

@@ -58,6 +58,8 @@ pub(super) struct SqlPrinter {
     /// Tables that are not wanted.
     pub(super) dropped: Vec<u64>,
     pub(super) in_transaction: bool,
+    /// The statement that comes is printed as a remark.
+    left_out: bool,
     pub(super) flashback: Option<Flashback>,
     /// Why the output breaks off.
     pub(super) refusal: Option<String>,
@@ -79,6 +81,7 @@ impl SqlPrinter {
             pending: Vec::new(),
             dropped: Vec::new(),
             in_transaction: false,
+            left_out: false,
             flashback,
             refusal: None,
             old_loads: HashMap::new(),
@@ -300,6 +303,8 @@ impl SqlPrinter {
 
     fn mariadb_gtid(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> Result<(), Failure> {
         let gtid = MariadbGtidEvent::decode(event.body)?;
+        // Whoever replays the text does an ALTER once.
+        self.left_out = MariadbGtidEvent::alter_phase(event.body)?.is_some_and(|phase| !phase.is_executed());
         if !self.options.skip_gtids {
             write!(
                 out,
@@ -349,8 +354,13 @@ impl SqlPrinter {
         if query.error_code != 0 {
             writeln!(out, "# it ended with error {} where it was born", query.error_code)?;
         }
-        out.write_all(query.sql)?;
-        out.write_all(b"\n/*!*/;\n")?;
+        if self.left_out {
+            remark(query.sql, out)?;
+        } else {
+            out.write_all(query.sql)?;
+            out.write_all(b"\n/*!*/;\n")?;
+            self.context.executed(query.sql);
+        }
         Ok(())
     }
 

@@ -25,6 +25,15 @@ pub(super) struct Context {
 const END: &str = "\n/*!*/;\n";
 
 impl Context {
+    /// After a statement was printed: a database that it dropped is not the reader's any more, also if it comes back.
+    pub(super) fn executed(&mut self, sql: &[u8]) {
+        let head = &sql[..sql.len().min(4096)];
+        let has = |word: &[u8]| head.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+        if has(b"drop") && (has(b"database") || has(b"schema")) {
+            self.database.clear();
+        }
+    }
+
     /// Prints what has changed.
     pub(super) fn set(
         &mut self,

@@ -65,6 +65,9 @@ const MARIADB_LENGTHS: [u8; 171] = {
     lengths
 };
 
+/// How the version of a server of this kind ends, in either dialect.
+const OWN_VERSION_SUFFIX: &str = "-omnibus";
+
 /// The decoded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatDescription {
@@ -160,6 +163,12 @@ impl FormatDescription {
             return Err(DecodeError::new(FIXED_LEN, "post-header lengths"));
         }
         Checksum::from_code(body[own]).map(Some)
+    }
+
+    /// Whether events inside transactions may have 0 for their end position: those of MariaDB's servers from 11 on, not those
+    /// of this one.
+    pub fn leaves_out_positions(&self) -> bool {
+        self.is_mariadb() && !self.server_version.ends_with(OWN_VERSION_SUFFIX)
     }
 
     /// Whether the writer is a MariaDB server (its GTID events and flags differ).

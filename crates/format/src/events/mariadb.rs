@@ -35,6 +35,31 @@ pub struct MariadbGtidEvent {
     pub commit_id: Option<u64>,
 }
 
+/// What a GTID event says of an ALTER that is logged twice (`binlog_alter_two_phase=1`), each time with its whole text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlterPhase {
+    /// It has begun: replicas may begin as well, and must not finish.
+    Start,
+    /// It has succeeded.
+    Commit {
+        /// The sequence number of its start.
+        start: u64,
+    },
+    /// It has failed.
+    Rollback {
+        /// The sequence number of its start.
+        start: u64,
+    },
+}
+
+impl AlterPhase {
+    /// Whether the statement is done when this phase is applied by a reader that does it at once.
+    #[must_use]
+    pub fn is_executed(self) -> bool {
+        matches!(self, AlterPhase::Commit { .. })
+    }
+}
+
 impl MariadbGtidEvent {
     /// No COMMIT or XID ends the group: it is one statement (DDL).
     pub const FLAG_STANDALONE: u8 = 1;
@@ -70,7 +95,10 @@ impl MariadbGtidEvent {
 
     /// Decodes the body.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
-        let mut r = Reader::new(body);
+        Self::read(&mut Reader::new(body))
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let sequence = r.u64("GTID sequence")?;
         let domain = r.u32("GTID domain")?;
         let flags = r.u8("GTID flags")?;
@@ -79,6 +107,52 @@ impl MariadbGtidEvent {
             _ => Some(r.u64("commit id")?),
         };
         Ok(Self { domain, sequence, flags, commit_id })
+    }
+
+    /// The XA branch that the event names: format id, gtrid and bqual, behind the commit id.
+    ///
+    /// # Errors
+    /// The body is too short for what it says.
+    pub fn branch(body: &[u8]) -> Result<Option<(u32, &[u8], &[u8])>, DecodeError> {
+        let mut r = Reader::new(body);
+        let event = Self::read(&mut r)?;
+        event.read_branch(&mut r)
+    }
+
+    fn read_branch<'b>(&self, r: &mut Reader<'b>) -> Result<Option<(u32, &'b [u8], &'b [u8])>, DecodeError> {
+        if self.flags & (Self::FLAG_PREPARED_XA | Self::FLAG_COMPLETED_XA) == 0 {
+            return Ok(None);
+        }
+        let format = r.u32("XA format id")?;
+        let (gtrid, bqual) = (usize::from(r.u8("gtrid length")?), usize::from(r.u8("bqual length")?));
+        Ok(Some((format, r.take(gtrid, "gtrid")?, r.take(bqual, "bqual")?)))
+    }
+
+    /// Whether the statement is one of the two of an ALTER: in a byte of flags behind the branch, which older servers do not
+    /// write, and the start's sequence number behind it.
+    ///
+    /// # Errors
+    /// The body is too short for what it says.
+    pub fn alter_phase(body: &[u8]) -> Result<Option<AlterPhase>, DecodeError> {
+        const MULTI_ENGINE: u8 = 1;
+        const START: u8 = 2;
+        const COMMIT: u8 = 4;
+        const ROLLBACK: u8 = 8;
+        let mut r = Reader::new(body);
+        Self::read(&mut r)?.read_branch(&mut r)?;
+        if r.remaining() == 0 {
+            return Ok(None);
+        }
+        let extra = r.u8("more GTID flags")?;
+        if extra & MULTI_ENGINE != 0 {
+            r.u8("number of engines")?;
+        }
+        Ok(match extra & (START | COMMIT | ROLLBACK) {
+            START => Some(AlterPhase::Start),
+            COMMIT => Some(AlterPhase::Commit { start: r.u64("ALTER's sequence")? }),
+            ROLLBACK => Some(AlterPhase::Rollback { start: r.u64("ALTER's sequence")? }),
+            _ => None,
+        })
     }
 }
 

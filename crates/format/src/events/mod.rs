@@ -21,7 +21,7 @@ mod user_var;
 pub use format_description::FormatDescription;
 pub use gtid::{Gtid, GtidTimes, SERVER_VERSION_NUMBER};
 pub use load::{BeginLoadQuery, ExecuteLoadQuery};
-pub use mariadb::{MariadbGtid, MariadbGtidEvent, MariadbGtidList};
+pub use mariadb::{AlterPhase, MariadbGtid, MariadbGtidEvent, MariadbGtidList};
 pub use old::{Modern, OldLoad, SlaveStart, StartV3};
 pub use previous_gtids::PreviousGtids;
 pub use query::Query;

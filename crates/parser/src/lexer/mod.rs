@@ -29,8 +29,8 @@ const WORD: [bool; 256] = {
 pub(crate) struct Lexer<'a> {
     src: &'a [u8],
     pos: usize,
-    /// Inside an executed version comment, whose `*/` is white space.
-    in_version: bool,
+    /// Where the version of an executed version comment begins, whose `*/` is white space; 0 outside of one.
+    in_version: u32,
     /// The previous token was an identifier ending at `pos`: a dot here separates names.
     after_name: bool,
     /// The previous token was such a dot: digits here are a name.
@@ -40,7 +40,7 @@ pub(crate) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(src: &'a [u8], pos: usize, options: &ParseOptions) -> Self {
-        Self { src, pos, in_version: false, after_name: false, after_dot: false, options: *options }
+        Self { src, pos, in_version: 0, after_name: false, after_dot: false, options: *options }
     }
 
     #[inline(always)]
@@ -63,7 +63,7 @@ impl<'a> Lexer<'a> {
         let start = self.pos;
         let Some(&b) = self.src.get(start) else {
             // Said once, so that whoever reads on comes to the end.
-            let kind = if std::mem::take(&mut self.in_version) { Tok::Invalid } else { Tok::Eof };
+            let kind = if std::mem::take(&mut self.in_version) > 0 { Tok::Invalid } else { Tok::Eof };
             return self.token(kind, start);
         };
         match b {
@@ -340,8 +340,8 @@ impl<'a> Lexer<'a> {
                         return Some(self.token(Tok::Invalid, start));
                     }
                 }
-                b'*' if self.in_version && self.byte(self.pos + 1) == b'/' => {
-                    self.in_version = false;
+                b'*' if self.in_version > 0 && self.byte(self.pos + 1) == b'/' => {
+                    self.in_version = 0;
                     self.pos += 2;
                 }
                 _ => return None,
@@ -370,17 +370,25 @@ impl<'a> Lexer<'a> {
         let digits = self.digits(pos).min(pos + 6) - pos;
         let digits = if digits >= 5 { digits } else { 0 };
         let version = self.src[pos..pos + digits].iter().fold(0u32, |n, b| n * 10 + u32::from(b - b'0'));
-        if self.in_version || !self.runs(version, mariadb) {
+        if self.in_version > 0 || !self.runs(version, mariadb) {
             return self.skip_to_comment_end(pos, true);
         }
-        self.in_version = true;
+        self.in_version = pos as u32;
         self.pos = pos + digits;
         true
     }
 
+    /// The digits of the version comment that the last token is in; empty if it names no version.
+    pub(crate) fn version_comment(&self) -> Option<&'a [u8]> {
+        let from = self.in_version as usize;
+        (from > 0).then(|| &self.src[from..self.digits(from)])
+    }
+
     /// Whether a version comment is executed here.
     fn runs(&self, version: u32, mariadb: bool) -> bool {
-        if self.options.mariadb {
+        if version == crate::aside::OWN_VERSION {
+            !mariadb
+        } else if self.options.mariadb {
             // MariaDB skips the versions MySQL took after the fork, unless the comment is its own.
             version <= self.options.version && (mariadb || !(50700..=99999).contains(&version))
         } else {

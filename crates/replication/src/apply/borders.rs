@@ -6,7 +6,6 @@
 //! replica's scheduler on its thread, and by the decoder.
 
 use crate::model::TrxHeader;
-use omnibus_format::cursor::Reader;
 use omnibus_format::events::{Gtid, MariadbGtidEvent};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SKIP_REPLICATION};
 use omnibus_format::{AnyGtid, DecodeError, EventHeader, EventType};
@@ -227,27 +226,20 @@ fn mariadb_header(header: &EventHeader, body: &[u8]) -> Result<TrxHeader, Decode
         gtid: Some(AnyGtid::Mariadb(gtid)),
         group_commit_id: event.commit_id,
         standalone: event.flags & MariadbGtidEvent::FLAG_STANDALONE != 0,
+        alter: MariadbGtidEvent::alter_phase(body)?,
         ..bare_header(header)
     })
 }
-
-/// MariaDB: the GTID event stands for XA START.
-const FLAG_PREPARED_XA: u8 = 64;
 
 /// The text of the XA START that a MariaDB GTID event stands for, if it does.
 ///
 /// # Errors
 /// The event is damaged.
 pub fn mariadb_xa_start(body: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
-    let event = MariadbGtidEvent::decode(body)?;
-    if event.flags & FLAG_PREPARED_XA == 0 {
+    if MariadbGtidEvent::decode(body)?.flags & MariadbGtidEvent::FLAG_PREPARED_XA == 0 {
         return Ok(None);
     }
-    let mut r = Reader::new(body);
-    r.take(13 + if event.commit_id.is_some() { 8 } else { 0 }, "GTID event")?;
-    let format = r.u32("XA format id")?;
-    let (gtrid, bqual) = (usize::from(r.u8("gtrid length")?), usize::from(r.u8("bqual length")?));
-    let (gtrid, bqual) = (r.take(gtrid, "gtrid")?, r.take(bqual, "bqual")?);
+    let Some((format, gtrid, bqual)) = MariadbGtidEvent::branch(body)? else { return Ok(None) };
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     Ok(Some(format!("XA START X'{}',X'{}',{format}", hex(gtrid), hex(bqual)).into_bytes()))
 }

@@ -115,7 +115,9 @@ impl EventDecoder {
                     self.roll_back(target)?;
                 }
                 target.ends_with(position);
-                self.change(header, body, target)?;
+                if !self.trx.as_ref().is_some_and(TrxHeader::leaves_statement_out) {
+                    self.change(header, body, target)?;
+                }
                 target.commit(position)?
             }
         };

@@ -389,3 +389,19 @@ fn damage_is_an_error_or_harmless() {
         }
     }
 }
+
+#[test]
+fn an_alter_in_two_phases_is_applied_once_and_both_identities_are() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/binlog/mariadb-11.8/bin.000002");
+    let bytes = std::fs::read(path).unwrap();
+    let events = omnibus_format::EventIter::of_file(&bytes, Default::default()).unwrap();
+    let mut target = Recorder::default();
+    let mut decoder = EventDecoder::default();
+    let position = Position { channel: "c".into(), state: Vec::new() };
+    for event in events.map(Result::unwrap) {
+        decoder.apply(&event.header, event.body, &mut target, Some(&position)).unwrap();
+    }
+    let altered = target.said.iter().filter(|said| said.contains("alter table nopk")).count();
+    let begun = target.said.iter().filter(|said| said.starts_with("begin 0-1-")).count();
+    assert_eq!((altered, begun), (2, 15), "{:#?}", target.said);
+}

@@ -1,5 +1,6 @@
 //! A transaction's identity, age and place among others.
 
+use omnibus_format::events::AlterPhase;
 use omnibus_format::{AnyGtid, Origin};
 
 /// What is known about a transaction before its first change.
@@ -28,9 +29,17 @@ pub struct TrxHeader {
     pub skip: bool,
     /// It is one statement that commits by itself (a definition): no COMMIT follows.
     pub standalone: bool,
+    /// MariaDB: its statement is one of the two of an ALTER.
+    pub alter: Option<AlterPhase>,
 }
 
 impl TrxHeader {
+    /// Whether its statement is only told of: an ALTER that has begun, or that failed. The identity is applied without it.
+    #[must_use]
+    pub fn leaves_statement_out(&self) -> bool {
+        self.alter.is_some_and(|phase| !phase.is_executed())
+    }
+
     /// What a log needs to write the transaction again under its own identity.
     #[must_use]
     pub fn origin(&self) -> Origin {

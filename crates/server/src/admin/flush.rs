@@ -6,11 +6,16 @@ use omnibus_sql::{SqlError, SqlResult};
 
 impl Session {
     pub(super) async fn flush(&mut self, flush: &Flush) -> SqlResult<()> {
-        self.commit_first().await?;
-        for target in &flush.targets {
-            self.flush_one(target)?;
+        if flush.local || !flush.targets.iter().all(uses_given_gtid) {
+            self.commit_first().await?;
+            return flush.targets.iter().try_for_each(|target| self.flush_one(target));
         }
-        Ok(())
+        if !self.enter_given()? {
+            return Ok(());
+        }
+        self.commit_first().await?;
+        let result = flush.targets.iter().try_for_each(|target| self.flush_one(target));
+        self.leave_given(result)
     }
 
     fn flush_one(&mut self, target: &FlushTarget) -> SqlResult<()> {
@@ -66,4 +71,18 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether sources log it, with an id that `gtid_next` then gives it here: all but what is about their own logs.
+fn uses_given_gtid(target: &FlushTarget) -> bool {
+    !matches!(
+        target,
+        FlushTarget::BinaryLogs
+            | FlushTarget::Logs
+            | FlushTarget::ErrorLogs
+            | FlushTarget::EngineLogs
+            | FlushTarget::GeneralLogs
+            | FlushTarget::SlowLogs
+            | FlushTarget::RelayLogs { .. }
+    )
 }

@@ -130,12 +130,12 @@ impl Session {
     }
 
     /// `gtid_next` may have something against the statement, or `false`: its transaction is here already.
-    fn enter_given(&mut self) -> SqlResult<bool> {
+    pub(super) fn enter_given(&mut self) -> SqlResult<bool> {
         self.runner.sql_session().map_or(Ok(true), omnibus_sql::SqlSession::enter_server_statement)
     }
 
     /// Where nothing has changed, a transaction with a given id is empty, and logged all the same.
-    fn leave_given(&mut self, result: SqlResult<()>) -> SqlResult<()> {
+    pub(super) fn leave_given(&mut self, result: SqlResult<()>) -> SqlResult<()> {
         let failed = result.is_err();
         let left = self.runner.sql_session().is_some_and(|session| session.leave_server_statement(failed));
         result?;

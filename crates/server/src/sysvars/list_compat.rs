@@ -1,6 +1,7 @@
 //! Variables of MariaDB and older MySQL that replicas, dump tools and CDC clients read or set.
 
 use super::def::{Fixed::*, Kind, VarDef as V};
+use omnibus_format::Dialect::Mariadb;
 
 /// The family.
 pub static VARS: &[V] = &[
@@ -19,5 +20,11 @@ pub static VARS: &[V] = &[
     V::both("keep_files_on_create", Kind::Bool, B(false)),
     V::both("select_into_buffer_size", Kind::UInt(8192, 2_147_479_552, 4096), U(131_072)),
     V::both("xa_detach_on_prepare", Kind::Bool, B(true)),
+    // What dumps and printed logs of these servers set before and after what they have to say.
+    V::global("innodb_stats_auto_recalc", Kind::Bool, B(true)),
+    V::both("default_table_encryption", Kind::Enum(&["OFF"]), S("OFF")),
+    V::both("note_verbosity", Kind::Set(&["basic", "unknown_variables", "explain"]), S("basic,explain"))
+        .only(Mariadb),
+    V::both("skip_parallel_replication", Kind::Bool, B(false)).only(Mariadb),
     V::both("terminology_use_previous", Kind::Enum(&["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"]), S("NONE")),
 ];

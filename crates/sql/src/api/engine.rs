@@ -19,3 +19,9 @@ pub fn is_foreign_engine(name: &str) -> bool {
     ];
     KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
+
+/// Whether a name in ENGINE= means one of this server's own storage engines, which no other server has.
+#[must_use]
+pub fn is_own_engine(name: &str) -> bool {
+    ["lsm", "btree", "omnibus"].iter().any(|own| own.eq_ignore_ascii_case(name))
+}

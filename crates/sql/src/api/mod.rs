@@ -10,7 +10,7 @@ mod result;
 mod settings;
 
 pub use access::{AccessCheck, AllowAll, Priv};
-pub use engine::is_foreign_engine;
+pub use engine::{is_foreign_engine, is_own_engine};
 pub use host::{NoHost, SessionHost, VariableScope};
 pub use kill::KillFlag;
 pub use mode::Mode;

@@ -3,6 +3,7 @@
 
 use crate::catalog::{Column, ColumnDefault, Index, IndexKind, TableDef, charset};
 use crate::codec::text;
+use omnibus_parser::OWN_VERSION;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::fmt::Write as _;
@@ -32,19 +33,10 @@ pub fn quote_string(text: &str) -> String {
     out
 }
 
-/// The whole statement. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`.
+/// The whole statement. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`. The engine is in a
+/// comment that other servers skip: they know none of this name.
 #[must_use]
 pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
-    definition(def, auto_increment, true, zone)
-}
-
-/// The same as a log has it: without ENGINE, since other servers know no engine of this name.
-#[must_use]
-pub(super) fn logged_create_table(def: &TableDef, zone: Zone) -> String {
-    definition(def, 0, false, zone)
-}
-
-fn definition(def: &TableDef, auto_increment: u64, engine: bool, zone: Zone) -> String {
     let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
     let mut lines: Vec<String> =
         def.columns.iter().map(|column| column_line(column, def.collation, zone)).collect();
@@ -56,9 +48,7 @@ fn definition(def: &TableDef, auto_increment: u64, engine: bool, zone: Zone) -> 
         let _ = writeln!(out, "  {line}{comma}");
     }
     out.push(')');
-    if engine {
-        let _ = write!(out, " ENGINE={}", def.engine);
-    }
+    let _ = write!(out, " /*!{OWN_VERSION} ENGINE={} */", def.engine);
     if auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
     }

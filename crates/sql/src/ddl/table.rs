@@ -31,8 +31,7 @@ impl Ddl<'_> {
         let table = change.fresh.last().cloned().ok_or_else(SqlError::unknown_error)?;
         let name = super::quote_ident(&table.def.name);
         let full = format!("{}.{name}", super::quote_ident(&table.def.db));
-        let text =
-            super::show_create::logged_create_table(&table.def, self.state.zone()).replacen(&name, &full, 1);
+        let text = super::show_create_table(&table.def, 0, self.state.zone()).replacen(&name, &full, 1);
         // The event says that it is in the client's character set.
         let text = crate::session::of_client(text.as_bytes(), self.state.settings.collation_client);
         let mut named = Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: &text };

@@ -43,6 +43,17 @@ pub(super) enum Given {
     Once,
 }
 
+/// Which commit of the running statement uses the id up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum GivenCommit {
+    #[default]
+    None,
+    /// Whichever comes first.
+    First,
+    /// The one behind the statement, if it took the id along nowhere: a definition first commits what was open.
+    Last,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Uses nothing up.
@@ -168,11 +179,11 @@ impl SqlSession {
     fn judge(&mut self, class: Class, implicit: bool, belongs: bool) -> Gate {
         self.follow_given();
         self.commits_given = match class {
-            // A definition takes the id along itself, behind the commit of what was open.
-            Class::Changing => !implicit,
-            Class::Commit => true,
-            Class::Begin => self.trx.is_open(),
-            Class::Reading | Class::Rollback => false,
+            // A definition takes the id along itself; one that changed nothing leaves it behind.
+            Class::Changing if implicit => GivenCommit::Last,
+            Class::Changing | Class::Commit => GivenCommit::First,
+            Class::Begin if self.trx.is_open() => GivenCommit::First,
+            Class::Begin | Class::Reading | Class::Rollback => GivenCommit::None,
         };
         match (self.given, class) {
             (Given::Spent(gtid), Class::Changing) => {
@@ -223,6 +234,13 @@ impl SqlSession {
         if let (Given::Owned(gtid), false) = (self.given, self.trx.is_open()) {
             self.trx.take_applied();
             self.given = Given::Spent(gtid);
+        }
+    }
+
+    /// The statement has done what it does: its own commit follows.
+    pub(super) fn before_last_commit(&mut self) {
+        if self.commits_given == GivenCommit::Last {
+            self.commits_given = GivenCommit::First;
         }
     }
 

@@ -24,7 +24,7 @@ mod table_locks;
 mod temporary;
 mod xa;
 
-pub(crate) use bootstrap::Nowhere;
+pub(crate) use bootstrap::{Nowhere, is_unlisted};
 pub use client_text::to_parser;
 pub(crate) use client_text::{literal as client_literal, of_client};
 pub use database::Database;
@@ -34,6 +34,7 @@ pub use prepared::Prepared;
 pub(crate) use run::Call;
 pub use session::SqlSession;
 pub use state::{NewInsertId, SessionState};
+pub(crate) use statements::parse_options;
 pub use system::SystemTables;
 
 /// Microseconds since 1970 now. The only clock of the SQL layer.

@@ -2,7 +2,7 @@
 //! another thread and run again.
 
 use super::SqlSession;
-use super::given::{Gate, Given};
+use super::given::{Gate, Given, GivenCommit};
 use super::prepared::is_planned;
 use super::state::NewInsertId;
 use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink};
@@ -174,6 +174,7 @@ impl SqlSession {
 
     /// Ends a statement's own transaction, or says what an open one must wait for.
     fn autocommit(&mut self, mut outcome: Outcome) -> ExecResult<Outcome> {
+        self.before_last_commit();
         let ticket = if self.trx.is_open() { self.trx.read_ticket() } else { self.commit_now()? };
         // The statement's own ticket is the later one, if it has one.
         outcome.wait = outcome.wait.or(ticket);
@@ -184,7 +185,7 @@ impl SqlSession {
     pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
         self.next_isolation = None;
         self.next_read_only = None;
-        if self.given != Given::Automatic && self.commits_given {
+        if self.given != Given::Automatic && self.commits_given == GivenCommit::First {
             self.trx.finish_applied()?;
         }
         self.trx.commit(super::wall_clock_us())

@@ -2,7 +2,7 @@
 
 use super::Database;
 use super::binlog::BinlogInput;
-use super::given::Given;
+use super::given::{Given, GivenCommit};
 use super::named_locks::NamedLocks;
 use super::state::{NewInsertId, SessionState};
 use super::statements::StatementCache;
@@ -28,8 +28,7 @@ pub struct SqlSession {
     pub(super) load_input: Option<LoadInput>,
     /// `gtid_next`.
     pub(super) given: Given,
-    /// The running statement's commit uses it up.
-    pub(super) commits_given: bool,
+    pub(super) commits_given: GivenCommit,
     /// SET TRANSACTION: for the next transaction only.
     pub(super) next_isolation: Option<Isolation>,
     pub(super) next_read_only: Option<bool>,
@@ -66,7 +65,7 @@ impl SqlSession {
             binlog_input: BinlogInput::default(),
             load_input: None,
             given: Given::Automatic,
-            commits_given: false,
+            commits_given: GivenCommit::None,
             next_isolation: None,
             next_read_only: None,
             resumed: false,

@@ -114,7 +114,7 @@ impl StatementCache {
 }
 
 /// What of `sql_mode` the grammar depends on.
-pub(super) fn parse_options(settings: &SessionSettings) -> ParseOptions {
+pub(crate) fn parse_options(settings: &SessionSettings) -> ParseOptions {
     let has = |bit: u64| settings.sql_mode & bit != 0;
     ParseOptions {
         ansi_quotes: has(sql_mode::ANSI_QUOTES),

@@ -287,10 +287,9 @@ impl StatementEvents {
         cache: &mut TrxCache,
         record: &WriteSet,
         keys: &[Bytes],
-        changed: bool,
     ) -> SqlResult<bool> {
-        // A branch that changed nothing is prepared all the same, and must be found after a restart.
-        if cache.is_empty() && (changed || !self.logged) {
+        // `sql_log_bin=0`, or it changed nothing: prepared all the same, it must be found after a restart.
+        if cache.is_empty() {
             write_set_event(cache, record)?;
             return Ok(false);
         }
@@ -311,15 +310,16 @@ impl StatementEvents {
         generate::xa_prepare(sink, &event).map_err(cache_error)
     }
 
-    /// The whole of an XA branch's second phase: its statement. Returns whether it has a GTID.
+    /// The whole of an XA branch's second phase: its statement, if the first phase is in the log. Returns whether it has a
+    /// GTID.
     pub(super) fn finish_branch(
         &mut self,
         cache: &mut TrxCache,
         writes: &WriteSet,
-        sql: &str,
+        sql: Option<&str>,
     ) -> SqlResult<bool> {
-        match &mut self.context {
-            Some((_, context)) if self.logged => {
+        match (&mut self.context, sql) {
+            (Some((_, context)), Some(sql)) if self.logged => {
                 generate::xa(context, &mut Sink(cache), self.database.as_bytes(), sql.as_bytes())
                     .map_err(cache_error)?;
                 Ok(true)
@@ -336,7 +336,10 @@ impl StatementEvents {
         self.refresh_context(info.settings, info.connection_id);
         let Some((_, context)) = &mut self.context else { return Ok(()) };
         let (database, utf8mb4) = (info.database.as_bytes(), info.settings.default_collation_for_utf8mb4);
-        generate::ddl(context, &mut Sink(cache), database, info.sql, xid, utf8mb4).map_err(cache_error)
+        // Replicas of other kinds refuse engines that they lack (1286).
+        let options = crate::session::parse_options(info.settings);
+        let sql = omnibus_parser::set_engines_aside(info.sql, &options, crate::api::is_own_engine);
+        generate::ddl(context, &mut Sink(cache), database, &sql, xid, utf8mb4).map_err(cache_error)
     }
 }
 

@@ -151,15 +151,17 @@ impl Trx {
     /// XA PREPARE. The session is without a transaction afterwards; when the ticket is complete, the branch may be
     /// given to the registry.
     ///
+    /// As in MySQL, no event tells of a branch that changed nothing: replicas could not prepare it (3898). Its record does,
+    /// so that a crash takes back no prepare.
+    ///
     /// # Errors
     /// The trx cache could not take the last events; the transaction is rolled back.
     pub(crate) fn prepare_branch(&mut self, now_us: u64) -> SqlResult<(Ticket, Held)> {
-        let changed = !self.writes.is_empty();
         self.finish_applied()?;
         let unlogged = self.unlogged_keys();
         let Some(branch) = &self.branch else { return Err(SqlError::xaer_nota()) };
         let writes = record::of_writes(&branch.xid, &self.writes);
-        let logged = match self.events.prepare(&mut self.cache, &writes, &unlogged, changed) {
+        let logged = match self.events.prepare(&mut self.cache, &writes, &unlogged) {
             Ok(logged) => logged,
             Err(error) => {
                 self.rollback();
@@ -200,6 +202,7 @@ impl Trx {
             false => (record::rollback(&*latest, xid)?, "ROLLBACK"),
         };
         let mark = self.cache.mark();
+        let told = self.applied.is_some() || record::has_writes(&*latest, xid)?;
         if let Some(applied) = self.take_applied() {
             if let Some(origin) = applied.origin {
                 self.cache.set_given(origin, applied.guard);
@@ -212,7 +215,7 @@ impl Trx {
             }
         }
         let sql = format!("XA {verb} {xid}");
-        let logged = match self.events.finish_branch(&mut self.cache, &writes, &sql) {
+        let logged = match self.events.finish_branch(&mut self.cache, &writes, told.then_some(&*sql)) {
             Ok(logged) => logged,
             Err(error) => {
                 self.cache.rollback_to(mark).map_err(cache_error)?;

@@ -70,6 +70,26 @@ pub(crate) fn exists(snapshot: &dyn Snapshot, xid: &Xid) -> SqlResult<bool> {
     Ok(snapshot.get(&prefix(HEAD, 0, xid))?.is_some())
 }
 
+/// Whether a prepared branch changes anything.
+///
+/// # Errors
+/// The engine failed.
+pub(crate) fn has_writes(snapshot: &dyn Snapshot, xid: &Xid) -> SqlResult<bool> {
+    for slot in SLOTS {
+        let prefix = prefix(WRITE, slot, xid);
+        if snapshot.scan(Bound::Included(&prefix), Bound::Excluded(&end_of(&prefix)), false).next().is_some()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Behind every key of a record that begins so: keys of tables begin with their space, and the last space is never used.
+fn end_of(prefix: &[u8]) -> Vec<u8> {
+    [prefix, &[0xff; 4]].concat()
+}
+
 /// Calls `each` with every write of a prepared branch, by key, and the key of its row in the record. Without a record
 /// there are none: replay may meet an engine that has the end of the branch already.
 ///
@@ -82,9 +102,7 @@ pub(crate) fn visit(
 ) -> SqlResult<()> {
     for slot in SLOTS {
         let prefix = prefix(WRITE, slot, xid);
-        // Keys of tables begin with their space, and the last space is never used.
-        let end = [&prefix[..], &[0xff; 4]].concat();
-        for pair in snapshot.scan(Bound::Included(&prefix), Bound::Excluded(&end), false) {
+        for pair in snapshot.scan(Bound::Included(&prefix), Bound::Excluded(&end_of(&prefix)), false) {
             let (row, value) = pair?;
             let write = match value.first() {
                 Some(1) => Some(value.slice(1..)),

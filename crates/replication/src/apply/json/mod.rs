@@ -138,6 +138,7 @@ fn header(node: &Node<'_>) -> Result<TrxHeader, BadLine> {
         sequence_number: number(node, "sequence_number")?.unwrap_or(0),
         group_commit_id: number(node, "group_commit_id")?,
         standalone: flag(node, "standalone")?.unwrap_or(false),
+        alter: None,
     })
 }
 
