@@ -35,6 +35,9 @@ pub struct MariadbGtidEvent {
     pub commit_id: Option<u64>,
 }
 
+/// An XA branch's format id, gtrid and bqual.
+pub type BranchName<'b> = (u32, &'b [u8], &'b [u8]);
+
 /// What a GTID event says of an ALTER that is logged twice (`binlog_alter_two_phase=1`), each time with its whole text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlterPhase {
@@ -113,13 +116,13 @@ impl MariadbGtidEvent {
     ///
     /// # Errors
     /// The body is too short for what it says.
-    pub fn branch(body: &[u8]) -> Result<Option<(u32, &[u8], &[u8])>, DecodeError> {
+    pub fn branch(body: &[u8]) -> Result<Option<BranchName<'_>>, DecodeError> {
         let mut r = Reader::new(body);
         let event = Self::read(&mut r)?;
         event.read_branch(&mut r)
     }
 
-    fn read_branch<'b>(&self, r: &mut Reader<'b>) -> Result<Option<(u32, &'b [u8], &'b [u8])>, DecodeError> {
+    fn read_branch<'b>(&self, r: &mut Reader<'b>) -> Result<Option<BranchName<'b>>, DecodeError> {
         if self.flags & (Self::FLAG_PREPARED_XA | Self::FLAG_COMPLETED_XA) == 0 {
             return Ok(None);
         }
