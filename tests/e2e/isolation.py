@@ -13,7 +13,8 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import ROOT, Omnibus, Scratch, connect, error_code, expect  # noqa: E402
+from pymysql.constants import CLIENT  # noqa: E402
+from omnibus import ROOT, Omnibus, Scratch, connect, error_code, expect, wait_for  # noqa: E402
 from peers import MariaPeer  # noqa: E402
 from sessions import Script, compare, parse  # noqa: E402
 
@@ -58,6 +59,61 @@ def beside_definitions(server, rounds=12):
     print(f"isolation: {len(answers)} reads beside {rounds * len(DEFINITIONS)} definitions: ok", flush=True)
 
 
+class Inserter(threading.Thread):
+    """Inserts rows into t, whatever table that is, until it is told to stop."""
+
+    def __init__(self, server, nth):
+        super().__init__()
+        self.db, self.nth, self.stopped, self.done = connect(server, database="isolation", autocommit=True), nth, False, []
+        self.start()
+
+    def run(self):
+        while not self.stopped:
+            row = len(self.done) * 100 + self.nth
+            self.db.cursor().execute(f"INSERT INTO t (id) VALUES ({row})")
+            self.done.append(row)
+
+
+def cut_over(server, rounds=8):
+    """The cut-over of gh-ost and Vitess: under LOCK TABLES, with a waiting RENAME, the lock's holder drops the sentry and
+    unlocks. The RENAME goes first then, and not one insert gets into the old table."""
+    holder, renamer = (connect(server, autocommit=True, client_flag=CLIENT.MULTI_STATEMENTS) for _ in range(2))
+
+    def ask(sql, db=holder):
+        with db.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    for sql in ["DROP DATABASE IF EXISTS isolation", "CREATE DATABASE isolation", "USE isolation"]:
+        ask(sql)
+    ask("USE isolation", renamer)
+    ask("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+    inserters, old = [Inserter(server, nth) for nth in range(6)], []
+    for nth in range(rounds):
+        ask("CREATE TABLE s (id INT)")
+        ask("CREATE TABLE g (id BIGINT PRIMARY KEY, ghost INT)")
+        before = sum(len(inserter.done) for inserter in inserters)
+        wait_for(lambda: sum(len(inserter.done) for inserter in inserters) > before + 20, "rows are inserted")
+        ask(["LOCK TABLES t WRITE, s WRITE", "LOCK TABLES s WRITE, t WRITE"][nth % 2])
+        rename = threading.Thread(target=ask, args=("RENAME TABLE t TO s, g TO t", renamer))
+        rename.start()
+        watcher = Script(server, "isolation")
+        wait_for(lambda: watcher.waits_of(renamer), "the RENAME waits")
+        watcher.admin.close()
+        rows = ask("SELECT COUNT(*) FROM t")
+        ask("DROP TABLE s; UNLOCK TABLES")
+        rename.join()
+        expect(ask("SELECT COUNT(*) FROM s") == rows, f"{rows} rows under the lock, in the old table {ask('SELECT COUNT(*) FROM s')}")
+        old += [row[0] for row in ask("SELECT id FROM s")]
+        ask("DROP TABLE s")
+    for inserter in inserters:
+        inserter.stopped = True
+        inserter.join()
+    found = sorted(old + [row[0] for row in ask("SELECT id FROM t")])
+    expect(found == sorted(row for inserter in inserters for row in inserter.done), "rows that were acknowledged are there, once")
+    print(f"isolation: {rounds} cut-overs under {len(found)} inserts: ok", flush=True)
+
+
 def main():
     words = sys.argv[1:]
     with Scratch("omnibus-isolation-") as directory:
@@ -73,8 +129,9 @@ def main():
                 print(f"isolation: {path.stem}: {name}: {'differs' if differences else 'ok'}", flush=True)
                 failed += [f"{path.stem}: {name}: {difference}" for difference in differences]
                 count += 1
-        if not words or "definitions" in words:
-            beside_definitions(ours)
+        for test in (beside_definitions, cut_over):
+            if not words or test.__name__ in words:
+                test(ours)
         ours.stop()
         theirs.stop()
         expect(not failed, f"{len(failed)} answers differ\n" + "\n".join(failed))

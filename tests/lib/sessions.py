@@ -51,7 +51,10 @@ class Script:
 
     def waits(self, statement):
         """Whether the server says that a statement waits for a lock."""
-        thread = statement.db.thread_id()
+        return self.waits_of(statement.db)
+
+    def waits_of(self, db):
+        thread = db.thread_id()
         if not isinstance(self.server, MariaDB):
             rows = self.ask("SHOW FULL PROCESSLIST")
             return any(row[0] == thread and "lock" in str(row[6]).lower() for row in rows)

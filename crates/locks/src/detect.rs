@@ -39,11 +39,12 @@ impl Reach<'_> {
         trx.mark.store(self.search, Ordering::Relaxed);
     }
 
-    /// Somebody who may wait for somebody else in turn.
+    /// Somebody who may wait for somebody else in turn: himself, or with what is beside him.
     pub(crate) fn block(&mut self, trx: &Arc<Trx>) {
-        self.closed |= Arc::ptr_eq(trx, self.start);
+        let trx = trx.that_waits();
+        self.closed |= Arc::ptr_eq(&trx, self.start);
         if trx.mark.swap(self.search, Ordering::Relaxed) != self.search {
-            self.next.push(Arc::clone(trx));
+            self.next.push(trx);
         }
     }
 }
@@ -80,6 +81,10 @@ impl LockManager {
     /// besides that request is at most table locks that nobody waits for. That is every
     /// one-row transaction, so a hot row costs its queue no searches.
     fn blocks_nobody(&self, requester: &Arc<Trx>, upgrade: bool) -> bool {
+        // Only a session that has locks by name, or waits for one, has something beside it that holds anything.
+        if requester.beside().is_some_and(|beside| !beside.held.lock().is_empty()) {
+            return false;
+        }
         let held = requester.held.lock();
         let besides = held.records.len() + held.ranges.len();
         // Pairs with the fence in `request_table`: either this sees that waiter, or its search,

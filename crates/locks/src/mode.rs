@@ -40,7 +40,7 @@ impl Mode {
     pub(crate) const TABLE_S: Mode = Mode(32);
     /// Shared and intention exclusive: a `Shared` holder that writes.
     const SIX: Mode = Mode(64);
-    const TABLE_X: Mode = Mode(128);
+    pub(crate) const TABLE_X: Mode = Mode(128);
 
     const ROWS: u8 = 0b0000_0111;
     const TABLES: u8 = 0b1111_1000;

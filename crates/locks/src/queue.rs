@@ -123,11 +123,16 @@ impl Queue {
         Some(mode)
     }
 
-    /// Upgrades go before everybody who holds nothing here, behind earlier upgrades.
+    /// Upgrades go before everybody who holds nothing here, behind earlier upgrades. Whoever wants a table for itself goes
+    /// before those who do not: a definition that waits lets nobody begin to use what it is about to change.
     pub(crate) fn push_waiter(&mut self, waiter: Waiter) {
         let waiters = &mut self.more.get_or_insert_default().waiters;
-        if waiter.upgrade {
-            let at = waiters.iter().take_while(|other| other.upgrade).count();
+        let goes_before = |other: &&Waiter| match waiter.upgrade {
+            true => other.upgrade,
+            false => other.upgrade || other.mode == Mode::TABLE_X,
+        };
+        if waiter.upgrade || waiter.mode == Mode::TABLE_X {
+            let at = waiters.iter().take_while(goes_before).count();
             waiters.insert(at, waiter);
         } else {
             waiters.push_back(waiter);

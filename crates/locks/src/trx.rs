@@ -7,8 +7,8 @@ use crate::wait::{Request, WaitOutcome};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::ops::{Bound, Deref};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 /// Who is to be woken when a wait ends.
@@ -58,6 +58,12 @@ pub(crate) struct Held {
     pub(crate) tables: Vec<HeldTable>,
 }
 
+impl Held {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.ranges.is_empty() && self.tables.is_empty()
+    }
+}
+
 /// A table that is held, or was asked for.
 pub(crate) struct HeldTable {
     pub(crate) table: u64,
@@ -74,6 +80,8 @@ pub(crate) struct Trx {
     pub(crate) mark: AtomicU64,
     pub(crate) slot: Mutex<Slot>,
     pub(crate) held: Mutex<Held>,
+    /// The other transaction of the same session.
+    beside: Mutex<Weak<Trx>>,
 }
 
 impl Trx {
@@ -85,7 +93,24 @@ impl Trx {
             mark: AtomicU64::new(0),
             slot: Mutex::default(),
             held: Mutex::default(),
+            beside: Mutex::default(),
         }
+    }
+
+    pub(crate) fn beside(&self) -> Option<Arc<Trx>> {
+        self.beside.lock().upgrade()
+    }
+
+    /// Of this transaction and the one beside it, the one that waits, if one does.
+    pub(crate) fn that_waits(self: &Arc<Trx>) -> Arc<Trx> {
+        if self.is_waiting() {
+            return Arc::clone(self);
+        }
+        self.beside().filter(|beside| beside.is_waiting()).unwrap_or_else(|| Arc::clone(self))
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.slot.lock().target.is_some()
     }
 
     /// Opens the slot for a new wait; called under the shard that the request is queued in. A killed
@@ -174,10 +199,10 @@ impl TrxHandle {
         held.records.len() + held.ranges.len() + held.tables.len()
     }
 
-    /// Whether it waits for a lock now.
+    /// Whether it, or what is beside it, waits for a lock now.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.trx.slot.lock().target.is_some()
+        self.trx.that_waits().is_waiting()
     }
 
     /// Ends the present wait, if any, with `Killed`, and every later one at once until
@@ -217,6 +242,26 @@ impl TrxLocks {
     #[must_use]
     pub fn handle(&self) -> TrxHandle {
         self.0.clone()
+    }
+
+    /// Says that this and `other` are one session's, which waits for one thing at a time (LOCK-3): a wait for either is
+    /// a wait for both. Undoes what was said of them before.
+    pub fn set_beside(&self, other: &TrxLocks) {
+        for trx in [&self.trx, &other.trx] {
+            if let Some(former) = trx.beside() {
+                *former.beside.lock() = Weak::new();
+            }
+        }
+        *self.trx.beside.lock() = Arc::downgrade(&other.trx);
+        *other.trx.beside.lock() = Arc::downgrade(&self.trx);
+    }
+
+    /// Puts this in the place of `former` beside whatever that is beside.
+    pub fn replace_beside(&self, former: &TrxLocks) {
+        let Some(other) = former.trx.beside() else { return };
+        *former.trx.beside.lock() = Weak::new();
+        *self.trx.beside.lock() = Arc::downgrade(&other);
+        *other.beside.lock() = Arc::downgrade(&self.trx);
     }
 
     /// How much work would be lost by rolling back, in any unit (rows changed will do). The

@@ -12,6 +12,7 @@ use super::{parse_create, show_create_table};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Index, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::store::Names;
 use omnibus_parser::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, Ident, ObjectName, TableOption};
 use std::sync::Arc;
 
@@ -55,7 +56,16 @@ impl Ddl<'_> {
     ) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
         self.check(&db, Some(&name.name), need)?;
-        let mut change = self.begin()?;
+        let mut names = vec![(db.clone(), name.name.to_string())];
+        for action in actions {
+            // As RENAME TABLE, it waits for who has locked a table of the new name. Under LOCK TABLES that one is not there.
+            if let AlterAction::Rename(new) = action
+                && !self.trx.has_locked_tables()
+            {
+                names.push((self.schema_of(new)?, new.name.to_string()));
+            }
+        }
+        let mut change = self.begin(Names::Tables(&names))?;
         let table = match change.next.table(&db, &name.name) {
             Ok(table) => table.clone(),
             Err(error) if if_exists && error.code == 1146 => {
@@ -65,7 +75,6 @@ impl Ddl<'_> {
             }
             Err(error) => return Err(error.into()),
         };
-        self.lock(&table)?;
         let edit = self.edit(&table, actions)?;
         let def = self.rebuild(&table, &edit, &mut change)?;
         self.apply(&mut change, &table, def, &edit)?;

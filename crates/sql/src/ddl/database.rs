@@ -6,6 +6,7 @@ use super::types::pick_collation;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Schema, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::store::Names;
 use omnibus_parser::ast::{AlterDatabase, CreateDatabase, DatabaseOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,11 @@ impl Ddl<'_> {
         if is_system(name) {
             return Err(SqlError::dbaccess_denied(&self.state.user, &self.state.host_name, name).into());
         }
-        let mut change = self.begin()?;
+        let mut change = self.begin(match tree.or_replace {
+            true => Names::Database(name),
+            false if self.trx.has_locked_tables() => Names::Database(name),
+            false => Names::Tables(&[]),
+        })?;
         if change.next.schemas.contains_key(name) {
             if tree.if_not_exists {
                 self.state.diagnostics.note(SqlError::db_create_exists(name));
@@ -35,7 +40,7 @@ impl Ddl<'_> {
                 return Err(SqlError::db_create_exists(name).into());
             }
             self.check(name, None, Priv::Drop)?;
-            self.take_out(&mut change, name)?;
+            self.take_out(&mut change, name);
         }
         let picked = self.picked_collation(&tree.options)?;
         let schema = Schema {
@@ -62,7 +67,10 @@ impl Ddl<'_> {
             tree.name.as_ref().map(|name| name.to_string()).or_else(|| current.map(|name| name.to_string()));
         let name = name.ok_or_else(SqlError::no_db)?;
         self.check(&name, None, Priv::Alter)?;
-        let mut change = self.begin()?;
+        let mut change = self.begin(match self.trx.has_locked_tables() {
+            true => Names::Database(&name),
+            false => Names::Tables(&[]),
+        })?;
         change.next.schema(&name)?;
         let picked = self.picked_collation(&tree.options)?;
         if let (Some(collation), Some(schema)) = (picked, change.next.schemas.get_mut(&*name)) {
@@ -80,7 +88,7 @@ impl Ddl<'_> {
         if is_system(name) || name == "mysql" {
             return Err(SqlError::dbaccess_denied(&self.state.user, &self.state.host_name, name).into());
         }
-        let mut change = self.begin()?;
+        let mut change = self.begin(Names::Database(name))?;
         if !change.next.schemas.contains_key(name) {
             if if_exists {
                 self.state.diagnostics.note(SqlError::db_drop_exists(name));
@@ -89,7 +97,7 @@ impl Ddl<'_> {
             }
             return Err(SqlError::db_drop_exists(name).into());
         }
-        change.affected = self.take_out(&mut change, name)?;
+        change.affected = self.take_out(&mut change, name);
         let outcome = self.commit(change)?;
         if self.state.database.as_deref() == Some(name) {
             self.state.database = None;
@@ -98,15 +106,14 @@ impl Ddl<'_> {
     }
 
     /// Takes a database and its tables out of the catalog to be; the number of tables.
-    fn take_out(&mut self, change: &mut Change, name: &str) -> ExecResult<u64> {
-        let Some(schema) = change.next.schemas.remove(name) else { return Ok(0) };
+    fn take_out(&mut self, change: &mut Change, name: &str) -> u64 {
+        let Some(schema) = change.next.schemas.remove(name) else { return 0 };
         for table in schema.tables.values() {
-            self.lock(table)?;
             self.forget_table(table);
             change.dropped.extend(spaces(table));
             change.stale.push(table.clone());
         }
         persist::delete_schema(self.trx.writes_mut(), name);
-        Ok(schema.tables.len() as u64)
+        schema.tables.len() as u64
     }
 }

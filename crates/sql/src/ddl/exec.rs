@@ -1,6 +1,6 @@
 //! Running a definition statement: one transaction of its own, one at a time in the whole server.
 //!
-//! Order: the global DDL lock, exclusive table locks, the new catalog built beside the current one,
+//! Order: exclusive table locks, the global DDL lock, the new catalog built beside the current one,
 //! private events (what recovery needs) and the QUERY event in the trx cache, commit. The new
 //! catalog is published when the commit has its place in the order, before the locks go, so nobody
 //! can use a table by a definition that is not current. Runs in blocking mode only.
@@ -10,11 +10,12 @@ use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SessionState;
-use crate::store::{OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event};
+use crate::store::{
+    Names, OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event,
+};
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_format::private;
-use omnibus_locks::TableMode;
 use omnibus_parser::ast::ObjectName;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,18 +54,13 @@ pub(super) struct Change {
 }
 
 impl Ddl<'_> {
-    /// Waits for other definition statements and gives the catalog to change.
-    pub(super) fn begin(&mut self) -> ExecResult<Change> {
+    /// Locks what the statement names, waits for other definition statements, and gives the catalog to change.
+    pub(super) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
         self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
-        self.trx.lock_definitions()?;
+        self.trx.lock_for_definition(names)?;
         let mut next = Catalog::clone(&self.trx.shared().catalog.load());
         next.version += 1;
         Ok(Change { next, ..Change::default() })
-    }
-
-    /// Locks a table that exists against everybody.
-    pub(super) fn lock(&mut self, table: &Arc<Table>) -> ExecResult<()> {
-        self.trx.lock_table_id(table.def.id, TableMode::Exclusive)
     }
 
     /// The schema that a name means.
@@ -125,8 +121,10 @@ impl Ddl<'_> {
         let next = Arc::new(std::mem::take(&mut change.next));
         let affected = change.affected;
         let now_us = crate::session::wall_clock_us();
+        let lasting = |stale: &Arc<Table>| next.tables().any(|table| table.def.id == stale.def.id);
+        let gone = change.stale.iter().filter(|stale| !lasting(stale)).map(|stale| stale.def.id).collect();
         let effect = effect(self.trx, change, next);
-        let ticket = self.trx.commit_ddl(logged, now_us, effect);
+        let ticket = self.trx.commit_ddl(logged, now_us, gone, effect);
         Ok(Outcome { affected, wait: Some(ticket), ..Outcome::ok() })
     }
 

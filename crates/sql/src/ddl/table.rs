@@ -5,6 +5,7 @@ use super::exec::{Change, Ddl, ids, spaces};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Table, TableDef, TableState, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::store::Names;
 use bytes::Bytes;
 use omnibus_parser::ast::{CreateTable, DropTable, ObjectName};
 use std::sync::Arc;
@@ -47,11 +48,14 @@ impl Ddl<'_> {
         if tree.or_replace {
             self.check(&db, Some(name), Priv::Drop)?;
         }
-        let mut change = self.begin()?;
+        let names = [(db.clone(), name.to_owned())];
+        // A table that is there is of no concern to others, unless it is to go.
+        let locked = tree.or_replace || self.trx.has_locked_tables();
+        let mut change = self.begin(Names::Tables(if locked { &names } else { &[] }))?;
         let schema = change.next.schema(&db)?.clone();
         if let Some(existing) = schema.tables.get(name).cloned() {
             if tree.or_replace {
-                self.drop_one(&mut change, &existing)?;
+                self.drop_one(&mut change, &existing);
             } else if tree.if_not_exists {
                 self.state.diagnostics.note(SqlError::table_exists(name));
                 self.trx.rollback();
@@ -67,6 +71,7 @@ impl Ddl<'_> {
                 build_table(tree, &mut context, &mut ids(&mut change.next))?
             }
         };
+        self.trx.lock_successor(built.def.id)?;
         self.add_table(&mut change, built);
         Ok(Some(change))
     }
@@ -107,13 +112,12 @@ impl Ddl<'_> {
         }
     }
 
-    fn drop_one(&mut self, change: &mut Change, table: &Arc<Table>) -> ExecResult<()> {
-        self.lock(table)?;
+    /// Drops a table that is locked.
+    fn drop_one(&mut self, change: &mut Change, table: &Arc<Table>) {
         self.forget_table(table);
         change.next.remove_table(&table.def.db, &table.def.name);
         change.dropped.extend(spaces(table));
         change.stale.push(table.clone());
-        Ok(())
     }
 
     /// DROP TABLE: all of them or none.
@@ -124,11 +128,11 @@ impl Ddl<'_> {
             self.check(&db, Some(&name.name), Priv::Drop)?;
             names.push((db, name.name.to_string()));
         }
-        let mut change = self.begin()?;
+        let mut change = self.begin(Names::Tables(&names))?;
         let mut missing = Vec::new();
         for (db, name) in &names {
             match change.next.find_table(db, name).cloned() {
-                Some(table) => self.drop_one(&mut change, &table)?,
+                Some(table) => self.drop_one(&mut change, &table),
                 None if change.next.schemas.contains_key(&**db) || tree.if_exists => {
                     missing.push(format!("{db}.{name}"));
                 }
@@ -152,15 +156,16 @@ impl Ddl<'_> {
     pub(crate) fn truncate(&mut self, name: &ObjectName) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
         self.check(&db, Some(&name.name), Priv::Drop)?;
-        let mut change = self.begin()?;
+        let mut change = self.begin(Names::Tables(&[(db.clone(), name.name.to_string())]))?;
         let table = change.next.table(&db, &name.name)?.clone();
-        self.drop_one(&mut change, &table)?;
+        self.drop_one(&mut change, &table);
         let mut def = table.def.clone();
         let mut ids = ids(&mut change.next);
         def.id = ids.table();
         for index in &mut def.indexes {
             index.space = ids.space(index.space.slot());
         }
+        self.trx.lock_successor(def.id)?;
         self.add_table(&mut change, Built { def, auto_increment: None });
         self.commit(change)
     }
@@ -177,10 +182,18 @@ impl Ddl<'_> {
             self.check(&to_db, Some(&to.name), Priv::Insert)?;
             names.push((from_db, from.name.to_string(), to_db, to.name.to_string()));
         }
-        let mut change = self.begin()?;
+        // The tables before the names that they get: whoever waits for one of them must not get in between.
+        let sources = names.iter().map(|(db, name, ..)| (db.clone(), name.clone()));
+        let targets = names.iter().map(|(.., db, name)| (db.clone(), name.clone()));
+        let locks: Vec<_> = match self.trx.has_locked_tables() {
+            true => sources
+                .filter(|source| !names.iter().any(|(.., db, name)| (db, name) == (&source.0, &source.1)))
+                .collect(),
+            false => sources.chain(targets).collect(),
+        };
+        let mut change = self.begin(Names::Tables(&locks))?;
         for (from_db, from, to_db, to) in names {
             let table = change.next.table(&from_db, &from)?.clone();
-            self.lock(&table)?;
             self.rename(&mut change, &table, &to_db, &to)?;
         }
         self.commit(change)

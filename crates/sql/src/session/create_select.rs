@@ -8,6 +8,7 @@ use crate::ddl::{self, Ddl};
 use crate::dml::{InsertPlan, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::select::QueryPlan;
+use omnibus_locks::TableMode;
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, Query};
 use std::sync::Arc;
 
@@ -21,6 +22,10 @@ impl SqlSession {
         let plan = self.plan_reads(query, call.access, Some(call.params), self.source_lock())?;
         let (full, names) = with_columns_of(tree, &plan)?;
         call.access.check(&self.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
+        // What it reads before the lock that all definitions wait for.
+        for table in &plan.tables {
+            self.trx.lock_table(table, TableMode::IntentShared)?;
+        }
         let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: b"" };
         let created = ddl.create_table_as(&full);
         if created.is_err() {

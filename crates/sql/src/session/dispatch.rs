@@ -172,11 +172,10 @@ impl SqlSession {
         Ok(outcome)
     }
 
-    /// What is open becomes durable before a definition begins, whatever becomes of that.
+    /// What is open becomes durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
         self.trx.check_no_branch()?;
         self.trx.check_no_read_lock()?;
-        self.trx.unlock_tables();
         let ticket = self.commit_now()?;
         self.finish_commit(ticket)
     }

@@ -1,5 +1,6 @@
 //! Locks by name (GET_LOCK and its kin): a session's own, held until it gives them back or ends, whatever its transactions
-//! do. They are records of a space that no table has, so waiting, fairness and deadlocks are the lock manager's.
+//! do. They are records of a space that no table has, so waiting, fairness and deadlocks, also those that go through the
+//! session's transaction or a definition, are the lock manager's.
 
 use crate::error::{ExecResult, SqlError, SqlResult};
 use bytes::Bytes;
@@ -24,8 +25,10 @@ pub struct NamedLocks {
 }
 
 impl NamedLocks {
-    pub(super) fn new(manager: &Arc<LockManager>, connection_id: u32) -> NamedLocks {
+    /// `transaction` are the session's other locks: who waits for one of a session's waits for all of it.
+    pub(super) fn new(manager: &Arc<LockManager>, connection_id: u32, transaction: &TrxLocks) -> NamedLocks {
         let locks = manager.begin(u64::from(connection_id));
+        locks.set_beside(transaction);
         NamedLocks { manager: manager.clone(), locks, held: Vec::new() }
     }
 

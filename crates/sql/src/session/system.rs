@@ -138,7 +138,7 @@ impl SqlSession {
         self.trx.take_along_applied()?;
         self.trx.log_ddl(&self.state.info(text), &[])?;
         let logged = self.state.settings.sql_log_bin;
-        let ticket = self.trx.commit_ddl(logged, wall_clock_us(), |_| {});
+        let ticket = self.trx.commit_ddl(logged, wall_clock_us(), Vec::new(), |_| {});
         Ok(Outcome { wait: Some(ticket), ..Outcome::ok() })
     }
 }

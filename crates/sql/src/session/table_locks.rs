@@ -4,7 +4,6 @@
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::store::need_replan;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{Flush, FlushTarget, TableLock};
 use std::time::{Duration, Instant};
@@ -17,8 +16,11 @@ impl SqlSession {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
+        self.trx.unlock_tables();
         self.commit_before_definition()?;
+        self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         let catalog = self.catalog();
+        let mut wanted = Vec::with_capacity(tables.len());
         for lock in tables {
             let db = self.schema_of(&lock.table)?;
             if self.trx.temporary_table(&db, &lock.table.name).is_none() {
@@ -32,13 +34,9 @@ impl SqlSession {
             if table.temporary {
                 continue;
             }
-            let mode = if lock.write { TableMode::Exclusive } else { TableMode::Shared };
-            self.trx.lock_table(&table, mode)?;
-            if table.is_stale() {
-                return Err(need_replan().into());
-            }
+            wanted.push((table, if lock.write { TableMode::Exclusive } else { TableMode::Shared }));
         }
-        self.trx.keep_table_locks();
+        self.trx.lock_tables(wanted)?;
         Ok(Outcome::ok())
     }
 
@@ -90,6 +88,7 @@ impl SqlSession {
         if self.trx.has_read_lock() {
             return Ok(Outcome::ok());
         }
+        self.trx.unlock_tables();
         self.commit_before_definition()?;
         let patience = self.state.settings.metadata_lock_wait_timeout_ms;
         self.trx.set_lock_wait(patience);

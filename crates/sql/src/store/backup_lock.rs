@@ -11,29 +11,38 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The lock that makes definitions wait for each other; no table has this id.
-const DDL_LOCK: u64 = 0;
+pub(super) const DDL_LOCK: u64 = 0;
 /// How often a definition looks whether the backups have ended.
 const LOOK: Duration = Duration::from_millis(2);
 
 impl Trx {
-    /// A definition begins: waits for others of its kind, and for backups.
-    pub(crate) fn lock_definitions(&mut self) -> ExecResult<()> {
-        let begun = Instant::now();
-        loop {
-            self.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
-            if !self.others_back_up() {
-                return Ok(());
-            }
-            // Not kept while waiting: the next backup goes through it.
+    /// Takes the lock that makes definitions wait for each other, or says that there is a backup: it is not kept then, for
+    /// the next backup goes through it.
+    pub(super) fn lock_definitions(&mut self) -> ExecResult<bool> {
+        self.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
+        if self.others_back_up() {
             self.locks.release_table(DDL_LOCK);
-            while self.others_back_up() {
-                self.check_killed()?;
-                if begun.elapsed() >= self.lock_wait {
-                    return Err(SqlError::lock_wait_timeout().into());
-                }
-                std::thread::sleep(LOOK);
-            }
+            return Ok(false);
         }
+        Ok(true)
+    }
+
+    /// The definition has ended, and the session's other locks stay.
+    pub(super) fn unlock_definitions(&self) {
+        self.locks.release_table(DDL_LOCK);
+    }
+
+    /// Waits until no other session has LOCK INSTANCE FOR BACKUP.
+    pub(super) fn wait_for_backups(&mut self) -> ExecResult<()> {
+        let begun = Instant::now();
+        while self.others_back_up() {
+            self.check_killed()?;
+            if begun.elapsed() >= self.lock_wait {
+                return Err(SqlError::lock_wait_timeout().into());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// Whether another session has LOCK INSTANCE FOR BACKUP.

@@ -3,6 +3,7 @@
 //! A commit takes the write set, the trx cache and the locks along; it is enrolled here and waited for by the session.
 //! What must happen at its place in the order runs in the flush stage, on the leader's thread.
 
+use super::backup_lock::DDL_LOCK;
 use super::trx::{Covers, Trx};
 use crate::api::Mode;
 use crate::catalog::TableState;
@@ -130,25 +131,34 @@ impl Trx {
     }
 
     /// Commits a DDL transaction whose events are already in the cache; `on_ordered` runs before the
-    /// locks go.
+    /// locks go. Those of LOCK TABLES stay, but for tables that are `gone`.
     pub(crate) fn commit_ddl(
         &mut self,
         logged: bool,
         now_us: u64,
+        gone: Vec<u64>,
         on_ordered: impl FnOnce(CommitNo) + Send + 'static,
     ) -> Ticket {
         let locks = self.locks.clone();
+        let keep_tables = self.locked_tables;
+        if keep_tables {
+            self.tables.retain(|(id, _)| !gone.contains(id));
+        }
         let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
         let request = CommitRequest {
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
-                locks.release_all();
+                if keep_tables {
+                    locks.release_records();
+                    gone.into_iter().chain([DDL_LOCK]).for_each(|id| locks.release_table(id));
+                } else {
+                    locks.release_all();
+                }
             })),
             ..CommitRequest::new(cache, writes, logged, now_us)
         };
         self.handed_over = true;
         let ticket = self.shared.port.commit(request);
-        self.locked_tables = false;
         self.end();
         ticket
     }
@@ -179,7 +189,10 @@ impl Trx {
         }
         match (self.handed_over, self.locked_tables) {
             (true, _) => {}
-            (false, true) => self.locks.release_records(),
+            (false, true) => {
+                self.locks.release_records();
+                self.unlock_definitions();
+            }
             (false, false) => self.locks.release_all(),
         }
     }

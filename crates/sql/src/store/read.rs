@@ -57,10 +57,16 @@ impl Trx {
             return Err(Interrupt::NeedBlocking);
         }
         self.drop_snapshot();
-        self.shared.port.wait_durable(defined).wait().map_err(SqlError::error_during_commit)?;
+        self.await_snapshot_of(defined)?;
+        Err(need_replan().into())
+    }
+
+    /// Waits until snapshots have a commit. Holds none meanwhile. On a thread that may block.
+    pub(crate) fn await_snapshot_of(&mut self, no: CommitNo) -> ExecResult<()> {
+        self.shared.port.wait_durable(no).wait().map_err(SqlError::error_during_commit)?;
         // Durable is not published yet, nor is it waited for where `sync_binlog` does not promise it.
         let begun = Instant::now();
-        while self.hold.take() < defined {
+        while self.hold.take() < no {
             self.hold.release();
             self.check_kill()?;
             if begun.elapsed() >= self.lock_wait {
@@ -69,7 +75,7 @@ impl Trx {
             std::thread::sleep(LOOK);
         }
         self.hold.release();
-        Err(need_replan().into())
+        Ok(())
     }
 
     /// Locks the tables of a query that reads without locks, before it answers anything: what their definitions say then

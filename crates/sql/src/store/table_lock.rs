@@ -6,11 +6,27 @@ use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_commit::Ticket;
 use omnibus_locks::{Request, TableMode};
+use std::sync::Arc;
 
 impl Trx {
-    /// LOCK TABLES has been granted: table locks outlive transactions until `unlock_tables`.
-    pub fn keep_table_locks(&mut self) {
+    /// LOCK TABLES: all at once or none. They outlive transactions until `unlock_tables`.
+    ///
+    /// # Errors
+    /// Lock waits; 1615 if a definition changed meanwhile.
+    pub(crate) fn lock_tables(&mut self, mut tables: Vec<(Arc<Table>, TableMode)>) -> ExecResult<()> {
+        // A name that stands for two aliases is locked once, in the stronger mode.
+        tables.sort_by_key(|(table, mode)| (table.def.id, std::cmp::Reverse(table_mode_rank(*mode))));
+        tables.dedup_by_key(|(table, _)| table.def.id);
+        let wanted: Vec<_> = tables.iter().map(|(table, mode)| (table.def.id, *mode)).collect();
+        self.lock_together(&wanted, &mut Vec::new())?;
+        if tables.iter().any(|(table, _)| table.is_stale()) {
+            return Err(need_replan().into());
+        }
+        // Who had the locks before may have given them back ahead of the device: its rows are there for readers, too.
+        self.await_snapshot_of(self.shared.port.numbered())?;
+        self.tables = wanted;
         self.locked_tables = true;
+        Ok(())
     }
 
     /// Whether LOCK TABLES is in force.
@@ -50,13 +66,10 @@ impl Trx {
             };
         }
         if self.locked_tables && held.is_none() {
-            let message = format!("Table '{}' was not locked with LOCK TABLES", table.def.name);
-            return Err(SqlError::new(1100, b"HY000", message).into());
+            return Err(not_locked(&table.def.name).into());
         }
         if self.locked_tables && held == Some(TableMode::Shared) {
-            let message =
-                format!("Table '{}' was locked with a READ lock and can't be updated", table.def.name);
-            return Err(SqlError::new(1099, b"HY000", message).into());
+            return Err(only_read_locked(&table.def.name).into());
         }
         self.lock_table_id(id, mode)?;
         self.tables.retain(|(held, _)| *held != id);
@@ -111,6 +124,15 @@ impl Trx {
         let newest = port.numbered();
         (newest > port.durable()).then(|| port.wait_durable(newest))
     }
+}
+
+pub(super) fn not_locked(table: &str) -> SqlError {
+    SqlError::new(1100, b"HY000", format!("Table '{table}' was not locked with LOCK TABLES"))
+}
+
+pub(super) fn only_read_locked(table: &str) -> SqlError {
+    let message = format!("Table '{table}' was locked with a READ lock and can't be updated");
+    SqlError::new(1099, b"HY000", message)
 }
 
 fn read_locked() -> SqlError {

@@ -135,7 +135,9 @@ impl Trx {
 
     /// Gives the session locks of its own; the ones before belong to whoever else has them.
     pub(super) fn replace_locks(&mut self) {
-        self.locks = Arc::new(self.shared.locks.begin(self.locks.id()));
+        let locks = self.shared.locks.begin(self.locks.id());
+        locks.replace_beside(&self.locks);
+        self.locks = Arc::new(locks);
         *self.waiter.0.lock() = self.locks.handle();
     }
 

@@ -1,0 +1,141 @@
+//! The locks of a definition statement: the tables that it names, each for itself, and then the one lock that makes
+//! definitions wait for each other. On a thread that may block.
+//!
+//! Tables come first, so that a definition that waits for one keeps no other definition waiting; under LOCK TABLES they are
+//! there already. What a name means is looked up before and after: somebody may have given it to another table meanwhile.
+//! Locks that are held are kept then, because those who wait behind them must not get in between.
+
+use super::trx::Trx;
+use crate::catalog::{Catalog, Table};
+use crate::error::{ExecResult, Interrupt, SqlError};
+use omnibus_locks::TableMode;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How often the locks are given up and asked for again because of a deadlock. Two definitions, or LOCK TABLES, that meet
+/// need one attempt more; a deadlock that comes back is the statement's error.
+const ATTEMPTS: u32 = 10;
+
+/// What a definition statement changes.
+#[derive(Clone, Copy)]
+pub(crate) enum Names<'a> {
+    /// Tables, by database and name; those that are there are locked, in this order.
+    Tables(&'a [(String, String)]),
+    /// A database with all its tables.
+    Database(&'a str),
+}
+
+impl Names<'_> {
+    fn find(self, catalog: &Catalog) -> Vec<Arc<Table>> {
+        match self {
+            Names::Tables(names) => {
+                names.iter().filter_map(|(db, name)| catalog.find_table(db, name).cloned()).collect()
+            }
+            Names::Database(name) => catalog
+                .schemas
+                .get(name)
+                .map_or_else(Vec::new, |schema| schema.tables.values().cloned().collect()),
+        }
+    }
+}
+
+impl Trx {
+    /// Takes all locks of a definition statement; what the catalog then says of the names stays true until it commits.
+    ///
+    /// # Errors
+    /// Lock waits; under LOCK TABLES 1100, 1099 and 1192 for what is not locked.
+    pub(crate) fn lock_for_definition(&mut self, names: Names<'_>) -> ExecResult<()> {
+        if self.locked_tables {
+            self.check_locked(names)?;
+        }
+        let begun = Instant::now();
+        let mut held: Vec<u64> = Vec::new();
+        loop {
+            self.wait_for_backups()?;
+            let found = names.find(&self.shared.catalog.load());
+            let wanted: Vec<_> = found.iter().map(|table| (table.def.id, TableMode::Exclusive)).collect();
+            if !self.locked_tables {
+                self.lock_together(&wanted, &mut held)?;
+            }
+            if !self.lock_definitions()? {
+                // A backup has begun. Nobody waits for it behind this statement's locks.
+                self.release_tables(&mut held);
+            } else {
+                let now = names.find(&self.shared.catalog.load());
+                if self.locked_tables || now.iter().all(|table| held.contains(&table.def.id)) {
+                    return Ok(());
+                }
+                self.unlock_definitions();
+            }
+            if begun.elapsed() >= self.lock_wait {
+                return Err(SqlError::lock_wait_timeout().into());
+            }
+        }
+    }
+
+    /// Locks tables one after the other, in this order. Deadlocks are solved by giving up those that this call, or one
+    /// before it for the same statement, has locked (`held`), and beginning again.
+    pub(crate) fn lock_together(
+        &mut self,
+        wanted: &[(u64, TableMode)],
+        held: &mut Vec<u64>,
+    ) -> ExecResult<()> {
+        let mut attempts = 0;
+        'again: loop {
+            for (id, mode) in wanted {
+                if held.contains(id) {
+                    continue;
+                }
+                match self.lock_table_id(*id, *mode) {
+                    Ok(()) => held.push(*id),
+                    Err(Interrupt::Error(error))
+                        if error.code == 1213 && !held.is_empty() && attempts < ATTEMPTS =>
+                    {
+                        self.release_tables(held);
+                        attempts += 1;
+                        continue 'again;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    fn release_tables(&mut self, held: &mut Vec<u64>) {
+        for id in held.drain(..) {
+            self.locks.release_table(id);
+        }
+    }
+
+    /// Whether the tables that a definition names are locked as it needs them.
+    fn check_locked(&self, names: Names<'_>) -> ExecResult<()> {
+        let Names::Tables(names) = names else { return Err(tables_are_locked().into()) };
+        let catalog = self.shared.catalog.load();
+        for (db, name) in names {
+            let table = catalog.find_table(db, name);
+            let mode = table.and_then(|table| self.tables.iter().find(|(id, _)| *id == table.def.id));
+            match mode {
+                Some((_, TableMode::Exclusive)) => {}
+                Some(_) => return Err(super::table_lock::only_read_locked(name).into()),
+                None => return Err(super::table_lock::not_locked(name).into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Under LOCK TABLES, a table that takes the place of a locked one is locked as that was.
+    pub(crate) fn lock_successor(&mut self, id: u64) -> ExecResult<()> {
+        if self.locked_tables {
+            self.lock_table_id(id, TableMode::Exclusive)?;
+            self.tables.push((id, TableMode::Exclusive));
+        }
+        Ok(())
+    }
+}
+
+fn tables_are_locked() -> SqlError {
+    let message =
+        "Can't execute the given command because you have active locked tables or an active transaction";
+    SqlError::new(1192, b"HY000", message)
+}
