@@ -320,6 +320,11 @@ def ends(path):
     return [int(line[3]) for line in lines if line and line[0].isdigit()]
 
 
+def groups(listed):
+    """Where the group of each transaction begins: a lone client has a group to itself each time."""
+    return [before for (before, _), (_, name) in zip(listed, listed[1:]) if name == "Gtid"]
+
+
 def edit(name, action):
     return lambda data: action(data / name)
 
@@ -340,11 +345,11 @@ def changed_files(directory):
     first, second, third, last = files.names[:4]
     expect(len(files.names) == 4, f"four files: {files.names}")
     listed, _ = events(files.origin / "data" / last)
-    gtids = [offset for offset, name in listed if name == "Gtid"]
+    starts = groups(listed)
     # A filler may follow; the last commit is what counts.
     end = ends(files.origin / "data" / last)[max(n for n, (_, name) in enumerate(listed) if name == "Xid")]
     earlier, _ = events(files.origin / "data" / second)
-    second_gtids = [offset for offset, name in earlier if name == "Gtid"]
+    second_starts = groups(earlier)
 
     files.works(lambda data: None)
     # The index.
@@ -358,16 +363,16 @@ def changed_files(directory):
         files.refused(edit(name, lambda p: p.unlink()), name, "does not exist")
     files.refused(lambda data: ((data / "binlog.index").unlink(), (data / second).unlink()), first, third)
     # Files that lost their end, or bytes in the middle.
-    files.refused(edit(second, lambda p: cut(p, second_gtids[5])), third, "ends with")
-    files.refused(edit(second, lambda p: cut(p, second_gtids[5] + 30)), "damaged")
-    files.refused(edit(second, lambda p: flip(p, second_gtids[5] + 30)), "damaged", str(second_gtids[5]))
+    files.refused(edit(second, lambda p: cut(p, second_starts[5])), second, "damaged", "ends otherwise")
+    files.refused(edit(second, lambda p: cut(p, second_starts[5] + 90)), "damaged")
+    files.refused(edit(second, lambda p: flip(p, second_starts[5] + 90)), "damaged", str(second_starts[5]))
     files.refused(edit(last, lambda p: cut(p, 0)), "damaged")
-    files.refused(edit(last, lambda p: flip(p, gtids[4] + 30)), last, f"offset {gtids[4]}", "truncate-damaged")
-    files.works(edit(last, lambda p: flip(p, gtids[4] + 30)), rows=34, words=["giving up everything"],
+    files.refused(edit(last, lambda p: flip(p, starts[4] + 90)), last, f"offset {starts[4]}", "truncate-damaged")
+    files.works(edit(last, lambda p: flip(p, starts[4] + 90)), rows=34, words=["giving up everything"],
                 options=["--binlog-truncate-damaged-tail=ON"])
-    # What a crash may leave: nothing behind it claims that it was durable.
+    # What a crash may leave: nothing behind it says that it was durable.
     files.works(edit(last, lambda p: cut(p, end - 2)), rows=39, words=["torn tail"])
-    files.works(edit(last, lambda p: flip(p, gtids[-1] + 30)), rows=39, words=["torn tail"])
+    files.works(edit(last, lambda p: flip(p, starts[-1] + 90)), rows=39, words=["torn tail"])
     # Files that are none of ours.
     files.works(edit("notes.txt", lambda p: p.write_text("hello")))
     files.works(edit("binlog.old", lambda p: p.write_text("hello")))

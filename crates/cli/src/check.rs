@@ -5,7 +5,9 @@
 //! the log.
 
 use clap::Args;
-use omnibus_log::{DirLock, FileSeq, LogConfig, LogDir, Next, Place, ScanEnd, TransactionTracker};
+use omnibus_log::{
+    DirLock, FileSeq, GroupedFile, LogConfig, LogDir, Next, Place, ScanEnd, TransactionTracker,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -65,7 +67,8 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
 }
 
 fn scan(dir: &LogDir, file: FileSeq) -> Result<Report, String> {
-    let mut reader = dir.read(file).map_err(|error| error.to_string())?;
+    let reader = dir.read(file).map_err(|error| error.to_string())?;
+    let mut reader = GroupedFile::new(reader).map_err(|error| error.to_string())?;
     let mut tracker = TransactionTracker::new();
     let (mut events, mut transactions) = (0, 0);
     loop {

@@ -1,12 +1,15 @@
 //! The log's writer and what goes with it: whoever has it may append. The pipeline hands it from leader to leader.
 
-use crate::CacheError;
+use crate::head::FileHead;
 use crate::identity::Group;
 use crate::log_env::reason;
+use crate::{CacheError, Recovered};
 use omnibus_engine::CommitNo;
+use omnibus_format::group::{Chain, GROUP_HEAD_LEN, GroupHead};
+use omnibus_format::header::FLAG_IGNORABLE;
 use omnibus_format::writer::{finish_cached, write_final};
-use omnibus_format::{Checksum, DecodeError, EventContext, EventType};
-use omnibus_log::LogWriter;
+use omnibus_format::{CHECKSUM_LEN, Checksum, DecodeError, EventContext, EventType, LogPrivate};
+use omnibus_log::{GroupsEnd, LogWriter};
 use std::sync::Arc;
 
 /// A transaction that is larger than this goes to the file piece by piece, so that the log buffer
@@ -26,9 +29,86 @@ pub struct Appender {
     /// MariaDB's dialect: the domain of the last transaction, and this server's next number in it.
     pub(crate) next_sequence: (u32, u64),
     pub(crate) group: Group,
+    /// Where the open group of bytes has its head, if one is open.
+    group_at: Option<u64>,
+    chain: Chain,
+    groups_end: u64,
+    /// What the head of the open group will say: who writes, and what was durable.
+    stamp: (EventContext, CommitNo),
 }
 
 impl Appender {
+    /// For a log of which recovery has found the end, in a file that begins with `head`.
+    pub(crate) fn new(
+        writer: LogWriter,
+        head: &FileHead,
+        recovered: &Recovered,
+        next_gno: u64,
+        next_sequence: (u32, u64),
+    ) -> Appender {
+        Appender {
+            writer,
+            scratch: Vec::new(),
+            checksum: head.checksum,
+            base: recovered.last,
+            last: recovered.last,
+            next_gno,
+            next_sequence,
+            group: Group::default(),
+            group_at: None,
+            chain: head.chain,
+            groups_end: head.end(),
+            stamp: (EventContext { timestamp: 0, server_id: 0 }, recovered.last),
+        }
+    }
+
+    /// The writer is in a new file that begins so, and then has groups up to `end` with the chain there.
+    pub(crate) fn in_new_file(&mut self, checksum: Checksum, chain: Chain, end: u64) {
+        debug_assert!(self.group_at.is_none(), "a file ends behind a whole group");
+        (self.checksum, self.chain, self.groups_end) = (checksum, chain, end);
+    }
+
+    /// What the head of the next file says of this one.
+    pub(crate) fn groups_end(&self) -> GroupsEnd {
+        GroupsEnd { end: self.groups_end, chain: self.chain.last() }
+    }
+
+    /// What the heads of groups say from now on.
+    pub(crate) fn stamp(&mut self, context: EventContext, durable: CommitNo) {
+        self.stamp = (context, durable);
+    }
+
+    /// Everything behind a file's head is in a group: leaves room for its head, unless one is open.
+    pub(crate) fn begin_group(&mut self) {
+        if self.group_at.is_none() {
+            self.group_at = Some(self.writer.position().offset.0);
+            let room = self.group_head_len();
+            self.writer.buffer().extend_from_slice(&[0; GROUP_HEAD_LEN + CHECKSUM_LEN][..room]);
+        }
+    }
+
+    /// Writes the open group's head, if one is open. What follows is in another group.
+    pub(crate) fn end_group(&mut self) {
+        let Some(at) = self.group_at.take() else { return };
+        let (room, (context, durable)) = (self.group_head_len(), self.stamp);
+        let end = self.writer.position().offset.0;
+        let buffer = self.writer.buffer();
+        // No piece of an open group has been sealed.
+        let from = buffer.len() - usize::try_from(end - at).unwrap_or(usize::MAX);
+        let body = &buffer[from + room..];
+        let mut hash = self.chain.hash();
+        hash.update(body);
+        let head = self.chain.add(hash, at, body.len() as u64, durable.0);
+        self.scratch.clear();
+        write_group_head(&mut self.scratch, context, at, self.checksum, head, room);
+        self.writer.buffer()[from..from + room].copy_from_slice(&self.scratch);
+        self.groups_end = end;
+    }
+
+    pub(crate) fn group_head_len(&self) -> usize {
+        GROUP_HEAD_LEN + self.checksum.len()
+    }
+
     /// Appends one final event.
     pub(crate) fn add(
         &mut self,
@@ -45,6 +125,7 @@ impl Appender {
 
     /// Copies cached events, finished, behind the rest. Large ones go to the file on the way.
     pub(crate) fn add_cached(&mut self, cached: &[u8]) -> Result<(), CopyError> {
+        self.begin_group();
         self.scratch.clear();
         let position = self.writer.position().offset.0;
         finish_cached(&mut self.scratch, cached, position, self.checksum)?;
@@ -52,11 +133,27 @@ impl Appender {
         if self.writer.buffer().len() >= PIECE {
             // Groups in flight may share a block with this piece: wait for them.
             self.writer.wait_idle();
+            self.end_group();
             self.writer.seal().run_without_sync().map_err(|error| CopyError::Log(reason(&error)))?;
             self.scratch.shrink_to(PIECE);
         }
         Ok(())
     }
+}
+
+/// Writes a group's head as an event of `len` bytes.
+pub(crate) fn write_group_head(
+    out: &mut Vec<u8>,
+    context: EventContext,
+    position: u64,
+    checksum: Checksum,
+    head: GroupHead,
+    len: usize,
+) {
+    let spare = len.saturating_sub(GROUP_HEAD_LEN + checksum.len());
+    write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
+        LogPrivate::Group { head, spare }.encode(body);
+    });
 }
 
 /// Why a cache was not copied.

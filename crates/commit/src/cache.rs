@@ -9,6 +9,7 @@
 use crate::large::{LargeFile, LargeSettings};
 use crate::owned::GtidGuard;
 use mariadb::Opening;
+use omnibus_format::group::GroupHash;
 use omnibus_format::header::{FLAG_SKIP_REPLICATION, HEADER_LEN};
 use omnibus_format::writer::{self, EventContext};
 use omnibus_format::{Checksum, Dialect, EventHeader, EventType, Origin, Unnamed};
@@ -332,11 +333,11 @@ impl TrxCache {
         Ok(())
     }
 
-    /// A settled file, and the checksum algorithm of its events.
+    /// A settled file, the checksum algorithm of its events, and what they add up to.
     #[inline]
-    pub(crate) fn settled(&self) -> Option<(Checksum, &Spilled)> {
+    pub(crate) fn settled(&self) -> Option<(Checksum, &Spilled, &GroupHash)> {
         let large = self.large.as_ref()?;
-        Some((large.checksum(), large.settled()?))
+        Some((large.checksum(), large.settled()?, large.hash()?))
     }
 
     /// Its file is a log file now.

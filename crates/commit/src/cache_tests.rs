@@ -144,7 +144,7 @@ fn a_settled_file_holds_final_events() {
         cache.rollback_to(late).unwrap();
         fill(&mut cache, 92..100);
         cache.settle().unwrap();
-        let (made_with, spilled) = cache.settled().unwrap();
+        let (made_with, spilled, _) = cache.settled().unwrap();
         assert_eq!(made_with, checksum);
         let bytes = std::fs::read(&spilled.path).unwrap();
         assert!(bytes[..spilled.reserve as usize].iter().all(|&byte| byte == 0));

@@ -2,7 +2,8 @@
 //!
 //! A crash leaves at most a torn tail of groups that nobody was told of. These are not a crash's doing, and stop the
 //! start with an error that says where and what to do (COMMIT-3):
-//! - a whole event behind the torn place claims that what stood there was durable (`claim`);
+//! - the head of a group behind the torn place says that what stood there was durable; in a file of an earlier
+//!   version, which has no groups, a whole event there claims it (`claim`);
 //! - a file that was closed (its in-use flag is cleared) does not end with whole transactions;
 //! - a file begins at a later transaction than the one after the last of the file before it.
 //!
@@ -14,7 +15,7 @@ use crate::recovery::RecoverError;
 use omnibus_engine::CommitNo;
 use omnibus_format::EventType;
 use omnibus_format::events::{Gtid, MariadbGtidEvent};
-use omnibus_log::{FileNames, FileSeq, LogDir, LogTail, TornReason};
+use omnibus_log::{FileNames, FileSeq, LogDir, LogTail, ReadError, TornReason};
 
 const TAIL_ADVICE: &str = "restore the file from a copy, or start once with --binlog-truncate-damaged-tail=ON to give \
                            up everything from there on";
@@ -27,6 +28,8 @@ pub(crate) struct FileFacts {
     pub(crate) base: Option<u64>,
     /// It was not closed.
     pub(crate) in_use: bool,
+    /// This server wrote it, or one of an earlier version.
+    pub(crate) ours: bool,
 }
 
 /// Whether the tail of the last file may be cut. Warns of what goes.
@@ -36,14 +39,20 @@ pub(crate) fn judge_tail(
     last: CommitNo,
     file: FileFacts,
 ) -> Result<(), RecoverError> {
-    let spare = matches!(tail.torn, None | Some(TornReason::Preallocated)) && !tail.incomplete_transaction;
+    // Of a file with groups it is known whether it was ended.
+    let ended = tail.torn.is_none() || tail.groups.is_none_or(|groups| groups.closed);
+    let spare =
+        ended && matches!(tail.torn, None | Some(TornReason::Preallocated)) && !tail.incomplete_transaction;
     if spare && (!file.in_use || !tail.needs_truncation()) {
         return Ok(());
     }
     let name = dir.names().log(tail.end.file);
     let reason =
         tail.torn.map_or_else(|| "the file ends inside of a transaction".to_owned(), |r| r.to_string());
-    let proof = if file.in_use {
+    let proof = if file.ours && file.base.is_none() {
+        // INDEX-1: it was whole before the index named the file.
+        Some(format!("the file's head is damaged ({reason})"))
+    } else if file.in_use {
         let (proof, data_end) = look_behind(dir, tail, last, file)?;
         let bytes = data_end.saturating_sub(tail.end.offset.0);
         if proof.is_none() && bytes > 0 {
@@ -74,6 +83,16 @@ fn look_behind(
 ) -> Result<(Option<String>, u64), RecoverError> {
     let Some(base) = file.base else { return Ok((None, tail.file_len.0)) };
     let mut reader = dir.read(tail.end.file)?;
+    if let Some(groups) = tail.groups {
+        let behind = reader.groups_behind(tail.end.offset, groups.salt)?;
+        let claim = behind.claim.filter(|(_, durable)| *durable > last.0);
+        let proof = claim.map(|(offset, durable)| {
+            format!(
+                "transactions are unreadable there, but the group at offset {offset} was written when everything up to {durable} was durable"
+            )
+        });
+        return Ok((proof, behind.data_end));
+    }
     // The format description says which checksum to expect.
     reader.next()?;
     let mut proof = None;
@@ -100,6 +119,19 @@ fn look_behind(
         false
     })?;
     Ok((proof, behind.data_end))
+}
+
+/// Damage that the scan found, with the file's name and what to do.
+pub(crate) fn named(dir: &LogDir, error: ReadError) -> RecoverError {
+    match error {
+        ReadError::Damaged { position, reason } => RecoverError::Damaged {
+            file: dir.names().log(position.file),
+            offset: position.offset,
+            what: reason.to_string(),
+            advice: FILE_ADVICE,
+        },
+        other => RecoverError::Read(other),
+    }
 }
 
 /// Whether a file's head follows what was read before it. `first` is the file that the pass began with.

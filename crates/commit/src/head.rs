@@ -6,10 +6,13 @@ use crate::executed::Executed;
 use crate::log_env::LogIdentity;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{FormatDescription, MariadbGtidList, PreviousGtids};
-use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE};
+use omnibus_format::group::{Chain, ChainStart};
+use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE, MAGIC};
 use omnibus_format::writer::write_final;
 use omnibus_format::{BinlogState, Checksum, Dialect, EventContext, EventType, GtidState, LogPrivate};
-use omnibus_log::{Next, ReadError, ReadFile, now_us};
+use omnibus_log::{GroupsEnd, Next, ReadError, ReadFile, now_us};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 
 /// What the first events of a file say about it.
 #[derive(Debug, Default)]
@@ -39,14 +42,31 @@ pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
     Ok(head)
 }
 
-/// The head of a log file whose first transaction is `first`: final bytes for offset 4.
+/// The head of a log file: final bytes for offset 4.
+#[derive(Debug)]
+pub(crate) struct FileHead {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) checksum: Checksum,
+    /// What the file's groups begin with.
+    pub(crate) chain: Chain,
+}
+
+impl FileHead {
+    /// Where the first group begins.
+    pub(crate) fn end(&self) -> u64 {
+        (MAGIC.len() + self.bytes.len()) as u64
+    }
+}
+
+/// The head of a log file whose first transaction is `first`, and that follows one whose groups end at `before`.
 pub(crate) fn head(
     identity: &LogIdentity,
     server_id: u32,
     checksum: Checksum,
     first: CommitNo,
     executed: &Executed,
-) -> Vec<u8> {
+    before: GroupsEnd,
+) -> FileHead {
     let timestamp = now_s();
     let context = EventContext { timestamp, server_id };
     let mut out = Vec::with_capacity(256);
@@ -58,7 +78,7 @@ pub(crate) fn head(
     at = write_final(&mut out, context, EventType::FORMAT_DESCRIPTION, FLAG_IN_USE, at, checksum, |body| {
         description.encode(body);
     });
-    let start = LogPrivate::FileStart { first: first.0, elsewhere: executed.elsewhere().clone() };
+    let list_at = out.len();
     let (kind, flags) = match executed.dialect() {
         Dialect::Mysql => (EventType::PREVIOUS_GTIDS, FLAG_IGNORABLE),
         Dialect::Mariadb => (EventType::MARIADB_GTID_LIST, 0),
@@ -67,10 +87,30 @@ pub(crate) fn head(
         GtidState::Mysql(set) => PreviousGtids { set: set.clone() }.encode(body),
         GtidState::Mariadb(state) => MariadbGtidList { flags: 0, gtids: state.list() }.encode(body),
     });
-    write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| {
-        start.encode(body)
-    });
-    out
+    let start_at = out.len();
+    let mut chain = ChainStart { salt: salt(), before_end: before.end, before_chain: before.chain, crc: 0 };
+    let put_start = |out: &mut Vec<u8>, chain| {
+        out.truncate(start_at);
+        let start = LogPrivate::FileStart {
+            first: first.0,
+            elsewhere: executed.elsewhere().clone(),
+            chain: Some(chain),
+        };
+        write_final(out, context, EventType::IGNORABLE, FLAG_IGNORABLE, at, checksum, |body| {
+            start.encode(body)
+        });
+    };
+    // Once to see what it is the checksum of.
+    put_start(&mut out, chain);
+    let (before, start) = (&out[list_at..start_at], &out[start_at..out.len() - checksum.len()]);
+    chain.crc = chain.head_crc(before, start);
+    put_start(&mut out, chain);
+    FileHead { bytes: out, checksum, chain: chain.chain() }
+}
+
+/// A number that nobody can guess who can only write rows.
+fn salt() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Seconds since 1970 now, as events have them.

@@ -5,8 +5,7 @@ use crate::appender::{Appender, CopyError, PIECE};
 use crate::deletes::DeletedFloor;
 use crate::env::{AppendError, Env};
 use crate::executed::Executed;
-use crate::head::{head, now_s};
-use crate::identity::Group;
+use crate::head::{FileHead, head, now_s};
 use crate::large::StagedWrites;
 use crate::owned::OwnedGtids;
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
@@ -76,8 +75,9 @@ impl LogEnv {
         };
         let next_sequence = (0, state.state().map_or(0, |state| state.highest(0)) + 1);
         let executed = Executed::new(state, recovered.elsewhere.clone());
-        let head = head(&identity, identity.server_id, checksum, recovered.last.next(), &executed);
-        let writer = dir.start(&head)?;
+        let first = recovered.last.next();
+        let head = head(&identity, identity.server_id, checksum, first, &executed, recovered.groups_end);
+        let writer = dir.start(&head.bytes)?;
         let next_gno = executed.all().set().map_or(1, |set| set.free_from(identity.uuid, 1));
         let env = LogEnv {
             server_id: AtomicU32::new(identity.server_id),
@@ -94,17 +94,7 @@ impl LogEnv {
             durable_no: AtomicU64::new(recovered.last.0),
             on_failure,
         };
-        let appender = Appender {
-            writer,
-            scratch: Vec::new(),
-            checksum,
-            base: recovered.last,
-            last: recovered.last,
-            next_gno,
-            next_sequence,
-            group: Group::default(),
-        };
-        Ok((env, appender))
+        Ok((env, Appender::new(writer, &head, recovered, next_gno, next_sequence)))
     }
 
     /// Every GTID in the log, the newest perhaps not durable yet.
@@ -196,6 +186,7 @@ impl LogEnv {
 
     /// Appends the ROTATE event that ends the active file.
     pub(crate) fn add_rotate(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
+        self.end_group(appender);
         let name =
             appender.writer.next_file_name().ok_or_else(|| Arc::from("the log file numbers are used up"))?;
         let rotate = Rotate { position: 4, file: name.as_bytes() };
@@ -203,11 +194,16 @@ impl LogEnv {
         Ok(())
     }
 
-    /// The head of a file that follows what was appended.
-    pub(crate) fn next_head(&self, appender: &Appender) -> (Vec<u8>, Checksum) {
-        let checksum = self.checksum();
-        let first = appender.last.next();
-        (head(&self.identity, self.server_id(), checksum, first, &self.executed.lock()), checksum)
+    /// Ends the group that was being appended.
+    pub(crate) fn end_group(&self, appender: &mut Appender) {
+        appender.stamp(self.context(), self.durable_no());
+        appender.end_group();
+    }
+
+    /// The head of a file that follows what was appended; no group is open.
+    pub(crate) fn next_head(&self, appender: &Appender) -> FileHead {
+        let (checksum, first, before) = (self.checksum(), appender.last.next(), appender.groups_end());
+        head(&self.identity, self.server_id(), checksum, first, &self.executed.lock(), before)
     }
 
     /// Forgets every file and every GTID, and goes on in file `first`. The engine has everything that
@@ -226,10 +222,12 @@ impl LogEnv {
         appender.next_gno = 1;
         appender.next_sequence = (0, 1);
         self.rotate(appender)?;
-        let (head, checksum) = self.next_head(appender);
-        match appender.writer.restart_at(first, &head) {
+        let (head, rotated) = (self.next_head(appender), appender.writer.position());
+        match appender.writer.restart_at(first, &head.bytes) {
+            // The rotation has led there.
+            Ok(there) if there.file == rotated.file => Ok(Ok(())),
             Ok(_) => {
-                appender.checksum = checksum;
+                appender.in_new_file(head.checksum, head.chain, head.end());
                 Ok(Ok(()))
             }
             Err(error @ (ResetError::Purge(_) | ResetError::NotDeleted(_))) => Ok(Err(error)),
@@ -239,6 +237,7 @@ impl LogEnv {
 
     /// Ends the log with a STOP event.
     pub(crate) fn close(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
+        self.end_group(appender);
         appender.add(self.context(), EventType::STOP, 0, |_| {});
         appender.writer.close().map_err(|error| reason(&error))
     }
@@ -255,7 +254,6 @@ impl Env for LogEnv {
         last_seen: CommitNo,
         request: &mut CommitRequest,
     ) -> Result<(), AppendError> {
-        let start = appender.writer.position();
         let place = self.place(appender, (no, last_seen), request);
         self.check_given(place, request)?;
         if request.cache.settled().is_some()
@@ -263,6 +261,13 @@ impl Env for LogEnv {
         {
             return done;
         }
+        appender.stamp(self.context_of(request), self.durable_no());
+        if request.cache.len() >= PIECE as u64 {
+            // It takes several groups, which are there or not together.
+            appender.end_group();
+        }
+        appender.begin_group();
+        let start = appender.writer.position();
         let mut first = std::mem::take(&mut appender.scratch);
         first.clear();
         self.write_first(&mut first, appender, start.offset.0, place, request);
@@ -288,7 +293,9 @@ impl Env for LogEnv {
     }
 
     fn seal(&self, appender: &mut Appender, pad: bool) -> Result<WriteJob, Arc<str>> {
-        if pad {
+        if pad && appender.writer.needs_padding() {
+            // A large transaction's file was taken over with its group: there is none open.
+            appender.begin_group();
             let length = appender.writer.pad_len(MIN_FILLER);
             if length > 0 {
                 let spare = length - MIN_FILLER + (4 - appender.checksum.len());
@@ -297,6 +304,7 @@ impl Env for LogEnv {
                 });
             }
         }
+        self.end_group(appender);
         Ok(appender.writer.seal())
     }
 
@@ -315,9 +323,9 @@ impl Env for LogEnv {
 
     fn rotate(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
         self.add_rotate(appender)?;
-        let (head, checksum) = self.next_head(appender);
-        appender.writer.rotate(&head).map_err(|error| reason(&error))?;
-        appender.checksum = checksum;
+        let head = self.next_head(appender);
+        appender.writer.rotate(&head.bytes).map_err(|error| reason(&error))?;
+        appender.in_new_file(head.checksum, head.chain, head.end());
         appender.base = appender.last;
         Ok(())
     }

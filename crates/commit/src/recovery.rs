@@ -13,7 +13,9 @@ use crate::head::read_head;
 use crate::recovery_walk::Walk;
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::{EventType, GtidSet, GtidState};
-use omnibus_log::{FileSeq, LogDir, LogOffset, LogPosition, Open, OpenError, ReadError, RecoveryItem};
+use omnibus_log::{
+    FileSeq, GroupsEnd, LogDir, LogOffset, LogPosition, Open, OpenError, ReadError, RecoveryItem,
+};
 use std::time::{Duration, Instant};
 
 /// An event of a transaction that is being replayed.
@@ -54,6 +56,8 @@ pub struct Recovered {
     pub replayed: u64,
     /// Bytes read.
     pub bytes: u64,
+    /// How the groups of the last file end.
+    pub groups_end: GroupsEnd,
     /// Bytes of torn tail that were cut off.
     pub truncated: u64,
     /// How long it took.
@@ -126,7 +130,7 @@ pub fn recover(
     let mut walk = Walk::new(engine, replay, applied, dir.names(), total_bytes(dir, first), started);
     let Some(mut scan) = dir.recovery_scan(first)? else { return Ok(Recovered::default()) };
     let tail = loop {
-        match scan.next()? {
+        match scan.next().map_err(|error| damage::named(dir, error))? {
             RecoveryItem::Event { file, event, place } => {
                 if let Some(until) = walk.event(file, &event, place)? {
                     scan.hold(until);
@@ -147,6 +151,7 @@ pub fn recover(
     if tail.needs_truncation() || facts.in_use {
         recovered.truncated = dir.truncate_tail(tail.end.file, tail.end.offset)?;
     }
+    recovered.groups_end = tail.groups.map(|groups| groups.end).unwrap_or_default();
     settle_prepared(engine, &logged, &mut recovered);
     recovered.took = started.elapsed();
     Ok(recovered)

@@ -5,11 +5,17 @@
 use crate::damage::{self, FileFacts};
 use crate::recovery::{RecoverError, Recovered, Replay, ReplayEvent};
 use omnibus_engine::{CommitNo, Engine, TrxId};
-use omnibus_format::events::{Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids};
+use omnibus_format::events::{
+    FormatDescription, Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids,
+};
+use omnibus_format::group::opens_group;
 use omnibus_format::header::FLAG_IN_USE;
 use omnibus_format::{AnyGtid, BinlogState, EventType, GtidSet, GtidState, LogPrivate, RawEvent};
 use omnibus_log::{FileNames, FileSeq, LogOffset, LogPosition, Place};
 use std::time::{Duration, Instant};
+
+/// What the version of a server that writes a file start event ends in.
+const OUR_VERSION: &str = "-omnibus";
 
 /// The state of one pass.
 pub(crate) struct Walk<'a> {
@@ -74,6 +80,13 @@ impl<'a> Walk<'a> {
     ) -> Result<Option<LogOffset>, RecoverError> {
         self.count(file, event);
         self.first.get_or_insert(file);
+        if opens_group(event) {
+            // It says nothing of the transaction that it may stand in.
+            if let Some((_, until, _)) = &mut self.private {
+                until.0 += event.bytes.len() as u64;
+            }
+            return Ok(None);
+        }
         match place {
             Place::First => self.begin(event),
             Place::Inside => self.keep(event),
@@ -146,7 +159,9 @@ impl<'a> Walk<'a> {
         // Whatever was open never became whole.
         self.open = None;
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
-            self.file = FileFacts { base: None, in_use: event.header.flags & FLAG_IN_USE != 0 };
+            let ours = FormatDescription::decode(event.body)
+                .is_ok_and(|description| description.server_version.ends_with(OUR_VERSION));
+            self.file = FileFacts { base: None, in_use: event.header.flags & FLAG_IN_USE != 0, ours };
         }
         if event.header.event_type == EventType::MARIADB_GTID_LIST {
             if let Ok(list) = MariadbGtidList::decode(event.body) {
@@ -169,14 +184,14 @@ impl<'a> Walk<'a> {
                 self.end_private(event.end())?;
                 return Ok(Some(until));
             }
-            Some(LogPrivate::FileStart { first, elsewhere }) => {
+            Some(LogPrivate::FileStart { first, elsewhere, .. }) => {
                 let base = first.saturating_sub(1);
                 damage::check_succession(self.names, self.first, file, self.recovered.last, CommitNo(base))?;
                 self.file.base = Some(base);
                 self.recovered.elsewhere = elsewhere;
                 self.recovered.last = self.recovered.last.max(CommitNo(base));
             }
-            Some(LogPrivate::Filler(_)) => {}
+            Some(LogPrivate::Filler(_) | LogPrivate::Group { .. }) => {}
             None => {
                 self.keep(event);
                 self.end_private(event.end())?;

@@ -5,7 +5,10 @@ mod support;
 
 use omnibus_commit::{CommitSettings, RecoverError, Recovered, recover};
 use omnibus_engine::CommitNo;
-use omnibus_format::EventType;
+use omnibus_format::group::opens_group;
+use omnibus_format::header::{FLAG_IGNORABLE, MAGIC};
+use omnibus_format::writer::{restamp, write_final};
+use omnibus_format::{Checksum, EventContext, EventType, LogPrivate};
 use omnibus_log::{Disk, FileSeq, LogConfig, LogDir, Next, ReadFile};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +18,44 @@ fn log_file(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("binlog.{number:06}"))
 }
 
-/// Where each GTID event of a file begins, and where the last event ends.
+/// Makes of a file what an earlier version would have written: no groups.
+fn without_groups(path: &Path) {
+    let mut file = ReadFile::open(&Disk::default(), FileSeq(1), path).unwrap();
+    let (mut out, checksum) = (MAGIC.to_vec(), Checksum::Crc32);
+    while let Next::Event(event) = file.next().unwrap() {
+        let at = out.len() as u64;
+        let context = EventContext { timestamp: event.header.timestamp, server_id: event.header.server_id };
+        match LogPrivate::of_event(&event) {
+            Some(LogPrivate::Group { .. }) => continue,
+            Some(LogPrivate::FileStart { first, elsewhere, .. }) => {
+                let start = LogPrivate::FileStart { first, elsewhere, chain: None };
+                let kind = EventType::IGNORABLE;
+                write_final(&mut out, context, kind, FLAG_IGNORABLE, at, checksum, |out| start.encode(out));
+            }
+            _ if at == 4 => out.extend_from_slice(event.bytes),
+            _ => {
+                let mut event = (event.bytes.to_vec(), event.header.flags);
+                let end = at as u32 + event.0.len() as u32;
+                restamp(&mut event.0, end, event.1, checksum);
+                out.extend(event.0);
+            }
+        }
+    }
+    out.resize(out.len() + 10_000, 0);
+    fs::write(path, out).unwrap();
+}
+
+/// Where each transaction of a file begins, in a file with groups its group, and where the last event ends.
 fn transactions(path: &Path) -> (Vec<u64>, u64) {
     let mut file = ReadFile::open(&Disk::default(), FileSeq(1), path).unwrap();
     let mut starts = Vec::new();
+    let mut group = None;
     loop {
         match file.next().unwrap() {
-            Next::Event(event) if event.header.event_type == EventType::GTID => starts.push(event.offset),
+            Next::Event(event) if opens_group(&event) => group = Some(event.offset),
+            Next::Event(event) if event.header.event_type == EventType::GTID => {
+                starts.push(group.take().unwrap_or(event.offset));
+            }
             Next::Event(_) => {}
             Next::End(end) => return (starts, end.position().offset.0),
         }
@@ -51,9 +85,18 @@ fn recovery(dir: &Path, truncate_damaged: bool) -> Result<Recovered, RecoverErro
 
 #[test]
 fn a_flipped_bit_before_acknowledged_transactions_stops_the_start_and_cuts_nothing() {
+    for old in [false, true] {
+        a_flipped_bit_stops_the_start(old);
+    }
+}
+
+fn a_flipped_bit_stops_the_start(old: bool) {
     let dir = tempfile::tempdir().unwrap();
     crashed(dir.path(), 10);
     let path = log_file(dir.path(), 1);
+    if old {
+        without_groups(&path);
+    }
     let (starts, end) = transactions(&path);
     for victim in [0, 4, 8] {
         flip(&path, starts[victim] + 25);
@@ -141,6 +184,13 @@ fn an_earlier_file_that_lost_whole_transactions_stops_the_start() {
     let path = log_file(dir.path(), 1);
     let (starts, _) = transactions(&path);
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(starts[2]).unwrap();
+    let error = recovery(dir.path(), true).unwrap_err();
+    let RecoverError::Damaged { file, offset, .. } = &error else { panic!("{error}") };
+    assert_eq!((file.as_str(), offset.0), ("binlog.000001", starts[2]), "{error}");
+    // What an earlier version wrote says only how many transactions it had.
+    without_groups(&path);
+    let (_, end) = transactions(&path);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(end).unwrap();
     let error = recovery(dir.path(), true).unwrap_err();
     assert!(error.to_string().contains("binlog.000001 ends with 2"), "{error}");
 }

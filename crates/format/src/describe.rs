@@ -254,6 +254,9 @@ fn private(private: Option<Private<'_>>) -> String {
         Some(Private::BuildIndex { table_id, index_id }) => format!("table {table_id} has index {index_id}"),
         Some(Private::DropSpaces(spaces)) => format!("spaces dropped: {spaces:?}"),
         Some(Private::Log(LogPrivate::FileStart { first, .. })) => format!("file begins with commit {first}"),
+        Some(Private::Log(LogPrivate::Group { head, .. })) => {
+            format!("group of {} bytes, durable up to commit {}", head.len, head.durable)
+        }
         Some(Private::Log(LogPrivate::CommitMark { no, .. })) => format!("commit {no}, without a GTID"),
         Some(Private::Log(LogPrivate::Filler(len))) => format!("filler, {len} bytes"),
         Some(Private::Unknown { kind, version }) => format!("private, kind {kind} version {version}"),

@@ -13,6 +13,7 @@ pub mod error;
 pub mod event_type;
 pub mod events;
 pub mod field;
+pub mod group;
 pub mod gtid;
 mod gtid_mode;
 mod gtid_state;

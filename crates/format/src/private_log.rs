@@ -5,17 +5,21 @@
 
 use crate::error::DecodeError;
 use crate::events::PreviousGtids;
+use crate::group::{ChainStart, GroupHead};
 use crate::private::PRIVATE_MAGIC;
 use crate::{EventType, GtidSet, HEADER_LEN, RawEvent};
 
 const VERSION: u8 = 1;
 /// Version 1 ended with a number that GTIDs counted from.
 const FILE_START_VERSION: u8 = 2;
+/// With the chain of the file's groups.
+const CHAINED_START_VERSION: u8 = 3;
 /// Of a commit mark that has a GTID.
 const NAMED_MARK_VERSION: u8 = 2;
 const FILLER: u8 = 200;
 const FILE_START: u8 = 201;
 const COMMIT_MARK: u8 = 202;
+const GROUP: u8 = 203;
 /// Kinds from here on are of this module.
 pub(crate) const FIRST_KIND: u8 = 200;
 
@@ -33,6 +37,15 @@ pub enum LogPrivate {
         first: u64,
         /// GTIDs that count as executed here, though no file ever had them.
         elsewhere: GtidSet,
+        /// Every byte behind the head is in a group, but ROTATE and STOP. `None` in files of earlier versions.
+        chain: Option<ChainStart>,
+    },
+    /// The bytes that follow were written at once.
+    Group {
+        /// What it says.
+        head: GroupHead,
+        /// Padding: so many zeros behind it.
+        spare: usize,
     },
     /// The private events in the `len` bytes that follow are this commit number's.
     CommitMark {
@@ -54,10 +67,22 @@ impl LogPrivate {
                 out.extend_from_slice(&[FILLER, VERSION]);
                 out.resize(out.len() + zeros, 0);
             }
-            LogPrivate::FileStart { first, elsewhere } => {
-                out.extend_from_slice(&[FILE_START, FILE_START_VERSION]);
+            LogPrivate::FileStart { first, elsewhere, chain } => {
+                let version = if chain.is_some() { CHAINED_START_VERSION } else { FILE_START_VERSION };
+                out.extend_from_slice(&[FILE_START, version]);
                 out.extend_from_slice(&first.to_le_bytes());
+                if let Some(ChainStart { salt, before_end, before_chain, crc }) = chain {
+                    out.extend_from_slice(&salt.to_le_bytes());
+                    out.extend_from_slice(&before_end.to_le_bytes());
+                    out.extend_from_slice(&before_chain.to_le_bytes());
+                    out.extend_from_slice(&crc.to_le_bytes());
+                }
                 PreviousGtids { set: elsewhere.clone() }.encode(out);
+            }
+            LogPrivate::Group { head, spare } => {
+                out.extend_from_slice(&[GROUP, VERSION]);
+                head.encode(out);
+                out.resize(out.len() + spare, 0);
             }
             LogPrivate::CommitMark { no, len, gtid } => {
                 let version = if gtid.is_empty() { VERSION } else { NAMED_MARK_VERSION };
@@ -90,9 +115,23 @@ impl LogPrivate {
             (FILLER, VERSION) => LogPrivate::Filler(payload.len()),
             (FILE_START, FILE_START_VERSION) => {
                 let elsewhere = PreviousGtids::decode(payload.get(8..).unwrap_or_default())?.set;
-                LogPrivate::FileStart { first: number(0)?, elsewhere }
+                LogPrivate::FileStart { first: number(0)?, elsewhere, chain: None }
             }
-            (FILE_START, VERSION) => LogPrivate::FileStart { first: number(0)?, elsewhere: GtidSet::new() },
+            (FILE_START, CHAINED_START_VERSION) => {
+                let elsewhere = PreviousGtids::decode(payload.get(32..).unwrap_or_default())?.set;
+                // Two numbers of four bytes each.
+                let both = number(24)?;
+                let (before_chain, crc) = (both as u32, (both >> 32) as u32);
+                let chain = ChainStart { salt: number(8)?, before_end: number(16)?, before_chain, crc };
+                LogPrivate::FileStart { first: number(0)?, elsewhere, chain: Some(chain) }
+            }
+            (FILE_START, VERSION) => {
+                LogPrivate::FileStart { first: number(0)?, elsewhere: GtidSet::new(), chain: None }
+            }
+            (GROUP, VERSION) => {
+                let head = GroupHead::decode(payload).ok_or(DecodeError::new(0, "group"))?;
+                LogPrivate::Group { head, spare: payload.len() - GroupHead::FIELDS }
+            }
             (COMMIT_MARK, VERSION | NAMED_MARK_VERSION) => {
                 let gtid = match version {
                     VERSION => GtidSet::new(),

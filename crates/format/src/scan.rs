@@ -66,6 +66,12 @@ pub enum ScanErrorKind {
         /// Of the bytes read.
         computed: u32,
     },
+    /// Not the group of events that should be there, or not its bytes.
+    #[error("not the bytes that were written there as a group")]
+    BadGroup,
+    /// The next file's head tells of another end.
+    #[error("the file ends otherwise than the next one says")]
+    OtherEnd,
     /// FORMAT_DESCRIPTION cannot be understood.
     #[error("unreadable format description")]
     BadFormat,

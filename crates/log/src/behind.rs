@@ -20,7 +20,7 @@ const ZERO_RUN: usize = 64;
 
 /// What was seen behind the torn place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Behind {
+pub struct Seen {
     /// Whole, valid events.
     pub events: u64,
     /// Where the last byte that is not zero ends, as far as was looked; the start of the search if all is zeros.
@@ -37,8 +37,8 @@ impl ReadFile {
         &mut self,
         from: LogOffset,
         see: &mut dyn FnMut(&RawEvent<'_>) -> bool,
-    ) -> Result<Behind, ReadError> {
-        let mut found = Behind { events: 0, data_end: from.0 };
+    ) -> Result<Seen, ReadError> {
+        let mut found = Seen { events: 0, data_end: from.0 };
         let (mut at, end) = (from.0, self.limit().0.min(from.0.saturating_add(SEARCH_MAX)));
         while at < end {
             // Events follow one another: only where none does is it worth bringing a whole window.
@@ -77,7 +77,7 @@ impl ReadFile {
     }
 }
 
-impl Behind {
+impl Seen {
     fn note_data(&mut self, window: &[u8], at: u64) {
         if let Some(last) = window.iter().rposition(|&byte| byte != 0) {
             self.data_end = self.data_end.max(at + last as u64 + 1);

@@ -27,6 +27,7 @@ mod fault;
 mod file;
 mod finish;
 mod generation;
+mod groups;
 mod handle;
 mod index;
 mod io;
@@ -51,7 +52,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use behind::Behind;
+pub use behind::Seen;
 pub use buffer::{AlignedBuf, BLOCK};
 pub use clock::now_us;
 pub use config::{FlushMethod, LogConfig};
@@ -64,6 +65,7 @@ pub use error::{
 #[cfg(any(test, feature = "faults"))]
 pub use fault::Action;
 pub use fault::{Faults, Point};
+pub use groups::{Behind, GroupedFile, GroupsEnd};
 pub use handle::{FileEntry, LogHandle};
 pub use job::{WriteJob, jobs_overlap};
 pub use lock::DirLock;
@@ -73,7 +75,7 @@ pub use position::{FileNames, FileSeq, LogOffset, LogPosition};
 pub use prepare::{Preparation, PreparedReport, Progress, prepare_file, remove_stale_temporaries};
 pub use promote::Spilled;
 pub use purge::{PurgeLimit, Purged};
-pub use recover::{LogTail, RecoveryItem, RecoveryScan};
+pub use recover::{LogTail, RecoveryItem, RecoveryScan, TailGroups};
 pub use run::Run;
 pub use scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};
 pub use tail::{FilePin, TailNext, TailReader, TailRun};

@@ -28,7 +28,7 @@ impl fmt::Display for FileSeq {
 }
 
 /// Distance in bytes from the start of a log file. The first event of a file is at 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogOffset(pub u64);
 
 impl LogOffset {

@@ -2,15 +2,18 @@
 //! transaction of the last file ends.
 //!
 //! The last file may be torn: by a half-written group, or by a hole where one of two writes under way at once was lost.
-//! Everything from the first unreadable byte on goes, and so does a transaction whose last event is missing. An earlier
+//! Of a file with groups (`groups`) everything behind the last whole one goes. Of one of an earlier version
+//! everything from the first unreadable byte on goes, and so does a transaction whose last event is missing. An earlier
 //! file must be whole, because a file is finished and synced before its successor exists; damage there is an error and
 //! never a truncation. What the events mean is up to the caller, on the main thread, before the server listens.
 
 use crate::dir::LogDir;
 use crate::error::ReadError;
+use crate::groups::{GroupedFile, GroupsEnd};
 use crate::position::{FileSeq, LogOffset, LogPosition};
-use crate::scan::{Next, RawEvent, ReadFile, ScanEnd, Torn, TornReason};
+use crate::scan::{Next, RawEvent, ScanEnd, TornReason};
 use crate::transaction::{Place, TransactionTracker};
+use omnibus_format::group::opens_group;
 
 /// How the log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,19 @@ pub struct LogTail {
     pub torn: Option<TornReason>,
     /// Whether the valid events end inside of a transaction.
     pub incomplete_transaction: bool,
+    /// What is known of the file's groups, if it has any.
+    pub groups: Option<TailGroups>,
+}
+
+/// How the groups of the last file end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TailGroups {
+    /// Behind the last one that stays, for the next file's head.
+    pub end: GroupsEnd,
+    /// For [`ReadFile::groups_behind`].
+    pub salt: u64,
+    /// A ROTATE or STOP follows.
+    pub closed: bool,
 }
 
 impl LogTail {
@@ -58,54 +74,38 @@ pub struct RecoveryScan<'d> {
     dir: &'d LogDir,
     /// Files still to come.
     rest: &'d [FileSeq],
-    file: ReadFile,
+    file: GroupedFile,
     seq: FileSeq,
+    whole: Whole,
+    ended: bool,
+}
+
+/// How far a file is whole.
+#[derive(Debug, Default)]
+struct Whole {
     tracker: TransactionTracker,
-    whole_end: LogOffset,
-    /// What `whole_end` was before the last event.
-    whole_before: LogOffset,
+    end: LogOffset,
+    /// What `end` was before the last event.
+    before: LogOffset,
     /// See [`RecoveryScan::hold`].
     held: Option<LogOffset>,
-    ended: bool,
+    /// How the groups end that hold whole transactions only; `None` in a file without groups.
+    groups: Option<GroupsEnd>,
 }
 
 impl<'d> RecoveryScan<'d> {
     pub(crate) fn new(dir: &'d LogDir, files: &'d [FileSeq]) -> Result<Option<RecoveryScan<'d>>, ReadError> {
         let Some((&seq, rest)) = files.split_first() else { return Ok(None) };
-        let file = dir.read(seq)?;
-        Ok(Some(RecoveryScan {
-            dir,
-            rest,
-            file,
-            seq,
-            tracker: TransactionTracker::new(),
-            whole_end: LogOffset(0),
-            whole_before: LogOffset(0),
-            held: None,
-            ended: false,
-        }))
-    }
-
-    /// Continues at `position` instead of at the file's start; `position` is the start of a transaction in the first
-    /// file of this scan, as a checkpoint remembers it.
-    ///
-    /// # Errors
-    /// The position is not in the first file, or the file can not be read.
-    pub fn seek(&mut self, position: LogPosition) -> Result<(), ReadError> {
-        let end = LogPosition { file: self.seq, offset: self.file.limit() };
-        if position.file != self.seq || position > end {
-            return Err(ReadError::BehindEnd { position, end });
-        }
-        self.file.seek(position.offset)?;
-        self.whole_end = self.file.position().offset;
-        Ok(())
+        let file = GroupedFile::new(dir.read(seq)?)?;
+        let whole = Whole { groups: file.groups_end(), ..Whole::default() };
+        Ok(Some(RecoveryScan { dir, rest, file, seq, whole, ended: false }))
     }
 
     /// Says that the event given last opens a group that only the caller knows, such as private events without a GTID,
     /// and that ends at `until`. If the log ends before, the group is not whole and goes as well.
     pub fn hold(&mut self, until: LogOffset) {
-        self.whole_end = self.whole_before;
-        self.held = Some(until);
+        self.whole.end = self.whole.before;
+        self.whole.held = Some(until);
     }
 
     /// The next event.
@@ -118,42 +118,57 @@ impl<'d> RecoveryScan<'d> {
         if std::mem::take(&mut self.ended)
             && let Some((&seq, rest)) = self.rest.split_first()
         {
-            self.file = self.dir.read(seq)?;
-            (self.seq, self.rest, self.whole_end) = (seq, rest, LogOffset(0));
-            self.tracker = TransactionTracker::new();
+            self.next_file(seq)?;
+            self.rest = rest;
         }
-        let file_len = self.file.limit();
+        if self.file.is_between_groups() {
+            self.whole.note_groups(self.file.groups_end());
+        }
+        let (file_len, start, closed) = (self.file.len(), self.file.chain_start(), self.file.is_closed());
         match self.file.next()? {
             Next::Event(event) => {
-                let place = self.tracker.step(&event);
-                let end = LogOffset(event.end());
-                self.held = self.held.filter(|until| end < *until);
-                self.whole_before = self.whole_end;
-                if self.held.is_none() && !self.tracker.is_inside() {
-                    self.whole_end = end;
-                }
+                let place = self.whole.step(&event);
                 Ok(RecoveryItem::Event { file: self.seq, event, place })
             }
             Next::End(end) => {
                 self.ended = true;
-                let damage = |torn: Torn| ReadError::Damaged { position: torn.position, reason: torn.reason };
+                let groups = start.and_then(|start| {
+                    let end = self.whole.end_of_groups(end)?;
+                    Some(TailGroups { end, salt: start.salt, closed })
+                });
                 match end {
                     // INDEX-1: the index names a file only once its header is durable.
                     ScanEnd::Torn(torn)
-                        if !self.rest.is_empty() || self.whole_end <= LogOffset::FIRST_EVENT =>
+                        if !self.rest.is_empty() || self.whole.end <= LogOffset::FIRST_EVENT =>
                     {
-                        Err(damage(torn))
+                        Err(ReadError::Damaged { position: torn.position, reason: torn.reason })
                     }
                     ScanEnd::Clean(_) if !self.rest.is_empty() => Ok(RecoveryItem::FileEnd(self.seq)),
                     end => Ok(RecoveryItem::Tail(LogTail {
-                        end: LogPosition { file: self.seq, offset: self.whole_end },
+                        end: LogPosition { file: self.seq, offset: self.whole.end },
                         file_len,
                         torn: if let ScanEnd::Torn(torn) = end { Some(torn.reason) } else { None },
-                        incomplete_transaction: self.held.is_some() || self.tracker.is_inside(),
+                        incomplete_transaction: self.whole.is_inside(),
+                        groups,
                     })),
                 }
             }
         }
+    }
+
+    /// A file's head says how the one before ends.
+    fn next_file(&mut self, seq: FileSeq) -> Result<(), ReadError> {
+        let file = GroupedFile::new(self.dir.read(seq)?)?;
+        if let (Some(before), Some(start)) = (self.whole.groups, file.chain_start())
+            && start.before_end != 0
+            && (GroupsEnd { end: start.before_end, chain: start.before_chain }) != before
+        {
+            let position = LogPosition::new(self.seq, before.end);
+            return Err(ReadError::Damaged { position, reason: TornReason::OtherEnd });
+        }
+        self.whole = Whole { groups: file.groups_end(), ..Whole::default() };
+        (self.file, self.seq) = (file, seq);
+        Ok(())
     }
 
     /// Walks to the end without looking at the events.
@@ -166,5 +181,41 @@ impl<'d> RecoveryScan<'d> {
                 return Ok(tail);
             }
         }
+    }
+}
+
+impl Whole {
+    fn is_inside(&self) -> bool {
+        self.held.is_some() || self.tracker.is_inside()
+    }
+
+    fn step(&mut self, event: &RawEvent<'_>) -> Place {
+        let place = self.tracker.step(event);
+        let end = LogOffset(event.end());
+        if opens_group(event) {
+            // It stands inside of a private group that was written in several.
+            let len = event.bytes.len() as u64;
+            self.held = self.held.map(|until| LogOffset(until.0 + len));
+        }
+        self.held = self.held.filter(|until| end < *until);
+        self.before = self.end;
+        if !self.is_inside() {
+            self.end = end;
+        }
+        place
+    }
+
+    /// The groups so far end so.
+    fn note_groups(&mut self, end: Option<GroupsEnd>) {
+        if !self.is_inside() {
+            self.groups = end;
+        }
+    }
+
+    /// Nobody was told of a part of a group: only whole ones stay.
+    fn end_of_groups(&mut self, end: ScanEnd) -> Option<GroupsEnd> {
+        let groups = self.groups?;
+        self.end = if self.is_inside() { LogOffset(groups.end) } else { end.position().offset };
+        Some(groups)
     }
 }

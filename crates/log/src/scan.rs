@@ -152,6 +152,11 @@ impl ReadFile {
         self.rules.follow(event);
     }
 
+    /// Begins again, with what was read in memory.
+    pub(crate) fn rewind(&mut self) {
+        (self.at, self.rules) = (0, ScanRules::default());
+    }
+
     /// Gives the read-ahead's memory back.
     pub(crate) fn forget_buffer(&mut self) {
         self.buffer = Vec::new();

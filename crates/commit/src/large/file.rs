@@ -6,6 +6,7 @@
 //! every other sync. It belongs to one session, and to the flush leader once it is settled. Whoever drops it removes
 //! the file, unless it has become a log file; what a crash leaves goes at the next start.
 
+use omnibus_format::group::GroupHash;
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::writer::finish_cached;
 use omnibus_format::{Checksum, DecodeError, EventHeader};
@@ -39,6 +40,8 @@ pub(crate) struct LargeFile {
     /// File offset up to which it was synced.
     synced: u64,
     settled: Option<Spilled>,
+    /// Of the events as they are in the file; `None` after a rollback to a savepoint, until it is settled.
+    hash: Option<GroupHash>,
     broken: bool,
     kept: bool,
 }
@@ -57,6 +60,7 @@ impl LargeFile {
             events: 0,
             synced: 0,
             settled: None,
+            hash: Some(GroupHash::default()),
             broken: false,
             kept: false,
         })
@@ -89,6 +93,9 @@ impl LargeFile {
             let _ = self.file()?.set_len(end);
             return Err(error);
         }
+        if let Some(hash) = &mut self.hash {
+            hash.update(&bytes);
+        }
         let new_end = end + bytes.len() as u64;
         if new_end - self.synced >= SYNC_EVERY {
             let started = Instant::now();
@@ -116,7 +123,7 @@ impl LargeFile {
 
     /// Forgets everything behind the first `events` events, which take `len` bytes.
     pub(crate) fn truncate(&mut self, len: u64, events: u64) -> io::Result<()> {
-        (self.len, self.events) = (len, events);
+        (self.len, self.events, self.hash) = (len, events, None);
         self.synced = self.synced.min(self.end());
         self.file()?.set_len(self.end())
     }
@@ -124,6 +131,9 @@ impl LargeFile {
     /// Makes it durable and ready to become a log file. Nothing is appended afterwards.
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         let end = self.end();
+        if self.hash.is_none() {
+            self.hash = Some(self.hash_file(end)?);
+        }
         let partial = end % BLOCK as u64;
         let mut tail = vec![0; partial as usize];
         self.file()?.read_exact_at(&mut tail, end - partial)?;
@@ -132,6 +142,23 @@ impl LargeFile {
         self.sync()?;
         self.settled = Some(Spilled { path: self.path.clone(), reserve: RESERVE, end, tail });
         Ok(())
+    }
+
+    fn hash_file(&self, end: u64) -> io::Result<GroupHash> {
+        let (mut hash, mut at) = (GroupHash::default(), RESERVE);
+        let mut piece = vec![0; SPARE];
+        while at < end {
+            let len = usize::try_from(end - at).unwrap_or(SPARE).min(SPARE);
+            self.file()?.read_exact_at(&mut piece[..len], at)?;
+            hash.update(&piece[..len]);
+            at += len as u64;
+        }
+        Ok(hash)
+    }
+
+    /// What its events add up to.
+    pub(crate) fn hash(&self) -> Option<&GroupHash> {
+        self.hash.as_ref()
     }
 
     /// What the log needs to know to take it over; `None` before it is settled.

@@ -1,24 +1,25 @@
 //! The flush stage of a large transaction: a rotation to the file that it is in already.
 //!
 //! Under the flush lock, and all of it together takes what a rotation takes. The file's head and the transaction's
-//! first event depend on what was committed before, so they are made here; a filler takes the room between
+//! first event depend on what was committed before, so they are made here; the head of the transaction's group takes the room between
 //! them. Everything appended before is durable on return, whatever `sync_binlog` says: the log is one sequence of files,
 //! and only its last one may have a torn tail.
 
 use crate::CommitRequest;
-use crate::appender::Appender;
+use crate::appender::{Appender, write_group_head};
 use crate::env::AppendError;
+use crate::head::FileHead;
 use crate::identity::Place;
 use crate::log_env::{LogEnv, reason};
-use omnibus_format::header::{FLAG_IGNORABLE, MAGIC};
-use omnibus_format::writer::write_final;
-use omnibus_format::{CHECKSUM_LEN, Checksum, EventContext, EventType, LogPrivate, MIN_FILLER};
+use omnibus_format::group::Chain;
 
 /// What goes in front of the transaction in its file.
 struct Front {
-    head: Vec<u8>,
+    head: FileHead,
     opening: Vec<u8>,
-    checksum: Checksum,
+    /// Behind the transaction.
+    chain: Chain,
+    end: u64,
 }
 
 impl LogEnv {
@@ -29,23 +30,26 @@ impl LogEnv {
         place: Place,
         request: &mut CommitRequest,
     ) -> Option<Result<(), AppendError>> {
+        self.end_group(appender);
         let front = self.front(appender, place, request)?;
         self.add_rotate(appender).ok()?;
-        let (_, spilled) = request.cache.settled()?;
+        let (_, spilled, _) = request.cache.settled()?;
         // Groups in flight are in the file that ends here.
         appender.writer.wait_idle();
-        if let Err(error) = appender.writer.promote(&front.head, &front.opening, spilled) {
+        if let Err(error) = appender.writer.promote(&front.head.bytes, &front.opening, spilled) {
             return Some(Err(AppendError::Log(reason(&error))));
         }
         request.cache.promoted();
-        (appender.checksum, appender.base) = (front.checksum, appender.last);
+        appender.in_new_file(front.head.checksum, front.chain, front.end);
+        appender.base = appender.last;
         self.appended(appender, place);
         Some(Ok(()))
     }
 
     fn front(&self, appender: &mut Appender, place: Place, request: &CommitRequest) -> Option<Front> {
-        let (made_with, spilled) = request.cache.settled()?;
-        let (head, checksum) = self.next_head(appender);
+        let (made_with, spilled, hash) = request.cache.settled()?;
+        let head = self.next_head(appender);
+        let checksum = head.checksum;
         if checksum != made_with {
             return None;
         }
@@ -58,24 +62,22 @@ impl LogEnv {
             self.write_first(&mut out, appender, position, place, request);
             out
         };
-        let from = (MAGIC.len() + head.len()) as u64;
+        let from = head.end();
         let room = spilled.reserve.checked_sub(from + first(appender, 0).len() as u64);
-        let opening = room.filter(|room| *room >= MIN_FILLER as u64).map(|room| {
-            let mut opening = filler(context, from, room, checksum);
-            opening.extend(first(appender, from + room));
-            opening
-        });
+        let room = room.filter(|room| *room >= appender.group_head_len() as u64);
+        let opened = room.map(|room| (room as usize, first(appender, from + room)));
         (appender.base, appender.checksum) = before;
-        Some(Front { head, opening: opening?, checksum })
+        let (room, first): (usize, Vec<u8>) = opened?;
+        // All of it is one group, whose head takes what room there is.
+        let mut chain = head.chain;
+        let mut group = chain.hash();
+        group.update(&first);
+        group.append(hash);
+        let len = first.len() as u64 + spilled.end - spilled.reserve;
+        let group = chain.add(group, from, len, self.durable_no().0);
+        let mut opening = Vec::with_capacity(room + first.len());
+        write_group_head(&mut opening, context, from, checksum, group, room);
+        opening.extend_from_slice(&first);
+        Some(Front { head, opening, chain, end: spilled.end })
     }
-}
-
-/// A filler event of `len` bytes at `position`.
-fn filler(context: EventContext, position: u64, len: u64, checksum: Checksum) -> Vec<u8> {
-    let mut out = Vec::with_capacity(len as usize);
-    write_final(&mut out, context, EventType::IGNORABLE, FLAG_IGNORABLE, position, checksum, |body| {
-        let least = MIN_FILLER - CHECKSUM_LEN + checksum.len();
-        LogPrivate::Filler((len as usize).saturating_sub(least)).encode(body);
-    });
-    out
 }

@@ -219,25 +219,36 @@ pub fn crash(coordinator: Coordinator) {
 }
 
 pub fn request(coordinator: &Coordinator, key: &str, value: &str) -> CommitRequest {
+    request_rows(coordinator, &[(key.to_owned(), value.to_owned())], true)
+}
+
+/// One of several rows; one that is not logged has no more than those.
+pub fn request_rows(coordinator: &Coordinator, rows: &[(String, String)], logged: bool) -> CommitRequest {
     let mut cache = coordinator.new_cache();
     cache.set_context(1_700_000_000, 7);
     let mut body = Vec::new();
     let begin =
         Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql: b"BEGIN" };
     begin.encode(&mut body);
-    cache.append_event(EventType::QUERY.0, 0, &body).unwrap();
-    body.clear();
-    RowsQuery(format!("{key}={value}").as_bytes()).encode(&mut body);
-    cache.append_event(EventType::ROWS_QUERY.0, 0x80, &body).unwrap();
+    if logged {
+        cache.append_event(EventType::QUERY.0, 0, &body).unwrap();
+    }
+    let mut writes = WriteSet::default();
+    for (key, value) in rows {
+        body.clear();
+        RowsQuery(format!("{key}={value}").as_bytes()).encode(&mut body);
+        cache.append_event(EventType::ROWS_QUERY.0, 0x80, &body).unwrap();
+        writes.put(Bytes::copy_from_slice(key.as_bytes()), Bytes::copy_from_slice(value.as_bytes()));
+    }
     body.clear();
     Xid(1).encode(&mut body);
-    cache.append_event(EventType::XID.0, 0, &body).unwrap();
-    let mut writes = WriteSet::default();
-    writes.put(Bytes::copy_from_slice(key.as_bytes()), Bytes::copy_from_slice(value.as_bytes()));
+    if logged {
+        cache.append_event(EventType::XID.0, 0, &body).unwrap();
+    }
     CommitRequest {
         cache,
         writes,
-        logged: true,
+        logged,
         commit_timestamp_us: 1_700_000_000_000_000,
         xid: None,
         prepared: false,

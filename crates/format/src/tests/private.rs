@@ -1,6 +1,7 @@
 //! Private payloads.
 
 use crate::LogPrivate;
+use crate::group::{ChainStart, GroupHead};
 use crate::private::*;
 
 #[test]
@@ -46,7 +47,16 @@ fn what_the_commit_path_writes_has_a_name() {
     let elsewhere: crate::GtidSet = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5".parse().unwrap();
     let (gtid, none) = (elsewhere.clone(), crate::GtidSet::new());
     for said in [
-        LogPrivate::FileStart { first: 7, elsewhere },
+        LogPrivate::FileStart { first: 7, elsewhere: elsewhere.clone(), chain: None },
+        LogPrivate::FileStart {
+            first: 7,
+            elsewhere,
+            chain: Some(ChainStart { salt: 1, before_end: 2, before_chain: 3, crc: 4 }),
+        },
+        LogPrivate::Group {
+            head: GroupHead { len: 1, durable: 2, previous: 3, chain: 4, seal: 5 },
+            spare: 6,
+        },
         LogPrivate::CommitMark { no: 7, len: 100, gtid },
         LogPrivate::CommitMark { no: 7, len: 100, gtid: none },
     ] {
@@ -59,7 +69,7 @@ fn what_the_commit_path_writes_has_a_name() {
     }
     // As the first version wrote it.
     let old = [b"OMNI", &[201, 1][..], &7u64.to_le_bytes(), &9u64.to_le_bytes()].concat();
-    let start = LogPrivate::FileStart { first: 7, elsewhere: crate::GtidSet::new() };
+    let start = LogPrivate::FileStart { first: 7, elsewhere: crate::GtidSet::new(), chain: None };
     assert_eq!(Private::decode(&old).unwrap(), Some(Private::Log(start)));
     let later = Private::Unknown { kind: 201, version: 9 };
     assert_eq!(Private::decode(b"OMNI\xc9\x09....").unwrap(), Some(later));

@@ -12,7 +12,7 @@ fn five(path: &Path) -> Vec<u64> {
     ends
 }
 
-fn search(path: &Path, from: u64) -> (Vec<u64>, Behind) {
+fn search(path: &Path, from: u64) -> (Vec<u64>, Seen) {
     let mut file = LogDir::open(path, LogConfig::default()).unwrap().read(FileSeq(1)).unwrap();
     file.next().unwrap();
     let mut seen = Vec::new();
@@ -51,7 +51,7 @@ fn every_whole_event_behind_is_found_and_damaged_ones_are_not() {
 fn a_spare_tail_holds_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let end = *five(dir.path()).last().unwrap();
-    assert_eq!(search(dir.path(), end), (vec![], Behind { events: 0, data_end: end }));
+    assert_eq!(search(dir.path(), end), (vec![], Seen { events: 0, data_end: end }));
 }
 
 #[test]
