@@ -3,7 +3,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 OMNIBUS := target/release/omnibus
 
-.PHONY: run build test check static bench bench-log bench-replication fuzz tools
+SIMULATE := target/debug/simulate
+
+.PHONY: simulate run build test check static bench bench-log bench-replication fuzz tools
 
 # Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
 run: build
@@ -55,3 +57,10 @@ bench-log: tools build
 # Random input against the decoders, for as long as FUZZ_SECONDS says (default 60 each).
 fuzz: target
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} cargo test --release --workspace --locked fuzz -- --nocapture
+
+
+# Simulated crashes until told to stop; says how many seeds a second, and what they found. SEED=.. runs that one again, 20 times
+# (TIMES=..); FIRST=.. begins there, SEEDS=.. ends after so many; SIM_KEEP=dir keeps the files of a finding.
+simulate: target
+	cargo build --locked --quiet --package omnibus-sim
+	$(SIMULATE)

@@ -120,6 +120,11 @@ impl Coordinator {
         self.pipeline.commit_inline(request)
     }
 
+    /// See [`Pipeline::lead`].
+    pub fn lead(&self) -> bool {
+        self.pipeline.lead()
+    }
+
     /// A ticket for `no` being durable.
     pub fn wait_durable(&self, no: CommitNo) -> Ticket {
         self.pipeline.wait_durable(no)

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+/// Log threads at most; `max_in_flight` beyond it has no effect.
+pub(crate) const LOG_THREADS: usize = 8;
+
 /// All may change at any time; a group uses what it reads when it starts.
 #[derive(Debug)]
 pub struct CommitSettings {
@@ -21,6 +24,8 @@ pub struct CommitSettings {
     pub release_locks_early: AtomicBool,
     /// `commit_protocol`.
     pub protocol: crate::CommitProtocol,
+    /// Log threads. None: whoever made the coordinator leads ([`crate::Coordinator::lead`]), as a simulation does.
+    pub log_threads: usize,
     /// How many writes may be in flight when the device is slow.
     pub max_in_flight: AtomicU64,
     /// A device that syncs faster than this, in microseconds, gets one write at a time and may be
@@ -38,6 +43,7 @@ impl Default for CommitSettings {
             sync_no_delay_count: AtomicU64::new(0),
             release_locks_early: AtomicBool::new(true),
             protocol: crate::CommitProtocol::default(),
+            log_threads: LOG_THREADS,
             max_in_flight: AtomicU64::new(4),
             fast_sync_us: AtomicU64::new(300),
         }

@@ -23,7 +23,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What a file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,17 @@ pub trait FileSystem: Debug + Send + Sync {
     /// # Errors
     /// As the operating system's.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Leaves the device to others for so long.
+    fn pause(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    /// Says that a thread is about to be started that will make requests here; what it gives is called first on that thread. The
+    /// operating system does not care; a simulation decides which thread goes on.
+    fn announce(&self) -> Box<dyn FnOnce() + Send> {
+        Box::new(|| {})
+    }
 }
 
 /// An open file. Positions are the caller's: there is none in here.

@@ -6,6 +6,7 @@
 //! with a ROTATE event and zeros; opening the directory finishes the cut. Readers go by the recorded end, not by the
 //! length.
 
+use crate::config::LogConfig;
 use crate::dir::LogDir;
 use crate::error::{IoFailure, OpenError, failed};
 use crate::fault::{Faults, Point};
@@ -64,16 +65,16 @@ fn cut(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFail
 impl Catalog {
     /// Cuts a finished file's tail down to `end` without anyone waiting.
     pub(crate) fn cut_in_background(self: &Arc<Self>, seq: FileSeq, end: u64) {
-        let (path, disk, faults) = (self.path_of(seq), self.config.disk.clone(), self.config.faults.clone());
+        let (path, config) = (self.path_of(seq), self.config.clone());
         self.in_background("log-cut", move || {
             let cut = || {
-                let file = match disk.open(&path, Open::Write) {
+                let file = match config.disk.open(&path, Open::Write) {
                     // Purged in the meantime.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
                     other => other.map_err(failed("open", &path))?,
                 };
-                cut_slowly(&faults, &file, &path, end, 1)?;
-                sync_all(&faults, Point::FinishSync, &file).map_err(failed("sync", &path))
+                cut_slowly(&config, &file, &path, end, 1)?;
+                sync_all(&config.faults, Point::FinishSync, &file).map_err(failed("sync", &path))
             };
             if let Err(error) = cut() {
                 tracing::warn!(%error, "could not cut the spare tail of a log file; the next start will");
@@ -84,22 +85,22 @@ impl Catalog {
 
 /// Frees the space of a deleted file a little at a time: the file system holds its journal as long as it frees a
 /// gigabyte at once. A file that has another name, in a backup, is left as it is.
-pub(crate) fn shrink_deleted(faults: &Faults, file: &File, path: &Path) {
-    if let Err(error) = cut_slowly(faults, file, path, STEP, 0) {
+pub(crate) fn shrink_deleted(config: &LogConfig, file: &File, path: &Path) {
+    if let Err(error) = cut_slowly(config, file, path, STEP, 0) {
         tracing::warn!(%error, "could not cut a deleted log file");
     }
 }
 
 /// Cuts as long as the file has `names` names: what is also somebody else's is not changed.
-fn cut_slowly(faults: &Faults, file: &File, path: &Path, end: u64, names: u64) -> Result<(), IoFailure> {
+fn cut_slowly(config: &LogConfig, file: &File, path: &Path, end: u64, names: u64) -> Result<(), IoFailure> {
     let about = || file.metadata().map_err(failed("look at", path));
     let mut len = about()?.len;
     while len > end && about()?.links == names {
         let started = Instant::now();
         len = end.max(len.saturating_sub(STEP));
-        cut(faults, file, path, len)?;
+        cut(&config.faults, file, path, len)?;
         // A quarter of the time at most: the journal is shared with the files that commits wait for.
-        std::thread::sleep((started.elapsed() * 3).min(Duration::from_millis(50)));
+        config.disk.pause((started.elapsed() * 3).min(Duration::from_millis(50)));
     }
     Ok(())
 }

@@ -139,7 +139,9 @@ impl Catalog {
     /// Runs `work` on a low-priority thread of its own. If there is no thread to be had, it is left to the next start,
     /// which every such work allows.
     pub(crate) fn in_background(&self, name: &'static str, work: impl FnOnce() + Send + 'static) {
+        let arrive = self.config.disk.announce();
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            arrive();
             lower_this_thread();
             work();
         });

@@ -135,7 +135,11 @@ impl Preparer {
             config,
         });
         let shared = Arc::clone(&inner);
-        let thread = std::thread::Builder::new().name("log-prepare".to_owned()).spawn(move || shared.run());
+        let arrive = inner.files.disk.announce();
+        let thread = std::thread::Builder::new().name("log-prepare".to_owned()).spawn(move || {
+            arrive();
+            shared.run();
+        });
         if let Err(error) = &thread {
             tracing::warn!(%error, "no thread for preparing log files");
         }
@@ -237,7 +241,7 @@ impl Inner {
             if active.allocated() == from {
                 return;
             }
-            std::thread::sleep(started.elapsed().min(Duration::from_millis(20)));
+            self.files.disk.pause(started.elapsed().min(Duration::from_millis(20)));
         }
     }
 
@@ -256,7 +260,7 @@ impl Inner {
                 prepare_file(disk, &path, round_up(size), Preparation::ZeroFill, &mut |_: Progress| {
                     self.extend_active();
                     // A quarter of the disk's time at most: a group's write must find it free.
-                    std::thread::sleep((last.elapsed() * 3).min(Duration::from_millis(50)));
+                    disk.pause((last.elapsed() * 3).min(Duration::from_millis(50)));
                     last = Instant::now();
                     if self.wanted.lock().stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 });

@@ -135,7 +135,7 @@ impl Catalog {
                 .collect();
             catalog.remove_files(&files);
             for (file, path) in &open {
-                shrink_deleted(&config.faults, file, path);
+                shrink_deleted(config, file, path);
             }
         });
     }

@@ -79,7 +79,9 @@ impl Participant {
                 Record::Commit(trx, no) => live.was_committed(trx, no),
                 Record::Rollback(trx) => live.rolled_back(trx),
             })?;
+            // What a killed process wrote last may be in the cache only. It will not be the last segment any more, and is to be whole then.
             match torn {
+                None if at + 1 == segments.len() => segment::sync(disk, directory, number)?,
                 None => {}
                 Some(end) if at + 1 == segments.len() => segment::cut(disk, directory, number, end)?,
                 Some(end) => {

@@ -70,6 +70,11 @@ pub(crate) fn read(
     }
 }
 
+/// Makes durable what there is of a segment.
+pub(crate) fn sync(disk: &Disk, directory: &Path, number: u64) -> io::Result<()> {
+    disk.open(&path(directory, number), Open::Write)?.sync_all()
+}
+
 /// Durably cuts a torn end off: later it will not be the last segment, where one is expected.
 pub(crate) fn cut(disk: &Disk, directory: &Path, number: u64, end: u64) -> io::Result<()> {
     let file = disk.open(&path(directory, number), Open::Write)?;

@@ -101,7 +101,7 @@ impl LargeFile {
             let started = Instant::now();
             self.sync()?;
             self.synced = new_end;
-            std::thread::sleep(started.elapsed().min(PAUSE_MAX));
+            self.disk.pause(started.elapsed().min(PAUSE_MAX));
         }
         self.len += cached.len() as u64;
         self.events += events;

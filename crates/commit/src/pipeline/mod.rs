@@ -117,6 +117,11 @@ impl<E: Env> Pipeline<E> {
         self.shared.enrol(request, true)
     }
 
+    /// Does the work of one group on this thread; false if there was none to do. For who runs without log threads.
+    pub fn lead(&self) -> bool {
+        self.shared.lead()
+    }
+
     /// A ticket for `no` being durable. Done at once if it is, or if `sync_binlog` does not promise it.
     pub fn wait_durable(&self, no: CommitNo) -> Ticket {
         if no <= self.durable() || self.shared.settings.sync_binlog.load(Ordering::Relaxed) != 1 {

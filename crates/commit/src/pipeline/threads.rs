@@ -17,9 +17,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Log threads at most; `max_in_flight` beyond it has no effect.
-const THREADS: usize = 8;
-
 /// While a write is in flight and no other may start, a sleeping thread is worth waking for the
 /// flush stage once this many wait: below, the switch costs more than the overlap gains.
 const FLUSH_AHEAD: usize = 16;
@@ -66,7 +63,7 @@ impl Bell {
 impl Idle {
     #[cfg(test)]
     pub(super) fn all_sleep(&self) -> bool {
-        self.sleeping.load(Ordering::SeqCst) == THREADS
+        self.sleeping.load(Ordering::SeqCst) == crate::settings::LOG_THREADS
     }
 
     /// Wakes one sleeping thread, if any.
@@ -122,7 +119,7 @@ impl Idle {
 }
 
 pub(super) fn start<E: Env>(shared: &Arc<Shared<E>>) -> std::io::Result<Vec<JoinHandle<()>>> {
-    (0..THREADS)
+    (0..shared.settings.log_threads)
         .map(|n| {
             let shared = shared.clone();
             std::thread::Builder::new().name(format!("binlog-{n}")).spawn(move || shared.log_thread())
@@ -221,7 +218,7 @@ impl<E: Env> Shared<E> {
     }
 
     /// One round of leadership. False if there was nothing to lead.
-    fn lead(&self) -> bool {
+    pub(super) fn lead(&self) -> bool {
         let mut flush = self.flush.lock();
         self.drain(&mut flush);
         if flush.has_pending() && self.delay_wanted() {

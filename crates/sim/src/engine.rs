@@ -1,0 +1,211 @@
+//! A storage engine in memory. What it has persisted outlives a crash whole, as if on a device of its own; its redo log is on the
+//! simulated disk. Rows are those of the newest version; who wrote them is kept beside, so that the oracle can tell
+//! what is in there.
+
+use bytes::Bytes;
+use omnibus_disk::Disk;
+use omnibus_engine::{
+    CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, TrxId, WriteSet,
+};
+use omnibus_redo::Participant;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Small, so that there are many of them.
+const SEGMENT: u64 = 4096;
+
+/// Rows, and the numbers of the transactions that made them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) rows: BTreeMap<Bytes, Bytes>,
+    /// The first key that each transaction wrote: who it is.
+    pub(crate) order: Vec<(CommitNo, Bytes)>,
+    pub(crate) applied: CommitNo,
+}
+
+impl Tables {
+    fn apply(&mut self, no: CommitNo, writes: WriteSet) {
+        let mut first = None;
+        for (key, write) in writes.into_writes() {
+            first.get_or_insert_with(|| key.clone());
+            match write {
+                Some(value) => self.rows.insert(key, value),
+                None => self.rows.remove(&key),
+            };
+        }
+        self.order.push((no, first.unwrap_or_default()));
+    }
+}
+
+struct State {
+    committed: Tables,
+    installed: VecDeque<(CommitNo, WriteSet)>,
+    newest: CommitNo,
+    /// A mutant's: persists what is not durable in the log.
+    hasty: bool,
+}
+
+/// See the module.
+pub(crate) struct SimEngine {
+    applied: CommitNo,
+    redo: Participant,
+    state: Mutex<State>,
+    kept: Arc<Mutex<Tables>>,
+}
+
+impl SimEngine {
+    pub(crate) fn open(
+        disk: &Disk,
+        directory: &Path,
+        kept: Arc<Mutex<Tables>>,
+        hasty: bool,
+    ) -> std::io::Result<SimEngine> {
+        let tables = kept.lock().clone();
+        let applied = tables.applied;
+        let redo = Participant::open(disk, &directory.join("redo"), SEGMENT, applied)?;
+        let state = State { committed: tables, installed: VecDeque::new(), newest: applied, hasty };
+        Ok(SimEngine { applied, redo, state: Mutex::new(state), kept })
+    }
+
+    /// Everything up to what is durable.
+    pub(crate) fn tables(&self) -> Tables {
+        self.state.lock().committed.clone()
+    }
+
+    fn io(source: std::io::Error) -> EngineError {
+        EngineError::Io { engine: "SIM", source }
+    }
+}
+
+impl State {
+    fn commit(&mut self, up_to: CommitNo) {
+        while self.installed.front().is_some_and(|(no, _)| *no <= up_to)
+            && let Some((no, writes)) = self.installed.pop_front()
+        {
+            self.committed.apply(no, writes);
+        }
+        self.committed.applied = self.committed.applied.max(up_to);
+    }
+}
+
+impl Engine for SimEngine {
+    fn name(&self) -> &'static str {
+        "SIM"
+    }
+
+    fn applied(&self) -> CommitNo {
+        self.applied
+    }
+
+    fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
+        let mut state = self.state.lock();
+        assert!(state.newest < no, "COMMIT-1: {no} was installed after {}", state.newest);
+        state.newest = no;
+        state.installed.push_back((no, writes));
+    }
+
+    fn commit_ordered(&self, up_to: CommitNo) {
+        let mut state = self.state.lock();
+        assert!(state.committed.applied <= up_to, "ENGINE-1: told of {up_to} too late");
+        state.commit(up_to);
+    }
+
+    fn snapshot(&self, _at: CommitNo) -> Box<dyn Snapshot> {
+        let state = self.state.lock();
+        let mut rows = state.committed.rows.clone();
+        for (key, write) in state.installed.iter().flat_map(|(_, writes)| writes.iter()) {
+            match write {
+                Some(value) => rows.insert(key.clone(), value.clone()),
+                None => rows.remove(key),
+            };
+        }
+        Box::new(Frozen(rows))
+    }
+
+    fn load(&self, _: CommitNo, _: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn drop_space(&self, _: SpaceId, _: CommitNo) {}
+
+    fn gc_watermark(&self, _: CommitNo) {}
+
+    fn write_stall(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn checkpoint(&self) -> Result<CommitNo, EngineError> {
+        let applied = {
+            let mut state = self.state.lock();
+            if state.hasty {
+                let newest = state.newest;
+                state.commit(newest);
+            }
+            let mut kept = self.kept.lock();
+            kept.clone_from(&state.committed);
+            kept.applied
+        };
+        self.redo.checkpoint(applied).map_err(SimEngine::io)?;
+        Ok(applied)
+    }
+
+    fn persisted(&self) -> CommitNo {
+        self.kept.lock().applied
+    }
+
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    fn stats(&self) -> EngineStats {
+        EngineStats::default()
+    }
+
+    fn two_phase(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, trx: TrxId, writes: &WriteSet) -> Result<(), EngineError> {
+        self.redo.prepare(trx, writes, self.persisted()).map_err(SimEngine::io)
+    }
+
+    fn flush_logs(&self) -> Result<(), EngineError> {
+        self.redo.flush().map_err(SimEngine::io)
+    }
+
+    fn prepared(&self) -> Vec<TrxId> {
+        self.redo.prepared()
+    }
+
+    fn commit_prepared(&self, trx: TrxId, no: CommitNo) {
+        if let Some(writes) = self.redo.commit(trx, no)
+            && no > self.state.lock().newest
+        {
+            self.prepare_ordered(no, writes);
+        }
+    }
+
+    fn rollback(&self, trx: TrxId) {
+        self.redo.rollback(trx);
+    }
+}
+
+struct Frozen(BTreeMap<Bytes, Bytes>);
+
+impl Snapshot for Frozen {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        Ok(self.0.get(key).cloned())
+    }
+
+    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        Ok(self.0.get(key).map(|value| (CommitNo::ZERO, value.clone())))
+    }
+
+    fn scan<'a>(&'a self, _: Bound<&[u8]>, _: Bound<&[u8]>, _: bool) -> SnapshotIter<'a> {
+        Box::new(self.0.iter().map(|(key, value)| Ok((key.clone(), value.clone()))))
+    }
+}

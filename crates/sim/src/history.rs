@@ -1,0 +1,188 @@
+//! Several lives on one disk, one after the other: crash, recover, crash while recovering, go on.
+
+use crate::disk::{SimDisk, Trouble};
+use crate::engine::Tables;
+use crate::life::{Backup, Life, check_backups};
+use crate::oracle::Oracle;
+use crate::plan::{Frame, Mutant, Settings};
+use crate::random::Random;
+use crate::schedule::Schedule;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Lives of one history.
+const LIVES: u64 = 5;
+/// How many other crashes each life's end might have been: recovered from, judged, and thrown away.
+const IMAGES: u64 = 7;
+
+/// Something that must not be.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The seed that shows it.
+    pub seed: u64,
+    /// Which life of it.
+    pub life: u64,
+    /// What was seen.
+    pub what: String,
+    /// How everything was set, and what is on the disk.
+    pub context: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seed {} (life {}): {}\n{}", self.seed, self.life, self.what, self.context)
+    }
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// Power cuts and kills.
+    pub crashes: u64,
+    /// Requests of the disk.
+    pub steps: u64,
+    /// Rows at the end of each life.
+    pub rows: u64,
+}
+
+/// How a life ended.
+struct End {
+    disk: SimDisk,
+    power_cut: bool,
+}
+
+struct History {
+    random: Random,
+    frame: Frame,
+    kept: Arc<Mutex<Tables>>,
+    oracle: Oracle,
+    backups: Vec<Backup>,
+    next_id: u64,
+    report: Report,
+    hasty: bool,
+}
+
+/// Runs the history of a seed.
+///
+/// # Errors
+/// What it found.
+pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
+    let mut random = Random::new(seed);
+    let frame = Frame::of(&mut random);
+    let mut of_lives = random.fork();
+    let disk = SimDisk::new(random.number(), frame.rules, Schedule::new());
+    disk.set_lie(mutant.and_then(Mutant::lie));
+    let mut history = History {
+        random,
+        frame,
+        kept: Arc::default(),
+        oracle: Oracle::default(),
+        backups: Vec::new(),
+        next_id: 1,
+        report: Report::default(),
+        hasty: mutant == Some(Mutant::HastyEngine),
+    };
+    let mut end = End { disk, power_cut: true };
+    for life in 0..LIVES {
+        let settings = Settings::of(&mut of_lives);
+        let before = end.disk.clone();
+        let lived = std::panic::AssertUnwindSafe(|| history.live(&settings, end));
+        let lived = std::panic::catch_unwind(lived).unwrap_or_else(|_| Err("it panicked".to_owned()));
+        match lived {
+            Ok(next) => end = next,
+            Err(what) => {
+                before.keep_files();
+                let context = format!("{:?}\n{settings:?}\n{:?}", history.frame, before.listing());
+                return Err(Finding { seed, life, what, context });
+            }
+        }
+    }
+    Ok(history.report)
+}
+
+impl History {
+    /// What else the last life's end might have left.
+    fn images(&mut self, settings: &Settings, before: &End) -> Result<(), String> {
+        for _ in 0..IMAGES {
+            let schedule = Schedule::new();
+            let disk = before.disk.crash_or_kill(true, &schedule);
+            let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
+            let (life, shown) = Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.hasty)
+                .map_err(|reason| format!("it does not start (an image): {reason}"))?;
+            self.oracle.clone().judge(&shown, true)?;
+            self.report.crashes += 1;
+            self.report.steps += disk.steps();
+            self.bury(life, &disk)?;
+        }
+        Ok(())
+    }
+
+    /// One life, from opening what the last one left.
+    fn live(&mut self, settings: &Settings, mut before: End) -> Result<End, String> {
+        if before.power_cut {
+            self.images(settings, &before)?;
+        }
+        let mut schedule = Schedule::new();
+        let mut disk = before.disk.crash_or_kill(before.power_cut, &schedule);
+        check_backups(&disk, &mut self.backups)?;
+        let (mut life, shown) = loop {
+            let dies = self.random.one_in(3);
+            if dies {
+                disk.plan(self.random.below(80), Trouble::Die);
+            }
+            match Life::open(&disk, &schedule, &self.frame, *settings, &self.kept, self.hasty) {
+                Ok(opened) if !disk.is_dead() => break opened,
+                Ok((life, _)) => self.bury(life, &disk)?,
+                Err(_) if disk.is_dead() => {}
+                Err(reason) => return Err(format!("it does not start: {reason}")),
+            }
+            self.report.crashes += 1;
+            self.report.steps += disk.steps();
+            before.power_cut |= true;
+            schedule = Schedule::new();
+            disk = disk.crash_or_kill(true, &schedule);
+        };
+        self.oracle.judge(&shown, before.power_cut)?;
+        disk.forget_plans();
+        let trouble = self.plan_trouble(&disk);
+        let budget = 20 + self.random.below(400);
+        for _ in 0..budget {
+            life.act(&mut self.random, &mut self.oracle, &mut self.next_id, &mut self.backups);
+            life.tell(&mut self.oracle)?;
+            if disk.is_dead() || life.has_failed() && self.random.one_in(10) {
+                break;
+            }
+        }
+        if trouble.is_none() && self.random.one_in(3) {
+            life.come_to_rest(&mut self.random, &mut self.oracle)?;
+        }
+        self.report.rows += life.rows() as u64;
+        self.report.steps += disk.steps();
+        self.report.crashes += 1;
+        check_backups(&disk, &mut self.backups)?;
+        // After a failed sync nobody knows what a kill leaves in the cache; the next start has to find out.
+        let power_cut = !self.random.one_in(4);
+        let after = End { disk: disk.clone(), power_cut };
+        disk.die();
+        self.bury(life, &disk)?;
+        Ok(after)
+    }
+
+    fn bury(&mut self, life: Life, disk: &SimDisk) -> Result<(), String> {
+        disk.die();
+        life.bury()
+    }
+
+    fn plan_trouble(&mut self, disk: &SimDisk) -> Option<Trouble> {
+        let after = self.random.below(500);
+        let trouble = match self.random.below(20) {
+            0..=9 => Trouble::Die,
+            10 | 11 => Trouble::FailSync,
+            12 => Trouble::FailWrite,
+            13 => Trouble::Fill,
+            _ => return None,
+        };
+        disk.plan(after, trouble);
+        Some(trouble)
+    }
+}

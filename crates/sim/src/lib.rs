@@ -1,0 +1,29 @@
+//! A simulation of log, pipeline and recovery on a disk that may crash into anything legal, from a seed.
+//!
+//! - `random`    numbers from a seed
+//! - `schedule`  which thread goes on
+//! - `disk`      what is durable, and what a crash leaves
+//! - `engine`    a storage engine in memory, with a redo log on the disk
+//! - `request`   transactions, and reading them back
+//! - `oracle`    what was asked and answered, and what must be there therefore; it sees nothing else
+//! - `life`      one process: open, recover, commit, rotate, purge, back up, until it ends one way or another
+//! - `history`   several of them, one after the other, on one disk
+//! - `mutant`    deliberate breakages, each of which the above must find
+//!
+//! `docs/simulation.md` says how to run it and what it is not. Nothing depends on this crate.
+
+mod disk;
+mod engine;
+mod history;
+mod life;
+mod oracle;
+mod plan;
+mod random;
+mod request;
+mod schedule;
+
+pub use disk::{Lie, NameRule, Rules, SimDisk, Trouble};
+pub use history::{Finding, Report, run};
+pub use plan::Mutant;
+pub use random::Random;
+pub use schedule::Schedule;

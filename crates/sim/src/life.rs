@@ -1,0 +1,339 @@
+//! One process: it opens, recovers, serves requests in an order that the seed decides, and ends one way or another.
+
+use crate::disk::SimDisk;
+use crate::engine::{SimEngine, Tables};
+use crate::oracle::{Oracle, Shown};
+use crate::plan::{Frame, Settings};
+use crate::random::Random;
+use crate::request::{Reader, Wanted, id_of};
+use crate::schedule::Schedule;
+use omnibus_commit::{
+    CacheSettings, CommitError, CommitResult, Coordinator, Gate, LogEnv, LogIdentity, Recovered, Ticket,
+    recover,
+};
+use omnibus_engine::Engine;
+use omnibus_format::{Dialect, ServerUuid};
+use omnibus_log::LogDir;
+use parking_lot::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const DATA: &str = "/data";
+const BACKUP: &str = "/backup";
+const UUID: ServerUuid = ServerUuid([9; 16]);
+
+/// Who waits for an answer.
+type Tickets = Arc<Mutex<Vec<(u64, Ticket)>>>;
+
+/// A closed log file that a backup holds on to, and what it had when it was taken.
+pub(crate) struct Backup {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// See the module.
+pub(crate) struct Life {
+    disk: SimDisk,
+    schedule: Arc<Schedule>,
+    pub(crate) coordinator: Arc<Coordinator>,
+    engine: Arc<SimEngine>,
+    settings: Settings,
+    tickets: Tickets,
+    published: u64,
+    gate: Gate,
+    next_backup: u64,
+}
+
+impl Life {
+    /// Starts on what the disk has.
+    pub(crate) fn open(
+        disk: &SimDisk,
+        schedule: &Arc<Schedule>,
+        frame: &Frame,
+        settings: Settings,
+        kept: &Arc<Mutex<Tables>>,
+        hasty: bool,
+    ) -> Result<(Life, Shown), String> {
+        let seam = disk.disk();
+        let text = |error: &dyn std::error::Error| error.to_string();
+        let engine = SimEngine::open(&seam, &Path::new(DATA).join("sim"), Arc::clone(kept), hasty);
+        let engine = Arc::new(engine.map_err(|error| text(&error))?);
+        let dir = LogDir::open(DATA, settings.log(seam)).map_err(|error| text(&error))?;
+        let mut reader = Reader::default();
+        let recovered = recover(&dir, engine.as_ref(), &mut reader).map_err(|error| text(&error))?;
+        let identity = LogIdentity {
+            server_id: 7,
+            uuid: UUID,
+            version: match frame.dialect {
+                Dialect::Mysql => "8.4.0-omnibus".to_owned(),
+                Dialect::Mariadb => "11.4.5-MariaDB-omnibus".to_owned(),
+            },
+            dialect: frame.dialect,
+        };
+        let shared: Arc<dyn Engine> = engine.clone();
+        let on_failure = Box::new(|_: &str| {});
+        let (env, appender) =
+            LogEnv::start(dir, &recovered, identity, settings.checksum, shared.clone(), on_failure)
+                .map_err(|error| text(&error))?;
+        let caches = CacheSettings { dialect: frame.dialect, ..CacheSettings::new(std::env::temp_dir()) };
+        caches.cache_size.store(1 << 20, Ordering::Relaxed);
+        caches.large.threshold.store(settings.large, Ordering::Relaxed);
+        let commit = Arc::new(settings.commit());
+        let coordinator = Coordinator::start(shared, env, appender, &recovered, commit, Arc::new(caches))
+            .map_err(|error| text(&error))?;
+        let shown = show(&engine, &recovered);
+        let life = Life {
+            disk: disk.clone(),
+            schedule: Arc::clone(schedule),
+            coordinator: Arc::new(coordinator),
+            engine,
+            settings,
+            tickets: Tickets::default(),
+            published: recovered.last.0,
+            gate: Gate::Open,
+            next_backup: disk.steps(),
+        };
+        Ok((life, shown))
+    }
+
+    /// Does one thing.
+    pub(crate) fn act(
+        &mut self,
+        random: &mut Random,
+        oracle: &mut Oracle,
+        next_id: &mut u64,
+        backups: &mut Vec<Backup>,
+    ) {
+        let waiting = self.schedule.waiting();
+        // Mostly what is under way goes on.
+        if !waiting.is_empty() && (!random.one_in(4) || self.schedule.has_blocked()) {
+            let requests = random.pick(&[1, 1, 1, 2, 4, 20]);
+            return self.schedule.go_on(random.pick(&waiting), requests);
+        }
+        match random.below(32) {
+            0..=12 => self.submit(random, oracle, next_id),
+            13..=22 => self.work(|coordinator| {
+                coordinator.lead();
+            }),
+            23 => self.work(|coordinator| drop(coordinator.rotate())),
+            24 => self.work(|coordinator| drop(coordinator.engine().checkpoint())),
+            25 => self.work(purge),
+            26 => self.sync_all(oracle),
+            27 if self.settings.promises() => self.switch_gate(random),
+            28 => self.back_up(backups),
+            29 if random.one_in(3) => {
+                oracle.resets();
+                self.work(|coordinator| drop(coordinator.reset_log(omnibus_log::FileSeq::FIRST)));
+            }
+            _ => {
+                if let Some(waiting) = waiting.first() {
+                    self.schedule.go_on(*waiting, 1);
+                }
+            }
+        }
+    }
+
+    /// Something that may take requests of the disk: on a thread of its own.
+    fn work(&self, work: impl FnOnce(&Coordinator) + Send + 'static) {
+        let coordinator = Arc::clone(&self.coordinator);
+        self.schedule.spawn(move || work(&coordinator));
+    }
+
+    fn submit(&mut self, random: &mut Random, oracle: &mut Oracle, next_id: &mut u64) {
+        for _ in 0..1 + random.below(3) {
+            let id = *next_id;
+            *next_id += 1;
+            let logged = !random.one_in(6);
+            let row_bytes = random.pick(&[10, 10, 200, 3000]);
+            let rows = 1 + random.index(4);
+            let xid = (logged && !random.one_in(5)).then(|| self.coordinator.first_xid() + id);
+            let wanted = Wanted { id, rows, row_bytes, logged, xid };
+            oracle.asked(wanted.clone());
+            let blocks = self.settings.protocol.is_two_phase() || self.settings.large > 0;
+            if !blocks && !random.one_in(4) {
+                match wanted.request(&self.coordinator) {
+                    Ok(request) => self.tickets.lock().push((id, self.coordinator.commit(request))),
+                    Err(_) => oracle.refused(id),
+                }
+                continue;
+            }
+            let tickets = Arc::clone(&self.tickets);
+            self.work(move |coordinator| {
+                let ticket = match wanted.request(coordinator) {
+                    Ok(request) => coordinator.commit_inline(request),
+                    Err(reason) => Ticket::done(Err(CommitError::Cache(reason.into()))),
+                };
+                tickets.lock().push((id, ticket));
+            });
+        }
+    }
+
+    fn sync_all(&self, oracle: &mut Oracle) {
+        oracle.told(self.coordinator.durable().0);
+        self.work(|coordinator| drop(coordinator.with_quiet_log(|_, _| ())));
+    }
+
+    fn switch_gate(&mut self, random: &mut Random) {
+        if self.gate == Gate::Open {
+            self.gate = random.pick(&[Gate::AfterSync, Gate::AfterCommit]);
+        } else if random.one_in(2) {
+            return self.work(|coordinator| {
+                coordinator.release(coordinator.log().files().durable_end().get());
+            });
+        } else {
+            self.gate = Gate::Open;
+        }
+        let gate = self.gate;
+        self.work(move |coordinator| {
+            coordinator.set_gate(gate);
+        });
+    }
+
+    /// Links the closed files, as BACKUP TO does.
+    fn back_up(&mut self, backups: &mut Vec<Backup>) {
+        let disk = self.disk.disk();
+        if disk.create_dir_all(Path::new(BACKUP)).is_err() {
+            return;
+        }
+        for entry in self.coordinator.log().files().list().iter().filter(|entry| !entry.active) {
+            self.next_backup += 1;
+            let from = Path::new(DATA).join(&entry.name);
+            let path = Path::new(BACKUP).join(format!("{}.{}", entry.name, self.next_backup));
+            if disk.hard_link(&from, &path).is_ok()
+                && let Some(mut bytes) = self.disk.peek(&path)
+            {
+                bytes.truncate(usize::try_from(entry.size).unwrap_or(usize::MAX));
+                backups.push(Backup { path, bytes });
+            }
+        }
+        let _ = disk.sync_dir(Path::new(BACKUP));
+    }
+
+    /// Tells the oracle what sessions were told, unless the process has ended: then nobody was.
+    pub(crate) fn tell(&mut self, oracle: &mut Oracle) -> Result<(), String> {
+        if self.disk.is_dead() {
+            return Ok(());
+        }
+        let mut done: Vec<(u64, CommitResult)> = Vec::new();
+        self.tickets.lock().retain(|(id, ticket)| match ticket.poll_now() {
+            Some(result) => {
+                done.push((*id, result));
+                false
+            }
+            None => true,
+        });
+        done.sort_by_key(|(_, result)| result.as_ref().map_or(u64::MAX, |no| no.0));
+        for (id, result) in done {
+            match result {
+                Ok(no) => oracle.committed(id, no.0, self.settings.promises()),
+                Err(CommitError::LogFailed(_)) => {}
+                Err(_) => oracle.refused(id),
+            }
+        }
+        let published = self.coordinator.published().number().0;
+        if published < self.published {
+            return Err(format!("published went from {} back to {published}", self.published));
+        }
+        self.published = published;
+        if self.settings.promises() {
+            oracle.told(published);
+        }
+        oracle.told(self.coordinator.durable().0);
+        match self.schedule.panics().first() {
+            Some(panic) => Err(format!("a thread panicked: {panic}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets everything end that was begun. Everybody must have an answer then.
+    pub(crate) fn come_to_rest(&mut self, random: &mut Random, oracle: &mut Oracle) -> Result<(), String> {
+        self.gate = Gate::Open;
+        self.work(|coordinator| {
+            coordinator.set_gate(Gate::Open);
+        });
+        let mut quiet = 0;
+        for _ in 0..100_000 {
+            let waiting = self.schedule.waiting();
+            if !waiting.is_empty() {
+                self.schedule.go_on(random.pick(&waiting), 1 + random.below(20));
+            } else if self.schedule.alive() > 0 || !self.tickets.lock().is_empty() {
+                quiet += 1;
+                self.work(|coordinator| {
+                    coordinator.lead();
+                });
+                if quiet > 200 {
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            } else {
+                return Ok(());
+            }
+            self.tell(oracle)?;
+            if self.disk.is_dead() {
+                return Ok(());
+            }
+            if quiet > 600 {
+                let waits = self.tickets.lock().len() + self.schedule.alive();
+                return Err(format!("nothing moves, and {waits} still wait for an answer"));
+            }
+        }
+        Err("it never comes to rest".to_owned())
+    }
+
+    /// After the disk has ended: threads end too.
+    pub(crate) fn bury(self) -> Result<(), String> {
+        let (coordinator, schedule) = (Arc::clone(&self.coordinator), Arc::clone(&self.schedule));
+        schedule.spawn(move || drop(coordinator.close()));
+        if !schedule.wait_all() {
+            std::mem::forget(self);
+            return Err("a thread does not end after the process was killed".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether the log has failed, as an error of the device has it.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.coordinator.log().files().check().is_err()
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.engine.tables().rows.len()
+    }
+}
+
+/// What is in a server that has just recovered.
+fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
+    let Tables { rows, order, .. } = engine.tables();
+    let order = order.iter().map(|(no, key)| (no.0, id_of(key).unwrap_or(u64::MAX))).collect();
+    let text = recovered.executed.to_string();
+    let gtids = match text.rsplit(['-', ':']).next().and_then(|last| last.parse::<u64>().ok()) {
+        None => Some((0, text.is_empty())),
+        Some(last) if recovered.executed.set().is_some() => {
+            let (one, many) = (format!("{UUID}:1"), format!("{UUID}:1-{last}"));
+            Some((last, text == one || text == many))
+        }
+        Some(last) => Some((last, text == format!("0-7-{last}"))),
+    };
+    Shown { order, rows, last: recovered.last.0, gtids }
+}
+
+fn purge(coordinator: &Coordinator) {
+    let Ok(keep_from) = coordinator.recovery_start() else { return };
+    let files = coordinator.log().files();
+    if let Some(last) = files.list().last() {
+        let _ = files.purge_to(last.file, keep_from);
+    }
+}
+
+/// Whether every file that a backup holds is still what it was.
+pub(crate) fn check_backups(disk: &SimDisk, backups: &mut Vec<Backup>) -> Result<(), String> {
+    for backup in backups.iter() {
+        let Some(now) = disk.peek(&backup.path) else { continue };
+        if now.get(..backup.bytes.len()) != Some(&backup.bytes[..]) {
+            let lengths = (backup.bytes.len(), now.len());
+            return Err(format!("a backup's {} was changed: {lengths:?}", backup.path.display()));
+        }
+    }
+    backups.retain(|backup| disk.peek(&backup.path).is_some());
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! What was asked and what was answered, and what must be there therefore. It sees requests, replies, and what is read
+//! back after a recovery; it knows nothing of files, groups or threads.
+
+use crate::request::Wanted;
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a recovered server shows.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// Numbers and transactions, in order, from 1 on.
+    pub(crate) order: Vec<(u64, u64)>,
+    pub(crate) rows: BTreeMap<Bytes, Bytes>,
+    /// The newest number that the log has.
+    pub(crate) last: u64,
+    /// How many GTIDs were executed, and whether they have no gap. `None` where they do not say.
+    pub(crate) gtids: Option<(u64, bool)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reply {
+    /// None yet, or one that tells nothing.
+    None,
+    Committed(u64),
+    /// Nothing of it is anywhere.
+    Refused,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Oracle {
+    requests: BTreeMap<u64, (Wanted, Reply)>,
+    /// What an earlier recovery showed: it stays.
+    settled: Vec<(u64, u64)>,
+    /// Acknowledged where that promises to survive a power cut, and everything that was told of.
+    promised: u64,
+    /// Numbers acknowledged in this life, whatever that promises.
+    acknowledged: u64,
+    /// Pairs: the first was acknowledged before the second was asked for.
+    follows: Vec<(u64, u64)>,
+    newest_reply: Option<u64>,
+    /// How many GTIDs a reset has forgotten, and whether one was asked for whose outcome is not known.
+    forgotten: u64,
+    resets: bool,
+}
+
+impl Oracle {
+    pub(crate) fn asked(&mut self, wanted: Wanted) {
+        if let Some(before) = self.newest_reply {
+            self.follows.push((before, wanted.id));
+        }
+        self.requests.insert(wanted.id, (wanted, Reply::None));
+    }
+
+    pub(crate) fn committed(&mut self, id: u64, no: u64, promises: bool) {
+        if let Some((_, reply)) = self.requests.get_mut(&id) {
+            *reply = Reply::Committed(no);
+        }
+        self.newest_reply = Some(id);
+        self.acknowledged = self.acknowledged.max(no);
+        if promises {
+            self.promised = self.promised.max(no);
+        }
+    }
+
+    pub(crate) fn refused(&mut self, id: u64) {
+        if let Some((_, reply)) = self.requests.get_mut(&id) {
+            *reply = Reply::Refused;
+        }
+    }
+
+    /// Somebody was told that everything up to `no` is there for good.
+    pub(crate) fn told(&mut self, no: u64) {
+        self.promised = self.promised.max(no);
+    }
+
+    /// RESET BINARY LOGS AND GTIDS was asked for: GTIDs may count from 1 anew.
+    pub(crate) fn resets(&mut self) {
+        self.resets = true;
+    }
+
+    /// How many of the transactions shown so far, up to `no`, have a GTID.
+    fn with_gtid(&self, order: &[(u64, u64)]) -> u64 {
+        order.iter().filter(|(_, id)| self.requests.get(id).is_some_and(|found| found.0.logged)).count()
+            as u64
+    }
+
+    /// Compares what is there after a power cut, or a kill, with what must be.
+    pub(crate) fn judge(&mut self, shown: &Shown, power_cut: bool) -> Result<(), String> {
+        self.judge_order(shown)?;
+        self.judge_replies(shown, power_cut)?;
+        self.judge_rows(shown)?;
+        if let Some((count, whole)) = shown.gtids {
+            let all = self.with_gtid(&shown.order);
+            if std::mem::take(&mut self.resets) && count <= all - self.forgotten {
+                self.forgotten = all - count;
+            }
+            let wanted = all - self.forgotten;
+            if count != wanted || !whole {
+                return Err(format!("GTID-2: {count} GTIDs for {wanted} transactions, without gap: {whole}"));
+            }
+        }
+        self.forget_lost(shown);
+        Ok(())
+    }
+
+    fn judge_order(&self, shown: &Shown) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        for (at, (no, id)) in shown.order.iter().enumerate() {
+            if *no != at as u64 + 1 {
+                return Err(format!("COMMIT-1: place {} has number {no}", at + 1));
+            }
+            if !self.requests.contains_key(id) {
+                return Err(format!("transaction {id} was never asked for"));
+            }
+            if !seen.insert(*id) {
+                return Err(format!("transaction {id} is there twice"));
+            }
+        }
+        if shown.last != shown.order.len() as u64 {
+            return Err(format!("the log says {} and {} are there", shown.last, shown.order.len()));
+        }
+        for (before, now) in self.settled.iter().zip(&shown.order) {
+            if before != now {
+                return Err(format!("after an earlier recovery {before:?} was there, now it is {now:?}"));
+            }
+        }
+        let numbers: BTreeMap<u64, u64> = shown.order.iter().map(|(no, id)| (*id, *no)).collect();
+        for (before, after) in &self.follows {
+            if let (Some(first), Some(second)) = (numbers.get(before), numbers.get(after))
+                && first >= second
+            {
+                return Err(format!("COMMIT-1: {after} was asked for after {before}, and is before it"));
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_replies(&self, shown: &Shown, power_cut: bool) -> Result<(), String> {
+        let settled = self.settled.len() as u64;
+        let promised = if power_cut { self.promised } else { self.promised.max(self.acknowledged) };
+        if shown.last < promised.max(settled) {
+            return Err(format!(
+                "COMMIT-3: {} was promised, {settled} recovered before, and {} is there",
+                promised, shown.last
+            ));
+        }
+        let numbers: BTreeMap<u64, u64> = shown.order.iter().map(|(no, id)| (*id, *no)).collect();
+        for (id, (_, reply)) in &self.requests {
+            match (reply, numbers.get(id)) {
+                (Reply::Committed(told), Some(no)) if told != no => {
+                    return Err(format!("transaction {id} was told {told} and has number {no}"));
+                }
+                (Reply::Committed(told), None) if *told <= promised => {
+                    return Err(format!("COMMIT-3: transaction {id}, acknowledged as {told}, is lost"));
+                }
+                (Reply::Refused, Some(no)) => {
+                    return Err(format!("transaction {id} was refused and is there as {no}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// RECOVER-2, and whole or absent.
+    fn judge_rows(&self, shown: &Shown) -> Result<(), String> {
+        let mut rows = BTreeMap::new();
+        for (_, id) in &shown.order {
+            rows.extend(self.requests[id].0.pairs());
+        }
+        if rows == shown.rows {
+            return Ok(());
+        }
+        let differs = rows.iter().find(|(key, value)| shown.rows.get(*key) != Some(value));
+        let more = shown.rows.keys().find(|key| !rows.contains_key(*key));
+        Err(format!("RECOVER-2: rows differ: wanted {differs:?}, or not wanted {more:?}"))
+    }
+
+    /// The next life begins with what is there.
+    fn forget_lost(&mut self, shown: &Shown) {
+        let there: BTreeMap<u64, u64> = shown.order.iter().map(|(no, id)| (*id, *no)).collect();
+        self.requests.retain(|id, _| there.contains_key(id));
+        for (id, (_, reply)) in &mut self.requests {
+            *reply = Reply::Committed(there[id]);
+        }
+        self.settled.clone_from(&shown.order);
+        self.follows.clear();
+        self.newest_reply = None;
+        (self.promised, self.acknowledged) = (shown.last, shown.last);
+    }
+}

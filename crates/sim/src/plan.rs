@@ -1,0 +1,147 @@
+//! What a seed decides before anything happens: how the device and the server are set, and what breaks.
+
+use crate::disk::{Lie, NameRule, Rules};
+use crate::random::Random;
+use omnibus_commit::{CommitProtocol, CommitSettings};
+use omnibus_format::{Checksum, Dialect};
+use omnibus_log::{Disk, FlushMethod, LogConfig};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// A deliberate breakage, which the simulation must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// The device does not do what it says.
+    Lie(Lie),
+    /// The engine persists what is not durable in the log.
+    HastyEngine,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: &'static [Mutant] = &[
+        Mutant::Lie(Lie::SyncData),
+        Mutant::Lie(Lie::SyncAll),
+        Mutant::Lie(Lie::SyncDir),
+        Mutant::Lie(Lie::WriteThrough),
+        Mutant::Lie(Lie::SyncLess),
+        Mutant::Lie(Lie::HideFailedSync),
+        Mutant::Lie(Lie::SetLen),
+        Mutant::Lie(Lie::RenameAsLink),
+        Mutant::Lie(Lie::ShortWriteHidden),
+        Mutant::HastyEngine,
+    ];
+
+    /// The one of that name, as it is printed.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Mutant> {
+        Mutant::ALL.iter().copied().find(|mutant| format!("{mutant:?}") == name)
+    }
+
+    pub(crate) fn lie(self) -> Option<Lie> {
+        match self {
+            Mutant::Lie(lie) => Some(lie),
+            Mutant::HastyEngine => None,
+        }
+    }
+}
+
+/// What stays the same through all lives of a history.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) rules: Rules,
+    pub(crate) dialect: Dialect,
+}
+
+impl Frame {
+    pub(crate) fn of(random: &mut Random) -> Frame {
+        Frame {
+            rules: Rules {
+                unit: random.pick(&[512, 4096]),
+                names: random.pick(&[NameRule::Strict, NameRule::Journal]),
+                capacity: u64::MAX,
+                short_writes: random.one_in(4),
+            },
+            dialect: random.pick(&[Dialect::Mysql, Dialect::Mysql, Dialect::Mariadb]),
+        }
+    }
+}
+
+/// The settings of one life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) protocol: CommitProtocol,
+    pub(crate) sync_binlog: u64,
+    pub(crate) checksum: Checksum,
+    /// One write at a time, or several.
+    fast: bool,
+    in_flight: u64,
+    method: FlushMethod,
+    max_size: u64,
+    preallocate: bool,
+    extend_chunk: u64,
+    order_commits: bool,
+    /// `binlog_large_commit_threshold`.
+    pub(crate) large: u64,
+}
+
+impl Settings {
+    pub(crate) fn of(random: &mut Random) -> Settings {
+        let protocol = match random.below(2) {
+            0 => CommitProtocol::OneSync,
+            _ => random.pick(&CommitProtocol::ALL),
+        };
+        let sync_binlog = if protocol == CommitProtocol::None { 0 } else { random.pick(&[1, 1, 1, 0, 2, 3]) };
+        Settings {
+            protocol,
+            sync_binlog,
+            checksum: if known_holes() {
+                random.pick(&[Checksum::Crc32, Checksum::Crc32, Checksum::None])
+            } else {
+                Checksum::Crc32
+            },
+            fast: random.one_in(3),
+            in_flight: 2 + random.below(3),
+            method: random.pick(&[FlushMethod::Fdatasync, FlushMethod::ODsync, FlushMethod::ODirectDsync]),
+            max_size: random.pick(&[4 << 10, 16 << 10, 64 << 10]),
+            preallocate: random.one_in(6),
+            extend_chunk: random.pick(&[0, 4 << 10, 32 << 10]),
+            order_commits: !random.one_in(5),
+            large: random.pick(&[0, 0, 2000, 8000]),
+        }
+    }
+
+    /// Whether an acknowledgement survives a power cut.
+    pub(crate) fn promises(&self) -> bool {
+        self.sync_binlog == 1 && self.protocol != CommitProtocol::None
+    }
+
+    pub(crate) fn log(&self, disk: Disk) -> LogConfig {
+        LogConfig {
+            disk,
+            max_size: self.max_size,
+            flush_method: self.method,
+            preallocate: self.preallocate,
+            extend_chunk: self.extend_chunk,
+            extend_ahead: 16 << 10,
+            cut_later: 2 << 10,
+            ..LogConfig::default()
+        }
+    }
+
+    pub(crate) fn commit(&self) -> CommitSettings {
+        CommitSettings {
+            sync_binlog: AtomicU64::new(self.sync_binlog),
+            protocol: self.protocol,
+            order_commits: AtomicBool::new(self.order_commits),
+            fast_sync_us: AtomicU64::new(if self.fast { u64::MAX } else { 0 }),
+            max_in_flight: AtomicU64::new(self.in_flight),
+            log_threads: 0,
+            ..CommitSettings::default()
+        }
+    }
+}
+
+/// Whether to go where losses are known.
+pub(crate) fn known_holes() -> bool {
+    std::env::var_os("SIM_KNOWN_HOLES").is_some()
+}

@@ -1,0 +1,122 @@
+//! Transactions of the simulation: a few rows of its own each, and one that all of them write; and what replay makes of them.
+
+use bytes::Bytes;
+use omnibus_commit::{CommitRequest, Coordinator, Replay, ReplayEvent};
+use omnibus_engine::{CommitNo, WriteSet};
+use omnibus_format::EventType;
+use omnibus_format::events::{Query, RowsQuery, Xid};
+
+/// The row that every transaction writes.
+pub(crate) const SHARED: &[u8] = b"shared";
+
+/// How the private event of an unlogged transaction begins.
+const PRIVATE: &[u8] = b"OMNI\x01\x01";
+
+/// A transaction that a session wants.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) id: u64,
+    pub(crate) rows: usize,
+    pub(crate) row_bytes: usize,
+    /// Gets a GTID.
+    pub(crate) logged: bool,
+    /// Takes part in two phases.
+    pub(crate) xid: Option<u64>,
+}
+
+/// Who wrote a row, from its key.
+pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(key).ok()?.strip_prefix('r')?;
+    text.split('.').next()?.parse().ok()
+}
+
+impl Wanted {
+    /// Its rows. Their keys sort before the shared one's.
+    pub(crate) fn pairs(&self) -> Vec<(Bytes, Bytes)> {
+        let own = |n| {
+            let value = format!("{}{}", self.id, "v".repeat(self.row_bytes));
+            (Bytes::from(format!("r{:08}.{n}", self.id)), Bytes::from(value))
+        };
+        let shared = (Bytes::from_static(SHARED), Bytes::from(self.id.to_string()));
+        (0..self.rows).map(own).chain([shared]).collect()
+    }
+
+    fn writes(&self) -> WriteSet {
+        let mut writes = WriteSet::default();
+        self.pairs().into_iter().for_each(|(key, value)| writes.put(key, value));
+        writes
+    }
+
+    /// What a session hands over. The error is one of its own events.
+    pub(crate) fn request(&self, coordinator: &Coordinator) -> Result<CommitRequest, String> {
+        let mut cache = coordinator.new_cache();
+        cache.set_context(1_700_000_000, 7);
+        let mut add = |kind: EventType, flags: u16, body: &[u8]| {
+            cache.append_event(kind.0, flags, body).map_err(|error| error.to_string())
+        };
+        let mut body = Vec::new();
+        if self.logged {
+            let sql: &[u8] = b"BEGIN";
+            Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql }
+                .encode(&mut body);
+            add(EventType::QUERY, 0, &body)?;
+            for (key, value) in self.pairs() {
+                body.clear();
+                RowsQuery(&text(&key, &value)).encode(&mut body);
+                add(EventType::ROWS_QUERY, 0x80, &body)?;
+            }
+            body.clear();
+            Xid(self.xid.unwrap_or(self.id)).encode(&mut body);
+            add(EventType::XID, 0, &body)?;
+        } else {
+            body.extend_from_slice(PRIVATE);
+            for (key, value) in self.pairs() {
+                body.extend(text(&key, &value));
+                body.push(b'\n');
+            }
+            add(EventType::IGNORABLE, 0x80, &body)?;
+        }
+        let at = 1_700_000_000_000_000 + self.id;
+        let mut request = CommitRequest::new(cache, self.writes(), self.logged, at);
+        request.xid = self.xid;
+        Ok(request)
+    }
+}
+
+fn text(key: &[u8], value: &[u8]) -> Vec<u8> {
+    [key, b"=", value].concat()
+}
+
+/// Turns events back into writes, and notes what it was given.
+#[derive(Default)]
+pub(crate) struct Reader {
+    pub(crate) seen: Vec<(CommitNo, u64)>,
+}
+
+impl Replay for Reader {
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
+        let mut writes = WriteSet::default();
+        let mut id = None;
+        let mut take = |text: &[u8]| {
+            let at = text.iter().position(|byte| *byte == b'=').ok_or("a row without a value")?;
+            id = id.or(id_of(&text[..at]));
+            writes.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
+            Ok::<(), String>(())
+        };
+        for event in events {
+            match event.event_type {
+                EventType::ROWS_QUERY => {
+                    take(RowsQuery::decode(&event.body).map_err(|error| error.to_string())?.0)?;
+                }
+                EventType::MARIADB_ANNOTATE_ROWS => take(&event.body)?,
+                EventType::IGNORABLE if event.body.starts_with(PRIVATE) => {
+                    let lines = event.body[PRIVATE.len()..].split(|byte| *byte == b'\n');
+                    lines.filter(|line| !line.is_empty()).try_for_each(&mut take)?;
+                }
+                _ => {}
+            }
+        }
+        self.seen.push((no, id.ok_or("a transaction without rows")?));
+        Ok(writes)
+    }
+}

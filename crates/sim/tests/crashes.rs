@@ -1,0 +1,30 @@
+//! Simulated crashes; `docs/simulation.md` says what they are. Every finding is a bug: `make simulate SEED=..` shows it again.
+
+use omnibus_sim::run;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Seeds, of about 35 crashes each.
+const SEEDS: u64 = 170;
+
+/// COMMIT-1, COMMIT-2, COMMIT-3, ENGINE-1, GTID-2, PURGE-1, RECOVER-1, RECOVER-2, SEMI-1: after every crash everything that was
+/// acknowledged is there, in order, and nothing is there by halves.
+#[test]
+fn five_thousand_crashes_lose_nothing_that_was_acknowledged() {
+    let (next, crashes) = (AtomicU64::new(1), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(seed) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed <= SEEDS)
+                {
+                    match run(seed, None) {
+                        Ok(report) => crashes.fetch_add(report.crashes, Ordering::Relaxed),
+                        Err(finding) => panic!("{finding}"),
+                    };
+                }
+            });
+        }
+    });
+    let crashes = crashes.into_inner();
+    assert!(crashes >= 5000, "only {crashes} crashes");
+}
