@@ -25,6 +25,5 @@ pub static VARS: &[V] = &[
     V::both("default_table_encryption", Kind::Enum(&["OFF"]), S("OFF")),
     V::both("note_verbosity", Kind::Set(&["basic", "unknown_variables", "explain"]), S("basic,explain"))
         .only(Mariadb),
-    V::both("skip_parallel_replication", Kind::Bool, B(false)).only(Mariadb),
     V::both("terminology_use_previous", Kind::Enum(&["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"]), S("NONE")),
 ];
