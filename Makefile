@@ -5,7 +5,7 @@ OMNIBUS := target/release/omnibus
 
 SIMULATE := target/debug/simulate
 
-.PHONY: simulate run build test check static bench bench-log bench-replication fuzz tools
+.PHONY: crash-images simulate run build test check static bench bench-log bench-replication fuzz tools
 
 # Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
 run: build
@@ -26,6 +26,10 @@ tools:
 test: tools build
 	cargo test --workspace --locked
 	tests/run
+
+# Power cuts: thousands of images of what one may leave, from recorded runs, until one fails. ARGS="--seed 7 --images 200 -- --sync-binlog=1"
+crash-images: tools build
+	for turn in $$(seq $${CRASH_RUNS:-20}); do tests/crash/images.py --images 200 --seconds 6 $(ARGS); done
 
 # Format, lints, documentation, structure.
 static: target

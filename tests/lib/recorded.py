@@ -8,6 +8,7 @@ synced. That is less than ext4 promises: there, a sync of a file also brings its
 import os
 import pathlib
 import struct
+import time
 
 HEADER = struct.Struct("<QQQQQIHHcB6x")
 CHANGES = b"OWTFSRULM"
@@ -40,11 +41,34 @@ class Trace:
         return sum(record.kind in CHANGES for record in self.records)
 
 
+def settle(path):
+    """After the program was killed: records how its writes that were under way have ended, as their files tell."""
+    open_ = {}
+    for r in Trace(path).records:
+        if r.id == 1:
+            open_.clear()
+        if r.kind == b"W":
+            open_[r.id] = r
+        elif r.kind == b"w":
+            open_.pop(r.id, None)
+    with open(path, "ab") as trace:
+        for r in open_.values():
+            try:
+                with open(r.path, "rb") as file:
+                    file.seek(r.offset)
+                    found = file.read(len(r.data))
+            except FileNotFoundError:
+                continue
+            same = next((n for n, pair in enumerate(zip(found, r.data)) if pair[0] != pair[1]), min(len(found), len(r.data)))
+            time_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            trace.write(HEADER.pack(r.id, time_ns, r.inode, r.offset, same, 0, 0, 0, b"w", 0))
+
+
 class File:
     """A file's bytes that are durable, and what was done to it since, in order: [record, ended]."""
 
     def __init__(self, contents=b""):
-        self.durable, self.pending = bytearray(contents), []
+        self.durable, self.pending, self.inode = bytearray(contents), [], None
 
     def apply(self, contents, record, keep=None, sector=4096):
         """Does what a record says; of a write only the sectors that `keep` says."""
@@ -153,8 +177,40 @@ class Disk:
         parent, _, name = path.rpartition("/")
         return self.find(parent), name
 
+    def opened(self, r):
+        """The file or folder that an operation on an open one means. A name that the file did not have when it was last seen
+        was given by a system call that nobody sees (Rust's tempfile makes them without libc)."""
+        path = r.path.removesuffix(" (deleted)")
+        node = self.find(path)
+        if isinstance(node, Folder):
+            return node
+        if node is None or node.inode not in (None, r.inode):
+            known, before = self.inodes.get(r.inode, (None, None))
+            if known is None or path != r.path:
+                return known or node
+            self.rename(before, path)
+            node = known
+        node.inode = r.inode
+        self.inodes[r.inode] = (node, path)
+        return node
+
+    def rename(self, before, after, keep=False):
+        folder, name = self.place(before)
+        target, other = self.place(after)
+        node = folder.now.get(name) if folder else None
+        if node is None or target is None:
+            return
+        target.set(other, node)
+        if not keep:
+            folder.set(name, None)
+        if isinstance(node, File):
+            self.inodes[node.inode] = (node, after)
+
     def play(self, r):
         kind = r.kind
+        if r.id == 1 and kind in CHANGES:
+            # Another process: what the one before had under way has ended.
+            self.open, self.syncs = {}, {}
         if kind == b"O":
             node = self.find(r.path)
             if node is None:
@@ -162,11 +218,13 @@ class Disk:
                 if folder is None:
                     return
                 node = File()
+                node.inode = r.inode
+                self.inodes[r.inode] = (node, r.path)
                 folder.set(name, node)
             elif r.done and isinstance(node, File):
                 node.pending.append([r, True])
         elif kind in b"WTF":
-            node = self.find(r.path.removesuffix(" (deleted)"))
+            node = self.opened(r)
             if isinstance(node, File):
                 entry = [r, kind == b"F" and r.done]
                 node.pending.append(entry)
@@ -175,7 +233,7 @@ class Disk:
         elif kind in b"wtf":
             self.end(r)
         elif kind == b"S":
-            node = self.find(r.path.removesuffix(" (deleted)"))
+            node = self.opened(r)
             if isinstance(node, File):
                 self.syncs[r.id] = (node, {record for record, ended in node.pending if ended})
             elif isinstance(node, Folder):
@@ -201,20 +259,14 @@ class Disk:
 
     def names(self, r):
         folder, name = self.place(r.path)
-        if folder is None:
+        if folder is None or r.path == self.root:
             return
         if r.kind == b"M":
             folder.set(name, Folder())
         elif r.kind == b"U":
             folder.set(name, None)
         else:
-            node = folder.now.get(name)
-            target, other = self.place(r.other)
-            if node is None or target is None:
-                return
-            target.set(other, node)
-            if r.kind == b"R":
-                folder.set(name, None)
+            self.rename(r.path, r.other, keep=r.kind == b"L")
 
     def write(self, path, rng):
         """Builds one of the images that a power cut now may leave. Says which kind it is."""

@@ -46,6 +46,10 @@ pub(crate) fn backup(shared: &Shared, root: &Path) -> std::result::Result<Commit
     let at = {
         let _compaction = shared.files.compaction.lock();
         let _flush = shared.files.flush.lock();
+        if shared.space.waiting() {
+            // In the middle of a flush.
+            return Err(io_error(ErrorKind::StorageFull.into()));
+        }
         each_file(directory, &stage, &mut |from, to| fs::hard_link(from, to)).map_err(io_error)?;
         CommitNo(shared.persisted.load(Ordering::Acquire))
     };

@@ -11,6 +11,7 @@
 //! `Gate` closes the gap between looking at the newest number and the tree choosing its input.
 
 use crate::engine::Shared;
+use crate::space;
 use crate::spaces::within;
 use crate::tables::Tables;
 use crate::tree_error;
@@ -65,11 +66,34 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     while shared.signals.wait_for_compaction(POLL) {
         if shared.failure().is_none() {
             persist_drops(shared);
-            shared.guard("compaction", || {
-                drop_tables(shared)?;
-                compact(shared, &strategy)
-            });
+            shared.guard("compaction", || settle(shared, round(shared, &strategy)));
         }
+    }
+}
+
+fn round(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> {
+    space::clean(shared);
+    if shared.damaged.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    drop_tables(shared)?;
+    space::attempt(shared, || compact(shared, strategy))
+}
+
+/// A compaction that fails leaves the tables as they were. A full disk is waited for; with damage there is no use in trying
+/// again, and every read says so that needs the damaged block.
+fn settle(shared: &Shared, done: Result<(), EngineError>) -> Result<(), EngineError> {
+    match done {
+        Err(error) if space::is_full(&error) && shared.config.wait_for_space.load(Ordering::Acquire) => {
+            shared.space.tell("compaction", &error);
+            Ok(())
+        }
+        Err(error @ EngineError::Corrupt { .. }) => {
+            tracing::error!(%error, "engine-lsm: no more compactions until the next start; find the table with CHECK TABLE");
+            shared.damaged.store(true, Ordering::Release);
+            Ok(())
+        }
+        done => done,
     }
 }
 
@@ -91,11 +115,14 @@ fn drop_tables(shared: &Shared) -> Result<(), EngineError> {
     let fresh = shared.spaces.take_fresh();
     for space in &fresh {
         let from = space.to_be_bytes();
-        match space.checked_add(1) {
+        let dropped = match space.checked_add(1) {
             Some(next) => shared.tree.drop_range(from.as_slice()..next.to_be_bytes().as_slice()),
             None => shared.tree.drop_range(from.as_slice()..),
+        };
+        if let Err(error) = dropped {
+            shared.spaces.give_back(fresh);
+            return Err(tree_error(error));
         }
-        .map_err(tree_error)?;
     }
     if !fresh.is_empty() {
         shared.show(|| Tables::current(&shared.tree), None);

@@ -2,6 +2,8 @@
 
 use omnibus_disk::Disk;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// How to open an `LsmEngine`.
 #[derive(Clone, Debug)]
@@ -22,6 +24,8 @@ pub struct LsmConfig {
     pub sealed_soft_limit: usize,
     /// Runs in level 0 beyond which writers are slowed.
     pub l0_soft_limit: usize,
+    /// While it is set, a flush or compaction for which the disk is too full waits.
+    pub wait_for_space: Arc<AtomicBool>,
 }
 
 impl LsmConfig {
@@ -37,6 +41,7 @@ impl LsmConfig {
             table_target_size: 64 << 20,
             sealed_soft_limit: 3,
             l0_soft_limit: 12,
+            wait_for_space: Arc::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::config::LsmConfig;
 use crate::memtable::MemTable;
 use crate::signals::Signals;
 use crate::snapshot::{LsmSnapshot, Reads};
+use crate::space::Space;
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
@@ -19,7 +20,7 @@ use omnibus_redo::Participant;
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ pub(crate) struct Shared {
     pub(crate) versions: SequenceNumberCounter,
     pub(crate) views: Views,
     pub(crate) spaces: DeadSpaces,
+    pub(crate) space: Space,
+    /// A compaction has met damage: none is tried again before a restart.
+    pub(crate) damaged: AtomicBool,
     /// What was prepared in two phases and is not persistent.
     pub(crate) redo: Participant,
     pub(crate) gate: Gate,
@@ -161,6 +165,8 @@ impl LsmEngine {
             tree,
             versions,
             spaces: DeadSpaces::default(),
+            space: Space::default(),
+            damaged: AtomicBool::new(false),
             redo,
             gate: Gate::default(),
             files: backup::Files::default(),
@@ -224,6 +230,13 @@ fn open_tree(
         AnyTree::Blob(_) => {
             Err(EngineError::Corrupt { engine: NAME, detail: "the tree keeps its values apart".to_owned() })
         }
+    }
+}
+
+#[cfg(test)]
+impl LsmEngine {
+    pub(crate) fn shared_for_tests(&self) -> &Shared {
+        &self.shared
     }
 }
 

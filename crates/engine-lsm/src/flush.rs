@@ -8,7 +8,7 @@ use crate::engine::Shared;
 use crate::memtable::{MemTable, Version};
 use crate::spaces::within;
 use crate::tables::Tables;
-use crate::{format, io_error, tree_error};
+use crate::{format, io_error, load, space, tree_error};
 use lsm_tree::{AbstractTree, InternalValue, ValueType};
 use omnibus_engine::EngineError;
 use std::collections::HashSet;
@@ -63,21 +63,29 @@ fn next_task(shared: &Shared) -> Option<Task> {
 }
 
 fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
-    let _files = shared.files.flush.lock();
-    let gone = shared.spaces.gone();
-    let watermark = shared.watermark.load(Ordering::Acquire);
-    let keep = Keep::new(task, watermark, &gone);
-    let entries =
-        task.memtable.versions().scan(keep, |keep, version| Some(keep.entry(version))).flatten().map(Ok);
-    let written = shared.tree.flush_to_tables(entries).map_err(tree_error)?;
-    let tables = written.map(|(tables, _)| tables).unwrap_or_default();
-    if !tables.is_empty() {
-        let highest = task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX);
-        shared.gate.register(|| {
-            shared.highest_in_tables.fetch_max(highest, Ordering::SeqCst);
-            shared.tree.register_tables(&tables, None, None, &[], FORGET_ALL).map_err(tree_error)
-        })?;
+    let mut written = false;
+    let mut step = || {
+        let _files = shared.files.flush.lock();
+        if !std::mem::replace(&mut written, true) {
+            write(shared, task).inspect_err(|_| written = false)?;
+        }
+        finish(shared, task)
+    };
+    if task.memtable.loaded_at.is_none() {
+        return space::patiently(shared, step);
     }
+    match space::attempt(shared, &mut step) {
+        // Its statement fails, and nothing else.
+        Err(error) if space::is_full(&error) => {
+            load::give_up(shared, std::slice::from_ref(&task.memtable));
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// Shows what the tree names now, and says how far it goes.
+fn finish(shared: &Shared, task: &Task) -> Result<(), EngineError> {
     if let Some(up_to) = task.up_to {
         format::write_applied(&shared.config.directory, up_to).map_err(io_error)?;
         task.memtable.flushed.store(up_to, Ordering::Release);
@@ -89,6 +97,24 @@ fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
     shared.counters.flushes.fetch_add(1, Ordering::Relaxed);
     shared.signals.flushed();
     Ok(())
+}
+
+/// Writes tables and has the tree name them, which it does or does not: a failure can be followed by another attempt.
+fn write(shared: &Shared, task: &Task) -> Result<(), EngineError> {
+    let gone = shared.spaces.gone();
+    let keep = Keep::new(task, shared.watermark.load(Ordering::Acquire), &gone);
+    let entries =
+        task.memtable.versions().scan(keep, |keep, version| Some(keep.entry(version))).flatten().map(Ok);
+    let written = shared.tree.flush_to_tables(entries).map_err(tree_error)?;
+    let tables = written.map(|(tables, _)| tables).unwrap_or_default();
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let highest = task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX);
+    shared.gate.register(|| {
+        shared.highest_in_tables.fetch_max(highest, Ordering::SeqCst);
+        shared.tree.register_tables(&tables, None, None, &[], FORGET_ALL).map_err(tree_error)
+    })
 }
 
 /// Which versions a flush writes.

@@ -35,6 +35,7 @@ mod memtable;
 mod scan;
 mod signals;
 mod snapshot;
+mod space;
 mod spaces;
 mod staged;
 mod stall;

@@ -3,7 +3,9 @@
 //! nor sits in it.
 
 use crate::engine::Shared;
+use crate::io_error;
 use crate::memtable::MemTable;
+use crate::tables::Tables;
 use crate::view::View;
 use bytes::Bytes;
 use omnibus_engine::EngineError;
@@ -19,7 +21,7 @@ pub(crate) fn load(
     // What is persistent must stay a prefix: everything up to `at` goes to disk before the load does.
     shared.seal_for_checkpoint();
     shared.checkpoint_to.fetch_max(at, Ordering::AcqRel);
-    let mut last = None;
+    let mut mine: Vec<Arc<MemTable>> = Vec::new();
     loop {
         let memtable = Arc::new(MemTable::for_load(shared.config.memtable_size, at));
         let mut writing = memtable.write(0);
@@ -34,11 +36,31 @@ pub(crate) fn load(
             break;
         }
         let loads = |view: &View| view.sealed.iter().filter(|sealed| sealed.loaded_at.is_some()).count();
-        shared.signals.wait_until(shared, |view| loads(view) < shared.config.sealed_soft_limit.max(1))?;
+        wait(shared, &mine, |view| loads(view) < shared.config.sealed_soft_limit.max(1))?;
         shared.views.add_sealed(&mut shared.views.writer.lock(), Arc::clone(&memtable));
         shared.signals.ask_flush();
-        last = Some(memtable);
+        mine.push(memtable);
     }
-    let Some(last) = last else { return Ok(()) };
-    shared.signals.wait_until(shared, |view| !view.sealed.iter().any(|sealed| Arc::ptr_eq(sealed, &last)))
+    let Some(last) = mine.last() else { return Ok(()) };
+    wait(shared, &mine, |view| !view.sealed.iter().any(|sealed| Arc::ptr_eq(sealed, last)))
+}
+
+/// Until the view is as wanted; an error if the disk is too full for what is to be loaded, or for what has to go before it.
+fn wait(shared: &Shared, mine: &[Arc<MemTable>], wanted: impl Fn(&View) -> bool) -> Result<(), EngineError> {
+    let given_up = || mine.iter().any(|memtable| memtable.given_up.load(Ordering::Acquire));
+    shared.signals.wait_until(shared, |view| wanted(view) || given_up() || shared.space.waiting())?;
+    if given_up() || (shared.space.waiting() && !wanted(&shared.views.current())) {
+        give_up(shared, mine);
+        return Err(io_error(std::io::ErrorKind::StorageFull.into()));
+    }
+    Ok(())
+}
+
+/// Forgets what is not written yet: nobody reads the space.
+pub(crate) fn give_up(shared: &Shared, mine: &[Arc<MemTable>]) {
+    for memtable in mine {
+        memtable.given_up.store(true, Ordering::Release);
+        shared.show(|| Tables::current(&shared.tree), Some(memtable));
+    }
+    shared.signals.flushed();
 }

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering as Memory};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
 
 /// What an entry is counted with besides key and value bytes: about what it takes, with the allocator's share.
 const ENTRY_BYTES: u64 = 200;
@@ -121,6 +121,8 @@ pub(crate) struct MemTable {
     bytes: AtomicU64,
     /// The number of a bulk load; such a memtable holds nothing else and covers nothing.
     pub(crate) loaded_at: Option<u64>,
+    /// Of a load: there was no space for it, and it is gone.
+    pub(crate) given_up: AtomicBool,
     /// Everything up to this number that is not in an older memtable is here.
     pub(crate) covers: AtomicU64,
     /// What has been written out already, if it was written out in part.
@@ -164,6 +166,7 @@ impl MemTable {
             filter: Filter::for_keys(size / (ENTRY_BYTES + 20)),
             bytes: AtomicU64::new(0),
             loaded_at: None,
+            given_up: AtomicBool::new(false),
             covers: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             staged_at: AtomicU64::new(0),

@@ -51,6 +51,11 @@ impl DeadSpaces {
         Arc::clone(&self.gone.read())
     }
 
+    /// They could not be dropped.
+    pub(crate) fn give_back(&self, spaces: Vec<u32>) {
+        self.fresh.lock().extend(spaces);
+    }
+
     pub(crate) fn take_fresh(&self) -> Vec<u32> {
         std::mem::take(&mut self.fresh.lock())
     }

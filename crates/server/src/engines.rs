@@ -29,8 +29,7 @@ pub fn find(name: &str) -> Option<&'static str> {
     found.or_else(|| is_foreign_engine(name).then_some(DEFAULT))
 }
 
-/// Opens or creates all of them. The B-tree waits for space on a full disk as long as `wait_for_space` is set; the LSM tree
-/// fails, and goes on from the log at the next start.
+/// Opens or creates all of them. They wait for space on a full disk as long as `wait_for_space` is set.
 ///
 /// # Errors
 /// Any engine's.
@@ -42,6 +41,7 @@ pub fn open(
     let mut config = LsmConfig::new(&datadir.join("lsm"));
     config.memtable_size = globals.named("lsm_memtable_size").as_u64();
     config.block_cache_size = globals.named("lsm_block_cache_size").as_u64();
+    config.wait_for_space = Arc::clone(wait_for_space);
     let first = LsmEngine::open(config)?;
     let others = OTHERS.iter().map(|(_, open)| open(globals, datadir, wait_for_space));
     let others = others.collect::<Result<Vec<_>, _>>()?;

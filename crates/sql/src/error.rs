@@ -181,6 +181,15 @@ impl SqlError {
 impl From<omnibus_engine::EngineError> for SqlError {
     fn from(error: omnibus_engine::EngineError) -> SqlError {
         tracing::error!(%error, "storage engine failed under a statement");
+        if let omnibus_engine::EngineError::Io { source, .. } = &error
+            && matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+        {
+            return SqlError::new(
+                1021,
+                b"HY000",
+                format!("Disk full ({error}); free some space and try again"),
+            );
+        }
         SqlError::get_errno(error)
     }
 }

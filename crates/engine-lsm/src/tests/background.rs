@@ -143,3 +143,63 @@ fn a_space_stays_until_its_drop_is_durable() {
         );
     }
 }
+
+/// A file system of its own that is full at once; none where mounting is not allowed.
+struct Small {
+    place: tempfile::TempDir,
+}
+
+impl Small {
+    fn new(bytes: u64) -> Option<Small> {
+        let place = tempfile::tempdir().unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
+            .arg(place.path())
+            .status();
+        mount.is_ok_and(|status| status.success()).then_some(Small { place })
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.place.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
+    let Some(disk) = Small::new(2 << 20) else { return };
+    let ballast = disk.place.path().join("ballast");
+    let directory = disk.place.path().join("lsm");
+    std::fs::create_dir(&directory).unwrap();
+    let config = LsmConfig {
+        memtable_size: 256 << 10,
+        wait_for_space: Arc::new(std::sync::atomic::AtomicBool::new(true)),
+        ..tiny(&directory)
+    };
+    let engine = open(config.clone());
+    put(&engine, 1, key(1, 1), 100);
+    engine.checkpoint().unwrap();
+    // Fails with what there is written.
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    let mut pairs = (0..2000).map(|n| (key(2, n), noise(n, 200)));
+    let error = engine.load(CommitNo(1), &mut pairs).unwrap_err();
+    assert!(crate::space::is_full(&error), "{error}");
+    for no in 2..=900 {
+        put(&engine, no, key(1, no), 500);
+    }
+    eventually("waiting", || engine.shared_for_tests().space.waiting());
+    assert!(engine.failure().is_none(), "{:?}", engine.failure());
+    assert!(engine.snapshot(CommitNo(900)).get(&key(1, 700)).unwrap().is_some(), "reads go on");
+    let mut pairs = (0..10).map(|n| (key(3, n), noise(n, 200)));
+    assert!(crate::space::is_full(&engine.load(CommitNo(1), &mut pairs).unwrap_err()));
+    std::fs::remove_file(&ballast).unwrap();
+    assert_eq!(engine.checkpoint().unwrap(), CommitNo(900));
+    engine.load(CommitNo(1), &mut (0..10).map(|n| (key(4, n), noise(n, 200)))).unwrap();
+    drop(engine);
+    let engine = open(config);
+    assert_eq!(engine.applied(), CommitNo(900));
+    for no in 1..=900 {
+        assert!(engine.snapshot(CommitNo(900)).get(&key(1, no)).unwrap().is_some());
+    }
+}

@@ -1,0 +1,326 @@
+#!/usr/bin/python3
+"""Power cuts under load: records all that a server does to its files, builds what a power cut at some moment may leave, and
+starts a server on it (COMMIT-3, ENGINE-1, RECOVER-2).
+
+A run of load, with kills in between, is recorded once (tests/tools/record_io.c). Images are built from the record at seeded
+moments (tests/lib/recorded.py), in start-ups and recoveries as well as under load. Every fourth image is cut a second time, in
+the recovery from the first cut. What must be there is decided by requests and replies alone:
+  - every acknowledged transaction is there, and at most the one in flight per client besides, whole or absent, in both engines;
+  - a client's transactions are there in their order, without a hole;
+  - an acknowledged CREATE, ALTER, TRUNCATE and DROP has happened, and its rows are whole;
+  - every index agrees with its table; CHECK TABLE says OK;
+  - the server serves: it takes a transaction, and has it after another kill.
+
+Usage: images.py [--images 50] [--seed N] [--seconds 4] [--only N] [--keep] [-- SERVER OPTIONS]
+A failure prints the command that repeats its image from the recording that was kept.
+"""
+
+import argparse
+import pathlib
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import pymysql  # noqa: E402
+
+from omnibus import ROOT, Omnibus, client, connect, expect, wait_for  # noqa: E402
+from recorded import Disk, Trace, settle  # noqa: E402
+
+CLIENTS = 4
+# Small, so that a few seconds see rotations, flushes, compactions and purges.
+OPTIONS = ["--max-binlog-size=1048576", "--lsm-memtable-size=1048576", "--btree-cache-size=1048576", "--sync-binlog=1",
+           "--binlog-large-commit-threshold=1048576"]
+TABLE = ("(client INT, n INT, v VARBINARY(60000), k INT, PRIMARY KEY (client, n), KEY (k))")
+
+
+def now():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+class Client(threading.Thread):
+    """Transaction n writes row n in a table of each engine, and n as the client's count in both."""
+
+    def __init__(self, server, number, history, seed):
+        super().__init__()
+        self.server, self.number, self.history = server, number, history
+        self.random = random.Random(seed)
+
+    def run(self):
+        try:
+            with connect(self.server, database="d", autocommit=False) as db, db.cursor() as cursor:
+                while True:
+                    n = len(self.history) + 1
+                    large = self.random.random() < 0.01
+                    size = 50_000 if large else self.random.choice([10, 100, 3000])
+                    entry = [now(), None]
+                    self.history.append(entry)
+                    for table in ("lsm", "btree"):
+                        values = f"({self.number}, {n}, REPEAT('x', {size}), {n % 7})"
+                        cursor.execute(f"INSERT INTO {table} VALUES {values}")
+                        cursor.execute(f"UPDATE {table}_count SET n = {n} WHERE client = {self.number}")
+                        if n % 5 == 0 and n > 10:
+                            cursor.execute(f"UPDATE {table} SET k = k + 100, v = 'y' WHERE client = {self.number} AND n = {n - 9}")
+                    db.commit()
+                    entry[1] = now()
+        except (pymysql.err.MySQLError, OSError):
+            pass  # Killed.
+
+
+class Definer(threading.Thread):
+    """Step after step, each known to have happened once it is acknowledged; a table's rows are whole or gone."""
+
+    def __init__(self, server, history, seed):
+        super().__init__()
+        self.server, self.history, self.random = server, history, random.Random(seed)
+
+    def run(self):
+        try:
+            with connect(self.server, database="d", autocommit=True) as db, db.cursor() as cursor:
+                while True:
+                    number = len(self.history) // 6
+                    engine = ["LSM", "BTREE"][number % 2]
+                    rows = ",".join(f"({n}, REPEAT('z', 500))" for n in range(40))
+                    end = "TRUNCATE" if number % 3 == 0 else "DROP"
+                    for what, sql in [
+                        ("create", f"CREATE TABLE x{number} (a INT PRIMARY KEY, b VARCHAR(600)) ENGINE={engine}"),
+                        ("fill", f"INSERT INTO x{number} VALUES {rows}"),
+                        ("alter", f"ALTER TABLE x{number} ADD KEY (b(20))"),
+                        ("flush", "FLUSH BINARY LOGS"),
+                        ("purge", "PURGE BINARY LOGS BEFORE NOW()"),
+                        ("end", f"{end} TABLE x{number}"),
+                    ]:
+                        entry = [number, what, end, now(), None]
+                        self.history.append(entry)
+                        cursor.execute(sql)
+                        entry[4] = now()
+        except (pymysql.err.MySQLError, OSError):
+            # What was under way may have happened or not; the next table is another one.
+            while len(self.history) % 6:
+                self.history.append([self.history[-1][0], "nothing", "", now(), None])
+
+
+def build_library(directory):
+    library = directory / "record_io.so"
+    source = ROOT / "tests/tools/record_io.c"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl", "-lpthread"], check=True)
+    return library
+
+
+def recording(directory, library, root, trace, options):
+    env = {"LD_PRELOAD": str(library), "RECORD_IO_ROOT": str(root), "RECORD_IO_TRACE": str(trace)}
+    return Omnibus(directory, *options, env=env)
+
+
+def record(directory, library, options, seconds, seed):
+    """Runs the load; gives what was asked and answered."""
+    folder = directory / "run"
+    folder.mkdir()
+    history = {"clients": [[] for _ in range(CLIENTS)], "definer": [], "ready": None}
+    server = recording(folder, library, folder / "data", directory / "trace", options)
+    rng = random.Random(seed)
+    for life in range(3):
+        server.start()
+        if life == 0:
+            client(server, "CREATE DATABASE d; USE d;" + "".join(
+                f"CREATE TABLE {t} {TABLE} ENGINE={t}; CREATE TABLE {t}_count (client INT PRIMARY KEY, n INT) ENGINE={t};"
+                f"INSERT INTO {t}_count VALUES " + ",".join(f"({n}, 0)" for n in range(CLIENTS)) + ";" for t in ("lsm", "btree")))
+            history["ready"] = now()
+        else:
+            # What was in flight at the kill is known now.
+            found = dict(ask(server, "SELECT client, MAX(n) FROM d.lsm GROUP BY client"))
+            for number, done in enumerate(history["clients"]):
+                del done[found.get(number, 0):]
+                if done:
+                    done[-1][1] = done[-1][1] or now()
+        threads = [Client(server, n, history["clients"][n], f"{seed} {life} {n}") for n in range(CLIENTS)]
+        threads.append(Definer(server, history["definer"], seed))
+        for thread in threads:
+            thread.start()
+        time.sleep(seconds / 3 * rng.uniform(0.7, 1.3))
+        server.kill() if life < 2 else server.stop()
+        settle(directory / "trace")
+        for thread in threads:
+            thread.join()
+    return history
+
+
+def ask(server, sql):
+    """Rows, over one connection for each life of a server."""
+    if getattr(server, "asking", None) is None or server.asked != server.process.pid:
+        server.asking, server.asked = connect(server, autocommit=True), server.process.pid
+    with server.asking.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+
+def names(server, sql):
+    return [row[0] for row in ask(server, sql)]
+
+
+def check(server, history, at):
+    """What the server has must be what it said until `at`."""
+    tables = names(server, "SHOW TABLES FROM d") if "d" in names(server, "SHOW DATABASES") else []
+    if at < history["ready"]:
+        return
+    for number, done in enumerate(history["clients"]):
+        sent = sum(entry[0] <= at for entry in done)
+        acknowledged = sum(entry[1] is not None and entry[1] <= at for entry in done)
+        counts = []
+        for table in ("lsm", "btree"):
+            where = f"WHERE client = {number}"
+            rows, highest, n = ask(server, f"SELECT COUNT(*), IFNULL(MAX(n), 0), (SELECT n FROM d.{table}_count {where}) FROM d.{table} {where}")[0]
+            expect(rows == highest == n, f"client {number} in {table}: {rows} rows to {highest}, but it counted {n}")
+            expect(acknowledged <= n <= sent, f"client {number} in {table}: {n} transactions of {acknowledged} acknowledged and {sent} sent")
+            late = [m - 9 for m in range(11, n + 1) if m % 5 == 0]
+            changed = ask(server, f"SELECT COUNT(*) FROM d.{table} {where} AND k >= 100")[0][0]
+            expect(changed == len(late), f"client {number} in {table}: {changed} rows changed of {len(late)}")
+            counts.append(n)
+        expect(counts[0] == counts[1], f"client {number}: {counts} transactions in the two engines")
+    for table in ("lsm", "btree"):
+        by_index = ask(server, f"SELECT k, COUNT(*) FROM d.{table} FORCE INDEX (k) WHERE k >= 0 GROUP BY k ORDER BY k")
+        by_rows = ask(server, f"SELECT k, COUNT(*) FROM d.{table} FORCE INDEX (PRIMARY) GROUP BY k ORDER BY k")
+        expect(by_index == by_rows, f"{table}: the index differs from the rows:\n{by_index}\n{by_rows}")
+    check_definitions(server, history["definer"], at, tables)
+    for row in ask(server, "CHECK TABLE " + ", ".join(f"d.{table}" for table in tables)) if tables else []:
+        expect(row[-1] == "OK", row)
+
+
+def check_definitions(server, history, at, tables):
+    by_table = {}
+    for number, what, end, sent, done in history:
+        state = by_table.setdefault(number, {"end": ""})
+        state["end"] = end or state["end"]
+        state[what] = "done" if done is not None and done <= at else "sent" if sent <= at else "no"
+    for number, state in by_table.items():
+        there = f"x{number}" in tables
+        ended = state.get("end_", state.get("end"))
+        finished = history_state(history, number, "end", at)
+        created = history_state(history, number, "create", at)
+        filled = history_state(history, number, "fill", at)
+        drop = any(entry[0] == number and entry[2] == "DROP" for entry in history)
+        if created == "done" and (finished == "no" or not drop):
+            expect(there, f"table x{number} is gone ({ended})")
+        if created == "no" or (drop and finished == "done"):
+            expect(not there, f"table x{number} is there")
+        if there:
+            rows = ask(server, f"SELECT COUNT(*) FROM d.x{number}")[0][0]
+            if filled == "done" and finished == "no":
+                expect(rows == 40, f"table x{number} has {rows} of 40 rows")
+            if finished == "done":
+                expect(rows == 0, f"table x{number} has {rows} rows after its TRUNCATE")
+            expect(rows in (0, 40), f"table x{number} has {rows} rows")
+
+
+def history_state(history, number, what, at):
+    for entry in history:
+        if entry[0] == number and entry[1] == what:
+            return "done" if entry[4] is not None and entry[4] <= at else "sent" if entry[3] <= at else "no"
+    return "no"
+
+
+def verify(folder, options, history, at):
+    server = Omnibus(folder, *options)
+    server.start()
+    check(server, history, at)
+    if at >= history["ready"]:
+        client(server, "CREATE TABLE d.after_cut (a INT PRIMARY KEY); INSERT INTO d.after_cut VALUES (1);"
+                       "CREATE TABLE d.after_cut_too (a INT PRIMARY KEY) ENGINE=BTREE; INSERT INTO d.after_cut_too VALUES (1)")
+        server.kill()
+        server.start()
+        expect(ask(server, "SELECT * FROM d.after_cut JOIN d.after_cut_too USING (a)") == ((1,),), "rows from after the cut")
+        check(server, history, at)
+    server.kill()
+
+
+def second_cut(directory, library, image, options, rng):
+    """Starts on the image, and cuts that as well."""
+    folder, again = directory / "recovery", directory / "again"
+    for path in (folder, again):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+    shutil.copytree(image / "data", folder / "data")
+    trace = folder / "trace"
+    server = recording(folder, library, folder / "data", trace, options)
+    server.start()
+    server.kill()
+    settle(trace)
+    records = Trace(trace).records
+    disk = Disk(folder / "data", base=image / "data")
+    for r in records[:rng.randint(0, len(records))]:
+        disk.play(r)
+    return again, disk.write(again / "data", rng)
+
+
+def cut(disk, directory, library, options, rng, number, kinds):
+    """Builds an image, and says in `kinds` which."""
+    image = directory / "image"
+    shutil.rmtree(image, ignore_errors=True)
+    image.mkdir()
+    kinds.append(disk.write(image / "data", rng))
+    if number % 4 == 3:
+        kinds.append("cut again in the recovery")
+        image, kind = second_cut(directory, library, image, options, rng)
+        kinds.append(kind)
+    return image
+
+
+def run(arguments, directory):
+    options = OPTIONS + arguments.options
+    library = build_library(directory)
+    if arguments.recording:
+        history = pickle.loads((directory / "history").read_bytes())
+    else:
+        history = record(directory, library, options, arguments.seconds, arguments.seed)
+        (directory / "history").write_bytes(pickle.dumps(history))
+    records = Trace(directory / "trace").records
+    moments = random.Random(arguments.seed)
+    points = sorted(moments.randint(1, len(records)) for _ in range(arguments.images))
+    disk, played, failed = Disk(directory / "run" / "data"), 0, 0
+    for number, point in enumerate(points):
+        for r in records[played:point]:
+            disk.play(r)
+        played = point
+        if arguments.only is not None and number != arguments.only:
+            continue
+        rng, kinds = random.Random(f"{arguments.seed} {number}"), []
+        try:
+            image = cut(disk, directory, library, options, rng, number, kinds)
+            verify(image, options, history, records[point - 1].time)
+        except (SystemExit, RuntimeError, pymysql.err.MySQLError) as error:
+            failed += 1
+            print(f"image {number} at record {point} of {len(records)} ({'; '.join(kinds)}): {error}", file=sys.stderr)
+            print(f"again: tests/crash/images.py --recording {directory} --seed {arguments.seed} --images {arguments.images} "
+                  f"--only {number} -- {' '.join(arguments.options)}", file=sys.stderr, flush=True)
+    if failed:
+        print(f"images: {failed} of {len(points)} failed", file=sys.stderr)
+        return False
+    total = sum(len(done) for done in history["clients"])
+    print(f"images: {len(points)} power cuts in {len(records)} records of {total} transactions, seed {arguments.seed}: ok", flush=True)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--images", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--recording", type=pathlib.Path)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("options", nargs="*")
+    arguments = parser.parse_args()
+    directory = (arguments.recording or pathlib.Path(tempfile.mkdtemp(prefix="omnibus-images-"))).resolve()
+    passed = run(arguments, directory)
+    if passed and not arguments.keep and not arguments.recording:
+        shutil.rmtree(directory)
+    sys.exit(0 if passed else 1)
+
+
+if __name__ == "__main__":
+    main()
