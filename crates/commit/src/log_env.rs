@@ -14,7 +14,7 @@ use omnibus_format::header::FLAG_IGNORABLE;
 use omnibus_format::{
     Checksum, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER, ServerUuid,
 };
-use omnibus_log::{FileSeq, LogHandle, LogPosition, ResetError, WriteJob};
+use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, RotateError, WriteJob};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -206,6 +206,19 @@ impl LogEnv {
         head(&self.identity, self.server_id(), checksum, first, &self.executed.lock(), before)
     }
 
+    fn rotate_with(
+        &self,
+        appender: &mut Appender,
+        rotate: impl FnOnce(&mut LogWriter, &[u8]) -> Result<LogPosition, RotateError>,
+    ) -> Result<(), Arc<str>> {
+        self.add_rotate(appender)?;
+        let head = self.next_head(appender);
+        rotate(&mut appender.writer, &head.bytes).map_err(|error| reason(&error))?;
+        appender.in_new_file(head.checksum, head.chain, head.end());
+        appender.base = appender.last;
+        Ok(())
+    }
+
     /// Forgets every file and every GTID, and goes on in file `first`. The engine has everything that
     /// was appended, persistently, and nothing is in flight. The inner error is one that leaves a log that
     /// works; the outer one has poisoned it.
@@ -221,7 +234,7 @@ impl LogEnv {
         self.executed.lock().clear();
         appender.next_gno = 1;
         appender.next_sequence = (0, 1);
-        self.rotate(appender)?;
+        self.rotate_with(appender, LogWriter::rotate_alone)?;
         let (head, rotated) = (self.next_head(appender), appender.writer.position());
         match appender.writer.restart_at(first, &head.bytes) {
             // The rotation has led there.
@@ -322,12 +335,7 @@ impl Env for LogEnv {
     }
 
     fn rotate(&self, appender: &mut Appender) -> Result<(), Arc<str>> {
-        self.add_rotate(appender)?;
-        let head = self.next_head(appender);
-        appender.writer.rotate(&head.bytes).map_err(|error| reason(&error))?;
-        appender.in_new_file(head.checksum, head.chain, head.end());
-        appender.base = appender.last;
-        Ok(())
+        self.rotate_with(appender, LogWriter::rotate)
     }
 
     fn install(&self, no: CommitNo, writes: WriteSet) {

@@ -142,6 +142,7 @@ impl LogDir {
         let method = file::probe(&self.config.disk, &self.path, self.config.flush_method)?;
         let catalog = Arc::new(Catalog::new(self, method, seq)?);
         catalog.resume_removals();
+        catalog.prepared.clear_taken()?;
         let writer = LogWriter::begin(Arc::clone(&catalog), seq, head)?;
         catalog.start_background(writer.current());
         Ok(writer)

@@ -6,12 +6,16 @@
 //! ready, and keeps a growing active file (the first one after a start) zero-filled some way ahead of the writes.
 
 use crate::config::LogConfig;
-use crate::error::{IoFailure, PrepareError, failed};
+use crate::dir::holds_more_than_head;
+use crate::error::{IoFailure, PrepareError, ReadError, failed};
 use crate::fault::{Faults, Point};
 use crate::file::{LogFile, ZERO_PIECE};
+use crate::position::FileSeq;
 use crate::prepare::{Preparation, Progress, prepare_file, remove_stale_temporaries};
+use crate::scan::ReadFile;
 use crate::{buffer::BLOCK, buffer::round_up, io};
 use omnibus_disk::{Disk, Open, lower_this_thread};
+use omnibus_format::header::MAGIC;
 use parking_lot::{Condvar, Mutex};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -47,6 +51,31 @@ impl PreparedFiles {
         }
         found.sort_unstable();
         Ok(found)
+    }
+
+    /// At a start: removes what was on its way to be a log file when the power went, with a head and without its new name. It
+    /// would be in the way for ever. One with transactions in it is somebody's, and stays.
+    pub(crate) fn clear_taken(&self) -> Result<(), IoFailure> {
+        for (_, path) in self.list()? {
+            // What can not be read is left for whoever wants to take it, who says so.
+            if self.is_taken(&path).unwrap_or(false) {
+                self.disk.remove_if_there(&path).map_err(failed("remove", &path))?;
+                tracing::info!(file = %path.display(), "removed a prepared log file that had been taken; another will be prepared");
+            }
+        }
+        Ok(())
+    }
+
+    fn is_taken(&self, path: &Path) -> Result<bool, ReadError> {
+        let mut file = ReadFile::open(&self.disk, FileSeq(0), path)?;
+        let mut magic = [0; MAGIC.len()];
+        let read = file.read_at(0, &mut magic)?;
+        Ok(magic[..read] == MAGIC && !holds_more_than_head(&mut file)?)
+    }
+
+    /// How many can be used.
+    fn usable(&self) -> Result<usize, IoFailure> {
+        Ok(self.list()?.iter().filter(|(_, path)| self.is_blank(path).unwrap_or(false)).count())
     }
 
     /// Gives the first usable prepared file the name `to`. False if there is none.
@@ -247,11 +276,11 @@ impl Inner {
 
     fn prepare_missing(&self) -> Result<(), PrepareError> {
         loop {
-            let there = self.files.list()?;
-            if there.len() >= self.config.preallocate_files {
+            // What can not be used is in nobody's way.
+            if self.files.usable()? >= self.config.preallocate_files {
                 return Ok(());
             }
-            let number = there.last().map_or(1, |(number, _)| number + 1);
+            let number = self.files.list()?.last().map_or(1, |(number, _)| number + 1);
             let path = self.files.dir.join(format!("empty.{number:06}"));
             let size = self.size.load(Ordering::Relaxed);
             let mut last = Instant::now();

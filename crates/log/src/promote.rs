@@ -53,7 +53,7 @@ impl LogWriter {
         spilled: &Spilled,
     ) -> Result<LogPosition, RotateError> {
         debug_assert_eq!((MAGIC.len() + head.len() + opening.len()) as u64, spilled.reserve);
-        self.rotate_into(head, |catalog, seq| take(catalog, seq, &spilled.path))?;
+        self.rotate_into(head, |catalog, seq| take(catalog, seq, &spilled.path), Catalog::add)?;
         self.buffer().extend_from_slice(opening);
         self.seal().run()?;
         self.go_on_at(spilled.end, &spilled.tail);

@@ -68,12 +68,6 @@ impl LogHandle {
 }
 
 impl Catalog {
-    /// For a reset: everything before `to` goes, whoever reads it.
-    pub(crate) fn purge_regardless_of_readers(self: &Arc<Self>, to: FileSeq) -> Result<Purged, PurgeError> {
-        self.files.lock().pins.clear();
-        self.purge(Some(to), to, |_, seq, _| seq < to)
-    }
-
     fn purge(
         self: &Arc<Self>,
         to: Option<FileSeq>,

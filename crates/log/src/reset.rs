@@ -1,10 +1,11 @@
 //! RESET BINARY LOGS: every file goes, and the numbers in names start again.
 //!
-//! The caller has rotated first, so that the active file's head already tells the new story (an empty GTID set) and no
-//! older file is needed. Then, in [`LogWriter::restart_at`]:
+//! The caller rotates first ([`LogWriter::rotate_alone`]), into a file whose head tells the new story: an empty GTID set. All
+//! files are noted in the purge list, and one replacement of the index puts that file in the place of all others: a crash
+//! leaves the old log with its GTIDs or the new one without, never old files before a head that knows nothing of them. Then, in
+//! [`LogWriter::restart_at`]:
 //!
-//! 1. all older files leave the index, as in a purge, and are deleted while the caller waits — a crash up to here: the
-//!    active file alone is the log, or the purge did not happen;
+//! 1. the older files are deleted while the caller waits — a crash up to here: the active file alone is the log;
 //! 2. the file with the new first number gets its name and its header, synced — a crash up to here: a file that the
 //!    index does not name and that holds no transaction;
 //! 3. the active file is noted in the purge list, the index is replaced by one that names the new file only — from here
@@ -14,7 +15,7 @@
 //! in a file whose number is used again must not read the new one as if it were the old, hence the generation.
 
 use crate::dir::holds_more_than_head;
-use crate::error::{PurgeError, ResetError, failed};
+use crate::error::{IoFailure, PurgeError, ResetError, failed};
 use crate::fault::Point;
 use crate::handle::{Catalog, FileState};
 use crate::io;
@@ -53,7 +54,7 @@ impl LogWriter {
     }
 
     /// Drops every file, the active one included, and goes on in file `first`, which begins with `head` as in
-    /// [`crate::LogDir::start`]. The caller has rotated, and nothing was appended since. Gives the position in the new
+    /// [`crate::LogDir::start`]. The caller has rotated with [`LogWriter::rotate_alone`], and nothing was appended since. Gives the position in the new
     /// file; the durable end is there then.
     ///
     /// # Errors
@@ -61,7 +62,7 @@ impl LogWriter {
     /// After any other error the log is poisoned.
     pub fn restart_at(&mut self, first: FileSeq, head: &[u8]) -> Result<LogPosition, ResetError> {
         let old = self.position().file;
-        self.catalog().drop_older_than(old)?;
+        self.catalog().delete_others()?;
         if old == first {
             return Ok(self.position());
         }
@@ -71,10 +72,23 @@ impl LogWriter {
 }
 
 impl Catalog {
-    /// Takes every file but the active one out of the index and deletes it. Readers are not asked.
-    fn drop_older_than(self: &Arc<Self>, active: FileSeq) -> Result<(), ResetError> {
+    /// For [`LogWriter::rotate_alone`]: the new file takes the place of all others. Readers are not asked.
+    pub(crate) fn add_alone(&self, seq: FileSeq) -> Result<(), IoFailure> {
         self.generation.fetch_add(1, Ordering::SeqCst);
-        self.purge_regardless_of_readers(active).map_err(ResetError::Purge)?;
+        let mut index = self.index.lock();
+        let leaving: Vec<FileSeq> = self.files.lock().files.iter().map(|file| file.seq).collect();
+        let (file, all_leaving) = &mut *index;
+        all_leaving.extend(leaving);
+        file.write_purge_list(all_leaving)?;
+        file.replace(&[seq])?;
+        let mut list = self.files.lock();
+        list.files = vec![FileState { seq, finished: None }];
+        list.pins.clear();
+        Ok(())
+    }
+
+    fn delete_others(self: &Arc<Self>) -> Result<(), ResetError> {
+        self.resume_removals();
         let threads: Vec<_> = std::mem::take(&mut *self.background.lock());
         for thread in threads {
             let _ = thread.join();

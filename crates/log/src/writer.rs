@@ -49,7 +49,7 @@ impl LogWriter {
         let file = open_next(&catalog, seq)?;
         let buffer = shared.pool.take();
         let mut writer = LogWriter { catalog, shared, file, buffer, base: 0, sealed: 0 };
-        writer.write_head(head)?;
+        writer.write_head(head, Catalog::add)?;
         Ok(writer)
     }
 
@@ -163,7 +163,18 @@ impl LogWriter {
     /// # Errors
     /// A job is still under way (nothing happened; call again), or the operating system refused (the log is poisoned).
     pub fn rotate(&mut self, head: &[u8]) -> Result<LogPosition, RotateError> {
-        self.rotate_into(head, open_next)?;
+        self.rotate_into(head, open_next, Catalog::add)?;
+        Ok(self.position())
+    }
+
+    /// As [`LogWriter::rotate`], and from the very instant at which the new file is in the index no other is: the first
+    /// step of a reset, whose `head` must not stand behind files that it knows nothing of.
+    /// [`LogWriter::can_restart_at`] has been asked.
+    ///
+    /// # Errors
+    /// As [`LogWriter::rotate`].
+    pub fn rotate_alone(&mut self, head: &[u8]) -> Result<LogPosition, RotateError> {
+        self.rotate_into(head, open_next, Catalog::add_alone)?;
         Ok(self.position())
     }
 
@@ -172,6 +183,7 @@ impl LogWriter {
         &mut self,
         head: &[u8],
         open: impl FnOnce(&Catalog, FileSeq) -> Result<Arc<LogFile>, IoFailure>,
+        name: impl FnOnce(&Catalog, FileSeq) -> Result<(), IoFailure>,
     ) -> Result<(), RotateError> {
         let next = self.file.seq.next().ok_or(RotateError::NumbersUsedUp)?;
         let old = self.position();
@@ -180,7 +192,7 @@ impl LogWriter {
         self.file = file;
         self.buffer.truncate(0);
         (self.base, self.sealed) = (0, 0);
-        self.write_head(head)?;
+        self.write_head(head, name)?;
         if uncut {
             self.catalog.cut_in_background(old.file, old.offset.0);
         }
@@ -234,9 +246,13 @@ impl LogWriter {
     }
 
     /// The second half of step 3, and step 4.
-    fn write_head(&mut self, head: &[u8]) -> Result<(), WriteError> {
+    fn write_head(
+        &mut self,
+        head: &[u8],
+        name: impl FnOnce(&Catalog, FileSeq) -> Result<(), IoFailure>,
+    ) -> Result<(), WriteError> {
         self.write_unnamed_head(head)?;
-        self.catalog.add(self.file.seq).map_err(|failure| self.shared.poison.set(failure))?;
+        name(&self.catalog, self.file.seq).map_err(|failure| self.shared.poison.set(failure))?;
         self.shared.durable.advance(self.position());
         Ok(())
     }

@@ -126,6 +126,13 @@ fn rotate(writer: &mut LogWriter) -> Result<LogPosition, RotateError> {
     writer.rotate(&head())
 }
 
+/// As [`rotate`], for a reset.
+fn rotate_alone(writer: &mut LogWriter) -> Result<LogPosition, RotateError> {
+    let event = rotate_event(writer.position().offset.0, &writer.next_file_name().unwrap());
+    writer.buffer().extend_from_slice(&event);
+    writer.rotate_alone(&head())
+}
+
 /// Appends the STOP event and closes the log.
 fn close(writer: &mut LogWriter) -> Result<(), RotateError> {
     let at = writer.position().offset.0;

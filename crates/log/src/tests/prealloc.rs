@@ -160,3 +160,32 @@ fn an_ended_file_is_not_made_longer_by_the_background_thread() {
     }
     assert_eq!(lengths(), before, "zeros behind the end would disturb other readers of the file");
 }
+
+/// The rename was lost with the power, the head that was written after it was not.
+#[test]
+fn a_prepared_file_that_had_been_taken_makes_room_for_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = dir.path().join("pre-allocated-binlog");
+    fs::create_dir_all(&pool).unwrap();
+    let taken = pool.join("empty.000001");
+    let mut bytes = [&b"\xfebin"[..], &head()].concat();
+    bytes.resize(1 << 20, 0);
+    fs::write(&taken, &bytes).unwrap();
+    // Somebody's log, on the other hand, stays, and keeps no other from being prepared.
+    let whole = [&b"\xfebin"[..], &head(), &transaction(4 + head().len() as u64, 1, 10)].concat();
+    fs::write(pool.join("empty.000002"), &whole).unwrap();
+    let settings = LogConfig { preallocate: true, ..config(FlushMethod::ODirectDsync) };
+    let writer = start(dir.path(), settings);
+    assert!(fs::read(&taken).map_or(true, |now| now != bytes), "it is gone, or made anew");
+    let prepared = || {
+        let names = fs::read_dir(&pool).unwrap().map(|entry| entry.unwrap().path());
+        names.filter(|path| fs::read(path).is_ok_and(|bytes| bytes.len() == 1 << 20 && bytes[0] == 0)).count()
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while prepared() == 0 {
+        assert!(std::time::Instant::now() < deadline, "another one is prepared");
+        std::thread::yield_now();
+    }
+    drop(writer);
+    assert_eq!(fs::read(pool.join("empty.000002")).unwrap(), whole);
+}

@@ -169,7 +169,7 @@ fn a_follower_goes_through_rotations_and_is_told_of_a_log_that_begins_anew() {
     ends.push(writer.position().offset.0);
     assert!(closed(got) == closed(in_files(dir.path(), &ends)));
     assert_eq!(files, [2, 3, 4, 5, 6].map(FileSeq));
-    rotate(&mut writer).unwrap();
+    rotate_alone(&mut writer).unwrap();
     writer.restart_at(FileSeq(1), &head()).unwrap();
     commit(&mut writer, 1, 100_000).unwrap();
     assert!(matches!(drain(&mut reader, 1 << 20), Err(ReadError::NoSuchFile(_))));
