@@ -68,3 +68,8 @@ fuzz: target
 simulate: target
 	cargo build --locked --quiet --package omnibus-sim
 	$(SIMULATE)
+
+# Histories of transactions at every level of isolation, checked; about ten minutes. ARGS="--seed N" repeats one.
+.PHONY: histories
+histories: tools build
+	tests/e2e/isolation_histories.py --seconds 30 $(ARGS)

@@ -135,3 +135,25 @@ fn a_second_range_in_the_same_space_is_searched_from() {
     let wa = waits(range(&a, "w", "z"));
     assert_eq!(wa.outcome(), DEADLOCK);
 }
+
+#[test]
+fn a_cycle_through_what_is_beside_a_transaction_is_found() {
+    let manager = LockManager::new();
+    let [a, a_named, b, b_named] = trxs(&manager);
+    a.set_beside(&a_named);
+    b.set_beside(&b_named);
+    granted(x(&a_named, "name"));
+    granted(b.lock_table(1, crate::TableMode::IntentShared));
+    let by_name = waits(x(&b_named, "name"));
+    // b waits as b_named, and holds as b what a wants.
+    let definition = waits(a.lock_table(1, crate::TableMode::Exclusive));
+    assert_eq!(definition.outcome(), Some(WaitOutcome::Deadlock), "the requester, among equals");
+    assert_eq!(by_name.outcome(), None);
+    // One that takes a session's place is beside what that was beside; the former one is nobody's.
+    let later = manager.begin(7);
+    later.replace_beside(&b);
+    b.release_all();
+    granted(later.lock_table(2, crate::TableMode::IntentShared));
+    let definition = waits(a.lock_table(2, crate::TableMode::Exclusive));
+    assert_eq!(definition.outcome(), Some(WaitOutcome::Deadlock));
+}
