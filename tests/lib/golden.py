@@ -16,6 +16,10 @@ INTEGERS = (1, 2, 3, 8, 9)
 LETTERS = {0: "n", 246: "n", 4: "f", 5: "d", 6: "N", 7: "S", 12: "S", 10: "D", 14: "D", 11: "T", 13: "Y", 16: "B", 245: "s"}
 UNSIGNED, BINARY = 32, 63
 LONGEST = 500
+# Conditions that have another code in MariaDB, and one that only it has (integers that change their sign in CAST).
+SAME_CODE, ONLY_PEER = {1916: 1292, 3020: 1365}, 1105
+# MySQL always rounds fractions of seconds.
+ROUNDING = "SET sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')"
 
 
 @dataclass
@@ -87,13 +91,12 @@ def shown(value):
     """A value as one word of a line."""
     if value is None:
         return "NULL"
-    text = value.decode("latin1") if isinstance(value, bytes) else value
+    text = value.decode("utf-8", "surrogateescape")
     if text in ("", "NULL"):
         return f"'{text}'"
     if len(text) > LONGEST:
         text = f"{text[:40]}..({len(text)})"
-    return re.sub(r"[\x00-\x1f\x7f|~\\]" if not isinstance(value, bytes) else r"[^ -{}]|\\",
-                  lambda found: f"\\x{ord(found[0]):02x}", text)
+    return re.sub("[\x00-\x1f\x7f|~\\\\\ud800-\udfff]", lambda found: f"\\x{ord(found[0]) & 255:02x}", text)
 
 
 def letter(column):
@@ -111,11 +114,13 @@ class Runner:
 
     def session(self, name):
         if name not in self.sessions:
-            db = connect(self.server, autocommit=True, conv={}, charset="utf8mb4", init_command=f"SET sql_mode='{MODE}'")
+            db = connect(self.server, autocommit=True, conv={}, charset="utf8mb4", use_unicode=False, init_command=f"SET sql_mode='{MODE}'")
             cursor = db.cursor()
-            cursor.execute("SET NAMES utf8mb4, time_zone = '+00:00', default_storage_engine = " + (self.engine or "InnoDB"))
+            cursor.execute("SET NAMES utf8mb4, time_zone = '+00:00', timestamp = 1700000000, default_storage_engine = " + (self.engine or "InnoDB"))
             cursor.execute("CREATE DATABASE IF NOT EXISTS golden")
             cursor.execute("USE golden")
+            if not self.engine:
+                cursor.execute(ROUNDING)
             self.sessions[name] = cursor
         return self.sessions[name]
 
@@ -141,9 +146,12 @@ class Runner:
             result = cursor._result
             rows = cursor.fetchall() if cursor.description else None
             warnings = self.warnings(cursor) if result.warning_count else ""
+            if not self.engine and sql.startswith("SET sql_mode"):
+                cursor.execute(ROUNDING)
             if rows is None:
                 return "ok", cursor.rowcount, warnings
-            return "rows", [letter(column) for column in result.fields], rows, warnings
+            nulls = [bool(rows) and all(row[at] is None for row in rows) for at in range(len(result.fields))]
+            return "rows", ["N" if null else letter(column) for column, null in zip(result.fields, nulls)], rows, warnings
         except pymysql.err.MySQLError as error:
             if not cursor.connection.open or error.args[0] in (0, 2006, 2013):
                 self.sessions.pop(name).connection.close() if cursor.connection.open else self.sessions.pop(name)
@@ -152,9 +160,10 @@ class Runner:
     def warnings(self, cursor):
         other = cursor.connection.cursor()
         other.execute("SHOW WARNINGS")
-        codes = sorted(row[1] for row in other.fetchall())
-        return "".join(f" !{code}" + (f"x{number}" if number > 1 else "")
-                       for code, number in ((code, len(list(group))) for code, group in itertools.groupby(codes)))
+        codes = [int(row[1]) for row in other.fetchall()]
+        codes = sorted(SAME_CODE.get(code, code) for code in codes if code != ONLY_PEER)
+        counts = [(code, len(list(group))) for code, group in itertools.groupby(codes)]
+        return "".join(f" !{code}" + (f"x{number}" if number > 1 and not cursor.description else "") for code, number in counts)
 
     def lines(self, record):
         kind, *rest = self.outcome("\n".join(record.text), record.directives.get("session", ""))

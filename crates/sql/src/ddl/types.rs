@@ -278,7 +278,8 @@ fn labels(name: &str, ty: &DataType, column: &ColumnType) -> SqlResult<Arc<[Byte
     for label in &ty.labels {
         let end = label.iter().rposition(|&byte| byte != b' ').map_or(0, |at| at + 1);
         let label = charset::from_utf8mb4(&label.slice(..end), column.collation);
-        if labels.contains(&label) {
+        let same = |other: &Bytes| crate::expr::charset::compare(other, &label, column.collation).is_eq();
+        if labels.iter().any(same) {
             return Err(SqlError::duplicated_value_in_type(name, String::from_utf8_lossy(&label), word));
         }
         if word == "SET" && label.contains(&b',') {

@@ -6,6 +6,7 @@
 use crate::api::{SessionSettings, sql_mode};
 use crate::catalog::Column;
 use crate::error::{Level, SqlError, SqlResult};
+use crate::expr::types::{Family, family};
 use crate::session::SessionState;
 use omnibus_value::collation;
 use omnibus_value::convert::{Problem, StoreContext};
@@ -87,22 +88,24 @@ pub(crate) fn into_column(
     }
 }
 
+/// Whether a column's values are numbers: BIT's are bytes as well.
+pub(super) fn is_number(kind: ColumnKind) -> bool {
+    let number = matches!(family(kind), Family::Integer | Family::Decimal | Family::Real);
+    number && kind != ColumnKind::Bit
+}
+
 /// ENUM and SET values leave their type as text.
 fn as_text(value: Value, source: &ColumnType, target: &ColumnType) -> Value {
+    if matches!(value, Value::Enum(0)) && target.kind == ColumnKind::Enum {
+        return value;
+    }
     let labelled = matches!(value, Value::Enum(_) | Value::Set(_));
     let same = source.kind == target.kind && source.labels == target.labels;
-    let number = matches!(
-        target.kind,
-        ColumnKind::TinyInt
-            | ColumnKind::SmallInt
-            | ColumnKind::MediumInt
-            | ColumnKind::Int
-            | ColumnKind::BigInt
-            | ColumnKind::Float
-            | ColumnKind::Double
-            | ColumnKind::Decimal
-            | ColumnKind::Bit
-    );
+    let number = is_number(target.kind) || target.kind == ColumnKind::Bit;
+    let temporal = matches!(value, Value::Time(_) | Value::DateTime(_));
+    if temporal && family(target.kind) == Family::String {
+        return Value::Bytes(crate::expr::convert::to_text(&value, source));
+    }
     if labelled && !same && !number { Value::Bytes(value.to_bytes(source)) } else { value }
 }
 

@@ -22,7 +22,16 @@ pub(crate) fn cast_into(
     ignore: bool,
     state: &mut SessionState,
 ) -> SqlResult<Value> {
-    super::cast::into_column(value, &expr.ty.column, column, row, ignore, state)
+    let ty = &expr.ty;
+    if let Value::Bytes(bytes) = &value
+        && ty.is_binary_literal()
+        && super::cast::is_number(column.ty.kind)
+    {
+        let number = crate::expr::convert::bytes_as_number(bytes);
+        let source = crate::expr::ExprType::ubigint().column;
+        return super::cast::into_column(Value::UInt(number), &source, column, row, ignore, state);
+    }
+    super::cast::into_column(value, &ty.column, column, row, ignore, state)
 }
 
 /// The number that LIMIT allows.

@@ -36,6 +36,17 @@ fn number(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Number {
     }
 }
 
+/// As [`number`], but never a double unless it is past what a DECIMAL holds.
+fn exact(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Number {
+    match value {
+        Value::Bytes(_) => Number::Decimal(e.to_decimal(value, cx)),
+        _ => match number(e, value, cx) {
+            Number::Real(n) => Decimal::from_f64(n).map_or(Number::Real(n), Number::Decimal),
+            number => number,
+        },
+    }
+}
+
 /// Evaluates `left op right`.
 ///
 /// # Errors
@@ -60,7 +71,11 @@ pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Ex
         }
         _ => {}
     }
-    let (x, y) = (number(left, &a, cx), number(right, &b, cx));
+    let (x, y) = match op {
+        // DIV of text or doubles is one of decimals.
+        ArithOp::IntDiv => (exact(left, &a, cx), exact(right, &b, cx)),
+        _ => (number(left, &a, cx), number(right, &b, cx)),
+    };
     let increment = cx.session.settings.div_precision_increment;
     let outcome = match (x, y) {
         (Number::Real(x), y) => real(op, x, as_real(&y)),

@@ -14,7 +14,7 @@ use crate::expr::scope::Source;
 use crate::functions::aggregate::{self, AggregateSpec};
 use crate::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::select::subquery::{Subquery, SubqueryKind};
-use omnibus_parser::ast::{self, BinaryOp, CastType, Quantifier};
+use omnibus_parser::ast::{self, AggregateKind, BinaryOp, CastType, Quantifier};
 use omnibus_value::collation;
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
@@ -84,13 +84,33 @@ impl Binder<'_> {
             return Err(SqlError::wrong_parameter_count_to_native_fct(name));
         }
         self.note(|noted| noted.function(def.name, count));
-        let args = if def.traits & (ONE_CHARSET | COLLATES) != 0 {
+        if def.name == "NULLIF" {
+            return self.null_if(args);
+        }
+        let args = if def.name.starts_with("JSON_") || def.name == "MEMBER_OF" {
+            args.into_iter().map(|arg| self.in_utf8(arg)).collect()
+        } else if def.traits & (ONE_CHARSET | COLLATES) != 0 {
             self.in_one_charset(args, def.name)?
         } else {
             args
         };
         let ty = (def.ty)(&args, &self.context())?;
         Ok(self.fold(Expr { kind: Kind::Call(def, args.into()), ty }))
+    }
+
+    /// Text in the character set that JSON has.
+    fn in_utf8(&mut self, e: Expr) -> Expr {
+        if e.ty.is_null() { e } else { self.in_collation(e, super::json::COLLATION) }
+    }
+
+    /// `NULLIF(a, b)`: CASE WHEN a = b THEN NULL ELSE a END.
+    fn null_if(&mut self, args: Vec<Expr>) -> SqlResult<Expr> {
+        let [a, b] = <[Expr; 2]>::try_from(args)
+            .map_err(|_| SqlError::wrong_parameter_count_to_native_fct("NULLIF"))?;
+        let equal = self.compare(CompareOp::Eq, a.clone(), b)?;
+        let ty = a.ty.clone().nullable(true);
+        let whens = Box::new([(equal, Expr::null())]);
+        Ok(self.fold(Expr { kind: Kind::Case { whens, otherwise: Some(Box::new(a)) }, ty }))
     }
 
     /// String arguments in the character set of the collation that they merge to.
@@ -109,7 +129,10 @@ impl Binder<'_> {
         let was_inside = self.set_in_aggregate(true);
         let bound = self.aggregate_operands(call);
         self.set_in_aggregate(was_inside);
-        let (args, order) = bound?;
+        let (mut args, order) = bound?;
+        if let AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg = call.kind {
+            args = args.into_iter().map(|arg| self.in_utf8(arg)).collect();
+        }
         let at = self.aggregating_block(args.iter().chain(order.iter().map(|(e, _)| e)))?;
         // What is read for an aggregate of an outer block is that block's to read.
         for (block, before) in self.blocks.iter_mut().zip(outer).skip(at + 1) {
@@ -219,7 +242,10 @@ impl Binder<'_> {
     }
 
     pub(super) fn cast(&mut self, operand: &ast::Expr, target: &CastType) -> SqlResult<Expr> {
-        let e = self.expr(operand)?;
+        let mut e = self.expr(operand)?;
+        if matches!(target, CastType::Json) {
+            e = self.in_utf8(e);
+        }
         let nullable = e.ty.nullable;
         let collation = self.collation();
         let string = |kind, length: Option<u32>, collation: u16| -> ExprType {
@@ -251,6 +277,13 @@ impl Binder<'_> {
             CastType::Decimal { precision, scale } => {
                 if scale > precision {
                     return Err(SqlError::m_bigger_than_d(""));
+                }
+                if *precision > 65 {
+                    return Err(SqlError::too_big_precision(i64::from(*precision), "", 65));
+                }
+                if *scale > 30 {
+                    let text = format!("Too big scale {scale} specified for column ''. Maximum is 30.");
+                    return Err(SqlError::new(1425, b"42000", text));
                 }
                 ExprType::decimal(u32::from(*precision), *scale)
             }

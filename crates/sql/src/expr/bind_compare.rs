@@ -3,8 +3,9 @@
 use super::bind::Binder;
 use super::bind_ops::{as_text, number_literal};
 use super::charset;
+use super::comparable::As;
 use super::node::{CompareOp, Expr, Kind};
-use super::types::{BINARY, ExprType, Family, merge_collations};
+use super::types::{BINARY, ExprType, Family, NOT_FIXED, merge_all, merge_collations};
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::{self, BinaryOp};
 use omnibus_value::{ColumnKind, Value};
@@ -81,32 +82,76 @@ impl Binder<'_> {
     pub(crate) fn comparable(&mut self, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
         let (left, right) = (prepare_side(left, &right.ty), right);
         let right = prepare_side(right, &left.ty);
-        match (left.ty.family(), right.ty.family()) {
-            (Family::String, Family::String) => self.comparable_strings(left, right),
-            (Family::String, _) => {
-                let left = self.constant_for(left, &right);
-                Ok((left, right, BINARY))
-            }
-            (_, Family::String) => {
-                let right = self.constant_for(right, &left);
-                Ok((left, right, BINARY))
-            }
-            (Family::Date | Family::DateTime, _) => {
-                let right = self.number_as_datetime(right);
-                Ok((left, right, BINARY))
-            }
-            (_, Family::Date | Family::DateTime) => {
-                let left = self.number_as_datetime(left);
-                Ok((left, right, BINARY))
-            }
-            _ => Ok((left, right, BINARY)),
+        let (a, b) = (left.ty.family(), right.ty.family());
+        if a == Family::String && b == Family::String {
+            return self.comparable_strings(left, right);
         }
+        let (left, right) = (self.beside(left.clone(), &right), self.beside(right, &left));
+        Ok((left, right, BINARY))
+    }
+
+    /// One side of a comparison as what the other asks for: the table in `comparable`.
+    fn beside(&mut self, e: Expr, other: &Expr) -> Expr {
+        let year = |e: &Expr| e.ty.column.kind == ColumnKind::Year;
+        let what = match (e.ty.family(), other.ty.family()) {
+            (_, Family::Json) if e.is_truth() => return self.json_truth(e),
+            (Family::Json, _) | (_, Family::Json) => return e,
+            _ if e.ty.is_null() => return e,
+            (_, Family::Integer) if year(other) && !year(&e) && e.is_fixed() => As::Year,
+            (Family::String | Family::Time, Family::Date | Family::DateTime) => As::DateTime,
+            (Family::String, Family::Time) => As::Time,
+            (Family::String, Family::Integer | Family::Decimal)
+                if e.is_fixed() && !e.ty.is_binary_literal() =>
+            {
+                As::Number
+            }
+            (Family::Integer, Family::Date | Family::DateTime) => return self.number_as_datetime(e),
+            (Family::Real, Family::Integer) if e.as_const().is_some() => return whole_double(e),
+            (Family::Real, Family::Integer | Family::Decimal | Family::Real) => {
+                match fixed_float(&e, other) {
+                    Some(decimals) => As::Rounded(decimals),
+                    None => return e,
+                }
+            }
+            _ => return e,
+        };
+        let mut ty = match what {
+            As::Number => ExprType::decimal(65, 30),
+            As::Double | As::Rounded(_) => ExprType::double(),
+            As::Year => ExprType::bigint(),
+            As::DateTime => ExprType::datetime(6),
+            As::Time => ExprType::time(6),
+        };
+        ty.nullable = e.ty.nullable;
+        let folded = self.fold(Expr { kind: Kind::Comparable(what, Box::new(e)), ty });
+        match folded.as_const() {
+            Some(Value::Int(_)) => Expr { ty: ExprType::bigint(), ..folded },
+            Some(Value::UInt(_)) => Expr { ty: ExprType::ubigint(), ..folded },
+            Some(Value::Double(_)) => Expr { ty: ExprType::double(), ..folded },
+            _ => folded,
+        }
+    }
+
+    /// A truth value beside JSON, where TRUE is not 1.
+    fn json_truth(&mut self, e: Expr) -> Expr {
+        let json = |truth| {
+            let value = super::json::to_value(&omnibus_value::json::Json::Bool(truth));
+            Expr::constant(value, ExprType::json())
+        };
+        let nullable = e.ty.nullable;
+        let not = Expr::boolean(Kind::Not(Box::new(e.clone())), nullable);
+        let whens = Box::new([(e, json(true)), (not, json(false))]);
+        let ty = ExprType::json().nullable(nullable);
+        self.fold(Expr { kind: Kind::Case { whens, otherwise: None }, ty })
     }
 
     pub(super) fn comparable_strings(&mut self, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
         if left.ty.is_null() || right.ty.is_null() {
             let collation =
                 if left.ty.is_null() { right.ty.column.collation } else { left.ty.column.collation };
+            return Ok((left, right, collation));
+        }
+        if let Some(collation) = plain_literal(&left, &right) {
             return Ok((left, right, collation));
         }
         let (collation, _) = merge_collations(
@@ -125,28 +170,6 @@ impl Binder<'_> {
         let mut ty = e.ty.clone();
         ty.column.collation = collation;
         self.fold(Expr { kind: Kind::Transcode(Box::new(e)), ty })
-    }
-
-    /// A constant string that is compared with something that is no string, as that thing's kind:
-    /// so that `date_column = '2024-01-01'` and `int_column = '7'` can use an index.
-    fn constant_for(&mut self, constant: Expr, other: &Expr) -> Expr {
-        let Some(Value::Bytes(text)) = constant.as_const() else { return constant };
-        let target = match other.ty.family() {
-            Family::Date | Family::DateTime => ExprType::datetime(6),
-            Family::Time => ExprType::time(6),
-            Family::Integer if other.ty.column.kind != ColumnKind::Year => {
-                let (n, truncated) = super::convert::text_to_f64(text);
-                if !truncated && n.fract() == 0.0 && n.abs() < 9e15 {
-                    return Expr::integer(n as i64);
-                }
-                return constant;
-            }
-            _ => return constant,
-        };
-        match self.constant_as(&constant, &target) {
-            Some(value) => Expr::constant(value, target),
-            None => constant,
-        }
     }
 
     /// A constant integer that is compared with a date: 20231110 is a day, however many digits a time of day would add. One
@@ -177,11 +200,34 @@ impl Binder<'_> {
             return Ok(if negated { Expr::boolean(Kind::Not(Box::new(both)), true) } else { both });
         }
         let nullable = e.ty.nullable || low.ty.nullable || high.ty.nullable;
-        let (e, low, collation) = self.comparable(e, low)?;
-        let (e, high, second) = self.comparable(e, high)?;
-        let collation = if collation == BINARY { second } else { collation };
+        let (e, low, high, collation) = self.comparable_bounds(e, low, high)?;
         let args = Box::new([e, low, high]);
         Ok(Expr::boolean(Kind::Between { args, collation, negated }, nullable))
+    }
+
+    /// The three operands of BETWEEN are compared as one type: as text only if all are, as numbers if one of them is.
+    fn comparable_bounds(&mut self, e: Expr, low: Expr, high: Expr) -> SqlResult<(Expr, Expr, Expr, u16)> {
+        let string = |e: &Expr| e.ty.family() == Family::String;
+        let number = |e: &Expr| matches!(e.ty.family(), Family::Integer | Family::Decimal | Family::Real);
+        let temporal = [&e, &low, &high].into_iter().find(|e| e.ty.is_temporal()).cloned();
+        if string(&e) && string(&low) && string(&high) {
+            let types = [&e, &low, &high].map(|e| &e.ty);
+            let (collation, _) = merge_all(types, BINARY, "between")?;
+            let [e, low, high] = [e, low, high].map(|e| self.in_collation(as_text(e), collation));
+            return Ok((e, low, high, collation));
+        }
+        let e = match temporal {
+            Some(other) if string(&e) => self.beside(e, &other),
+            None if string(&e) && (number(&low) || number(&high)) && !e.ty.is_null() => {
+                let ty = ExprType::double().nullable(e.ty.nullable);
+                self.fold(Expr { kind: Kind::Comparable(As::Double, Box::new(number_literal(e))), ty })
+            }
+            _ => e,
+        };
+        let (at_low, low, _) = self.comparable(e.clone(), low)?;
+        let (at_high, high, _) = self.comparable(e, high)?;
+        let e = if at_low.ty == at_high.ty || at_low.ty.is_temporal() { at_low } else { at_high };
+        Ok((e, low, high, BINARY))
     }
 
     pub(super) fn is_in(
@@ -190,7 +236,7 @@ impl Binder<'_> {
         list: &[ast::Expr],
         negated: bool,
     ) -> SqlResult<Expr> {
-        let mut e = self.expr_or_row(operand)?;
+        let e = self.expr_or_row(operand)?;
         if let Kind::Row(_) = e.kind {
             let mut options = Vec::with_capacity(list.len());
             for member in list {
@@ -204,21 +250,80 @@ impl Binder<'_> {
             };
             return Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), true) } else { any });
         }
-        let mut args = Vec::with_capacity(list.len() + 1);
-        let mut collation = BINARY;
-        let mut nullable = e.ty.nullable;
+        let mut members = Vec::with_capacity(list.len());
         for member in list {
-            let member = self.expr(member)?;
-            nullable |= member.ty.nullable;
-            let (left, right, this) = self.comparable(e, member)?;
-            e = left;
-            if this != BINARY {
-                collation = this;
-            }
-            args.push(right);
+            members.push(self.expr(member)?);
         }
-        args.insert(0, e);
-        Ok(Expr::boolean(Kind::In { args: args.into(), collation, negated }, nullable))
+        self.in_members(e, members, negated)
+    }
+
+    /// Each member is compared with the operand as if it stood alone; IN only keeps those together for which the operand is
+    /// the same.
+    fn in_members(&mut self, e: Expr, members: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
+        let nullable = e.ty.nullable || members.iter().any(|member| member.ty.nullable);
+        let mut alike = Vec::with_capacity(members.len() + 1);
+        let mut collation = BINARY;
+        let mut apart = Vec::new();
+        for member in members {
+            let null = member.ty.is_null();
+            let (left, right, this) = self.comparable(e.clone(), member)?;
+            match alike.first() {
+                None if null => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
+                None => {
+                    collation = this;
+                    alike.extend([left, right]);
+                }
+                Some(_) if null => alike.push(right),
+                Some(first) if first.ty == left.ty && collation == this => alike.push(right),
+                Some(_) => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
+            }
+        }
+        if apart.is_empty() {
+            let kind = Kind::In { args: alike.into(), collation, negated };
+            return Ok(Expr::boolean(kind, nullable));
+        }
+        if !alike.is_empty() {
+            let kind = Kind::In { args: alike.into(), collation, negated: false };
+            apart.insert(0, Expr::boolean(kind, nullable));
+        }
+        let any = Expr::boolean(Kind::Or(apart.into()), nullable);
+        Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), nullable) } else { any })
+    }
+}
+
+/// The collation of the left side if it is no Unicode one and the right side is a literal of nothing but ASCII, which every
+/// character set has.
+fn plain_literal(left: &Expr, right: &Expr) -> Option<u16> {
+    let ascii = |e: &Expr| matches!(e.as_const(), Some(Value::Bytes(text)) if text.is_ascii());
+    let (a, b) = (left.ty.column.collation, right.ty.column.collation);
+    let apply = left.ty.coercibility == right.ty.coercibility
+        && a != BINARY
+        && b != BINARY
+        && charset::charset_name(a) != charset::charset_name(b)
+        && !charset::charset_name(a).starts_with("utf8")
+        && ascii(right)
+        && left.as_const().is_some()
+        && !ascii(left);
+    apply.then_some(a)
+}
+
+/// The decimals to which a FLOAT(M,D) is rounded beside a number that has a fixed number of decimals as well.
+fn fixed_float(e: &Expr, other: &Expr) -> Option<u8> {
+    let column = &e.ty.column;
+    let is_float = other.ty.column.kind == ColumnKind::Float;
+    let other = if other.ty.family() == Family::Integer { 0 } else { other.ty.column.decimals };
+    let fixed = !(is_float && other == column.decimals)
+        && column.kind == ColumnKind::Float
+        && column.decimals < NOT_FIXED
+        && other < NOT_FIXED;
+    fixed.then(|| column.decimals.max(other))
+}
+
+/// A constant double that is a whole number is that integer beside exact numbers.
+fn whole_double(e: Expr) -> Expr {
+    match e.as_const() {
+        Some(Value::Double(n)) if n.fract() == 0.0 && n.abs() < 9.2e18 => Expr::integer(*n as i64),
+        _ => e,
     }
 }
 
@@ -241,6 +346,10 @@ fn label_number(column: &Expr, text: &Expr) -> Option<Expr> {
     let (Kind::Column { .. }, ColumnKind::Enum) = (&column.kind, column.ty.column.kind) else { return None };
     let Some(Value::Bytes(text)) = text.as_const() else { return None };
     let ty = &column.ty.column;
+    // '' is what the error value, number 0, shows, whatever other member is empty.
+    if text.is_empty() {
+        return None;
+    }
     let found = ty.labels.iter().position(|label| charset::compare(label, text, ty.collation).is_eq())?;
     let number = u16::try_from(found + 1).ok()?;
     Some(Expr::constant(Value::Enum(number), column.ty.clone().nullable(false)))
@@ -250,7 +359,7 @@ fn label_number(column: &Expr, text: &Expr) -> Option<Expr> {
 /// binary literals numbers beside numbers.
 fn prepare_side(e: Expr, other: &ExprType) -> Expr {
     let labels = matches!(e.ty.column.kind, ColumnKind::Enum | ColumnKind::Set);
-    if labels && other.family() == Family::String {
+    if labels && (other.family() == Family::String || other.is_temporal()) && !other.is_null() {
         return as_text(e);
     }
     if matches!(other.family(), Family::Integer | Family::Decimal | Family::Real) {

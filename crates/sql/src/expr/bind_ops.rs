@@ -10,6 +10,8 @@ use super::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED};
 use crate::error::{SqlError, SqlResult};
 use crate::functions;
 use omnibus_parser::ast::{self, BinaryOp, UnaryOp};
+use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::DateTime;
 use omnibus_value::{ColumnKind, Value};
 
 impl Binder<'_> {
@@ -25,6 +27,9 @@ impl Binder<'_> {
             UnaryOp::Plus => e,
             UnaryOp::Minus => {
                 let e = number_literal(e);
+                if let Some(beyond) = beyond_bigint(&e) {
+                    return Ok(beyond);
+                }
                 let mut ty = match e.ty.family() {
                     Family::Decimal => e.ty.clone(),
                     Family::Integer | Family::Date => ExprType::bigint(),
@@ -118,7 +123,11 @@ impl Binder<'_> {
             ty.column.unsigned = unsigned;
             ty
         } else if inexact(a) || inexact(b) {
-            ExprType::double()
+            let mut ty = ExprType::double();
+            if op != ArithOp::Div {
+                ty.column.decimals = fixed_decimals(op, a, b);
+            }
+            ty
         } else if op == ArithOp::Div {
             let scale = (a.scale().min(30) + self.session.settings.div_precision_increment).min(30);
             ExprType::decimal(a.integer_part() + u32::from(b.scale().min(30)) + u32::from(scale), scale)
@@ -162,7 +171,8 @@ impl Binder<'_> {
             }
             Some(escape) => {
                 let escape = self.expr(escape)?;
-                let value = self.evaluate(&escape).ok_or_else(|| SqlError::wrong_arguments("ESCAPE"))?;
+                let known = if escape.is_foldable() { self.evaluate(&escape) } else { None };
+                let value = known.ok_or_else(|| SqlError::wrong_arguments("ESCAPE"))?;
                 let text = escape.to_str(&value);
                 match std::str::from_utf8(&text).unwrap_or_default().chars().collect::<Vec<_>>()[..] {
                     [] if text.is_empty() => None,
@@ -206,7 +216,19 @@ impl Binder<'_> {
             let id = self.call_function(functions::NEW_INSERT_ID, Vec::new())?;
             return self.compare(CompareOp::Eq, expr, id);
         }
+        if what == IsKind::Null && !negated && self.may_be_zero_date(&expr) {
+            let zero = Expr::constant(Value::DateTime(DateTime::ZERO), ExprType::datetime(0));
+            return self.compare(CompareOp::Eq, expr, zero);
+        }
         Ok(Expr::boolean(Kind::Is { expr: Box::new(expr), what, negated }, false))
+    }
+
+    /// Whether IS NULL of a column finds its zero dates: those of a DATE or DATETIME that is NOT NULL.
+    fn may_be_zero_date(&self, expr: &Expr) -> bool {
+        matches!(expr.kind, Kind::Column { .. })
+            && !expr.ty.nullable
+            && matches!(expr.ty.column.kind, ColumnKind::Date | ColumnKind::DateTime)
+            && matches!(self.blocks.last().map(|block| block.clause), Some(Clause::Where | Clause::On))
     }
 
     /// Whether IS NULL asks for the row that was inserted last (`sql_auto_is_null`).
@@ -235,6 +257,26 @@ impl Binder<'_> {
         };
         self.is(operand, what, negated)
     }
+}
+
+/// The decimals of a sum, a difference or a product of which one side is a FLOAT or DOUBLE, if both have a fixed number of them.
+fn fixed_decimals(op: ArithOp, a: &ExprType, b: &ExprType) -> u8 {
+    let (x, y) = (a.fixed_decimals(), b.fixed_decimals());
+    match op {
+        _ if x >= NOT_FIXED || y >= NOT_FIXED => NOT_FIXED,
+        ArithOp::Mul => (x + y).min(NOT_FIXED),
+        _ => x.max(y),
+    }
+}
+
+/// The negative of a constant integer that no BIGINT holds: a DECIMAL.
+fn beyond_bigint(e: &Expr) -> Option<Expr> {
+    let n = match e.as_const()? {
+        Value::Int(i64::MIN) => 1 << 63,
+        Value::UInt(n) if *n > 1 << 63 => -i128::from(*n),
+        _ => return None,
+    };
+    Some(Expr::constant(Value::Decimal(Decimal::from_i128(n, 0)), ExprType::decimal(20, 0)))
 }
 
 fn fixed(ty: &ExprType) -> u8 {

@@ -27,11 +27,10 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
             let n = e.to_f64(&value, cx);
             if target.kind == ColumnKind::Float { Value::Float(n as f32) } else { Value::Double(n) }
         }
-        Family::Date => e.to_datetime(&value, cx).map_or(Value::Null, |d| Value::Date(d.date())),
-        Family::DateTime => e
-            .to_datetime(&value, cx)
-            .and_then(|d| d.round(target.decimals))
-            .map_or(Value::Null, Value::DateTime),
+        Family::Date => dated(e, &value, cx).map_or(Value::Null, |d| Value::Date(d.date())),
+        Family::DateTime => {
+            dated(e, &value, cx).and_then(|d| d.round(target.decimals)).map_or(Value::Null, Value::DateTime)
+        }
         Family::Time => match value {
             Value::Time(t) => Value::Time(t.round(target.decimals)),
             value => {
@@ -42,6 +41,36 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         Family::Json => to_json(&value, &e.ty)?,
         Family::String => string(e, &value, target, cx),
     })
+}
+
+/// A date that sql_mode lets in; anything else is NULL with a warning.
+fn dated(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Option<DateTime> {
+    let at = e.to_datetime(value, cx)?;
+    let mode = crate::dml::cast::date_mode(&cx.session.settings, false);
+    if matches!(value, Value::Date(_) | Value::DateTime(_)) || at.check(mode).is_ok() {
+        return Some(at);
+    }
+    let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
+    cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
+    None
+}
+
+/// A double or decimal as a BIGINT, clipped with a warning.
+fn whole(e: &Expr, value: &Value, unsigned: bool, cx: &mut Exec<'_>) -> Value {
+    let (n, lost) = if unsigned {
+        let n = value.to_u64();
+        let below = n.problem.is_some() && e.to_f64(value, cx) < 0.0;
+        (Value::UInt(if below { 0 } else { n.value }), n.problem)
+    } else {
+        let n = value.to_i64();
+        (Value::Int(n.value), n.problem)
+    };
+    if lost.is_some() {
+        let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
+        let kind = if matches!(value, Value::Decimal(_)) { "DECIMAL" } else { "DOUBLE" };
+        cx.warn(SqlError::truncated_wrong_value(kind, text));
+    }
+    n
 }
 
 fn year(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Value {
@@ -64,6 +93,9 @@ fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Exec<'_>) -> Value 
     {
         let n = bytes_as_number(bytes);
         return if unsigned { Value::UInt(n) } else { Value::Int(n as i64) };
+    }
+    if let Value::Float(_) | Value::Double(_) | Value::Decimal(_) = value {
+        return whole(e, value, unsigned, cx);
     }
     let n = e.to_int(value, cx);
     if unsigned {
@@ -118,6 +150,9 @@ fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Va
         return Value::Bytes(charset::slice_chars(&text, 0, length, target.collation));
     }
     if target.kind == ColumnKind::Binary && count < length {
+        if !crate::functions::fits(length, "cast_as_binary", cx) {
+            return Value::Null;
+        }
         let mut padded = text.to_vec();
         padded.resize(length, 0);
         return Value::Bytes(padded.into());
@@ -175,6 +210,13 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> V
         (Family::Real, value) => {
             let n = e.to_f64(value, cx);
             Value::Double(n)
+        }
+        (Family::Integer, Value::Bit(n)) if ty.column.kind != ColumnKind::Bit => {
+            if ty.column.unsigned {
+                Value::UInt(*n)
+            } else {
+                Value::Int(*n as i64)
+            }
         }
         (Family::Integer, Value::Int(n)) if ty.column.unsigned => Value::UInt(*n as u64),
         (Family::Integer, Value::UInt(n)) if !ty.column.unsigned => Value::Int(*n as i64),

@@ -150,6 +150,12 @@ pub fn prefer(a: u16, b: u16) -> Option<u16> {
     }
 }
 
+/// The binary collation of a collation's character set.
+#[must_use]
+pub fn binary_of(id: u16) -> u16 {
+    omnibus_value::collation::by_name(&format!("{}_bin", charset_name(id))).map_or(BINARY, |found| found.id)
+}
+
 /// Whether text of one collation is text of another byte for byte.
 #[must_use]
 pub fn converts_as_is(from: u16, to: u16) -> bool {

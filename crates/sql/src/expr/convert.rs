@@ -8,9 +8,7 @@ use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{
-    Date, DateMode, DateTime, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
-};
+use omnibus_value::temporal::{Date, DateMode, DateTime, Time, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
 /// A value's text; `decimals` for fractions of seconds.
@@ -21,7 +19,7 @@ pub fn print(value: &Value, decimals: u8) -> Vec<u8> {
         Value::Null => {}
         Value::Int(n) => out.extend_from_slice(n.to_string().as_bytes()),
         Value::UInt(n) => out.extend_from_slice(n.to_string().as_bytes()),
-        Value::Float(n) => super::number_text::float(*n, &mut out),
+        Value::Float(n) => super::number_text::float(*n, decimals, &mut out),
         Value::Double(n) => super::number_text::double(*n, decimals, &mut out),
         Value::Decimal(d) => d.write_text(&mut out),
         Value::Bytes(bytes) => out.extend_from_slice(bytes),
@@ -139,8 +137,9 @@ pub fn text_to_int(text: &[u8]) -> (i128, bool) {
     (if negative { -clipped } else { clipped }, truncated)
 }
 
+/// A double as an integer, clipped to BIGINT as MySQL's own conversions are.
 fn clip(number: f64) -> i128 {
-    number.round_ties_even().clamp(i64::MIN as f64, u64::MAX as f64) as i128
+    i128::from(number.round_ties_even() as i64)
 }
 
 impl Expr {
@@ -298,13 +297,12 @@ impl Expr {
                 Err(_) => bad_datetime(&lossy(text), cx),
             },
             value => {
-                let number = self.to_int(value, cx);
-                let parsed =
-                    i64::try_from(number).ok().and_then(|n| datetime_from_number(n, DateMode::RELAXED).ok());
-                match parsed {
-                    Some((at, _)) => Some(at),
-                    None => bad_datetime(&number.to_string(), cx),
+                let read = value.to_datetime(6, DateMode::RELAXED, Date::ZERO);
+                if read.value.is_none() {
+                    let text = String::from_utf8_lossy(&self.to_str(value)).into_owned();
+                    return bad_datetime(&text, cx);
                 }
+                read.value
             }
         }
     }
@@ -353,10 +351,12 @@ impl Expr {
                 }
             },
             value => {
-                let decimal = self.to_decimal(&value, cx);
-                let whole = decimal.truncate(0).to_i64().unwrap_or_else(|clipped| clipped);
-                let micros = decimal.sub(&decimal.truncate(0)).map_or(0.0, |f| f.to_f64().abs() * 1e6);
-                time_from_number(whole, micros.round() as u32).ok()
+                let read = value.to_time(6);
+                if read.problem.is_some() {
+                    let text = String::from_utf8_lossy(&self.to_str(&value)).into_owned();
+                    cx.warn(SqlError::truncated_wrong_value("time", text));
+                }
+                read.value
             }
         })
     }

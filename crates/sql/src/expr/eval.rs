@@ -8,8 +8,8 @@ use super::compare;
 use super::convert::text_to_f64;
 use super::exec::Exec;
 use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
-use super::types::{BINARY, Family};
-use crate::error::{ExecResult, SqlError};
+use super::types::Family;
+use crate::error::ExecResult;
 use bytes::Bytes;
 use omnibus_value::{ColumnType, Value};
 use std::cmp::Ordering;
@@ -58,6 +58,7 @@ impl Expr {
             Kind::Call(def, args) => (def.eval)(args, &self.ty, cx),
             Kind::Case { whens, otherwise } => self.case(whens, otherwise.as_deref(), cx),
             Kind::Cast(e) => super::cast::cast(e, &self.ty, cx),
+            Kind::Comparable(what, e) => super::comparable::eval(*what, e, cx),
             Kind::Text(e) => Ok(e.eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
             Kind::Transcode(e) => super::cast::transcode(e, &self.ty, cx),
             Kind::Retype(e) => e.eval(cx),
@@ -152,28 +153,26 @@ fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -
         return Ok(None);
     }
     let right = pair[1].eval(cx)?;
-    if let (Value::Bytes(text), number) | (number, Value::Bytes(text)) = (&left, &right)
+    Ok(order(&pair[0], &left, &pair[1], &right, collation, cx).map(|order| op.accepts(order)))
+}
+
+/// The order of two operands' values; complains of text that is compared with a number and is none.
+fn order(
+    a: &Expr,
+    left: &Value,
+    b: &Expr,
+    right: &Value,
+    collation: u16,
+    cx: &mut Exec<'_>,
+) -> Option<Ordering> {
+    if let (Value::Bytes(text), number) | (number, Value::Bytes(text)) = (left, right)
         && compare::is_number(number)
         && text_to_f64(text).1
     {
-        no_number(text, pair, cx);
+        let constant = [a, b].into_iter().any(|e| e.ty.family() == Family::String && e.as_const().is_some());
+        super::comparable::no_number(text, constant, cx);
     }
-    Ok(compare::values(&left, &right, collation).map(|order| op.accepts(order)))
-}
-
-/// Complains of text that is compared with a number and is none; of a constant once, not for each row.
-#[cold]
-fn no_number(text: &[u8], pair: &[Expr; 2], cx: &mut Exec<'_>) {
-    let binary = |e: &Expr| e.ty.family() == Family::String && e.ty.column.collation == BINARY;
-    if pair.iter().any(binary) {
-        return;
-    }
-    let condition = SqlError::truncated_wrong_value("DOUBLE", String::from_utf8_lossy(text));
-    let constant = pair.iter().any(|e| e.ty.family() == Family::String && e.as_const().is_some());
-    let before = cx.session.diagnostics.conditions().last();
-    if !(constant && before.is_some_and(|(_, before)| before.message == condition.message)) {
-        cx.warn(condition);
-    }
+    compare::values(left, right, collation)
 }
 
 fn and(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
@@ -207,11 +206,14 @@ fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> Ex
     }
     let mut unknown = false;
     for member in list {
-        let member = match &member.kind {
-            Kind::Const(constant) => compare::values(&value, constant, collation),
-            _ => compare::values(&value, &member.eval(cx)?, collation),
+        let compared = match &member.kind {
+            Kind::Const(constant) => order(operand, &value, member, constant, collation, cx),
+            _ => {
+                let other = member.eval(cx)?;
+                order(operand, &value, member, &other, collation, cx)
+            }
         };
-        match member {
+        match compared {
             Some(Ordering::Equal) => return Ok(Some(true)),
             Some(_) => {}
             None => unknown = true,
@@ -225,11 +227,13 @@ fn between(args: &[Expr; 3], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Op
     if matches!(value, Value::Null) {
         return Ok(None);
     }
-    let low = compare::values(&value, &args[1].eval(cx)?, collation).map(Ordering::is_ge);
+    let bound = args[1].eval(cx)?;
+    let low = order(&args[0], &value, &args[1], &bound, collation, cx).map(Ordering::is_ge);
     if low == Some(false) {
         return Ok(Some(false));
     }
-    let high = compare::values(&value, &args[2].eval(cx)?, collation).map(Ordering::is_le);
+    let bound = args[2].eval(cx)?;
+    let high = order(&args[0], &value, &args[2], &bound, collation, cx).map(Ordering::is_le);
     Ok(match (low, high) {
         (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),

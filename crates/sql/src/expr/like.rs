@@ -58,7 +58,7 @@ impl RegexpMatcher {
         dot_newline: bool,
     ) -> SqlResult<RegexpMatcher> {
         let pattern = std::str::from_utf8(pattern).map_err(|_| bad_regexp("the pattern is not UTF-8"))?;
-        regex::bytes::RegexBuilder::new(pattern)
+        regex::bytes::RegexBuilder::new(&unicode_classes(pattern))
             .case_insensitive(ignore_case)
             .multi_line(multi_line)
             .dot_matches_new_line(dot_newline)
@@ -73,6 +73,28 @@ impl RegexpMatcher {
     pub fn regex(&self) -> &regex::bytes::Regex {
         &self.0
     }
+}
+
+/// The pattern with POSIX's classes as those of Unicode: `[[:alpha:]]` has ä in it.
+fn unicode_classes(pattern: &str) -> std::borrow::Cow<'_, str> {
+    const CLASSES: [(&str, &str); 6] = [
+        ("alpha", "Alphabetic"),
+        ("digit", "Nd"),
+        ("lower", "Lowercase"),
+        ("upper", "Uppercase"),
+        ("space", "White_Space"),
+        ("punct", "P"),
+    ];
+    if !pattern.contains("[:") {
+        return pattern.into();
+    }
+    let pattern = pattern.replace("[:alnum:]", "\\p{Alphabetic}\\p{Nd}");
+    let replaced = CLASSES.iter().fold(pattern, |pattern, (posix, unicode)| {
+        pattern
+            .replace(&format!("[:{posix}:]"), &format!("\\p{{{unicode}}}"))
+            .replace(&format!("[:^{posix}:]"), &format!("\\P{{{unicode}}}"))
+    });
+    replaced.into()
 }
 
 fn bad_regexp(detail: &str) -> SqlError {

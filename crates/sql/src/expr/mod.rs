@@ -12,6 +12,7 @@ mod bind_leaf;
 mod bind_ops;
 pub mod cast;
 pub mod charset;
+pub mod comparable;
 pub mod compare;
 pub mod convert;
 pub mod eval;

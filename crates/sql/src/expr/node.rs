@@ -3,6 +3,7 @@
 //! Not the syntax tree (`omnibus_parser::ast::Expr`), which the binder turns into this. Plain data,
 //! `Send`, shared by all executions of a plan; evaluation is in `eval`.
 
+use super::comparable::As;
 use super::like::{LikeMatcher, RegexpMatcher};
 use super::slot_set::SlotSet;
 use super::types::ExprType;
@@ -164,6 +165,8 @@ pub enum Kind {
     },
     /// CAST to the expression's own type.
     Cast(Box<Expr>),
+    /// As what it is compared with.
+    Comparable(As, Box<Expr>),
     /// The label text of an ENUM or SET, or any other value as text.
     Text(Box<Expr>),
     /// A change of character set to the expression's own.
@@ -343,6 +346,7 @@ impl Expr {
             | Kind::BitNot(e)
             | Kind::Not(e)
             | Kind::Cast(e)
+            | Kind::Comparable(_, e)
             | Kind::Text(e)
             | Kind::Transcode(e)
             | Kind::Retype(e)

@@ -11,7 +11,11 @@ pub fn double(n: f64, decimals: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// A FLOAT.
-pub fn float(n: f32, out: &mut Vec<u8>) {
-    omnibus_value::text::write_f32(n, out);
+/// A FLOAT, as [`double`].
+pub fn float(n: f32, decimals: u8, out: &mut Vec<u8>) {
+    if decimals < NOT_FIXED {
+        double(f64::from(n), decimals, out);
+    } else {
+        omnibus_value::text::write_f32(n, out);
+    }
 }

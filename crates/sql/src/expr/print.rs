@@ -43,7 +43,9 @@ fn expr(e: &Expr, cx: &Exec<'_>) -> String {
             let args: Vec<String> = args.iter().map(|e| expr(e, cx)).collect();
             format!("{}({})", def.name.to_lowercase(), args.join(","))
         }
-        Kind::Cast(e) | Kind::Retype(e) | Kind::Text(e) | Kind::Transcode(e) => expr(e, cx),
+        Kind::Comparable(_, e) | Kind::Cast(e) | Kind::Retype(e) | Kind::Text(e) | Kind::Transcode(e) => {
+            expr(e, cx)
+        }
         _ => "...".into(),
     }
 }

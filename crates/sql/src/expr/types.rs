@@ -268,6 +268,15 @@ impl ExprType {
         }
     }
 
+    /// Digits behind the decimal point that a value is printed with; `NOT_FIXED` if that depends on it.
+    #[must_use]
+    pub fn fixed_decimals(&self) -> u8 {
+        match self.family() {
+            Family::Real => self.column.decimals,
+            _ => self.scale(),
+        }
+    }
+
     /// Digits before the decimal point that a DECIMAL of this type needs.
     #[must_use]
     pub fn integer_part(&self) -> u32 {
@@ -319,23 +328,51 @@ pub fn merge_collations(
     b: (u16, Coercibility),
     operation: &str,
 ) -> SqlResult<(u16, Coercibility)> {
-    if a.0 == b.0 {
-        return Ok((a.0, a.1.min(b.1)));
-    }
-    if a.1 != b.1 {
-        return Ok(if a.1 < b.1 { a } else { b });
-    }
-    if a.0 == BINARY || b.0 == BINARY {
-        return Ok((BINARY, a.1));
-    }
-    match super::charset::prefer(a.0, b.0) {
-        Some(collation) => Ok((collation, a.1)),
-        None if a.1 >= Coercibility::Literal => Ok(a),
-        None => {
-            Err(SqlError::cant_aggregate_2collations(describe_collation(a), describe_collation(b), operation))
+    let conflict =
+        || SqlError::cant_aggregate_2collations(describe_collation(a), describe_collation(b), operation);
+    let merged = match () {
+        () if a.0 == b.0 => (a.0, a.1.min(b.1)),
+        () if a.1 != b.1 => {
+            if a.1 < b.1 {
+                a
+            } else {
+                b
+            }
         }
+        () if a.0 == BINARY || b.0 == BINARY => (BINARY, a.1),
+        () => {
+            let same_set = super::charset::charset_name(a.0) == super::charset::charset_name(b.0);
+            match super::charset::prefer(a.0, b.0) {
+                _ if same_set && a.1 == Coercibility::Explicit => return Err(conflict()),
+                Some(collation) => (collation, a.1),
+                None if a.1 >= Coercibility::Literal => a,
+                // Text of two collations may be put together, but has none to be compared under.
+                None if same_set => (super::charset::binary_of(a.0), Coercibility::None),
+                None => return Err(conflict()),
+            }
+        }
+    };
+    if merged.1 == Coercibility::None && COMPARING.contains(&operation) {
+        return Err(conflict());
     }
+    Ok(merged)
 }
+
+/// Operations that need a collation; the others only put text together.
+const COMPARING: [&str; 12] = [
+    "=",
+    "between",
+    "field",
+    "find_in_set",
+    "instr",
+    "locate",
+    "position",
+    "regexp_instr",
+    "regexp_like",
+    "replace",
+    "strcmp",
+    "substring_index",
+];
 
 fn describe_collation((id, coercibility): (u16, Coercibility)) -> String {
     let strength = match coercibility {
@@ -358,7 +395,9 @@ pub fn merge_all<'a>(
     operation: &str,
 ) -> SqlResult<(u16, Coercibility)> {
     let mut merged: Option<(u16, Coercibility)> = None;
+    let mut only_null = None;
     for ty in types {
+        only_null = Some(only_null.unwrap_or(true) && ty.is_null());
         if !matches!(ty.family(), Family::String | Family::Json) || ty.is_null() {
             continue;
         }
@@ -368,7 +407,10 @@ pub fn merge_all<'a>(
             Some(before) => merge_collations(before, this, operation)?,
         });
     }
-    Ok(merged.unwrap_or((fallback, Coercibility::Literal)))
+    Ok(merged.unwrap_or(match only_null {
+        Some(true) => (BINARY, Coercibility::Ignorable),
+        _ => (fallback, Coercibility::Literal),
+    }))
 }
 
 /// The type that holds values of both: UNION, CASE, IF, COALESCE, GREATEST.
@@ -393,7 +435,7 @@ pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType>
         (
             Family::Integer | Family::Decimal | Family::Real,
             Family::Integer | Family::Decimal | Family::Real,
-        ) => ExprType::double(),
+        ) => unify_reals(a, b),
         (Family::Date, Family::Date) => ExprType::date(),
         (Family::Time, Family::Time) => ExprType::time(a.column.decimals.max(b.column.decimals)),
         (Family::Date | Family::DateTime | Family::Time, Family::Date | Family::DateTime | Family::Time) => {
@@ -403,6 +445,14 @@ pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType>
         _ => unify_strings(a, b, operation)?,
     }
     .nullable(nullable))
+}
+
+fn unify_reals(a: &ExprType, b: &ExprType) -> ExprType {
+    let (x, y) = (a.fixed_decimals(), b.fixed_decimals());
+    let both = |kind| a.column.kind == kind && b.column.kind == kind;
+    let mut ty = if both(ColumnKind::Float) { a.clone() } else { ExprType::double() };
+    ty.column.decimals = if x >= NOT_FIXED || y >= NOT_FIXED { NOT_FIXED } else { x.max(y) };
+    ty
 }
 
 fn unify_integers(a: &ExprType, b: &ExprType) -> ExprType {

@@ -4,7 +4,7 @@
 //! thread.
 
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::types::{ExprType, Family};
+use crate::expr::types::{ExprType, Family, NOT_FIXED};
 use crate::expr::{BindContext, Exec, Expr, compare, eval, hash_key, json};
 use bytes::Bytes;
 use omnibus_parser::ast::AggregateKind as Kind;
@@ -39,6 +39,9 @@ pub struct AggregateSpec {
 /// Illegal mixes of collations, wrong argument counts.
 pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let first = args.first().map(|a| &a.ty);
+    if kind == Kind::JsonObjectAgg && args.len() != 2 {
+        return Err(SqlError::wrong_parameter_count_to_native_fct("json_objectagg"));
+    }
     Ok(match (kind, first) {
         (Kind::Count, _) => {
             let mut ty = ExprType::bigint();
@@ -51,7 +54,7 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
                 let scale = ty.scale();
                 ExprType::decimal(ty.integer_part() + u32::from(scale) + 22, scale)
             }
-            _ => ExprType::double(),
+            _ => real(ty, 0),
         }
         .nullable(true),
         (Kind::Avg, Some(ty)) => match ty.family() {
@@ -59,7 +62,7 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
                 let scale = (ty.scale() + cx.session.settings.div_precision_increment).min(30);
                 ExprType::decimal(ty.integer_part() + u32::from(scale), scale)
             }
-            _ => ExprType::double(),
+            _ => real(ty, cx.session.settings.div_precision_increment),
         }
         .nullable(true),
         (Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp, _) => {
@@ -73,6 +76,13 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
         (_, Some(ty)) => ty.clone().nullable(true),
         (_, None) => return Err(SqlError::invalid_group_func_use()),
     })
+}
+
+/// DOUBLE, with as many decimals as the argument has and some more if it has a fixed number of them.
+fn real(argument: &ExprType, more: u8) -> ExprType {
+    let mut ty = ExprType::double();
+    ty.column.decimals = argument.fixed_decimals().saturating_add(more).min(NOT_FIXED);
+    ty
 }
 
 /// What a group has gathered for one aggregate.

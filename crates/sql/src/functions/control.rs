@@ -2,7 +2,7 @@
 
 use super::{Def, MANY, ty};
 use crate::error::{ExecResult, SqlResult};
-use crate::expr::types::{BINARY, merge_all, unify};
+use crate::expr::types::{Family, unify};
 use crate::expr::{BindContext, Exec, Expr, ExprType, cast, compare};
 use omnibus_value::Value;
 use std::cmp::Ordering;
@@ -64,34 +64,46 @@ fn coalesce(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     Ok(Value::Null)
 }
 
+/// Never called: the binder makes a CASE of it.
 fn nullif(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let (a, b) = (args[0].eval(cx)?, args[1].eval(cx)?);
-    let (collation, _) = merge_all(args.iter().map(|a| &a.ty), BINARY, "nullif")?;
-    let equal = compare::values(&a, &b, collation) == Some(Ordering::Equal);
-    Ok(if equal { Value::Null } else { a })
+    args[0].eval(cx)
 }
 
 fn is_null(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(super::boolean(matches!(args[0].eval(cx)?, Value::Null)))
 }
 
+/// Whether arguments are compared as dates: one is a date, and the others are dates, times or text.
+fn compares_dates(args: &[Expr]) -> bool {
+    let dated = |e: &Expr| matches!(e.ty.family(), Family::Date | Family::DateTime);
+    args.iter().any(dated) && args.iter().all(|e| e.ty.is_temporal() || e.ty.family() == Family::String)
+}
+
 fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let mut best = Value::Null;
+    let dates = compares_dates(args);
+    let mut best: Option<(Value, Value)> = None;
     for arg in args {
         let value = arg.eval(cx)?;
         if matches!(value, Value::Null) {
             return Ok(Value::Null);
         }
-        let value = cast::fit_common(arg, value, ty, cx);
-        let better = match best {
-            Value::Null => true,
-            _ => compare::values(&value, &best, ty.column.collation) == Some(wanted),
+        let key = match dates {
+            true => match arg.to_datetime(&value, cx) {
+                Some(at) => Value::DateTime(at),
+                None => return Ok(Value::Null),
+            },
+            false => cast::fit_common(arg, value.clone(), ty, cx),
+        };
+        let better = match &best {
+            None => true,
+            Some((found, _)) => compare::values(&key, found, ty.column.collation) == Some(wanted),
         };
         if better {
-            best = value;
+            let shown = if dates { cast::fit_common(arg, value, ty, cx) } else { key.clone() };
+            best = Some((key, shown));
         }
     }
-    Ok(best)
+    Ok(best.map_or(Value::Null, |(_, shown)| shown))
 }
 
 fn greatest(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

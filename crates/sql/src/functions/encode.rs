@@ -45,7 +45,13 @@ fn hex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
             let n = args[0].to_int(&value, cx) as u64;
             text(format!("{n:X}"))
         }
-        value => text(to_hex(&args[0].to_str(&value), UPPER)),
+        value => {
+            let value = args[0].to_str(&value);
+            if !super::fits(value.len().saturating_mul(2), "hex", cx) {
+                return Ok(Value::Null);
+            }
+            text(to_hex(&value, UPPER))
+        }
     })
 }
 
@@ -72,11 +78,19 @@ fn unhex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 }
 
 fn bin(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    Ok(text(format!("{:b}", int_arg!(args, 0, cx) as u64)))
+    let value = str_arg!(args, 0, cx);
+    Ok(leading_integer(&value).map_or(Value::Null, |n| text(format!("{n:b}"))))
 }
 
 fn oct(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    Ok(text(format!("{:o}", int_arg!(args, 0, cx) as u64)))
+    let value = str_arg!(args, 0, cx);
+    Ok(leading_integer(&value).map_or(Value::Null, |n| text(format!("{n:o}"))))
+}
+
+/// The digits that a number's text begins with, which is how BIN and OCT read any argument; `None` if it is empty.
+fn leading_integer(value: &[u8]) -> Option<u64> {
+    let number = crate::expr::convert::text_to_int(value).0;
+    (!value.is_empty()).then_some(number as u64)
 }
 
 fn conv(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -21,7 +21,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("EXP", 1, 1, ty::double, |a, _, cx| finite(a, cx, f64::exp, "exp")),
     Def::new("LN", 1, 1, ty::double, |a, _, cx| logarithm(a, cx, f64::ln)),
     Def::new("LOG", 1, 2, ty::double, log),
-    Def::new("LOG2", 1, 1, ty::double, |a, _, cx| logarithm(a, cx, f64::log2)),
+    Def::new("LOG2", 1, 1, ty::double, |a, _, cx| logarithm(a, cx, |x| x.ln() / std::f64::consts::LN_2)),
     Def::new("LOG10", 1, 1, ty::double, |a, _, cx| logarithm(a, cx, f64::log10)),
     Def::new("SIGN", 1, 1, ty::int, sign),
     Def::new("PI", 0, 0, pi_type, |_, _, _| Ok(Value::Double(std::f64::consts::PI))),
@@ -87,6 +87,8 @@ fn constant_places(args: &[Expr]) -> Option<i64> {
     match args.get(1).map(Expr::as_const) {
         None => Some(0),
         Some(Some(Value::Int(n))) => Some(*n),
+        Some(Some(Value::Decimal(n))) => n.to_i64().ok(),
+        Some(Some(Value::Bytes(text))) => i64::try_from(crate::expr::convert::text_to_int(text).0).ok(),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
 use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
 use bytes::{Bytes, BytesMut};
-use omnibus_value::Value;
+use omnibus_value::{Value, locale};
 
 pub(super) const DEFS: &[Def] = &[
     Def::strings("CONCAT", 1, MANY, ty::concatenated, concat),
@@ -36,7 +36,7 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 /// Whether a result of `length` bytes may be built; a warning and NULL if not.
-pub(super) fn fits(length: usize, name: &str, cx: &mut Exec<'_>) -> bool {
+pub(crate) fn fits(length: usize, name: &str, cx: &mut Exec<'_>) -> bool {
     let max = usize::try_from(cx.session.settings.max_allowed_packet).unwrap_or(usize::MAX);
     if length <= max {
         return true;
@@ -218,6 +218,10 @@ fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
             parts.push(part);
         }
     }
+    let length = parts.iter().map(|part| part.len() + 1).sum();
+    if !fits(length, "make_set", cx) {
+        return Ok(Value::Null);
+    }
     Ok(text(parts.join(&b","[..])))
 }
 
@@ -228,6 +232,10 @@ fn export_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     let separator = if args.len() > 3 { str_arg!(args, 3, cx) } else { Bytes::from_static(b",") };
     let count = if args.len() > 4 { int_arg!(args, 4, cx).clamp(0, 64) } else { 64 };
     let parts: Vec<&[u8]> = (0..count).map(|i| if bits >> i & 1 == 1 { &on[..] } else { &off[..] }).collect();
+    let length = parts.iter().map(|part| part.len() + separator.len()).sum();
+    if !fits(length, "export_set", cx) {
+        return Ok(Value::Null);
+    }
     Ok(text(parts.join(&separator[..])))
 }
 
@@ -274,23 +282,35 @@ fn char_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
 fn soundex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let value = str_arg!(args, 0, cx);
-    let mut out = Vec::new();
-    let mut last = b'0';
-    for c in value.iter().filter(|c| c.is_ascii_alphabetic()).map(u8::to_ascii_uppercase) {
-        let code = CODES[usize::from(c - b'A')];
-        if out.is_empty() {
-            out.push(c);
-        } else if code != b'0' && code != last {
+    let collation = args[0].ty.column.collation;
+    // Vowels, H, W and Y have code 0 and do not part two letters of one code; no letter does.
+    let code = |character: &[u8]| match character {
+        [letter] if letter.is_ascii_alphabetic() => CODES[usize::from(letter.to_ascii_uppercase() - b'A')],
+        _ => b'0',
+    };
+    let mut letters = charset::chars(&value, collation).filter(|c| is_letter(c, collation));
+    let Some(first) = letters.next() else { return Ok(text("")) };
+    let mut out = first.to_ascii_uppercase();
+    let mut last = code(first);
+    let mut count = 1;
+    for letter in letters {
+        let code = code(letter);
+        if code != b'0' && code != last {
             out.push(code);
-        }
-        last = code;
-    }
-    if !out.is_empty() {
-        while out.len() < 4 {
-            out.push(b'0');
+            last = code;
+            count += 1;
         }
     }
+    out.resize(out.len() + 4usize.saturating_sub(count), b'0');
     Ok(text(out))
+}
+
+/// Whether a character is a letter; beyond ASCII every one is taken for one, as in MySQL.
+fn is_letter(character: &[u8], collation: u16) -> bool {
+    match character {
+        [byte] if byte.is_ascii() => byte.is_ascii_alphabetic(),
+        _ => collation != crate::expr::types::BINARY,
+    }
 }
 
 fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -305,27 +325,48 @@ fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         }
     }
     out.push(b'\'');
+    if !fits(out.len(), "quote", cx) {
+        return Ok(Value::Null);
+    }
     Ok(text(out))
 }
 
-fn format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let places = int_arg!(args, 1, cx).clamp(0, 30) as u8;
     let value = super::value_arg!(args, 0, cx);
     let printed = super::numeric::print_rounded(&value, &args[0], places, cx)?;
-    let (sign, digits) = printed.strip_prefix('-').map_or(("", printed.as_str()), |d| ("-", d));
+    let locale = match args.get(2).map(|name| name.eval_str(cx)).transpose()? {
+        None => Some(&locale::ENGLISH),
+        Some(name) => name.as_deref().and_then(|name| locale::by_name(std::str::from_utf8(name).ok()?)),
+    };
+    let format = locale.unwrap_or_else(|| {
+        let name = args[2].as_const().map_or_else(Bytes::new, |name| args[2].to_str(name));
+        let name = if name.is_empty() { "NULL".into() } else { String::from_utf8_lossy(&name).into_owned() };
+        cx.warn(crate::error::SqlError::new(1649, b"HY000", format!("Unknown locale: '{name}'")));
+        &locale::ENGLISH
+    });
+    let grouped = grouped(&printed, format.number_format());
+    Ok(text(charset::from_utf8(&grouped, ty.column.collation)))
+}
+
+/// A printed number with a locale's point and groups.
+fn grouped(printed: &str, format: locale::NumberFormat) -> String {
+    let (sign, digits) = printed.strip_prefix('-').map_or(("", printed), |d| ("-", d));
     let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(w, f)| (w, Some(f)));
     let mut out = String::from(sign);
-    for (i, c) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i) % 3 == 0 {
-            out.push(',');
+    for (at, digit) in whole.chars().enumerate() {
+        let left = whole.len() - at;
+        let behind_last = left == 3 || left > 3 && format.group > 1 && (left - 3) % format.group == 0;
+        if at > 0 && format.group > 0 && behind_last {
+            out.push_str(format.separator);
         }
-        out.push(c);
+        out.push(digit);
     }
     if let Some(fraction) = fraction {
-        out.push('.');
+        out.push_str(format.point);
         out.push_str(fraction);
     }
-    Ok(text(out))
+    out
 }
 
 fn space(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -34,7 +34,7 @@ pub(super) const DEFS: &[Def] = &[
         Ok(Value::Time(unix_us(cx.session.now_us).time().truncate(ty.column.decimals)))
     }),
     Def::session("UNIX_TIMESTAMP", 0, 1, unix_type, unix_timestamp),
-    Def::new("DATE", 1, 1, ty::date, |a, _, cx| Ok(a[0].eval_date(cx)?.map_or(Value::Null, Value::Date))),
+    Def::session("DATE", 1, 1, ty::date, |a, ty, cx| crate::expr::cast::cast(&a[0], ty, cx)),
     Def::new("TIME", 1, 1, time_type, |a, _, cx| Ok(a[0].eval_time(cx)?.map_or(Value::Null, Value::Time))),
     Def::session("TIMESTAMP", 1, 2, timestamp_type, timestamp),
     Def::new("DATEDIFF", 2, 2, ty::int, datediff),
@@ -134,9 +134,9 @@ fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult
     Ok(Value::Decimal(Decimal::from_i128(micros, 6).rescale(ty.column.decimals)))
 }
 
-fn timestamp(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let Some(arg) = args.get(1) else { return crate::expr::cast::cast(&args[0], ty, cx) };
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
-    let Some(arg) = args.get(1) else { return Ok(Value::DateTime(at)) };
     let Some(time) = arg.eval_time(cx)? else { return Ok(Value::Null) };
     Ok(at.add_time(time).map_or(Value::Null, Value::DateTime))
 }
@@ -158,10 +158,11 @@ fn moment(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Moment>> {
         Value::Null => None,
         Value::Time(t) => Some(Moment::Time(*t)),
         Value::Date(_) | Value::DateTime(_) => e.to_datetime(&value, cx).map(Moment::DateTime),
+        // Shorter text is a time whatever it looks like: '2024-01-02' is 20 minutes and 24 seconds.
         Value::Bytes(text) => {
-            let dashes = text.iter().filter(|b| **b == b'-').count() >= 2;
+            let long = text.trim_ascii().len() >= 12;
             match parse_datetime(text, 6, DateMode::RELAXED) {
-                Ok(parsed) if dashes => Some(Moment::DateTime(parsed.value)),
+                Ok(parsed) if long && parsed.has_time => Some(Moment::DateTime(parsed.value)),
                 _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
             }
         }
@@ -170,16 +171,37 @@ fn moment(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Moment>> {
 }
 
 fn timediff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let (Some(a), Some(b)) = (moment(&args[0], cx)?, moment(&args[1], cx)?) else { return Ok(Value::Null) };
+    let dated = |e: &Expr| matches!(e.ty.family(), Family::Date | Family::DateTime);
+    let (a, b) = if args.iter().any(dated) {
+        if args.iter().any(|e| e.ty.family() == Family::Time) {
+            return Ok(Value::Null);
+        }
+        let (a, b) = (args[0].eval_datetime(cx)?, args[1].eval_datetime(cx)?);
+        (a.map(Moment::DateTime), b.map(Moment::DateTime))
+    } else {
+        (moment(&args[0], cx)?, moment(&args[1], cx)?)
+    };
     let micros = match (a, b) {
-        (Moment::Time(a), Moment::Time(b)) => a.to_micros() - b.to_micros(),
-        (Moment::DateTime(a), Moment::DateTime(b)) => match a.diff_micros(b) {
+        (Some(Moment::Time(a)), Some(Moment::Time(b))) => a.to_micros() - b.to_micros(),
+        (Some(Moment::DateTime(a)), Some(Moment::DateTime(b))) => match a.diff_micros(b) {
             Some(micros) => micros,
             None => return Ok(Value::Null),
         },
         _ => return Ok(Value::Null),
     };
-    Ok(Value::Time(Time::from_micros_clipped(micros)))
+    Ok(clipped(micros, cx))
+}
+
+/// A time, with a warning if it had to be clipped.
+fn clipped(micros: i64, cx: &mut Exec<'_>) -> Value {
+    let time = Time::from_micros_clipped(micros);
+    if time.to_micros() != micros {
+        let seconds = micros / 1_000_000;
+        let (sign, magnitude) = (if seconds < 0 { "-" } else { "" }, seconds.unsigned_abs());
+        let text = format!("{sign}{}:{:02}:{:02}", magnitude / 3600, magnitude / 60 % 60, magnitude % 60);
+        cx.warn(SqlError::truncated_wrong_value("time", text));
+    }
+    Value::Time(time)
 }
 
 fn unit_of(e: &Expr) -> IntervalUnit {
@@ -221,12 +243,15 @@ fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
 
 fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(start) = moment(&args[0], cx)? else { return Ok(Value::Null) };
-    let Some(time) = args[1].eval_time(cx)? else { return Ok(Value::Null) };
+    // Text with a date in it is nothing to add; a DATETIME column's time is.
+    let text = args[1].ty.family() == Family::String;
+    let time = match if text { moment(&args[1], cx)? } else { args[1].eval_time(cx)?.map(Moment::Time) } {
+        Some(Moment::Time(time)) => time,
+        _ => return Ok(Value::Null),
+    };
     let interval = Interval::of_micros(sign * time.to_micros());
     let value = match start {
-        Moment::Time(t) => {
-            Some(Value::Time(Time::from_micros_clipped(t.to_micros().saturating_add(interval.micros))))
-        }
+        Moment::Time(t) => Some(clipped(t.to_micros().saturating_add(interval.micros), cx)),
         Moment::DateTime(at) => at.add(interval).map(Value::DateTime),
     };
     let Some(value) = value else { return Ok(Value::Null) };
@@ -247,9 +272,9 @@ fn last_day(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
 
 fn from_days(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let days = i64::try_from(int_arg!(args, 0, cx)).unwrap_or(0);
-    // Below day 366 MySQL has no date to give.
-    let date = if days > 365 { Date::from_days(days) } else { Some(Date::ZERO) };
-    Ok(date.map_or(Value::Null, Value::Date))
+    // Below day 366 and past the year 9999 MySQL has no date to give.
+    let date = if days > 365 { Date::from_days(days) } else { None };
+    Ok(Value::Date(date.unwrap_or(Date::ZERO)))
 }
 
 fn to_seconds(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -285,17 +310,18 @@ fn maketime(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     let micros = (seconds * 1e6).round() as i64;
     let hours = i64::try_from(hour.clamp(-1000, 1000)).unwrap_or(0);
     let magnitude = (hours.abs() * 3600 + minute as i64 * 60) * 1_000_000 + micros;
-    Ok(Value::Time(Time::from_micros_clipped(if hours < 0 { -magnitude } else { magnitude })))
+    Ok(clipped(if hours < 0 { -magnitude } else { magnitude }, cx))
 }
 
 fn sec_to_time_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    Ok(ExprType::time(decimals_of(&args[0])).nullable(true))
+    let decimals = if args[0].ty.family() == Family::String { 6 } else { decimals_of(&args[0]) };
+    Ok(ExprType::time(decimals).nullable(true))
 }
 
 fn sec_to_time(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let micros = args[0].to_decimal(&value, cx).to_f64() * 1e6;
-    Ok(Value::Time(Time::from_micros_clipped(micros.clamp(-9e18, 9e18).round() as i64)))
+    Ok(clipped(micros.clamp(-9e18, 9e18).round() as i64, cx))
 }
 
 fn time_to_sec(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -317,6 +343,9 @@ fn period(n: i128) -> i64 {
 
 fn period_add(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let start = int_arg!(args, 0, cx);
+    if start == 0 {
+        return Ok(Value::Int(0));
+    }
     let months = i64::try_from(int_arg!(args, 1, cx)).unwrap_or(0);
     let total = period(start).saturating_add(months);
     Ok(Value::Int(total / 12 * 100 + total % 12 + 1))

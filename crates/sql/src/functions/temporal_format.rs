@@ -109,6 +109,9 @@ fn format(date: Date, time: Time, pattern: &[u8], locale: &Locale, collation: u1
 fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let pattern = str_arg!(args, 1, cx);
+    if pattern.is_empty() {
+        return Ok(Value::Null);
+    }
     Ok(format(at.date(), at.time(), &pattern, cx.session.settings.lc_time_names, ty.column.collation)
         .map_or(Value::Null, text))
 }
@@ -184,7 +187,7 @@ fn skip_spaces(text: &mut &[u8]) {
 }
 
 /// Reads text by a format; `None` if it does not match.
-fn read(mut text: &[u8], pattern: &[u8]) -> Option<Fields> {
+fn read(mut text: &[u8], pattern: &[u8]) -> Option<(Fields, bool)> {
     let mut fields = Fields::default();
     let mut codes = pattern.iter();
     while let Some(&byte) = codes.next() {
@@ -213,7 +216,7 @@ fn read(mut text: &[u8], pattern: &[u8]) -> Option<Fields> {
             code => read_one(*code, &mut text, &mut fields)?,
         }
     }
-    Some(fields)
+    Some((fields, !text.trim_ascii().is_empty()))
 }
 
 fn read_time(text: &mut &[u8], fields: &mut Fields) -> Option<()> {
@@ -305,7 +308,8 @@ fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let zero_refused = cx.session.settings.sql_mode & crate::api::sql_mode::NO_ZERO_IN_DATE != 0;
-    let at = read(&value, &pattern).and_then(assemble);
+    let (fields, more) = read(&value, &pattern).unzip();
+    let at = fields.and_then(assemble);
     let at = at.filter(|at| ty.family() == Family::Time || !zero_refused || at.date().is_full());
     let Some(at) = at else {
         let shown = String::from_utf8_lossy(&value).into_owned();
@@ -313,6 +317,10 @@ fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
         cx.warn(SqlError::new(1411, b"HY000", text));
         return Ok(Value::Null);
     };
+    if more == Some(true) {
+        let kind = if ty.family() == Family::Time { "time" } else { "date" };
+        cx.warn(SqlError::truncated_wrong_value(kind, String::from_utf8_lossy(&value).into_owned()));
+    }
     Ok(match ty.family() {
         Family::Date => Value::Date(at.date()),
         Family::Time => Value::Time(at.time()),

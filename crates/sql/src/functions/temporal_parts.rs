@@ -13,12 +13,10 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("MONTH", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Month, &a[0], cx)),
     Def::new("DAY", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Day, &a[0], cx)),
     Def::new("DAYOFMONTH", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Day, &a[0], cx)),
-    Def::new("HOUR", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Hour, &a[0], cx)),
-    Def::new("MINUTE", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Minute, &a[0], cx)),
-    Def::new("SECOND", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Second, &a[0], cx)),
-    Def::new("MICROSECOND", 1, 1, ty::small_int, |a, _, cx| {
-        interval::extract(IntervalUnit::Microsecond, &a[0], cx)
-    }),
+    Def::new("HOUR", 1, 1, ty::small_int, |a, _, cx| of_time(IntervalUnit::Hour, &a[0], cx)),
+    Def::new("MINUTE", 1, 1, ty::small_int, |a, _, cx| of_time(IntervalUnit::Minute, &a[0], cx)),
+    Def::new("SECOND", 1, 1, ty::small_int, |a, _, cx| of_time(IntervalUnit::Second, &a[0], cx)),
+    Def::new("MICROSECOND", 1, 1, ty::small_int, |a, _, cx| of_time(IntervalUnit::Microsecond, &a[0], cx)),
     Def::new("DAYOFWEEK", 1, 1, ty::small_int, |a, _, cx| {
         number(a, cx, |d| d.weekday().map(|w| i64::from((w + 1) % 7) + 1))
     }),
@@ -31,6 +29,14 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("WEEKOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| week_of(d, 3))),
     Def::new("YEARWEEK", 1, 2, ty::int, yearweek),
 ];
+
+/// A part of a time without its sign, which EXTRACT keeps.
+fn of_time(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(match interval::extract(unit, e, cx)? {
+        Value::Int(n) => Value::Int(n.abs()),
+        other => other,
+    })
+}
 
 fn number(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<i64>) -> ExecResult<Value> {
     Ok(args[0].eval_date(cx)?.and_then(part).map_or(Value::Null, Value::Int))

@@ -7,9 +7,12 @@ use crate::catalog::{Table, same_name};
 use crate::ddl::{self, Ddl};
 use crate::dml::{InsertPlan, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::charset;
+use crate::expr::types::{BINARY, Family, family};
 use crate::select::QueryPlan;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, Query};
+use omnibus_value::ColumnType;
 use std::sync::Arc;
 
 impl SqlSession {
@@ -65,10 +68,20 @@ pub(super) fn with_columns_of(tree: &CreateTable, plan: &QueryPlan) -> SqlResult
     for (column, ty) in plan.columns.iter().zip(&plan.types) {
         names.push(Ident::new(&*column.name));
         if !full.columns.iter().any(|own| same_name(&own.name, &column.name)) {
-            full.columns.push(column_def(&column.name, &ddl::type_text(&ty.column), ty.nullable)?);
+            full.columns.push(column_def(&column.name, &in_collation(&ty.column), ty.nullable)?);
         }
     }
     Ok((full, names))
+}
+
+/// A type's text with its character set and collation.
+fn in_collation(ty: &ColumnType) -> String {
+    let text = ddl::type_text(ty);
+    if family(ty.kind) != Family::String || ty.collation == BINARY {
+        return text;
+    }
+    let (set, collation) = (charset::charset_name(ty.collation), charset::collation_name(ty.collation));
+    format!("{text} CHARACTER SET {set} COLLATE {collation}")
 }
 
 /// A column definition from its type's text.

@@ -131,7 +131,13 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
             let (stored, range) = integer(rounded(&n.value), ty);
             (stored, range.or(n.problem.map(|_| Problem::IncorrectNumber("integer"))))
         }
-        other => integer(rounded(&other.to_decimal().value), ty),
+        other => {
+            let n = other.to_decimal().value;
+            // Nothing below zero is unsigned, even if it rounds to zero.
+            let below = ty.unsigned && n.is_negative() && !n.is_zero();
+            let (stored, range) = integer(rounded(&n), ty);
+            (stored, range.or(below.then_some(Problem::OutOfRange)))
+        }
     }
 }
 

@@ -81,7 +81,8 @@ pub(super) fn number_datetime(value: &Value, mode: DateMode) -> Option<DateTime>
 }
 
 pub(super) fn number_time(value: &Value) -> Result<Time, TemporalError> {
-    let (whole, micros, negative) = split(value).ok_or(TemporalError::Malformed)?;
+    let beyond = TemporalError::OutOfRange { negative: value.to_f64().value < 0.0 };
+    let (whole, micros, negative) = split(value).ok_or(beyond)?;
     let time = time_from_number(whole, micros)?;
     // '-0.5' has no sign left in its integer part.
     if negative && whole == 0 {

@@ -174,7 +174,8 @@ impl Json {
     fn contains_element(&self, part: &Json) -> bool {
         let Json::Array(items) = self else { return false };
         items.iter().any(|item| {
-            let comparable = matches!(part, Json::Array(_)) == matches!(item, Json::Array(_));
+            // A scalar may be anywhere in nested arrays; an array is only contained in an array.
+            let comparable = !matches!(part, Json::Array(_)) || matches!(item, Json::Array(_));
             comparable && item.contains(part)
         })
     }

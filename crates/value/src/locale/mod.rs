@@ -1,7 +1,8 @@
 //! Names of months and days in the languages of `lc_time_names`.
 //!
 //! `names.tsv` has a locale a line, in the order of the numbers that the binary log knows them by: name, months, short
-//! months, days from Monday, short days. Not here: which locale a session has. Pure; read once, when a session first asks for
+//! months, days from Monday, short days;
+//! decimal point, thousands separator and size of groups. Not here: which locale a session has. Pure; read once, when a session first asks for
 //! something else than the default.
 
 use std::sync::OnceLock;
@@ -17,6 +18,18 @@ pub struct Locale {
     short_months: [&'static str; 12],
     days: [&'static str; 7],
     short_days: [&'static str; 7],
+    number_format: NumberFormat,
+}
+
+/// How FORMAT() writes numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberFormat {
+    /// Before the decimals.
+    pub point: &'static str,
+    /// Between groups of digits; may be empty.
+    pub separator: &'static str,
+    /// Digits of the groups in front of the last one, which has three; 0 if there are no groups.
+    pub group: usize,
 }
 
 /// `en_US`, the default.
@@ -40,6 +53,7 @@ pub static ENGLISH: Locale = Locale {
     short_months: ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
     days: ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
     short_days: ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
+    number_format: NumberFormat { point: ".", separator: ",", group: 3 },
 };
 
 impl Locale {
@@ -77,6 +91,12 @@ impl Locale {
     #[must_use]
     pub fn short_day(&self, weekday: u32) -> Option<&'static str> {
         self.short_days.get(weekday as usize).copied()
+    }
+
+    /// How numbers are written.
+    #[must_use]
+    pub fn number_format(&self) -> NumberFormat {
+        self.number_format
     }
 
     /// Characters of the longest name of a day, and of a month.
@@ -120,7 +140,13 @@ fn parse(number: u16, line: &'static str) -> Option<Locale> {
         short_months: names(fields.next()?)?,
         days: names(fields.next()?)?,
         short_days: names(fields.next()?)?,
+        number_format: number_format(fields.next()?)?,
     })
+}
+
+fn number_format(field: &'static str) -> Option<NumberFormat> {
+    let [point, separator, group] = names(field)?;
+    Some(NumberFormat { point, separator, group: group.parse().ok()? })
 }
 
 fn names<const N: usize>(field: &'static str) -> Option<[&'static str; N]> {

@@ -174,7 +174,7 @@ impl Interval {
         let skipped = fields.len() - numbers.len();
         for (&scale, &(n, digits)) in fields[skipped..].iter().zip(&numbers) {
             // '1.5' SECOND_MICROSECOND is half a second: the last field is a fraction.
-            let is_fraction = scale == 1 && unit.has_micros() && numbers.len() > 1;
+            let is_fraction = scale == 1 && unit.has_micros();
             let n = if is_fraction && digits < 6 { n * 10i64.pow(6 - digits as u32) } else { n };
             total = total.checked_add(n.checked_mul(scale)?)?;
         }

@@ -321,7 +321,15 @@ pub fn parse_year(text: &[u8]) -> Result<Parsed<u16>, TemporalError> {
     if digits == 0 {
         return Err(Malformed);
     }
-    let n = i64::try_from(n).unwrap_or(i64::MAX);
+    let n = match text[cur.at..].first() {
+        // '1.5' and '1e1' are numbers too, rounded.
+        Some(b'.' | b'e' | b'E') => {
+            let number = crate::decimal::Decimal::parse(text);
+            cur.at = if number.truncated { cur.at } else { text.len() };
+            number.value.to_i64().unwrap_or(i64::MAX)
+        }
+        _ => i64::try_from(n).unwrap_or(i64::MAX),
+    };
     // As a string '0' and '00' are 2000, only '0000' is 0; as a number 0 is 0.
     let value = if n == 0 && text.len() != 4 { 2000 } else { year_from_number(n)? };
     let truncated = !cur.only_spaces_left();
@@ -364,7 +372,8 @@ pub fn time_from_number(n: i64, micros: u32) -> Result<Time, TemporalError> {
         if abs >= 10_000_000_000
             && let Ok((dt, _)) = datetime_from_number(n, DateMode::RELAXED)
         {
-            return Ok(dt.time());
+            let micros = i64::from(micros.min(999_999));
+            return Ok(Time::from_micros(dt.time().to_micros() + micros).unwrap_or(dt.time()));
         }
         return Err(OutOfRange { negative });
     }

@@ -126,6 +126,14 @@ impl InsertPlan {
         multiple: bool,
     ) -> ExecResult<Vec<Value>> {
         let mut values = template.to_vec();
+        if self.reads_row {
+            // A column that has no value yet is read as its default.
+            for &at in &self.columns {
+                let column = &self.target.table.def.columns[at];
+                let implicit = if column.nullable { Value::Null } else { implicit_default(&column.ty) };
+                values[at] = default_value(column, run.state).unwrap_or(implicit);
+            }
+        }
         let lenient = self.ignore || (multiple && !run.state.settings.strict());
         for (&at, expr) in self.columns.iter().zip(row) {
             let column = &self.target.table.def.columns[at];
