@@ -5,6 +5,7 @@
 //! message that a full disk does not take is lost, and nothing else is.
 
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,23 @@ pub(crate) fn reopen() {
     }
 }
 
+/// A message on one line: what clients and peers put into it begins no line of its own, and no other control character
+/// reaches whoever looks at it. Colours of the log itself are kept.
+fn on_one_line(message: &[u8]) -> Cow<'_, [u8]> {
+    const ESCAPE: u8 = 0x1b;
+    let text = message.strip_suffix(b"\n").unwrap_or(message);
+    let plain = |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | &ESCAPE);
+    if text.iter().all(plain) {
+        return message.into();
+    }
+    let mut line = Vec::with_capacity(message.len() + 16);
+    for byte in text {
+        if plain(byte) { line.push(*byte) } else { line.extend(byte.escape_ascii()) }
+    }
+    line.extend_from_slice(&message[text.len()..]);
+    line.into()
+}
+
 /// Takes one message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ErrorLog;
@@ -46,8 +64,8 @@ pub struct ErrorLog;
 impl Write for ErrorLog {
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         let _ = match FILE.lock().as_mut() {
-            Some((_, file)) => file.write_all(message),
-            None => io::stderr().write_all(message),
+            Some((_, file)) => file.write_all(&on_one_line(message)),
+            None => io::stderr().write_all(&on_one_line(message)),
         };
         Ok(message.len())
     }
@@ -75,6 +93,9 @@ mod tests {
         ErrorLog.write_all(b"three\n").unwrap();
         assert_eq!(std::fs::read_to_string(dir.path().join("error.old")).unwrap(), "one\ntwo\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "three\n");
+        ErrorLog.write_all(b"user 'a\nERROR all is lost'\r\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "three\nuser 'a\\nERROR all is lost'\\r\n");
         // As a full disk is.
         *FILE.lock() = Some((path, OpenOptions::new().write(true).open("/dev/full").unwrap()));
         ErrorLog.write_all(b"four\n").unwrap();

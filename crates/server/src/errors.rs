@@ -119,6 +119,46 @@ pub fn net_read() -> SqlError {
 pub fn packets_out_of_order() -> SqlError {
     error(1156, b"08S01", "Got packets out of order".into())
 }
+/// 1203.
+#[must_use]
+pub fn too_many_user_connections(user: impl Display) -> SqlError {
+    let message = format!("User {user} already has more than 'max_user_connections' active connections");
+    error(1203, b"42000", message)
+}
+/// 1226.
+#[must_use]
+pub fn user_limit_reached(user: impl Display, resource: &str, limit: u32) -> SqlError {
+    let message = format!("User '{user}' has exceeded the '{resource}' resource (current value: {limit})");
+    error(1226, b"42000", message)
+}
+/// 1820.
+#[must_use]
+pub fn must_change_password() -> SqlError {
+    let message = "You must reset your password using ALTER USER statement before executing this statement.";
+    error(1820, b"HY000", message.into())
+}
+/// 1862.
+#[must_use]
+pub fn password_expired() -> SqlError {
+    let message = "Your password has expired. To log in you must change it using a client that supports expired passwords.";
+    error(1862, b"HY000", message.into())
+}
+/// 3032.
+#[must_use]
+pub fn offline() -> SqlError {
+    error(3032, b"HY000", "The server is currently in offline mode".into())
+}
+/// 3955: `days` of -1 never end.
+#[must_use]
+pub fn blocked_by_failures(user: &str, host: &str, days: i32, left: Option<i64>, failures: u16) -> SqlError {
+    let text = |days: Option<i64>| days.map_or("unlimited".into(), |days| days.to_string());
+    let all = text((days >= 0).then_some(days.into()));
+    let message = format!(
+        "Access denied for user '{user}'@'{host}'. Account is blocked for {all} day(s) ({} day(s) remaining) due to {failures} consecutive failed logins.",
+        text(left)
+    );
+    error(3955, b"HY000", message)
+}
 /// 1227.
 #[must_use]
 pub fn specific_access_denied(privileges: impl Display) -> SqlError {

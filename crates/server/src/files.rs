@@ -8,8 +8,9 @@ use crate::errors;
 use omnibus_sql::{SqlError, SqlResult};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The rule.
@@ -33,6 +34,26 @@ pub fn keep_files_private() {
 
 fn refused() -> SqlError {
     SqlError::option_prevents_statement("--secure-file-priv")
+}
+
+/// Whether a file is made up by the system as it is read: processes' memory, environments, settings.
+fn is_of_system(file: &File) -> bool {
+    const KINDS: [u32; 6] = [0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x6367_7270, 0x7363_6673];
+    // SAFETY: all zeros is a value of this plain structure.
+    let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and the pointer is to a live, properly typed local.
+    let failed = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut about) } != 0;
+    failed || KINDS.contains(&(about.f_type as u32))
+}
+
+/// Whether a file below a folder has this device and inode.
+fn has_file(folder: &Path, wanted: (u64, u64)) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.flatten().any(|entry| match entry.metadata() {
+        Ok(about) if about.is_dir() => has_file(&entry.path(), wanted),
+        Ok(about) => (about.dev(), about.ino()) == wanted,
+        Err(_) => false,
+    })
 }
 
 impl FileRule {
@@ -86,7 +107,21 @@ impl FileRule {
         if !kind.is_file() || kind.file_type().is_fifo() {
             return Err(errors::no_text_file(path.display()));
         }
-        File::open(&resolved).map_err(|error| errors::cannot_open(path.display(), &error))
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(&resolved);
+        let file = opened.map_err(|error| errors::cannot_open(path.display(), &error))?;
+        if self.may_be_read(&file) { Ok(file) } else { Err(refused()) }
+    }
+
+    /// What was opened is where its name said, is no window into the system, and is no file of the data directory under another
+    /// name.
+    fn may_be_read(&self, file: &File) -> bool {
+        let here = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let Ok(about) = file.metadata() else { return false };
+        about.is_file()
+            && here.is_ok_and(|here| self.allows(&here))
+            && !is_of_system(file)
+            && (about.nlink() == 1 || !has_file(&self.datadir, (about.dev(), about.ino())))
     }
 
     /// Removes a file that `open` has just made.
@@ -154,6 +189,21 @@ mod tests {
         assert_eq!(read(Some(""), "other/f"), 0);
         assert_eq!(read(Some(""), "data/f"), 1290);
         assert_eq!(code(rule(Some("")).open(b"f", false)), 1290, "relative to the data directory");
+        for name in ["other/hard", "files/hard"] {
+            std::fs::hard_link(path("data").join("f"), path(name)).unwrap();
+            assert_eq!(read(Some(""), name), 1290, "a file of the data directory under another name");
+            assert_eq!(read(Some("files"), name), 1290);
+        }
+        std::fs::hard_link(path("other").join("f"), path("files/own")).unwrap();
+        assert_eq!(read(Some("files"), "files/own"), 0, "other names do not matter");
+        for name in [
+            "/proc/self/environ",
+            "/proc/self/status",
+            "/proc/version",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+        ] {
+            assert!(matches!(code(rule(Some("")).open(name.as_bytes(), false)), 1290 | 13), "{name}");
+        }
         let write = |name: &str| code(rule(Some("files")).open(path(name).as_os_str().as_bytes(), true));
         assert_eq!(write("files/new"), 0);
         assert_eq!(write("files/new"), 1086);

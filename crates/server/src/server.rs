@@ -1,12 +1,12 @@
 //! What all connections share, and the life of the server: accept, tick, stop.
 
-use crate::account::Accounts;
-use crate::auth::{FastCache, RsaKey};
+use crate::account::{AccessTable, Accounts, Privileges, Usage};
+use crate::auth::{Authenticator, FastCache, RsaKey};
 use crate::dump::{Dumps, SemiSyncSettings};
 use crate::log_admin::LogAdmin;
 use crate::net::{Hosts, Listeners};
 use crate::process::Processes;
-use crate::session::RunnerFactory;
+use crate::session::{Refusals, RunnerFactory};
 use crate::status::ServerCounters;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_sql::SqlResult;
@@ -42,6 +42,12 @@ pub struct Server {
     pub replicas: std::sync::OnceLock<Arc<crate::replica::Replicas>>,
     /// Whether the engines do; there once it is put together.
     pub engines_wait_for_space: std::sync::OnceLock<Arc<AtomicBool>>,
+    /// What accounts use up.
+    pub usage: Arc<Usage>,
+    /// Refused logins, for the log.
+    pub refusals: Refusals,
+    /// --skip-grant-tables, until FLUSH PRIVILEGES.
+    skip_grants: AtomicBool,
     /// Connections that have not logged in yet, by where they come from.
     pub hosts: Arc<Hosts>,
     /// The same of the administrators' own address.
@@ -80,6 +86,9 @@ impl Server {
             dumps: Dumps::default(),
             replicas: std::sync::OnceLock::new(),
             engines_wait_for_space: std::sync::OnceLock::new(),
+            usage: Arc::default(),
+            refusals: Refusals::default(),
+            skip_grants: AtomicBool::new(false),
             hosts: Arc::default(),
             admin_hosts: Arc::default(),
             long_query_us: AtomicU64::new(0),
@@ -89,7 +98,36 @@ impl Server {
         };
         server.counters.started_us.store(crate::clock::now_us(), Ordering::Relaxed);
         server.cache_settings();
+        let skips = server.globals.named("skip_grant_tables").as_bool();
+        server.skip_grants.store(skips, Ordering::Relaxed);
         server
+    }
+
+    /// Whether everybody who gets in may do everything: only this machine's unix socket is open then.
+    #[must_use]
+    pub fn skips_grants(&self) -> bool {
+        self.skip_grants.load(Ordering::Relaxed)
+    }
+
+    /// FLUSH PRIVILEGES. Blocks.
+    pub fn reload_accounts(&self) -> SqlResult<()> {
+        self.fast_cache.clear();
+        self.usage.begin_all_anew(true);
+        self.accounts.reload()?;
+        self.skip_grants.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// `offline_mode` is on now: only administrators stay.
+    fn let_go_for_offline(&self) {
+        let table = self.accounts.table();
+        let admin = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
+        for process in self.processes.clients() {
+            let name = process.identity.lock().account.clone();
+            if table.by_plain_name(&name).is_some_and(|account| !account.privileges.any(admin)) {
+                process.kill_connection();
+            }
+        }
     }
 
     fn cache_settings(&self) {
@@ -123,8 +161,12 @@ impl Server {
         if def.name == "read_only" && !value.as_bool() {
             self.globals.set_named("super_read_only", VarValue::Bool(false));
         }
+        let goes_offline = def.name == "offline_mode" && value.as_bool();
         self.globals.set(id, value);
         self.cache_settings();
+        if goes_offline {
+            self.let_go_for_offline();
+        }
         if def.name.starts_with("rpl_semi_sync_source_") {
             self.configure_semi_sync();
         }
@@ -143,6 +185,12 @@ impl Server {
             wait_without: value("wait_no_replica").as_bool(),
         };
         self.dumps.semi_sync.configure(coordinator, settings);
+    }
+
+    /// What a login is checked with.
+    pub(crate) fn authenticator<'a>(&'a self, table: &'a AccessTable, plugin: &'a str) -> Authenticator<'a> {
+        let (cache, rsa, usage) = (&self.fast_cache, &self.rsa, &*self.usage);
+        Authenticator { table, cache, rsa, usage, default_plugin: plugin }
     }
 
     /// The plugin of the greeting and of new accounts.

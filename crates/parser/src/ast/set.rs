@@ -28,6 +28,10 @@ pub enum SetItem {
     Password {
         user: Option<UserName>,
         value: PasswordValue,
+        /// REPLACE 'current password'.
+        replaces: Option<Bytes>,
+        /// RETAIN CURRENT PASSWORD.
+        retain_current: bool,
     },
     Transaction {
         scope: Option<VarScope>,

@@ -28,6 +28,8 @@ pub struct CreateUser {
 pub struct UserSpec {
     pub user: UserName,
     pub auth: Option<Auth>,
+    /// ALTER USER: REPLACE 'current password'.
+    pub replaces: Option<Bytes>,
     /// ALTER USER: DISCARD OLD PASSWORD.
     pub discard_old: bool,
     /// ALTER USER: RETAIN CURRENT PASSWORD.

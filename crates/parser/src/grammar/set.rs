@@ -111,7 +111,8 @@ impl Parser<'_> {
         let user = if self.eat_kw(Kw::FOR) { Some(self.user_name()?) } else { None };
         if self.eat_kw(Kw::TO) {
             self.expect_word("RANDOM")?;
-            return Ok(SetItem::Password { user, value: PasswordValue::Random });
+            let value = PasswordValue::Random;
+            return Ok(SetItem::Password { user, value, replaces: None, retain_current: false });
         }
         self.assign()?;
         let value = if self.is_word("PASSWORD") || self.is_word("OLD_PASSWORD") {
@@ -123,11 +124,9 @@ impl Parser<'_> {
         } else {
             PasswordValue::Text(self.string()?)
         };
-        if self.eat_kw(Kw::REPLACE) {
-            self.string()?;
-        }
-        self.eat_words(&["RETAIN", "CURRENT", "PASSWORD"]);
-        Ok(SetItem::Password { user, value })
+        let replaces = if self.eat_kw(Kw::REPLACE) { Some(self.string()?) } else { None };
+        let retain_current = self.eat_words(&["RETAIN", "CURRENT", "PASSWORD"]);
+        Ok(SetItem::Password { user, value, replaces, retain_current })
     }
 
     /// At TRANSACTION.

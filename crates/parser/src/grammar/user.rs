@@ -153,7 +153,8 @@ impl Parser<'_> {
         } else {
             self.user_name()?
         };
-        let mut spec = UserSpec { user, auth: None, discard_old: false, retain_current: false };
+        let mut spec =
+            UserSpec { user, auth: None, replaces: None, discard_old: false, retain_current: false };
         if self.eat_words(&["DISCARD", "OLD", "PASSWORD"]) {
             spec.discard_old = true;
             return Ok(spec);
@@ -161,7 +162,7 @@ impl Parser<'_> {
         if self.eat_word("IDENTIFIED") {
             spec.auth = Some(self.auth()?);
             if self.eat_kw(Kw::REPLACE) {
-                self.string()?;
+                spec.replaces = Some(self.string()?);
             }
             spec.retain_current = self.eat_words(&["RETAIN", "CURRENT", "PASSWORD"]);
             // More factors (AND IDENTIFIED ..; MariaDB OR plugin) are not known.

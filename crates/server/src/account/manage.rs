@@ -1,10 +1,11 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD: from a statement and the present
 //! table to the changes to store. Pure, apart from random salts.
 
+use super::options;
 use super::store::Record;
 use super::table::{AccessTable, Account};
 use crate::errors;
-use omnibus_parser::ast::{Auth, AuthSecret, CreateUser, Require, UserName};
+use omnibus_parser::ast::{Auth, AuthSecret, CreateUser, UserName, UserSpec};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::auth::{CACHING_SHA2, NATIVE, caching_sha2, native};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub fn resolve(name: &UserName, current: &Account) -> (String, String) {
 
 /// Checks a password's plugin and makes the stored form.
 fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &str) -> SqlResult<()> {
+    account.options.password_was_set();
     let changing = auth.plugin.as_ref().map(|p| p.to_ascii_lowercase());
     if let Some(plugin) = changing {
         if plugin != CACHING_SHA2 && plugin != NATIVE {
@@ -54,6 +56,36 @@ fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &str) -> SqlRe
     Ok(())
 }
 
+/// What follows a password, where it changes the account's.
+fn check_spec(current: &Account, old: &Account, spec: &UserSpec) -> SqlResult<()> {
+    if spec.retain_current {
+        return Err(SqlError::not_supported_yet("RETAIN CURRENT PASSWORD"));
+    }
+    if spec.discard_old {
+        return Err(SqlError::not_supported_yet("DISCARD OLD PASSWORD"));
+    }
+    check_replaced(current, old, spec.replaces.as_deref())
+}
+
+/// REPLACE 'current password': whoever changes his own may prove that he knows it.
+pub fn check_replaced(current: &Account, old: &Account, replaced: Option<&[u8]>) -> SqlResult<()> {
+    let Some(password) = replaced else { return Ok(()) };
+    if !current.is(&old.user, old.host.as_str()) {
+        let message = "Do not specify the current password while changing it for other users.";
+        return Err(SqlError::new(3893, b"HY000", message));
+    }
+    let right = match (old.auth.as_slice(), old.plugin.as_str()) {
+        ([], _) => password.is_empty(),
+        (stored, NATIVE) => native::hash_text(password).as_bytes() == stored,
+        (stored, _) => caching_sha2::check_full(stored, password),
+    };
+    if right {
+        return Ok(());
+    }
+    let message = "Incorrect current password. Specify the correct password which has to be replaced.";
+    Err(SqlError::new(3891, b"HY000", message))
+}
+
 /// What an account keeps of a clear password.
 pub fn stored_form(plugin: &str, password: &[u8]) -> SqlResult<Vec<u8>> {
     if password.len() > caching_sha2::MAX_PASSWORD {
@@ -67,29 +99,6 @@ pub fn stored_form(plugin: &str, password: &[u8]) -> SqlResult<Vec<u8>> {
             caching_sha2::hash_text(password, &salt)
         }
     })
-}
-
-fn apply_options(account: &mut Account, statement: &CreateUser) -> SqlResult<()> {
-    match &statement.require {
-        Some(Require::None) => account.require_ssl = false,
-        Some(Require::Ssl) => account.require_ssl = true,
-        Some(Require::X509 | Require::Specified(_)) => {
-            return Err(SqlError::not_supported_yet("REQUIRE X509"));
-        }
-        None => {}
-    }
-    if let Some(locked) = statement.account_locked {
-        account.locked = locked;
-    }
-    let text = |b: &bytes::Bytes| String::from_utf8_lossy(b).into_owned();
-    if let Some(attribute) = &statement.attribute {
-        account.attribute = Some(text(attribute));
-    }
-    if let Some(comment) = &statement.comment {
-        let escaped = text(comment).replace('\\', "\\\\").replace('"', "\\\"");
-        account.attribute = Some(format!("{{\"comment\": \"{escaped}\"}}"));
-    }
-    Ok(())
 }
 
 fn check_name(user: &str, host: &str) -> SqlResult<()> {
@@ -141,10 +150,11 @@ pub fn create_user(
             continue;
         }
         account.plugin = default_plugin.to_owned();
+        account.options.password_was_set();
         if let Some(auth) = &spec.auth {
             apply_auth(&mut account, auth, default_plugin)?;
         }
-        apply_options(&mut account, statement)?;
+        options::apply(&mut account, statement)?;
         changes.push(Record::Put(Box::new(account)));
     }
     failed("CREATE USER", &bad)?;
@@ -182,11 +192,12 @@ pub fn alter_user(
         match table.exact(&user, &host) {
             Some(old) => {
                 current.may_change(&old)?;
+                check_spec(current, &old, spec)?;
                 let mut account = Account::clone(&old);
                 if let Some(auth) = &spec.auth {
                     apply_auth(&mut account, auth, default_plugin)?;
                 }
-                apply_options(&mut account, statement)?;
+                options::apply(&mut account, statement)?;
                 changes.push(Record::Put(Box::new(account)));
             }
             None if statement.if_clause => notes.push(absent_note(&user, &host)),
@@ -266,7 +277,9 @@ pub fn set_password_hash(
     }
     let old = account_of(table, current, user)?;
     let (plugin, auth) = (NATIVE.into(), hash.to_ascii_uppercase());
-    Ok(vec![Record::Put(Box::new(Account { plugin, auth, ..Account::clone(&old) }))])
+    let mut account = Account { plugin, auth, ..Account::clone(&old) };
+    account.options.password_was_set();
+    Ok(vec![Record::Put(Box::new(account))])
 }
 
 fn account_of(table: &AccessTable, current: &Account, user: Option<&UserName>) -> SqlResult<Arc<Account>> {
@@ -287,5 +300,7 @@ pub fn set_password(
 ) -> SqlResult<Vec<Record>> {
     let old = account_of(table, current, user)?;
     let auth = stored_form(&old.plugin, password)?;
-    Ok(vec![Record::Put(Box::new(Account { auth, ..Account::clone(&old) }))])
+    let mut account = Account { auth, ..Account::clone(&old) };
+    account.options.password_was_set();
+    Ok(vec![Record::Put(Box::new(account))])
 }

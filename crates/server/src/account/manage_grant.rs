@@ -5,7 +5,7 @@ use super::privilege::{self, DB_PRIVILEGES, Privileges};
 use super::store::Record;
 use super::table::{AccessTable, Account, DbGrant};
 use crate::errors;
-use omnibus_parser::ast::{Grant, GrantTarget, GrantWhat, Privilege, Revoke, UserName};
+use omnibus_parser::ast::{Grant, GrantTarget, GrantWhat, Privilege, Require, Revoke, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 
 /// Where privileges apply.
@@ -129,6 +129,13 @@ pub fn grant(
         }
         let mut account = Account::clone(&old);
         change(&mut account, &place, |old| old.with(set));
+        account.options.apply_resources(&statement.resources)?;
+        match &statement.require {
+            None => {}
+            Some(Require::Ssl) => account.require_ssl = true,
+            Some(Require::None) => account.require_ssl = false,
+            Some(_) => return Err(SqlError::not_supported_yet("REQUIRE X509")),
+        }
         changes.push(Record::Put(Box::new(account)));
     }
     Ok(changes)

@@ -10,6 +10,7 @@
 mod host;
 mod manage;
 mod manage_grant;
+mod options;
 mod privilege;
 mod show;
 mod store;
@@ -17,15 +18,20 @@ mod system_store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use host::{ClientHost, HostPattern};
-pub use manage::{alter_user, create_user, drop_user, rename_user, set_password, set_password_hash};
+pub use manage::{
+    alter_user, check_replaced, create_user, drop_user, rename_user, resolve, set_password, set_password_hash,
+};
 pub use manage_grant::{grant, revoke};
+pub use options::clauses_of;
 pub use privilege::{PRIVILEGES, PrivilegeInfo, Privileges};
 pub use show::{show_create_user, show_grants};
 pub use store::{AccountStore, MemoryStore, Record};
 pub use system_store::SystemStore;
 pub use table::{AccessTable, Account, quote};
+pub use usage::{OwnConnection, Usage};
 
 use omnibus_engine::CommitNo;
 use omnibus_sql::{SqlResult, SqlSession};

@@ -67,12 +67,9 @@ pub fn show_create_user(account: &Account) -> String {
         format!(" AS '{}'", quote(&String::from_utf8_lossy(&account.auth)))
     };
     let require = if account.require_ssl { "SSL" } else { "NONE" };
-    let lock = if account.locked { "LOCK" } else { "UNLOCK" };
-    let attribute =
-        account.attribute.as_ref().map_or_else(String::new, |a| format!(" ATTRIBUTE '{}'", quote(a)));
     format!(
-        "CREATE USER {who} IDENTIFIED WITH '{}'{auth} REQUIRE {require} PASSWORD EXPIRE DEFAULT ACCOUNT {lock} \
-         PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT{attribute}",
-        account.plugin
+        "CREATE USER {who} IDENTIFIED WITH '{}'{auth} REQUIRE {require}{}",
+        account.plugin,
+        super::options::shown(account)
     )
 }

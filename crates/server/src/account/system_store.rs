@@ -4,6 +4,7 @@
 //! names, as are those of a database. Rows whose `Table_name` is not empty belong to a later version
 //! and are left alone.
 
+use super::options;
 use super::privilege::{self, Privileges};
 use super::store::{AccountStore, Record};
 use super::table::{Account, DbGrant};
@@ -13,6 +14,9 @@ use omnibus_sql::{
     Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables,
 };
 use omnibus_value::Value;
+use omnibus_value::temporal::{DateTime, Instant, Zone};
+
+const UTC: Zone = Zone::Offset(0);
 use std::sync::Arc;
 
 /// Columns of `mysql.user`, by position.
@@ -22,9 +26,12 @@ mod user {
     pub const PRIVILEGES: usize = 2;
     pub const GRANT_OPTION: usize = 3;
     pub const SSL_TYPE: usize = 5;
+    pub const AT_ONCE: usize = 6;
     pub const PLUGIN: usize = 7;
     pub const AUTH: usize = 8;
+    pub const EXPIRED: usize = 9;
     pub const LOCKED: usize = 10;
+    pub const CHANGED: usize = 11;
     pub const ATTRIBUTES: usize = 12;
 }
 
@@ -82,11 +89,18 @@ fn account_of(row: &[Value]) -> Account {
     account.plugin = text(row, user::PLUGIN);
     account.auth = text(row, user::AUTH).into_bytes();
     account.locked = number(row, user::LOCKED) != 0;
-    account.attribute = Some(text(row, user::ATTRIBUTES)).filter(|a| !a.is_empty());
+    options::read_attributes(&mut account, &text(row, user::ATTRIBUTES));
+    account.options.resources.at_once = u32::try_from(number(row, user::AT_ONCE)).unwrap_or(0);
+    account.options.expired = number(row, user::EXPIRED) != 0;
+    account.options.changed = match row.get(user::CHANGED) {
+        Some(Value::DateTime(utc)) => utc.instant(UTC).map(Instant::unix),
+        _ => None,
+    };
     account
 }
 
 fn user_row(account: &Account) -> Vec<Value> {
+    let changed = account.options.changed.and_then(|seconds| DateTime::from_unix(seconds, 0));
     vec![
         value(account.host.as_str()),
         value(&account.user),
@@ -94,13 +108,13 @@ fn user_row(account: &Account) -> Vec<Value> {
         grant_option(account.privileges),
         Value::Int(0),
         value(if account.require_ssl { "ANY" } else { "" }),
-        Value::UInt(0),
+        Value::UInt(account.options.resources.at_once.into()),
         value(&account.plugin),
         Value::Bytes(account.auth.clone().into()),
-        Value::Int(0),
+        Value::Int(i64::from(account.options.expired)),
         Value::Int(i64::from(account.locked)),
-        Value::Null,
-        account.attribute.as_deref().map_or(Value::Null, value),
+        changed.map_or(Value::Null, Value::DateTime),
+        options::attributes(account).map_or(Value::Null, |text| value(&text)),
     ]
 }
 

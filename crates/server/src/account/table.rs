@@ -1,9 +1,12 @@
 //! The table of accounts that sessions check against. Immutable; shared by `Arc`.
 
 use super::host::{ClientHost, HostPattern, covers, like};
+use super::options::AccountOptions;
 use super::privilege::{self, Privileges};
 use crate::errors;
 use omnibus_sql::SqlResult;
+use omnibus_wire::auth::{CACHING_SHA2, NATIVE};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -45,8 +48,10 @@ pub struct Account {
     pub locked: bool,
     /// TLS required.
     pub require_ssl: bool,
-    /// Comment or attribute, as JSON text, if any.
+    /// Comment and attribute, as the text of a JSON object, if any.
     pub attribute: Option<String>,
+    /// Limits, and rules of its password.
+    pub options: AccountOptions,
 }
 
 /// Without the authentication string (ACCOUNT-1).
@@ -70,6 +75,7 @@ impl Account {
             locked: false,
             require_ssl: false,
             attribute: None,
+            options: AccountOptions::default(),
         }
     }
 
@@ -77,6 +83,18 @@ impl Account {
     #[must_use]
     pub fn root() -> Account {
         Account { privileges: privilege::all(), ..Account::new("root", "localhost") }
+    }
+
+    /// Whoever comes in under --skip-grant-tables, by MySQL's name for it. No table has it.
+    #[must_use]
+    pub fn anybody() -> Account {
+        Account { privileges: privilege::all(), ..Account::new("skip-grants user", "skip-grants host") }
+    }
+
+    /// Whether this is that one.
+    #[must_use]
+    pub fn is_anybody(&self) -> bool {
+        self.is("skip-grants user", "skip-grants host")
     }
 
     /// Whether this is the account of exactly that name.
@@ -155,13 +173,23 @@ pub fn quote(text: &str) -> String {
 pub struct AccessTable {
     by_user: HashMap<String, Vec<Arc<Account>>>,
     count: usize,
+    /// How many have the native plugin.
+    native: usize,
+    /// What nobody outside knows and a restart does not change: a password's hash.
+    secret: Vec<u8>,
 }
 
 impl AccessTable {
     /// Sorts accounts into a table.
     #[must_use]
     pub fn build(accounts: Vec<Account>) -> AccessTable {
-        let mut table = AccessTable { count: accounts.len(), ..AccessTable::default() };
+        let native = accounts.iter().filter(|account| account.plugin == NATIVE).count();
+        let secret = accounts
+            .iter()
+            .map(|account| account.auth.clone())
+            .min_by_key(|auth| (auth.is_empty(), auth.clone()));
+        let secret = secret.unwrap_or_default();
+        let mut table = AccessTable { count: accounts.len(), native, secret, ..AccessTable::default() };
         for account in accounts {
             table.by_user.entry(account.user.clone()).or_default().push(Arc::new(account));
         }
@@ -184,6 +212,15 @@ impl AccessTable {
             (Some(n), _) => Some(n.clone()),
             (None, a) => a.cloned(),
         }
+    }
+
+    /// The plugin of an account that is not there: always the same for a name, and among names as often as accounts have it, so
+    /// that the exchange tells nobody which names are accounts (AUTH-1).
+    #[must_use]
+    pub fn decoy_plugin(&self, user: &str) -> &'static str {
+        let digest = Sha256::new().chain_update(&self.secret).chain_update(user).finalize();
+        let draw = digest.iter().take(8).fold(0u128, |number, byte| number << 8 | u128::from(*byte));
+        if ((draw * self.count as u128) >> 64) < self.native as u128 { NATIVE } else { CACHING_SHA2 }
     }
 
     /// Whether any account could let this client in: otherwise it is turned away before a login.

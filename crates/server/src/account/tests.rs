@@ -64,6 +64,21 @@ fn nobody_gives_away_more_databases_than_they_have() {
 }
 
 #[test]
+fn names_without_an_account_have_plugins_as_accounts_have() {
+    // AUTH-1
+    let account = |n: usize| {
+        let plugin = if n < 3 { "mysql_native_password" } else { "caching_sha2_password" };
+        Account { plugin: plugin.into(), auth: vec![n as u8], ..Account::new(&format!("u{n}"), "%") }
+    };
+    let table = AccessTable::build((0..10).map(account).collect());
+    let plugin = |n: usize| table.decoy_plugin(&format!("name{n}"));
+    let native = (0..1000).filter(|n| plugin(*n) == "mysql_native_password").count();
+    assert!((200..400).contains(&native), "{native} of 1000");
+    assert_eq!(plugin(7), plugin(7));
+    assert_eq!(AccessTable::build(vec![Account::root()]).decoy_plugin("x"), "caching_sha2_password");
+}
+
+#[test]
 fn administrators_are_changed_by_administrators() {
     let (root, mut clerk) = (Account::root(), Account::new("clerk", "%"));
     clerk.privileges = Privileges::CREATE_USER;

@@ -29,9 +29,10 @@ impl Session {
                 tokio::task::block_in_place(crate::error_log::reopen);
                 Ok(())
             }
-            FlushTarget::Privileges => {
-                self.server.fast_cache.clear();
-                tokio::task::block_in_place(|| self.server.accounts.reload())
+            FlushTarget::Privileges => tokio::task::block_in_place(|| self.server.reload_accounts()),
+            FlushTarget::UserResources => {
+                self.server.usage.begin_all_anew(false);
+                Ok(())
             }
             FlushTarget::Status => {
                 self.server.processes.all().iter().for_each(|p| p.counters.clear());
@@ -48,7 +49,6 @@ impl Session {
             | FlushTarget::GeneralLogs
             | FlushTarget::SlowLogs
             | FlushTarget::RelayLogs { .. }
-            | FlushTarget::UserResources
             | FlushTarget::OptimizerCosts
             | FlushTarget::QueryCache
             | FlushTarget::DesKeyFile

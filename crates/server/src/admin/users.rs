@@ -3,7 +3,7 @@
 
 use crate::account::{self, AccessTable, Account, Privileges, Record};
 use crate::session::{Parsed, Session};
-use omnibus_parser::ast::{CreateUser, PasswordValue, SetItem, Statement, UserName};
+use omnibus_parser::ast::{CreateUser, PasswordOptions, PasswordValue, SetItem, Statement, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -30,12 +30,14 @@ pub(crate) fn plan_users(
     let records = match statement {
         Statement::CreateUser(s) => {
             let records = account::create_user(table, me, s, plugin, notes)?;
-            let text = with_hashes("CREATE USER", &records);
+            let mut text = with_hashes("CREATE USER", &records);
+            text.extend_from_slice(account::clauses_of(s, true).as_bytes());
             return Ok((records, text));
         }
         Statement::AlterUser(s) => {
             let records = account::alter_user(table, me, s, plugin, notes)?;
-            let text = with_hashes("ALTER USER", &records);
+            let mut text = with_hashes("ALTER USER", &records);
+            text.extend_from_slice(account::clauses_of(s, false).as_bytes());
             return Ok((records, text));
         }
         Statement::DropUser { if_exists, users } => account::drop_user(table, me, users, *if_exists, notes)?,
@@ -55,7 +57,7 @@ pub(crate) fn plan_users(
 /// The statement SET PASSWORD of a MariaDB source, which has the hash.
 pub(crate) fn password_hash(items: &[SetItem]) -> Option<(Option<&UserName>, &[u8])> {
     match items {
-        [SetItem::Password { user, value: PasswordValue::Text(hash) }] => Some((user.as_ref(), hash)),
+        [SetItem::Password { user, value: PasswordValue::Text(hash), .. }] => Some((user.as_ref(), hash)),
         _ => None,
     }
 }
@@ -68,11 +70,35 @@ impl Session {
         if matches!(statement, Statement::AlterUser(_)) && !own_only {
             self.access.require(Privileges::CREATE_USER)?;
         }
+        self.refuse_without_grants()?;
         if !self.enter_given()? {
             return Ok(());
         }
         let result = self.change_users(parsed, &me).await;
-        self.leave_given(result)
+        self.leave_given(result)?;
+        self.forget_usage(statement);
+        Ok(())
+    }
+
+    /// With --skip-grant-tables there are no accounts before FLUSH PRIVILEGES.
+    fn refuse_without_grants(&self) -> SqlResult<()> {
+        match self.server.skips_grants() {
+            true => Err(SqlError::option_prevents_statement("--skip-grant-tables")),
+            false => Ok(()),
+        }
+    }
+
+    /// An account that is unlocked, or gets other limits, begins anew.
+    fn forget_usage(&self, statement: &Statement) {
+        let (Statement::AlterUser(s) | Statement::CreateUser(s)) = statement else { return };
+        let locks = ["FAILED_LOGIN_ATTEMPTS", "PASSWORD_LOCK_TIME"];
+        let changed = s.account_locked == Some(false)
+            || !s.resources.is_empty()
+            || s.password.others.iter().any(|(name, _)| locks.contains(&name.as_str()));
+        for spec in s.users.iter().filter(|_| changed) {
+            let (user, host) = account::resolve(&spec.user, self.account());
+            self.server.usage.begin_anew(&Account::new(&user, &host).plain());
+        }
     }
 
     async fn change_users(&mut self, parsed: &Arc<Parsed>, me: &Account) -> SqlResult<()> {
@@ -99,12 +125,14 @@ impl Session {
         &mut self,
         user: Option<&UserName>,
         value: &PasswordValue,
+        replaces: Option<&[u8]>,
     ) -> SqlResult<()> {
         let me = self.account().clone();
         let own = user.is_none_or(|u| is_own(u, &me));
         if !own {
             self.access.require(Privileges::CREATE_USER)?;
         }
+        self.refuse_without_grants()?;
         let password = match value {
             PasswordValue::Text(p) | PasswordValue::Clear(p) => p.clone(),
             PasswordValue::Random => return Err(SqlError::not_supported_yet("SET PASSWORD TO RANDOM")),
@@ -115,7 +143,18 @@ impl Session {
         // What MariaDB means is a hash, unless PASSWORD() makes one.
         let is_hash = self.runner.state().settings.mariadb && matches!(value, PasswordValue::Text(_));
         let set = if is_hash { account::set_password_hash } else { account::set_password };
-        let result = self.put_password(|table| set(table, &me, user, &password)).await;
+        let change = |table: &AccessTable| {
+            let records = set(table, &me, user, &password)?;
+            for record in &records {
+                if let Record::Put(account) = record
+                    && let Some(old) = table.exact(&account.user, account.host.as_str())
+                {
+                    account::check_replaced(&me, &old, replaces)?;
+                }
+            }
+            Ok(records)
+        };
+        let result = self.put_password(change).await;
         self.leave_given(result)
     }
 
@@ -168,6 +207,8 @@ fn alters_own(statement: &CreateUser, me: &Account) -> bool {
         && statement.account_locked.is_none()
         && statement.require.is_none()
         && statement.attribute.is_none()
+        && statement.resources.is_empty()
+        && statement.password == PasswordOptions::default()
         && statement.comment.is_none()
 }
 
@@ -180,11 +221,6 @@ fn with_hashes(verb: &str, records: &[Record]) -> Vec<u8> {
         let hash = account::quote(&String::from_utf8_lossy(&account.auth));
         let _ =
             write!(text, "{separator}{} IDENTIFIED WITH '{}' AS '{hash}'", account.quoted(), account.plugin);
-    }
-    if let Some(Record::Put(account)) = records.iter().find(|r| matches!(r, Record::Put(_))) {
-        let require = if account.require_ssl { "SSL" } else { "NONE" };
-        let lock = if account.locked { "LOCK" } else { "UNLOCK" };
-        let _ = write!(text, " REQUIRE {require} ACCOUNT {lock}");
     }
     text.into_bytes()
 }

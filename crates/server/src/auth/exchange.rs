@@ -1,7 +1,7 @@
 //! The exchange itself: from the first answer of a client to an account, or to error 1045.
 
 use super::{FastCache, RsaKey};
-use crate::account::{AccessTable, Account, ClientHost};
+use crate::account::{AccessTable, Account, ClientHost, Usage};
 use crate::errors;
 use crate::net::{Channel, NetError};
 use omnibus_sql::SqlError;
@@ -44,6 +44,8 @@ pub struct Authenticator<'a> {
     pub cache: &'a FastCache,
     /// The RSA key.
     pub rsa: &'a RsaKey,
+    /// How often accounts were refused.
+    pub usage: &'a Usage,
     /// The plugin that the greeting named.
     pub default_plugin: &'a str,
 }
@@ -69,7 +71,10 @@ pub async fn authenticate(
     answer: &[u8],
 ) -> Result<Authenticated, AuthFailure> {
     let account = server.table.find(user, client);
-    let wanted = account.as_ref().map_or(server.default_plugin, |a| a.plugin.as_str()).to_owned();
+    let wanted = match &account {
+        Some(account) => account.plugin.clone(),
+        None => server.table.decoy_plugin(user).to_owned(),
+    };
     let mut exchange = Exchange { server, channel, scramble, account, used_password: !answer.is_empty() };
     let given = plugin.map_or(NATIVE.as_bytes(), |p| p);
     // A client that knows its own plugin but not the greeting's answers with nothing and waits for a scramble (MariaDB
@@ -84,6 +89,11 @@ pub async fn authenticate(
     };
     let used = exchange.used_password;
     let denied = || AuthFailure::Refused(errors::access_denied(user, client.name(), used));
+    if let Some(account) = &exchange.account {
+        let (host, now) = (client.name(), crate::clock::now_us());
+        let locked = server.usage.check_lock(account, &host, now);
+        locked.and_then(|()| server.usage.login(account, good, &host, now)).map_err(AuthFailure::Refused)?;
+    }
     let account = exchange.account.filter(|_| good).ok_or_else(denied)?;
     if account.locked {
         return Err(AuthFailure::Refused(errors::account_locked(user, client.name())));
@@ -124,23 +134,24 @@ impl Exchange<'_, '_> {
     async fn caching_sha2(&mut self, answer: &[u8]) -> Result<bool, AuthFailure> {
         let empty = matches!(answer, [] | [0]);
         let stored = self.stored().to_vec();
-        let has_password = !stored.is_empty() || self.account.is_none();
-        if empty || !has_password {
-            return Ok(empty && !has_password);
+        if empty {
+            return Ok(stored.is_empty() && self.account.is_some());
         }
         let name = self.account.as_ref().map_or_else(String::new, |a| a.plain());
-        if self.account.is_some() && self.server.cache.check(&name, &stored, &self.scramble, answer) {
+        if !stored.is_empty() && self.server.cache.check(&name, &stored, &self.scramble, answer) {
             self.more(&[caching_sha2::FAST_AUTH_OK]);
             return Ok(true);
         }
         self.more(&[caching_sha2::FULL_AUTH]);
         let Some(password) = self.password().await? else { return Ok(false) };
-        let hash: &[u8] = if self.account.is_some() { &stored } else { NOBODY };
+        // An account without a password refuses one as slowly as others refuse a wrong one.
+        let known = self.account.is_some() && !stored.is_empty();
+        let hash: &[u8] = if known { &stored } else { NOBODY };
         let good = tokio::task::block_in_place(|| caching_sha2::check_full(hash, &password));
-        if good && self.account.is_some() {
+        if good && known {
             self.server.cache.remember(&name, &stored, &password);
         }
-        Ok(good && self.account.is_some())
+        Ok(good && known)
     }
 
     fn more(&mut self, data: &[u8]) {

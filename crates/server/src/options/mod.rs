@@ -74,7 +74,7 @@ impl ServerOptions {
     #[must_use]
     pub fn places(&self) -> Places {
         let port = |name| self.globals.named(name).as_u64() as u16;
-        let admin_address = match self.globals.named("skip_networking").as_bool() {
+        let admin_address = match self.skips_networking() {
             true => String::new(),
             false => self.globals.named("admin_address").as_str().to_owned(),
         };
@@ -87,10 +87,15 @@ impl ServerOptions {
         }
     }
 
+    /// Where nobody's password is asked, nobody comes from elsewhere.
+    fn skips_networking(&self) -> bool {
+        ["skip_networking", "skip_grant_tables"].iter().any(|name| self.globals.named(name).as_bool())
+    }
+
     /// Addresses to listen on; empty for none.
     #[must_use]
     pub fn bind_address(&self) -> String {
-        if self.globals.named("skip_networking").as_bool() {
+        if self.skips_networking() {
             return String::new();
         }
         self.globals.named("bind_address").as_str().to_owned()

@@ -5,6 +5,7 @@ use crate::account::{Account, Accounts, Privileges};
 use crate::errors;
 use omnibus_parser::ast::Statement;
 use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
+use omnibus_wire::Command;
 use std::sync::Arc;
 
 /// An account and the name its client goes by in errors.
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub struct SessionAccess {
     account: Arc<Account>,
     generation: u64,
+    /// What was known of the password that has to be changed before anything else: whether it had expired, and since when it was.
+    confined: Option<(bool, Option<i64>)>,
     user: Arc<str>,
     host: Arc<str>,
 }
@@ -20,7 +23,13 @@ impl SessionAccess {
     /// For a session that logged in to `account`.
     #[must_use]
     pub fn new(account: Arc<Account>, user: &str, host: &str) -> SessionAccess {
-        SessionAccess { account, generation: u64::MAX, user: user.into(), host: host.into() }
+        SessionAccess { account, generation: u64::MAX, confined: None, user: user.into(), host: host.into() }
+    }
+
+    /// Until its password is another one, the session may do nothing but see to that.
+    pub fn confine(&mut self, confined: bool) {
+        let options = &self.account.options;
+        self.confined = confined.then_some((options.expired, options.changed));
     }
 
     /// The account.
@@ -33,7 +42,7 @@ impl SessionAccess {
     /// Says whether it may be another one now.
     pub fn refresh(&mut self, accounts: &Accounts) -> bool {
         let generation = accounts.generation();
-        if generation == self.generation {
+        if generation == self.generation || self.account.is_anybody() {
             return false;
         }
         self.generation = generation;
@@ -42,6 +51,10 @@ impl SessionAccess {
             Some(account) => account,
             None => Arc::new(Account::new(user, host)),
         };
+        let options = &self.account.options;
+        self.confined = self
+            .confined
+            .filter(|(expired, changed)| *changed == options.changed && (options.expired || !expired));
         true
     }
 
@@ -127,8 +140,24 @@ fn needed(privilege: Priv) -> Privileges {
 }
 
 impl SessionAccess {
+    /// Fails unless the account may send this command, statements in it apart.
+    pub fn check_command(&self, command: &Command<'_>) -> SqlResult<()> {
+        let leaves = matches!(
+            command,
+            Command::Quit
+                | Command::Ping
+                | Command::ChangeUser(_)
+                | Command::ResetConnection
+                | Command::StmtClose(_)
+        );
+        if self.confined.is_some() && !leaves {
+            return Err(errors::must_change_password());
+        }
+        self.allow(&rule::of_command(command))
+    }
+
     /// The one place that a rule of `rule` is asked in.
-    pub fn allow(&self, rule: &Rule) -> SqlResult<()> {
+    fn allow(&self, rule: &Rule) -> SqlResult<()> {
         match rule {
             Rule::Free | Rule::Names | Rule::Parts => Ok(()),
             Rule::Each(sets) => sets.iter().try_for_each(|any_of| self.require(*any_of)),
@@ -138,6 +167,9 @@ impl SessionAccess {
 
 impl AccessCheck for SessionAccess {
     fn check_statement(&self, statement: &Statement) -> SqlResult<()> {
+        if self.confined.is_some() && !matches!(statement, Statement::AlterUser(_) | Statement::Set(_)) {
+            return Err(errors::must_change_password());
+        }
         let allowed = self.allow(&rule::of_statement(statement));
         match statement {
             // Errors of XA have codes of their own.

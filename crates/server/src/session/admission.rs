@@ -1,17 +1,22 @@
 //! A place among the connections, for an account that has proved who it is. Whoever has not logged in has none.
 
-use crate::account::{Account, Privileges};
+use crate::account::{Account, OwnConnection, Privileges};
 use crate::arrival::Gate;
 use crate::errors;
 use crate::server::Server;
 use omnibus_sql::SqlResult;
+use omnibus_wire::Capability;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Who has one place more than there are, and stays in `offline_mode`.
+const ADMIN: Privileges = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
 
 /// One of the places that `max_connections` counts, given back when it goes; or one at the administrators' own address.
 pub struct Place {
     server: Arc<Server>,
     gate: Gate,
+    _own: OwnConnection,
 }
 
 impl Drop for Place {
@@ -28,20 +33,53 @@ impl Server {
     /// # Errors
     /// 1040 if there is none, 1227 if the account has no business at the administrators' address.
     pub(crate) fn admit(self: &Arc<Self>, account: &Account, gate: Gate) -> SqlResult<Place> {
+        let own = self.own_connection(account, gate)?;
+        let place = Place { server: self.clone(), gate, _own: own };
         if gate == Gate::Admin {
-            if !account.privileges.has(Privileges::SERVICE_CONNECTION_ADMIN) {
-                return Err(errors::specific_access_denied("SERVICE_CONNECTION_ADMIN"));
-            }
-            return Ok(Place { server: self.clone(), gate });
+            return Ok(place);
         }
         let now = self.counters.connect();
-        let place = Place { server: self.clone(), gate };
-        let admin = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
-        let extra = u64::from(account.privileges.any(admin));
+        let extra = u64::from(account.privileges.any(ADMIN));
         if now > self.max_connections() + extra {
             self.counters.refused_max.fetch_add(1, Ordering::Relaxed);
             return Err(errors::too_many_connections());
         }
         Ok(place)
+    }
+
+    /// What an account needs for a connection more, wherever it has a place: also after COM_CHANGE_USER.
+    fn own_connection(&self, account: &Account, gate: Gate) -> SqlResult<OwnConnection> {
+        if gate == Gate::Admin && !account.privileges.has(Privileges::SERVICE_CONNECTION_ADMIN) {
+            return Err(errors::specific_access_denied("SERVICE_CONNECTION_ADMIN"));
+        }
+        if self.globals.named("offline_mode").as_bool() && !account.privileges.any(ADMIN) {
+            return Err(errors::offline());
+        }
+        let max = self.globals.named("max_user_connections").as_u64();
+        self.usage.connect(account, max, crate::clock::now_us())
+    }
+
+    /// Whether the session may do nothing but give itself another password.
+    ///
+    /// # Errors
+    /// 1862 for clients that could not do that either.
+    pub(crate) fn has_to_change_password(&self, account: &Account, caps: Capability) -> SqlResult<bool> {
+        let days = self.globals.named("default_password_lifetime").as_u64();
+        if !account.options.password_is_over(crate::clock::now_us() / 1_000_000, days) {
+            return Ok(false);
+        }
+        let disconnects = self.globals.named("disconnect_on_expired_password").as_bool();
+        match disconnects && !caps.has(Capability::EXPIRED_PASSWORDS) {
+            true => Err(errors::password_expired()),
+            false => Ok(true),
+        }
+    }
+}
+
+impl Place {
+    /// COM_CHANGE_USER: the same place, for another account.
+    pub(super) fn hand_over(&mut self, account: &Account) -> SqlResult<()> {
+        self._own = self.server.own_connection(account, self.gate)?;
+        Ok(())
     }
 }

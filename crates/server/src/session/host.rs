@@ -315,6 +315,17 @@ impl SessionHost for SessionShared {
         self.server.replicas.get().map_or_else(|| Ok(Vec::new()), |replicas| replicas.table(table))
     }
 
+    fn user_attributes(&self) -> Vec<[Value; 3]> {
+        let own = self.account.lock().clone();
+        let readers = Privileges::SELECT.with(Privileges::UPDATE);
+        let all = own.on_database("mysql").any(readers) || own.privileges.has(Privileges::CREATE_USER);
+        let text = |s: &str| Value::Bytes(Bytes::copy_from_slice(s.as_bytes()));
+        let accounts = self.server.accounts.table().all().into_iter();
+        let seen = accounts.filter(|account| all || account.is(&own.user, own.host.as_str()));
+        let attribute = |account: &Account| account.attribute.as_deref().map_or(Value::Null, text);
+        seen.map(|account| [text(&account.user), text(account.host.as_str()), attribute(&account)]).collect()
+    }
+
     fn processlist(&self) -> Vec<[Value; 8]> {
         let now = crate::clock::now_us();
         let account = self.account.lock().clone();

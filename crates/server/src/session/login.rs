@@ -1,9 +1,10 @@
 //! From accept to the account: greeting, SSLRequest, login packet, authentication.
 
 use super::admission::Place;
+use super::refusals::Shown;
 use crate::account::{Account, ClientHost};
 use crate::arrival::Gate;
-use crate::auth::{AuthFailure, Authenticator, MAX_LOGIN_PACKET, authenticate, new_scramble};
+use crate::auth::{AuthFailure, MAX_LOGIN_PACKET, authenticate, new_scramble};
 use crate::errors;
 use crate::net::{Channel, NetError};
 use crate::process::Process;
@@ -22,6 +23,10 @@ pub struct LoggedIn {
     pub database: Option<String>,
     /// Collation of the connection.
     pub collation: u16,
+    /// Its password is over.
+    pub must_change_password: bool,
+    /// Where it is.
+    pub place: Place,
 }
 
 /// Why nobody did.
@@ -50,6 +55,7 @@ pub const SERVER_CAPABILITIES: Capability = Capability::LONG_PASSWORD
     .with(Capability::PLUGIN_AUTH)
     .with(Capability::CONNECT_ATTRS)
     .with(Capability::PLUGIN_AUTH_LENENC)
+    .with(Capability::EXPIRED_PASSWORDS)
     .with(Capability::SESSION_TRACK)
     .with(Capability::DEPRECATE_EOF);
 
@@ -61,27 +67,21 @@ pub async fn login(
     client: &ClientHost,
     port: u16,
     gate: Gate,
-) -> Result<(LoggedIn, Place), Failed> {
+) -> Result<LoggedIn, Failed> {
     let host = match port {
         0 => client.name(),
         port => format!("{}:{port}", client.name()),
     };
     process.identity.lock().host = host;
     match attempt(server, channel, client, process.id, gate).await {
-        Ok((logged_in, place)) => {
+        Ok(logged_in) => {
             let mut identity = process.identity.lock();
             (identity.user, identity.account) = (logged_in.user.clone(), logged_in.account.plain());
             drop(identity);
-            Ok((logged_in, place))
+            Ok(logged_in)
         }
         Err(AuthFailure::Refused(error)) => {
-            tracing::info!(
-                id = process.id,
-                host = client.name(),
-                code = error.code,
-                "connection refused: {}",
-                error.message
-            );
+            log_refusal(server, process.id, client, &error);
             channel.refuse(&error).await;
             Err(Failed::Refused)
         }
@@ -99,6 +99,14 @@ pub async fn login(
     }
 }
 
+fn log_refusal(server: &Server, id: u32, client: &ClientHost, error: &SqlError) {
+    let Shown::Yes(held_back) = server.refusals.note(crate::clock::now_us()) else { return };
+    if held_back > 0 {
+        tracing::info!("{held_back} more connections were refused before the next one");
+    }
+    tracing::info!(id, host = client.name(), code = error.code, "connection refused: {}", error.message);
+}
+
 fn refused(error: SqlError) -> AuthFailure {
     AuthFailure::Refused(error)
 }
@@ -109,9 +117,9 @@ async fn attempt(
     client: &ClientHost,
     id: u32,
     gate: Gate,
-) -> Result<(LoggedIn, Place), AuthFailure> {
+) -> Result<LoggedIn, AuthFailure> {
     let table = server.accounts.table();
-    if !table.knows_host(client) {
+    if !table.knows_host(client) && !server.skips_grants() {
         return Err(refused(errors::host_not_allowed(client.name())));
     }
     let plugin = server.default_plugin();
@@ -141,14 +149,18 @@ async fn attempt(
         return Err(refused(errors::secure_transport_required()));
     }
     let user = String::from_utf8_lossy(&login.user).into_owned();
-    let authenticator =
-        Authenticator { table: &table, cache: &server.fast_cache, rsa: &server.rsa, default_plugin: &plugin };
-    let done =
-        authenticate(&authenticator, channel, scramble, &user, client, login.plugin.as_deref(), &login.auth)
-            .await?;
-    let place = server.admit(&done.account, gate).map_err(refused)?;
+    let account = if server.skips_grants() {
+        Arc::new(Account::anybody())
+    } else {
+        let authenticator = server.authenticator(&table, &plugin);
+        let given = login.plugin.as_deref();
+        authenticate(&authenticator, channel, scramble, &user, client, given, &login.auth).await?.account
+    };
+    let must_change_password =
+        server.has_to_change_password(&account, login.capabilities).map_err(refused)?;
+    let place = server.admit(&account, gate).map_err(refused)?;
     let database = login.database.map(|d| String::from_utf8_lossy(&d).into_owned());
-    Ok((LoggedIn { account: done.account, user, database, collation: login.collation }, place))
+    Ok(LoggedIn { account, user, database, collation: login.collation, must_change_password, place })
 }
 
 /// The login packet, inside TLS if the client asked for that first.

@@ -19,6 +19,7 @@ mod local_file;
 mod login;
 mod prepared;
 mod query;
+mod refusals;
 mod rule;
 mod runner;
 mod sink;
@@ -26,6 +27,7 @@ mod sink;
 pub use access::SessionAccess;
 pub use drive::Replied;
 pub use host::SessionShared;
+pub use refusals::Refusals;
 pub use runner::{
     KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
     SnapshotPlace, TrxState, WaitProbe,
@@ -53,6 +55,8 @@ pub struct Session {
     /// Name the client gave at login.
     pub(crate) user: String,
     pub(crate) access: SessionAccess,
+    /// Given back when the session goes.
+    place: admission::Place,
     pub(crate) shared: Arc<SessionShared>,
     pub(crate) runner: Box<dyn Runner>,
     prepared: HashMap<u32, prepared::Statement>,
@@ -93,7 +97,7 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
     let mut channel = Channel::new(stream);
     let limit = std::time::Duration::from_secs(server.globals.named("connect_timeout").as_u64());
     let login = login::login(&server, &mut channel, &process, &client, port, gate);
-    let (logged_in, _place) = match tokio::time::timeout(limit, login).await {
+    let logged_in = match tokio::time::timeout(limit, login).await {
         Ok(Ok(logged_in)) => {
             drop(half_open);
             logged_in
@@ -151,7 +155,8 @@ impl Session {
         client: ClientHost,
         login: login::LoggedIn,
     ) -> Result<Session, Box<(Channel, omnibus_sql::SqlError)>> {
-        let access = SessionAccess::new(login.account.clone(), &login.user, &client.name());
+        let mut access = SessionAccess::new(login.account.clone(), &login.user, &client.name());
+        access.confine(login.must_change_password);
         let shared = Arc::new(SessionShared::new(
             server.clone(),
             process.clone(),
@@ -187,6 +192,7 @@ impl Session {
             client,
             user: login.user,
             access,
+            place: login.place,
             shared,
             runner,
             prepared: HashMap::new(),

@@ -11,7 +11,7 @@ use crate::errors;
 use crate::net::NetError;
 use crate::status::Counter;
 use bytes::Bytes;
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, SqlError, SqlResult};
 use omnibus_value::Value;
 use omnibus_wire::Capability;
 use omnibus_wire::stmt::{Execute, ParamType, PrepareOk};
@@ -50,6 +50,7 @@ impl Session {
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
         }
+        self.access.check_statement(&parsed.statement.node)?;
         let info = self.runner.prepare(&parsed, &self.access)?;
         let params = parsed.statement.params as usize;
         let id = self.free_id();
@@ -148,7 +149,11 @@ impl Session {
         let parsed = statement.parsed.clone();
         self.process.begin(crate::process::Activity::Execute, &parsed.text, self.process.since_us());
         self.process.counters.statement(parsed.kind);
-        let result = match self.administration(&parsed, false).await {
+        let result = match self.count_use(&parsed) {
+            Ok(()) => self.administration(&parsed, false).await,
+            Err(error) => Some(Err(error)),
+        };
+        let result = match result {
             Some(Ok(())) => Ok(None),
             Some(Err(error)) => Err(error),
             None => self.drive(Job::Prepared(&parsed, &mut statement.handle, params)).await.map(Some),

@@ -72,6 +72,9 @@ impl Session {
     pub(crate) async fn statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
         self.process.counters.statement(parsed.kind);
         self.refresh();
+        if let Err(error) = self.count_use(parsed) {
+            return self.failed(error);
+        }
         if let Some(handled) = self.administration(parsed, more).await {
             return match handled {
                 Ok(()) => Replied::Good,
@@ -92,6 +95,15 @@ impl Session {
             }
             Err(error) => self.failed_in_sql(error),
         }
+    }
+
+    /// MAX_QUERIES_PER_HOUR and MAX_UPDATES_PER_HOUR of the account.
+    pub(crate) fn count_use(&self, parsed: &Parsed) -> SqlResult<()> {
+        let account = self.account();
+        if account.options.resources.is_unlimited() {
+            return Ok(());
+        }
+        self.server.usage.statement(account, parsed.statement.node.changes(), crate::clock::now_us())
     }
 
     /// Adds an error that the SQL layer has noted in its diagnostics itself.

@@ -11,6 +11,8 @@ pub static VARS: &[V] = &[
     V::fixed("admin_port", Kind::UInt(0, 65_535, 1), U(33_062)),
     V::fixed("socket", Kind::Text, S("omnibus.sock")),
     V::fixed("bind_address", Kind::Text, S("*")),
+    V::fixed("skip_grant_tables", Kind::Bool, B(false)),
+    V::fixed("disconnect_on_expired_password", Kind::Bool, B(true)),
     V::fixed("skip_networking", Kind::Bool, B(false)),
     V::fixed("skip_name_resolve", Kind::Bool, B(true)),
     V::fixed("skip_external_locking", Kind::Bool, B(true)),

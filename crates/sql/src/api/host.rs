@@ -34,6 +34,10 @@ pub trait SessionHost: Send + Sync {
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;
     /// All status counters (SHOW STATUS).
     fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// The rows of `information_schema.USER_ATTRIBUTES` that the account may see.
+    fn user_attributes(&self) -> Vec<[Value; 3]> {
+        Vec::new()
+    }
     /// Rows of PROCESSLIST: id, user, host, db, command, seconds, state, info.
     fn processlist(&self) -> Vec<[Value; 8]>;
     /// Rows of one of `performance_schema`'s tables of replication.

@@ -72,6 +72,10 @@ impl SqlSession {
         if next.is_some() {
             return Err(SqlError::parse_error("a prepared statement must be one statement"));
         }
+        // The protocol counts them in two bytes.
+        if statement.params > u32::from(u16::MAX) {
+            return Err(SqlError::new(1390, b"HY000", "Prepared statement contains too many placeholders"));
+        }
         let text = Bytes::copy_from_slice(text);
         let mut prepared = Prepared::unplanned(text, statement, self.state.database.clone());
         match &prepared.statement.node {

@@ -33,6 +33,12 @@ pub(super) const DEFS: &[Def] = &[
         ],
         rows: engines,
     },
+    Def {
+        schema: "information_schema",
+        name: "USER_ATTRIBUTES",
+        columns: &[("USER", Ty::Text(32)), ("HOST", Ty::Text(255)), ("ATTRIBUTE", Ty::Long)],
+        rows: user_attributes,
+    },
     Def { schema: "information_schema", name: "PROCESSLIST", columns: PROCESSES, rows: processlist },
     Def { schema: "information_schema", name: "GLOBAL_VARIABLES", columns: PAIRS, rows: global_variables },
     Def { schema: "information_schema", name: "SESSION_VARIABLES", columns: PAIRS, rows: session_variables },
@@ -54,6 +60,10 @@ fn engines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         vec![text(engine.name), text(support), text(&comment), yes_no(true), yes_no(true), yes_no(true)]
     };
     Ok(reader.engines.iter().map(row).collect())
+}
+
+fn user_attributes(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.user_attributes().into_iter().map(Vec::from).collect())
 }
 
 fn processlist(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
