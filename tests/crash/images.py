@@ -144,7 +144,7 @@ def record(directory, library, options, seconds, seed):
             thread.start()
         time.sleep(seconds / 3 * rng.uniform(0.7, 1.3))
         server.kill() if life < 2 else server.stop()
-        settle(directory / "trace")
+        settle(directory / "trace", folder / "data")
         for thread in threads:
             thread.join()
     return history
@@ -249,7 +249,7 @@ def second_cut(directory, library, image, options, rng):
     server = recording(folder, library, folder / "data", trace, options)
     server.start()
     server.kill()
-    settle(trace)
+    settle(trace, folder / "data", image / "data")
     records = Trace(trace).records
     disk = Disk(folder / "data", base=image / "data")
     for r in records[:rng.randint(0, len(records))]:

@@ -41,18 +41,20 @@ class Trace:
         return sum(record.kind in CHANGES for record in self.records)
 
 
-def settle(path):
-    """After the program was killed: records how its writes that were under way have ended, as their files tell."""
-    open_ = {}
+def settle(path, root, base=None):
+    """After the program was killed: records how its writes that were under way have ended, and changes of names that nobody
+    saw, as the files tell. `root` is the folder that was recorded, and `base` what was in it before."""
+    disk = Disk(root, base)
     for r in Trace(path).records:
-        if r.id == 1:
-            open_.clear()
-        if r.kind == b"W":
-            open_[r.id] = r
-        elif r.kind == b"w":
-            open_.pop(r.id, None)
+        disk.play(r)
     with open(path, "ab") as trace:
-        for r in open_.values():
+        def add(kind, r, length, before="", after=""):
+            names = before.encode(), after.encode()
+            time_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            trace.write(HEADER.pack(r.id if r else 0, time_ns, r.inode if r else 0, r.offset if r else 0, length, 0,
+                                    *map(len, names), kind, 1 if r is None else 0) + b"".join(names))
+
+        for _, (r, _) in disk.open.values():
             try:
                 with open(r.path, "rb") as file:
                     file.seek(r.offset)
@@ -60,8 +62,13 @@ def settle(path):
             except FileNotFoundError:
                 continue
             same = next((n for n, pair in enumerate(zip(found, r.data)) if pair[0] != pair[1]), min(len(found), len(r.data)))
-            time_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-            trace.write(HEADER.pack(r.id, time_ns, r.inode, r.offset, same, 0, 0, 0, b"w", 0))
+            add(b"w", r, same)
+        for file in pathlib.Path(root).rglob("*"):
+            if file.is_file():
+                inode, node = file.stat().st_ino, disk.find(str(file))
+                _, before = disk.inodes.get(inode, (None, None))
+                if before and (node is None or node.inode not in (None, inode)):
+                    add(b"R", None, 0, before, str(file))
 
 
 class File:
