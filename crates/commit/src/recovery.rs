@@ -120,13 +120,13 @@ pub fn recover(
     let started = Instant::now();
     // Replay starts at the engine that is furthest behind; the log must reach the one furthest ahead (ENGINE-1).
     let (applied, newest) = (engine.applied(), engine.newest());
+    sync_last(dir)?;
     let Some(first) = start_file(dir, applied)? else {
         if newest > CommitNo::ZERO {
             return Err(RecoverError::Gap { applied: newest, log: "is empty".into() });
         }
         return Ok(Recovered::default());
     };
-    sync_last(dir)?;
     let mut walk = Walk::new(engine, replay, applied, dir.names(), total_bytes(dir, first), started);
     let Some(mut scan) = dir.recovery_scan(first)? else { return Ok(Recovered::default()) };
     let tail = loop {
@@ -200,11 +200,15 @@ fn first_number(dir: &LogDir, file: FileSeq) -> Result<CommitNo, RecoverError> {
     Ok(read_head(&mut dir.read(file)?)?.first.unwrap_or(CommitNo::ZERO))
 }
 
-/// What is replayed must be durable in the log first (ENGINE-1), also after `sync_binlog=0`.
+/// What is replayed must be durable in the log first (ENGINE-1), also after `sync_binlog=0`, and read from the device: after a
+/// sync that failed, the operating system takes pages for clean that the device never got, and this sync finds nothing to do.
 fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
     let Some(&last) = dir.files().last() else { return Ok(()) };
     let path = dir.path_of(last);
-    let synced = dir.config().disk.open(&path, Open::Read).and_then(|file| file.sync_all());
+    let synced = dir.config().disk.open(&path, Open::Read).and_then(|file| {
+        file.sync_all()?;
+        file.forget_cached()
+    });
     synced.map_err(|source| {
         RecoverError::Read(ReadError::from(omnibus_log::IoFailure::new("sync", &path, &source)))
     })

@@ -163,6 +163,15 @@ pub trait OpenFile: Debug + Send + Sync {
     /// As `sync_data`.
     fn sync_all(&self) -> io::Result<()>;
 
+    /// Has later reads of what is durable come from the device, as far as the operating system does that: after a sync that
+    /// failed, what is cached may be what the device never got.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn forget_cached(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Locks the file for this descriptor; false if somebody else has it.
     ///
     /// # Errors

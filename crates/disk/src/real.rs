@@ -81,6 +81,10 @@ impl OpenFile for File {
         platform::reserve(self, len)
     }
 
+    fn forget_cached(&self) -> io::Result<()> {
+        platform::forget_cached(self)
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         File::sync_data(self)
     }

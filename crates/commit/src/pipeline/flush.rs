@@ -15,6 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// For how many groups it is remembered that groups meet in flight.
+const PADDED: u32 = 64;
+
 /// What the flush lock guards.
 pub(super) struct Flush<E: Env> {
     /// Gone after `close`.
@@ -24,6 +27,8 @@ pub(super) struct Flush<E: Env> {
     pending: Vec<Member>,
     /// Groups written since the last that was synced.
     groups_since_sync: u64,
+    /// So many more groups end at a block boundary, because one was lately in the way of another.
+    padded: u32,
     failed: Option<Arc<str>>,
 }
 
@@ -55,7 +60,14 @@ pub(super) struct Landing {
 
 impl<E: Env> Flush<E> {
     pub(super) fn new(writer: E::Writer, last: CommitNo) -> Flush<E> {
-        Flush { writer: Some(writer), last, pending: Vec::new(), groups_since_sync: 0, failed: None }
+        Flush {
+            writer: Some(writer),
+            last,
+            pending: Vec::new(),
+            groups_since_sync: 0,
+            padded: 0,
+            failed: None,
+        }
     }
 
     pub(super) fn has_pending(&self) -> bool {
@@ -198,10 +210,19 @@ impl<E: Env> Shared<E> {
         let limit = self.in_flight_limit();
         let in_flight = self.order.lock().in_flight();
         let writer = flush.writer.as_mut()?;
-        if in_flight >= limit || (in_flight > 0 && self.env.overlaps(writer)) {
+        if in_flight >= limit {
             return None;
         }
-        match self.env.seal(writer, limit > 1) {
+        // A lone client's groups never meet, and padded they would take a block each.
+        if in_flight > 0 {
+            flush.padded = PADDED;
+            if self.env.overlaps(writer) {
+                return None;
+            }
+        }
+        let pad = limit > 1 && flush.padded > 0;
+        flush.padded = flush.padded.saturating_sub(1);
+        match self.env.seal(writer, pad) {
             Ok(job) => Some(self.board(flush, job)),
             Err(reason) => {
                 flush.failed = Some(reason.clone());

@@ -30,6 +30,7 @@ struct World {
     rotations: AtomicU64,
     rotate_at: AtomicU64,
     slow_us: AtomicU64,
+    padded: AtomicU64,
     engines: Engines,
 }
 
@@ -94,7 +95,8 @@ impl Env for Test {
         LogPosition::new(FileSeq(1), writer.end)
     }
 
-    fn seal(&self, writer: &mut Writer, _pad: bool) -> Result<Job, Arc<str>> {
+    fn seal(&self, writer: &mut Writer, pad: bool) -> Result<Job, Arc<str>> {
+        self.0.padded.fetch_add(u64::from(pad), Ordering::Relaxed);
         let job = Job { first: writer.first_unsealed + 1, last: writer.last };
         writer.first_unsealed = writer.last;
         writer.sealed = writer.end;
@@ -274,6 +276,18 @@ fn writes_in_flight_are_acknowledged_in_order() {
     let settings = CommitSettings { fast_sync_us: AtomicU64::new(10), ..CommitSettings::default() };
     let pipeline = Arc::new(start(&world, settings));
     storm(&pipeline, &world, 32, 40, false);
+}
+
+#[test]
+fn groups_are_padded_where_they_meet_in_flight_and_not_for_a_lone_client() {
+    for (threads, padded) in [(1, false), (8, true)] {
+        let world = Arc::new(World::default());
+        world.slow_us.store(500, Ordering::Relaxed);
+        let settings = CommitSettings { fast_sync_us: AtomicU64::new(10), ..CommitSettings::default() };
+        let pipeline = Arc::new(start(&world, settings));
+        storm(&pipeline, &world, threads, 40, false);
+        assert_eq!(world.padded.load(Ordering::Relaxed) > 0, padded, "{threads} clients");
+    }
 }
 
 #[test]

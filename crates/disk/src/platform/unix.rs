@@ -66,6 +66,18 @@ pub(crate) fn reserve(_file: &File, _size: u64) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Drops what is cached of a file and is not waiting to be written.
+#[cfg(target_os = "linux")]
+pub(crate) fn forget_cached(file: &File) -> io::Result<()> {
+    calls::forget_cached(file)
+}
+
+/// Elsewhere there is no call for it.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn forget_cached(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
 /// Elsewhere nothing is known to do this for one thread.
 #[cfg(not(target_os = "linux"))]
 pub fn lower_this_thread() {}
@@ -88,6 +100,13 @@ mod calls {
             libc::setpriority(libc::PRIO_PROCESS, 0, 10);
             libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0 as libc::c_long, CLASS_IDLE);
         }
+    }
+
+    /// Drops what is cached of `file`.
+    pub(super) fn forget_cached(file: &File) -> io::Result<()> {
+        // SAFETY: the descriptor is open for the length of the call, and the call touches no memory of ours.
+        let error = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
     }
 
     /// Reserves `size` bytes for `file` and makes it that long.

@@ -49,3 +49,8 @@ pub(crate) fn reserve(file: &File, size: u64) -> io::Result<bool> {
 
 /// Background work competes here: there is no safe call that makes one thread step back.
 pub fn lower_this_thread() {}
+
+/// There is no call for it; write-through files are not cached.
+pub(crate) fn forget_cached(_file: &File) -> io::Result<()> {
+    Ok(())
+}
