@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Statements with many tables, and statements nested deeply: each answers rightly or with a clear error, and the server lives."""
+"""Statements with many tables, many rows, or nested deeply: each answers rightly or with a clear error, and the server lives."""
 
 import sys
 import pathlib
@@ -74,6 +74,53 @@ def lateral(session):
         expect(got == expected, f"{sql}: {got}")
 
 
+def reruns(session):
+    """A statement with many rows begins where it may not block and moves: what its first try did is gone."""
+    rows = 6000
+    session.run("CREATE TABLE many (id INT PRIMARY KEY AUTO_INCREMENT, x BIGINT)",
+                f"SET cte_max_recursion_depth = {rows}",
+                f"INSERT INTO many (x) WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < {rows}) SELECT 0 FROM r",
+                "SET @n = 0", "UPDATE many SET x = (@n := @n + 1) ORDER BY id")
+    expect(session("SELECT COUNT(*), MIN(x), MAX(x), SUM(x = id), @n FROM many") == ((rows, 1, rows, rows, rows),), "numbered rows")
+    session("SET @n = 0")
+    numbered = session("SELECT @n := @n + 1 FROM many ORDER BY id")
+    expect([int(row[0]) for row in numbered] == list(range(1, rows + 1)) and session.value("SELECT @n") == rows, "SELECT numbers")
+    session.run("SET @n = 0", "INSERT INTO many (x) SELECT @n := @n + 1 FROM many")
+    expect(session.value("SELECT @n") == rows, "INSERT .. SELECT numbers")
+    session.run("SET rand_seed1 = 3, rand_seed2 = 4")
+    one = session("SELECT RAND() FROM many LIMIT 3")
+    session.run("SET rand_seed1 = 3, rand_seed2 = 4")
+    expect(session("SELECT RAND() FROM many")[:3] == one, "RAND() begins anew")
+    session("UPDATE many SET x = LAST_INSERT_ID(LAST_INSERT_ID() + 1)")
+    first = session.value("SELECT MIN(x) FROM many")
+    expect(session("SELECT MAX(x) - MIN(x) + 1 = COUNT(*), LAST_INSERT_ID() - MIN(x) + 1 = COUNT(*) FROM many") == ((1, 1),), first)
+    session("SELECT x + CONCAT(x, 'a') FROM many LIMIT 5000")
+    expect(session.value("SHOW COUNT(*) WARNINGS") == 5000, session.value("SHOW COUNT(*) WARNINGS"))
+
+
+def with_in_front(session):
+    """WITH before UPDATE and DELETE, which MariaDB does not know."""
+    session.run("CREATE TABLE w (id INT PRIMARY KEY, x INT)", "INSERT INTO w VALUES (1, 1), (2, 2), (3, 3)",
+                "WITH c AS (SELECT MAX(x) AS m FROM w) UPDATE w SET x = x + (SELECT m FROM c) WHERE id < 3",
+                "WITH c AS (SELECT id, x * 10 AS y FROM w WHERE id = 3) UPDATE w JOIN c ON c.id = w.id SET w.x = c.y",
+                "WITH c AS (SELECT 2 AS k) DELETE FROM w WHERE id IN (SELECT k FROM c)")
+    expect(session("SELECT * FROM w ORDER BY id") == ((1, 4), (3, 30)), session("SELECT * FROM w ORDER BY id"))
+    session("WITH c AS (SELECT 3 AS k) DELETE w FROM w JOIN c ON c.k = w.id")
+    expect(session("SELECT * FROM w ORDER BY id") == ((1, 4),), "DELETE with WITH")
+
+
+def limits(session):
+    session.run("SET cte_max_recursion_depth = 10")
+    recursive = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < {}) SELECT MAX(n) FROM r"
+    expect(session.value(recursive.format(10)) == 10, "a recursion within the depth")
+    session.fails(recursive.format(50), 3636)
+    session.run("SET cte_max_recursion_depth = DEFAULT", "SET max_execution_time = 100")
+    session.fails("SELECT COUNT(*) FROM many a, many b, many c", 3024)
+    session.fails("SELECT SLEEP(30) + COUNT(*) FROM a", 3024)
+    session.run("SET max_execution_time = 0")
+    expect(session.value("SELECT SLEEP(0.2)") == 0, "no limit")
+
+
 def main():
     with Scratch() as directory:
         server = Omnibus(directory, "--skip-networking")
@@ -82,7 +129,7 @@ def main():
         session.run("CREATE DATABASE d", "USE d", "CREATE TABLE a (id INT PRIMARY KEY, x INT)",
                     "CREATE TABLE b (id INT PRIMARY KEY, x INT)", "INSERT INTO a VALUES (1, 1), (2, 2)",
                     "INSERT INTO b VALUES (1, 1), (2, 2)")
-        for part in (many_tables, common_tables, lateral, deep):
+        for part in (many_tables, common_tables, lateral, reruns, with_in_front, limits, deep):
             part(session)
             print(f"{part.__name__} ok", flush=True)
         session.close()

@@ -113,6 +113,14 @@ impl Runner for SqlRunner {
         Ok(PreparedInfo { handle: Box::new(prepared), columns })
     }
 
+    fn with_params(&self, text: &Bytes, params: &[Value]) -> Bytes {
+        self.session.with_params(text, params).into_owned().into()
+    }
+
+    fn prepared_text(&self, name: &str) -> Option<Bytes> {
+        self.session.prepared_text(name).cloned()
+    }
+
     fn execute_prepared(
         &mut self,
         _: &Arc<Parsed>,

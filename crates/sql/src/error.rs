@@ -93,6 +93,7 @@ errors! {
     too_big_row_for_packet(max) = 1162, b"42000", "Result string is longer than 'max_allowed_packet' bytes ({max})";
     primary_cant_have_null() = 1171, b"42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
     too_many_rows() = 1172, b"42000", "Result consisted of more than one row";
+    update_without_key() = 1175, b"HY000", "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";
     key_does_not_exist(key, table) = 1176, b"42000", "Key '{key}' doesn't exist in table '{table}'";
     error_during_commit(detail) = 1180, b"HY000", "Got error {detail} during COMMIT";
     unknown_system_variable(name) = 1193, b"HY000", "Unknown system variable '{name}'";
@@ -126,6 +127,7 @@ errors! {
     truncated_wrong_value_for_field(kind, value, column, row) = 1366, b"HY000", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
     /// LOCAL without `local_infile`, or to a client that does not send files.
     stack_overrun() = 1436, b"HY000", "Thread stack overrun: the statement is nested too deeply";
+    query_timeout() = 3024, b"HY000", "Query execution was interrupted, maximum statement execution time exceeded";
     local_files_disabled() = 3948, b"42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     illegal_value_for_type(kind, value) = 1367, b"22007", "Illegal {kind} '{value}' value found during parsing";
     xaer_nota() = 1397, b"XAE04", "XAER_NOTA: Unknown XID";

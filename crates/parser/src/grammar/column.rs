@@ -347,7 +347,7 @@ impl Parser<'_> {
             let fraction = self.now_fraction()?;
             return Ok(DefaultValue::Value(now_call(fraction)));
         }
-        let expr = self.simple_expr()?;
+        let expr = self.nest(Self::primary)?;
         match &expr {
             Expr::Literal(_) | Expr::Introduced(_) | Expr::Collate { .. } => Ok(DefaultValue::Value(expr)),
             // MariaDB takes any expression here; MySQL wants parentheses, and says so with 1064.

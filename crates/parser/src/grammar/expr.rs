@@ -331,11 +331,7 @@ impl Parser<'_> {
             return Err(self.error());
         }
         let expr = Box::new(left);
-        if self.query_follows_paren() {
-            let query = Box::new(self.paren_query()?);
-            return Ok(Expr::InSubquery { expr, query, negated });
-        }
-        let mut list = self.paren_list(Self::expr)?;
+        let mut list = self.paren_members()?;
         if let [Expr::Subquery(_)] = list.as_slice()
             && let Some(Expr::Subquery(query)) = list.pop()
         {

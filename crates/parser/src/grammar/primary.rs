@@ -172,31 +172,35 @@ impl Parser<'_> {
 
     /// At `(`: an expression, a row, or a subquery.
     fn paren_expr(&mut self) -> Rule<Expr> {
+        let mut members = self.paren_members()?;
+        match (members.len(), members.pop()) {
+            (1, Some(only)) => Ok(only),
+            (_, last) => {
+                members.extend(last);
+                Ok(Expr::Row(members))
+            }
+        }
+    }
+
+    /// At `(`: the expressions of a list in parentheses, or the one subquery that they enclose.
+    pub(super) fn paren_members(&mut self) -> Rule<Vec<Expr>> {
         if self.query_follows_paren() {
-            return Ok(Expr::Subquery(Box::new(self.paren_query()?)));
+            return Ok(vec![Expr::Subquery(Box::new(self.paren_query()?))]);
         }
         self.expect(Tok::LParen)?;
-        let first = self.expr()?;
-        if self.is(Tok::Comma) {
-            let mut members = vec![first];
-            while self.eat(Tok::Comma) {
-                members.push(self.expr()?);
-            }
-            self.expect(Tok::RParen)?;
-            return Ok(Expr::Row(members));
+        let mut members = vec![self.expr()?];
+        while self.eat(Tok::Comma) {
+            members.push(self.expr()?);
         }
         // `((SELECT 1) UNION SELECT 2)`: what looked like an operand was a query's first term.
-        if let Expr::Subquery(query) = first {
-            if self.query_goes_on() {
-                let query = self.query_after(QueryBody::Nested(query))?;
-                self.expect(Tok::RParen)?;
-                return Ok(Expr::Subquery(Box::new(query)));
-            }
-            self.expect(Tok::RParen)?;
-            return Ok(Expr::Subquery(query));
+        if matches!(members[..], [Expr::Subquery(_)])
+            && self.query_goes_on()
+            && let Some(Expr::Subquery(query)) = members.pop()
+        {
+            members.push(Expr::Subquery(Box::new(self.query_after(QueryBody::Nested(query))?)));
         }
         self.expect(Tok::RParen)?;
-        Ok(first)
+        Ok(members)
     }
 
     fn user_variable(&mut self) -> Rule<Expr> {

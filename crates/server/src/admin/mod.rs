@@ -9,6 +9,7 @@ mod evaluate;
 mod flush;
 mod kill;
 mod log;
+mod prepared;
 mod replication;
 mod set;
 mod set_names;

@@ -150,7 +150,7 @@ impl Session {
         self.process.begin(crate::process::Activity::Execute, &parsed.text, self.process.since_us());
         self.process.counters.statement(parsed.kind);
         let result = match self.count_use(&parsed) {
-            Ok(()) => self.administration(&parsed, false).await,
+            Ok(()) => self.administration_with(&parsed, params).await,
             Err(error) => Some(Err(error)),
         };
         let result = match result {

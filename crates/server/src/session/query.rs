@@ -75,7 +75,11 @@ impl Session {
         if let Err(error) = self.count_use(parsed) {
             return self.failed(error);
         }
-        if let Some(handled) = self.administration(parsed, more).await {
+        let handled = match self.named_administration(parsed, more).await {
+            Some(handled) => Some(handled),
+            None => self.administration(parsed, more).await,
+        };
+        if let Some(handled) = handled {
             return match handled {
                 Ok(()) => Replied::Good,
                 Err(error) => self.failed(error),

@@ -1,5 +1,6 @@
 //! What a session asks of the SQL layer. One implementation adapts `omnibus_sql`; tests have a small one.
 
+use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
@@ -99,6 +100,10 @@ pub trait Runner: Send {
     ) -> ExecResult<Outcome>;
     /// Checks and plans a statement.
     fn prepare(&mut self, parsed: &Arc<Parsed>, access: &dyn AccessCheck) -> SqlResult<PreparedInfo>;
+    /// A statement's text with values as literals in the places of its `?`.
+    fn with_params(&self, text: &Bytes, params: &[Value]) -> Bytes;
+    /// The text of a statement that PREPARE has given a name.
+    fn prepared_text(&self, name: &str) -> Option<Bytes>;
     /// Runs a prepared statement.
     fn execute_prepared(
         &mut self,

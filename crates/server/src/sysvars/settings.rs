@@ -200,6 +200,8 @@ pub fn session_settings(
         default_storage_engine: crate::engines::find(v("default_storage_engine").as_str())
             .unwrap_or(crate::engines::DEFAULT),
         sql_safe_updates: v("sql_safe_updates").as_bool(),
+        cte_max_recursion_depth: v("cte_max_recursion_depth").as_u64(),
+        max_execution_time_ms: v("max_execution_time").as_u64(),
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,
         pseudo_thread_id: u32::try_from(v("pseudo_thread_id").as_u64()).ok().filter(|id| *id != 0),

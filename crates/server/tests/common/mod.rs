@@ -216,6 +216,12 @@ impl Runner for FakeRunner {
         };
         Ok(PreparedInfo { handle: Box::new(()), columns })
     }
+    fn with_params(&self, text: &bytes::Bytes, _params: &[Value]) -> bytes::Bytes {
+        text.clone()
+    }
+    fn prepared_text(&self, _name: &str) -> Option<bytes::Bytes> {
+        None
+    }
     fn execute_prepared(
         &mut self,
         parsed: &Arc<Parsed>,
@@ -231,7 +237,7 @@ impl Runner for FakeRunner {
     }
     fn reset(&mut self) {
         self.trx = TrxState::default();
-        self.state.user_variables.clear();
+        self.state.user_variables = Arc::default();
     }
 }
 

@@ -3,40 +3,67 @@
 //! Set on other threads, read on the session's.
 
 use crate::error::{SqlError, SqlResult};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Set by KILL from another session, read by the running statement now and then.
 #[derive(Debug, Default)]
-pub struct KillFlag(AtomicU8);
+pub struct KillFlag {
+    killed: AtomicU8,
+    /// When the running query has taken `max_execution_time`; microseconds since `begin`, 0 for never.
+    deadline_us: AtomicU64,
+}
+
+/// What deadlines are counted from.
+fn now_us() -> u64 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    let begin = *BEGIN.get_or_init(Instant::now);
+    u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
 
 impl KillFlag {
     /// KILL QUERY: the statement ends with error 1317.
     pub fn kill_query(&self) {
-        self.0.fetch_max(1, Ordering::Relaxed);
+        self.killed.fetch_max(1, Ordering::Relaxed);
     }
 
     /// KILL CONNECTION: as above, and the session ends.
     pub fn kill_connection(&self) {
-        self.0.store(2, Ordering::Relaxed);
+        self.killed.store(2, Ordering::Relaxed);
     }
 
     /// Whether the connection itself must end.
     #[must_use]
     pub fn connection_killed(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 2
+        self.killed.load(Ordering::Relaxed) == 2
+    }
+
+    /// Has the running statement end with error 3024 when it has taken so long; 0: never.
+    pub fn set_deadline(&self, milliseconds: u64) {
+        let at = match milliseconds {
+            0 => 0,
+            milliseconds => now_us().saturating_add(milliseconds.saturating_mul(1000)).max(1),
+        };
+        self.deadline_us.store(at, Ordering::Relaxed);
     }
 
     /// Forgets KILL QUERY; called when a statement begins.
     pub fn reset(&self) {
-        if self.0.load(Ordering::Relaxed) != 2 {
-            self.0.store(0, Ordering::Relaxed);
+        self.deadline_us.store(0, Ordering::Relaxed);
+        if self.killed.load(Ordering::Relaxed) != 2 {
+            self.killed.store(0, Ordering::Relaxed);
         }
     }
 
     /// Fails if the statement must stop.
     pub fn check(&self) -> SqlResult<()> {
-        match self.0.load(Ordering::Relaxed) {
-            0 => Ok(()),
+        match self.killed.load(Ordering::Relaxed) {
+            0 => match self.deadline_us.load(Ordering::Relaxed) {
+                0 => Ok(()),
+                at if now_us() < at => Ok(()),
+                _ => Err(SqlError::query_timeout()),
+            },
             _ => Err(SqlError::query_interrupted()),
         }
     }

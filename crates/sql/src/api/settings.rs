@@ -70,6 +70,8 @@ pub mod sql_mode {
     /// Division by zero is an error (when strict) or a warning.
     pub const ERROR_FOR_DIVISION_BY_ZERO: u64 = 1 << 26;
     /// An unknown engine is an error.
+    pub const HIGH_NOT_PRECEDENCE: u64 = 1 << 29;
+    /// See the manual.
     pub const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
     /// CHAR values keep their padding.
     pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
@@ -154,6 +156,10 @@ pub struct SessionSettings {
     pub default_storage_engine: &'static str,
     /// `sql_safe_updates`.
     pub sql_safe_updates: bool,
+    /// `cte_max_recursion_depth`.
+    pub cte_max_recursion_depth: u64,
+    /// `max_execution_time`, milliseconds; 0 is none.
+    pub max_execution_time_ms: u64,
     /// `div_precision_increment`.
     pub div_precision_increment: u8,
     /// `read_only`/`super_read_only` of the server: statements of this session may not write.
@@ -217,6 +223,8 @@ impl Default for SessionSettings {
             ignore_unsupported_constraints: false,
             default_storage_engine: "LSM",
             sql_safe_updates: false,
+            cte_max_recursion_depth: 1000,
+            max_execution_time_ms: 0,
             div_precision_increment: 4,
             server_read_only: false,
             pseudo_thread_id: None,

@@ -25,7 +25,7 @@ pub(super) struct Saved {
 /// Sets everything that a statement says about its context.
 ///
 /// # Errors
-/// A time zone or a variable that cannot be had; nothing is changed then.
+/// A time zone, a collation or a variable that cannot be had; nothing is changed then.
 pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlResult<Saved> {
     let state = &mut session.state;
     let zone = view.time_zone().map(zone_of).transpose()?;
@@ -38,6 +38,7 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
     if let Some(error) = bad {
         return Err(error);
     }
+    check_collations(view)?;
     let saved = Saved {
         settings: state.settings.clone(),
         database: state.database.take(),
@@ -62,8 +63,7 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
     if let Some(seeds) = view.rand_seeds() {
         state.rand = seeds;
     }
-    state.user_variables.clear();
-    state.user_variables.extend(variables);
+    state.user_variables = Arc::new(variables.into_iter().collect());
     Ok(saved)
 }
 
@@ -77,12 +77,13 @@ fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     // Only for what our own events say of it: the transaction is ended by its last event.
     settings.autocommit = view.autocommit().unwrap_or(true);
     if let Some([client, connection, server]) = view.collations() {
-        // A collation that only the source knows is as good as the default for what it does here.
-        let known = |id: u16, own: u16| if collation::by_id(id).is_some() { id } else { own };
-        settings.collation_client = known(client, settings.collation_client);
-        settings.collation_connection = known(connection, settings.collation_connection);
-        settings.collation_results = settings.collation_client;
-        settings.collation_server = known(server, settings.collation_server);
+        settings.collation_client = client;
+        settings.collation_connection = connection;
+        settings.collation_results = client;
+        // Only a new database takes it.
+        if collation::by_id(server).is_some() {
+            settings.collation_server = server;
+        }
     }
     let (increment, offset) = view.auto_increment().unwrap_or((1, 1));
     settings.auto_increment_increment = u64::from(increment).max(1);
@@ -90,10 +91,36 @@ fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     settings.insert_id = view.insert_id();
     settings.sql_auto_is_null = view.sql_auto_is_null().unwrap_or(false);
     settings.lc_time_names = view.lc_time_names().and_then(locale::by_number).unwrap_or(&locale::ENGLISH);
-    settings.collation_database = view.database_collation().filter(|id| collation::by_id(*id).is_some());
-    if let Some(id) = view.default_collation_for_utf8mb4().filter(|id| collation::by_id(*id).is_some()) {
+    settings.collation_database = view.database_collation();
+    if let Some(id) = view.default_collation_for_utf8mb4() {
         settings.default_collation_for_utf8mb4 = id;
     }
+}
+
+/// A statement that means something by a collation that is not known here cannot be executed: with another one it would
+/// compare or store something else.
+fn check_collations(view: &dyn StatementView) -> SqlResult<()> {
+    let [client, connection, server] = view.collations().map_or([None; 3], |ids| ids.map(Some));
+    let server = server.filter(|_| is_about_databases(view.sql()));
+    let used = [client, connection, server, view.database_collation(), view.default_collation_for_utf8mb4()];
+    used.into_iter().flatten().try_for_each(|id| known_collation(u64::from(id)).map(drop))
+}
+
+/// Whether a text may take the server's collation: CREATE and ALTER DATABASE.
+fn is_about_databases(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&text[..text.len().min(200)]).to_ascii_uppercase();
+    let mut words = text.split_ascii_whitespace();
+    matches!(words.next(), Some("CREATE" | "ALTER"))
+        && words.any(|word| matches!(word, "DATABASE" | "SCHEMA"))
+}
+
+/// A collation of a source by its id.
+///
+/// # Errors
+/// 1273 with the number: its name is the source's to know.
+pub(super) fn known_collation(id: u64) -> SqlResult<u16> {
+    let id16 = u16::try_from(id).ok().filter(|id| collation::by_id(*id).is_some());
+    id16.ok_or_else(|| SqlError::unknown_collation(format!("#{id}")))
 }
 
 /// Sets the session back to what it was.
@@ -106,7 +133,7 @@ pub(super) fn leave(session: &mut SqlSession, saved: Saved) {
     state.last_insert_id = saved.last_insert_id;
     state.new_insert_id = saved.new_insert_id;
     state.now_us = saved.now_us;
-    state.user_variables.clear();
+    state.user_variables = Arc::default();
     state.diagnostics.clear();
 }
 
@@ -120,15 +147,16 @@ fn zone_of(name: &[u8]) -> SqlResult<Zone> {
 fn user_variable(variable: &UserVar<'_>) -> SqlResult<(String, (Value, ColumnType))> {
     let name = String::from_utf8_lossy(variable.name).to_lowercase();
     let damaged = || SqlError::new(1594, b"HY000", format!("Relay log read failure: user variable @{name}"));
-    let string = |collation: u32| {
-        let id = u16::try_from(collation).ok().filter(|id| collation::by_id(*id).is_some());
-        let id = id.unwrap_or_else(crate::catalog::charset::server_default);
-        ColumnType::string(ColumnKind::LongText, 0, id)
-    };
+    let string = |id: u16| ColumnType::string(ColumnKind::LongText, 0, id);
     let pair = match variable.value {
-        UserVarValue::Null => (Value::Null, string(variable.collation)),
+        // That it is NULL says nothing of a collation.
+        UserVarValue::Null => {
+            let id = known_collation(u64::from(variable.collation));
+            (Value::Null, string(id.unwrap_or_else(|_| crate::catalog::charset::server_default())))
+        }
         UserVarValue::String(text) => {
-            (Value::Bytes(bytes::Bytes::copy_from_slice(text)), string(variable.collation))
+            let id = known_collation(u64::from(variable.collation))?;
+            (Value::Bytes(bytes::Bytes::copy_from_slice(text)), string(id))
         }
         UserVarValue::Real(number) => (Value::Double(number), ColumnType::of(ColumnKind::Double)),
         UserVarValue::Int { bits, unsigned: true } => {

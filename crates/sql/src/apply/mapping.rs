@@ -212,6 +212,9 @@ fn cast_of(
     column: &Column,
     rules: &RowRules,
 ) -> SqlResult<Option<Cast>> {
+    if let Some(id) = meta.collation.filter(|_| crate::catalog::charset::is_character(&column.ty)) {
+        super::context::known_collation(u64::from(id))?;
+    }
     let relation = relation(field, meta, column, rules.conversions);
     let refused = match relation {
         Relation::Same | Relation::Form => false,

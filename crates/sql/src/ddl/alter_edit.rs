@@ -110,7 +110,8 @@ impl Edit {
         match action {
             AlterAction::AddColumn { column, position, .. } => {
                 let at = self.place(position, self.tree.columns.len())?;
-                self.tree.columns.insert(at, (**column).clone());
+                let column = self.without_keys(column);
+                self.tree.columns.insert(at, column);
                 self.sources.insert(at, ColumnSource::Added);
             }
             AlterAction::DropColumn { name, .. } => self.drop_column(name)?,
@@ -235,13 +236,41 @@ impl Edit {
         Ok(())
     }
 
+    /// A column whose UNIQUE or PRIMARY KEY has become a new key, which stands behind those that are there.
+    fn without_keys(&mut self, column: &ColumnDef) -> ColumnDef {
+        let mut column = column.clone();
+        let kinds = [
+            (ast::IndexKind::Primary, &mut column.primary_key),
+            (ast::IndexKind::Unique, &mut column.unique),
+        ];
+        for (kind, is_set) in kinds {
+            if std::mem::take(is_set) {
+                let target = KeyTarget::Column { name: column.name.clone(), prefix: None };
+                self.added_indexes.push(ast::IndexDef {
+                    kind,
+                    if_not_exists: false,
+                    constraint: None,
+                    name: None,
+                    parts: vec![ast::KeyPart { target, descending: false }],
+                    algorithm: None,
+                    comment: None,
+                    invisible: false,
+                    key_block_size: None,
+                    parser: None,
+                });
+            }
+        }
+        column
+    }
+
     fn change_column(&mut self, old: &Ident, column: &ColumnDef, position: &ColumnPosition) -> SqlResult<()> {
         let at = self.take_column(old)?;
         self.renamed.push((old.clone(), column.name.clone()));
         let source = self.sources.remove(at);
         self.tree.columns.remove(at);
         let to = self.place(position, at)?;
-        self.tree.columns.insert(to, column.clone());
+        let column = self.without_keys(column);
+        self.tree.columns.insert(to, column);
         self.sources.insert(to, source);
         Ok(())
     }

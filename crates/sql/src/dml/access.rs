@@ -58,6 +58,12 @@ impl Finder {
         Finder { point, path, filter, ignore }
     }
 
+    /// Whether no key bounds what is read.
+    pub(crate) fn reads_all(&self) -> bool {
+        let bounded = |path: &TableAccess| !matches!(path.access, access::Access::Full { .. });
+        self.point.is_none() && !self.path.as_ref().is_some_and(bounded)
+    }
+
     /// An execution that looks for rows of the target.
     pub(crate) fn exec<'r>(&self, target: &TargetTable, run: &'r mut Run<'_>) -> Exec<'r> {
         let strict = run.state.settings.strict_search() && !self.ignore;

@@ -8,6 +8,7 @@ use crate::api::Priv;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind::Clause;
 use crate::expr::node::Expr;
+use crate::select::bind::with_clause;
 use omnibus_parser::ast::{Delete, TableRef};
 
 /// DELETE, compiled.
@@ -24,12 +25,13 @@ impl DeletePlan {
         let (true, [TableRef::Table(factor)]) = (tree.is_single(), tree.from.as_slice()) else {
             return Err(SqlError::not_supported_yet("multi-table DELETE"));
         };
-        if tree.with.is_some() || !tree.returning.is_empty() {
-            return Err(SqlError::not_supported_yet("WITH or RETURNING in DELETE"));
+        if !tree.returning.is_empty() {
+            return Err(SqlError::not_supported_yet("RETURNING in DELETE"));
         }
         let table = planner.table(&factor.name, Priv::Delete)?;
         let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).to_string();
         let (mut binder, slot) = planner.binder(&table, Some(&alias));
+        with_clause(&mut binder, tree.with.as_deref(), 0)?;
         binder.set_clause(Clause::Where);
         let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
         let order = bind_order(&mut binder, &tree.order_by)?;
@@ -43,6 +45,9 @@ impl DeletePlan {
 
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
+        if run.state.settings.sql_safe_updates && self.limit.is_none() && self.finder.reads_all() {
+            return Err(SqlError::update_without_key().into());
+        }
         let rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
         let table = &self.target.table;
         let mut values = Vec::with_capacity(table.def.columns.len());

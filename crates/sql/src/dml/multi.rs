@@ -54,7 +54,7 @@ impl MultiPlan {
         if !tree.order_by.is_empty() || tree.limit.is_some() {
             return Err(SqlError::new(1221, b"HY000", "Incorrect usage of UPDATE and ORDER BY or LIMIT"));
         }
-        let factors = factors(&tree.tables);
+        let factors = stored(&tree.tables, tree.with.as_deref());
         let mut targets: Vec<Target> = Vec::new();
         let mut values = Vec::new();
         for assignment in &tree.assignments {
@@ -89,7 +89,7 @@ impl MultiPlan {
 
     /// Compiles DELETE.
     pub(crate) fn delete(planner: &Planner<'_>, tree: &Delete) -> SqlResult<MultiPlan> {
-        let factors = factors(&tree.from);
+        let factors = stored(&tree.from, tree.with.as_deref());
         let mut targets = Vec::new();
         for name in &tree.targets {
             let found = factors.iter().find(|factor| alias(factor).as_str() == name.name.as_str());
@@ -116,6 +116,9 @@ impl MultiPlan {
 
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
+        if run.state.settings.sql_safe_updates && self.query.reads_all_of_a_table() {
+            return Err(SqlError::update_without_key().into());
+        }
         for target in &self.targets {
             run.trx.start_write(&target.table)?;
         }
@@ -138,7 +141,7 @@ impl MultiPlan {
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
         let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
-        Ok(Effect { affected, last_insert_id: 0, info })
+        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info })
     }
 
     fn joined(&self, run: &mut Run<'_>) -> ExecResult<Vec<Vec<Value>>> {
@@ -205,6 +208,15 @@ impl Target {
         }
         Some(self.table.keys[0].prefix(values).into())
     }
+}
+
+/// The stored tables of a FROM clause: those that are not of its WITH.
+fn stored<'f>(tables: &'f [TableRef], with: Option<&ast::With>) -> Vec<&'f TableFactor> {
+    let common = |factor: &&TableFactor| {
+        let named = |with: &ast::With| with.tables.iter().any(|t| same_name(&t.name, &factor.name.name));
+        factor.name.schema.is_none() && with.is_some_and(named)
+    };
+    factors(tables).into_iter().filter(|factor| !common(factor)).collect()
 }
 
 /// The named tables of a FROM clause.

@@ -10,6 +10,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind::Clause;
 use crate::expr::exec::Row;
 use crate::expr::node::Expr;
+use crate::select::bind::with_clause;
 use crate::store::RowAt;
 use omnibus_parser::ast::{TableRef, Update};
 use omnibus_value::Value;
@@ -40,12 +41,10 @@ impl UpdatePlan {
         let [TableRef::Table(factor)] = tree.tables.as_slice() else {
             return Err(SqlError::not_supported_yet("multi-table UPDATE"));
         };
-        if tree.with.is_some() {
-            return Err(SqlError::not_supported_yet("WITH in UPDATE"));
-        }
         let table = planner.table(&factor.name, Priv::Update)?;
         let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).to_string();
         let (mut binder, slot) = planner.binder(&table, Some(&alias));
+        with_clause(&mut binder, tree.with.as_deref(), 0)?;
         let assignments = bind_assignments(&mut binder, &table, &alias, &tree.assignments)?;
         binder.set_clause(Clause::Where);
         let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
@@ -63,6 +62,9 @@ impl UpdatePlan {
 
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
+        if run.state.settings.sql_safe_updates && self.limit.is_none() && self.finder.reads_all() {
+            return Err(SqlError::update_without_key().into());
+        }
         let rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
         let matched = rows.len() as u64;
         let mut changed = 0;
@@ -80,7 +82,7 @@ impl UpdatePlan {
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
         let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
-        Ok(Effect { affected, last_insert_id: 0, info })
+        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info })
     }
 
     fn row_update<'a>(&'a self, at: &'a RowAt, old: &'a [Value]) -> RowUpdate<'a> {

@@ -13,6 +13,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::scope::Source;
 use crate::functions::aggregate::{self, AggregateSpec};
 use crate::functions::{self, COLLATES, MANY, ONE_CHARSET};
+use crate::select::QueryPlan;
 use crate::select::subquery::{Subquery, SubqueryKind};
 use omnibus_parser::ast::{self, AggregateKind, BinaryOp, CastType, Quantifier};
 use omnibus_value::collation;
@@ -414,41 +415,56 @@ impl Binder<'_> {
         }
     }
 
-    fn subquery(
+    fn subquery(&mut self, query: &ast::Query, kind: SubqueryKind, operands: Vec<Expr>) -> SqlResult<Expr> {
+        let (mut plan, outer) = crate::select::bind::subquery(self, query)?;
+        let exists = kind == SubqueryKind::Exists;
+        if exists {
+            plan.stop_at_first();
+        } else if plan.types.len() != operands.len() {
+            return Err(SqlError::operand_columns(operands.len()));
+        }
+        let ty = ExprType::boolean().nullable(!exists);
+        Ok(self.subquery_of(&Arc::new(plan), outer, kind, operands, ty))
+    }
+
+    fn subquery_of(
         &mut self,
-        query: &ast::Query,
+        plan: &Arc<QueryPlan>,
+        outer: OuterReads,
         kind: SubqueryKind,
         operands: Vec<Expr>,
-        ty: Option<ExprType>,
-    ) -> SqlResult<Expr> {
-        let (mut plan, outer) = crate::select::bind::subquery(self, query)?;
-        if kind == SubqueryKind::Exists {
-            plan.stop_at_first();
-        }
-        let wanted = operands.len().max(1);
-        if !matches!(kind, SubqueryKind::Exists) && plan.types.len() != wanted {
-            return Err(SqlError::operand_columns(wanted));
-        }
-        let ty = ty.unwrap_or_else(|| plan.types[0].clone().nullable(true));
+        ty: ExprType,
+    ) -> Expr {
         let id = self.subqueries;
         self.subqueries += 1;
         let subquery = Subquery {
             id,
-            plan: Arc::new(plan),
+            plan: plan.clone(),
             kind,
             operands,
             outer_slots: outer.slots,
             outer_columns: outer.columns,
         };
-        Ok(Expr { kind: Kind::Subquery(Box::new(subquery)), ty })
+        Expr { kind: Kind::Subquery(Box::new(subquery)), ty }
     }
 
+    /// A subquery as a value, or as a row of them if it has several columns.
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> SqlResult<Expr> {
-        self.subquery(query, SubqueryKind::Scalar, Vec::new(), None)
+        let (plan, outer) = crate::select::bind::subquery(self, query)?;
+        let plan = Arc::new(plan);
+        let mut members = Vec::with_capacity(plan.types.len());
+        for (column, ty) in plan.types.iter().enumerate() {
+            let (kind, ty) = (SubqueryKind::Scalar { column }, ty.clone().nullable(true));
+            members.push(self.subquery_of(&plan, outer.clone(), kind, Vec::new(), ty));
+        }
+        Ok(match members.len() {
+            1 => members.remove(0),
+            _ => Expr { kind: Kind::Row(members.into()), ty: ExprType::null() },
+        })
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query) -> SqlResult<Expr> {
-        self.subquery(query, SubqueryKind::Exists, Vec::new(), Some(ExprType::boolean()))
+        self.subquery(query, SubqueryKind::Exists, Vec::new())
     }
 
     fn row_members(&mut self, operand: &ast::Expr) -> SqlResult<Vec<Expr>> {
@@ -466,8 +482,7 @@ impl Binder<'_> {
         negated: bool,
     ) -> SqlResult<Expr> {
         let operands = self.row_members(operand)?;
-        let ty = ExprType::boolean().nullable(true);
-        self.subquery(query, SubqueryKind::In { negated }, operands, Some(ty))
+        self.subquery(query, SubqueryKind::In { negated }, operands)
     }
 
     pub(super) fn quantified(
@@ -478,13 +493,13 @@ impl Binder<'_> {
         query: &ast::Query,
     ) -> SqlResult<Expr> {
         let operands = self.row_members(left)?;
-        let ty = ExprType::boolean().nullable(true);
         let kind = match (comparison(op), quantifier) {
             (CompareOp::Eq, Quantifier::Any) => SubqueryKind::In { negated: false },
             (CompareOp::Ne, Quantifier::All) => SubqueryKind::In { negated: true },
+            _ if operands.len() > 1 => return Err(SqlError::operand_columns(1)),
             (op, quantifier) => SubqueryKind::Quantified { op, all: quantifier == Quantifier::All },
         };
-        self.subquery(query, kind, operands, Some(ty))
+        self.subquery(query, kind, operands)
     }
 }
 

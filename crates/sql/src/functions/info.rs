@@ -84,7 +84,9 @@ fn new_insert_id(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
 fn last_insert_id(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else { return Ok(Value::UInt(cx.session.last_insert_id)) };
     let id = arg.eval_int(cx)?;
-    cx.session.last_insert_id_set = Some(id.unwrap_or(0) as u64);
+    let remembered = id.unwrap_or(0) as u64;
+    cx.session.last_insert_id_set = Some(remembered);
+    cx.session.last_insert_id = remembered;
     Ok(id.map_or(Value::Null, |id| Value::UInt(id as u64)))
 }
 
@@ -166,11 +168,13 @@ fn get_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecRes
 }
 
 fn release_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+    cx.storage.need_blocking()?;
     let name = args[0].eval_str(cx)?;
     Ok(locks.release(name.as_deref())?.map_or(Value::Null, |released| Value::Int(i64::from(released))))
 }
 
-fn release_all_locks(_: &[Expr], _: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn release_all_locks(_: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+    cx.storage.need_blocking()?;
     Ok(Value::UInt(locks.release_all()))
 }
 

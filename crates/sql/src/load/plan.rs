@@ -46,7 +46,7 @@ pub(crate) fn announce_variables(tree: &LoadData, state: &mut SessionState) {
     let ty = string_column(16_383, file_collation(tree, state, None));
     for target in &tree.columns {
         if let LoadTarget::Variable(name) = target {
-            state.user_variables.insert(name.to_lowercase(), (Value::Bytes(Bytes::new()), ty.clone()));
+            state.set_user_variable(name.to_lowercase(), (Value::Bytes(Bytes::new()), ty.clone()));
         }
     }
 }
@@ -191,7 +191,7 @@ impl LoadPlan {
             match target {
                 Target::Variable(name) => {
                     let value = if field == Field::Null { Value::Null } else { text_value(reader.text()) };
-                    run.state.user_variables.insert(name.clone(), (value, self.charset.clone()));
+                    run.state.set_user_variable(name.clone(), (value, self.charset.clone()));
                 }
                 Target::Column(at) if field == Field::Null => values[*at] = self.null(run, *at, row)?,
                 Target::Column(at) => values[*at] = self.store(run, *at, reader.text(), row)?,
@@ -257,7 +257,7 @@ impl LoadPlan {
         for target in targets {
             match target {
                 Target::Variable(name) => {
-                    run.state.user_variables.insert(name.clone(), (Value::Null, self.charset.clone()));
+                    run.state.set_user_variable(name.clone(), (Value::Null, self.charset.clone()));
                 }
                 Target::Column(at) => {
                     values[*at] = self.absent(run, *at, false);

@@ -10,6 +10,7 @@ use super::{full_group, join_order};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
+use crate::expr::scope::same;
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
@@ -61,7 +62,8 @@ pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(Que
 pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
     binder.descend()?;
     let visible = binder.common.len();
-    let bound = with_clause(binder, query).and_then(|()| query_body(binder, query));
+    let outer = binder.blocks.len();
+    let bound = with_clause(binder, query.with.as_deref(), outer).and_then(|()| query_body(binder, query));
     binder.common.truncate(visible);
     let mut plan = bound?;
     if let Some(into) = &query.into {
@@ -83,13 +85,17 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<Qu
     Ok(plan)
 }
 
-fn with_clause(binder: &mut Binder<'_>, query: &Query) -> SqlResult<()> {
-    let Some(with) = &query.with else { return Ok(()) };
-    for table in &with.tables {
+/// Brings the tables of a WITH in sight; they see the outermost `outer` blocks.
+pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, outer: usize) -> SqlResult<()> {
+    let Some(with) = with else { return Ok(()) };
+    for (at, table) in with.tables.iter().enumerate() {
+        if with.tables[..at].iter().any(|before| same(&before.name, &table.name)) {
+            return Err(SqlError::nonuniq_table(&*table.name));
+        }
         let definition = CommonDefinition::Query {
             query: Arc::new(table.query.clone()),
             columns: table.columns.clone().into(),
-            outer: binder.blocks.len(),
+            outer,
             recursive: with.recursive,
         };
         binder.common.push(CommonTable { name: Arc::from(&*table.name), definition });
@@ -322,8 +328,7 @@ fn finish_block(
     clauses: Clauses,
     scope: BlockScope,
 ) -> SqlResult<QueryPlan> {
-    let Clauses { nest, outputs, names, group, having, order, mut limit } = clauses;
-    let late_limit = select.options.calc_found_rows.then(|| std::mem::take(&mut limit));
+    let Clauses { nest, outputs, names, group, having, order, limit } = clauses;
     let own: SlotSet = scope.scope.tables.iter().map(|table| table.slot).collect();
     let columns: Vec<ResultColumn> =
         outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
@@ -381,7 +386,6 @@ fn finish_block(
     let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
     plan.volatile = volatile;
     plan.locks = locks;
-    plan.late_limit = late_limit;
     Ok(plan)
 }
 

@@ -119,6 +119,13 @@ fn compound_order(
 ) -> SqlResult<Vec<SortKey>> {
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
+        if let ast::Expr::Column(column) = &item.expr
+            && let Some(table) = column.table()
+        {
+            let message =
+                format!("Table '{table}' from one of the SELECTs cannot be used in global ORDER clause");
+            return Err(SqlError::new(1250, b"42000", message));
+        }
         let at = match position(&item.expr, types.len(), "order clause")? {
             Some(at) => Some(at),
             None => match binder.expr(&item.expr)? {

@@ -247,6 +247,9 @@ impl<'q> From<'q> {
         if schema.eq_ignore_ascii_case("information_schema") {
             return Err(SqlError::unknown_table(name, "information_schema"));
         }
+        if schema.eq_ignore_ascii_case("performance_schema") {
+            return Err(SqlError::no_such_table(schema, name));
+        }
         if !binder.catalog.find_table(schema, name).is_some_and(|table| table.temporary) {
             binder.access.check(schema, Some(name), Priv::Select)?;
             self.may_lock(binder, schema, name, alias)?;

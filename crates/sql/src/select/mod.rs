@@ -38,7 +38,7 @@ use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::bind::Binder;
 use crate::expr::{Exec, eval};
 use crate::session::SessionState;
-use omnibus_parser::ast::Query;
+use omnibus_parser::ast::{Query, QueryBody};
 use omnibus_value::Value;
 use run::Flow;
 
@@ -61,7 +61,25 @@ pub fn prepare(
     binder.access = access;
     binder.params = params;
     binder.default_lock = lock;
-    bind::query(&mut binder, query)
+    let mut plan = bind::query(&mut binder, query)?;
+    if counts_all(&query.body) && plan.into.is_empty() && plan.outfile.is_none() {
+        plan.late_limit = match &mut plan.body {
+            plan::Body::Block(block) => Some(std::mem::take(&mut block.limit)),
+            plan::Body::Compound(compound) => Some(std::mem::take(&mut compound.limit)),
+            _ => None,
+        };
+    }
+    Ok(plan)
+}
+
+/// SQL_CALC_FOUND_ROWS, which the first SELECT of a query has.
+fn counts_all(body: &QueryBody) -> bool {
+    match body {
+        QueryBody::Select(select) => select.options.calc_found_rows,
+        QueryBody::SetOperation { left, .. } => counts_all(left),
+        QueryBody::Nested(query) => counts_all(&query.body),
+        QueryBody::Table(_) | QueryBody::Values(_) => false,
+    }
 }
 
 /// Runs a compiled query into a sink; the number of rows. The plan must be of the present catalog.
@@ -85,6 +103,7 @@ pub fn execute(
     count_tables(plan, &mut cx);
     let most = if has_limit(plan) { u64::MAX } else { cx.session.settings.sql_select_limit };
     if most == 0 {
+        cx.session.found_rows = 0;
         return Ok(0);
     }
     if let Some(limit) = &plan.late_limit {
@@ -164,7 +183,7 @@ fn into_variables(plan: &QueryPlan, cx: &mut Exec<'_>) -> ExecResult<u64> {
     };
     for ((name, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
         let kept = eval::for_variable(value, &ty.column, cx.session.settings.collation_connection);
-        cx.session.user_variables.insert(name.to_string(), kept);
+        cx.session.set_user_variable(name.to_string(), kept);
     }
     Ok(1)
 }

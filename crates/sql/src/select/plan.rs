@@ -3,7 +3,7 @@
 //! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by `bind`,
 //! run by `run`.
 
-use super::access::TableAccess;
+use super::access::{Access, TableAccess};
 use super::storage::{LockMode, WaitPolicy};
 use super::virtual_table::VirtualTable;
 use crate::api::ResultColumn;
@@ -45,6 +45,21 @@ pub struct QueryPlan {
 }
 
 impl QueryPlan {
+    /// Whether a stored table of its FROM is read without a key.
+    #[must_use]
+    pub fn reads_all_of_a_table(&self) -> bool {
+        fn reads_all(nodes: &[Node]) -> bool {
+            nodes.iter().any(|node| match node {
+                Node::Scan(scan) => match &scan.source {
+                    NodeSource::Table { path, .. } => matches!(path.access, Access::Full { .. }),
+                    _ => false,
+                },
+                Node::Outer(outer) => reads_all(&outer.nodes),
+            })
+        }
+        matches!(&self.body, Body::Block(block) if reads_all(&block.nodes))
+    }
+
     /// Says that nobody will look at more than one row (EXISTS).
     pub fn stop_at_first(&mut self) {
         if let Body::Block(block) = &mut self.body

@@ -10,9 +10,6 @@ use omnibus_value::Value;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Steps of a recursion at most (`cte_max_recursion_depth`).
-const MAX_RECURSION: usize = 1000;
-
 fn key_of(row: &[Value], types: &[ExprType]) -> Box<[u8]> {
     let mut key = Vec::new();
     for (value, ty) in row.iter().zip(types) {
@@ -53,18 +50,20 @@ pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>
         compound.order.is_empty() && compound.rest.iter().all(|(op, _)| *op == SetOperation::UnionAll);
     if streams {
         let (mut offset, mut count) = (limits.offset, limits.count);
+        // An operand that has reached a LIMIT of its own also says that it stopped.
+        let mut enough = false;
         for plan in std::iter::once(&compound.left).chain(compound.rest.iter().map(|(_, plan)| plan)) {
-            let flow = run_query(plan, cx, &mut |cx, row| {
+            run_query(plan, cx, &mut |cx, row| {
                 if offset > 0 {
                     offset -= 1;
                     return Ok(Flow::Continue);
                 }
                 let row = fit(row, plan, types, cx);
                 count -= 1;
-                let flow = out(cx, &row)?;
-                Ok(if count == 0 { Flow::Stop } else { flow })
+                enough = out(cx, &row)? == Flow::Stop || count == 0;
+                Ok(if enough { Flow::Stop } else { Flow::Continue })
             })?;
-            if flow == Flow::Stop && count == 0 {
+            if enough {
                 return Ok(Flow::Stop);
             }
         }
@@ -134,7 +133,8 @@ pub(super) fn run_recursive(
         rows.into_iter().filter(|row| seen.insert(key_of(row, types))).collect()
     };
     let mut rows = keep(rows_of(&recursive.seed, types, cx)?);
-    for _ in 0..=MAX_RECURSION {
+    let most = cx.session.settings.cte_max_recursion_depth;
+    for _ in 0..=most {
         if rows.is_empty() {
             cx.subqueries[recursive.id] = SubqueryState::Unknown;
             return Ok(Flow::Continue);
@@ -156,7 +156,7 @@ pub(super) fn run_recursive(
     Err(SqlError::new(
         3636,
         b"HY000",
-        format!("Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.", MAX_RECURSION + 1),
+        format!("Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.", most.saturating_add(1)),
     )
     .into())
 }

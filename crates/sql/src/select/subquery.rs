@@ -17,8 +17,11 @@ use std::sync::Arc;
 /// What is asked of the subquery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubqueryKind {
-    /// Its one value.
-    Scalar,
+    /// A value of its one row.
+    Scalar {
+        /// Which.
+        column: usize,
+    },
     /// Whether it has a row.
     Exists,
     /// Whether the operands are among its rows.
@@ -73,9 +76,27 @@ pub enum SubqueryState {
 /// The rows of a subquery behind IN, ANY or ALL.
 #[derive(Debug, Default)]
 pub struct Members {
+    /// Rows without NULL.
     keys: HashSet<Box<[u8]>>,
+    /// Whether a row has a NULL.
     has_null: bool,
+    /// Rows of one column without NULL.
     values: Vec<Value>,
+    /// Rows of several columns: those without NULL, and those with.
+    rows: [Vec<Box<[Value]>>; 2],
+}
+
+/// Whether a row equals another; `None` if a NULL leaves that open.
+fn equal_rows(wanted: &[Value], row: &[Value], collations: &[u16]) -> Option<bool> {
+    let mut equal = Some(true);
+    for ((a, b), collation) in wanted.iter().zip(row).zip(collations) {
+        match compare::values(a, b, *collation) {
+            Some(Ordering::Equal) => {}
+            Some(_) => return Some(false),
+            None => equal = None,
+        }
+    }
+    equal
 }
 
 impl Subquery {
@@ -89,7 +110,7 @@ impl Subquery {
     /// 1242 for a scalar with two rows; whatever the query meets.
     pub fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
         match &self.kind {
-            SubqueryKind::Scalar => self.scalar(cx),
+            SubqueryKind::Scalar { column } => self.scalar(*column, cx),
             SubqueryKind::Exists => self.exists(cx),
             SubqueryKind::In { negated } => {
                 let found = self.contains(cx)?;
@@ -99,7 +120,7 @@ impl Subquery {
         }
     }
 
-    fn scalar(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn scalar(&self, column: usize, cx: &mut Exec<'_>) -> ExecResult<Value> {
         if let SubqueryState::Scalar(value) = &cx.subqueries[self.id] {
             return Ok(value.clone());
         }
@@ -108,7 +129,7 @@ impl Subquery {
             if result.is_some() {
                 return Err(SqlError::subquery_no_1_row().into());
             }
-            result = Some(eval::own(row[0].clone()));
+            result = Some(eval::own(row[column].clone()));
             Ok(Flow::Continue)
         })?;
         let value = result.unwrap_or(Value::Null);
@@ -162,19 +183,7 @@ impl Subquery {
         let collations: Vec<u16> = (0..wanted.len()).map(|at| self.collation(at)).collect();
         let (mut found, mut unknown) = (false, false);
         super::run::run(&self.plan, cx, &mut |_, row| {
-            let mut equal = Some(true);
-            for ((a, b), collation) in wanted.iter().zip(row).zip(&collations) {
-                match compare::values(a, b, *collation) {
-                    Some(Ordering::Equal) => {}
-                    Some(_) => equal = Some(false),
-                    None if equal == Some(true) => equal = None,
-                    None => {}
-                }
-                if equal == Some(false) {
-                    break;
-                }
-            }
-            match equal {
+            match equal_rows(&wanted, row, &collations) {
                 Some(true) => {
                     found = true;
                     return Ok(Flow::Stop);
@@ -196,18 +205,25 @@ impl Subquery {
         if members.keys.is_empty() && !members.has_null {
             return Ok(Some(false));
         }
-        if wanted.iter().any(|value| matches!(value, Value::Null)) {
-            return Ok(None);
+        let open = wanted.iter().any(|value| matches!(value, Value::Null));
+        if !open {
+            let mut key = Vec::new();
+            for (at, value) in wanted.iter().enumerate() {
+                hash_key::write(value, self.collation(at), &mut key);
+            }
+            if members.keys.contains(&key[..]) {
+                return Ok(Some(true));
+            }
         }
-        let mut key = Vec::new();
-        for (at, value) in wanted.iter().enumerate() {
-            hash_key::write(value, self.collation(at), &mut key);
+        if wanted.len() == 1 {
+            return Ok(if open || members.has_null { None } else { Some(false) });
         }
-        Ok(match members.keys.contains(&key[..]) {
-            true => Some(true),
-            false if members.has_null => None,
-            false => Some(false),
-        })
+        // A NULL leaves open only rows whose other columns are equal.
+        let collations: Vec<u16> = (0..wanted.len()).map(|at| self.collation(at)).collect();
+        let [whole, with_null] = &members.rows;
+        let mut candidates = with_null.iter().chain(whole.iter().filter(|_| open));
+        let unknown = candidates.any(|row| equal_rows(wanted, row, &collations).is_none());
+        Ok(if unknown { None } else { Some(false) })
     }
 
     fn members(&self, cx: &mut Exec<'_>) -> ExecResult<Rc<Members>> {
@@ -218,7 +234,11 @@ impl Subquery {
         let hashable = self.hashable();
         let mut members = Members::default();
         super::run::run(&self.plan, cx, &mut |_, row| {
-            if row.iter().any(|value| matches!(value, Value::Null)) {
+            let has_null = row.iter().any(|value| matches!(value, Value::Null));
+            if row.len() > 1 {
+                members.rows[usize::from(has_null)].push(row.iter().cloned().map(eval::own).collect());
+            }
+            if has_null {
                 members.has_null = true;
                 return Ok(Flow::Continue);
             }

@@ -102,6 +102,12 @@ impl SqlSession {
         Ok(prepared)
     }
 
+    /// The text of a statement that PREPARE has given a name.
+    #[must_use]
+    pub fn prepared_text(&self, name: &str) -> Option<&Bytes> {
+        self.statements.prepared.get(&name.to_lowercase()).map(|prepared| &prepared.text)
+    }
+
     fn plan_key(&self, statement: &Statement, access: &dyn AccessCheck) -> PlanKey {
         PlanKey {
             catalog: self.database.shared.catalog.version(),
@@ -174,6 +180,7 @@ impl SqlSession {
         let text = prepared.text.clone();
         let mut call = Call { mode, access, sink, text: &text, params };
         self.begin(&text, false);
+        self.bound_time(&prepared.statement.node);
         if params.len() != prepared.params {
             return Err(SqlError::wrong_arguments("EXECUTE").into());
         }

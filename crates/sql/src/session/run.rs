@@ -70,6 +70,7 @@ impl SqlSession {
         let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
         let mut call = Call { mode, access, sink, text, params: &[] };
         self.begin(text, keeps_diagnostics(&statement.node));
+        self.bound_time(&statement.node);
         if is_planned(&statement.node)
             && let Some(mut plan) = self.statements.take_plan(statement, self.state.database.as_ref())
         {
@@ -90,7 +91,7 @@ impl SqlSession {
                 None => super::wall_clock_us() as i64,
             };
         }
-        if !keep_diagnostics {
+        if !keep_diagnostics && !self.resumed {
             self.state.diagnostics.clear();
         }
         self.state.last_insert_id_set = None;
@@ -98,6 +99,13 @@ impl SqlSession {
             self.state.new_insert_id = NewInsertId::None;
         }
         self.state.statement = text.clone();
+    }
+
+    /// Starts the time that a SELECT may take.
+    pub(super) fn bound_time(&self, statement: &Statement) {
+        if matches!(statement, Statement::Select(_)) && !self.resumed {
+            self.kill.set_deadline(self.state.settings.max_execution_time_ms);
+        }
     }
 
     /// Runs `body` as a statement: undone on errors and interrupts, committed under autocommit.
@@ -109,6 +117,7 @@ impl SqlSession {
         let mut replans = 0;
         let result = loop {
             self.trx.again(self.resumed || replans > 0);
+            let before = self.state.checkpoint();
             let marks = self.begin_statement(call);
             // What a large transaction writes goes to disk as it comes, and any statement may end it.
             let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {
@@ -120,6 +129,9 @@ impl SqlSession {
             let again =
                 matches!(&interrupt, Interrupt::Error(error) if error.code == 1615) && replans < REPLANS;
             let interrupt = self.undo(marks, interrupt);
+            if again || !matches!(interrupt, Interrupt::Error(_)) {
+                self.state.restore(before);
+            }
             if !again {
                 break Err(interrupt);
             }
@@ -140,7 +152,6 @@ impl SqlSession {
     /// Undoes a statement that did not succeed.
     fn undo(&mut self, marks: Marks, interrupt: Interrupt) -> Interrupt {
         let Interrupt::Error(error) = &interrupt else {
-            self.state.diagnostics.clear();
             return match self.trx.rollback_statement(marks) {
                 Ok(()) => interrupt,
                 Err(error) => {

@@ -178,7 +178,7 @@ impl SqlSession {
         self.close();
         self.statements.clear_prepared();
         self.binlog_input = BinlogInput::default();
-        self.state.user_variables.clear();
+        self.state.user_variables = Arc::default();
         self.state.diagnostics.clear();
         self.state.last_insert_id = 0;
         self.state.new_insert_id = NewInsertId::None;

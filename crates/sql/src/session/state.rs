@@ -10,6 +10,23 @@ use omnibus_value::{ColumnType, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// @variables. Shared with the checkpoint of the running statement, so taking one copies nothing.
+pub type UserVariables = HashMap<String, (Value, ColumnType)>;
+
+/// Everything here that a statement may change by running, as it was before: a statement that gives its first try up, for a
+/// lock or to run elsewhere, leaves no trace of it. What a statement does beyond this memory and its transaction (locks by
+/// name, files, waiting) it does where it may block, which is never given up.
+pub(super) struct Checkpoint {
+    user_variables: Arc<UserVariables>,
+    diagnostics: Diagnostics,
+    last_insert_id: u64,
+    new_insert_id: NewInsertId,
+    last_insert_id_set: Option<u64>,
+    row_count: i64,
+    found_rows: u64,
+    rand: (u64, u64),
+}
+
 /// Session state, minus the transaction.
 pub struct SessionState {
     /// The variables execution reads; the server keeps them up to date.
@@ -17,7 +34,7 @@ pub struct SessionState {
     /// The current database.
     pub database: Option<Arc<str>>,
     /// @variables, by lower-case name, with the type they were last given.
-    pub user_variables: HashMap<String, (Value, ColumnType)>,
+    pub user_variables: Arc<UserVariables>,
     /// SHOW WARNINGS of the last statement, and what the running one adds.
     pub diagnostics: Diagnostics,
     /// LAST_INSERT_ID().
@@ -65,6 +82,37 @@ pub enum NewInsertId {
 }
 
 impl SessionState {
+    /// What `restore` needs.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            user_variables: self.user_variables.clone(),
+            diagnostics: self.diagnostics.clone(),
+            last_insert_id: self.last_insert_id,
+            new_insert_id: self.new_insert_id,
+            last_insert_id_set: self.last_insert_id_set,
+            row_count: self.row_count,
+            found_rows: self.found_rows,
+            rand: self.rand,
+        }
+    }
+
+    /// As before the statement.
+    pub(super) fn restore(&mut self, before: Checkpoint) {
+        self.user_variables = before.user_variables;
+        self.diagnostics = before.diagnostics;
+        self.last_insert_id = before.last_insert_id;
+        self.new_insert_id = before.new_insert_id;
+        self.last_insert_id_set = before.last_insert_id_set;
+        self.row_count = before.row_count;
+        self.found_rows = before.found_rows;
+        self.rand = before.rand;
+    }
+
+    /// Gives a variable a value.
+    pub fn set_user_variable(&mut self, name: String, value: (Value, ColumnType)) {
+        Arc::make_mut(&mut self.user_variables).insert(name, value);
+    }
+
     /// CONNECTION_ID(), and whose the log says that statements are: `pseudo_thread_id`, if it was set.
     #[must_use]
     pub fn thread_id(&self) -> u32 {
@@ -93,7 +141,7 @@ impl Default for SessionState {
         SessionState {
             settings: SessionSettings::default(),
             database: None,
-            user_variables: HashMap::new(),
+            user_variables: Arc::default(),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
             new_insert_id: NewInsertId::None,

@@ -112,12 +112,17 @@ impl SqlSession {
 
     /// The statement with the values of its parameters.
     fn text_of<'c>(&self, call: &'c Call<'_>) -> Cow<'c, [u8]> {
-        let text = super::dispatch::statement_text(call.text);
-        if call.params.is_empty() {
+        self.with_params(super::dispatch::statement_text(call.text), call.params)
+    }
+
+    /// A statement's text with values as literals in the places of its `?`.
+    #[must_use]
+    pub fn with_params<'c>(&self, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
+        if params.is_empty() {
             return Cow::Borrowed(text);
         }
         let settings = &self.state.settings;
-        let fill = |n: usize, out: &mut Vec<u8>| match call.params.get(n) {
+        let fill = |n: usize, out: &mut Vec<u8>| match params.get(n) {
             Some(value) => parameter(value, settings, out),
             None => out.extend_from_slice(b"NULL"),
         };

@@ -121,9 +121,9 @@ pub(crate) fn parse_options(settings: &SessionSettings) -> ParseOptions {
         pipes_as_concat: has(sql_mode::PIPES_AS_CONCAT),
         no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
         ignore_space: has(sql_mode::IGNORE_SPACE),
+        high_not_precedence: has(sql_mode::HIGH_NOT_PRECEDENCE),
         mariadb: settings.mariadb,
         version: if settings.mariadb { 110_405 } else { 80_400 },
-        ..ParseOptions::default()
     }
 }
 

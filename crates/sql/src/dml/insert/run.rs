@@ -81,8 +81,8 @@ impl InsertPlan {
             run.state.new_insert_id = NewInsertId::Fresh;
         }
         let last_insert_id = match run.state.last_insert_id_set {
+            _ if counts.first_generated != 0 => counts.first_generated,
             Some(id) => id,
-            None if counts.first_generated != 0 => counts.first_generated,
             None => counts.last_value,
         };
         let single = matches!(&self.source, Source::Values(rows) if rows.len() == 1);
