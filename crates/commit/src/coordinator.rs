@@ -125,9 +125,9 @@ impl Coordinator {
         self.pipeline.lead()
     }
 
-    /// A ticket for `no` being durable.
-    pub fn wait_durable(&self, no: CommitNo) -> Ticket {
-        self.pipeline.wait_durable(no)
+    /// See [`Pipeline::wait_published`].
+    pub fn wait_published(&self, no: CommitNo) -> Ticket {
+        self.pipeline.wait_published(no)
     }
 
     /// Everything up to here is durable.

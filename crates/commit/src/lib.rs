@@ -37,7 +37,7 @@
 //!
 //! - COMMIT-1: numbering, appending and installing are one loop under the flush lock.
 //! - COMMIT-2: publishing and waking are behind the sync, in `pipeline::order`, and nowhere else. A
-//!   locking read may see installed versions before; its reply waits ([`Pipeline::wait_durable`]).
+//!   locking read may see installed versions before; its reply waits ([`Pipeline::wait_published`]).
 //! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
 //!   last whole one.
 //! - ENGINE-1: the engine learns `durable` only from landed, synced groups.

@@ -53,12 +53,14 @@ impl Published {
         *self.place.lock()
     }
 
-    /// Publishes up to `number`. Called by the commit stage, in order.
+    /// Publishes up to `number`; it only grows. Called by the commit stage, under the order lock.
     pub(crate) fn publish(&self, number: CommitNo, position: LogPosition) {
         let mut place = self.place.lock();
         debug_assert!(number >= place.0, "COMMIT-1: publishing goes forward");
-        *place = (number, position);
-        self.number.store(number.0, Ordering::SeqCst);
+        if number >= place.0 {
+            *place = (number, position);
+            self.number.store(number.0, Ordering::SeqCst);
+        }
     }
 
     /// The log went on in another file: the same number is at another position now. Called with

@@ -86,6 +86,9 @@ pub enum CommitError {
     /// The log does not take it with the global transaction id that it was given. Nothing of it is anywhere.
     #[error(transparent)]
     Refused(#[from] crate::Refusal),
+    /// Nobody will tell what became of it: whoever was to is gone. It may be in the log, or not.
+    #[error("the outcome of the commit is not known")]
+    Unknown,
     /// The pipeline is shutting down.
     #[error("the server is shutting down")]
     ShuttingDown,

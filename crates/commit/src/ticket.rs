@@ -23,9 +23,9 @@ pub struct Ticket(Arc<Slot>);
 /// What is left of a commit to whoever waits for it.
 pub(crate) type Rest = Box<dyn FnOnce() + Send>;
 
-/// The completing end.
+/// The completing end. Dropped, it says that nobody knows the outcome: no one waits for ever.
 #[derive(Debug)]
-pub(crate) struct Completer(Arc<Slot>);
+pub(crate) struct Completer(Option<Arc<Slot>>);
 
 #[derive(Debug)]
 struct Slot {
@@ -80,7 +80,7 @@ fn finish((result, rest): (CommitResult, Option<Rest>)) -> CommitResult {
 /// Makes a connected pair.
 pub(crate) fn ticket() -> (Completer, Ticket) {
     let slot = Arc::new(Slot { state: Mutex::new(State::Pending(None)), parked: Condvar::new() });
-    (Completer(slot.clone()), Ticket(slot))
+    (Completer(Some(slot.clone())), Ticket(slot))
 }
 
 /// A ticket and what completes it, for measuring what waking costs: `omnibus bench wakeup`.
@@ -96,12 +96,28 @@ impl Completer {
     }
 
     /// As `complete`; the waiter does `rest` before it sees the result.
-    pub(crate) fn complete_with(self, result: CommitResult, rest: Option<Rest>) {
-        let before = std::mem::replace(&mut *self.0.state.lock(), State::Done(result, rest));
+    pub(crate) fn complete_with(mut self, result: CommitResult, rest: Option<Rest>) {
+        if let Some(slot) = self.0.take() {
+            slot.complete(result, rest);
+        }
+    }
+}
+
+impl Drop for Completer {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0.take() {
+            slot.complete(Err(CommitError::Unknown), None);
+        }
+    }
+}
+
+impl Slot {
+    fn complete(&self, result: CommitResult, rest: Option<Rest>) {
+        let before = std::mem::replace(&mut *self.state.lock(), State::Done(result, rest));
         match before {
             State::Pending(Some(waker)) => waker.wake(),
             State::Parked => {
-                self.0.parked.notify_one();
+                self.parked.notify_one();
             }
             State::Pending(None) | State::Done(..) => {}
         }

@@ -4,6 +4,7 @@
 //! COMMIT-1: append, install and numbering happen here, in one order, and nowhere else.
 
 use super::Shared;
+use super::abort::AbortOnPanic;
 use super::queue::Enrolled;
 use crate::env::{AppendError, Env};
 use crate::stats::CommitStats;
@@ -45,6 +46,8 @@ pub(super) struct Member {
 pub(super) struct Group<J> {
     pub job: J,
     pub sync: bool,
+    /// The turn whose landing the write waits for.
+    pub after: Option<u64>,
     pub landing: Landing,
 }
 
@@ -83,6 +86,7 @@ impl<E: Env> Flush<E> {
 impl<E: Env> Shared<E> {
     /// Takes the whole queue through the flush stage. Results of those that cannot go on are sent.
     pub(super) fn drain(&self, flush: &mut Flush<E>) {
+        let _whole = AbortOnPanic::new("flush stage");
         let limit = self.settings.max_flush_queue_time_us.load(Ordering::Relaxed);
         let started = Instant::now();
         let before = flush.last;
@@ -202,6 +206,7 @@ impl<E: Env> Shared<E> {
 
     /// Makes what is pending a group in flight, if there is something and a place for it.
     pub(super) fn seal(&self, flush: &mut Flush<E>) -> Option<Group<E::Job>> {
+        let _whole = AbortOnPanic::new("flush stage");
         self.learn_failure(flush);
         if flush.pending.is_empty() || flush.failed.is_some() {
             self.drop_pending(flush);
@@ -223,7 +228,7 @@ impl<E: Env> Shared<E> {
         let pad = limit > 1 && flush.padded > 0;
         flush.padded = flush.padded.saturating_sub(1);
         match self.env.seal(writer, pad) {
-            Ok(job) => Some(self.board(flush, job)),
+            Ok(job) => Some(self.board(flush, job, false)),
             Err(reason) => {
                 flush.failed = Some(reason.clone());
                 self.fail(&reason);
@@ -233,10 +238,11 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    fn board(&self, flush: &mut Flush<E>, job: E::Job) -> Group<E::Job> {
+    /// Gives a group its turn. It is synced if `sync_binlog` says so, or `settling` does.
+    fn board(&self, flush: &mut Flush<E>, job: E::Job, settling: bool) -> Group<E::Job> {
         let every = self.settings.sync_binlog.load(Ordering::Relaxed);
         flush.groups_since_sync += 1;
-        let sync = every > 0 && flush.groups_since_sync >= every;
+        let sync = settling || every > 0 && flush.groups_since_sync >= every;
         if sync {
             flush.groups_since_sync = 0;
         }
@@ -247,8 +253,8 @@ impl<E: Env> Shared<E> {
             self.note_company(members.len() as u64);
         }
         let end = flush.writer.as_ref().map_or_else(|| self.published.place().1, |w| self.env.position(w));
-        let turn = self.order.lock().board();
-        Group { job, sync, landing: Landing { turn, members, last: flush.last, end, synced: sync } }
+        let (turn, after) = self.order.lock().board(sync);
+        Group { job, sync, after, landing: Landing { turn, members, last: flush.last, end, synced: sync } }
     }
 
     fn drop_pending(&self, flush: &mut Flush<E>) {
@@ -270,10 +276,7 @@ impl<E: Env> Shared<E> {
         {
             match self.env.seal(writer, false) {
                 Ok(job) => {
-                    let mut group = self.board(flush, job);
-                    group.sync = true;
-                    group.landing.synced = true;
-                    flush.groups_since_sync = 0;
+                    let group = self.board(flush, job, true);
                     self.run(group);
                 }
                 Err(reason) => {
@@ -308,6 +311,7 @@ impl<E: Env> Shared<E> {
         flush: &mut Flush<E>,
         work: impl FnOnce(&E, &mut E::Writer) -> Result<R, Arc<str>>,
     ) -> Result<R, CommitError> {
+        let _whole = AbortOnPanic::new("change of the log file");
         let Some(writer) = flush.writer.as_mut() else { return Err(CommitError::ShuttingDown) };
         match work(&self.env, writer) {
             Ok(result) => {

@@ -5,11 +5,12 @@
 //! Under the order lock throughout, so groups leave in the order in which they came (COMMIT-1, SEMI-1).
 
 use super::Shared;
+use super::abort::AbortOnPanic;
 use super::flush::Landing;
 use super::order::Order;
 use crate::env::Env;
-use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
+use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,13 @@ pub struct Released {
     pub waited: Duration,
 }
 
+impl Landing {
+    /// What is not durable cannot be sent (COMMIT-2): with another `sync_binlog` than 1 there may be nothing to wait for.
+    fn is_for_replicas(&self) -> bool {
+        self.synced && !self.members.is_empty()
+    }
+}
+
 impl<E: Env> Shared<E> {
     fn gate(&self) -> Gate {
         match self.gate.load(Ordering::Relaxed) {
@@ -54,14 +62,13 @@ impl<E: Env> Shared<E> {
     /// Keeps a group that must wait; gives back one that need not.
     pub(super) fn pass_gate(&self, order: &mut Order, mut landing: Landing, now: Instant) -> Option<Landing> {
         let gate = self.gate();
-        // What is not durable cannot be sent (COMMIT-2): with another `sync_binlog` than 1 there is nothing to wait for.
-        if gate == Gate::Open || !landing.synced || landing.members.is_empty() && order.held.is_empty() {
+        // Behind one that is held nothing may pass. Else what waits is what a replica will get.
+        if order.held.is_empty() && (gate == Gate::Open || !landing.is_for_replicas()) {
             return Some(landing);
         }
-        // Behind one that is not published nothing may be.
         let published = gate == Gate::AfterCommit && order.held.iter().all(|held| held.published);
         if published {
-            self.commit_stage(&mut landing);
+            self.commit_stage(order, &mut landing);
         }
         order.held.push_back(Held { landing, published, since: now });
         None
@@ -71,17 +78,23 @@ impl<E: Env> Shared<E> {
     pub(super) fn set_gate(&self, gate: Gate) -> Released {
         let order = self.order.lock();
         self.gate.store(gate as u8, Ordering::Relaxed);
-        drop(order);
-        if gate == Gate::Open { self.release(None) } else { Released::default() }
+        // Under the same lock: what lands next must not be published before what was held.
+        if gate == Gate::Open { self.let_go(order, None) } else { Released::default() }
     }
 
-    /// Lets go of what ends at or before `up_to`; without that, of all.
-    pub(super) fn release(&self, up_to: Option<LogPosition>) -> Released {
+    /// Lets go of what ends at or before `up_to`.
+    pub(super) fn release(&self, up_to: LogPosition) -> Released {
+        self.let_go(self.order.lock(), Some(up_to))
+    }
+
+    /// Without `up_to` all goes. What no replica will get goes with what is before it.
+    fn let_go(&self, mut order: MutexGuard<'_, Order>, up_to: Option<LogPosition>) -> Released {
+        let _whole = AbortOnPanic::new("commit stage");
         let now = Instant::now();
         let (mut ready, mut released) = (Vec::new(), Released::default());
-        let mut order = self.order.lock();
         while let Some(front) = order.held.front()
-            && up_to.is_none_or(|position| front.landing.end <= position)
+            && (up_to.is_none_or(|position| front.landing.end <= position)
+                || !front.landing.is_for_replicas())
             && let Some(mut held) = order.held.pop_front()
         {
             let members = held.landing.members.len() as u64;
@@ -89,14 +102,14 @@ impl<E: Env> Shared<E> {
             let waited = now.saturating_duration_since(held.since);
             released.waited += waited * u32::try_from(members).unwrap_or(u32::MAX);
             if !held.published {
-                self.commit_stage(&mut held.landing);
+                self.commit_stage(&mut order, &mut held.landing);
             }
             ready.push(held.landing);
         }
         if ready.is_empty() {
             return released;
         }
-        let waiters = order.durable_waiters(CommitNo(self.durable.load(Ordering::Relaxed)));
+        let waiters = order.take_waiters(self.published.number());
         drop(order);
         self.landed.notify_all();
         for (no, completer) in waiters {

@@ -5,8 +5,10 @@
 //! - `flush`   under the flush lock: number, append, install; seal a group
 //! - `gate`    where durable groups wait for a replica, if they do
 //! - `order`   what is in flight, acknowledged strictly in order; the commit stage
+//! - `abort`   what a panic in any of these means
 //! - `threads` the log threads, and the committing thread as leader when the device is fast
 
+mod abort;
 mod flush;
 mod gate;
 mod order;
@@ -19,6 +21,7 @@ mod tests;
 use crate::env::Env;
 use crate::published::Published;
 use crate::{CommitError, CommitRequest, CommitSettings, CommitStats, Ticket};
+use abort::AbortOnPanic;
 use flush::Flush;
 pub use gate::{Gate, Released};
 use omnibus_engine::CommitNo;
@@ -122,19 +125,20 @@ impl<E: Env> Pipeline<E> {
         self.shared.lead()
     }
 
-    /// A ticket for `no` being durable. Done at once if it is, or if `sync_binlog` does not promise it.
-    pub fn wait_durable(&self, no: CommitNo) -> Ticket {
-        if no <= self.durable() || self.shared.settings.sync_binlog.load(Ordering::Relaxed) != 1 {
+    /// A ticket for `no` being published: durable with `sync_binlog=1`, written with another value, and let go by the
+    /// gate. Who has seen a version in an engine before may speak of it then (COMMIT-2).
+    pub fn wait_published(&self, no: CommitNo) -> Ticket {
+        if no <= self.shared.published.number() {
             return Ticket::done(Ok(no));
         }
         let mut order = self.shared.order.lock();
-        if no <= self.durable() {
+        if no <= self.shared.published.number() {
             return Ticket::done(Ok(no));
         }
         if let Some(reason) = &order.failed {
             return Ticket::done(Err(CommitError::LogFailed(reason.clone())));
         }
-        order.wait_durable(no)
+        order.wait_published(no)
     }
 
     /// Everything up to here is durable.
@@ -187,7 +191,9 @@ impl<E: Env> Pipeline<E> {
         let mut flush = self.shared.flush.lock();
         self.shared.settle(&mut flush)?;
         let Some(writer) = flush.writer.as_mut() else { return Err(CommitError::ShuttingDown) };
+        let whole = AbortOnPanic::new("work on the quiet log");
         let done = work(&self.shared.env, writer);
+        drop(whole);
         drop(flush);
         self.shared.call_for_waiting();
         Ok(done)
@@ -228,7 +234,7 @@ impl<E: Env> Pipeline<E> {
 
     /// Lets go of the groups that end at or before `up_to`.
     pub fn release(&self, up_to: LogPosition) -> Released {
-        self.shared.release(Some(up_to))
+        self.shared.release(up_to)
     }
 
     /// Since when the oldest group waits behind the gate, and how many transactions wait there.

@@ -6,6 +6,7 @@
 //! With the gate closed (`gate`) a durable group is held before it is published, or before it is told of, until a replica has it.
 
 use super::Shared;
+use super::abort::AbortOnPanic;
 use super::flush::{Group, Landing};
 use super::gate::Held;
 use crate::env::Env;
@@ -26,10 +27,12 @@ pub(super) struct Order {
     next_landing: u64,
     /// Written, waiting for an earlier one.
     landed: BTreeMap<u64, Landing>,
-    /// Waiters for durability alone.
+    /// The last turn that went out without a sync of its own.
+    unsynced: Option<u64>,
+    /// Waiters for publishing alone.
     waiters: BTreeMap<CommitNo, Vec<Completer>>,
     watermark_at: Option<Instant>,
-    /// Durable and behind the gate, in order.
+    /// Landed and behind the gate, in order.
     pub(super) held: VecDeque<Held>,
     pub failed: Option<Arc<str>>,
 }
@@ -39,21 +42,27 @@ impl Order {
         self.next_turn - self.next_landing
     }
 
-    pub(super) fn board(&mut self) -> u64 {
+    /// A turn, and the one whose landing its write must wait for.
+    pub(super) fn board(&mut self, sync: bool) -> (u64, Option<u64>) {
+        let turn = self.next_turn;
         self.next_turn += 1;
-        self.next_turn - 1
+        if !sync {
+            self.unsynced = Some(turn);
+            return (turn, None);
+        }
+        (turn, self.unsynced.filter(|unsynced| *unsynced >= self.next_landing))
     }
 
-    pub(super) fn wait_durable(&mut self, no: CommitNo) -> Ticket {
+    pub(super) fn wait_published(&mut self, no: CommitNo) -> Ticket {
         let (completer, ticket) = ticket();
         self.waiters.entry(no).or_default().push(completer);
         ticket
     }
 
-    pub(super) fn durable_waiters(&mut self, durable: CommitNo) -> Vec<(CommitNo, Completer)> {
+    pub(super) fn take_waiters(&mut self, published: CommitNo) -> Vec<(CommitNo, Completer)> {
         let mut ready = Vec::new();
         while let Some(entry) = self.waiters.first_entry()
-            && *entry.key() <= durable
+            && *entry.key() <= published
         {
             let (no, completers) = entry.remove_entry();
             ready.extend(completers.into_iter().map(|completer| (no, completer)));
@@ -65,7 +74,11 @@ impl Order {
 impl<E: Env> Shared<E> {
     /// The sync stage of a group, and its landing.
     pub(super) fn run(&self, group: Group<E::Job>) {
-        let Group { job, sync, landing } = group;
+        let _whole = AbortOnPanic::new("sync and commit stage");
+        let Group { job, sync, after, landing } = group;
+        if let Some(turn) = after {
+            self.wait_turn(turn);
+        }
         let started = Instant::now();
         let result = self.env.write(job, sync);
         let took = started.elapsed();
@@ -101,12 +114,12 @@ impl<E: Env> Shared<E> {
                     Some(passed) => landing = passed,
                     None => continue,
                 }
-                self.commit_stage(&mut landing);
+                self.commit_stage(&mut order, &mut landing);
             }
             ready.push(landing);
         }
         let failed = order.failed.clone();
-        let waiters = order.durable_waiters(CommitNo(self.durable.load(Ordering::Relaxed)));
+        let waiters = order.take_waiters(self.published.number());
         self.push_watermark(&mut order, started);
         drop(order);
         self.landed.notify_all();
@@ -119,10 +132,11 @@ impl<E: Env> Shared<E> {
         self.stats.commit_us.record_us(started.elapsed());
     }
 
-    /// In order, under the order lock: everyone may see it.
-    pub(super) fn commit_stage(&self, landing: &mut Landing) {
+    /// Everyone may see it. The one place that publishes: in order, with the order lock held, and what is to be durable
+    /// is so before.
+    pub(super) fn commit_stage(&self, _order: &mut Order, landing: &mut Landing) {
         if landing.synced {
-            self.durable.store(landing.last.0, Ordering::Release);
+            self.durable.fetch_max(landing.last.0, Ordering::AcqRel);
         }
         if self.settings.protocol.is_two_phase() && self.settings.order_commits.load(Ordering::Relaxed) {
             for member in &mut landing.members {
@@ -184,6 +198,15 @@ impl<E: Env> Shared<E> {
         self.env.failed(reason);
         for completer in waiters.into_values().flatten() {
             completer.complete(Err(CommitError::LogFailed(reason.clone())));
+        }
+    }
+
+    /// Waits until the group of that turn has landed: what it wrote without a sync is there for the sync that follows
+    /// (ENGINE-1). No lock is held, so that others go on.
+    fn wait_turn(&self, turn: u64) {
+        let mut order = self.order.lock();
+        while order.next_landing <= turn {
+            self.landed.wait(&mut order);
         }
     }
 

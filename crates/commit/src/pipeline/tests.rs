@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod gate;
+mod panic;
 mod quiet;
 
 use super::Pipeline;
@@ -31,6 +32,10 @@ struct World {
     rotate_at: AtomicU64,
     slow_us: AtomicU64,
     padded: AtomicU64,
+    /// Numbers whose bytes are in the page cache only.
+    cached: Mutex<BTreeSet<u64>>,
+    /// The n-th write (1-based) waits until this is another number; 0 never.
+    stuck_write: AtomicU64,
     engines: Engines,
 }
 
@@ -107,8 +112,13 @@ impl Env for Test {
         false
     }
 
-    fn write(&self, job: Job, _sync: bool) -> Result<(), Arc<str>> {
+    fn write(&self, job: Job, sync: bool) -> Result<(), Arc<str>> {
         let n = self.0.writes.fetch_add(1, Ordering::SeqCst) + 1;
+        // A sync covers what was written when it began.
+        let covered = if sync { self.0.cached.lock().clone() } else { BTreeSet::new() };
+        while n == self.0.stuck_write.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
         let slow = self.0.slow_us.load(Ordering::Relaxed);
         if slow > 0 {
             std::thread::sleep(std::time::Duration::from_micros(slow));
@@ -118,6 +128,12 @@ impl Env for Test {
         }
         if job.first <= job.last {
             self.0.written.lock().push((job.first, job.last));
+        }
+        let mut cached = self.0.cached.lock();
+        if sync {
+            cached.retain(|no| !covered.contains(no));
+        } else {
+            cached.extend(job.first..=job.last);
         }
         Ok(())
     }
@@ -173,6 +189,8 @@ impl Env for Test {
             }
         }
         assert!(no.0 <= whole, "durable says {no} but the device has {whole}");
+        let cached = self.0.cached.lock().range(..=no.0).next().copied();
+        assert_eq!(cached, None, "durable says {no} but that was never synced");
         let before = self.0.durable.swap(no.0, Ordering::SeqCst);
         assert!(before <= no.0);
     }
@@ -338,7 +356,7 @@ fn a_failed_write_fails_its_group_and_all_after_it() {
     let durable = world.durable.load(Ordering::SeqCst);
     assert!(acknowledged.lock().iter().all(|no| *no <= durable), "COMMIT-2");
     assert!(pipeline.published().number().0 <= durable, "nothing that failed is visible");
-    assert!(pipeline.wait_durable(CommitNo(durable + 1)).wait().is_err());
+    assert!(pipeline.wait_published(CommitNo(durable + 1)).wait().is_err());
 }
 
 #[test]
@@ -366,6 +384,42 @@ fn without_sync_commits_are_published_and_later_synced() {
     }
     assert_eq!(pipeline.sync_all().unwrap(), no);
     assert_eq!(pipeline.durable(), no);
+}
+
+#[test]
+fn a_sync_is_of_what_was_written_before_it_began() {
+    // ENGINE-1: an unsynced group and the next synced one in flight together.
+    let world = Arc::new(World::default());
+    let settings = CommitSettings {
+        sync_binlog: AtomicU64::new(3),
+        fast_sync_us: AtomicU64::new(0),
+        ..Default::default()
+    };
+    settings.max_in_flight.store(4, Ordering::Relaxed);
+    let pipeline = start(&world, settings);
+    // A first measure of the device, without which writes go one by one.
+    pipeline.sync_all().unwrap();
+    pipeline.commit(request()).wait().unwrap();
+    world.stuck_write.store(world.writes.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
+    let unsynced = pipeline.commit(request());
+    wait_until("its write is under way", || pipeline.shared.order.lock().in_flight() == 1);
+    let synced = pipeline.commit(request());
+    wait_until("both are under way", || pipeline.shared.order.lock().in_flight() == 2);
+    assert!(pipeline.wait_published(CommitNo(2)).poll_now().is_none(), "not even written");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    world.stuck_write.store(0, Ordering::SeqCst);
+    assert_eq!(unsynced.wait().unwrap(), CommitNo(2));
+    assert_eq!(synced.wait().unwrap(), CommitNo(3));
+    assert_eq!(pipeline.durable(), CommitNo(3));
+}
+
+/// Waits for what other threads do.
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !done() {
+        assert!(std::time::Instant::now() < deadline, "never: {what}");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

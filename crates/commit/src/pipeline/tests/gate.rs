@@ -14,13 +14,71 @@ fn held(pipeline: &Pipeline<Test>, world: &World, n: u64) -> Vec<crate::Ticket> 
     for done in 1..=n {
         tickets.push(pipeline.commit(request()));
         // One group each: the next only once this one is durable.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
-        while world.durable.load(Ordering::SeqCst) < first + done {
-            assert!(std::time::Instant::now() < deadline, "not durable");
-            std::thread::yield_now();
-        }
+        wait_until("it is durable", || world.durable.load(Ordering::SeqCst) >= first + done);
     }
     tickets
+}
+
+#[test]
+fn what_is_not_synced_does_not_overtake_what_is_held() {
+    let world = Arc::new(World::default());
+    let pipeline = start(&world, CommitSettings::default());
+    pipeline.set_gate(Gate::AfterSync);
+    let before = held(&pipeline, &world, 1).remove(0);
+    pipeline.shared.settings.sync_binlog.store(0, Ordering::Relaxed);
+    let behind = pipeline.commit(request());
+    wait_until("its group has landed", || {
+        let order = pipeline.shared.order.lock();
+        world.writes.load(Ordering::SeqCst) == 2 && order.in_flight() == 0
+    });
+    assert_eq!(pipeline.published().number(), CommitNo(0), "SEMI-1: what is let go keeps its order");
+    assert!(behind.poll_now().is_none());
+    // No replica is ever sent what is not durable, so that nothing would let it go.
+    assert_eq!(pipeline.release(end_of(1)).transactions, 2);
+    assert!([before, behind].iter().all(|ticket| ticket.poll_now().is_some()));
+    assert_eq!(pipeline.commit(request()).wait().unwrap(), CommitNo(3), "with nothing held there is no wait");
+}
+
+#[test]
+fn publishing_only_grows_however_the_gate_moves() {
+    // COMMIT-1: many committers, and a gate that opens and closes under them.
+    let world = Arc::new(World::default());
+    let settings = CommitSettings { sync_binlog: AtomicU64::new(2), ..CommitSettings::default() };
+    let pipeline = Arc::new(start(&world, settings));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let committers: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..300 {
+                        let no = pipeline.commit(request()).wait().unwrap();
+                        assert!(pipeline.published().number() >= no, "a session sees its own commit");
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let mut last = CommitNo::ZERO;
+            while !done.load(Ordering::SeqCst) {
+                let (number, position) = pipeline.published().place();
+                assert_eq!(position, end_of(number.0), "number and position are of one moment");
+                assert!(number >= last, "published went from {last} back to {number}");
+                last = number;
+            }
+        });
+        scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                for gate in [Gate::AfterSync, Gate::AfterCommit, Gate::Open] {
+                    pipeline.set_gate(gate);
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for committer in committers {
+            committer.join().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
 }
 
 #[test]
@@ -29,7 +87,7 @@ fn after_sync_nothing_is_seen_or_told_before_its_release_and_order_is_kept() {
     let pipeline = start(&world, CommitSettings::default());
     pipeline.set_gate(Gate::AfterSync);
     let tickets = held(&pipeline, &world, 3);
-    let reader = pipeline.wait_durable(CommitNo(2));
+    let reader = pipeline.wait_published(CommitNo(2));
     assert_eq!(pipeline.published().number(), CommitNo(0));
     assert!(tickets.iter().all(|ticket| ticket.poll_now().is_none()));
     assert!(reader.poll_now().is_none(), "who read a version that no replica has waits as well");
@@ -51,7 +109,7 @@ fn after_commit_it_is_seen_and_not_told_but_never_before_an_earlier_one() {
     let pipeline = start(&world, CommitSettings::default());
     pipeline.set_gate(Gate::AfterCommit);
     let told_later = held(&pipeline, &world, 1).remove(0);
-    pipeline.wait_durable(CommitNo(1)).wait().unwrap();
+    pipeline.wait_published(CommitNo(1)).wait().unwrap();
     assert_eq!(pipeline.published().number(), CommitNo(1));
     assert!(told_later.poll_now().is_none());
     pipeline.set_gate(Gate::AfterSync);
