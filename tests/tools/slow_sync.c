@@ -3,7 +3,8 @@
  * Counts them too: SYNC_COUNT_FILE names a file of 8 bytes whose first is a little-endian counter.
  * A sync is fsync, fdatasync, or a positioned write through a descriptor opened with O_SYNC or
  * O_DSYNC. The delay comes after the real call, as a device's would; with SLOW_SYNC_BEFORE=1 the delay of a write
- * comes before it, so that a killed process loses what was on its way. Built by the benchmark and the tests
+ * comes before it, so that a killed process loses what was on its way. SLOW_SYNC_US_FILE names a file of 8 bytes that holds
+ * the delay instead, little-endian, to be changed while the program runs. Built by the benchmark and the tests
  * themselves: cc -O2 -shared -fPIC -o slow_sync.so slow_sync.c -ldl
  */
 #define _GNU_SOURCE
@@ -18,12 +19,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* The 8 bytes of the file that an environment variable names, shared with whoever else maps it. */
+static uint64_t *shared_number(const char *variable) {
+    const char *path = getenv(variable);
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0) return NULL;
+    void *mapped = mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
 static long delay_us(void) {
     static long us = -1;
+    static uint64_t *changing = NULL;
+    if (us < 0) changing = shared_number("SLOW_SYNC_US_FILE");
     if (us < 0) {
         const char *text = getenv("SLOW_SYNC_US");
         us = text ? atol(text) : 1000;
     }
+    if (changing) return (long)__atomic_load_n(changing, __ATOMIC_RELAXED);
     return us;
 }
 
@@ -32,13 +46,7 @@ static void count(void) {
     static int tried = 0;
     if (!tried) {
         tried = 1;
-        const char *path = getenv("SYNC_COUNT_FILE");
-        int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-        if (fd >= 0) {
-            void *mapped = mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-            if (mapped != MAP_FAILED) counter = mapped;
-            close(fd);
-        }
+        counter = shared_number("SYNC_COUNT_FILE");
     }
     if (counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }

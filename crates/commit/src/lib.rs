@@ -38,6 +38,7 @@
 //! - COMMIT-1: numbering, appending and installing are one loop under the flush lock.
 //! - COMMIT-2: publishing and waking are behind the sync, in `pipeline::order`, and nowhere else. A
 //!   locking read may see installed versions before; its reply waits ([`Pipeline::wait_published`]).
+//!   What is published only grows: one function publishes, under the order lock, and nothing passes what the gate holds.
 //! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
 //!   last whole one.
 //! - ENGINE-1: the engine learns `durable` only from landed, synced groups.

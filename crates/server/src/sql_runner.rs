@@ -9,7 +9,7 @@ use omnibus_locks::WaitOutcome;
 use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, Database, ExecResult, GivenGtid, Interrupt, Isolation, Outcome, Prepared, RowSink,
+    AccessCheck, Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, RowSink,
     SessionState, SqlError, SqlResult, SqlSession,
 };
 use omnibus_value::Value;
@@ -72,6 +72,10 @@ impl Runner for SqlRunner {
 
     fn sql_session(&mut self) -> Option<&mut SqlSession> {
         Some(&mut self.session)
+    }
+
+    fn floor(&self) -> Option<Arc<Floor>> {
+        Some(self.session.floor().clone())
     }
 
     fn state_mut(&mut self) -> &mut SessionState {

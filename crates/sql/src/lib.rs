@@ -29,3 +29,4 @@ pub use ddl::{quote_ident, quote_string, show_create_table, type_text};
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
 pub use session::{Database, GivenGtid, NewInsertId, Prepared, SessionState, SqlSession, SystemTables};
 pub use show::InformationSchema;
+pub use store::Floor;

@@ -196,6 +196,11 @@ impl Channel {
     /// Says goodbye with an error; failures to do so do not matter.
     pub async fn refuse(&mut self, error: &omnibus_sql::SqlError) {
         self.error(error);
+        self.close().await;
+    }
+
+    /// Sends what was collected and ends the connection; failures to do so do not matter.
+    pub async fn close(&mut self) {
         let _ = self.flush().await;
         let _ = self.stream.shutdown().await;
     }

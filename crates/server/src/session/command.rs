@@ -63,6 +63,7 @@ impl Session {
             }
         };
         let now = crate::clock::now_us();
+        let start = self.reply_start();
         if self.process.kill.check().is_err() {
             self.process.kill.reset();
             self.runner.clear_kill();
@@ -83,6 +84,7 @@ impl Session {
             }
             _ => self.other_command(range).await,
         };
+        self.settle(start).await;
         let end = crate::clock::now_us();
         if (end - now) as u64 >= self.server.long_query_us() {
             self.process.counters.add(Counter::SlowQueries, 1);
@@ -174,7 +176,11 @@ impl Session {
             ["information_schema", "performance_schema"].into_iter().find(|s| name.eq_ignore_ascii_case(s));
         if computed.is_none() {
             self.access.check(name, None, Priv::Any)?;
-            if !self.server.runners.database_exists(name) {
+            let exists = self.server.runners.database_exists(name);
+            if let Some(floor) = &self.floor {
+                floor.see_definitions();
+            }
+            if !exists {
                 return Err(SqlError::bad_db(name));
             }
         }
@@ -283,7 +289,10 @@ impl Session {
             }
             Ok(ControlFlow::Break(())) => Err(NetError::Closed),
             Err(error) => {
-                self.channel.refuse(&error).await;
+                let start = self.reply_start();
+                self.channel.error(&error);
+                self.settle(start).await;
+                self.channel.close().await;
                 Ok(ControlFlow::Break(()))
             }
         }

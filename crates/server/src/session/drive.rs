@@ -57,6 +57,7 @@ impl Session {
         let format = self.row_format(binary);
         let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
         let mut sink = ReplySink::new(&mut self.channel.out, format, stream);
+        sink.floor = self.floor.as_deref();
         let context = RunContext { mode, access: &self.access };
         let result = match job {
             Job::Text(parsed) => self.runner.execute(parsed, &context, &mut sink),
@@ -74,7 +75,7 @@ impl Session {
         result
     }
 
-    /// Runs a job until it is done and durable (SESSION-1). Rows are in the output buffer; on an error
+    /// Runs a job until it is done and what it commits is durable (SESSION-1; what it saw is waited for in `settle`). Rows are in the output buffer; on an error
     /// nothing of it is, unless some of it was sent already.
     pub(crate) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
         let mut mark = self.channel.out.mark();
@@ -124,7 +125,7 @@ impl Session {
         }
     }
 
-    /// Awaits the commit, or what was read before it is durable.
+    /// Awaits the commit.
     async fn durable(
         &mut self,
         mut outcome: Outcome,

@@ -36,6 +36,11 @@ impl Session {
     }
 
     async fn receive_file(&mut self, name: &[u8]) -> Result<SqlResult<LoadInput>, NetError> {
+        // To be asked for a file tells that the table is there.
+        let start = self.reply_start();
+        if !self.settle(start).await {
+            return Err(NetError::Closed);
+        }
         self.channel.out.packet(|out| {
             out.push(LOCAL_INFILE);
             out.extend_from_slice(name);

@@ -22,6 +22,7 @@ mod query;
 mod refusals;
 mod rule;
 mod runner;
+mod settle;
 mod sink;
 
 pub use access::SessionAccess;
@@ -59,6 +60,8 @@ pub struct Session {
     place: admission::Place,
     pub(crate) shared: Arc<SessionShared>,
     pub(crate) runner: Box<dyn Runner>,
+    /// What replies wait for.
+    floor: Option<Arc<omnibus_sql::Floor>>,
     prepared: HashMap<u32, prepared::Statement>,
     next_prepared: u32,
     /// Several statements in one COM_QUERY are allowed.
@@ -97,7 +100,7 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
     let mut channel = Channel::new(stream);
     let limit = std::time::Duration::from_secs(server.globals.named("connect_timeout").as_u64());
     let login = login::login(&server, &mut channel, &process, &client, port, gate);
-    let logged_in = match tokio::time::timeout(limit, login).await {
+    let mut logged_in = match tokio::time::timeout(limit, login).await {
         Ok(Ok(logged_in)) => {
             drop(half_open);
             logged_in
@@ -110,6 +113,7 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
             return;
         }
     };
+    let (database, logged_in) = (logged_in.database.take(), logged_in);
     let mut session = match Session::open(server.clone(), channel, process, client, logged_in) {
         Ok(session) => Box::new(session),
         Err(mut refused) => {
@@ -117,7 +121,7 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
             return;
         }
     };
-    let how = session.run().await;
+    let how = session.run(database).await;
     session.close();
     if how == Ended::Aborted {
         server.counters.aborted_clients.fetch_add(1, Ordering::Relaxed);
@@ -194,6 +198,7 @@ impl Session {
             access,
             place: login.place,
             shared,
+            floor: runner.floor(),
             runner,
             prepared: HashMap::new(),
             next_prepared: 1,
@@ -208,16 +213,20 @@ impl Session {
             anonymous: None,
         };
         session.channel.write_timeout = session.shared.write_timeout();
-        if let Some(db) = login.database
-            && let Err(error) = session.use_database(&db)
-        {
-            return Err(Box::new((session.channel, error)));
-        }
-        session.ok(0, 0, "");
         Ok(session)
     }
 
-    async fn run(&mut self) -> Ended {
+    /// The end of the login, and all commands. `database` is the first default one.
+    async fn run(&mut self, database: Option<String>) -> Ended {
+        let start = self.reply_start();
+        let entered = database.map_or(Ok(()), |name| self.use_database(&name));
+        let refused = entered.is_err();
+        self.reply(entered);
+        self.settle(start).await;
+        if refused {
+            self.channel.close().await;
+            return Ended::Properly;
+        }
         if self.channel.flush().await.is_err() {
             return Ended::Aborted;
         }

@@ -68,8 +68,14 @@ impl Session {
         }
     }
 
-    /// Runs one statement and adds its reply.
+    /// Runs one statement and adds its reply, which may be sent then.
     pub(crate) async fn statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
+        let start = self.reply_start();
+        let replied = self.run_statement(parsed, more).await;
+        if self.settle(start).await { replied } else { Replied::Bad }
+    }
+
+    async fn run_statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
         self.process.counters.statement(parsed.kind);
         self.refresh();
         if let Err(error) = self.count_use(parsed) {

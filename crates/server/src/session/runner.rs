@@ -4,7 +4,7 @@ use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, ExecResult, GivenGtid, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink,
+    AccessCheck, ExecResult, Floor, GivenGtid, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink,
     SessionHost, SessionSettings, SessionState, SqlError, SqlResult,
 };
 use omnibus_value::Value;
@@ -73,6 +73,10 @@ pub trait Runner: Send {
     fn state(&self) -> &SessionState;
     /// The SQL layer's own session, for what the server does in its transactions; tests may have none.
     fn sql_session(&mut self) -> Option<&mut omnibus_sql::SqlSession> {
+        None
+    }
+    /// What replies wait for; tests may have none.
+    fn floor(&self) -> Option<Arc<Floor>> {
         None
     }
     /// Session state, to be changed between statements.

@@ -4,7 +4,7 @@
 //! block; there, what was collected is sent whenever enough has come together.
 
 use crate::net::Stream;
-use omnibus_sql::{ResultColumn, RowSink, SqlError, SqlResult};
+use omnibus_sql::{Floor, ResultColumn, RowSink, SqlError, SqlResult};
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnType, Value};
 use omnibus_wire::binary_row::put_binary_row;
@@ -92,6 +92,8 @@ pub struct ReplySink<'a> {
     converted: Vec<Value>,
     /// Where to send in blocking mode.
     stream: Option<&'a mut Stream>,
+    /// What must be durable before rows are sent that way.
+    pub floor: Option<&'a Floor>,
     /// The result became too large for inline mode.
     pub overflow: bool,
     /// Bytes that have left already.
@@ -110,6 +112,7 @@ impl<'a> ReplySink<'a> {
             conversions: Vec::new(),
             converted: Vec::new(),
             stream,
+            floor: None,
             overflow: false,
             flushed: 0,
             broken: false,
@@ -124,6 +127,10 @@ impl<'a> ReplySink<'a> {
             }
             return Ok(());
         };
+        // SESSION-1: its end is still to come, but these rows may tell of what is not durable yet.
+        if let Some(ticket) = self.floor.and_then(Floor::ticket) {
+            ticket.wait().map_err(SqlError::error_during_commit)?;
+        }
         let bytes = self.out.bytes();
         let write = crate::net::send(stream, bytes, self.format.write_timeout);
         let sent = tokio::runtime::Handle::current().block_on(write);

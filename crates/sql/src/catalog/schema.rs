@@ -2,6 +2,7 @@
 
 use super::Table;
 use crate::error::{SqlError, SqlResult};
+use omnibus_engine::CommitNo;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,13 +78,19 @@ impl Catalog {
 pub struct CatalogCell {
     current: RwLock<Arc<Catalog>>,
     version: AtomicU64,
+    /// The commit that made it.
+    changed: AtomicU64,
 }
 
 impl CatalogCell {
     /// Starts with `catalog`.
     #[must_use]
     pub fn new(catalog: Catalog) -> CatalogCell {
-        CatalogCell { version: AtomicU64::new(catalog.version), current: RwLock::new(Arc::new(catalog)) }
+        CatalogCell {
+            version: AtomicU64::new(catalog.version),
+            changed: AtomicU64::default(),
+            current: RwLock::new(Arc::new(catalog)),
+        }
     }
 
     /// The catalog now.
@@ -98,9 +105,16 @@ impl CatalogCell {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Makes `catalog` the current one.
-    pub fn store(&self, catalog: Arc<Catalog>) {
+    /// The commit that made what `load` gave before, or a later one.
+    #[must_use]
+    pub fn changed(&self) -> CommitNo {
+        CommitNo(self.changed.load(Ordering::Acquire))
+    }
+
+    /// Makes `catalog` the current one, as commit `no` has it.
+    pub fn store(&self, catalog: Arc<Catalog>, no: CommitNo) {
         let mut current = self.current.write();
+        self.changed.store(no.0, Ordering::Release);
         self.version.store(catalog.version, Ordering::Release);
         *current = catalog;
     }

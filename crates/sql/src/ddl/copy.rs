@@ -11,7 +11,7 @@ use crate::dml::defaults::{default_value, implicit_default};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, Snapshot};
+use omnibus_engine::Snapshot;
 use omnibus_format::RowShape;
 use omnibus_value::{ColumnKind, Value};
 use std::collections::HashSet;
@@ -113,7 +113,7 @@ pub(super) fn build_index(
     let mut batch: Vec<(Bytes, Bytes)> = Vec::new();
     let port = ddl.trx.shared().port.clone();
     // Any published number will do: nothing reads this space below the statement's own number.
-    let published = CommitNo(port.durable().0);
+    let published = port.published();
     let mut count = 0_u64;
     let trx = &*ddl.trx;
     Rows::of(ddl, table).each(|key, row| {

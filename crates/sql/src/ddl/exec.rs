@@ -58,7 +58,7 @@ impl Ddl<'_> {
     pub(super) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
         self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         self.trx.lock_for_definition(names)?;
-        let mut next = Catalog::clone(&self.trx.shared().catalog.load());
+        let mut next = Catalog::clone(&self.trx.catalog());
         next.version += 1;
         Ok(Change { next, ..Change::default() })
     }
@@ -105,7 +105,7 @@ impl Ddl<'_> {
     /// Makes the ids handed out so far durable, so that a crash while an index is being loaded into
     /// a space cannot lead to the space being used again.
     pub(super) fn reserve_ids(&mut self, change: &mut Change) -> ExecResult<()> {
-        let mut current = Catalog::clone(&self.trx.shared().catalog.load());
+        let mut current = Catalog::clone(&self.trx.catalog());
         current.next_table_id = change.next.next_table_id;
         current.next_space_id = change.next.next_space_id;
         let current = Arc::new(current);
@@ -177,7 +177,7 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
         for hook in change.hooks {
             hook(no);
         }
-        shared.catalog.store(next);
+        shared.catalog.store(next, no);
         for table in &change.stale {
             table.stale.store(true, Ordering::Release);
         }
@@ -217,7 +217,7 @@ impl Trx {
         let shared = self.shared().clone();
         let current = current.clone();
         let ticket = shared.clone().port.commit(CommitRequest {
-            on_ordered: Some(Box::new(move |_| shared.catalog.store(current))),
+            on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
             ..CommitRequest::new(cache, writes, false, crate::session::wall_clock_us())
         });
         ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)

@@ -20,7 +20,7 @@ impl Ddl<'_> {
         let db = self.schema_of(&tree.name)?;
         let name = tree.name.name.as_str();
         self.check(&db, None, Priv::CreateTemporary)?;
-        let schema = self.trx.shared().catalog.load().schema(&db)?.clone();
+        let schema = self.trx.catalog().schema(&db)?.clone();
         let existing = self.trx.temporary_table(&db, name);
         if existing.is_some() && !tree.or_replace {
             if tree.if_not_exists {
@@ -73,7 +73,7 @@ impl Ddl<'_> {
             return Ok(table);
         }
         self.check(&db, Some(&name.name), Priv::Select)?;
-        self.trx.shared().catalog.load().table(&db, &name.name).cloned()
+        self.trx.catalog().table(&db, &name.name).cloned()
     }
 
     /// The same definition over new spaces.
@@ -144,7 +144,7 @@ impl Ddl<'_> {
         if let Some(name) = &edit.rename {
             super::build::check_name(&name.name)?;
             let db = self.schema_of(name)?;
-            self.trx.shared().catalog.load().schema(&db)?;
+            self.trx.catalog().schema(&db)?;
             let same = *db == *table.def.db && *name.name == *table.def.name;
             if !same && self.trx.temporary_table(&db, &name.name).is_some() {
                 return Err(SqlError::table_exists(&name.name).into());

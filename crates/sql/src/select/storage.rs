@@ -179,6 +179,9 @@ pub trait Storage {
         Ok(())
     }
 
+    /// The statement looks at definitions: its reply waits until they are durable.
+    fn see_definitions(&self) {}
+
     /// About how many rows the table has, for join order and EXPLAIN. Cheap; may be stale.
     fn estimate_rows(&mut self, table: &Arc<Table>) -> u64;
 }

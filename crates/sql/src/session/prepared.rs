@@ -68,6 +68,14 @@ impl SqlSession {
     /// # Errors
     /// As parsing and planning; 1295 for statements that cannot be prepared.
     pub fn prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
+        let prepared = self.try_prepare(text, access);
+        if prepared.is_err() {
+            self.trx.floor().see_definitions();
+        }
+        prepared
+    }
+
+    fn try_prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
         let (statement, next) = self.parse(text)?;
         if next.is_some() {
             return Err(SqlError::parse_error("a prepared statement must be one statement"));

@@ -58,9 +58,13 @@ impl SqlSession {
         params: Option<&[Value]>,
         lock: LockMode,
     ) -> SqlResult<QueryPlan> {
-        let catalog = self.catalog();
+        let catalog = self.catalog_to_plan();
         let virtuals = self.database.virtual_tables();
-        select::prepare(query, &self.state, &catalog, virtuals, access, params, lock)
+        let plan = select::prepare(query, &self.state, &catalog, virtuals, access, params, lock)?;
+        if !plan.tables.is_empty() {
+            self.trx.floor().see_definitions();
+        }
+        Ok(plan)
     }
 
     pub(crate) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -176,7 +180,7 @@ impl SqlSession {
         params: &[Value],
         access: &dyn AccessCheck,
     ) -> ExecResult<(Value, ColumnType)> {
-        let catalog = self.catalog();
+        let catalog = self.catalog_to_plan();
         let (bound, slots, subqueries) = {
             let mut binder = Binder::new(&self.state, &catalog);
             binder.virtuals = self.database.virtual_tables();
@@ -185,6 +189,9 @@ impl SqlSession {
             binder.open(Scope::default(), Clause::FieldList);
             (binder.expr(expr)?, binder.slots.len(), binder.subqueries)
         };
+        if subqueries > 0 {
+            self.trx.floor().see_definitions();
+        }
         let mut exec = Exec::new(&mut self.state, &mut self.trx, params);
         exec.reserve(slots, subqueries);
         let value = bound.eval(&mut exec)?;

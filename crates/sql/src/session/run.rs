@@ -183,10 +183,10 @@ impl SqlSession {
         }
     }
 
-    /// Ends a statement's own transaction, or says what an open one must wait for.
+    /// Ends a statement's own transaction.
     fn autocommit(&mut self, mut outcome: Outcome) -> ExecResult<Outcome> {
         self.before_last_commit();
-        let ticket = if self.trx.is_open() { self.trx.read_ticket() } else { self.commit_now()? };
+        let ticket = if self.trx.is_open() { None } else { self.commit_now()? };
         // The statement's own ticket is the later one, if it has one.
         outcome.wait = outcome.wait.or(ticket);
         Ok(outcome)
@@ -212,6 +212,8 @@ impl SqlSession {
             Ok(outcome) if outcome.result_set => self.state.row_count = -1,
             Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
             Err(Interrupt::Error(error)) => {
+                // Hardly an error tells nothing of a definition that is there, or is not.
+                self.trx.floor().see_definitions();
                 self.state.row_count = -1;
                 self.state.diagnostics.push(Level::Error, error.clone());
             }

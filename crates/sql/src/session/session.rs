@@ -204,6 +204,18 @@ impl SqlSession {
         self.trx.with_temporary_tables(self.stored_catalog())
     }
 
+    /// As `catalog`, for a plan: who finds something in it, or misses it, must see to it that the reply waits.
+    pub(crate) fn catalog_to_plan(&self) -> Arc<Catalog> {
+        let stored = self.trx.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
+        self.trx.with_temporary_tables(stored)
+    }
+
+    /// What the session's replies wait for.
+    #[must_use]
+    pub fn floor(&self) -> &Arc<crate::store::Floor> {
+        self.trx.floor()
+    }
+
     /// Whether the open transaction makes no table.
     pub(crate) fn has_no_open_definition(&self) -> bool {
         self.trx.open_catalog().is_none()
@@ -211,6 +223,6 @@ impl SqlSession {
 
     /// The catalog now, or as the open transaction makes it.
     pub(crate) fn stored_catalog(&self) -> Arc<Catalog> {
-        self.trx.open_catalog().cloned().unwrap_or_else(|| self.database.catalog())
+        self.trx.open_catalog().cloned().unwrap_or_else(|| self.trx.catalog())
     }
 }

@@ -47,7 +47,7 @@ impl SqlSession {
         // A transaction begun under the read lock goes on; LOCK TABLES ends with its transaction.
         let goes_on = self.trx.has_read_lock() && self.trx.is_open();
         self.trx.unlock_tables();
-        let ticket = if goes_on { self.trx.read_ticket() } else { self.commit_now()? };
+        let ticket = if goes_on { None } else { self.commit_now()? };
         Ok(Outcome { wait: ticket, ..Outcome::ok() })
     }
 
@@ -59,7 +59,8 @@ impl SqlSession {
         self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         self.trx.lock_instance()?;
         // What definitions made is durable before anybody copies files.
-        Ok(Outcome { wait: self.trx.everything_durable(), ..Outcome::ok() })
+        self.trx.see_everything();
+        Ok(Outcome::ok())
     }
 
     /// FLUSH TABLES WITH READ LOCK, or with a list of tables: nothing is cached that could be flushed, so that only the
@@ -106,6 +107,7 @@ impl SqlSession {
             std::thread::sleep(LOOK);
         }
         // What they wrote is durable before anybody copies files or reads the log's position.
-        Ok(Outcome { wait: self.trx.everything_durable(), ..Outcome::ok() })
+        self.trx.see_everything();
+        Ok(Outcome::ok())
     }
 }

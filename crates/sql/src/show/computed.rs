@@ -1,7 +1,7 @@
 //! Computed tables: their definitions, and how a query finds them.
 
 use crate::api::{ResultColumn, flag};
-use crate::catalog::{Catalog, Table};
+use crate::catalog::{Catalog, Schema, Table};
 use crate::error::ExecResult;
 use crate::expr::Exec;
 use crate::select::{VirtualTable, VirtualTables};
@@ -61,7 +61,7 @@ pub(super) struct Def {
 
 /// What a table's rows are computed from.
 pub(super) struct Reader<'a, 'b> {
-    pub catalog: &'a Catalog,
+    catalog: &'a Catalog,
     pub engines: Vec<EngineInfo>,
     pub cx: &'a mut Exec<'b>,
 }
@@ -72,8 +72,15 @@ impl Reader<'_, '_> {
         self.cx.session.host.may_see(db, table)
     }
 
+    /// Every stored schema, in order.
+    pub fn schemas(&self) -> impl Iterator<Item = &Arc<Schema>> {
+        self.cx.storage.see_definitions();
+        self.catalog.schemas.values()
+    }
+
     /// Every stored table the account may know of, in order.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.cx.storage.see_definitions();
         self.catalog.tables().filter(|table| self.sees(&table.def.db, Some(&table.def.name)))
     }
 

@@ -20,7 +20,7 @@ pub(super) const DEFS: &[Def] = &[Def {
 }];
 
 fn schemata(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let stored = reader.catalog.schemas.values().map(|schema| (&*schema.name, schema.collation));
+    let stored = reader.schemas().map(|schema| (&*schema.name, schema.collation));
     let computed = SCHEMAS.iter().map(|name| (*name, charset::server_default()));
     let mut all: Vec<(&str, u16)> =
         stored.chain(computed).filter(|(name, _)| reader.sees(name, None)).collect();

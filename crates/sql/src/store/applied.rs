@@ -44,7 +44,7 @@ impl Trx {
             std::thread::sleep(Duration::from_micros(20));
         }
         let port = &self.shared.port;
-        let _ = port.wait_durable(port.numbered()).wait();
+        let _ = port.wait_published(port.numbered()).wait();
     }
 
     /// The commit that follows is the end of a transaction of another server.

@@ -23,9 +23,8 @@ impl Trx {
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
         let keeps_id = std::mem::take(&mut self.keeps_id);
         if self.writes.is_empty() && (self.cache.origin().is_none() || self.cache.is_empty() && !keeps_id) {
-            let ticket = self.read_ticket();
             self.end();
-            return Ok(ticket);
+            return Ok(None);
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
         let unlogged = self.unlogged_keys();

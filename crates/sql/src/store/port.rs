@@ -42,14 +42,14 @@ pub trait CommitPort: Send + Sync + 'static {
     fn enrol(&self, request: CommitRequest) -> Ticket {
         self.commit(request)
     }
-    /// Completes when everything up to `no` is durable.
-    fn wait_durable(&self, no: CommitNo) -> Ticket;
+    /// Completes when everything up to `no` is published: durable, or with `sync_binlog` other than 1 at least written.
+    fn wait_published(&self, no: CommitNo) -> Ticket;
+    /// Everything up to here is published.
+    fn published(&self) -> CommitNo;
     /// `release_locks_early`: row locks go when a commit has its place, not when it is durable.
     fn releases_early(&self) -> bool {
         true
     }
-    /// Everything up to here is durable.
-    fn durable(&self) -> CommitNo;
     /// The newest number assigned.
     fn numbered(&self) -> CommitNo;
     /// The number to begin with in XID events.
@@ -82,17 +82,17 @@ impl CommitPort for Coordinator {
     fn enrol(&self, request: CommitRequest) -> Ticket {
         Coordinator::commit(self, request)
     }
-    fn wait_durable(&self, no: CommitNo) -> Ticket {
-        Coordinator::wait_durable(self, no)
+    fn wait_published(&self, no: CommitNo) -> Ticket {
+        Coordinator::wait_published(self, no)
+    }
+    fn published(&self) -> CommitNo {
+        Coordinator::published(self).number()
     }
     fn first_xid(&self) -> u64 {
         Coordinator::first_xid(self)
     }
     fn releases_early(&self) -> bool {
         self.settings().release_locks_early.load(Ordering::Relaxed)
-    }
-    fn durable(&self) -> CommitNo {
-        Coordinator::durable(self)
     }
     fn numbered(&self) -> CommitNo {
         Coordinator::numbered(self)

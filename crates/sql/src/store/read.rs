@@ -17,10 +17,6 @@ use bytes::Bytes;
 use omnibus_engine::{CommitNo, Snapshot};
 use omnibus_locks::{RowMode, TableMode};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// How often it is looked whether a definition is published.
-const LOOK: Duration = Duration::from_millis(1);
 
 impl Trx {
     /// The snapshot that consistent reads use, taken at need.
@@ -63,18 +59,7 @@ impl Trx {
 
     /// Waits until snapshots have a commit. Holds none meanwhile. On a thread that may block.
     pub(crate) fn await_snapshot_of(&mut self, no: CommitNo) -> ExecResult<()> {
-        self.shared.port.wait_durable(no).wait().map_err(SqlError::error_during_commit)?;
-        // Durable is not published yet, nor is it waited for where `sync_binlog` does not promise it.
-        let begun = Instant::now();
-        while self.hold.take() < no {
-            self.hold.release();
-            self.check_kill()?;
-            if begun.elapsed() >= self.lock_wait {
-                return Err(SqlError::lock_wait_timeout().into());
-            }
-            std::thread::sleep(LOOK);
-        }
-        self.hold.release();
+        self.shared.port.wait_published(no).wait().map_err(SqlError::error_during_commit)?;
         Ok(())
     }
 
@@ -134,7 +119,7 @@ impl Trx {
     /// Whether a row that was read under its lock is newer than the snapshot.
     pub(super) fn is_ahead_of_snapshot(&self, at: &RowAt) -> SqlResult<bool> {
         match &self.snapshot {
-            Some((no, snapshot)) if self.read_floor > *no => {
+            Some((no, snapshot)) if self.floor.seen() > *no => {
                 Ok(self.writes.get(&at.key).is_none() && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
             }
             _ => Ok(false),
@@ -150,11 +135,11 @@ impl Trx {
         }
         match self.shared.port.latest().get_version(key)? {
             Some((no, value)) => {
-                self.read_floor = self.read_floor.max(no);
+                self.floor.see(no);
                 Ok(Some(value))
             }
             None => {
-                self.read_floor = self.read_floor.max(self.shared.port.deleted_floor(key));
+                self.floor.see(self.shared.port.deleted_floor(key));
                 Ok(None)
             }
         }
@@ -248,11 +233,6 @@ impl Trx {
         if lock != LockMode::None && self.locks_ranges() && !range.is_empty() {
             self.lock_gap(by_ref(&range.from), by_ref(&range.to))?;
         }
-        if lock != LockMode::None {
-            // Rows that are gone leave no version to read; any deletion numbered so far may have
-            // been one of them.
-            self.read_floor = self.read_floor.max(self.shared.port.numbered());
-        }
         Ok(())
     }
 
@@ -295,7 +275,11 @@ impl Trx {
             }
             Some(_) => {
                 let latest = self.shared.port.latest();
-                read_batch(&*latest, &self.writes, range, want, &mut entries)?
+                let done = read_batch(&*latest, &self.writes, range, want, &mut entries)?;
+                // Rows that are gone leave no version to read; any deletion numbered so far may have
+                // been one of them.
+                self.floor.see_everything();
+                done
             }
         };
         if let Some((key, _)) = entries.last() {

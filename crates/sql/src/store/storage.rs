@@ -77,6 +77,10 @@ impl Trx {
 }
 
 impl Storage for Trx {
+    fn see_definitions(&self) {
+        self.floor.see_definitions();
+    }
+
     fn get(
         &mut self,
         table: &Arc<Table>,

@@ -1,21 +1,21 @@
 //! A session's transaction: its write set, events, locks and snapshot, and each statement's part in it. How it ends is in
 //! `end`.
 //!
-//! COMMIT-2 for readers: `read_floor` is the newest version that a locking read saw; the statement's
-//! reply must wait until it is durable.
+//! COMMIT-2 for readers: what a reply may tell of only later is noted in `floor`.
 
 use super::applied::Applied;
 use super::definition::OpenDefinition;
 use super::events::{StatementEvents, StatementInfo};
+use super::floor::Floor;
 use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
 use super::temp::TempStore;
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Isolation, KillFlag, Mode};
-use crate::catalog::{CatalogCell, TableState};
+use crate::catalog::{Catalog, CatalogCell, TableState};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_commit::{CacheError, CacheMark, LogPosition, Ticket, TrxCache};
+use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
 use omnibus_locks::{LockManager, TableMode, TrxLocks};
 use std::sync::Arc;
@@ -101,8 +101,8 @@ pub struct Trx {
     pub(super) isolation: Isolation,
     pub(super) mode: Mode,
     pub(super) lock_wait: Duration,
-    /// The newest version a locking read of the statement saw.
-    pub(super) read_floor: CommitNo,
+    /// What replies wait for.
+    pub(super) floor: Arc<Floor>,
     /// Rows read under a lock or changed by the running statement.
     pub(super) touched: u32,
     /// The lock that an attempt of the running statement ended for, if it may be given back (`matches`).
@@ -155,7 +155,7 @@ impl Trx {
             isolation: Isolation::RepeatableRead,
             mode: Mode::Inline,
             lock_wait: Duration::from_secs(50),
-            read_floor: CommitNo::ZERO,
+            floor: Arc::new(Floor::new(shared.clone())),
             touched: 0,
             awaited: None,
             snapshot_position: None,
@@ -217,7 +217,6 @@ impl Trx {
         self.handed_over = false;
         self.mode = mode;
         self.touched = 0;
-        self.read_floor = CommitNo::ZERO;
         self.lock_wait = Duration::from_millis(settings.lock_wait_timeout_ms);
         self.temp.limit = settings.temporary_tables_max;
         if !self.open {
@@ -274,11 +273,17 @@ impl Trx {
         self.events.finish(&mut self.cache)
     }
 
-    /// A ticket, if the statement read something under a lock that is not durable yet.
+    /// What the session's replies wait for.
     #[must_use]
-    pub fn read_ticket(&self) -> Option<Ticket> {
-        let port = &self.shared.port;
-        (self.read_floor > port.durable()).then(|| port.wait_durable(self.read_floor))
+    pub fn floor(&self) -> &Arc<Floor> {
+        &self.floor
+    }
+
+    /// The catalog now, which the reply may tell of.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        let catalog = self.shared.catalog.load();
+        self.floor.see_definitions();
+        catalog
     }
 
     /// Whether a commit has yet to take along what `set_applied` said.

@@ -1,13 +1,16 @@
 //! Who has which XA branch: a session that works on it, or nobody, once it is prepared.
 //!
-//! In memory; after a restart filled from the records of the engine. One short mutex, never held across a commit or a
-//! wait. Used by the statements of any session, on threads that may block.
+//! In memory; after a restart filled from the records of the engine. One short mutex, never held across a commit. Used by
+//! the statements of any session, on threads that may block.
+//!
+//! SESSION-1: a branch that a session is about to finish is prepared until that is durable. XA RECOVER shows it, and who
+//! wants to finish it as well waits to hear what became of it: a coordinator that is told "unknown" forgets it.
 
 use super::Xid;
 use crate::catalog::TableState;
 use crate::error::{SqlError, SqlResult};
 use omnibus_locks::TrxLocks;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -23,15 +26,21 @@ pub struct Held {
 }
 
 enum Branch {
-    /// A session is working on it, or on its way to finish it.
+    /// A session is working on it, and may be preparing it.
     Taken,
     /// Prepared and durable.
     Prepared(Held),
+    /// Prepared, and a session is on its way to finish it.
+    Finishing,
 }
 
 /// All branches of the server.
 #[derive(Default)]
-pub struct Registry(Mutex<HashMap<Xid, Branch>>);
+pub struct Registry {
+    branches: Mutex<HashMap<Xid, Branch>>,
+    /// Signalled when a branch is finished, or was not.
+    finished: Condvar,
+}
 
 impl Registry {
     /// XA START.
@@ -39,7 +48,7 @@ impl Registry {
     /// # Errors
     /// 1440 if the name is in use.
     pub(crate) fn start(&self, xid: &Xid) -> SqlResult<()> {
-        match self.0.lock().entry(xid.clone()) {
+        match self.branches.lock().entry(xid.clone()) {
             Entry::Occupied(_) => Err(SqlError::xaer_dupid()),
             Entry::Vacant(place) => {
                 place.insert(Branch::Taken);
@@ -50,38 +59,43 @@ impl Registry {
 
     /// The branch is prepared and durable: anybody may finish it.
     pub(crate) fn prepared(&self, xid: &Xid, held: Held) {
-        self.0.lock().insert(xid.clone(), Branch::Prepared(held));
+        self.branches.lock().insert(xid.clone(), Branch::Prepared(held));
+        self.finished.notify_all();
     }
 
-    /// Takes a prepared branch, to finish it, if `allowed` says so of its owner. It keeps its name until `forget`.
+    /// Takes a prepared branch, to finish it, if `allowed` says so of its owner. It keeps its name until `forget`. Waits for
+    /// another session that is at it, which is for the log's device.
     ///
     /// # Errors
-    /// 1397 unless it is prepared and nobody else has taken it; that of `allowed`.
+    /// 1397 unless it is prepared; that of `allowed`.
     pub(crate) fn take(
         &self,
         xid: &Xid,
         allowed: impl FnOnce(Option<&str>) -> SqlResult<()>,
     ) -> SqlResult<Held> {
-        let mut branches = self.0.lock();
-        let place = branches.get_mut(xid).ok_or_else(SqlError::xaer_nota)?;
-        if let Branch::Prepared(held) = place {
-            allowed(held.owner.as_deref())?;
+        let mut branches = self.branches.lock();
+        while let Some(Branch::Finishing) = branches.get(xid) {
+            self.finished.wait(&mut branches);
         }
-        match std::mem::replace(place, Branch::Taken) {
+        let place = branches.get_mut(xid).ok_or_else(SqlError::xaer_nota)?;
+        let Branch::Prepared(held) = place else { return Err(SqlError::xaer_nota()) };
+        allowed(held.owner.as_deref())?;
+        match std::mem::replace(place, Branch::Finishing) {
             Branch::Prepared(held) => Ok(held),
-            Branch::Taken => Err(SqlError::xaer_nota()),
+            Branch::Taken | Branch::Finishing => Err(SqlError::xaer_nota()),
         }
     }
 
     /// The branch is no more.
     pub(crate) fn forget(&self, xid: &Xid) {
-        self.0.lock().remove(xid);
+        self.branches.lock().remove(xid);
+        self.finished.notify_all();
     }
 
     /// XA RECOVER: what is prepared, ordered by name.
     pub(crate) fn list(&self) -> Vec<Xid> {
-        let branches = self.0.lock();
-        let prepared = branches.iter().filter(|(_, branch)| matches!(branch, Branch::Prepared(_)));
+        let branches = self.branches.lock();
+        let prepared = branches.iter().filter(|(_, branch)| !matches!(branch, Branch::Taken));
         let mut names: Vec<Xid> = prepared.map(|(xid, _)| xid.clone()).collect();
         names.sort();
         names

@@ -128,14 +128,14 @@ impl CommitPort for TestPort {
         self.enrolled.fetch_add(1, Ordering::Relaxed);
         self.commit(request)
     }
-    fn wait_durable(&self, no: CommitNo) -> Ticket {
+    fn wait_published(&self, no: CommitNo) -> Ticket {
         Ticket::done(Ok(no))
     }
-    fn durable(&self) -> CommitNo {
+    fn published(&self) -> CommitNo {
         CommitNo(self.last.load(Ordering::Acquire))
     }
     fn numbered(&self) -> CommitNo {
-        self.durable()
+        self.published()
     }
     fn deleted_floor(&self, _: &[u8]) -> CommitNo {
         CommitNo::ZERO

@@ -1,0 +1,40 @@
+//! What every reply waits for before its first byte leaves: the floor of the session (SESSION-1, COMMIT-2).
+//!
+//! The one place: behind every statement, so that what follows in the same text sees what was told, and behind every
+//! command, whatever it is. Rows that leave while their statement still runs wait in the sink, for the same floor.
+
+use super::Session;
+use crate::process::Stage;
+use crate::status::Counter;
+use omnibus_sql::SqlError;
+use omnibus_wire::OutMark;
+
+/// Where a reply began.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplyStart {
+    mark: OutMark,
+    /// Bytes sent by then: what has left can not be taken back.
+    sent: u64,
+}
+
+impl Session {
+    pub(crate) fn reply_start(&self) -> ReplyStart {
+        ReplyStart { mark: self.channel.out.mark(), sent: self.channel.sent }
+    }
+
+    /// Waits until what the reply tells of is durable. False if it never will be: then there is an error instead.
+    pub(crate) async fn settle(&mut self, start: ReplyStart) -> bool {
+        let Some(ticket) = self.floor.as_ref().and_then(|floor| floor.ticket()) else { return true };
+        self.process.stage(Stage::CommitWait);
+        self.process.counters.add(Counter::CommitWaits, 1);
+        let Err(error) = ticket.await else { return true };
+        if self.channel.sent == start.sent {
+            self.channel.out.rollback(start.mark);
+            self.failed(SqlError::error_during_commit(error));
+        } else {
+            self.process.kill.kill_connection();
+            self.channel.stream = crate::net::Stream::Gone;
+        }
+        false
+    }
+}
