@@ -257,10 +257,33 @@ impl Binder<'_> {
         self.in_members(e, members, negated)
     }
 
+    /// The texts of IN under one collation, that of all of them.
+    fn in_one_collation(&mut self, e: Expr, members: Vec<Expr>) -> SqlResult<(Expr, Vec<Expr>)> {
+        let text = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null() && !e.ty.is_binary_literal();
+        let types = || members.iter().filter(|member| text(member)).map(|member| &member.ty);
+        let same = types().all(|ty| ty.column.collation == e.ty.column.collation);
+        if !text(&e) || same || types().nth(1).is_none() {
+            return Ok((e, members));
+        }
+        let (collation, coercibility) = merge_all(types().chain([&e.ty]), BINARY, "=")?;
+        let mut convert = |member: Expr| {
+            if !text(&member) || member.ty.column.collation == collation {
+                return member;
+            }
+            let mut member = self.in_collation(as_text(member), collation);
+            member.ty.column.collation = collation;
+            member.ty.coercibility = coercibility;
+            member
+        };
+        let e = convert(e);
+        Ok((e, members.into_iter().map(convert).collect()))
+    }
+
     /// Each member is compared with the operand as if it stood alone; IN only keeps those together for which the operand is
     /// the same.
     fn in_members(&mut self, e: Expr, members: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
         let nullable = e.ty.nullable || members.iter().any(|member| member.ty.nullable);
+        let (e, members) = self.in_one_collation(e, members)?;
         let mut alike = Vec::with_capacity(members.len() + 1);
         let mut collation = BINARY;
         let mut apart = Vec::new();
