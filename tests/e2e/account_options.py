@@ -103,6 +103,8 @@ def refused(server):
                    "DEFAULT ROLE r"):
         failed = code(root, f"CREATE USER not_made@localhost {option}")
         expect(failed == 1235, f"{option}: {failed}")
+    placeholders = [code(root, f"EXECUTE IMMEDIATE CONCAT('DO ?', REPEAT(',?', {more}))") for more in (65_534, 65_535)]
+    expect(placeholders == [1210, 1390], f"a count of two bytes: {placeholders}")
     for sql in ("ALTER USER own@'%' IDENTIFIED BY 'x' RETAIN CURRENT PASSWORD", "SET PASSWORD = 'x' RETAIN CURRENT PASSWORD"):
         expect(code(root, sql) == 1235, sql)
     expect(code(root, "CREATE USER fine@localhost PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT OPTIONAL") == 0, "what asks for nothing")

@@ -127,6 +127,42 @@ def backups(directory):
     server.stop()
 
 
+# Calls that make, change or remove a name, or open a file to be written.
+CHANGES = "open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,rmdir,truncate,chmod,fchmodat,chown,fchownat,utimensat,bind"
+
+
+def nothing_else_is_touched(directory):
+    """A server's whole life changes files in its data directory and the socket's, and nowhere else."""
+    home, data, temporary = directory / "home", directory / "data", directory / "tmp"
+    home.mkdir()
+    temporary.mkdir()
+    trace = directory / "trace"
+    server = Omnibus(directory, f"--tmpdir={temporary}")
+    words = [binary(), "serve", "--datadir", str(data), "--socket", server.socket, "--port", str(server.port), f"--tmpdir={temporary}"]
+    run = subprocess.Popen(["strace", "-f", "-qq", "-y", "-s", "4096", "-e", f"trace={CHANGES}", "-o", str(trace), *words],
+                           cwd=home, env=dict(os.environ, HOME=str(home)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    expect(b"ready" in run.stdout.readline(), "it does not start")
+    client(server, "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1); CREATE USER u@localhost; FLUSH LOGS; SHUTDOWN")
+    expect(run.wait(60) == 0, "it does not stop")
+    allowed = [str(data), server.socket, str(temporary), "/dev/"]
+    seen = 0
+    for line in trace.read_text(errors="replace").splitlines():
+        call = line.split(None, 1)[1]
+        reads = call.startswith("open") and not any(flag in call for flag in ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"))
+        if reads or call.startswith("<...") or " = -1 " in call or (call.startswith("bind") and "AF_UNIX" not in call):
+            continue
+        # The names are between quotes; one that is relative belongs to the directory that -y shows before it.
+        names = call.split('"')[1::2]
+        before = call.split('"')[0]
+        folder = before.split("<", 1)[1].split(">", 1)[0] if "<" in before else str(home)
+        for name in names:
+            path = os.path.normpath(os.path.join(folder, name))
+            seen += 1
+            expect(any(path.startswith(start) for start in allowed), f"touched {path}: {line}")
+    expect(seen > 20, f"the trace shows only {seen} changes")
+    expect(list(home.iterdir()) == [], "something is where it was started")
+
+
 def silent(server, count, host="127.0.0.1", port=None):
     return [socket.create_connection((host, port or server.port)) for _ in range(count)]
 
@@ -165,7 +201,7 @@ def tcp(server, user, **more):
 
 
 def main():
-    tests = [refused_starts, links_beside_the_socket, modes, backups, half_open_connections]
+    tests = [refused_starts, links_beside_the_socket, modes, backups, nothing_else_is_touched, half_open_connections]
     for test in tests:
         with Scratch("omnibus-door-") as directory:
             test(pathlib.Path(directory))
