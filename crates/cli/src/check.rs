@@ -1,17 +1,19 @@
-//! `omnibus check`: reads every binary log file of a stopped server's data directory and says whether each is whole.
+//! `omnibus check`: reads every binary log file of a stopped server's data directory, and the engines' files, and says whether
+//! each is whole.
 //!
-//! Changes nothing: the torn tail that a crash left is named here and cut by the next start. Takes the directory's
-//! lock, so that it never reads beside a server. It does not look into the storage engine, which is rebuilt from
-//! the log.
+//! Changes nothing in the log: the torn tail that a crash left is named here and cut by the next start. The engines are opened
+//! as a start does it. Takes the directory's lock, so that it never reads beside a server.
 
 use clap::Args;
+use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
+use omnibus_engine_lsm::{LsmConfig, LsmEngine};
 use omnibus_log::{
     DirLock, FileSeq, GroupedFile, LogConfig, LogDir, Next, Place, ScanEnd, TransactionTracker,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Check the binary log of a stopped server: every event, every checksum.
+/// Check the binary log and the engines' files of a stopped server: every event, every checksum.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
     /// The server's data directory.
@@ -63,7 +65,34 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
         let name = dir.names().log(file);
         println!("{name:<20} {:>12} {:>12} {end:>14}  {state}", report.events, report.transactions);
     }
+    for (engine, damage) in engines(&args.datadir)? {
+        whole &= damage.is_empty();
+        println!("{engine:<20} {}", if damage.is_empty() { "whole" } else { "DAMAGED" });
+        damage.iter().for_each(|line| println!("  {line}"));
+    }
     Ok(whole)
+}
+
+/// What is damaged in the files of each engine that there is.
+fn engines(datadir: &Path) -> Result<Vec<(&'static str, Vec<String>)>, String> {
+    let mut found = Vec::new();
+    let lsm = datadir.join("lsm");
+    if lsm.is_dir() {
+        let damage = match LsmEngine::open(LsmConfig::new(&lsm)) {
+            Ok(engine) => engine.verify().map_err(|error| error.to_string())?,
+            Err(error) => vec![error.to_string()],
+        };
+        found.push(("lsm", damage));
+    }
+    let btree = datadir.join("btree");
+    if btree.is_dir() {
+        let damage = match BtreeEngine::open(BtreeConfig::new(&btree)) {
+            Ok(engine) => engine.verify(),
+            Err(error) => vec![error.to_string()],
+        };
+        found.push(("btree", damage));
+    }
+    Ok(found)
 }
 
 fn scan(dir: &LogDir, file: FileSeq) -> Result<Report, String> {

@@ -14,6 +14,7 @@ use omnibus_engine::{
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -148,6 +149,16 @@ impl BtreeEngine {
         let body = move || writer::run(&for_thread);
         let thread = std::thread::Builder::new().name("btree-writer".to_owned()).spawn(body);
         Ok(BtreeEngine { shared, applied, thread: Some(thread.map_err(io_error)?) })
+    }
+}
+
+impl BtreeEngine {
+    /// Looks for damage: reads everything that there is. Gives what was found first.
+    #[must_use]
+    pub fn verify(&self) -> Vec<String> {
+        let snapshot = self.snapshot(CommitNo::MAX);
+        let found = snapshot.scan(Bound::Unbounded, Bound::Unbounded, false).find_map(Result::err);
+        found.map(|error| error.to_string()).into_iter().collect()
     }
 }
 

@@ -188,6 +188,10 @@ impl LsmEngine {
         Ok(engine)
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     #[inline]
     pub(crate) fn reads(&self, at: CommitNo) -> Reads<'_> {
         Reads { shared: &self.shared, at: at.0 }
@@ -230,13 +234,6 @@ fn open_tree(
         AnyTree::Blob(_) => {
             Err(EngineError::Corrupt { engine: NAME, detail: "the tree keeps its values apart".to_owned() })
         }
-    }
-}
-
-#[cfg(test)]
-impl LsmEngine {
-    pub(crate) fn shared_for_tests(&self) -> &Shared {
-        &self.shared
     }
 }
 

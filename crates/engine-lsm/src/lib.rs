@@ -40,6 +40,7 @@ mod spaces;
 mod staged;
 mod stall;
 mod tables;
+mod verify;
 mod view;
 mod visit;
 
@@ -59,6 +60,9 @@ fn io_error(source: std::io::Error) -> omnibus_engine::EngineError {
 fn tree_error(error: lsm_tree::Error) -> omnibus_engine::EngineError {
     match error {
         lsm_tree::Error::Io(source) => io_error(source),
-        other => omnibus_engine::EngineError::Corrupt { engine: NAME, detail: other.to_string() },
+        other => {
+            let advice = "`omnibus check` names the file; restore the data directory from a backup, or make this server anew from a replica";
+            omnibus_engine::EngineError::Corrupt { engine: NAME, detail: format!("{other}; {advice}") }
+        }
     }
 }

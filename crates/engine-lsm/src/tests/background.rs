@@ -188,7 +188,7 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     for no in 2..=900 {
         put(&engine, no, key(1, no), 500);
     }
-    eventually("waiting", || engine.shared_for_tests().space.waiting());
+    eventually("waiting", || engine.shared().space.waiting());
     assert!(engine.failure().is_none(), "{:?}", engine.failure());
     assert!(engine.snapshot(CommitNo(900)).get(&key(1, 700)).unwrap().is_some(), "reads go on");
     let mut pairs = (0..10).map(|n| (key(3, n), noise(n, 200)));
