@@ -5,7 +5,7 @@ OMNIBUS := target/release/omnibus
 
 SIMULATE := target/debug/simulate
 
-.PHONY: crash-images simulate run build test check static bench bench-log bench-replication fuzz tools
+.PHONY: crash-images simulate mutants run build test check static bench bench-log bench-replication fuzz tools
 
 # Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
 run: build
@@ -73,3 +73,7 @@ simulate: target
 .PHONY: histories
 histories: tools build
 	tests/e2e/isolation_histories.py --seconds 30 $(ARGS)
+
+# Every deliberate breakage must be found by the simulation; some minutes.
+mutants: target
+	cargo test --locked --package omnibus-sim --features mutants --test mutants -- --nocapture

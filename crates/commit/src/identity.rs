@@ -11,6 +11,7 @@ use crate::cache::mariadb::Opening;
 use crate::claim;
 use crate::env::{AppendError, Refusal};
 use crate::log_env::LogEnv;
+use crate::mutant::{self, Mutant};
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SERVER_VERSION_NUMBER};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};
@@ -102,7 +103,7 @@ impl LogEnv {
         if self.owned.any() {
             self.step_around_owned(appender, uuid);
         }
-        Some(AnyGtid::mysql(uuid, appender.next_gno))
+        Some(AnyGtid::mysql(uuid, appender.next_gno + u64::from(mutant::is(Mutant::GtidGap))))
     }
 
     #[cold]

@@ -73,6 +73,7 @@ mod head;
 mod identity;
 mod large;
 mod log_env;
+mod mutant;
 mod owned;
 mod pipeline;
 mod protocol;
@@ -98,6 +99,8 @@ pub use gtid_mode::{GtidModeError, GtidWait};
 pub use gtids::SetGtidsError;
 pub use large::{LargeSettings, STAGED_KEYS, StagedWrites};
 pub use log_env::{LogEnv, LogIdentity, OnFailure};
+#[cfg(feature = "mutants")]
+pub use mutant::{Mutant, set_mutant};
 pub use omnibus_log::now_us;
 pub use omnibus_log::{LogPosition, ResetError};
 pub use owned::{AnonymousGuard, GtidGuard, Ownership};

@@ -10,6 +10,7 @@
 use crate::damage;
 use crate::decide::{Decision, decide};
 use crate::head::read_head;
+use crate::mutant::{self, Mutant};
 use crate::recovery_walk::Walk;
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::{EventType, GtidSet, GtidState};
@@ -148,7 +149,7 @@ pub fn recover(
     }
     damage::judge_tail(dir, &tail, recovered.last, facts)?;
     // A crash may have come between the two steps of an earlier cut.
-    if tail.needs_truncation() || facts.in_use {
+    if (tail.needs_truncation() || facts.in_use) && !mutant::is(Mutant::KeepTail) {
         recovered.truncated = dir.truncate_tail(tail.end.file, tail.end.offset)?;
     }
     recovered.groups_end = tail.groups.map(|groups| groups.end).unwrap_or_default();
@@ -203,7 +204,9 @@ fn first_number(dir: &LogDir, file: FileSeq) -> Result<CommitNo, RecoverError> {
 /// What is replayed must be durable in the log first (ENGINE-1), also after `sync_binlog=0`, and read from the device: after a
 /// sync that failed, the operating system takes pages for clean that the device never got, and this sync finds nothing to do.
 fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
-    let Some(&last) = dir.files().last() else { return Ok(()) };
+    let Some(&last) = dir.files().last().filter(|_| !mutant::is(Mutant::RecoveryUnsynced)) else {
+        return Ok(());
+    };
     let path = dir.path_of(last);
     let synced = dir.config().disk.open(&path, Open::Read).and_then(|file| {
         file.sync_all()?;

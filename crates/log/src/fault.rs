@@ -73,6 +73,8 @@ points! {
 pub enum Action {
     /// The operation is not done and gives this error number.
     Fail(i32),
+    /// The operation is not done, and the caller is told that it was: what a forgotten step would be.
+    Skip,
     /// A write stops after this many bytes and gives an I/O error.
     Short(usize),
     /// The operation and everything after it is not done, as if the process had been killed right before.
@@ -117,6 +119,8 @@ pub struct Faults {
 pub(crate) enum Verdict {
     Go,
     #[cfg(any(test, feature = "faults"))]
+    Skip,
+    #[cfg(any(test, feature = "faults"))]
     Short(usize),
 }
 
@@ -125,6 +129,21 @@ impl Faults {
     #[inline]
     pub(crate) fn around<T>(&self, point: Point, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.before(point)?;
+        let result = operation();
+        self.after(point);
+        result
+    }
+
+    /// As [`Faults::around`], for what can be left out.
+    #[inline]
+    pub(crate) fn around_step(
+        &self,
+        point: Point,
+        operation: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.before(point)? != Verdict::Go {
+            return Ok(());
+        }
         let result = operation();
         self.after(point);
         result
@@ -191,6 +210,7 @@ impl Faults {
         plan.passed.push(point);
         match plan.actions.get(&point) {
             None | Some(Action::CrashAfter) => Ok(Verdict::Go),
+            Some(Action::Skip) => Ok(Verdict::Skip),
             Some(Action::Short(bytes)) => Ok(Verdict::Short(*bytes)),
             Some(Action::Fail(errno)) => Err(io::Error::from_raw_os_error(*errno)),
             Some(Action::CrashBefore) => {

@@ -59,7 +59,7 @@ pub(crate) fn mark_closed(faults: &Faults, file: &File, path: &Path, end: u64) -
 }
 
 fn cut(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
-    faults.around(Point::FinishTruncate, || file.set_len(end)).map_err(failed("truncate", path))
+    faults.around_step(Point::FinishTruncate, || file.set_len(end)).map_err(failed("truncate", path))
 }
 
 impl Catalog {

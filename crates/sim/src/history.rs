@@ -3,8 +3,9 @@
 use crate::disk::{SimDisk, Trouble};
 use crate::engine::Tables;
 use crate::life::{Backup, Life, check_backups};
+use crate::mutant::Mutant;
 use crate::oracle::Oracle;
-use crate::plan::{Frame, Mutant, Settings};
+use crate::plan::{Frame, Settings};
 use crate::random::Random;
 use crate::schedule::Schedule;
 use parking_lot::Mutex;
@@ -59,7 +60,7 @@ struct History {
     backups: Vec<Backup>,
     next_id: u64,
     report: Report,
-    hasty: bool,
+    mutant: Option<Mutant>,
 }
 
 /// Runs the history of a seed.
@@ -80,7 +81,7 @@ pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
         backups: Vec::new(),
         next_id: 1,
         report: Report::default(),
-        hasty: mutant == Some(Mutant::HastyEngine),
+        mutant,
     };
     let mut end = End { disk, power_cut: true };
     for life in 0..LIVES {
@@ -107,7 +108,7 @@ impl History {
             let schedule = Schedule::new();
             let disk = before.disk.crash_or_kill(true, &schedule);
             let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
-            let (life, shown) = Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.hasty)
+            let (life, shown) = Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.mutant)
                 .map_err(|reason| format!("it does not start (an image): {reason}"))?;
             self.oracle.clone().judge(&shown, true)?;
             self.report.crashes += 1;
@@ -130,7 +131,7 @@ impl History {
             if dies {
                 disk.plan(self.random.below(80), Trouble::Die);
             }
-            match Life::open(&disk, &schedule, &self.frame, *settings, &self.kept, self.hasty) {
+            match Life::open(&disk, &schedule, &self.frame, *settings, &self.kept, self.mutant) {
                 Ok(opened) if !disk.is_dead() => break opened,
                 Ok((life, _)) => self.bury(life, &disk)?,
                 Err(_) if disk.is_dead() => {}

@@ -16,6 +16,7 @@ mod disk;
 mod engine;
 mod history;
 mod life;
+mod mutant;
 mod oracle;
 mod plan;
 mod random;
@@ -24,6 +25,6 @@ mod schedule;
 
 pub use disk::{Lie, NameRule, Rules, SimDisk, Trouble};
 pub use history::{Finding, Report, run};
-pub use plan::Mutant;
+pub use mutant::Mutant;
 pub use random::Random;
 pub use schedule::Schedule;

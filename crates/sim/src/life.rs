@@ -2,6 +2,7 @@
 
 use crate::disk::SimDisk;
 use crate::engine::{SimEngine, Tables};
+use crate::mutant::Mutant;
 use crate::oracle::{Oracle, Shown};
 use crate::plan::{Frame, Settings};
 use crate::random::Random;
@@ -43,6 +44,7 @@ pub(crate) struct Life {
     published: u64,
     gate: Gate,
     next_backup: u64,
+    mutant: Option<Mutant>,
 }
 
 impl Life {
@@ -53,13 +55,18 @@ impl Life {
         frame: &Frame,
         settings: Settings,
         kept: &Arc<Mutex<Tables>>,
-        hasty: bool,
+        mutant: Option<Mutant>,
     ) -> Result<(Life, Shown), String> {
         let seam = disk.disk();
         let text = |error: &dyn std::error::Error| error.to_string();
-        let engine = SimEngine::open(&seam, &Path::new(DATA).join("sim"), Arc::clone(kept), hasty);
+        let engine = SimEngine::open(
+            &seam,
+            &Path::new(DATA).join("sim"),
+            Arc::clone(kept),
+            mutant == Some(Mutant::HastyEngine),
+        );
         let engine = Arc::new(engine.map_err(|error| text(&error))?);
-        let dir = LogDir::open(DATA, settings.log(seam)).map_err(|error| text(&error))?;
+        let dir = LogDir::open(DATA, settings.log(seam, mutant)).map_err(|error| text(&error))?;
         let mut reader = Reader::default();
         let recovered = recover(&dir, engine.as_ref(), &mut reader).map_err(|error| text(&error))?;
         let identity = LogIdentity {
@@ -77,7 +84,7 @@ impl Life {
             LogEnv::start(dir, &recovered, identity, settings.checksum, shared.clone(), on_failure)
                 .map_err(|error| text(&error))?;
         let caches = CacheSettings { dialect: frame.dialect, ..CacheSettings::new(std::env::temp_dir()) };
-        caches.cache_size.store(1 << 20, Ordering::Relaxed);
+        caches.cache_size.store(if settings.large == 0 { 1 << 20 } else { 1000 }, Ordering::Relaxed);
         caches.large.threshold.store(settings.large, Ordering::Relaxed);
         let commit = Arc::new(settings.commit());
         let coordinator = Coordinator::start(shared, env, appender, &recovered, commit, Arc::new(caches))
@@ -93,6 +100,7 @@ impl Life {
             published: recovered.last.0,
             gate: Gate::Open,
             next_backup: disk.steps(),
+            mutant,
         };
         Ok((life, shown))
     }
@@ -118,7 +126,10 @@ impl Life {
             }),
             23 => self.work(|coordinator| drop(coordinator.rotate())),
             24 => self.work(|coordinator| drop(coordinator.engine().checkpoint())),
-            25 => self.work(purge),
+            25 => {
+                let too_much = self.mutant == Some(Mutant::PurgeTooMuch);
+                self.work(move |coordinator| purge(coordinator, too_much));
+            }
             26 => self.sync_all(oracle),
             27 if self.settings.promises() => self.switch_gate(random),
             28 => self.back_up(backups),
@@ -317,10 +328,13 @@ fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
     Shown { order, rows, last: recovered.last.0, gtids }
 }
 
-fn purge(coordinator: &Coordinator) {
-    let Ok(keep_from) = coordinator.recovery_start() else { return };
+fn purge(coordinator: &Coordinator, too_much: bool) {
+    let Ok(mut keep_from) = coordinator.recovery_start() else { return };
     let files = coordinator.log().files();
     if let Some(last) = files.list().last() {
+        if too_much {
+            keep_from = last.file;
+        }
         let _ = files.purge_to(last.file, keep_from);
     }
 }

@@ -1,49 +1,12 @@
 //! What a seed decides before anything happens: how the device and the server are set, and what breaks.
 
-use crate::disk::{Lie, NameRule, Rules};
+use crate::disk::{NameRule, Rules};
+use crate::mutant::Mutant;
 use crate::random::Random;
 use omnibus_commit::{CommitProtocol, CommitSettings};
 use omnibus_format::{Checksum, Dialect};
 use omnibus_log::{Disk, FlushMethod, LogConfig};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// A deliberate breakage, which the simulation must find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mutant {
-    /// The device does not do what it says.
-    Lie(Lie),
-    /// The engine persists what is not durable in the log.
-    HastyEngine,
-}
-
-impl Mutant {
-    /// All of them.
-    pub const ALL: &'static [Mutant] = &[
-        Mutant::Lie(Lie::SyncData),
-        Mutant::Lie(Lie::SyncAll),
-        Mutant::Lie(Lie::SyncDir),
-        Mutant::Lie(Lie::WriteThrough),
-        Mutant::Lie(Lie::SyncLess),
-        Mutant::Lie(Lie::HideFailedSync),
-        Mutant::Lie(Lie::SetLen),
-        Mutant::Lie(Lie::RenameAsLink),
-        Mutant::Lie(Lie::ShortWriteHidden),
-        Mutant::HastyEngine,
-    ];
-
-    /// The one of that name, as it is printed.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Mutant> {
-        Mutant::ALL.iter().copied().find(|mutant| format!("{mutant:?}") == name)
-    }
-
-    pub(crate) fn lie(self) -> Option<Lie> {
-        match self {
-            Mutant::Lie(lie) => Some(lie),
-            Mutant::HastyEngine => None,
-        }
-    }
-}
 
 /// What stays the same through all lives of a history.
 #[derive(Clone, Copy, Debug)]
@@ -115,8 +78,8 @@ impl Settings {
         self.sync_binlog == 1 && self.protocol != CommitProtocol::None
     }
 
-    pub(crate) fn log(&self, disk: Disk) -> LogConfig {
-        LogConfig {
+    pub(crate) fn log(&self, disk: Disk, mutant: Option<Mutant>) -> LogConfig {
+        let config = LogConfig {
             disk,
             max_size: self.max_size,
             flush_method: self.method,
@@ -125,7 +88,11 @@ impl Settings {
             extend_ahead: 16 << 10,
             cut_later: 2 << 10,
             ..LogConfig::default()
+        };
+        if let Some(mutant) = mutant {
+            mutant.plant(&config);
         }
+        config
     }
 
     pub(crate) fn commit(&self) -> CommitSettings {

@@ -7,6 +7,7 @@ use super::Shared;
 use super::abort::AbortOnPanic;
 use super::queue::Enrolled;
 use crate::env::{AppendError, Env};
+use crate::mutant::{self, Mutant};
 use crate::stats::CommitStats;
 use crate::ticket::Completer;
 use crate::{CommitError, CommitProtocol, CommitRequest, CommitResult, OnDurable};
@@ -253,8 +254,12 @@ impl<E: Env> Shared<E> {
             self.note_company(members.len() as u64);
         }
         let end = flush.writer.as_ref().map_or_else(|| self.published.place().1, |w| self.env.position(w));
+        if mutant::is(Mutant::PublishEarly) {
+            self.published.publish(flush.last, end);
+        }
+        let synced = sync || mutant::is(Mutant::DurableUnsynced);
         let (turn, after) = self.order.lock().board(sync);
-        Group { job, sync, after, landing: Landing { turn, members, last: flush.last, end, synced: sync } }
+        Group { job, sync, after, landing: Landing { turn, members, last: flush.last, end, synced } }
     }
 
     fn drop_pending(&self, flush: &mut Flush<E>) {

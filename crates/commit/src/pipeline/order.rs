@@ -10,6 +10,7 @@ use super::abort::AbortOnPanic;
 use super::flush::{Group, Landing};
 use super::gate::Held;
 use crate::env::Env;
+use crate::mutant::{self, Mutant};
 use crate::stats::CommitStats;
 use crate::ticket::{Completer, ticket};
 use crate::{CommitError, Ticket};
@@ -97,9 +98,12 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    fn land(&self, landing: Landing) {
+    fn land(&self, #[allow(unused_mut)] mut landing: Landing) {
         let started = Instant::now();
         let mut order = self.order.lock();
+        if mutant::is(Mutant::LandOutOfOrder) {
+            landing.turn = order.next_landing;
+        }
         order.landed.insert(landing.turn, landing);
         let mut ready = Vec::new();
         loop {
@@ -152,7 +156,13 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    pub(super) fn wake(&self, landing: Landing, failed: Option<&Arc<str>>) {
+    pub(super) fn wake(&self, mut landing: Landing, failed: Option<&Arc<str>>) {
+        if mutant::is(Mutant::ForgetWakeUp) {
+            std::mem::forget(landing.members.pop());
+        }
+        if let (true, [.., first, second]) = (mutant::is(Mutant::SwapNumbers), &mut landing.members[..]) {
+            std::mem::swap(&mut first.no, &mut second.no);
+        }
         for member in landing.members {
             if let (None, Some(on_durable)) = (failed, member.on_durable) {
                 on_durable();

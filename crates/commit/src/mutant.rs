@@ -1,0 +1,60 @@
+//! Deliberate breakages, for whoever has to show that it would notice them (`crates/sim`). Compiled out without the feature `mutants`:
+//! [`is`] is constant false then.
+
+/// What is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[cfg_attr(not(feature = "mutants"), allow(dead_code))]
+pub enum Mutant {
+    /// Nothing.
+    None,
+    /// A group is published before it is written.
+    PublishEarly,
+    /// The last member of a group is not woken.
+    ForgetWakeUp,
+    /// Two neighbours in a group are told each other's number.
+    SwapNumbers,
+    /// What is written without a sync counts as synced.
+    DurableUnsynced,
+    /// Groups are acknowledged as their writes end, in any order.
+    LandOutOfOrder,
+    /// Recovery replays what may be in the page cache only.
+    RecoveryUnsynced,
+    /// Recovery leaves the torn tail where it is.
+    KeepTail,
+    /// A GTID's number is left out.
+    GtidGap,
+    /// A large transaction's file is not synced.
+    LargeUnsynced,
+    /// Recovery begins one transaction late.
+    ReplayLate,
+}
+
+#[cfg(feature = "mutants")]
+mod switch {
+    use super::Mutant;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    static NOW: AtomicU8 = AtomicU8::new(Mutant::None as u8);
+
+    /// Breaks this and nothing else, in the whole process.
+    pub fn set_mutant(mutant: Mutant) {
+        NOW.store(mutant as u8, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is(mutant: Mutant) -> bool {
+        NOW.load(Ordering::Relaxed) == mutant as u8
+    }
+}
+
+#[cfg(feature = "mutants")]
+pub(crate) use switch::is;
+#[cfg(feature = "mutants")]
+pub use switch::set_mutant;
+
+/// Whether this is broken now: never.
+#[cfg(not(feature = "mutants"))]
+#[inline]
+pub(crate) const fn is(_mutant: Mutant) -> bool {
+    false
+}

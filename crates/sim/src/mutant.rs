@@ -1,0 +1,108 @@
+//! Deliberate breakages, each of which the simulation must find. Those of the device and of the engine are here always; those of the
+//! code under test need the feature `mutants`.
+
+use crate::disk::Lie;
+use omnibus_log::LogConfig;
+
+/// What is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// The device does not do what it says.
+    Lie(Lie),
+    /// The engine persists what is not durable in the log.
+    HastyEngine,
+    /// PURGE does not ask what recovery needs.
+    PurgeTooMuch,
+    /// A step of the log is left out.
+    #[cfg(feature = "mutants")]
+    Skip(omnibus_log::Point),
+    /// A breakage of the commit path or of recovery.
+    #[cfg(feature = "mutants")]
+    Commit(omnibus_commit::Mutant),
+}
+
+/// Those of the device and of the engine.
+const OUTSIDE: &[Mutant] = &[
+    Mutant::Lie(Lie::SyncData),
+    Mutant::Lie(Lie::SyncAll),
+    Mutant::Lie(Lie::SyncDir),
+    Mutant::Lie(Lie::WriteThrough),
+    Mutant::Lie(Lie::SyncLess),
+    Mutant::Lie(Lie::HideFailedSync),
+    Mutant::Lie(Lie::SetLen),
+    Mutant::Lie(Lie::RenameAsLink),
+    Mutant::Lie(Lie::ShortWriteHidden),
+    Mutant::HastyEngine,
+    Mutant::PurgeTooMuch,
+];
+
+impl Mutant {
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Vec<Mutant> {
+        #[allow(unused_mut)]
+        let mut all = OUTSIDE.to_vec();
+        #[cfg(feature = "mutants")]
+        all.extend(inside::all());
+        all
+    }
+
+    /// The one of that name, as it is printed.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Mutant> {
+        Mutant::all().into_iter().find(|mutant| format!("{mutant:?}") == name)
+    }
+
+    pub(crate) fn lie(self) -> Option<Lie> {
+        match self {
+            Mutant::Lie(lie) => Some(lie),
+            _ => None,
+        }
+    }
+
+    /// Breaks the log of a life, and the commit path from here on.
+    #[cfg(feature = "mutants")]
+    pub(crate) fn plant(self, config: &LogConfig) {
+        match self {
+            Mutant::Skip(point) => config.faults.plant(point, omnibus_log::Action::Skip),
+            Mutant::Commit(mutant) => omnibus_commit::set_mutant(mutant),
+            _ => {}
+        }
+    }
+
+    /// Nothing of the code under test is broken.
+    #[cfg(not(feature = "mutants"))]
+    pub(crate) fn plant(self, _config: &LogConfig) {}
+}
+
+#[cfg(feature = "mutants")]
+mod inside {
+    use super::Mutant;
+    use omnibus_commit::Mutant as Commit;
+    use omnibus_log::Point;
+
+    pub(super) fn all() -> impl Iterator<Item = Mutant> {
+        let points = [
+            Point::JobWrite,
+            Point::JobSync,
+            Point::FileNameSync,
+            Point::FinishTruncate,
+            Point::FinishSync,
+            Point::IndexWrite,
+            Point::IndexSync,
+            Point::IndexRename,
+            Point::IndexDirSync,
+        ];
+        let commit = [
+            Commit::PublishEarly,
+            Commit::ForgetWakeUp,
+            Commit::SwapNumbers,
+            Commit::LandOutOfOrder,
+            Commit::KeepTail,
+            Commit::GtidGap,
+            Commit::LargeUnsynced,
+            Commit::ReplayLate,
+        ];
+        points.into_iter().map(Mutant::Skip).chain(commit.into_iter().map(Mutant::Commit))
+    }
+}
