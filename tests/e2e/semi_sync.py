@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Semi-synchronous replication with MariaDB as the replica: what is acknowledged is there, commits wait for no one for ever, and
+"""Semi-synchronous replication with MariaDB and with Omnibus as the replica: what is acknowledged is there, commits wait for no one for ever, and
 wait again once a replica has caught up."""
 
 import pathlib
@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, Scratch, client, connect, expect, wait_for  # noqa: E402
+from peers import OmnibusPeer, create_user, replicate, wait_caught_up  # noqa: E402
 
 
 def figure(server, name):
@@ -105,7 +106,57 @@ def run(directory, dialect, using):
         source.stop()
 
 
+def stays_on(directory):
+    """A replica of ours that applies by the batch keeps it on, whatever the load, and has it on again after a kill -9 of either."""
+    source = OmnibusPeer(f"{directory}/source", 1, "--rpl-semi-sync-source-enabled=ON", "--rpl-semi-sync-source-timeout=20000",
+                         "--rpl-semi-sync-source-wait-no-replica=OFF")
+    replica = OmnibusPeer(f"{directory}/replica", 2, "--rpl-semi-sync-replica-enabled=ON", "--replica-parallel-workers=4")
+    source.start()
+    replica.start()
+    create_user(source)
+    client(source, "SET sql_log_bin = 0; CREATE DATABASE d")
+    client(replica, "SET sql_log_bin = 0; CREATE DATABASE d")
+    client(source, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    replicate(replica, source, gtid=True)
+
+    def insert(first):
+        cursor = connect(source, autocommit=True).cursor()
+        for n in range(first, first + 100):
+            cursor.execute(f"INSERT INTO d.t VALUES ({n}, 1)")
+
+    def load(start):
+        wait_for(lambda: figure(source, "status") == "ON", lambda: f"a replica that has caught up: {client(source, SHOW)}")
+        before = figure(source, "no_times")
+        threads = [threading.Thread(target=insert, args=(start + 1000 * n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expect((figure(source, "status"), figure(source, "no_times")) == ("ON", before),
+               f"semi-sync went off though the replica follows: {client(source, SHOW)}")
+
+    load(10_000)
+    client(source, "FLUSH BINARY LOGS")
+    load(20_000)
+    replica.kill()
+    replica.start()
+    load(30_000)
+    source.kill()
+    source.start()
+    load(40_000)
+    expect(client(source, "SELECT COUNT(*) FROM d.t") == "3200\n", "rows that were acknowledged")
+    wait_caught_up(replica, source)
+    expect(client(replica, "SELECT COUNT(*) FROM d.t") == "3200\n", "rows on the replica")
+    replica.stop()
+    source.stop()
+
+
+SHOW = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source%'"
+
+
 def main():
+    with Scratch() as directory:
+        stays_on(directory)
     for dialect, using in (("mysql", "no"), ("mariadb", "slave_pos")):
         with Scratch() as directory:
             run(directory, dialect, using)

@@ -79,6 +79,9 @@ pub struct Stream {
     semi_sync: bool,
     /// Where in the packets being collected the last one's second byte is.
     asks_at: Option<usize>,
+    /// Behind the last event of the log that was collected or sent. What is made for the client alone does not count: a replica
+    /// is not behind it when it has applied everything.
+    real_end: LogPosition,
     /// What is marked with `skip_replication` is left out.
     skip_marked: bool,
     /// The transaction that we are in is left out.
@@ -132,6 +135,7 @@ impl Stream {
             filter: Filter::All,
             semi_sync: peer.semi_sync,
             asks_at: None,
+            real_end: start,
             skip_marked: false,
             skipping: false,
             skipped: false,
@@ -309,13 +313,14 @@ impl Stream {
         true
     }
 
-    /// Has the client acknowledge the last packet that was collected. False if there is none.
-    pub fn ask(&mut self, out: &mut OutBuf) -> bool {
-        let Some(at) = self.asks_at.take().filter(|_| self.semi_sync) else { return false };
+    /// Has the client acknowledge the last packet that was collected: the position that it then has reached at least. `None` if
+    /// there is no packet.
+    pub fn ask(&mut self, out: &mut OutBuf) -> Option<LogPosition> {
+        let at = self.asks_at.take().filter(|_| self.semi_sync)?;
         out.set_byte(at, 1);
         // The client's answer starts the numbering of packets anew.
         out.set_seq(1);
-        true
+        Some(self.real_end)
     }
 
     /// What was collected has been sent.

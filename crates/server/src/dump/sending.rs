@@ -11,7 +11,7 @@ use super::session::{End, open, read_error};
 use crate::net::{NetError, Twin};
 use crate::process::Stage;
 use crate::session::Session;
-use omnibus_log::{FilePin, FileSeq, LogHandle, LogPosition};
+use omnibus_log::{FileNames, FilePin, FileSeq, LogHandle, LogPosition};
 use omnibus_replication::source::stream::SEMI_SYNC_MAGIC;
 use omnibus_replication::source::{
     Block, BlockReader, BlockStep, DumpRequest, Found, Peer, SourceError, Stream, Unsent,
@@ -70,7 +70,8 @@ enum Woken {
     More,
     Heartbeat,
     Kill,
-    Packet,
+    /// The replica has everything before a position, if it names one of a file that is known.
+    Acknowledged(Option<LogPosition>),
 }
 
 impl Sending<'_> {
@@ -258,12 +259,12 @@ impl Session {
         self.process.stage(Stage::WaitingForEvents);
         // One large event must not be paid for as long as the client is here.
         self.channel.out.shrink();
-        match self.wait(&mut s.waiting).await? {
+        match self.wait(&mut s.waiting, s.log.names()).await? {
             Woken::Heartbeat => {
                 s.stream.heartbeat(&mut self.channel.out);
                 self.flush_unless_killed(s, &[], 0).await?;
             }
-            Woken::Packet => s.acks.iter_mut().for_each(Acknowledging::acknowledged),
+            Woken::Acknowledged(at) => s.acks.iter_mut().for_each(|acks| acks.acknowledged(at)),
             Woken::More | Woken::Kill => {}
         }
         Ok(())
@@ -293,16 +294,18 @@ impl Session {
         Ok(())
     }
 
-    async fn wait(&mut self, waiting: &mut Waiting) -> Result<Woken, End> {
+    async fn wait(&mut self, waiting: &mut Waiting, names: &FileNames) -> Result<Woken, End> {
         let process = self.process.clone();
         let woken = tokio::select! {
             _ = waiting.moved.changed() => Woken::More,
             () = tokio::time::sleep_until(waiting.heartbeat_at) => Woken::Heartbeat,
             () = killed(&process) => Woken::Kill,
             read = self.channel.read_aside(MAX_ASIDE) => match read {
-                // COM_QUIT, or anything else that is no acknowledgement.
-                Ok(range) if self.channel.payload(range.clone()).first() != Some(&SEMI_SYNC_MAGIC) => return Err(End::Gone),
-                Ok(_) => Woken::Packet,
+                Ok(range) => match self.channel.payload(range) {
+                    [SEMI_SYNC_MAGIC, at @ ..] => Woken::Acknowledged(position_of(at, names)),
+                    // COM_QUIT, or anything else that is no acknowledgement.
+                    _ => return Err(End::Gone),
+                },
                 Err(_) => return Err(End::Gone),
             },
         };
@@ -327,12 +330,29 @@ async fn killed(process: &crate::process::Process) {
     }
 }
 
-/// What a semi-synchronous replica was asked for and has not answered yet; it answers in order.
+/// An acknowledgement without its first byte: the position, 8 bytes little-endian, and the file's name.
+fn position_of(packet: &[u8], names: &FileNames) -> Option<LogPosition> {
+    let (position, name) = packet.split_first_chunk::<8>()?;
+    let file = names.parse(std::str::from_utf8(name).ok()?.trim_end_matches('\0'))?;
+    Some(LogPosition::new(file, u64::from_le_bytes(*position)))
+}
+
+/// What a semi-synchronous replica was asked for and has not answered yet. It answers in order, and need not answer each: one
+/// that applies by the batch has one answer for all of it, which names where it is.
 pub(super) struct Acknowledging {
     guard: SemiSyncGuard,
-    asked: VecDeque<(LogPosition, Instant)>,
+    asked: VecDeque<Asked>,
     /// All of the log up to here was asked for, or had nothing to send.
     up_to: Option<LogPosition>,
+}
+
+/// One question.
+struct Asked {
+    /// What an answer to it names at least.
+    answer: LogPosition,
+    /// What the replica then has: nothing that it gets lies between.
+    has: LogPosition,
+    since: Instant,
 }
 
 impl Acknowledging {
@@ -347,19 +367,21 @@ impl Acknowledging {
             return;
         }
         self.up_to = Some(position);
-        if stream.ask(out) {
-            self.asked.push_back((position, Instant::now()));
-        } else if let Some((asked, _)) = self.asked.back_mut() {
+        if let Some(answer) = stream.ask(out) {
+            self.asked.push_back(Asked { answer, has: position, since: Instant::now() });
+        } else if let Some(asked) = self.asked.back_mut() {
             // What came since is nothing that the replica gets.
-            *asked = position;
+            asked.has = position;
         } else {
             self.guard.acknowledged(position, None);
         }
     }
 
-    fn acknowledged(&mut self) {
-        if let Some((position, since)) = self.asked.pop_front() {
-            self.guard.acknowledged(position, Some(since.elapsed()));
+    /// Answers all that the position is behind, and the first in any case: each answer is one to something.
+    fn acknowledged(&mut self, at: Option<LogPosition>) {
+        let behind = self.asked.iter().take_while(|asked| at.is_some_and(|at| asked.answer <= at)).count();
+        if let Some(last) = self.asked.drain(..behind.max(1).min(self.asked.len())).last() {
+            self.guard.acknowledged(last.has, Some(last.since.elapsed()));
         }
     }
 }

@@ -13,6 +13,7 @@ use omnibus_format::header::{
 };
 use omnibus_format::writer::{restamp, write_final};
 use omnibus_format::{Checksum, EventContext, EventHeader, EventType, FormatDescription};
+use omnibus_log::LogPosition;
 use omnibus_wire::{MAX_FRAME, OutBuf};
 use std::ops::Range;
 
@@ -82,6 +83,7 @@ impl Stream {
         checksum: Checksum,
         out: &mut OutBuf,
     ) -> Option<usize> {
+        self.real_end = LogPosition::new(self.file, event.end());
         if event.size >= LONG || event.missing() > 0 {
             return Some(self.put_long(event, checksum, out));
         }
