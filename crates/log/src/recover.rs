@@ -35,7 +35,7 @@ pub struct LogTail {
 pub struct TailGroups {
     /// Behind the last one that stays, for the next file's head.
     pub end: GroupsEnd,
-    /// For [`ReadFile::groups_behind`].
+    /// For `ReadFile::groups_behind`.
     pub salt: u64,
     /// A ROTATE or STOP follows.
     pub closed: bool,
