@@ -380,7 +380,7 @@ impl Acknowledging {
     /// Answers all that the position is behind, and the first in any case: each answer is one to something.
     fn acknowledged(&mut self, at: Option<LogPosition>) {
         let behind = self.asked.iter().take_while(|asked| at.is_some_and(|at| asked.answer <= at)).count();
-        if let Some(last) = self.asked.drain(..behind.max(1).min(self.asked.len())).last() {
+        if let Some(last) = self.asked.drain(..behind.max(1).min(self.asked.len())).next_back() {
             self.guard.acknowledged(last.has, Some(last.since.elapsed()));
         }
     }
