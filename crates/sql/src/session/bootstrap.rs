@@ -69,12 +69,6 @@ const STATEMENTS: [&str; 6] = [
 /// What they make.
 const TABLES: [&str; 5] = ["user", "db", "replica_channel", "general_log", "slow_log"];
 
-/// Whether a table is this server's own and no list of tables names it. Dump programs copy what they are shown, and these would
-/// replace tables of the same names in another server, which locks everybody out of it. By name it can be read.
-pub(crate) fn is_unlisted(schema: &str, table: &str) -> bool {
-    schema == "mysql" && ["user", "db", "replica_channel"].contains(&table)
-}
-
 /// Makes what is missing.
 pub(super) fn run(database: &Arc<Database>) -> SqlResult<()> {
     let catalog = database.catalog();

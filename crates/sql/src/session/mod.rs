@@ -24,7 +24,7 @@ mod table_locks;
 mod temporary;
 mod xa;
 
-pub(crate) use bootstrap::{Nowhere, is_unlisted};
+pub(crate) use bootstrap::Nowhere;
 pub use client_text::to_parser;
 pub(crate) use client_text::{literal as client_literal, of_client};
 pub use database::Database;

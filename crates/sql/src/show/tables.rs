@@ -43,8 +43,7 @@ const LEAST_BYTES: u64 = 16 << 10;
 fn tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows: Vec<Vec<Value>> = all().map(|def| computed(def.schema, def.name)).collect();
     rows.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
-    let listed = reader.tables().filter(|table| !crate::session::is_unlisted(&table.def.db, &table.def.name));
-    rows.extend(listed.map(|table| stored(reader, table)));
+    rows.extend(reader.tables().map(|table| stored(reader, table)));
     Ok(rows)
 }
 
