@@ -1,11 +1,14 @@
 //! SHOW STATUS lines of the log, the commit pipeline and the engine.
 
+use super::variables::LogLimits;
 use omnibus_commit::{Coordinator, Histogram};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The lines, in no particular order. Does not block.
-pub(super) fn lines(coordinator: &Coordinator) -> Vec<(String, String)> {
+pub(super) fn lines(coordinator: &Coordinator, limits: &LogLimits) -> Vec<(String, String)> {
     let mut lines = Vec::with_capacity(120);
+    put(&mut lines, "Binlog_verify_files", limits.verified_files.load(Ordering::Relaxed));
+    put(&mut lines, "Binlog_verify_damaged", limits.damaged_files.load(Ordering::Relaxed));
     commits(coordinator, &mut lines);
     place(coordinator, &mut lines);
     engine(coordinator, &mut lines);

@@ -5,6 +5,7 @@
 //!   `binlog_space_limit` go (PURGE-1: never one that recovery or a reader needs);
 //! - the log has grown by [`HousekeepingSettings::checkpoint_bytes`] past what the engine has persisted: a
 //!   checkpoint, so that recovery never reads much more than that;
+//! - a day is over (`binlog_verify_interval`): finished files are read again (`verify`);
 //! - the engine has failed in the background: the server stops.
 //!
 //! It never holds up a commit. Stop it before the coordinator is closed.
@@ -12,6 +13,7 @@
 use super::failure::FailureWatch;
 use super::purge::{Wish, hindrance, purge};
 use super::variables::LogLimits;
+use super::verify::Verifier;
 use omnibus_commit::Coordinator;
 use omnibus_engine::CommitNo;
 use omnibus_log::FileSeq;
@@ -104,6 +106,7 @@ pub(super) struct Keeper {
     distance: Distance,
     /// What hindered the last purge, so that it is said once.
     said: Option<String>,
+    verifier: Verifier,
 }
 
 impl Keeper {
@@ -115,7 +118,9 @@ impl Keeper {
     ) -> Keeper {
         let active = coordinator.log().files().durable_end().get().file;
         let distance = Distance::new(settings.checkpoint_bytes, unpersisted(&coordinator));
-        Keeper { coordinator, limits, failures, settings, purged_at: None, active, distance, said: None }
+        let verifier = Verifier::new(coordinator.clone(), limits.clone());
+        let (purged_at, said) = (None, None);
+        Keeper { coordinator, limits, failures, settings, purged_at, active, distance, said, verifier }
     }
 
     /// One look at everything.
@@ -132,6 +137,7 @@ impl Keeper {
             self.expire();
         }
         self.bound_recovery();
+        self.verifier.look(now);
     }
 
     fn expire(&mut self) {

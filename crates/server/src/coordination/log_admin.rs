@@ -185,7 +185,7 @@ impl LogAdmin for CoordinatorAdmin {
     }
 
     fn counters(&self) -> Vec<(String, String)> {
-        counters::lines(&self.coordinator)
+        counters::lines(&self.coordinator, &self.limits)
     }
 }
 

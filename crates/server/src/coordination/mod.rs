@@ -17,6 +17,7 @@ mod housekeeping;
 mod log_admin;
 mod purge;
 mod variables;
+mod verify;
 
 #[cfg(test)]
 mod tests;

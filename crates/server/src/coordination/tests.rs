@@ -101,7 +101,8 @@ fn events_can_be_read_from_any_event_on_and_from_no_other_offset() {
     world.commit("b");
     let all = world.admin.events(None, 4, 0, u64::MAX).unwrap();
     let kinds: Vec<&str> = all.iter().map(|event| event.kind.as_str()).collect();
-    let head = ["Format_desc", "Previous_gtids", "Ignorable"];
+    // The file's beginning, and the group's.
+    let head = ["Format_desc", "Previous_gtids", "Ignorable", "Ignorable"];
     let rest = ["Gtid", "Query", "Rows_query", "Xid", "Rotate"];
     assert_eq!(kinds, [&head[..], &rest[..]].concat());
     assert_eq!(all[0].info, "Server ver: 8.4.0-omnibus, Binlog ver: 4");
@@ -177,7 +178,7 @@ fn a_reset_starts_numbers_and_gtids_again() {
     assert_eq!((world.admin.gtid_executed(), world.admin.gtid_purged()), (String::new(), String::new()));
     world.commit("e");
     assert!(world.admin.gtid_executed().ends_with(":1"));
-    let events = world.admin.events(None, 4, 3, 1).unwrap();
+    let events = world.admin.events(None, 4, 4, 1).unwrap();
     assert!(events[0].info.ends_with(":1'"), "{}", events[0].info);
     world.admin.reset(Some(12)).unwrap();
     assert_eq!(world.admin.status().file, "binlog.000012");
@@ -369,4 +370,29 @@ fn a_failed_log_stops_the_server_or_leaves_it_reading() {
         assert_eq!(world.admin.reset(None).unwrap_err().code, 1598);
         assert!(world.admin.gtid_executed().ends_with(":1"));
     }
+}
+
+#[test]
+fn damage_in_a_finished_file_is_found_before_anybody_needs_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = world(dir.path());
+    world.five_files();
+    world.coordinator.log().files().wait_for_background();
+    world.set("binlog_verify_interval", VarValue::UInt(60));
+    let mut keeper = world.keeper(HousekeepingSettings::default());
+    let start = Instant::now();
+    let rounds = |keeper: &mut Keeper, minute: u64| {
+        keeper.round(start + Duration::from_secs(60 * minute));
+        (world.counter("Binlog_verify_files"), world.counter("Binlog_verify_damaged"))
+    };
+    assert_eq!(rounds(&mut keeper, 0), ("0".into(), "0".into()), "what was just recovered was just read");
+    assert_eq!(rounds(&mut keeper, 1), ("4".into(), "0".into()));
+    let file = dir.path().join("binlog.000002");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    assert_eq!(rounds(&mut keeper, 2), ("7".into(), "1".into()));
+    world.set("binlog_verify_interval", VarValue::UInt(0));
+    assert_eq!(rounds(&mut keeper, 3), ("7".into(), "1".into()));
 }

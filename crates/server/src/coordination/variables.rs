@@ -23,6 +23,7 @@ pub const LOG_VARIABLES: &[&str] = &[
     "binlog_checksum",
     "binlog_expire_logs_seconds",
     "binlog_expire_logs_auto_purge",
+    "binlog_verify_interval",
     "binlog_space_limit",
     "max_binlog_total_size",
     "binlog_error_action",
@@ -31,12 +32,17 @@ pub const LOG_VARIABLES: &[&str] = &[
     "gtid_mode",
 ];
 
-/// How long files are kept. The housekeeping reads it, SET GLOBAL writes it.
+/// How long files are kept, and how often they are read again. The housekeeping reads it, SET GLOBAL writes it.
 #[derive(Debug)]
 pub struct LogLimits {
     expire_seconds: AtomicU64,
     total_bytes: AtomicU64,
     auto_purge: AtomicBool,
+    verify_seconds: AtomicU64,
+    /// Finished files that were read again and found whole.
+    pub(super) verified_files: AtomicU64,
+    /// The same, damaged.
+    pub(super) damaged_files: AtomicU64,
 }
 
 impl Default for LogLimits {
@@ -45,6 +51,9 @@ impl Default for LogLimits {
             expire_seconds: AtomicU64::new(2_592_000),
             total_bytes: AtomicU64::new(0),
             auto_purge: AtomicBool::new(true),
+            verify_seconds: AtomicU64::new(86_400),
+            verified_files: AtomicU64::new(0),
+            damaged_files: AtomicU64::new(0),
         }
     }
 }
@@ -55,6 +64,13 @@ impl LogLimits {
     pub fn expire_after(&self) -> Option<Duration> {
         let seconds = self.expire_seconds.load(Ordering::Relaxed);
         (seconds > 0 && self.auto_purge.load(Ordering::Relaxed)).then(|| Duration::from_secs(seconds))
+    }
+
+    /// `binlog_verify_interval`: how often every finished file is read again.
+    #[must_use]
+    pub fn verify_every(&self) -> Option<Duration> {
+        let seconds = self.verify_seconds.load(Ordering::Relaxed);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
     /// `binlog_space_limit`: how many bytes all files may have.
@@ -99,6 +115,7 @@ pub(super) fn apply(
         "binlog_checksum" => return set_checksum(coordinator, value),
         "binlog_expire_logs_seconds" => set(&limits.expire_seconds),
         "binlog_expire_logs_auto_purge" => limits.auto_purge.store(value.as_bool(), Ordering::Relaxed),
+        "binlog_verify_interval" => set(&limits.verify_seconds),
         "binlog_space_limit" | "max_binlog_total_size" => set(&limits.total_bytes),
         "binlog_error_action" => {
             failures.set_ignore_errors(value.as_str().eq_ignore_ascii_case("IGNORE_ERROR"));

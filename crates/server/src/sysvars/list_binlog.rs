@@ -44,6 +44,7 @@ pub static VARS: &[V] = &[
     ),
     V::global("binlog_expire_logs_seconds", Kind::UInt(0, u32::MAX as u64, 1), U(2_592_000)),
     V::global("binlog_expire_logs_auto_purge", Kind::Bool, B(true)),
+    V::global("binlog_verify_interval", Kind::UInt(0, u32::MAX as u64, 1), U(86_400)),
     V::global("binlog_space_limit", Kind::UInt(0, MAX, 1), U(0)),
     V::fixed("binlog_gtid_simple_recovery", Kind::Bool, B(true)),
     V::fixed("binlog_row_event_max_size", Kind::UInt(256, MAX, 256), U(8192)),
