@@ -74,9 +74,11 @@ impl<E: Env> Shared<E> {
         None
     }
 
-    /// Opens or closes the gate. Opened, it lets all go.
+    /// Opens or closes the gate. Opened, it lets all go. Once the pipeline closes it stays open: nobody would open it any more,
+    /// and the end waits for what is behind it.
     pub(super) fn set_gate(&self, gate: Gate) -> Released {
         let order = self.order.lock();
+        let gate = if self.idle.is_shut_down() { Gate::Open } else { gate };
         self.gate.store(gate as u8, Ordering::Relaxed);
         // Under the same lock: what lands next must not be published before what was held.
         if gate == Gate::Open { self.let_go(order, None) } else { Released::default() }

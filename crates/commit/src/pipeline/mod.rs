@@ -255,8 +255,8 @@ impl<E: Env> Pipeline<E> {
     /// Commits what is queued, stops the threads and gives back the log's append side. Later
     /// commits fail with [`CommitError::ShuttingDown`]. `None` at a second call.
     pub fn close(&self) -> Option<E::Writer> {
-        self.shared.set_gate(Gate::Open);
         self.shared.idle.shut_down();
+        self.shared.set_gate(Gate::Open);
         for thread in self.threads.lock().drain(..) {
             // A log thread that panicked has poisoned nothing that is read below.
             let _ = thread.join();

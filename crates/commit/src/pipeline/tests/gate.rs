@@ -145,3 +145,20 @@ fn closing_and_rotating_do_not_leave_anyone_behind() {
     pipeline.close();
     assert_eq!(last.wait().unwrap(), CommitNo(2), "durable, and nobody will acknowledge it");
 }
+
+#[test]
+fn a_gate_that_is_closed_while_the_pipeline_ends_holds_nobody() {
+    for _ in 0..100 {
+        let world = Arc::new(World::default());
+        let pipeline = start(&world, CommitSettings::default());
+        let tickets: Vec<_> = (0..4).map(|_| pipeline.commit(request())).collect();
+        std::thread::scope(|scope| {
+            scope.spawn(|| pipeline.set_gate(Gate::AfterSync));
+            assert!(pipeline.close().is_some(), "it waits for nobody");
+        });
+        assert!(
+            tickets.iter().all(|ticket| ticket.poll_now().is_some()),
+            "SEMI-1: everybody is told at the end"
+        );
+    }
+}
