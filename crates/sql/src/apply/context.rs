@@ -77,9 +77,9 @@ fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     // Only for what our own events say of it: the transaction is ended by its last event.
     settings.autocommit = view.autocommit().unwrap_or(true);
     if let Some([client, connection, server]) = view.collations() {
-        settings.collation_client = client;
-        settings.collation_connection = connection;
-        settings.collation_results = client;
+        settings.collation_client = stand_in(client);
+        settings.collation_connection = stand_in(connection);
+        settings.collation_results = settings.collation_client;
         // Only a new database takes it.
         if collation::by_id(server).is_some() {
             settings.collation_server = server;
@@ -97,21 +97,36 @@ fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     }
 }
 
-/// A statement that means something by a collation that is not known here cannot be executed: with another one it would
-/// compare or store something else.
+/// A statement that makes something of a collation that is not known here cannot be executed: it would store something else.
+/// Where only literals have it, another one of their character set stands in: columns decide how they are compared.
 fn check_collations(view: &dyn StatementView) -> SqlResult<()> {
     let [client, connection, server] = view.collations().map_or([None; 3], |ids| ids.map(Some));
-    let server = server.filter(|_| is_about_databases(view.sql()));
+    let server = server.filter(|_| makes(view.sql(), &["DATABASE", "SCHEMA"]));
+    let connection = if makes(view.sql(), &["SELECT"]) { connection } else { connection.map(stand_in) };
+    let client = client.map(stand_in);
     let used = [client, connection, server, view.database_collation(), view.default_collation_for_utf8mb4()];
     used.into_iter().flatten().try_for_each(|id| known_collation(u64::from(id)).map(drop))
 }
 
-/// Whether a text may take the server's collation: CREATE and ALTER DATABASE.
-fn is_about_databases(text: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(&text[..text.len().min(200)]).to_ascii_uppercase();
-    let mut words = text.split_ascii_whitespace();
-    matches!(words.next(), Some("CREATE" | "ALTER"))
-        && words.any(|word| matches!(word, "DATABASE" | "SCHEMA"))
+/// Whether a text is a CREATE or ALTER with one of these words in it.
+fn makes(text: &[u8], wanted: &[&str]) -> bool {
+    let words = text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+    let mut words = words.filter(|word| !word.is_empty());
+    let is = |word: &[u8], one: &&str| word.eq_ignore_ascii_case(one.as_bytes());
+    words.next().is_some_and(|first| ["CREATE", "ALTER"].iter().any(|one| is(first, one)))
+        && words.any(|word| wanted.iter().any(|one| is(word, one)))
+}
+
+/// The general collation of the character set that one of MariaDB's uca1400 family is of, by the ranges of their ids; any
+/// other as it is.
+fn stand_in(id: u16) -> u16 {
+    const UTF8MB3_GENERAL: u16 = 33;
+    const UTF8MB4_GENERAL: u16 = 45;
+    match id {
+        2048..=2303 => UTF8MB3_GENERAL,
+        2304..=2559 => UTF8MB4_GENERAL,
+        other => other,
+    }
 }
 
 /// A collation of a source by its id.
@@ -120,7 +135,8 @@ fn is_about_databases(text: &[u8]) -> bool {
 /// 1273 with the number: its name is the source's to know.
 pub(super) fn known_collation(id: u64) -> SqlResult<u16> {
     let id16 = u16::try_from(id).ok().filter(|id| collation::by_id(*id).is_some());
-    id16.ok_or_else(|| SqlError::unknown_collation(format!("#{id}")))
+    let family = if (2048..3328).contains(&id) { "uca1400 " } else { "" };
+    id16.ok_or_else(|| SqlError::unknown_collation(format!("{family}#{id}")))
 }
 
 /// Sets the session back to what it was.
