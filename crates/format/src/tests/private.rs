@@ -63,7 +63,7 @@ fn what_the_commit_path_writes_has_a_name() {
         let mut body = Vec::new();
         said.encode(&mut body);
         // A group head's spare bytes are zeros of any number.
-        let spare = if let LogPrivate::Group { spare, .. } = &said { *spare as usize } else { 0 };
+        let spare = if let LogPrivate::Group { spare, .. } = &said { *spare } else { 0 };
         assert!(
             (0..body.len() - spare)
                 .all(|cut| !matches!(Private::decode(&body[..cut]), Ok(Some(Private::Log(_)))))
