@@ -8,7 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 from pymysql.constants import CLIENT  # noqa: E402
 
-from omnibus import Omnibus, Scratch, client, connect, error_code, expect  # noqa: E402
+from omnibus import Omnibus, Scratch, client, connect, error_code, expect, wait_for  # noqa: E402
 
 EXPIRED_PASSWORDS = 1 << 22
 
@@ -70,6 +70,8 @@ def limits(server):
     client(server, "ALTER USER few@'%' WITH MAX_QUERIES_PER_HOUR 0 MAX_UPDATES_PER_HOUR 0 MAX_CONNECTIONS_PER_HOUR 1")
     expect(code(db, "DO 1") == 0, "the limit is gone")
     held.pop().close()
+    # The server sees an end a little later.
+    wait_for(lambda: client(server, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'few'") == "1\n", "a closed connection counts")
     expect([login(server, "few") for _ in range(2)] == [0, 1226], "connections an hour")
     client(server, "SET GLOBAL max_user_connections = 1")
     one = tcp(server, "many")
