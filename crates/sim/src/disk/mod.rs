@@ -91,19 +91,11 @@ struct World {
     lie: Option<Lie>,
 }
 
-/// See the module.
-#[derive(Clone, Debug)]
-pub struct SimDisk {
-    world: Arc<Mutex<World>>,
-    schedule: Arc<Schedule>,
-}
-
-impl SimDisk {
-    /// An empty disk.
-    #[must_use]
-    pub fn new(seed: u64, rules: Rules, schedule: Arc<Schedule>) -> SimDisk {
-        let world = World {
-            random: Random::new(seed),
+impl World {
+    /// Nothing is on the disk, and nothing is wrong with it.
+    fn new(random: Random, rules: Rules) -> World {
+        World {
+            random,
             rules,
             inodes: BTreeMap::new(),
             names: Names::new(rules.names),
@@ -115,8 +107,22 @@ impl SimDisk {
             fail_write: false,
             dead: false,
             lie: None,
-        };
-        SimDisk { world: Arc::new(Mutex::new(world)), schedule }
+        }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct SimDisk {
+    world: Arc<Mutex<World>>,
+    schedule: Arc<Schedule>,
+}
+
+impl SimDisk {
+    /// An empty disk.
+    #[must_use]
+    pub fn new(seed: u64, rules: Rules, schedule: Arc<Schedule>) -> SimDisk {
+        SimDisk { world: Arc::new(Mutex::new(World::new(Random::new(seed), rules))), schedule }
     }
 
     /// For those who take a disk.
@@ -183,21 +189,10 @@ impl SimDisk {
                 inode.forget_cache(&mut random, world.rules.unit);
             }
         }
-        let next = World {
-            random,
-            // Somebody made room.
-            rules: Rules { capacity: u64::MAX, ..world.rules },
-            inodes,
-            names,
-            next_ino: world.next_ino,
-            next_fd: 1,
-            steps: 0,
-            troubles: BTreeMap::new(),
-            fail_sync: false,
-            fail_write: false,
-            dead: false,
-            lie: world.lie,
-        };
+        // Somebody made room.
+        let rules = Rules { capacity: u64::MAX, ..world.rules };
+        let (next_ino, lie) = (world.next_ino, world.lie);
+        let next = World { inodes, names, next_ino, lie, ..World::new(random, rules) };
         SimDisk { world: Arc::new(Mutex::new(next)), schedule }
     }
 
