@@ -226,7 +226,7 @@ def killed_in_the_middle(directory):
             time.sleep(number * 0.1)
             server.kill()
             thread.join()
-            whole = (path / "omnibus.format").exists()
+            whole = not (path / "omnibus.backup.incomplete").exists()
             outcomes[whole] += 1
             (directory / f"c{number}").mkdir()
             copy = Omnibus(directory / f"c{number}")

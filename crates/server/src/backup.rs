@@ -2,8 +2,8 @@
 //!
 //! A backup is a data directory that a crash could have left: engine files, the log files from there on, and the
 //! server's own small files. `omnibus serve` opens one as it is. Two files tell it from others: while it is being
-//! made, `omnibus.backup.incomplete` is in it, and a server refuses it; when all is durable, that file goes,
-//! `omnibus.backup` says what belongs to it, and the format marker of data directories is written last.
+//! made, `omnibus.backup.incomplete` is in it, and a server refuses it; when all is durable, `omnibus.backup` says what
+//! belongs to it, the format marker of data directories is written, and that file goes last.
 //!
 //! Not here: how it is taken from a running server (`coordination::backup`).
 
@@ -107,13 +107,45 @@ impl BackupInfo {
 }
 
 /// Makes an empty folder that says it is no backup yet. It may exist, and must be empty then.
+///
+/// A new one gets its name once it says so: a server takes an empty folder for a place to begin in.
 pub(crate) fn begin(root: &Path) -> io::Result<()> {
-    match fs::create_dir(root) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_empty_folder(root)? => {}
+    if root.exists() {
+        return if is_empty_folder(root)? { mark(root) } else { Err(io::ErrorKind::AlreadyExists.into()) };
+    }
+    let Some(name) = root.file_name() else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let mut unnamed = name.to_owned();
+    unnamed.push(".incomplete");
+    let unnamed = root.with_file_name(unnamed);
+    match fs::create_dir(&unnamed) {
+        // One that the end of a server left has nothing but the mark in it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && has_only_the_mark(&unnamed)? => {}
         done => done?,
     }
-    File::create(root.join(INCOMPLETE))?.sync_all()?;
-    sync_folder(root)
+    mark(&unnamed)?;
+    if let Err(error) = fs::rename(&unnamed, root) {
+        // Somebody made it meanwhile.
+        let _ = fs::remove_file(unnamed.join(INCOMPLETE)).and_then(|()| fs::remove_dir(&unnamed));
+        return Err(error);
+    }
+    let above = root.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync_folder(above)
+}
+
+fn mark(folder: &Path) -> io::Result<()> {
+    File::create(folder.join(INCOMPLETE))?.sync_all()?;
+    sync_folder(folder)
+}
+
+fn unmark(folder: &Path) -> io::Result<()> {
+    fs::remove_file(folder.join(INCOMPLETE))?;
+    sync_folder(folder)
+}
+
+fn has_only_the_mark(folder: &Path) -> io::Result<bool> {
+    let names: Result<Vec<_>, _> =
+        fs::read_dir(folder)?.map(|entry| Ok::<_, io::Error>(entry?.file_name())).collect();
+    Ok(names?.iter().all(|name| name == INCOMPLETE))
 }
 
 fn is_empty_folder(path: &Path) -> io::Result<bool> {
@@ -126,8 +158,8 @@ pub(crate) fn finish(root: &Path, mut info: BackupInfo, format: &str) -> io::Res
     list(root, root, &mut info.files)?;
     info.files.remove(INCOMPLETE);
     write(root, INFO, &info.text())?;
-    fs::remove_file(root.join(INCOMPLETE))?;
     write(root, MARKER, format)?;
+    unmark(root)?;
     if let Some(parent) = root.parent() {
         sync_folder(parent)?;
     }
@@ -203,8 +235,8 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
     for folder in info.files.keys().filter_map(|path| Path::new(path).parent()) {
         sync_folder(&to.join(folder)).map_err(io(folder))?;
     }
-    fs::remove_file(to.join(INCOMPLETE)).map_err(io(to))?;
     write(to, MARKER, &format).map_err(io(to))?;
+    unmark(to).map_err(io(to))?;
     Ok(info)
 }
 
@@ -230,6 +262,7 @@ mod tests {
         fs::create_dir(root.join("lsm")).unwrap();
         fs::write(root.join("lsm/table"), "rows").unwrap();
         assert!(matches!(restore(&root, &target), Err(RestoreError::Incomplete(_))));
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "its name is the only one");
         let refused = crate::datadir::DataDir::open(&root, None).unwrap_err().to_string();
         assert!(refused.contains("not finished"), "{refused}");
         let info = BackupInfo {
@@ -249,5 +282,18 @@ mod tests {
         assert!(matches!(restore(&root, &place.path().join("u")), Err(RestoreError::Changed { .. })));
         assert!(matches!(restore(place.path(), &target), Err(RestoreError::NotABackup(_))));
         assert_eq!(begin(&root).unwrap_err().kind(), io::ErrorKind::AlreadyExists, "not empty");
+    }
+
+    #[test]
+    fn what_an_interrupted_one_left_is_taken_over_and_what_others_left_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, left) = (place.path().join("b"), place.path().join("b.incomplete"));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("rows"), "1").unwrap();
+        assert_eq!(begin(&root).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(left.join("rows").exists() && !root.exists());
+        fs::remove_file(left.join("rows")).unwrap();
+        begin(&root).unwrap();
+        assert!(root.join(INCOMPLETE).exists() && !left.exists());
     }
 }
