@@ -8,7 +8,6 @@
 use crate::CommitRequest;
 use crate::appender::Appender;
 use crate::cache::mariadb::Opening;
-use crate::claim;
 use crate::env::{AppendError, Refusal};
 use crate::log_env::LogEnv;
 use crate::mutant::{self, Mutant};
@@ -59,7 +58,7 @@ impl LogEnv {
         if self.dialect() == Dialect::Mariadb {
             // Who enrolled when one of the group was in the log already may depend on that one.
             if appender.group.id == 0 || last_seen >= appender.group.first {
-                appender.group = Group { first: no, id: claim::group_id(no, self.durable_no()) };
+                appender.group = Group { first: no, id: no.0 };
             }
             group = appender.group.id;
         }
@@ -180,7 +179,7 @@ impl LogEnv {
                     tag: source.tag,
                     gno,
                     row_format_only: !request.cache.has_statements(),
-                    more_flags: claim::encode(place.no, self.durable_no()),
+                    more_flags: 0,
                     last_committed: place.last_seen.0.saturating_sub(appender.base.0),
                     sequence_number: place.no.0 - appender.base.0,
                     times: Some(times(request.commit_timestamp_us, request.cache.origin())),

@@ -51,7 +51,7 @@ pub struct LogEnv {
     mode: AtomicU8,
     /// Who waits for GTIDs.
     pub(crate) gtid_waits: AtomicU64,
-    /// The newest number known to be durable, for the claims of GTID events.
+    /// The newest number known to be durable, for the heads of groups.
     durable_no: AtomicU64,
     on_failure: OnFailure,
 }

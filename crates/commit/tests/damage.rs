@@ -6,7 +6,7 @@ mod support;
 use omnibus_commit::{CommitSettings, RecoverError, Recovered, recover};
 use omnibus_engine::CommitNo;
 use omnibus_format::group::opens_group;
-use omnibus_format::header::{FLAG_IGNORABLE, MAGIC};
+use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN, MAGIC};
 use omnibus_format::writer::{restamp, write_final};
 use omnibus_format::{Checksum, EventContext, EventType, LogPrivate};
 use omnibus_log::{Disk, FileSeq, LogConfig, LogDir, Next, ReadFile};
@@ -18,7 +18,10 @@ fn log_file(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("binlog.{number:06}"))
 }
 
-/// Makes of a file what an earlier version would have written: no groups.
+/// The flag bits by which an earlier version's GTID event says that all transactions before it are durable.
+const CLAIMS_ALL_BEFORE: u8 = 1 << 1;
+
+/// Makes of a file what an earlier version would have written: no groups, and claims in GTID events.
 fn without_groups(path: &Path) {
     let mut file = ReadFile::open(&Disk::default(), FileSeq(1), path).unwrap();
     let (mut out, checksum) = (MAGIC.to_vec(), Checksum::Crc32);
@@ -35,6 +38,9 @@ fn without_groups(path: &Path) {
             _ if at == 4 => out.extend_from_slice(event.bytes),
             _ => {
                 let mut event = (event.bytes.to_vec(), event.header.flags);
+                if event.0[4] == EventType::GTID.0 {
+                    event.0[HEADER_LEN] |= CLAIMS_ALL_BEFORE;
+                }
                 let end = at as u32 + event.0.len() as u32;
                 restamp(&mut event.0, end, event.1, checksum);
                 out.extend(event.0);
@@ -111,6 +117,18 @@ fn a_flipped_bit_stops_the_start(old: bool) {
     flip(&path, starts[9] + 25);
     let recovered = recovery(dir.path(), false).unwrap();
     assert_eq!((recovered.last, recovered.truncated >= end - starts[9]), (CommitNo(9), true));
+}
+
+#[test]
+fn a_gtid_event_of_a_file_with_groups_has_no_flag_that_mysql_does_not_write() {
+    let dir = tempfile::tempdir().unwrap();
+    crashed(dir.path(), 3);
+    let mut file = ReadFile::open(&Disk::default(), FileSeq(1), &log_file(dir.path(), 1)).unwrap();
+    let mut flags = Vec::new();
+    while let Next::Event(event) = file.next().unwrap() {
+        flags.extend((event.header.event_type == EventType::GTID).then(|| event.body[0]));
+    }
+    assert!(flags.len() == 3 && flags.iter().all(|flags| *flags <= 1), "{flags:?}");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! From events of the log to the packets of one client: what is left out, changed and added.
 //!
-//! An event travels as the bytes that are in the file, so what a client keeps equals the log, claim bits in the flags of
-//! GTID events included: other readers mask those bits out, and clearing them would cost a new checksum for each
-//! transaction. Changed are: FORMAT_DESCRIPTION (not in use; without a position and a creation time if the stream starts
+//! An event travels as the bytes that are in the file, so what a client keeps equals the log, and no checksum is
+//! made anew. Changed are: FORMAT_DESCRIPTION (not in use; without a position and a creation time if the stream starts
 //! behind it; the checksum algorithm that the client gets), and everything for a client that wants no checksums.
 //! Added are artificial ROTATEs, which say where the following events are from, and heartbeats. Left out are private
 //! events, whose place is then a gap between end positions: clients take positions from the events that they get. Only
