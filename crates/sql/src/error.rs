@@ -180,6 +180,22 @@ impl SqlError {
     }
 }
 
+/// No error of MySQL's: planning is too long for an async worker.
+const NEEDS_BLOCKING: u16 = 0;
+
+impl SqlError {
+    /// What becomes [`Interrupt::NeedBlocking`] where a statement runs. Planning has no other way to say it.
+    pub(crate) fn needs_blocking() -> SqlError {
+        SqlError::new(NEEDS_BLOCKING, b"HY000", "To be run where it may block")
+    }
+
+    /// Whether it is that.
+    #[must_use]
+    pub fn is_needs_blocking(&self) -> bool {
+        self.code == NEEDS_BLOCKING
+    }
+}
+
 impl From<omnibus_engine::EngineError> for SqlError {
     fn from(error: omnibus_engine::EngineError) -> SqlError {
         tracing::error!(%error, "storage engine failed under a statement");
@@ -213,7 +229,7 @@ pub enum Interrupt {
 
 impl From<SqlError> for Interrupt {
     fn from(error: SqlError) -> Interrupt {
-        Interrupt::Error(error)
+        if error.code == NEEDS_BLOCKING { Interrupt::NeedBlocking } else { Interrupt::Error(error) }
     }
 }
 

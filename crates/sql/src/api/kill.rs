@@ -3,8 +3,10 @@
 //! Set on other threads, read on the session's.
 
 use crate::error::{SqlError, SqlResult};
+use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::thread::Thread;
 use std::time::Instant;
 
 /// Set by KILL from another session, read by the running statement now and then.
@@ -13,24 +15,44 @@ pub struct KillFlag {
     killed: AtomicU8,
     /// When the running query has taken `max_execution_time`; microseconds since `begin`, 0 for never.
     deadline_us: AtomicU64,
+    /// The statement's thread, while it waits for its turn.
+    parked: Mutex<Option<Thread>>,
 }
 
-/// What deadlines are counted from.
-fn now_us() -> u64 {
+/// The time since this was first asked, and what deadlines are counted in. Never 0.
+pub(super) fn now_us() -> u64 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
     let begin = *BEGIN.get_or_init(Instant::now);
-    u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX)
+    u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
 impl KillFlag {
     /// KILL QUERY: the statement ends with error 1317.
     pub fn kill_query(&self) {
         self.killed.fetch_max(1, Ordering::Relaxed);
+        self.wake();
     }
 
     /// KILL CONNECTION: as above, and the session ends.
     pub fn kill_connection(&self) {
         self.killed.store(2, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Says which thread waits, so that KILL wakes it; it looks once more before it parks.
+    pub(super) fn parks(&self, thread: Option<Thread>) {
+        *self.parked.lock() = thread;
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &*self.parked.lock() {
+            thread.unpark();
+        }
+    }
+
+    /// When the running query has taken too long, if there is such a time.
+    pub(super) fn deadline_us(&self) -> Option<u64> {
+        Some(self.deadline_us.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }
 
     /// Whether the connection itself must end.

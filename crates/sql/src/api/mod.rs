@@ -2,17 +2,21 @@
 //! access checks. Types only; behaviour is in [`crate::session`].
 
 mod access;
+mod budget;
 mod engine;
 mod host;
 mod kill;
 mod mode;
 mod result;
 mod settings;
+mod turns;
 
 pub use access::{AccessCheck, AllowAll, Priv};
+pub use budget::Budget;
 pub use engine::{is_foreign_engine, is_own_engine};
 pub use host::{NoHost, SessionHost, VariableScope};
 pub use kill::KillFlag;
 pub use mode::Mode;
 pub use result::{Outcome, ResultColumn, RowSink, flag};
 pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, sql_mode};
+pub use turns::Turns;

@@ -31,7 +31,12 @@ impl Expr {
             Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
             _ => {
                 cx.check_stack()?;
+                cx.tick()?;
                 let value = self.compute(cx)?;
+                // Whoever takes a long text looks at each of its bytes.
+                if let Value::Bytes(text) = &value {
+                    cx.bytes(text.len())?;
+                }
                 cx.refuse_bad_data()?;
                 Ok(value)
             }
@@ -86,6 +91,7 @@ impl Expr {
     /// # Errors
     /// As `eval`.
     pub fn eval_bool(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+        cx.tick()?;
         let truth = self.compute_bool(cx)?;
         cx.refuse_bad_data()?;
         Ok(truth)
@@ -206,6 +212,7 @@ fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> Ex
     }
     let mut unknown = false;
     for member in list {
+        cx.tick()?;
         let compared = match &member.kind {
             Kind::Const(constant) => order(operand, &value, member, constant, collation, cx),
             _ => {

@@ -98,6 +98,24 @@ impl<'a> Exec<'a> {
         if stack::here() > self.floor { Ok(()) } else { Err(SqlError::stack_overrun().into()) }
     }
 
+    /// Counts a row, a comparison, a node of an expression in the statement's budget.
+    ///
+    /// # Errors
+    /// 1317, 3024; `NeedBlocking` on an async worker.
+    #[inline]
+    pub(crate) fn tick(&self) -> ExecResult<()> {
+        self.session.budget.tick()
+    }
+
+    /// Counts what is done to every byte of a text.
+    ///
+    /// # Errors
+    /// As `tick`.
+    #[inline]
+    pub(crate) fn bytes(&self, bytes: usize) -> ExecResult<()> {
+        self.session.budget.bytes(bytes)
+    }
+
     /// Adds a warning. In a strict write, bad data fails the expression that is being evaluated.
     pub fn warn(&mut self, condition: SqlError) {
         if self.strict && is_bad_data(condition.code) {

@@ -39,6 +39,7 @@ pub(super) fn run(
     if block.order.is_empty() {
         let mut emitter = Emitter::new(block, window);
         for group in groups {
+            cx.tick()?;
             enter(group, grouping, cx);
             if accepts_having(block, cx)? && emitter.emit(&block.outputs, cx, out)? == Flow::Stop {
                 return Ok(Flow::Stop);
@@ -48,6 +49,7 @@ pub(super) fn run(
     }
     let mut sorter = Sorter::new(block, window);
     for group in groups {
+        cx.tick()?;
         enter(group, grouping, cx);
         if accepts_having(block, cx)? {
             sorter.add(&block.outputs, cx)?;

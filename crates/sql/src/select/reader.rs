@@ -210,6 +210,7 @@ impl<'p> RowReader<'p> {
     /// As `next`.
     pub fn step(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<bool> {
         while let Some(row) = self.advance(cx)? {
+            cx.tick()?;
             if self.late_locks {
                 if self.locks(slot, row, cx)? {
                     return Ok(true);

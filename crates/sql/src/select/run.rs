@@ -74,6 +74,7 @@ pub fn run(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecR
             let mut values = Vec::new();
             for row in rows {
                 values.clear();
+                cx.tick()?;
                 for e in row {
                     values.push(e.eval(cx)?);
                 }
@@ -334,10 +335,8 @@ fn push_rows(
     cx: &mut Exec<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
-    for (at, row) in rows.iter().enumerate() {
-        if at % 1024 == 1023 {
-            cx.storage.check_killed()?;
-        }
+    for row in rows.iter() {
+        cx.tick()?;
         cx.frame[usize::from(slot)].row = Row::Values(row.clone());
         if meets(filter, cx)? && joined(cx)? == Flow::Stop {
             return Ok(Flow::Stop);
@@ -370,10 +369,8 @@ fn run_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>, joined: &mut Joined
     };
     let Some(key) = kept_key(&keep.probe, &keep.collations, cx)? else { return Ok(Flow::Continue) };
     let Some(rows) = kept.rows.get(&key[..]) else { return Ok(Flow::Continue) };
-    for (at, row) in rows.iter().enumerate() {
-        if at % 1024 == 1023 {
-            cx.storage.check_killed()?;
-        }
+    for row in rows {
+        cx.tick()?;
         cx.frame[usize::from(scan.slot)].row = row.clone();
         if meets(&keep.filter, cx)? && joined(cx)? == Flow::Stop {
             return Ok(Flow::Stop);

@@ -40,6 +40,7 @@ impl Database {
             xid: AtomicU64::new(port.first_xid()),
             branches: crate::xa::Registry::default(),
             backups: AtomicU32::new(0),
+            turns: Arc::default(),
             port,
         };
         let shared = Arc::new(shared);

@@ -118,6 +118,7 @@ impl SqlSession {
         let result = loop {
             self.trx.again(self.resumed || replans > 0);
             let before = self.state.checkpoint();
+            self.state.budget.begin(call.mode, self.resumed || replans > 0);
             let marks = self.begin_statement(call);
             // What a large transaction writes goes to disk as it comes, and any statement may end it.
             let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {
@@ -204,6 +205,7 @@ impl SqlSession {
 
     fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
         self.resumed = false;
+        self.state.budget.end();
         if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
             self.state.settings.insert_id = None;
             self.load_input = None;
@@ -264,6 +266,7 @@ impl SqlSession {
     /// known of the one that made them.
     pub(crate) fn begin_rows(&mut self, text: &[u8], mode: Mode) -> Marks {
         self.trx.again(false);
+        self.state.budget.begin(mode, false);
         self.trx.begin_statement(mode, &self.state.info(text))
     }
 

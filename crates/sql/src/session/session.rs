@@ -6,7 +6,7 @@ use super::given::{Given, GivenCommit};
 use super::named_locks::NamedLocks;
 use super::state::{NewInsertId, SessionState};
 use super::statements::StatementCache;
-use crate::api::{Isolation, KillFlag};
+use crate::api::{Budget, Isolation, KillFlag};
 use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlResult};
 use crate::load::LoadInput;
@@ -48,8 +48,9 @@ impl SqlSession {
     /// A session without a transaction. `id` is its connection id.
     #[must_use]
     pub fn new(database: Arc<Database>, id: u32, kill: Arc<KillFlag>) -> SqlSession {
-        let trx = Trx::new(database.shared.clone(), u64::from(id), kill.clone());
-        let mut state = SessionState { connection_id: id, ..SessionState::default() };
+        let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
+        let trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
+        let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
         let collation = Database::default_collation();
         state.settings.collation_connection = collation;
         state.settings.collation_client = collation;
@@ -80,6 +81,7 @@ impl SqlSession {
     /// durable yet: an applier's transactions follow each other without waiting for the device.
     pub(crate) fn read_newest(&mut self) {
         self.reads_newest = true;
+        self.state.budget.take_no_turns();
     }
 
     /// Whether a statement that fails keeps what it did before, if it fails with this error: changes of tables without

@@ -2,7 +2,7 @@
 //! The open transaction is not here ([`crate::store::Trx`]).
 
 use super::named_locks::NamedLocks;
-use crate::api::{NoHost, SessionHost, SessionSettings};
+use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
 use crate::error::Diagnostics;
 use crate::store::StatementInfo;
 use omnibus_value::temporal::Zone;
@@ -63,6 +63,8 @@ pub struct SessionState {
     pub statement: bytes::Bytes,
     /// What SHOW COLUMNS of a temporary table reads instead of the catalog.
     pub described: Option<Arc<crate::catalog::Catalog>>,
+    /// What the running statement may use.
+    pub budget: Arc<Budget>,
     /// System variables, status and processes.
     pub host: Arc<dyn SessionHost>,
     /// GET_LOCK; `None` outside of a session.
@@ -156,6 +158,7 @@ impl Default for SessionState {
             rand: (0x1234_5678, 0x9abc_def0),
             statement: bytes::Bytes::new(),
             described: None,
+            budget: Arc::default(),
             host: Arc::new(NoHost),
             named_locks: None,
         }

@@ -21,7 +21,7 @@ impl Trx {
             Request::Wait(wait) if self.mode == Mode::Inline => Err(Interrupt::LockWait(wait)),
             Request::Wait(wait) => match wait.wait(self.lock_wait) {
                 WaitOutcome::Granted => Ok(true),
-                other => Err(wait_failure(other, &self.kill).into()),
+                other => Err(wait_failure(other, self.budget.kill()).into()),
             },
         }
     }

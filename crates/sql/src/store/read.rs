@@ -334,6 +334,7 @@ impl Trx {
             return Ok(());
         }
         for (entry, value) in entries {
+            self.budget.tick()?;
             let key = table.clustered_of_entry(index, &entry, &value)?;
             match self.snapshot_value(&key)? {
                 Some(row) => rows.push(RowAt { key, row }),

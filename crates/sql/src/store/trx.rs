@@ -11,9 +11,9 @@ use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
 use super::temp::TempStore;
 use super::xa::{Branch, LockWaiter};
-use crate::api::{Isolation, KillFlag, Mode};
+use crate::api::{Budget, Isolation, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, TableState};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
@@ -36,6 +36,8 @@ pub struct TrxContext {
     pub branches: crate::xa::Registry,
     /// Sessions that have LOCK INSTANCE FOR BACKUP.
     pub backups: AtomicU32,
+    /// Statements that compute.
+    pub turns: Arc<Turns>,
 }
 
 /// Where a statement or savepoint began.
@@ -70,7 +72,7 @@ pub struct Trx {
     pub(super) snapshot: Option<(CommitNo, Box<dyn Snapshot>)>,
     /// The snapshot is older than the running statement.
     pub(super) kept_snapshot: bool,
-    pub(super) kill: Arc<KillFlag>,
+    pub(super) budget: Arc<Budget>,
     pub(super) covers: Vec<Covers>,
     /// AUTO_INCREMENT values that the running statement took: table, how many, first. If it is
     /// run again it takes the same ones again.
@@ -103,8 +105,6 @@ pub struct Trx {
     pub(super) lock_wait: Duration,
     /// What replies wait for.
     pub(super) floor: Arc<Floor>,
-    /// Rows read under a lock or changed by the running statement.
-    pub(super) touched: u32,
     /// The lock that an attempt of the running statement ended for, if it may be given back (`matches`).
     pub(super) awaited: Option<Bytes>,
     pub(super) snapshot_position: Option<LogPosition>,
@@ -118,13 +118,14 @@ pub struct Trx {
     pub(super) position: Vec<Bytes>,
 }
 
-/// Rows that an inline statement may touch before it must move to a blocking thread.
-pub(super) const INLINE_ROWS: u32 = 4096;
+/// What a row that is locked or changed counts in the statement's budget: some microseconds, with its lock, its indexes and
+/// its event.
+const ROW_TICKS: u32 = 8;
 
 impl Trx {
     /// No transaction yet.
     #[must_use]
-    pub fn new(shared: Arc<TrxContext>, session: u64, kill: Arc<KillFlag>) -> Trx {
+    pub fn new(shared: Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> Trx {
         let port = &shared.port;
         let locks = Arc::new(shared.locks.begin(session));
         Trx {
@@ -138,7 +139,7 @@ impl Trx {
             events: StatementEvents::default(),
             snapshot: None,
             kept_snapshot: false,
-            kill,
+            budget,
             covers: Vec::new(),
             auto_taken: Vec::new(),
             auto_reused: 0,
@@ -156,7 +157,6 @@ impl Trx {
             mode: Mode::Inline,
             lock_wait: Duration::from_secs(50),
             floor: Arc::new(Floor::new(shared.clone())),
-            touched: 0,
             awaited: None,
             snapshot_position: None,
             applied: None,
@@ -216,7 +216,6 @@ impl Trx {
         }
         self.handed_over = false;
         self.mode = mode;
-        self.touched = 0;
         self.lock_wait = Duration::from_millis(settings.lock_wait_timeout_ms);
         self.temp.limit = settings.temporary_tables_max;
         if !self.open {
@@ -341,7 +340,7 @@ impl Trx {
 
     /// Fails if the session was killed.
     pub(super) fn check_kill(&self) -> SqlResult<()> {
-        self.kill.check()
+        self.budget.kill().check()
     }
 
     /// Notes that a table gained or lost a row.
@@ -352,16 +351,9 @@ impl Trx {
         }
     }
 
-    /// Counts a row that was locked or changed; inline statements may do so many.
+    /// Counts a row that was locked or changed.
     pub(super) fn touch(&mut self) -> ExecResult<()> {
-        self.touched += 1;
-        if self.touched.is_multiple_of(64) {
-            self.check_kill()?;
-            if self.mode == Mode::Inline && self.touched > INLINE_ROWS {
-                return Err(Interrupt::NeedBlocking);
-            }
-        }
-        Ok(())
+        self.budget.spend(ROW_TICKS)
     }
 }
 

@@ -5,7 +5,6 @@
 
 use super::end::{count_rows, take_effect};
 use super::trx::{Trx, TrxContext, cache_error};
-use crate::api::KillFlag;
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::xa::{Held, Xid, record};
@@ -250,7 +249,7 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
     let catalog = shared.catalog.load();
     let spaces = tables_by_space(&catalog);
     for xid in names {
-        let mut trx = Trx::new(shared.clone(), 0, Arc::new(KillFlag::default()));
+        let mut trx = Trx::new(shared.clone(), 0, Arc::default());
         let mut keys = 0usize;
         record::visit(&*shared.port.latest(), &xid, |key, write, _| {
             keys += 1;
