@@ -1,71 +1,98 @@
 //! The file under the B-tree: redb's own, with a checksum of every block (`sums`), and with a write for which the disk is too
-//! full waiting and being tried again. redb takes nothing more after an error, so an error would be the end of the server.
+//! full being kept in memory until there is space (`space`).
 //!
-//! For the same reason a read that fails, or that meets a damaged block, is no error to redb: it unwinds through redb to the
-//! engine's edge (`damage::caught`), where it becomes one. redb holds no lock while it reads.
-//!
-//! The wait ends without space when [`crate::BtreeConfig::wait_for_space`] is switched off.
+//! A read that fails, or that meets a damaged block, is no error to redb, which takes nothing more after one: it unwinds
+//! through redb to the engine's edge (`damage::caught`), where it becomes one. redb holds no lock while it reads.
 
 use crate::damage;
+use crate::space::Space;
 use crate::sums::Sums;
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const AGAIN: Duration = Duration::from_millis(500);
+/// How soon a wait sees that it is to end.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Backend {
+pub(crate) struct Files {
     file: FileBackend,
     /// None while redb verifies the file by its own means.
     sums: Option<Arc<Sums>>,
-    patient: Arc<AtomicBool>,
+    space: Space,
 }
 
-impl Backend {
-    pub(crate) fn new(file: FileBackend, sums: Option<Arc<Sums>>, patient: Arc<AtomicBool>) -> Backend {
-        Backend { file, sums, patient }
+/// What redb is given.
+#[derive(Debug)]
+pub(crate) struct Backend(pub(crate) Arc<Files>);
+
+impl Files {
+    pub(crate) fn new(file: FileBackend, sums: Option<Arc<Sums>>, space: Space) -> Files {
+        Files { file, sums, space }
     }
 
-    fn with_sums(&self, work: impl Fn(&Sums) -> io::Result<()>) -> io::Result<()> {
-        self.sums.as_ref().map_or(Ok(()), |sums| self.patiently(|| work(sums)))
+    /// Whether something waits for space now.
+    pub(crate) fn full(&self) -> bool {
+        self.space.full()
     }
 
-    fn patiently(&self, write: impl Fn() -> io::Result<()>) -> io::Result<()> {
-        let mut said = false;
+    /// Ends every wait for space.
+    pub(crate) fn stop_waiting(&self) {
+        self.space.close();
+    }
+
+    /// Writes what waits for space: false if there still is too little.
+    ///
+    /// # Errors
+    /// Others than a full disk; or that, if nobody wants to wait.
+    pub(crate) fn settle(&self) -> io::Result<bool> {
+        match self.drain() {
+            Err(error) if self.space.waits_for(&error) => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    fn with_sums(&self, work: impl FnOnce(&Sums) -> io::Result<()>) -> io::Result<()> {
+        self.sums.as_ref().map_or(Ok(()), |sums| work(sums))
+    }
+
+    /// The checksums go first: they must be there when a block is.
+    fn drain(&self) -> io::Result<()> {
+        if self.space.full() {
+            self.with_sums(Sums::sync)?;
+        }
+        self.space.drain(&self.file)
+    }
+
+    fn patiently(&self, step: impl Fn() -> io::Result<()>) -> io::Result<()> {
         loop {
-            match write() {
-                Err(error) if is_full(&error) && self.patient.load(Ordering::Acquire) => {
-                    if !std::mem::replace(&mut said, true) {
-                        tracing::error!(%error, "engine-btree: the disk is full; writing waits until there is space");
-                    }
-                    std::thread::sleep(AGAIN);
-                }
+            match step() {
+                Err(error) if self.space.waits_for(&error) => {}
                 done => return done,
+            }
+            let since = std::time::Instant::now();
+            while self.space.patient() && since.elapsed() < AGAIN {
+                std::thread::sleep(LOOK);
             }
         }
     }
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 impl StorageBackend for Backend {
     fn len(&self) -> io::Result<u64> {
-        self.file.len()
+        self.0.file.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if let Err(error) = self.file.read(offset, out) {
+        if let Err(error) = self.0.space.read(&self.0.file, offset, out) {
             damage::unwind(format!("block at {offset}: {error}"));
         }
-        let verified = self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(offset, out));
+        let verified = self.0.sums.as_ref().map_or(Ok(()), |sums| sums.verify(offset, out));
         if let Err(offset) = verified {
             damage::unwind(format!("block at {offset}: its checksum does not match"));
         }
@@ -73,45 +100,57 @@ impl StorageBackend for Backend {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.with_sums(|sums| sums.resize(len))?;
-        self.patiently(|| self.file.set_len(len))
+        match self.0.with_sums(|sums| sums.resize(len)) {
+            // They are durable with the next sync; a crash before it leaves a file to be verified as a whole.
+            Err(error) if self.0.space.waits_for(&error) => {}
+            done => done?,
+        }
+        self.0.space.cut(len);
+        self.0.patiently(|| self.0.file.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.with_sums(Sums::sync)?;
-        self.file.sync_data()
+        self.0.patiently(|| {
+            self.0.drain()?;
+            self.0.with_sums(Sums::sync)
+        })?;
+        self.0.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.with_sums(|sums| sums.written(offset, data))?;
-        self.patiently(|| self.file.write(offset, data))
+        let keep = match self.0.with_sums(|sums| sums.written(offset, data)) {
+            // A block must not be in the file before its checksum can be.
+            Err(error) if self.0.space.waits_for(&error) => true,
+            done => done.map(|()| false)?,
+        };
+        self.0.space.write(&self.0.file, offset, data, keep)
     }
 
     fn close(&self) -> io::Result<()> {
-        self.file.close()
+        self.0.file.close()
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.try_lock_range(start, end)
+        self.0.file.try_lock_range(start, end)
     }
 
     fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.try_lock_shared_range(start, end)
+        self.0.file.try_lock_shared_range(start, end)
     }
 
     fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.lock_range(start, end)
+        self.0.file.lock_range(start, end)
     }
 
     fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.lock_shared_range(start, end)
+        self.0.file.lock_shared_range(start, end)
     }
 
     fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.unlock_range(start, end)
+        self.0.file.unlock_range(start, end)
     }
 
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.query_lock_range(start, end)
+        self.0.file.query_lock_range(start, end)
     }
 }

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -39,6 +39,18 @@ pub(crate) struct Shared {
     pub(crate) watermark: AtomicU64,
     pub(crate) counters: Counters,
     failure: Mutex<Option<String>>,
+    /// What a transaction that writes has met: redb begins no other one after it.
+    damage: Mutex<Option<String>>,
+    damaged: AtomicBool,
+}
+
+/// What a full disk means to a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// It goes on.
+    Waits,
+    /// It ends.
+    IsAnError,
 }
 
 #[derive(Default)]
@@ -52,9 +64,35 @@ impl Shared {
         self.failure.lock().clone()
     }
 
+    /// Why nothing can be written any more, if damage was met: until a start with another file.
+    pub(crate) fn usable(&self) -> Result<(), EngineError> {
+        if !self.damaged.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let detail = self.damage.lock().clone().unwrap_or_default();
+        Err(EngineError::Corrupt { engine: NAME, detail })
+    }
+
+    /// Runs a transaction that writes. Damage in its way is the last thing that happens to the file, and not to the server.
+    pub(crate) fn writing<T>(&self, work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+        damage::caught(&self.store.path, work).inspect_err(|error| {
+            if let EngineError::Corrupt { detail, .. } = error
+                && !self.damaged.load(Ordering::Acquire)
+            {
+                tracing::error!("engine-btree: nothing more is written to the file: {detail}");
+                *self.damage.lock() = Some(detail.clone());
+                self.damaged.store(true, Ordering::Release);
+                self.signals.progressed();
+            }
+        })
+    }
+
     /// Runs background work; an error or a panic in it becomes the engine's failure.
     pub(crate) fn guard(&self, what: &str, work: impl FnOnce() -> Result<(), EngineError>) {
-        let Err(error) = damage::caught(&self.store.path, work) else { return };
+        let Err(error) = self.writing(work) else { return };
+        if self.damaged.load(Ordering::Acquire) {
+            return;
+        }
         let detail = error.to_string();
         tracing::error!("engine-btree: {what} failed: {detail}");
         self.failure.lock().get_or_insert_with(|| format!("{what} failed: {detail}"));
@@ -87,11 +125,17 @@ impl Shared {
         self.store.state.lock().applied > self.persisted.load(Ordering::Acquire)
     }
 
-    pub(crate) fn wait_persisted(&self, target: u64) -> Result<(), EngineError> {
+    pub(crate) fn wait_persisted(&self, target: u64, full: Full) -> Result<(), EngineError> {
         self.signals.ask();
         self.signals.wait_until(|| {
             if self.persisted.load(Ordering::Acquire) >= target {
                 return Some(Ok(()));
+            }
+            if let Err(error) = self.usable() {
+                return Some(Err(error));
+            }
+            if full == Full::IsAnError && self.store.files.full() {
+                return Some(Err(io_error(std::io::ErrorKind::StorageFull.into())));
             }
             let closing = || self.signals.stopping().then(|| "the engine is closing".to_owned());
             let why = self.failure().or_else(closing)?;
@@ -144,6 +188,8 @@ impl BtreeEngine {
             watermark: AtomicU64::new(applied),
             counters: Counters::default(),
             failure: Mutex::new(None),
+            damage: Mutex::new(None),
+            damaged: AtomicBool::new(false),
         });
         let for_thread = Arc::clone(&shared);
         let body = move || writer::run(&for_thread);
@@ -172,6 +218,7 @@ impl BtreeEngine {
 impl Drop for BtreeEngine {
     fn drop(&mut self) {
         self.shared.signals.stop();
+        self.shared.store.files.stop_waiting();
         if let Some(thread) = self.thread.take() {
             // A panic in it has been reported as the engine's failure.
             let _ = thread.join();
@@ -247,7 +294,8 @@ impl Engine for BtreeEngine {
     fn write_stall(&self) -> Duration {
         let (bytes, limit) =
             (self.shared.views.current().bytes(), self.shared.config.memory_soft_limit.max(1));
-        if bytes <= limit {
+        // After damage it would be for ever; then sessions ask `refuses`.
+        if bytes <= limit || self.shared.usable().is_err() {
             return Duration::ZERO;
         }
         self.shared.counters.stalls.fetch_add(1, Ordering::Relaxed);
@@ -260,7 +308,7 @@ impl Engine for BtreeEngine {
         let target = self.shared.committed.load(Ordering::Acquire);
         if self.shared.persisted.load(Ordering::Acquire) < target {
             self.shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
-            self.shared.wait_persisted(target)?;
+            self.shared.wait_persisted(target, Full::Waits)?;
         }
         self.shared.redo.checkpoint(self.persisted()).map_err(io_error)?;
         Ok(self.persisted())
@@ -272,6 +320,10 @@ impl Engine for BtreeEngine {
 
     fn failure(&self) -> Option<String> {
         self.shared.failure()
+    }
+
+    fn refuses(&self, _: &WriteSet) -> Option<EngineError> {
+        self.shared.usable().err()
     }
 
     fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {

@@ -30,6 +30,7 @@ mod prune;
 mod scan;
 mod signals;
 mod snapshot;
+mod space;
 mod spaces;
 mod store;
 mod sums;
@@ -55,6 +56,8 @@ fn io_error(source: std::io::Error) -> EngineError {
 fn store_error(error: impl Into<redb::Error>) -> EngineError {
     match error.into() {
         redb::Error::Io(source) => io_error(source),
+        // What was before it has been told.
+        again @ redb::Error::PreviousIo => io_error(std::io::Error::other(again.to_string())),
         other => EngineError::Corrupt { engine: NAME, detail: other.to_string() },
     }
 }

@@ -1,13 +1,17 @@
 //! Bulk loads into a space that nobody reads yet: straight into the file, durable on return.
 
-use crate::engine::Shared;
+use crate::engine::{Full, Shared};
 use crate::prune::Pruner;
 use bytes::Bytes;
 use omnibus_engine::EngineError;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Bytes in one transaction of the file.
 const PIECE: u64 = 16 << 20;
+/// What a row takes in the file beside its own bytes, about.
+const ROW_BYTES: u64 = 16;
+const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn load(
     shared: &Shared,
@@ -16,24 +20,38 @@ pub(crate) fn load(
 ) -> Result<(), EngineError> {
     // What is persistent must stay a prefix: everything up to `at` goes to the file before the load does.
     shared.checkpoint_to.fetch_max(at, Ordering::AcqRel);
-    shared.wait_persisted(at)?;
-    let mut next = pairs.next();
-    while next.is_some() {
-        let mut state = shared.store.state.lock();
-        let applied = state.applied;
+    shared.wait_persisted(at, Full::IsAnError)?;
+    loop {
+        let (mut piece, mut bytes) = (Vec::new(), 0);
+        while bytes < PIECE
+            && let Some((key, value)) = pairs.next()
+        {
+            bytes += (key.len() + value.len()) as u64 + ROW_BYTES;
+            piece.push((key, value));
+        }
+        if piece.is_empty() {
+            return Ok(());
+        }
+        write(shared, at, &piece, bytes)?;
+    }
+}
+
+/// One durable transaction. Its statement fails if the disk has no room, and nothing else: redb takes no error.
+fn write(shared: &Shared, at: u64, piece: &[(Bytes, Bytes)], bytes: u64) -> Result<(), EngineError> {
+    let mut state = loop {
+        // Whoever has it may be waiting for space.
+        shared.store.room(bytes * 2)?;
+        if let Some(state) = shared.store.state.try_lock_for(LOOK) {
+            break state;
+        }
+    };
+    shared.usable()?;
+    let applied = state.applied;
+    shared.writing(|| {
         shared.store.transaction(&mut state, applied, true, |write, _| {
             let mut pruner = Pruner::new(write, 0)?;
-            let mut bytes = 0;
-            while let Some((key, value)) = next.take() {
-                bytes += pruner.load(&key, at, &value)?;
-                next = pairs.next();
-                if bytes >= PIECE {
-                    break;
-                }
-            }
-            Ok(())
-        })?;
-        shared.show(&state, true, None)?;
-    }
-    Ok(())
+            piece.iter().try_for_each(|(key, value)| pruner.load(key, at, value))
+        })
+    })?;
+    shared.show(&state, true, None)
 }

@@ -139,9 +139,9 @@ impl<'t> Pruner<'t> {
     }
 
     /// Adds a pair that is its key's only version.
-    pub(crate) fn load(&mut self, key: &[u8], at: u64, value: &Bytes) -> Result<u64, EngineError> {
+    pub(crate) fn load(&mut self, key: &[u8], at: u64, value: &Bytes) -> Result<(), EngineError> {
         let (place, value) = (key::join(key, at), store::encode(Some(value)));
         self.versions.insert(&place[..], &value[..]).map_err(store_error)?;
-        Ok((place.len() + value.len()) as u64)
+        Ok(())
     }
 }

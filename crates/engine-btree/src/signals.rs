@@ -4,6 +4,8 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+const LOOK: Duration = Duration::from_millis(50);
+
 #[derive(Default)]
 pub(crate) struct Signals {
     stop: AtomicBool,
@@ -52,14 +54,14 @@ impl Signals {
         self.progress.notify_all();
     }
 
-    /// Blocks until `done` gives something.
+    /// Blocks until `done` gives something. A disk that has become full is seen a little later.
     pub(crate) fn wait_until<T>(&self, mut done: impl FnMut() -> Option<T>) -> T {
         let mut lock = self.lock.lock();
         loop {
             if let Some(result) = done() {
                 return result;
             }
-            self.progress.wait(&mut lock);
+            self.progress.wait_for(&mut lock, LOOK);
         }
     }
 }

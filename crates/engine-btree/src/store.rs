@@ -8,12 +8,14 @@
 //!
 //! Whoever writes holds `Store::state`, so `applied` is always that of the newest transaction.
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Files};
 use crate::config::BtreeConfig;
 use crate::key::VersionKey;
+use crate::space::Space;
 use crate::sums::Sums;
 use crate::{NAME, damage, io_error, store_error};
 use bytes::Bytes;
+use omnibus_disk::{Disk, Open};
 use omnibus_engine::EngineError;
 use parking_lot::Mutex;
 use redb::backends::FileBackend;
@@ -43,6 +45,8 @@ pub(crate) struct Store {
     database: Option<Database>,
     pub(crate) state: Mutex<State>,
     pub(crate) path: PathBuf,
+    pub(crate) files: Arc<Files>,
+    disk: Disk,
     sums: Arc<Sums>,
 }
 
@@ -111,7 +115,7 @@ impl Store {
 
     /// Makes the tables of a new file.
     fn create(file: File, config: &BtreeConfig) -> Result<(), EngineError> {
-        let database = database(file, None, config)?;
+        let (database, _) = database(file, None, config)?;
         initialize(&database).map(|_| ())
     }
 
@@ -123,13 +127,20 @@ impl Store {
             None => verified(path, config)?,
         };
         let sums = Arc::new(sums);
-        let database = database(file, Some(Arc::clone(&sums)), config)?;
+        let (database, files) = database(file, Some(Arc::clone(&sums)), config)?;
         let state = initialize(&database)?;
         if state.applied < sums.applied() {
             let what = format!("it was at commit {} and is at {} now", sums.applied(), state.applied);
             return Err(damage::error(path, &what));
         }
-        Ok(Store { database: Some(database), state: Mutex::new(state), path: path.to_owned(), sums })
+        Ok(Store {
+            database: Some(database),
+            state: Mutex::new(state),
+            path: path.to_owned(),
+            files,
+            disk: config.disk.clone(),
+            sums,
+        })
     }
 
     fn database(&self) -> Result<&Database, EngineError> {
@@ -144,6 +155,19 @@ impl Store {
     /// The present state, for readers.
     pub(crate) fn versions(&self) -> Result<Versions, EngineError> {
         self.read()?.open_table(VERSIONS).map_err(store_error)
+    }
+
+    /// Whether the disk has room for so many bytes more, next to what waits for space already.
+    pub(crate) fn room(&self, bytes: u64) -> Result<(), EngineError> {
+        if self.files.full() {
+            return Err(io_error(ErrorKind::StorageFull.into()));
+        }
+        let trial = self.path.with_extension("room");
+        let file = self.disk.open(&trial, Open::Replace).map_err(io_error)?;
+        let reserved = file.reserve(bytes);
+        drop(file);
+        self.disk.remove_if_there(&trial).map_err(io_error)?;
+        reserved.map(|_| ()).map_err(io_error)
     }
 
     /// One transaction that ends at `applied`. Durable on return if so wanted, and everything before it too.
@@ -178,18 +202,24 @@ fn open_file(path: &Path) -> std::io::Result<File> {
     File::options().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-fn database(file: File, sums: Option<Arc<Sums>>, config: &BtreeConfig) -> Result<Database, EngineError> {
+fn database(
+    file: File,
+    sums: Option<Arc<Sums>>,
+    config: &BtreeConfig,
+) -> Result<(Database, Arc<Files>), EngineError> {
     let mut builder = redb::Builder::new();
     builder.set_cache_size(config.cache_size);
     let file = FileBackend::new(file).map_err(store_error)?;
-    let backend = Backend::new(file, sums, Arc::clone(&config.wait_for_space));
-    builder.create_with_backend(backend).map_err(store_error)
+    let space = Space::new(Arc::clone(&config.wait_for_space));
+    let files = Arc::new(Files::new(file, sums, space));
+    let database = builder.create_with_backend(Backend(Arc::clone(&files))).map_err(store_error)?;
+    Ok((database, files))
 }
 
 /// Checksums for a file that has none, or damaged ones: has redb verify the whole file by its own, and makes ours.
 fn verified(path: &Path, config: &BtreeConfig) -> Result<Sums, EngineError> {
     tracing::info!(path = %path.display(), "engine-btree: no usable checksums beside the file; verifying it");
-    let mut database = database(open_file(path).map_err(io_error)?, None, config)?;
+    let (mut database, _) = database(open_file(path).map_err(io_error)?, None, config)?;
     if !database.check_integrity().map_err(store_error)? {
         return Err(damage::error(path, "a page's checksum does not match"));
     }

@@ -4,6 +4,7 @@
 //! durable part written, and the rest follows later (`Layer::written`).
 
 use crate::engine::Shared;
+use crate::io_error;
 use crate::layer::{Layer, Version};
 use crate::prune::{Probe, Pruner};
 use crate::spaces::within;
@@ -36,7 +37,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             wait = round(shared, &mut idle_since)?;
             Ok(())
         });
-        if shared.failure().is_some() {
+        if shared.failure().is_some() || shared.usable().is_err() {
             wait = IDLE;
         }
         if !wait.is_zero() {
@@ -47,7 +48,11 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 
 /// Does one thing. Tells how long to wait before the next.
 fn round(shared: &Shared, idle_since: &mut Instant) -> Result<Duration, EngineError> {
-    if shared.failure().is_some() {
+    // Damage: what is in memory stays there, for reads. The log has it.
+    if shared.failure().is_some() || shared.usable().is_err() {
+        return Ok(IDLE);
+    }
+    if !shared.store.files.settle().map_err(io_error)? {
         return Ok(IDLE);
     }
     shared.views.seal();

@@ -25,7 +25,6 @@ const APPLIED_WORD: &str = "omnibus-engine-lsm-applied";
 const COPY: usize = 4096;
 /// Where the tree lives.
 pub(crate) const TREE_DIRECTORY: &str = "tree";
-const ADVICE: &str = "restore the data directory from a backup, or make this server anew from a replica";
 
 /// Checks the directory, or makes one of a new engine, and gives the number that was written last.
 pub(crate) fn open(directory: &Path) -> Result<u64, EngineError> {
@@ -71,8 +70,7 @@ fn accept(directory: &Path, bytes: &[u8]) -> Result<u32, EngineError> {
 }
 
 fn damaged(directory: &Path, file: &str, what: &str) -> EngineError {
-    let detail = format!("{}: {what}; {ADVICE}", directory.join(file).display());
-    EngineError::Corrupt { engine: NAME, detail }
+    crate::damaged(&directory.join(file), what)
 }
 
 fn read(directory: &Path, name: &str) -> Result<Option<Vec<u8>>, EngineError> {

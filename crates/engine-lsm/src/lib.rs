@@ -57,12 +57,31 @@ fn io_error(source: std::io::Error) -> omnibus_engine::EngineError {
     omnibus_engine::EngineError::Io { engine: NAME, source }
 }
 
+/// What to do about damage.
+const ADVICE: &str = "restore the data directory from a backup, or make this server anew from a replica";
+
+/// Damage of one file.
+fn damaged(path: &std::path::Path, what: impl std::fmt::Display) -> omnibus_engine::EngineError {
+    let detail = format!("{}: {what}; {ADVICE}", path.display());
+    omnibus_engine::EngineError::Corrupt { engine: NAME, detail }
+}
+
+/// An error of reading one file of tables.
+fn table_error(path: &std::path::Path, error: lsm_tree::Error) -> omnibus_engine::EngineError {
+    match error {
+        lsm_tree::Error::Io(source) => {
+            io_error(std::io::Error::new(source.kind(), format!("{}: {source}", path.display())))
+        }
+        other => damaged(path, other),
+    }
+}
+
 fn tree_error(error: lsm_tree::Error) -> omnibus_engine::EngineError {
     match error {
         lsm_tree::Error::Io(source) => io_error(source),
-        other => {
-            let advice = "`omnibus check` names the file; restore the data directory from a backup, or make this server anew from a replica";
-            omnibus_engine::EngineError::Corrupt { engine: NAME, detail: format!("{other}; {advice}") }
-        }
+        other => omnibus_engine::EngineError::Corrupt {
+            engine: NAME,
+            detail: format!("{other}; `omnibus check` names the file; {ADVICE}"),
+        },
     }
 }

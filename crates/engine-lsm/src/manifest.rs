@@ -4,7 +4,7 @@
 //! writes the checksum and does not look at it; and without a `current` it would begin with no tables.
 
 use crate::format::TREE_DIRECTORY;
-use crate::{NAME, io_error};
+use crate::io_error;
 use omnibus_engine::EngineError;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,11 +14,7 @@ const CURRENT: &str = "current";
 /// `applied` is what the engine had persisted: above 0 there are tables.
 pub(crate) fn check(directory: &Path, applied: u64) -> Result<(), EngineError> {
     let tree = directory.join(TREE_DIRECTORY);
-    let damaged = |name: &str, what: &str| {
-        let advice = "restore the data directory from a backup, or make this server anew from a replica";
-        let detail = format!("{}: {what}; {advice}", tree.join(name).display());
-        EngineError::Corrupt { engine: NAME, detail }
-    };
+    let damaged = |name: &str, what: &str| crate::damaged(&tree.join(name), what);
     let read = |name: &str| match std::fs::read(tree.join(name)) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

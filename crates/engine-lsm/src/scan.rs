@@ -5,7 +5,6 @@
 
 use crate::memtable::{MemTable, Span, Version};
 use crate::tables::TableIter;
-use crate::tree_error;
 use crate::view::View;
 use bytes::Bytes;
 use omnibus_engine::EngineError;
@@ -66,7 +65,7 @@ impl Scan {
             match next {
                 None => self.tables = None,
                 Some(entry) => {
-                    let entry = entry.map_err(tree_error)?;
+                    let entry = entry?;
                     let (key, number) = (Bytes::from(entry.key.user_key), entry.key.seqno);
                     self.table_next = Some(Version { key, number, value: Some(Bytes::from(entry.value)) });
                 }

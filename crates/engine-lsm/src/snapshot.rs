@@ -5,9 +5,9 @@
 use crate::engine::{LsmEngine, Shared};
 use crate::filter::Filter;
 use crate::list::Probe;
+use crate::memtable;
 use crate::scan::Scan;
 use crate::visit::{self, Source};
-use crate::{memtable, tree_error};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, EngineError, KeyRef, ReadAt, Snapshot, SnapshotIter};
 use std::ops::Bound;
@@ -65,7 +65,7 @@ impl Reads<'_> {
                 return Ok(Some(found));
             }
         }
-        view.tables.get(key, hash, self.at).map_err(tree_error)
+        view.tables.get(key, hash, self.at)
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {

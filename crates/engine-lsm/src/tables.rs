@@ -4,14 +4,18 @@
 //! two closures. `lsm-tree` reads are exclusive ("older than"), ours are inclusive: `limit`
 //! converts.
 
+use crate::{table_error, tree_error, verify};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, Table, Tree, UserKey};
+use omnibus_engine::EngineError;
 use std::ops::Bound;
+use std::sync::Arc;
 
-type Get = dyn Fn(&[u8], u64, u64) -> lsm_tree::Result<Option<InternalValue>> + Send + Sync;
+type Get = dyn Fn(&[u8], u64, u64) -> Result<Option<InternalValue>, EngineError> + Send + Sync;
 type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
-pub(crate) type TableIter = Box<dyn DoubleEndedIterator<Item = lsm_tree::Result<InternalValue>> + Send>;
-type Scan = dyn Fn(Bounds<'_>, u64) -> TableIter + Send + Sync;
+pub(crate) type TableIter = Box<dyn DoubleEndedIterator<Item = Result<InternalValue, EngineError>> + Send>;
+type TreeIter = Box<dyn DoubleEndedIterator<Item = lsm_tree::Result<InternalValue>> + Send>;
+type Scan = dyn Fn(Bounds<'_>, u64) -> TreeIter + Send + Sync;
 
 /// Tables whose key ranges do not overlap, in order.
 type Run = Vec<Table>;
@@ -40,14 +44,15 @@ impl Tables {
         let get = move |key: &[u8], hash: u64, limit: u64| {
             for run in &runs {
                 if let Some(table) = run.get_for_key(key)
-                    && let Some(entry) = Table::get(table, key, limit, hash)?
+                    && let Some(entry) = Table::get(table, key, limit, hash)
+                        .map_err(|error| table_error(&table.path, error))?
                 {
                     return Ok(Some(entry));
                 }
             }
             Ok(None)
         };
-        let scan = move |bounds: Bounds<'_>, limit: u64| -> TableIter {
+        let scan = move |bounds: Bounds<'_>, limit: u64| -> TreeIter {
             Box::new(Tree::create_internal_range::<&[u8], _>(frozen.clone(), &bounds, limit, None))
         };
         Tables { get: Box::new(get), scan: Box::new(scan), runs: tables, l0_runs, disk_bytes, empty }
@@ -59,7 +64,7 @@ impl Tables {
         key: &[u8],
         hash: u64,
         at: u64,
-    ) -> lsm_tree::Result<Option<(u64, Option<Bytes>)>> {
+    ) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         if self.empty {
             return Ok(None);
         }
@@ -77,12 +82,32 @@ impl Tables {
     }
 
     /// What a snapshot at `at` sees within the bounds; no deletions. The bounds must not be inverted.
-    pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Option<TableIter> {
-        (!self.empty).then(|| (self.scan)((from, to), limit(at)))
+    pub(crate) fn scan(self: &Arc<Self>, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Option<TableIter> {
+        if self.empty {
+            return None;
+        }
+        let (tables, bounds) = (Arc::clone(self), (from.map(UserKey::from), to.map(UserKey::from)));
+        let pairs = (self.scan)((from, to), limit(at));
+        Some(Box::new(pairs.map(move |pair| pair.map_err(|error| tables.named(&bounds, error)))))
+    }
+
+    /// The tree does not say which of the files in a range is damaged: they are read as a whole to find out.
+    fn named(&self, bounds: &(Bound<UserKey>, Bound<UserKey>), error: lsm_tree::Error) -> EngineError {
+        let within = self.runs.iter().flat_map(|run| tables_of_run(run, bounds));
+        let damaged = |table: &&Table| !verify::is_whole(table).unwrap_or(false);
+        match within.filter(|_| !matches!(error, lsm_tree::Error::Io(_))).find(damaged) {
+            Some(table) => table_error(&table.path, error),
+            None => tree_error(error),
+        }
     }
 }
 
-fn range_of_run(run: &Run, bounds: &(Bound<UserKey>, Bound<UserKey>)) -> Option<TableIter> {
+fn range_of_table(table: &Table, bounds: (Bound<UserKey>, Bound<UserKey>)) -> TableIter {
+    let path = Arc::clone(&table.path);
+    Box::new(table.range(bounds).map(move |pair| pair.map_err(|error| table_error(&path, error))))
+}
+
+fn tables_of_run<'r>(run: &'r Run, bounds: &(Bound<UserKey>, Bound<UserKey>)) -> &'r [Table] {
     let first = run.partition_point(|table| match &bounds.0 {
         Bound::Included(from) => table.metadata.key_range.max() < from,
         Bound::Excluded(from) => table.metadata.key_range.max() <= from,
@@ -94,13 +119,16 @@ fn range_of_run(run: &Run, bounds: &(Bound<UserKey>, Bound<UserKey>)) -> Option<
         Bound::Unbounded => true,
     };
     let tables = &run[first..];
-    let tables = &tables[..tables.partition_point(|table| within(&table))];
-    match tables {
+    &tables[..tables.partition_point(|table| within(&table))]
+}
+
+fn range_of_run(run: &Run, bounds: &(Bound<UserKey>, Bound<UserKey>)) -> Option<TableIter> {
+    match tables_of_run(run, bounds) {
         [] => None,
-        [only] => Some(Box::new(only.range(bounds.clone()))),
-        _ => {
+        [only] => Some(range_of_table(only, bounds.clone())),
+        tables => {
             let (tables, bounds) = (tables.to_vec(), bounds.clone());
-            Some(Box::new(tables.into_iter().flat_map(move |table| table.range(bounds.clone()))))
+            Some(Box::new(tables.into_iter().flat_map(move |table| range_of_table(&table, bounds.clone()))))
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Looks for damage: reads every table file as a whole, for `omnibus check`. A read of a row checks only the blocks that it needs.
 
-use crate::format::TREE_DIRECTORY;
 use crate::{LsmEngine, io_error};
-use lsm_tree::AbstractTree;
+use lsm_tree::{AbstractTree, Table};
 use omnibus_engine::EngineError;
 use std::fs::File;
 use std::io::Read;
@@ -18,18 +17,21 @@ impl LsmEngine {
     /// A file can not be read.
     pub fn verify(&self) -> Result<Vec<String>, EngineError> {
         let shared = self.shared();
-        let folder = shared.config.directory.join(TREE_DIRECTORY).join("tables");
         let mut found = Vec::new();
         // Compactions would remove files under our hands.
         let _compaction = shared.files.compaction.lock();
         for table in shared.tree.current_version().iter_tables() {
-            let path = folder.join(table.id().to_string());
-            if checksum(&path).map_err(io_error)? != table.checksum().into_u128() {
-                found.push(format!("{}: its checksum does not match", path.display()));
+            if !is_whole(table).map_err(io_error)? {
+                found.push(format!("{}: its checksum does not match", table.path.display()));
             }
         }
         Ok(found)
     }
+}
+
+/// Whether a table's file is what the manifest says.
+pub(crate) fn is_whole(table: &Table) -> std::io::Result<bool> {
+    Ok(checksum(&table.path)? == table.checksum().into_u128())
 }
 
 fn checksum(path: &Path) -> std::io::Result<u128> {

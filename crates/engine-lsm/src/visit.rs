@@ -8,7 +8,6 @@
 use crate::list::head;
 use crate::memtable::Cursor;
 use crate::tables::TableIter;
-use crate::tree_error;
 use bytes::Bytes;
 use omnibus_engine::{EngineError, KeyRef};
 use std::cmp::Ordering;
@@ -70,7 +69,7 @@ impl<'g> Source<'g> {
             }
             Kind::Table(table) => {
                 for entry in table.iter.by_ref() {
-                    let entry = entry.map_err(tree_error)?;
+                    let entry = entry?;
                     if entry.key.seqno > at || *entry.key.user_key == *table.key {
                         continue;
                     }

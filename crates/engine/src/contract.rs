@@ -77,6 +77,22 @@ pub enum EngineError {
     },
 }
 
+impl EngineError {
+    /// Names what the damage was met in, if it is damage.
+    #[must_use]
+    pub fn in_table(self, table: &str) -> EngineError {
+        match self {
+            EngineError::Corrupt { engine, detail } => {
+                EngineError::Corrupt { engine, detail: format!("table {table}: {detail}") }
+            }
+            other => other,
+        }
+    }
+}
+
+/// What the table is called that a space belongs to.
+pub type SpaceNames = Box<dyn Fn(SpaceId) -> Option<String> + Send + Sync>;
+
 /// Key-value pairs of a scan, in the direction asked for. An error ends the scan.
 pub type SnapshotIter<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), EngineError>> + Send + 'a>;
 
@@ -211,8 +227,21 @@ pub trait Engine: Send + Sync + 'static {
     /// Asked by sessions before they commit, never by the commit path itself.
     fn write_stall(&self) -> std::time::Duration;
 
+    /// Why a transaction with these writes must not commit now: damage keeps the engine from ever writing them to its
+    /// files. What was committed before stays in memory and in the log, reads and other engines go on. Asked by sessions
+    /// before they commit; not asked during replay. Cheap.
+    fn refuses(&self, _writes: &WriteSet) -> Option<EngineError> {
+        None
+    }
+
+    /// From now on errors about damage name the table that a space belongs to. Once.
+    fn name_spaces(&self, _names: SpaceNames) {}
+
     /// Makes everything up to the last `commit_ordered` persistent and returns its number, so
-    /// that older log files may be purged. Blocks; called from a background or shutdown thread.
+    /// that older log files may be purged. Blocks, also while a disk is full; called from a background or shutdown thread.
+    ///
+    /// # Errors
+    /// The engine has failed; or damage keeps it from getting on, which is no failure.
     fn checkpoint(&self) -> Result<CommitNo, EngineError>;
 
     /// The highest commit number that is persistent now (what `applied` would say after a crash).

@@ -15,7 +15,9 @@ mod number;
 mod set;
 mod write_set;
 
-pub use contract::{Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, Staged};
+pub use contract::{
+    Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, SpaceNames, Staged,
+};
 pub use key_ref::KeyRef;
 pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;

@@ -149,6 +149,36 @@ fn reads_of_other_pages_and_writes_go_on_beside_a_damaged_page() {
     assert_eq!(engine.snapshot(CommitNo(5)).get(&key(9, 1)).unwrap().unwrap(), "new");
 }
 
+/// What was committed before damage came in its way stays for reads; what comes after is refused; nothing ends.
+#[test]
+fn a_write_that_needs_a_damaged_page_is_the_last_one_and_not_the_end() {
+    let (directory, rows) = filled();
+    let config = BtreeConfig { cache_size: 0, ..config(directory.path()) };
+    let engine = BtreeEngine::open(config.clone()).unwrap();
+    flip_versions_of(&directory.path().join("data.redb"), &rows[500]);
+    // Without a look at it before.
+    put(&engine, 5, std::slice::from_ref(&rows[500].0), "new");
+    engine.commit_ordered(CommitNo(5));
+    is_clear(&engine.checkpoint().unwrap_err());
+    assert!(engine.failure().is_none(), "{:?}", engine.failure());
+    is_clear(&engine.refuses(&WriteSet::default()).unwrap());
+    assert_eq!(engine.persisted(), CommitNo(4));
+    assert_eq!(engine.write_stall(), std::time::Duration::ZERO);
+    assert_eq!(engine.snapshot(CommitNo(5)).get(&rows[500].0).unwrap().unwrap(), "new");
+    assert_eq!(engine.snapshot(CommitNo(5)).get(&rows[0].0).unwrap().as_ref(), Some(&rows[0].1));
+    let pair = (key(9, 1), Bytes::from_static(b"v"));
+    is_clear(&engine.load(CommitNo(5), &mut std::iter::once(pair)).unwrap_err());
+    put(&engine, 6, &[key(9, 2)], "later");
+    engine.commit_ordered(CommitNo(6));
+    assert_eq!(engine.snapshot(CommitNo(6)).get(&key(9, 2)).unwrap().unwrap(), "later");
+    drop(engine);
+    // The next start either says so or comes to the same.
+    match BtreeEngine::open(config) {
+        Err(error) => is_clear(&error),
+        Ok(engine) => assert_eq!(engine.applied(), CommitNo(4)),
+    }
+}
+
 #[test]
 fn a_file_without_checksums_is_verified_and_gets_them() {
     let (directory, rows) = filled();

@@ -3,6 +3,7 @@
 
 mod damage;
 mod set;
+mod space;
 
 use crate::{BtreeConfig, BtreeEngine};
 use bytes::Bytes;

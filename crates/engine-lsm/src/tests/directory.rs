@@ -185,3 +185,35 @@ fn damaged_table_files_never_give_wrong_rows_and_are_found() {
         }
     }
 }
+
+/// However a row is read, the error says in which file of tables the damage is.
+#[test]
+fn damage_in_a_table_is_told_with_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(tiny(directory.path()));
+    for no in 1..=200 {
+        put(&engine, no, key(1, no), 100);
+    }
+    engine.checkpoint().unwrap();
+    drop(engine);
+    for file in std::fs::read_dir(directory.path().join("tree/tables")).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[100] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let engine = open(tiny(directory.path()));
+    let snapshot = engine.snapshot(CommitNo(200));
+    let (from, to) = (key(1, 0), key(1, 300));
+    let bounds = || (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
+    let errors = [
+        (1..=200).find_map(|no| snapshot.get(&key(1, no)).err()),
+        snapshot.scan(bounds().0, bounds().1, false).find_map(Result::err),
+        snapshot.scan(bounds().0, bounds().1, true).find_map(Result::err),
+        snapshot.visit(bounds().0, bounds().1, &mut |_, _| true).err(),
+    ];
+    for error in errors {
+        let text = error.unwrap().to_string();
+        assert!(text.contains("tree/tables/") && text.contains("backup"), "{text}");
+    }
+}

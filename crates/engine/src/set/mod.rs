@@ -22,13 +22,13 @@ mod split;
 mod view;
 
 use crate::{
-    CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SpaceId, Staged, TrxId,
-    WriteSet,
+    CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SpaceId, SpaceNames, Staged,
+    TrxId, WriteSet,
 };
 use bytes::Bytes;
 use std::ops::{Bound, Range};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use view::SetSnapshot;
 
@@ -46,6 +46,7 @@ pub(crate) struct Parts<F> {
     /// Slot 1 and up.
     others: Vec<Member>,
     shared: Range<Bytes>,
+    names: OnceLock<SpaceNames>,
 }
 
 /// What a set staged that is not all the first engine's: each engine's part.
@@ -84,7 +85,9 @@ impl<F: ReadAt> EngineSet<F> {
         });
         let others = members.collect::<Result<Vec<_>, EngineError>>()?;
         let first_applied = first.applied();
-        Ok(EngineSet { parts: Arc::new(Parts { first, first_applied, others, shared }) })
+        Ok(EngineSet {
+            parts: Arc::new(Parts { first, first_applied, others, shared, names: OnceLock::new() }),
+        })
     }
 
     /// Whether an engine has never been in a set in this data directory.
@@ -130,6 +133,16 @@ impl<F: ReadAt> Parts<F> {
     fn engines(&self) -> impl Iterator<Item = &dyn Engine> {
         let first: &dyn Engine = &self.first;
         std::iter::once(first).chain(self.others.iter().map(|member| &*member.engine))
+    }
+
+    /// The error with the name of the table that the key is of.
+    fn named(&self, error: EngineError, key: &[u8]) -> EngineError {
+        let space = key.first_chunk().map(|prefix| SpaceId(u32::from_be_bytes(*prefix)));
+        let name = self.names.get().zip(space).and_then(|(names, space)| names(space));
+        match name {
+            Some(name) => error.in_table(&name),
+            None => error,
+        }
     }
 
     fn holds_applied(&self) -> impl Iterator<Item = (&dyn Engine, CommitNo)> {
@@ -233,6 +246,24 @@ impl<F: ReadAt> Engine for EngineSet<F> {
 
     fn write_stall(&self) -> Duration {
         self.parts.engines().map(Engine::write_stall).max().unwrap_or_default()
+    }
+
+    fn refuses(&self, writes: &WriteSet) -> Option<EngineError> {
+        let parts = &*self.parts;
+        for (slot, engine) in parts.engines().enumerate() {
+            let own = |key: &Bytes| usize::from(SpaceId::slot_of_key(key)) == slot;
+            if let Some(error) = engine.refuses(writes)
+                && let Some((key, _)) = writes.iter().find(|(key, _)| own(key))
+            {
+                return Some(parts.named(error, key));
+            }
+        }
+        None
+    }
+
+    fn name_spaces(&self, names: SpaceNames) {
+        // Set once, by the server.
+        let _ = self.parts.names.set(names);
     }
 
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {

@@ -27,10 +27,7 @@ impl<F: ReadAt> SetSnapshot<F> {
 
     /// The slots that a range touches.
     fn slots(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> (u8, u8) {
-        let first = match from {
-            Bound::Included(key) | Bound::Excluded(key) => SpaceId::slot_of_key(key),
-            Bound::Unbounded => 0,
-        };
+        let first = SpaceId::slot_of_key(key_of(from));
         let highest = self.parts.others.len() as u8;
         let last = match to {
             Bound::Included(key) | Bound::Excluded(key) => SpaceId::slot_of_key(key).min(highest),
@@ -48,6 +45,25 @@ fn clip<'a>(from: Bound<&'a [u8]>, start: &'a [u8; 4]) -> Bound<&'a [u8]> {
     }
 }
 
+/// Where a scan begins says which table it is of: none goes over two.
+struct Named<'a, F> {
+    parts: &'a Parts<F>,
+    from: [u8; 4],
+}
+
+impl<F: ReadAt> Named<'_, F> {
+    fn error(&self, error: EngineError) -> EngineError {
+        self.parts.named(error, &self.from)
+    }
+}
+
+fn key_of(from: Bound<&[u8]>) -> &[u8] {
+    match from {
+        Bound::Included(key) | Bound::Excluded(key) => key,
+        Bound::Unbounded => &[],
+    }
+}
+
 fn start_of(slot: u8) -> [u8; 4] {
     SpaceId::in_slot(slot, 0).prefix()
 }
@@ -58,6 +74,7 @@ impl<F: ReadAt> Snapshot for SetSnapshot<F> {
             0 => self.parts.first.get_at(self.at, key),
             slot => self.other(slot).map_or(Ok(None), |snapshot| snapshot.get(key)),
         }
+        .map_err(|error| self.parts.named(error, key))
     }
 
     fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
@@ -65,12 +82,16 @@ impl<F: ReadAt> Snapshot for SetSnapshot<F> {
             0 => self.parts.first.get_version_at(self.at, key),
             slot => self.other(slot).map_or(Ok(None), |snapshot| snapshot.get_version(key)),
         }
+        .map_err(|error| self.parts.named(error, key))
     }
 
     fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a> {
         let (first, last) = self.slots(from, to);
+        let named =
+            Named { parts: &self.parts, from: key_of(from).first_chunk().copied().unwrap_or_default() };
         if (first, last) == (0, 0) {
-            return self.parts.first.scan_at(self.at, from, to, reverse);
+            let scan = self.parts.first.scan_at(self.at, from, to, reverse);
+            return Box::new(scan.map(move |pair| pair.map_err(|error| named.error(error))));
         }
         let mut scans: Vec<SnapshotIter<'a>> = Vec::new();
         for slot in first..=last {
@@ -83,10 +104,8 @@ impl<F: ReadAt> Snapshot for SetSnapshot<F> {
         if reverse {
             scans.reverse();
         }
-        match scans.len() {
-            1 => scans.remove(0),
-            _ => Box::new(scans.into_iter().flatten()),
-        }
+        let pairs = scans.into_iter().flatten();
+        Box::new(pairs.map(move |pair| pair.map_err(|error| named.error(error))))
     }
 
     fn visit(
@@ -98,11 +117,11 @@ impl<F: ReadAt> Snapshot for SetSnapshot<F> {
         let (first, last) = self.slots(from, to);
         for slot in first..=last {
             let more = match (slot, self.other(slot)) {
-                (0, _) => self.parts.first.visit_at(self.at, from, to, each)?,
-                (_, Some(other)) => other.visit(clip(from, &start_of(slot)), to, each)?,
-                (_, None) => true,
+                (0, _) => self.parts.first.visit_at(self.at, from, to, each),
+                (_, Some(other)) => other.visit(clip(from, &start_of(slot)), to, each),
+                (_, None) => Ok(true),
             };
-            if !more {
+            if !more.map_err(|error| self.parts.named(error, key_of(from)))? {
                 return Ok(false);
             }
         }

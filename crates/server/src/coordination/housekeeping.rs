@@ -15,7 +15,7 @@ use super::purge::{Wish, hindrance, purge};
 use super::variables::LogLimits;
 use super::verify::Verifier;
 use omnibus_commit::Coordinator;
-use omnibus_engine::CommitNo;
+use omnibus_engine::{CommitNo, EngineError};
 use omnibus_log::FileSeq;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -173,8 +173,14 @@ impl Keeper {
             return;
         }
         tracing::debug!(behind, "checkpoint, to keep recovery short");
-        if let Err(error) = self.coordinator.engine().checkpoint() {
-            self.failures.engine_failed(&error.to_string());
+        match self.coordinator.engine().checkpoint() {
+            // Reads go on, and the log keeps what the engine can not: asked again when the log has grown by as much again.
+            Err(error @ EngineError::Corrupt { .. }) => {
+                tracing::error!(%error, "the storage engine can not get on; log files are kept for it");
+                self.distance.begin_anew(written);
+            }
+            Err(error) => self.failures.engine_failed(&error.to_string()),
+            Ok(_) => {}
         }
     }
 }
@@ -204,6 +210,12 @@ impl Distance {
     /// `limit` is the distance that matters; `initial` what lay behind before the first byte was counted.
     pub(super) fn new(limit: u64, initial: u64) -> Distance {
         Distance { step: (limit / 64).max(1), initial, start: 0, samples: VecDeque::new() }
+    }
+
+    /// Counts from here on.
+    fn begin_anew(&mut self, written: u64) {
+        self.samples.clear();
+        self.start = self.initial + written;
     }
 
     /// The distance, when `published` is the newest transaction and `written` bytes were counted.

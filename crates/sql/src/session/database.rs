@@ -1,6 +1,6 @@
 //! The database behind all sessions: catalog, locks, commits.
 
-use crate::catalog::{Catalog, CatalogCell, charset, persist};
+use crate::catalog::{Catalog, CatalogCell, Table, charset, persist};
 use crate::error::SqlResult;
 use crate::select::{NoVirtualTables, VirtualTables};
 use crate::show::InformationSchema;
@@ -24,6 +24,16 @@ impl std::fmt::Debug for Database {
     }
 }
 
+/// Damage in an engine is told with the table that it is in.
+fn name_spaces(shared: &Arc<TrxContext>) {
+    let whom = Arc::downgrade(shared);
+    shared.port.engine().name_spaces(Box::new(move |space| {
+        let catalog = whom.upgrade()?.catalog.load();
+        let of = |table: &&Arc<Table>| table.def.indexes.iter().any(|index| index.space == space);
+        catalog.tables().find(of).map(|table| table.qualified())
+    }));
+}
+
 impl Database {
     /// Opens what the recovered engine holds, and creates the system schema if there is none.
     /// Called once, before the server listens; blocks.
@@ -44,6 +54,7 @@ impl Database {
             port,
         };
         let shared = Arc::new(shared);
+        name_spaces(&shared);
         // Before anybody can take a lock that a prepared branch had.
         crate::store::restore(&shared)?;
         let database = Arc::new(Database { shared, virtuals: OnceLock::new() });

@@ -18,13 +18,18 @@ impl Trx {
     /// told. Locks go when the commit has its place in the order.
     ///
     /// # Errors
-    /// The trx cache could not take the last event; the transaction is rolled back.
+    /// The trx cache could not take the last event, or an engine can not keep what was written; the transaction is rolled
+    /// back.
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
         let keeps_id = std::mem::take(&mut self.keeps_id);
         if self.writes.is_empty() && (self.cache.origin().is_none() || self.cache.is_empty() && !keeps_id) {
             self.end();
             return Ok(None);
+        }
+        if let Some(error) = self.shared.port.engine().refuses(&self.writes) {
+            self.rollback();
+            return Err(error.into());
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
         let unlogged = self.unlogged_keys();
