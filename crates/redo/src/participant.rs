@@ -73,15 +73,17 @@ impl Participant {
     ) -> io::Result<Participant> {
         let segments = segment::list(disk, directory)?;
         let mut live = Live::default();
+        // It will not be the last segment any more, and is to be whole then.
+        if let Some(&last) = segments.last() {
+            segment::sync(disk, directory, last)?;
+        }
         for (at, &number) in segments.iter().enumerate() {
             let torn = segment::read(disk, directory, number, |record| match record {
                 Record::Prepare(trx, writes) => live.prepared(trx, number, Some(writes)),
                 Record::Commit(trx, no) => live.was_committed(trx, no),
                 Record::Rollback(trx) => live.rolled_back(trx),
             })?;
-            // What a killed process wrote last may be in the cache only. It will not be the last segment any more, and is to be whole then.
             match torn {
-                None if at + 1 == segments.len() => segment::sync(disk, directory, number)?,
                 None => {}
                 Some(end) if at + 1 == segments.len() => segment::cut(disk, directory, number, end)?,
                 Some(end) => {

@@ -70,9 +70,12 @@ pub(crate) fn read(
     }
 }
 
-/// Makes durable what there is of a segment.
+/// Makes durable what there is of a segment, and has it read from the device: what a killed process wrote last may be in the cache
+/// only, and after a sync that failed the cache says that it is clean.
 pub(crate) fn sync(disk: &Disk, directory: &Path, number: u64) -> io::Result<()> {
-    disk.open(&path(directory, number), Open::Write)?.sync_all()
+    let file = disk.open(&path(directory, number), Open::Write)?;
+    file.sync_all()?;
+    file.forget_cached()
 }
 
 /// Durably cuts a torn end off: later it will not be the last segment, where one is expected.

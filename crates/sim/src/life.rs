@@ -131,7 +131,7 @@ impl Life {
                 self.work(move |coordinator| purge(coordinator, too_much));
             }
             26 => self.sync_all(oracle),
-            27 if self.settings.promises() => self.switch_gate(random),
+            27 => self.switch_gate(random),
             28 => self.back_up(backups),
             29 if random.one_in(3) => {
                 oracle.resets();

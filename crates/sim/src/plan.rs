@@ -57,11 +57,7 @@ impl Settings {
         Settings {
             protocol,
             sync_binlog,
-            checksum: if known_holes() {
-                random.pick(&[Checksum::Crc32, Checksum::Crc32, Checksum::None])
-            } else {
-                Checksum::Crc32
-            },
+            checksum: random.pick(&[Checksum::Crc32, Checksum::Crc32, Checksum::None]),
             fast: random.one_in(3),
             in_flight: 2 + random.below(3),
             method: random.pick(&[FlushMethod::Fdatasync, FlushMethod::ODsync, FlushMethod::ODirectDsync]),
@@ -106,9 +102,4 @@ impl Settings {
             ..CommitSettings::default()
         }
     }
-}
-
-/// Whether to go where losses are known.
-pub(crate) fn known_holes() -> bool {
-    std::env::var_os("SIM_KNOWN_HOLES").is_some()
 }

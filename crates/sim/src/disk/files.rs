@@ -307,6 +307,13 @@ impl OpenFile for SimFile {
         self.sync(Lie::SyncAll, true)
     }
 
+    fn forget_cached(&self) -> io::Result<()> {
+        self.disk.step(|world| {
+            world.inode(self.ino)?.drop_clean();
+            Ok(())
+        })
+    }
+
     fn try_lock(&self) -> io::Result<bool> {
         self.disk.step(|world| {
             let inode = world.inode(self.ino)?;

@@ -114,6 +114,17 @@ impl Inode {
         self.errors += 1;
     }
 
+    /// The cache goes, but for what is waiting to be written; the length is not the cache's to forget, and what is missing of it reads
+    /// as zeros.
+    pub(super) fn drop_clean(&mut self) {
+        let len = self.now.len();
+        self.now.clone_from(&self.durable);
+        self.changes.iter().for_each(|change| change.what.apply(&mut self.now));
+        if self.now.len() != len {
+            self.change(What::SetLen(len));
+        }
+    }
+
     /// Only the device's content is left.
     pub(super) fn forget_cache(&mut self, random: &mut Random, unit: usize) {
         self.durable = self.after_crash(random, unit);
