@@ -38,10 +38,49 @@ fn rotation_moves_the_published_place_and_records_what_was_before() {
     assert_eq!(position, coordinator.log().files().durable_end().get());
     assert_eq!(coordinator.gtid_executed().to_string(), format!("{UUID}:1-2"));
     assert!(coordinator.gtid_purged().unwrap().is_empty());
-    coordinator.log().files().purge_to(FileSeq(2), FileSeq(2)).unwrap();
+    coordinator.log().files().purge_to(FileSeq(2), || Ok(FileSeq(2))).unwrap();
     assert_eq!(coordinator.gtid_purged().unwrap().to_string(), format!("{UUID}:1-2"));
     coordinator.close().unwrap();
     assert!(coordinator.rotate().is_err(), "a closed log does not rotate");
+}
+
+/// PURGE-1: the numbers of files begin anew with a RESET; what recovery needed of the old ones says nothing of the new ones.
+#[test]
+fn a_purge_beside_a_reset_asks_about_the_files_that_it_removes() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path(), MapEngine::lazy());
+    let coordinator = &server.coordinator;
+    for key in ["a", "b", "c", "d"] {
+        commit(coordinator, key);
+        coordinator.rotate().unwrap();
+    }
+    server.engine.checkpoint().unwrap();
+    let (go, going) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            going.recv().unwrap();
+            coordinator.reset_log(FileSeq(1)).unwrap();
+            for key in ["e", "f"] {
+                commit(coordinator, key);
+                coordinator.rotate().unwrap();
+            }
+        });
+        let asked = coordinator.log().files().purge_to(FileSeq(3), || {
+            let needed = coordinator.recovery_start();
+            go.send(()).unwrap();
+            // Everything that the reset can do before it changes the list of files.
+            while server.engine.checkpoints.load(Ordering::SeqCst) < 3 {
+                std::thread::yield_now();
+            }
+            needed
+        });
+        assert_eq!(asked.unwrap().files, [FileSeq(1), FileSeq(2)], "the old ones");
+    });
+    let engine = server.engine.after_crash();
+    crash(server.coordinator);
+    let server = start(dir.path(), engine);
+    assert_eq!((server.recovered.last, server.replayed.clone()), (CommitNo(6), vec![5, 6]));
+    server.coordinator.close().unwrap();
 }
 
 #[test]
@@ -60,7 +99,7 @@ fn recovery_needs_the_file_of_the_first_number_that_is_not_persistent() {
     assert_eq!(server.coordinator.recovery_start().unwrap(), FileSeq(4), "number 4 is in file 4");
     // What it says is enough: without the files before it, a crash loses nothing (PURGE-1, COMMIT-3).
     let keep = server.coordinator.recovery_start().unwrap();
-    server.coordinator.log().files().purge_to(keep, keep).unwrap();
+    server.coordinator.log().files().purge_to(keep, || Ok(keep)).unwrap();
     let engine = server.engine.after_crash();
     crash(server.coordinator);
     let server = start(dir.path(), engine);

@@ -164,6 +164,9 @@ pub enum PurgeError {
     /// There is no such file in the index.
     #[error("log file {0} is not in the index")]
     NoSuchFile(crate::position::FileSeq),
+    /// It is not known what recovery needs.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 /// Starting the log again from an empty one failed.

@@ -4,9 +4,10 @@
 //! deletes them, then the list goes. A crash in between leaves either files that the index still names, or files that
 //! the list names; the next start deletes the latter. The list goes last, when the deletions are durable. Freeing a large file's
 //! space takes long in the file system and holds its journal, so nobody waits for it and it is cut in steps once its last name
-//! is gone: a backup may have another. PURGE-1: the caller says what recovery needs, readers pin the file they are in.
+//! is gone: a backup may have another. PURGE-1: the caller says what recovery needs, and is asked while nobody changes the list of
+//! files: after a RESET the numbers mean other files. Readers pin the file they are in.
 
-use crate::error::PurgeError;
+use crate::error::{PurgeError, ReadError};
 use crate::fault::Point;
 use crate::finish::shrink_deleted;
 use crate::handle::{Catalog, LogHandle};
@@ -37,27 +38,40 @@ pub struct Purged {
 }
 
 impl LogHandle {
-    /// Removes all files before `to`, but none from `keep_from` on, which is the first file that recovery needs.
+    /// Removes all files before `to`, but none from the one on that `keep_from` says, the first that recovery needs. It is called
+    /// while the list of files does not change, and must not change it.
     ///
     /// # Errors
-    /// `to` is not in the index, or the index can not be replaced.
-    pub fn purge_to(&self, to: FileSeq, keep_from: FileSeq) -> Result<Purged, PurgeError> {
+    /// `to` is not in the index, the index can not be replaced, or `keep_from` does not know.
+    pub fn purge_to(
+        &self,
+        to: FileSeq,
+        keep_from: impl FnOnce() -> Result<FileSeq, ReadError>,
+    ) -> Result<Purged, PurgeError> {
         self.catalog.purge(Some(to), keep_from, |_, seq, _| seq < to)
     }
 
     /// Removes the files that were finished before `time`, oldest first, up to the first that was not.
     ///
     /// # Errors
-    /// The index can not be replaced.
-    pub fn purge_before(&self, time: SystemTime, keep_from: FileSeq) -> Result<Purged, PurgeError> {
+    /// As [`LogHandle::purge_to`].
+    pub fn purge_before(
+        &self,
+        time: SystemTime,
+        keep_from: impl FnOnce() -> Result<FileSeq, ReadError>,
+    ) -> Result<Purged, PurgeError> {
         self.catalog.purge(None, keep_from, |_, _, (_, modified)| modified < time)
     }
 
     /// Removes files, oldest first, until all together have at most `total` bytes.
     ///
     /// # Errors
-    /// The index can not be replaced.
-    pub fn purge_to_total(&self, total: u64, keep_from: FileSeq) -> Result<Purged, PurgeError> {
+    /// As [`LogHandle::purge_to`].
+    pub fn purge_to_total(
+        &self,
+        total: u64,
+        keep_from: impl FnOnce() -> Result<FileSeq, ReadError>,
+    ) -> Result<Purged, PurgeError> {
         let mut sum: u64 = self.list().iter().map(|file| file.size).sum();
         self.catalog.purge(None, keep_from, |_, _, (size, _)| {
             let over = sum > total;
@@ -71,10 +85,11 @@ impl Catalog {
     fn purge(
         self: &Arc<Self>,
         to: Option<FileSeq>,
-        keep_from: FileSeq,
+        keep_from: impl FnOnce() -> Result<FileSeq, ReadError>,
         mut goes: impl FnMut(&Catalog, FileSeq, (u64, SystemTime)) -> bool,
     ) -> Result<Purged, PurgeError> {
         let mut index = self.index.lock();
+        let keep_from = keep_from()?;
         let mut purged = Purged::default();
         let kept: Vec<FileSeq> = {
             let list = self.files.lock();

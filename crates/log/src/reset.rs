@@ -74,17 +74,22 @@ impl LogWriter {
 impl Catalog {
     /// For [`LogWriter::rotate_alone`]: the new file takes the place of all others. Readers are not asked.
     pub(crate) fn add_alone(&self, seq: FileSeq) -> Result<(), IoFailure> {
-        self.generation.fetch_add(1, Ordering::SeqCst);
         let mut index = self.index.lock();
         let leaving: Vec<FileSeq> = self.files.lock().files.iter().map(|file| file.seq).collect();
         let (file, all_leaving) = &mut *index;
         all_leaving.extend(leaving);
         file.write_purge_list(all_leaving)?;
         file.replace(&[seq])?;
+        self.begin_list(seq);
+        Ok(())
+    }
+
+    /// The list is this one file. Who pins a file afterwards is of the new generation, and of nothing older.
+    fn begin_list(&self, seq: FileSeq) {
         let mut list = self.files.lock();
+        self.generation.fetch_add(1, Ordering::SeqCst);
         list.files = vec![FileState { seq, finished: None }];
         list.pins.clear();
-        Ok(())
     }
 
     fn delete_others(self: &Arc<Self>) -> Result<(), ResetError> {
@@ -108,9 +113,7 @@ impl Catalog {
             index.0.write_purge_list(&leaving)?;
             index.0.replace(&[first])?;
             index.1.clone_from(&leaving);
-            let mut list = self.files.lock();
-            list.files = vec![FileState { seq: first, finished: None }];
-            list.pins.clear();
+            self.begin_list(first);
             leaving
         };
         self.remove_files(&leaving);

@@ -59,8 +59,8 @@ impl FilePin {
     /// # Errors
     /// There is no such file.
     pub fn new(log: &LogHandle, seq: FileSeq) -> Result<FilePin, ReadError> {
-        let generation = log.catalog.generation.load(Ordering::SeqCst);
         let mut list = log.catalog.files.lock();
+        let generation = log.catalog.generation.load(Ordering::SeqCst);
         if !list.files.iter().any(|file| file.seq == seq) {
             return Err(ReadError::NoSuchFile(seq));
         }
@@ -84,11 +84,11 @@ impl FilePin {
 
 impl Drop for FilePin {
     fn drop(&mut self) {
+        let mut list = self.log.catalog.files.lock();
         // A reset has dropped all pins of its time; this one is not ours any more.
         if self.is_stale() {
             return;
         }
-        let mut list = self.log.catalog.files.lock();
         if let Some(count) = list.pins.get_mut(&self.seq) {
             *count -= 1;
             if *count == 0 {
@@ -192,7 +192,10 @@ impl TailReader {
             return Err(ReadError::NoSuchFile(seq));
         }
         let finished = if durable.file == seq { None } else { self.log.catalog.finished_size(seq)? };
-        let limit = finished.unwrap_or(durable.offset.0);
+        // During a reset the durable end may still be in a file that is gone.
+        let Some(limit) = finished.or((durable.file == seq).then_some(durable.offset.0)) else {
+            return Ok(Ahead::Nothing);
+        };
         self.file.set_limit(limit);
         if self.position().offset.0 < limit {
             return Ok(Ahead::Until(limit));

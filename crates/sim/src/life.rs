@@ -329,12 +329,9 @@ fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
 }
 
 fn purge(coordinator: &Coordinator, too_much: bool) {
-    let Ok(mut keep_from) = coordinator.recovery_start() else { return };
     let files = coordinator.log().files();
     if let Some(last) = files.list().last() {
-        if too_much {
-            keep_from = last.file;
-        }
+        let keep_from = || if too_much { Ok(last.file) } else { coordinator.recovery_start() };
         let _ = files.purge_to(last.file, keep_from);
     }
 }

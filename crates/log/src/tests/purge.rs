@@ -37,19 +37,19 @@ fn purge_stops_at_what_recovery_a_reader_or_the_writer_needs() {
     let dir = tempfile::tempdir().unwrap();
     let writer = five_files(dir.path());
     let log = writer.handle();
-    let none = log.purge_to(FileSeq(1), FileSeq(5)).unwrap();
+    let none = log.purge_to(FileSeq(1), || Ok(FileSeq(5))).unwrap();
     assert_eq!(none, Purged::default());
-    let purged = log.purge_to(FileSeq(4), FileSeq(2)).unwrap();
+    let purged = log.purge_to(FileSeq(4), || Ok(FileSeq(2))).unwrap();
     assert_eq!(purged, Purged { files: vec![FileSeq(1)], limit: Some(PurgeLimit::Recovery(FileSeq(2))) });
     let reader = TailReader::open(&log, LogPosition::new(FileSeq(3), 4)).unwrap();
-    let purged = log.purge_to(FileSeq(5), FileSeq(5)).unwrap();
+    let purged = log.purge_to(FileSeq(5), || Ok(FileSeq(5))).unwrap();
     assert_eq!(purged, Purged { files: vec![FileSeq(2)], limit: Some(PurgeLimit::Reader(FileSeq(3))) });
     drop(reader);
     let future = SystemTime::now() + Duration::from_secs(60);
-    let purged = log.purge_before(future, FileSeq(99)).unwrap();
+    let purged = log.purge_before(future, || Ok(FileSeq(99))).unwrap();
     assert_eq!(purged.files, [FileSeq(3), FileSeq(4)]);
     assert!(seqs(&log) == [5]);
-    assert!(matches!(log.purge_to(FileSeq(3), FileSeq(5)), Err(PurgeError::NoSuchFile(FileSeq(3)))));
+    assert!(matches!(log.purge_to(FileSeq(3), || Ok(FileSeq(5))), Err(PurgeError::NoSuchFile(FileSeq(3)))));
     log.wait_for_background();
     for gone in 1..=4 {
         assert!(!dir.path().join(format!("binlog.00000{gone}")).exists());
@@ -64,16 +64,16 @@ fn purge_by_size_takes_the_oldest_until_the_rest_fits() {
     let writer = five_files(dir.path());
     let log = writer.handle();
     let keep: u64 = log.list()[3..].iter().map(|file| file.size).sum();
-    assert_eq!(log.purge_to_total(keep, FileSeq(5)).unwrap().files.len(), 3);
+    assert_eq!(log.purge_to_total(keep, || Ok(FileSeq(5))).unwrap().files.len(), 3);
     assert_eq!(seqs(&log), [4, 5]);
-    assert!(log.purge_to_total(keep, FileSeq(5)).unwrap().files.is_empty());
+    assert!(log.purge_to_total(keep, || Ok(FileSeq(5))).unwrap().files.is_empty());
 }
 
 #[test]
 fn numbers_go_on_after_a_purge_and_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = five_files(dir.path());
-    writer.handle().purge_to(FileSeq(5), FileSeq(5)).unwrap();
+    writer.handle().purge_to(FileSeq(5), || Ok(FileSeq(5))).unwrap();
     writer.handle().wait_for_background();
     close(&mut writer).unwrap();
     drop(writer);
@@ -90,7 +90,7 @@ fn the_list_of_files_to_delete_goes_when_the_deletions_are_durable() {
         start(dir.path(), LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) });
     rotate(&mut writer).unwrap();
     faults.clear();
-    writer.handle().purge_to(FileSeq(2), FileSeq(2)).unwrap();
+    writer.handle().purge_to(FileSeq(2), || Ok(FileSeq(2))).unwrap();
     writer.handle().wait_for_background();
     let passed = faults.passed();
     let from = passed.iter().position(|point| *point == Point::PurgeRemove).unwrap();

@@ -91,10 +91,36 @@ fn a_reader_of_the_old_log_is_told_so_and_holds_nothing_back() {
     let new = TailReader::open(&log, LogPosition::new(FileSeq(1), 4)).unwrap();
     drop(old);
     rotate(&mut writer).unwrap();
-    let purged = log.purge_to(FileSeq(2), FileSeq(2)).unwrap();
+    let purged = log.purge_to(FileSeq(2), || Ok(FileSeq(2))).unwrap();
     assert_eq!(purged.limit, Some(PurgeLimit::Reader(FileSeq(1))), "the new reader's pin is its own");
     drop(new);
-    assert_eq!(log.purge_to(FileSeq(2), FileSeq(2)).unwrap().files, [FileSeq(1)]);
+    assert_eq!(log.purge_to(FileSeq(2), || Ok(FileSeq(2))).unwrap().files, [FileSeq(1)]);
+}
+
+/// A number is given up twice: with the old files, and with the one that was active alone in between.
+#[test]
+fn a_pin_taken_during_a_reset_is_of_a_log_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let settings = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
+    let mut writer = start(dir.path(), settings);
+    let log = writer.handle();
+    rotate_alone(&mut writer).unwrap();
+    let (pinned, pin) = std::sync::mpsc::channel();
+    let pinning = log.clone();
+    faults.when(Point::PurgeListWrite, move || {
+        pinned.send(FilePin::new(&pinning, FileSeq(2)).unwrap()).unwrap();
+    });
+    writer.restart_at(FileSeq(1), &head()).unwrap();
+    let pin = pin.recv().unwrap();
+    assert!(pin.is_stale(), "file 2 is gone");
+    rotate(&mut writer).unwrap();
+    let own = FilePin::new(&log, FileSeq(2)).unwrap();
+    drop(pin);
+    rotate(&mut writer).unwrap();
+    let purged = log.purge_to(FileSeq(3), || Ok(FileSeq(3))).unwrap();
+    assert_eq!(purged.limit, Some(PurgeLimit::Reader(FileSeq(2))), "PURGE-1: another's pin stays");
+    drop(own);
 }
 
 /// One file, a reset to 1 and rotations over the names that were just given up; killed at every step.

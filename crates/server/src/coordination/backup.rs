@@ -8,13 +8,11 @@
 use crate::backup::{BackupInfo, begin, copy_file, finish, sync_folder};
 use omnibus_commit::{Coordinator, SnapshotReader};
 use omnibus_engine::{CommitNo, EngineError};
-use omnibus_log::{FileSeq, LogPosition, ReadError, TailReader};
+use omnibus_log::{FilePin, FileSeq, LogPosition, ReadError};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Where events of a file begin.
-const FIRST_EVENT: u64 = 4;
 /// How long one group may be on its way to the device. Only a log that has failed takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The server's identity.
@@ -77,7 +75,7 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
     let files = coordinator.log().files();
     // Engines only get further: what recovery needs now is enough for a copy that is made later.
     let first = coordinator.recovery_start()?;
-    let pin = TailReader::open(files, LogPosition::new(first, FIRST_EVENT))?;
+    let pin = FilePin::new(files, first)?;
     coordinator.engine().backup_to(root)?;
     let mut held = coordinator.reader();
     let (number, end) = published_now(coordinator, &mut held)?;
@@ -106,6 +104,10 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
         };
         done.map_err(failed(&from))?;
         index.push_str(&format!("./{name}\n"));
+    }
+    // The same names may be other files by now, behind transactions that no file has any more.
+    if pin.is_stale() {
+        return Err(BackupFailure::Reset);
     }
     drop(pin);
     let index_path = root.join(names.index());

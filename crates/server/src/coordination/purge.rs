@@ -5,7 +5,7 @@
 
 use omnibus_commit::Coordinator;
 use omnibus_engine::EngineError;
-use omnibus_log::{FileSeq, PurgeError, PurgeLimit, Purged, ReadError};
+use omnibus_log::{FileSeq, PurgeError, PurgeLimit, Purged};
 use std::time::SystemTime;
 
 /// Which files are wanted gone.
@@ -25,8 +25,6 @@ pub(super) enum PurgeFailure {
     #[error(transparent)]
     Purge(#[from] PurgeError),
     #[error(transparent)]
-    Read(#[from] ReadError),
-    #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
@@ -43,7 +41,7 @@ pub(super) fn purge(coordinator: &Coordinator, wish: Wish) -> Result<Purged, Pur
 }
 
 fn attempt(coordinator: &Coordinator, wish: Wish) -> Result<Purged, PurgeFailure> {
-    let keep_from = coordinator.recovery_start()?;
+    let keep_from = || coordinator.recovery_start();
     let log = coordinator.log().files();
     let purged = match wish {
         Wish::To(file) => log.purge_to(file, keep_from),
