@@ -246,6 +246,11 @@ pub fn malformed_packet() -> SqlError {
 pub fn account_locked(user: impl Display, host: impl Display) -> SqlError {
     error(3118, b"HY000", format!("Access denied for user '{user}'@'{host}'. Account is locked."))
 }
+/// 3554: `table` with its database.
+#[must_use]
+pub fn no_system_table_access(table: &str) -> SqlError {
+    error(3554, b"HY000", format!("Access to system table '{table}' is rejected."))
+}
 /// 3159.
 #[must_use]
 pub fn secure_transport_required() -> SqlError {

@@ -127,6 +127,7 @@ errors! {
     truncated_wrong_value_for_field(kind, value, column, row) = 1366, b"HY000", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
     /// LOCAL without `local_infile`, or to a client that does not send files.
     stack_overrun() = 1436, b"HY000", "Thread stack overrun: the statement is nested too deeply";
+    statement_timeout() = 1969, b"70100", "Query execution was interrupted (max_statement_time exceeded)";
     query_timeout() = 3024, b"HY000", "Query execution was interrupted, maximum statement execution time exceeded";
     local_files_disabled() = 3948, b"42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     illegal_value_for_type(kind, value) = 1367, b"22007", "Illegal {kind} '{value}' value found during parsing";

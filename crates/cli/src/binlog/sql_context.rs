@@ -144,6 +144,10 @@ impl Context {
             && self.utf8mb4.replace(id) != Some(id)
         {
             write!(out, "/*!80011 SET @@session.default_collation_for_utf8mb4={id} */{END}")?;
+            if let Some(found) = collation::by_id(id) {
+                let name = found.name;
+                write!(out, "/*M!110201 SET @@session.character_set_collations='utf8mb4={name}' */{END}")?;
+            }
         }
         Ok(())
     }

@@ -61,9 +61,16 @@ pub struct StatusVars {
     pub mariadb_hrnow: Option<u32>,
     /// MariaDB: transaction number of an atomic DDL statement.
     pub mariadb_xid: Option<u64>,
+    /// MariaDB: more flags of the GTID, and with two of them the number of the ALTER that is ended.
+    pub mariadb_flags: Option<(u8, Option<u64>)>,
+    /// MariaDB: `character_set_collations`, ids of a character set's default collation and of the one in its place.
+    pub charset_collations: Vec<(u16, u16)>,
     /// Bytes from the first unknown code on.
     pub unknown: Vec<u8>,
 }
+
+/// COMMIT_ALTER and ROLLBACK_ALTER.
+const ENDS_ALTER: u8 = 4 | 8;
 
 const OVER_MAX_DATABASES: u8 = 254;
 
@@ -127,6 +134,16 @@ impl StatusVars {
             20 => self.default_table_encryption = Some(r.u8("default_table_encryption")?),
             128 => self.mariadb_hrnow = Some(r.uint(3, "hrnow")? as u32),
             129 => self.mariadb_xid = Some(r.u64("xid")?),
+            130 => {
+                let flags = r.u8("GTID flags")?;
+                let alter = if flags & ENDS_ALTER != 0 { Some(r.u64("number of an ALTER")?) } else { None };
+                self.mariadb_flags = Some((flags, alter));
+            }
+            131 => {
+                for _ in 0..r.u8("count of collations")? {
+                    self.charset_collations.push((r.u16("collation")?, r.u16("collation")?));
+                }
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -162,6 +179,15 @@ impl StatusVars {
         put(out, 20, self.default_table_encryption.map(|v| [v]));
         put(out, 128, self.mariadb_hrnow.map(|us| [us as u8, (us >> 8) as u8, (us >> 16) as u8]));
         put(out, 129, self.mariadb_xid.map(u64::to_le_bytes));
+        if let Some((flags, alter)) = self.mariadb_flags {
+            put(out, 130, Some([flags]));
+            out.extend(alter.map(u64::to_le_bytes).into_iter().flatten());
+        }
+        if !self.charset_collations.is_empty() {
+            let kept = &self.charset_collations[..self.charset_collations.len().min(255)];
+            put(out, 131, Some([kept.len() as u8]));
+            kept.iter().flat_map(|(from, to)| [*from, *to]).for_each(|id| out.extend(id.to_le_bytes()));
+        }
         out.extend_from_slice(&self.unknown);
     }
 }

@@ -118,6 +118,8 @@ fn status_vars_round_trip_and_keep_unknown_codes() {
         sql_require_primary_key: Some(0),
         default_table_encryption: Some(0),
         mariadb_hrnow: Some(5),
+        mariadb_flags: Some((4, Some(38))),
+        charset_collations: vec![(33, 2048), (45, 2304)],
         mariadb_xid: Some(6),
         unknown: vec![0xee, 1, 2],
     };

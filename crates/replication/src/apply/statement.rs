@@ -7,6 +7,9 @@ use omnibus_format::events::{
 use omnibus_format::header::{FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC};
 use omnibus_format::{DecodeError, EventHeader};
 
+/// The id that MariaDB gives utf8mb4 in `character_set_collations`.
+const UTF8MB4_GENERAL: u16 = 45;
+
 /// What events before a statement say about it.
 #[derive(Clone, Debug, Default)]
 pub struct StatementContext {
@@ -138,7 +141,11 @@ impl StatementView for EventStatement<'_> {
         self.vars.lc_time_names.or(self.vars.flags2.map(|_| 0))
     }
     fn default_collation_for_utf8mb4(&self) -> Option<u16> {
-        self.vars.default_collation_for_utf8mb4
+        let other = |(from, to): &(u16, u16)| (*from == UTF8MB4_GENERAL).then_some(*to);
+        self.vars.default_collation_for_utf8mb4.or(self.vars.charset_collations.iter().find_map(other))
+    }
+    fn charset_collations(&self) -> &[(u16, u16)] {
+        &self.vars.charset_collations
     }
     fn updated_tables(&self) -> Option<u64> {
         self.vars.table_map_for_update

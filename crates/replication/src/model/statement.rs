@@ -65,6 +65,11 @@ pub trait StatementView {
     fn default_collation_for_utf8mb4(&self) -> Option<u16> {
         None
     }
+    /// MariaDB's `character_set_collations`, where the statement asked for one: ids of a character set's own default and of the
+    /// collation that stood for it.
+    fn charset_collations(&self) -> &[(u16, u16)] {
+        &[]
+    }
     /// The tables that a multi-table UPDATE changes: a bitmap of their places in its text, the first in the lowest bit.
     fn updated_tables(&self) -> Option<u64> {
         None

@@ -128,6 +128,7 @@ impl StatementView for Renamed<'_> {
         time_zone -> Option<&[u8]>;
         lc_time_names -> Option<u16>;
         default_collation_for_utf8mb4 -> Option<u16>;
+        charset_collations -> &[(u16, u16)];
         updated_tables -> Option<u64>;
         last_insert_id -> Option<u64>;
         insert_id -> Option<u64>;

@@ -1,7 +1,9 @@
 //! FLUSH, but for the forms that take locks, and RESET.
 
+use crate::account::Privileges;
+use crate::errors;
 use crate::session::Session;
-use omnibus_parser::ast::{Flush, FlushTarget, Reset};
+use omnibus_parser::ast::{Flush, FlushTarget, ObjectName, Reset};
 use omnibus_sql::{SqlError, SqlResult};
 
 impl Session {
@@ -39,8 +41,7 @@ impl Session {
                 Ok(())
             }
             FlushTarget::Hosts => {
-                self.server.hosts.forgive();
-                self.server.admin_hosts.forgive();
+                self.forgive_hosts();
                 Ok(())
             }
             // Nothing of these is kept open or cached.
@@ -59,6 +60,22 @@ impl Session {
         }
     }
 
+    fn forgive_hosts(&self) {
+        self.server.hosts.forgive();
+        self.server.admin_hosts.forgive();
+    }
+
+    /// TRUNCATE of a table that is not there: what `mysqladmin flush-hosts` sends from MySQL 8.4 on.
+    pub(super) fn truncate_host_cache(&self) -> SqlResult<()> {
+        let account = self.account();
+        let droppers = Privileges::DROP.with(Privileges::RELOAD);
+        if !account.on_database(PERFORMANCE_SCHEMA).any(droppers) {
+            return Err(errors::command_denied("DROP", &account.user, account.host.as_str(), HOST_CACHE));
+        }
+        self.forgive_hosts();
+        Ok(())
+    }
+
     pub(super) async fn reset(&mut self, list: &[Reset]) -> SqlResult<()> {
         self.commit_first().await?;
         for item in list {
@@ -71,6 +88,14 @@ impl Session {
         }
         Ok(())
     }
+}
+
+const PERFORMANCE_SCHEMA: &str = "performance_schema";
+const HOST_CACHE: &str = "host_cache";
+
+pub(super) fn is_host_cache(table: &ObjectName) -> bool {
+    table.name.eq_ignore_ascii_case(HOST_CACHE)
+        && table.schema.as_ref().is_some_and(|db| db.eq_ignore_ascii_case(PERFORMANCE_SCHEMA))
 }
 
 /// Whether sources log it, with an id that `gtid_next` then gives it here: all but what is about their own logs.

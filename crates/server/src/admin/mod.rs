@@ -34,6 +34,7 @@ impl Session {
             Statement::Kill(kill) => self.kill_statement(kill).await,
             // The locks are the SQL layer's.
             Statement::Flush(flush) if !takes_locks(flush) => self.flush(flush).await,
+            Statement::Truncate(table) if flush::is_host_cache(table) => self.truncate_host_cache(),
             Statement::Reset(list) => self.reset(list).await,
             Statement::Purge(purge) => self.purge(purge).await,
             Statement::Shutdown => self.shutdown(),

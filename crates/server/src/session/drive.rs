@@ -173,7 +173,7 @@ impl Session {
         self.process.stage(Stage::LockWait);
         self.process.counters.add(Counter::LockWaits, 1);
         let limit = Duration::from_millis(self.runner.state().settings.lock_wait_timeout_ms);
-        let left = limit.saturating_sub(wait.since().elapsed());
+        let left = self.process.kill.time_left(limit.saturating_sub(wait.since().elapsed()));
         let outcome = loop {
             tokio::select! {
                 biased;

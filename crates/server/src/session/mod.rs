@@ -14,6 +14,7 @@ mod access;
 mod admission;
 mod command;
 mod drive;
+mod foreign_dump;
 mod host;
 mod local_file;
 mod login;

@@ -81,6 +81,12 @@ impl Session {
         if let Err(error) = self.count_use(parsed) {
             return self.failed(error);
         }
+        if self.passes_over(&parsed.statement.node) {
+            let status = self.status();
+            let status = if more { status.with(omnibus_wire::Status::MORE_RESULTS) } else { status };
+            self.ok_packet(0, 0, "", status);
+            return Replied::Good;
+        }
         let handled = match self.named_administration(parsed, more).await {
             Some(handled) => Some(handled),
             None => self.administration(parsed, more).await,

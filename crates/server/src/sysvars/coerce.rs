@@ -105,6 +105,7 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             };
             plain(VarValue::Str(found.ok_or_else(|| SqlError::unknown_collation(given.text()))?.name.into()))
         }
+        Kind::CharsetCollations => plain(VarValue::Str(charset_collations(&given.text())?.into())),
         Kind::Engine => {
             let name = given.text();
             let found = crate::engines::find(&name).ok_or_else(|| SqlError::unknown_storage_engine(&name))?;
@@ -123,6 +124,28 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             plain(VarValue::Str(text.into()))
         }
     }
+}
+
+/// Only utf8mb4 may have another default; what is said of character sets that are not here is about nothing.
+fn charset_collations(text: &str) -> SqlResult<String> {
+    let mut chosen = None;
+    for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        let Some((set, name)) = pair.split_once('=') else {
+            return Err(SqlError::wrong_value_for_var("character_set_collations", text));
+        };
+        let Some(default) = charset::of_charset(set.trim()) else { continue };
+        let name = name.trim();
+        let full =
+            if name.starts_with("uca1400") { format!("{}_{name}", set.trim()) } else { name.to_owned() };
+        let found = charset::by_name(&full).ok_or_else(|| SqlError::unknown_collation(name))?;
+        if found.charset != default.charset {
+            return Err(SqlError::unknown_collation(name));
+        }
+        if default.charset == "utf8mb4" {
+            chosen = Some(found.name);
+        }
+    }
+    Ok(chosen.map_or_else(String::new, |name| format!("utf8mb4={name}")))
 }
 
 fn adjusted(def: &VarDef, given: &Given) -> SqlError {

@@ -39,6 +39,8 @@ pub enum Kind {
     NullableCharset,
     /// A collation name.
     Collation,
+    /// MariaDB's list of collations that are the defaults of their character sets: `charset=collation,..`.
+    CharsetCollations,
     /// The name of a storage engine, ours or one that ours stands in for.
     Engine,
     /// `SYSTEM` or an offset from UTC.

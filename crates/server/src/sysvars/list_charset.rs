@@ -1,6 +1,7 @@
 //! Character sets, collations, time zones, locales.
 
 use super::def::{Fixed::*, Kind, Scope, VarDef as V};
+use omnibus_format::Dialect::Mariadb;
 
 /// The family.
 pub static VARS: &[V] = &[
@@ -16,6 +17,7 @@ pub static VARS: &[V] = &[
     V::both("collation_database", Kind::Collation, S("utf8mb4_general_ci")),
     V::both("collation_server", Kind::Collation, S("utf8mb4_general_ci")),
     V::both("default_collation_for_utf8mb4", Kind::Collation, S("utf8mb4_general_ci")),
+    V::both("character_set_collations", Kind::CharsetCollations, S("")).only(Mariadb),
     V::both("time_zone", Kind::TimeZone, S("SYSTEM")),
     V::computed("system_time_zone", Scope::Global, Kind::Text, S("UTC")),
     V::both("lc_messages", Kind::Text, S("en_US")),

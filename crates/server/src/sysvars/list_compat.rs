@@ -25,5 +25,6 @@ pub static VARS: &[V] = &[
     V::both("default_table_encryption", Kind::Enum(&["OFF"]), S("OFF")),
     V::both("note_verbosity", Kind::Set(&["basic", "unknown_variables", "explain"]), S("basic,explain"))
         .only(Mariadb),
+    V::both("max_statement_time", Kind::Double(0.0, 31_536_000.0), D(0.0)).only(Mariadb),
     V::both("terminology_use_previous", Kind::Enum(&["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"]), S("NONE")),
 ];

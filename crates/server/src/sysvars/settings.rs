@@ -168,7 +168,10 @@ pub fn session_settings(
         sql_auto_is_null: v("sql_auto_is_null").as_bool(),
         collation_database: (*v("collation_database") != globals.named("collation_database"))
             .then(|| collation(v("collation_database").as_str())),
-        default_collation_for_utf8mb4: collation(v("default_collation_for_utf8mb4").as_str()),
+        default_collation_for_utf8mb4: match v("character_set_collations").as_str().split_once('=') {
+            Some((_, name)) => collation(name),
+            None => collation(v("default_collation_for_utf8mb4").as_str()),
+        },
         autocommit: v("autocommit").as_bool(),
         isolation: isolation(v("transaction_isolation")),
         read_only: v("transaction_read_only").as_bool(),
@@ -202,6 +205,10 @@ pub fn session_settings(
         sql_safe_updates: v("sql_safe_updates").as_bool(),
         cte_max_recursion_depth: v("cte_max_recursion_depth").as_u64(),
         max_execution_time_ms: v("max_execution_time").as_u64(),
+        max_statement_time_ms: match v("max_statement_time") {
+            VarValue::Double(seconds) => (seconds * 1e3).ceil() as u64,
+            _ => 0,
+        },
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,
         pseudo_thread_id: u32::try_from(v("pseudo_thread_id").as_u64()).ok().filter(|id| *id != 0),

@@ -5,18 +5,29 @@
 use crate::error::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::Thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Which variable bounds a statement's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLimit {
+    /// `max_execution_time`: error 3024.
+    Query,
+    /// MariaDB's `max_statement_time`: error 1969.
+    Statement,
+}
 
 /// Set by KILL from another session, read by the running statement now and then.
 #[derive(Debug, Default)]
 pub struct KillFlag {
     killed: AtomicU8,
-    /// When the running query has taken `max_execution_time`; microseconds since `begin`, 0 for never.
+    /// When the running statement has taken its time; microseconds since `begin`, 0 for never.
     deadline_us: AtomicU64,
     /// The statement's thread, while it waits for its turn.
     parked: Mutex<Option<Thread>>,
+    /// The time is `TimeLimit::Statement`.
+    of_statement: AtomicBool,
 }
 
 /// The time since this was first asked, and what deadlines are counted in. Never 0.
@@ -61,13 +72,24 @@ impl KillFlag {
         self.killed.load(Ordering::Relaxed) == 2
     }
 
-    /// Has the running statement end with error 3024 when it has taken so long; 0: never.
-    pub fn set_deadline(&self, milliseconds: u64) {
+    /// Has the running statement end with an error when it has taken so long; 0: never.
+    pub fn set_deadline(&self, milliseconds: u64, limit: TimeLimit) {
+        self.of_statement.store(limit == TimeLimit::Statement, Ordering::Relaxed);
         let at = match milliseconds {
             0 => 0,
             milliseconds => now_us().saturating_add(milliseconds.saturating_mul(1000)).max(1),
         };
         self.deadline_us.store(at, Ordering::Relaxed);
+    }
+
+    /// The time that the running statement has left, at most `limit`: how long it may wait for something.
+    #[must_use]
+    pub fn time_left(&self, limit: Duration) -> Duration {
+        match self.deadline_us.load(Ordering::Relaxed) {
+            0 => limit,
+            // Past the deadline, so that `check` fails then.
+            at => limit.min(Duration::from_micros(at.saturating_sub(now_us()) + 1)),
+        }
     }
 
     /// Forgets KILL QUERY; called when a statement begins.
@@ -84,6 +106,7 @@ impl KillFlag {
             0 => match self.deadline_us.load(Ordering::Relaxed) {
                 0 => Ok(()),
                 at if now_us() < at => Ok(()),
+                _ if self.of_statement.load(Ordering::Relaxed) => Err(SqlError::statement_timeout()),
                 _ => Err(SqlError::query_timeout()),
             },
             _ => Err(SqlError::query_interrupted()),

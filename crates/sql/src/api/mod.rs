@@ -15,7 +15,7 @@ pub use access::{AccessCheck, AllowAll, Priv};
 pub use budget::Budget;
 pub use engine::{is_foreign_engine, is_own_engine};
 pub use host::{NoHost, SessionHost, VariableScope};
-pub use kill::KillFlag;
+pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use result::{Outcome, ResultColumn, RowSink, flag};
 pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, sql_mode};

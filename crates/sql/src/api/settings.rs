@@ -160,6 +160,8 @@ pub struct SessionSettings {
     pub cte_max_recursion_depth: u64,
     /// `max_execution_time`, milliseconds; 0 is none.
     pub max_execution_time_ms: u64,
+    /// MariaDB's `max_statement_time`, for every statement; 0: none.
+    pub max_statement_time_ms: u64,
     /// `div_precision_increment`.
     pub div_precision_increment: u8,
     /// `read_only`/`super_read_only` of the server: statements of this session may not write.
@@ -225,6 +227,7 @@ impl Default for SessionSettings {
             sql_safe_updates: false,
             cte_max_recursion_depth: 1000,
             max_execution_time_ms: 0,
+            max_statement_time_ms: 0,
             div_precision_increment: 4,
             server_read_only: false,
             pseudo_thread_id: None,

@@ -105,7 +105,20 @@ fn check_collations(view: &dyn StatementView) -> SqlResult<()> {
     let connection = if makes(view.sql(), &["SELECT"]) { connection } else { connection.map(stand_in) };
     let client = client.map(stand_in);
     let used = [client, connection, server, view.database_collation(), view.default_collation_for_utf8mb4()];
-    used.into_iter().flatten().try_for_each(|id| known_collation(u64::from(id)).map(drop))
+    used.into_iter().flatten().try_for_each(|id| known_collation(u64::from(id)).map(drop))?;
+    // Here only utf8mb4 may have another default.
+    let others = [(8, "latin1"), (11, "ascii"), (33, "utf8mb3"), (33, "utf8")];
+    let differs = |(default, name): &(u16, &str)| {
+        let mapped = view.charset_collations().iter().find(|(from, to)| from == default && to != default);
+        mapped.filter(|_| makes(view.sql(), &[name])).map(|(_, to)| *to)
+    };
+    match others.iter().find_map(differs) {
+        Some(id) => {
+            let name = collation::by_id(id).map_or_else(|| format!("#{id}"), |found| found.name.to_owned());
+            Err(SqlError::unknown_collation(format!("{name} as the default of its character set")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Whether a text is a CREATE or ALTER with one of these words in it.
@@ -117,12 +130,13 @@ fn makes(text: &[u8], wanted: &[&str]) -> bool {
         && words.any(|word| wanted.iter().any(|one| is(word, one)))
 }
 
-/// The general collation of the character set that one of MariaDB's uca1400 family is of, by the ranges of their ids; any
-/// other as it is.
+/// The general collation of the character set that an unknown one of MariaDB's uca1400 family (a language's) is of, by the ranges
+/// of their ids; any other as it is.
 fn stand_in(id: u16) -> u16 {
     const UTF8MB3_GENERAL: u16 = 33;
     const UTF8MB4_GENERAL: u16 = 45;
     match id {
+        known if collation::by_id(known).is_some() => known,
         2048..=2303 => UTF8MB3_GENERAL,
         2304..=2559 => UTF8MB4_GENERAL,
         other => other,

@@ -5,7 +5,7 @@ use super::SqlSession;
 use super::given::{Gate, Given, GivenCommit};
 use super::prepared::is_planned;
 use super::state::NewInsertId;
-use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink};
+use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink, TimeLimit};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::store::{Marks, wait_failure};
 use bytes::Bytes;
@@ -101,10 +101,18 @@ impl SqlSession {
         self.state.statement = text.clone();
     }
 
-    /// Starts the time that a SELECT may take.
+    /// Starts the time that a statement may take.
     pub(super) fn bound_time(&self, statement: &Statement) {
-        if matches!(statement, Statement::Select(_)) && !self.resumed {
-            self.kill.set_deadline(self.state.settings.max_execution_time_ms);
+        if self.resumed {
+            return;
+        }
+        let settings = &self.state.settings;
+        let query = matches!(statement, Statement::Select(_)).then_some(settings.max_execution_time_ms);
+        match (query.filter(|ms| *ms != 0), settings.max_statement_time_ms) {
+            (Some(ms), statement) if statement == 0 || ms <= statement => {
+                self.kill.set_deadline(ms, TimeLimit::Query)
+            }
+            (_, ms) => self.kill.set_deadline(ms, TimeLimit::Statement),
         }
     }
 

@@ -19,7 +19,7 @@ impl Trx {
         match request {
             Request::Granted { fresh } => Ok(fresh),
             Request::Wait(wait) if self.mode == Mode::Inline => Err(Interrupt::LockWait(wait)),
-            Request::Wait(wait) => match wait.wait(self.lock_wait) {
+            Request::Wait(wait) => match wait.wait(self.kill.time_left(self.lock_wait)) {
                 WaitOutcome::Granted => Ok(true),
                 other => Err(wait_failure(other, self.budget.kill()).into()),
             },
@@ -66,6 +66,9 @@ pub(crate) fn wait_failure(outcome: WaitOutcome, kill: &crate::api::KillFlag) ->
     match outcome {
         WaitOutcome::Deadlock => SqlError::lock_deadlock(),
         WaitOutcome::Killed => kill.check().err().unwrap_or_else(SqlError::query_interrupted),
-        WaitOutcome::Timeout | WaitOutcome::Granted => SqlError::lock_wait_timeout(),
+        // The statement's own time may be over before the lock's.
+        WaitOutcome::Timeout | WaitOutcome::Granted => {
+            kill.check().err().unwrap_or_else(SqlError::lock_wait_timeout)
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
+use super::uca::Version;
 use super::{Charset, Collation, Kind, tables};
 
 const SPACE: u16 = 0x20;
@@ -101,11 +102,19 @@ impl Collation {
             Kind::Bytes => padded_bytes(a, b),
             Kind::Table(table) => padded(table_weights(table, a), table_weights(table, b)),
             Kind::General => general_ascii(a, b).unwrap_or_else(|| padded(self.general(a), self.general(b))),
-            Kind::Uca(v) => v.table().compare_ascii(a, b).unwrap_or_else(|| match self.pad_space {
-                true => padded_with(v.weights(a), v.weights(b), v.space()),
-                false => v.weights(a).cmp(v.weights(b)),
-            }),
+            Kind::Uca(levels) => levels
+                .iter()
+                .fold(Ordering::Equal, |so_far, v| so_far.then_with(|| self.compare_at(*v, a, b))),
         }
+    }
+
+    /// The order at one level.
+    #[inline]
+    fn compare_at(&self, level: Version, a: &[u8], b: &[u8]) -> Ordering {
+        level.table().compare_ascii(a, b).unwrap_or_else(|| match self.pad_space {
+            true => padded_with(level.weights(a), level.weights(b), level.space()),
+            false => level.weights(a).cmp(level.weights(b)),
+        })
     }
 
     /// Equality, faster than comparing where the bytes are the same.
@@ -119,8 +128,12 @@ impl Collation {
             Kind::Bytes => state.write(if self.pad_space { trim(text) } else { text }),
             Kind::Table(table) => hash_weights(table_weights(table, text), state),
             Kind::General => hash_weights(self.general(trim(text)), state),
-            Kind::Uca(v) if self.pad_space => hash_padded(v.weights(text), v.space(), state),
-            Kind::Uca(v) => v.weights(text).for_each(|w| state.write_u16(w)),
+            // The first level, which equal texts share.
+            Kind::Uca([first, ..]) if self.pad_space => {
+                hash_padded(first.weights(text), first.space(), state)
+            }
+            Kind::Uca([first, ..]) => first.weights(text).for_each(|w| state.write_u16(w)),
+            Kind::Uca([]) => {}
         }
         state.write_u8(0xff);
     }

@@ -9,7 +9,7 @@ use super::{Collation, Kind, tables};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     /// A literal, already as its weight.
-    Literal(u32),
+    Literal(u64),
     One,
     Many,
 }
@@ -23,13 +23,15 @@ pub struct LikePattern {
     exact: bool,
 }
 
-fn weight(collation: &Collation, code: u32) -> u32 {
+fn weight(collation: &Collation, code: u32) -> u64 {
     match collation.kind {
-        Kind::Bytes => code,
-        Kind::Uca(v) => v.table().identity(code),
-        Kind::General => u32::from(tables::general_weight(code)),
+        Kind::Bytes => u64::from(code),
+        Kind::Uca(levels) => {
+            levels.iter().fold(0, |so_far, v| so_far << 21 | u64::from(v.table().identity(code)))
+        }
+        Kind::General => u64::from(tables::general_weight(code)),
         // Single-byte characters are read as bytes: see `next_unit`.
-        Kind::Table(table) => u32::from(table[(code & 255) as usize]),
+        Kind::Table(table) => u64::from(table[(code & 255) as usize]),
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) enum Kind {
     Table(&'static [u8; 256]),
     /// One weight a character.
     General,
-    /// Sequences of weights a character: the UCA's primary level.
-    Uca(uca::Version),
+    /// Sequences of weights a character, for each of the UCA's levels that count, the first one first.
+    Uca(&'static [uca::Version]),
 }
 
 /// A collation.
@@ -62,11 +62,11 @@ const fn make(
     Collation { id, name, charset, is_default, pad_space, kind }
 }
 
-use uca::Version::{V400, V520, V900};
+use uca::Version::{Second, Third, V400, V520, V900, V1400};
 
 use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
 
-static COLLATIONS: [Collation; 16] = [
+static COLLATIONS: [Collation; 32] = [
     make(8, "latin1_swedish_ci", Latin1, true, true, Kind::Table(&tables::LATIN1_SWEDISH)),
     make(11, "ascii_general_ci", Ascii, true, true, Kind::Table(&tables::ASCII_CI)),
     make(33, "utf8mb3_general_ci", Utf8mb3, true, true, Kind::General),
@@ -77,12 +77,28 @@ static COLLATIONS: [Collation; 16] = [
     make(63, "binary", Binary, true, false, Kind::Bytes),
     make(65, "ascii_bin", Ascii, false, true, Kind::Bytes),
     make(83, "utf8mb3_bin", Utf8mb3, false, true, Kind::Bytes),
-    make(255, "utf8mb4_0900_ai_ci", Utf8mb4, false, false, Kind::Uca(V900)),
-    make(192, "utf8mb3_unicode_ci", Utf8mb3, false, true, Kind::Uca(V400)),
-    make(214, "utf8mb3_unicode_520_ci", Utf8mb3, false, true, Kind::Uca(V520)),
-    make(224, "utf8mb4_unicode_ci", Utf8mb4, false, true, Kind::Uca(V400)),
-    make(246, "utf8mb4_unicode_520_ci", Utf8mb4, false, true, Kind::Uca(V520)),
+    make(255, "utf8mb4_0900_ai_ci", Utf8mb4, false, false, Kind::Uca(&[V900])),
+    make(192, "utf8mb3_unicode_ci", Utf8mb3, false, true, Kind::Uca(&[V400])),
+    make(214, "utf8mb3_unicode_520_ci", Utf8mb3, false, true, Kind::Uca(&[V520])),
+    make(224, "utf8mb4_unicode_ci", Utf8mb4, false, true, Kind::Uca(&[V400])),
+    make(246, "utf8mb4_unicode_520_ci", Utf8mb4, false, true, Kind::Uca(&[V520])),
     make(309, "utf8mb4_0900_bin", Utf8mb4, false, false, Kind::Bytes),
+    make(2048, "utf8mb3_uca1400_ai_ci", Utf8mb3, false, true, Kind::Uca(&[V1400])),
+    make(2049, "utf8mb3_uca1400_ai_cs", Utf8mb3, false, true, Kind::Uca(&[V1400, Third])),
+    make(2050, "utf8mb3_uca1400_as_ci", Utf8mb3, false, true, Kind::Uca(&[V1400, Second])),
+    make(2051, "utf8mb3_uca1400_as_cs", Utf8mb3, false, true, Kind::Uca(&[V1400, Second, Third])),
+    make(2052, "utf8mb3_uca1400_nopad_ai_ci", Utf8mb3, false, false, Kind::Uca(&[V1400])),
+    make(2053, "utf8mb3_uca1400_nopad_ai_cs", Utf8mb3, false, false, Kind::Uca(&[V1400, Third])),
+    make(2054, "utf8mb3_uca1400_nopad_as_ci", Utf8mb3, false, false, Kind::Uca(&[V1400, Second])),
+    make(2055, "utf8mb3_uca1400_nopad_as_cs", Utf8mb3, false, false, Kind::Uca(&[V1400, Second, Third])),
+    make(2304, "utf8mb4_uca1400_ai_ci", Utf8mb4, false, true, Kind::Uca(&[V1400])),
+    make(2305, "utf8mb4_uca1400_ai_cs", Utf8mb4, false, true, Kind::Uca(&[V1400, Third])),
+    make(2306, "utf8mb4_uca1400_as_ci", Utf8mb4, false, true, Kind::Uca(&[V1400, Second])),
+    make(2307, "utf8mb4_uca1400_as_cs", Utf8mb4, false, true, Kind::Uca(&[V1400, Second, Third])),
+    make(2308, "utf8mb4_uca1400_nopad_ai_ci", Utf8mb4, false, false, Kind::Uca(&[V1400])),
+    make(2309, "utf8mb4_uca1400_nopad_ai_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, Third])),
+    make(2310, "utf8mb4_uca1400_nopad_as_ci", Utf8mb4, false, false, Kind::Uca(&[V1400, Second])),
+    make(2311, "utf8mb4_uca1400_nopad_as_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, Second, Third])),
 ];
 
 /// Every collation, by id.
@@ -116,7 +132,7 @@ pub fn for_client(id: u16) -> &'static Collation {
     }
     match id {
         5 | 15 | 31 | 49 | 94 => Latin1,
-        76 | 193..=223 => Utf8mb3,
+        76 | 193..=223 | 2048..=2303 => Utf8mb3,
         _ => Utf8mb4,
     }
     .default_collation()

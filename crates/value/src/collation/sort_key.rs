@@ -53,7 +53,7 @@ fn push_byte(weight: u16, out: &mut Vec<u8>) {
 impl Collation {
     /// Appends the sort key of `text`.
     pub fn write_sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
-        let weight = if matches!(self.kind, Kind::Uca(_)) { 2 } else { 1 };
+        let weight = if let Kind::Uca(levels) = self.kind { 2 * levels.len() } else { 1 };
         out.reserve(weight * text.len() + 4);
         match self.kind {
             Kind::Bytes if !self.pad_space => push_unpadded(text, out),
@@ -63,9 +63,11 @@ impl Collation {
                 push_padded(weights, push_byte, out);
             }
             Kind::General => push_padded(self.general(text), push_weight, out),
-            // No weight is zero, so two zero bytes end the key.
-            Kind::Uca(v) if !self.pad_space => push_uca(v, text, out),
-            Kind::Uca(v) => push_padded_uca(v.weights(text), v.space(), out),
+            // No weight is zero, so two zero bytes end the key of a level.
+            Kind::Uca(levels) => levels.iter().for_each(|v| match self.pad_space {
+                false => push_uca(*v, text, out),
+                true => push_padded_uca(v.weights(text), v.space(), out),
+            }),
         }
     }
 }
@@ -142,8 +144,11 @@ fn skip_pairs(key: &[u8], space: Option<u16>) -> Option<usize> {
 
 /// Bytes of the sort key at the start of `key`; `None` if it has no end.
 pub fn skip_sort_key(collation: &Collation, key: &[u8]) -> Option<usize> {
-    if let Kind::Uca(v) = collation.kind {
-        return skip_pairs(key, collation.pad_space.then_some(v.space()));
+    if let Kind::Uca(levels) = collation.kind {
+        return levels.iter().try_fold(0, |at, v| {
+            let space = collation.pad_space.then_some(v.space());
+            Some(at + skip_pairs(key.get(at..)?, space)?)
+        });
     }
     let (lead, end) = if collation.pad_space { (SPACE as u8, END) } else { (0, 0) };
     let mut at = 0;

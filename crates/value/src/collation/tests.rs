@@ -141,3 +141,36 @@ proptest! {
         }
     }
 }
+
+/// As a MariaDB 11.4 answers.
+#[test]
+fn uca_1400_has_levels() {
+    for (name, a, b, want) in [
+        ("ai_ci", "a", "Ä ", Ordering::Equal),
+        ("nopad_ai_ci", "a", "Ä ", Ordering::Less),
+        ("as_ci", "a", "A", Ordering::Equal),
+        ("as_ci", "ae", "äd", Ordering::Greater),
+        ("as_ci", "ad", "äd", Ordering::Less),
+        ("ai_cs", "a", "ä", Ordering::Equal),
+        ("ai_cs", "a", "A", Ordering::Less),
+        ("as_cs", "aB", "Ab", Ordering::Less),
+        ("as_cs", "ä", "Ä", Ordering::Less),
+        ("as_cs", "a ", "a", Ordering::Equal),
+        ("nopad_as_cs", "a ", "a", Ordering::Greater),
+        ("as_cs", "Å", "\u{212b}", Ordering::Equal),
+        ("ai_ci", "😀", "😃", Ordering::Less),
+        ("ai_ci", "𗀀", "𗀁", Ordering::Less),
+    ] {
+        for set in ["utf8mb3", "utf8mb4"].into_iter().filter(|set| *set == "utf8mb4" || a < "😀") {
+            let c = by_name(&format!("{set}_uca1400_{name}")).unwrap();
+            assert_eq!(c.compare(a.as_bytes(), b.as_bytes()), want, "{set} {name} {a} {b}");
+            assert_eq!(key(c, a.as_bytes()).cmp(&key(c, b.as_bytes())), want, "{set} {name} {a} {b}");
+        }
+    }
+    assert_eq!(by_id(2304).map(|c| c.name), Some("utf8mb4_uca1400_ai_ci"));
+    assert_eq!(by_id(2055).map(|c| c.name), Some("utf8mb3_uca1400_nopad_as_cs"));
+    let as_cs = by_name("utf8mb4_uca1400_as_cs").unwrap();
+    assert!(as_cs.like("Äb".as_bytes(), "Ä_".as_bytes(), None));
+    assert!(!as_cs.like("Äb".as_bytes(), "ä_".as_bytes(), None));
+    assert!(!as_cs.like("Äb".as_bytes(), "A_".as_bytes(), None));
+}

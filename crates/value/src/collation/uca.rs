@@ -1,10 +1,10 @@
-//! The Unicode Collation Algorithm, primary weights only: 9.0 for `utf8mb4_0900_ai_ci`, 5.2 for
-//! `unicode_520_ci`, 4.0 for `unicode_ci`.
+//! Weights of the Unicode Collation Algorithm: 9.0 for `utf8mb4_0900_ai_ci`, 5.2 for `unicode_520_ci`, 4.0 for `unicode_ci`, all
+//! primary weights only; and 14.0 for MariaDB's `uca1400` collations, each level in a table of its own.
 //!
 //! `uca900.bin` is the Default Unicode Collation Element Table 9.0.0 (allkeys.txt, copyright 2016
 //! Unicode, Inc., used under the Unicode terms of use), single code points, packed. Contractions of
-//! the table (Thai, Lao and Indic vowel signs) are not applied. The weights of the older two, from the
-//! same source, were read out of a running server with WEIGHT_STRING.
+//! the table (Thai, Lao and Indic vowel signs) are not applied. The weights of the others, from the
+//! same source, were read out of running servers with WEIGHT_STRING.
 //!
 //! The packed form is a list of runs: varint gap from the previous run's end, varint
 //! `count << 2 | kind`, then weights as zigzag varint differences from the last one written.
@@ -24,12 +24,24 @@ static TABLE_520: LazyLock<Table> =
 static TABLE_900: LazyLock<Table> =
     LazyLock::new(|| Table::unpack(Version::V900, include_bytes!("uca900.bin")));
 
+static TABLE_1400: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Version::V1400, include_bytes!("uca1400.bin")));
+static TABLE_1400_SECOND: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Version::Second, include_bytes!("uca1400_second.bin")));
+static TABLE_1400_THIRD: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Version::Third, include_bytes!("uca1400_third.bin")));
+
 /// Which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     V400,
     V520,
     V900,
+    V1400,
+    /// The secondary weights of 14.0.
+    Second,
+    /// The tertiary ones.
+    Third,
 }
 
 impl Version {
@@ -38,6 +50,9 @@ impl Version {
             Version::V400 => &TABLE_400,
             Version::V520 => &TABLE_520,
             Version::V900 => &TABLE_900,
+            Version::V1400 => &TABLE_1400,
+            Version::Second => &TABLE_1400_SECOND,
+            Version::Third => &TABLE_1400_THIRD,
         }
     }
 
@@ -45,7 +60,9 @@ impl Version {
     pub(super) const fn space(self) -> u16 {
         match self {
             Version::V520 => 0x20a,
-            Version::V400 | Version::V900 => 0x209,
+            Version::V400 | Version::V900 | Version::V1400 => 0x209,
+            Version::Second => SECOND,
+            Version::Third => THIRD,
         }
     }
 
@@ -54,6 +71,10 @@ impl Version {
         Weights { table: self.table(), text, pending }
     }
 }
+
+/// The secondary and tertiary weight of most characters, a space too; the tables have the others.
+const SECOND: u16 = 0x20;
+const THIRD: u16 = 2;
 
 /// An entry that stands for a sequence in `pool`.
 const SEQUENCE: u16 = 0x8000;
@@ -110,7 +131,11 @@ impl Table {
             code = next;
         }
         for code in 0..128 {
-            table.ascii[code as usize] = table.entry(code);
+            // Those that a level's table leaves out weigh what a space weighs there.
+            table.ascii[code as usize] = match table.entry(code) {
+                ABSENT => version.space(),
+                entry => entry,
+            };
         }
         table
     }
@@ -160,9 +185,11 @@ impl Table {
         }
     }
 
-    /// A number that is equal for characters of equal weight, for LIKE.
+    /// A number below 2^21 that is equal for characters of equal weight, for LIKE.
     pub(super) fn identity(&self, code: u32) -> u32 {
         match self.entry(code) {
+            ABSENT if self.version == Version::Second => u32::from(SECOND),
+            ABSENT if self.version == Version::Third => u32::from(THIRD),
             ABSENT if self.version == Version::V400 && code > 0xffff => 0xfffd,
             ABSENT => 0x1_0000 + code,
             entry => u32::from(entry),
@@ -181,7 +208,10 @@ impl Table {
     /// Characters that the table does not have.
     fn derived(&self, code: u32, out: &mut Pending) {
         let base = match (self.version, code) {
+            (Version::Second, _) => return out.push(SECOND),
+            (Version::Third, _) => return out.push(THIRD),
             (Version::V900, _) => return self.derived_900(code, out),
+            (Version::V1400, _) => return derived_1400(code, out),
             (Version::V400, 0x1_0000..) => return out.push(0xfffd),
             (_, 0x3400..=0x4db5) => 0xfb80,
             (_, 0x4e00..=0x9fa5) => 0xfb40,
@@ -234,6 +264,42 @@ impl Table {
             out.push(entry);
         }
     }
+}
+
+/// Implicit weights as MariaDB gives them, Hangul syllables among them.
+fn derived_1400(code: u32, out: &mut Pending) {
+    let sibling = match code {
+        0x17000..=0x18aff | 0x18d00..=0x18d08 => Some((0xfb00, 0x17000)),
+        0x1b170..=0x1b2fb => Some((0xfb01, 0x1b170)),
+        0x18b00..=0x18cd5 => Some((0xfb02, 0x18b00)),
+        _ => None,
+    };
+    if let Some((base, first)) = sibling {
+        out.push(base);
+        return out.push((code - first) as u16 | 0x8000);
+    }
+    let base = match code {
+        0x4e00..=0x9fff
+        | 0xfa0e
+        | 0xfa0f
+        | 0xfa11
+        | 0xfa13
+        | 0xfa14
+        | 0xfa1f
+        | 0xfa21
+        | 0xfa23
+        | 0xfa24
+        | 0xfa27..=0xfa29 => 0xfb40,
+        0x3400..=0x4dbf
+        | 0x20000..=0x2a6df
+        | 0x2a700..=0x2b738
+        | 0x2b740..=0x2b81d
+        | 0x2b820..=0x2cea1
+        | 0x2ceb0..=0x2ebe0
+        | 0x30000..=0x3134a => 0xfb80,
+        _ => 0xfbc0,
+    };
+    out.push_implicit(base, code);
 }
 
 /// Weights of the character being read.

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""Dumps of all databases by other servers load here, their system tables passed over with warnings; what MySQL's dump program asks is answered.
+
+Accounts are never written by SQL (ACCESS-1): a dump's rows of `mysql.user` make none and change none, and outside of a dump
+the same statements are errors.
+"""
+
+import re
+import subprocess
+import sys
+import pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import ROOT, client, connect, error_code, expect  # noqa: E402
+from peers import MariaPeer, OmnibusPeer, run_chosen  # noqa: E402
+
+DUMPS = ROOT / "testdata/dumps"
+ACCOUNTS = "SELECT User, Host, authentication_string FROM mysql.user ORDER BY 1, 2; SHOW GRANTS FOR root@localhost"
+
+
+def load(server, path):
+    """Loads a dump; its warnings, each (code, text)."""
+    with open(path, "rb") as text:
+        run = client(server, None, "--show-warnings", stdin=text, check=False)
+    expect(run.returncode == 0, f"{path}: {run.stderr.decode(errors='replace')}")
+    said = run.stdout.decode(errors="replace") + run.stderr.decode(errors="replace")
+    return re.findall(r"Warning \(Code (\d+)\): (.*)", said)
+
+
+def check_loaded(server, path, before, tables):
+    warnings = load(server, path)
+    expect(client(server, ACCOUNTS) == before, f"{path}: the dump has changed accounts")
+    client(server, "FLUSH PRIVILEGES")
+    expect(client(server, ACCOUNTS) == before, f"{path}: the dump has changed accounts")
+    foreign = [warning for warning in warnings if warning[0] != "3554"]
+    expect(foreign == [], f"{path}: other warnings: {foreign}")
+    named = {re.search(r"'mysql\.?(\w*)'", text)[1] for _, text in warnings}
+    expect(tables <= named, f"{path}: no warning names {tables - named}")
+
+
+def mysql(directory):
+    """A dump in the form of MySQL 8 and 9."""
+    server = OmnibusPeer(f"{directory}/s", 1)
+    server.start()
+    before = client(server, ACCOUNTS)
+    check_loaded(server, DUMPS / "mysql-9-all.sql", before, {"", "user", "db", "engine_cost", "global_grants", "time_zone_name"})
+    expect(client(server, "SELECT * FROM shop.user") == "1\tpen\n2\tink\n", "a user's table has not arrived")
+    expect(client(server, "SHOW TABLES FROM mysql") == "general_log\nslow_log\n", "the dump has made system tables")
+    executed = client(server, "SELECT @@gtid_executed")
+    expect("0b7a3a0c-61f4-11f0-9e1d-0242ac110002:1-57" in executed, f"GTIDs of the dump: {executed}")
+    # Outside of a dump, and without the rights, the same is an error.
+    cursor = connect(server, database="mysql", autocommit=True).cursor()
+    for sql in ("INSERT INTO user VALUES (1)", "DROP TABLE db", "CREATE TABLE IF NOT EXISTS user (a INT)"):
+        expect(error_code(lambda: cursor.execute(sql)) == 1142, f"taken: {sql}")  # noqa: B023
+    client(server, "CREATE USER weak@localhost; GRANT SELECT ON *.* TO weak@localhost")
+    weak = connect(server, user="weak", autocommit=True).cursor()
+    weak.execute("SET unique_checks = 0, foreign_key_checks = 0")
+    for sql in ("INSERT INTO mysql.user VALUES (1)", "INSERT INTO mysql.proc VALUES (1)", "DROP TABLE IF EXISTS mysql.db"):
+        expect(error_code(lambda: weak.execute(sql)) in (1142, 1146), f"taken of nobody: {sql}")  # noqa: B023
+    server.stop()
+
+
+def mariadb(directory):
+    """Real dumps of a MariaDB, into both dialects."""
+    theirs = MariaPeer(f"{directory}/t", 1)
+    theirs.start()
+    client(theirs, "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v VARCHAR(9)); INSERT INTO shop.t VALUES (1, 'x'); "
+                   "CREATE USER evil@localhost; GRANT ALL ON *.* TO evil@localhost")
+    path = pathlib.Path(directory) / "all.sql"
+    for options in ((), ("--add-drop-database",)):
+        run = subprocess.run(["mariadb-dump", "--no-defaults", f"--socket={theirs.socket}", "-uroot", "--all-databases", *options],
+                             capture_output=True)
+        expect(run.returncode == 0, run.stderr.decode())
+        path.write_bytes(run.stdout)
+        for dialect in ("mysql", "mariadb"):
+            server = OmnibusPeer(f"{directory}/{dialect}{len(options)}", 2, f"--dialect={dialect}")
+            server.start()
+            check_loaded(server, path, client(server, ACCOUNTS), {"global_priv", "user", "db", "proc", "time_zone"})
+            expect(client(server, "SELECT * FROM shop.t") == "1\tx\n", "a user's table has not arrived")
+            server.stop()
+    theirs.stop()
+
+
+def questions(directory):
+    """What `mysqldump` and `mysqladmin` of MySQL ask has an answer, without options."""
+    server = OmnibusPeer(f"{directory}/q", 1)
+    server.start()
+    client(server, "CREATE DATABASE shop; CREATE TABLE shop.user (id INT PRIMARY KEY, name VARCHAR(20)); INSERT INTO shop.user VALUES (1, 'pen')")
+    cursor = connect(server, autocommit=True).cursor()
+    for line in (DUMPS / "mysql-9-questions.sql").read_text().splitlines():
+        try:
+            cursor.execute(line)
+        except Exception as error:
+            expect(False, f"{line}: {error}")
+    run = subprocess.run(["mariadb-admin", "--no-defaults", f"--socket={server.socket}", "-uroot", "flush-hosts"], capture_output=True)
+    expect(run.returncode == 0, run.stderr.decode())
+    client(server, "CREATE USER weak@localhost")
+    weak = connect(server, user="weak").cursor()
+    expect(error_code(lambda: weak.execute("TRUNCATE performance_schema.host_cache")) == 1142, "anybody empties the cache of hosts")
+    server.stop()
+
+
+def settings(directory):
+    """Every variable that dumps and printed logs set can be set, in the dialect that they are for."""
+    for dialect in ("mysql", "mariadb"):
+        server = OmnibusPeer(f"{directory}/{dialect}", 1, f"--dialect={dialect}")
+        server.start()
+        cursor = connect(server, autocommit=True).cursor()
+        for line in (DUMPS / f"{dialect}-settings.sql").read_text().splitlines():
+            try:
+                cursor.execute(line)
+            except Exception as error:
+                expect(False, f"{dialect}: {line}: {error}")
+        if dialect == "mariadb":
+            bounded_statements(server)
+        server.stop()
+
+
+def bounded_statements(server):
+    """MariaDB's `max_statement_time` ends any statement, with its error."""
+    client(server, "CREATE DATABASE b; CREATE TABLE b.t (id INT PRIMARY KEY, v INT); INSERT INTO b.t VALUES (1, 1)")
+    holder, waiter = connect(server), connect(server, autocommit=True).cursor()
+    holder.cursor().execute("UPDATE b.t SET v = 2")
+    waiter.execute("SET max_statement_time = 0.2")
+    for sql in ("UPDATE b.t SET v = 3", "SELECT * FROM b.t FOR UPDATE", "DO SLEEP(100)"):
+        code = error_code(lambda: waiter.execute(sql))  # noqa: B023
+        expect(code == 1969, f"{sql}: {code}")
+    waiter.execute("SET max_statement_time = 0")
+    holder.rollback()
+    waiter.execute("UPDATE b.t SET v = 3")
+
+
+if __name__ == "__main__":
+    run_chosen("foreign_dumps", [mysql, mariadb, questions, settings])
