@@ -229,7 +229,7 @@ mod tests {
         let ended = (0..=TICKS).find_map(|_| budget.tick().err());
         assert!(matches!(ended, Some(Interrupt::Error(error)) if error.code == 1317));
         budget.kill().reset();
-        budget.kill().set_deadline(1);
+        budget.kill().set_deadline(1, crate::api::TimeLimit::Query);
         let ended = (0..).find_map(|_| budget.tick().err());
         assert!(matches!(ended, Some(Interrupt::Error(error)) if error.code == 3024));
     }

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(turns.line.lock().running.iter().map(|r| r.id).collect::<Vec<_>>(), [3]);
         // It comes back, and must wait like everybody.
         kill.reset();
-        kill.set_deadline(1);
+        kill.set_deadline(1, crate::api::TimeLimit::Query);
         assert_eq!(turns.pass(1, &kill).unwrap_err().code, 3024);
     }
 }
