@@ -107,7 +107,7 @@ pub use owned::{AnonymousGuard, GtidGuard, Ownership};
 pub use pipeline::{Gate, Pipeline, Released};
 pub use protocol::CommitProtocol;
 pub use published::{Published, SnapshotReader};
-pub use recovery::{RecoverError, Recovered, Replay, ReplayEvent, recover};
+pub use recovery::{RecoverError, Recovered, Replay, ReplayEvent, Replayed, recover};
 pub use request::{CommitError, CommitRequest, OnDurable, OnOrdered};
 pub use settings::CommitSettings;
 pub use stats::{CommitStats, Histogram};

@@ -12,7 +12,7 @@ use crate::decide::{Decision, decide};
 use crate::head::read_head;
 use crate::mutant::{self, Mutant};
 use crate::recovery_walk::Walk;
-use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
+use omnibus_engine::{CommitNo, Engine, SortedWrites, TrxId, WriteSet};
 use omnibus_format::{EventType, GtidSet, GtidState};
 use omnibus_log::{
     FileSeq, GroupsEnd, LogDir, LogOffset, LogPosition, Open, OpenError, ReadError, RecoveryItem,
@@ -37,7 +37,35 @@ pub trait Replay {
     ///
     /// # Errors
     /// The events contradict the engine's contents; recovery stops.
-    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String>;
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String>;
+
+    /// Takes events of a large transaction ahead of its end: `transaction` gets the rest, or `forget` is called.
+    ///
+    /// # Errors
+    /// As `transaction`'s.
+    fn part(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<(), String> {
+        Err(format!("transaction {no} is too large for what replays it ({} events at once)", events.len()))
+    }
+
+    /// The transaction that `part` was called for is not whole.
+    fn forget(&mut self) {}
+}
+
+/// What a transaction writes.
+pub enum Replayed {
+    /// In memory.
+    Writes(WriteSet),
+    /// In files, in key order, each key once.
+    Sorted(Box<SortedWrites<'static>>),
+}
+
+impl std::fmt::Debug for Replayed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Replayed::Writes(writes) => f.debug_tuple("Writes").field(writes).finish(),
+            Replayed::Sorted(_) => f.write_str("Sorted(..)"),
+        }
+    }
 }
 
 /// What recovery found and did.
@@ -142,7 +170,7 @@ pub fn recover(
             RecoveryItem::Tail(tail) => break tail,
         }
     };
-    let Walk { file: facts, mut recovered, logged, .. } = walk;
+    let (facts, mut recovered, logged) = walk.end();
     if recovered.last < newest {
         let log = format!("ends at transaction {}", recovered.last);
         return Err(RecoverError::Gap { applied: newest, log });

@@ -4,8 +4,8 @@
 
 use crate::damage::{self, FileFacts};
 use crate::mutant::{self, Mutant};
-use crate::recovery::{RecoverError, Recovered, Replay, ReplayEvent};
-use omnibus_engine::{CommitNo, Engine, TrxId};
+use crate::recovery::{RecoverError, Recovered, Replay, ReplayEvent, Replayed};
+use omnibus_engine::{CommitNo, Engine, TrxId, Write};
 use omnibus_format::events::{
     FormatDescription, Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids,
 };
@@ -17,6 +17,34 @@ use std::time::{Duration, Instant};
 
 /// What the version of a server that writes a file start event ends in.
 const OUR_VERSION: &str = "-omnibus";
+
+/// Bytes of a transaction's events that are kept until its end is seen; of a larger one they are replayed as they come.
+const PART: usize = 8 << 20;
+/// How often the log tells how far recovery is.
+const TELL: Duration = Duration::from_secs(5);
+
+/// Tells how much of a large transaction is in the engines.
+struct Told {
+    no: CommitNo,
+    bytes: u64,
+    said: Instant,
+}
+
+impl Told {
+    fn new(no: CommitNo) -> Told {
+        Told { no, bytes: 0, said: Instant::now() }
+    }
+
+    fn write(&mut self, write: Option<&(bytes::Bytes, Write)>) {
+        if let Some((key, value)) = write {
+            self.bytes += (key.len() + value.as_ref().map_or(0, bytes::Bytes::len)) as u64;
+        }
+        if self.said.elapsed() >= TELL {
+            self.said = Instant::now();
+            tracing::info!("recovery: {} MB of transaction {} written", self.bytes >> 20, self.no);
+        }
+    }
+}
 
 /// The state of one pass.
 pub(crate) struct Walk<'a> {
@@ -35,6 +63,10 @@ pub(crate) struct Walk<'a> {
     /// A group of private events without a GTID, and where it ends.
     private: Option<(CommitNo, LogOffset, GtidSet)>,
     events: Vec<ReplayEvent>,
+    /// Bytes in `events`.
+    kept: usize,
+    /// Earlier events of the open transaction were given away.
+    in_parts: bool,
     /// What the log has committed, by the number in its XID event.
     pub(crate) logged: Vec<(TrxId, CommitNo)>,
     at: LogPosition,
@@ -64,6 +96,8 @@ impl<'a> Walk<'a> {
             open: None,
             private: None,
             events: Vec::new(),
+            kept: 0,
+            in_parts: false,
             logged: Vec::new(),
             at: LogPosition::new(FileSeq(0), 0),
             total,
@@ -90,9 +124,9 @@ impl<'a> Walk<'a> {
         }
         match place {
             Place::First => self.begin(event),
-            Place::Inside => self.keep(event),
+            Place::Inside => self.keep(event)?,
             Place::Last => {
-                self.keep(event);
+                self.keep(event)?;
                 if let Some((no, gtid)) = self.open.take() {
                     self.note_xid(no, event);
                     if let Some(gtid) = gtid {
@@ -114,8 +148,7 @@ impl<'a> Walk<'a> {
     }
 
     fn begin(&mut self, event: &RawEvent<'_>) {
-        self.events.clear();
-        self.private = None;
+        self.drop_open();
         // A group that opens with BEGIN instead of a GTID is not ours and has no number: it is skipped.
         self.open = match event.header.event_type {
             kind @ (EventType::GTID | EventType::GTID_TAGGED) => {
@@ -145,20 +178,47 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn keep(&mut self, event: &RawEvent<'_>) {
+    fn keep(&mut self, event: &RawEvent<'_>) -> Result<(), RecoverError> {
         let open = self.open.as_ref().map(|(no, _)| *no);
-        if open.or(self.private.as_ref().map(|(no, ..)| *no)).is_some_and(|no| no > self.applied) {
-            self.events.push(ReplayEvent {
-                event_type: event.header.event_type,
-                timestamp: event.header.timestamp,
-                body: bytes::Bytes::copy_from_slice(event.body),
-            });
+        let open = open.or(self.private.as_ref().map(|(no, ..)| *no));
+        let Some(no) = open.filter(|no| *no > self.applied) else { return Ok(()) };
+        if self.kept >= PART {
+            self.replay.part(no, &self.events).map_err(|reason| self.failed(no, reason))?;
+            self.events.clear();
+            (self.kept, self.in_parts) = (0, true);
+        }
+        self.events.push(ReplayEvent {
+            event_type: event.header.event_type,
+            timestamp: event.header.timestamp,
+            body: bytes::Bytes::copy_from_slice(event.body),
+        });
+        self.kept += event.body.len();
+        Ok(())
+    }
+
+    /// Whatever was open never became whole.
+    fn drop_open(&mut self) {
+        self.events.clear();
+        (self.open, self.private, self.kept) = (None, None, 0);
+        if std::mem::take(&mut self.in_parts) {
+            self.replay.forget();
         }
     }
 
+    /// What the pass found.
+    pub(crate) fn end(mut self) -> (FileFacts, Recovered, Vec<(TrxId, CommitNo)>) {
+        self.drop_open();
+        (self.file, self.recovered, self.logged)
+    }
+
+    fn failed(&self, no: CommitNo, reason: String) -> RecoverError {
+        RecoverError::Replay { no, position: self.at, reason }
+    }
+
     fn outside(&mut self, file: FileSeq, event: &RawEvent<'_>) -> Result<Option<LogOffset>, RecoverError> {
-        // Whatever was open never became whole.
-        self.open = None;
+        if self.open.is_some() {
+            self.drop_open();
+        }
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
             let ours = FormatDescription::decode(event.body)
                 .is_ok_and(|description| description.server_version.ends_with(OUR_VERSION));
@@ -179,7 +239,7 @@ impl<'a> Walk<'a> {
         }
         match LogPrivate::of_event(event) {
             Some(LogPrivate::CommitMark { no, len, gtid }) => {
-                self.events.clear();
+                self.drop_open();
                 let until = LogOffset(event.end().saturating_add(len));
                 self.private = Some((CommitNo(no), until, gtid));
                 self.end_private(event.end())?;
@@ -194,7 +254,7 @@ impl<'a> Walk<'a> {
             }
             Some(LogPrivate::Filler(_) | LogPrivate::Group { .. }) => {}
             None => {
-                self.keep(event);
+                self.keep(event)?;
                 self.end_private(event.end())?;
             }
         }
@@ -222,9 +282,20 @@ impl<'a> Walk<'a> {
         if no <= self.applied || mutant::is(Mutant::ReplayLate) && no == self.applied.next() {
             return Ok(());
         }
-        let failed = |reason| RecoverError::Replay { no, position: self.at, reason };
-        let writes = self.replay.transaction(no, &self.events).map_err(failed)?;
-        self.engine.prepare_ordered(no, writes);
+        (self.kept, self.in_parts) = (0, false);
+        match self.replay.transaction(no, &self.events).map_err(|reason| self.failed(no, reason))? {
+            Replayed::Writes(writes) => self.engine.prepare_ordered(no, writes),
+            Replayed::Sorted(mut writes) => {
+                tracing::info!(
+                    "recovery: writing large transaction {no}, which ends at {}, into the storage engines",
+                    self.at
+                );
+                let mut told = Told::new(no);
+                let mut writes = writes.by_ref().inspect(|write| told.write(write.as_ref().ok()));
+                let done = self.engine.install_sorted(no, &mut writes);
+                done.map_err(|error| self.failed(no, error.to_string()))?;
+            }
+        }
         self.engine.commit_ordered(no);
         // Replay reads the newest versions only: without this every version of a hot row would be kept.
         self.engine.gc_watermark(no);
@@ -244,7 +315,7 @@ impl<'a> Walk<'a> {
         self.before.2 = event.end();
         self.at = LogPosition::new(file, event.offset);
         self.recovered.bytes = self.before.1 + self.before.2;
-        if self.said.elapsed() >= Duration::from_secs(5) {
+        if self.said.elapsed() >= TELL {
             self.said = Instant::now();
             let percent = self.recovered.bytes * 100 / self.total.max(1);
             let (replayed, position) = (self.recovered.replayed, self.at);

@@ -10,7 +10,7 @@ use crate::view::Views;
 use crate::{NAME, backup, damage, io_error, load, writer};
 use bytes::Bytes;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Snapshot, SortedWrites, SpaceId, Staged, TrxId, WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
@@ -268,6 +268,11 @@ impl Engine for BtreeEngine {
                 Err(_) => unreachable!("what another engine staged is not given to this one"),
             },
         }
+    }
+
+    fn install_sorted(&self, no: CommitNo, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
+        self.checkpoint()?;
+        self.shared.writing(|| load::install(&self.shared, no.0, writes))
     }
 
     fn commit_ordered(&self, up_to: CommitNo) {

@@ -1,9 +1,11 @@
 //! Bulk loads into a space that nobody reads yet: straight into the file, durable on return.
 
 use crate::engine::{Full, Shared};
+use crate::io_error;
+use crate::layer::Version;
 use crate::prune::Pruner;
 use bytes::Bytes;
-use omnibus_engine::EngineError;
+use omnibus_engine::{EngineError, SortedWrites};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -34,6 +36,24 @@ pub(crate) fn load(
         }
         write(shared, at, &piece, bytes)?;
     }
+}
+
+/// See `Engine::install_sorted`. redb writes pages of a transaction under way to the file when its cache is full of them.
+pub(crate) fn install(shared: &Shared, no: u64, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
+    let mut state = shared.store.state.lock();
+    shared.store.transaction(&mut state, no, true, |write, _| {
+        let mut pruner = Pruner::new(write, no)?;
+        for write in writes {
+            let (key, value) = write.map_err(io_error)?;
+            pruner.write(&[Version { key, number: no, value }])?;
+        }
+        Ok(())
+    })?;
+    let mut installer = shared.views.installer.lock();
+    installer.prepared = installer.prepared.max(no);
+    drop(installer);
+    shared.committed.fetch_max(no, Ordering::AcqRel);
+    shared.show(&state, true, None)
 }
 
 /// One durable transaction. Its statement fails if the disk has no room, and nothing else: redb takes no error.

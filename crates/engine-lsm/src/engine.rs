@@ -5,7 +5,7 @@ use crate::config::LsmConfig;
 use crate::memtable::MemTable;
 use crate::signals::Signals;
 use crate::snapshot::{LsmSnapshot, Reads};
-use crate::space::Space;
+use crate::space::{self, Space};
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Snapshot, SpaceId, Staged, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Snapshot, SortedWrites, SpaceId, Staged, TrxId, WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
@@ -290,6 +290,11 @@ impl Engine for LsmEngine {
             Err(Staged::Writes(writes)) => self.prepare_ordered(no, writes),
             Err(Staged::Built(_)) => unreachable!("what another engine staged is not given to this one"),
         }
+    }
+
+    fn install_sorted(&self, no: CommitNo, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
+        self.checkpoint()?;
+        space::attempt(&self.shared, || flush::install(&self.shared, no.0, writes))
     }
 
     fn commit_ordered(&self, up_to: CommitNo) {

@@ -9,8 +9,9 @@ use crate::memtable::{MemTable, Version};
 use crate::spaces::within;
 use crate::tables::Tables;
 use crate::{format, io_error, load, space, tree_error};
+use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, ValueType};
-use omnibus_engine::EngineError;
+use omnibus_engine::{EngineError, SortedWrites, Write};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -105,12 +106,40 @@ fn write(shared: &Shared, task: &Task) -> Result<(), EngineError> {
     let keep = Keep::new(task, shared.watermark.load(Ordering::Acquire), &gone);
     let entries =
         task.memtable.versions().scan(keep, |keep, version| Some(keep.entry(version))).flatten().map(Ok);
+    add_tables(shared, task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX), entries)
+}
+
+/// See `Engine::install_sorted`. Everything before is in tables.
+pub(crate) fn install(shared: &Shared, no: u64, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
+    let _files = shared.files.flush.lock();
+    let entries = writes.map(|write| {
+        let (key, value) = write.map_err(lsm_tree::Error::Io)?;
+        Ok(entry(key, value, no))
+    });
+    add_tables(shared, no, entries)?;
+    format::write_applied(&shared.config.directory, no).map_err(io_error)?;
+    let mut writer = shared.views.writer.lock();
+    writer.prepared = writer.prepared.max(no);
+    drop(writer);
+    shared.committed.fetch_max(no, Ordering::AcqRel);
+    shared.show(|| Tables::current(&shared.tree), None);
+    shared.persisted.fetch_max(no, Ordering::AcqRel);
+    shared.counters.flushes.fetch_add(1, Ordering::Relaxed);
+    shared.signals.flushed();
+    Ok(())
+}
+
+/// Writes tables and has the tree name all of them at once.
+fn add_tables(
+    shared: &Shared,
+    highest: u64,
+    entries: impl Iterator<Item = lsm_tree::Result<InternalValue>>,
+) -> Result<(), EngineError> {
     let written = shared.tree.flush_to_tables(entries).map_err(tree_error)?;
     let tables = written.map(|(tables, _)| tables).unwrap_or_default();
     if tables.is_empty() {
         return Ok(());
     }
-    let highest = task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX);
     shared.gate.register(|| {
         shared.highest_in_tables.fetch_max(highest, Ordering::SeqCst);
         shared.tree.register_tables(&tables, None, None, &[], FORGET_ALL).map_err(tree_error)
@@ -145,9 +174,13 @@ impl<'a> Keep<'a> {
             self.settled.clear();
             self.settled.extend_from_slice(&key);
         }
-        Some(match value {
-            Some(value) => InternalValue::from_components(key, value, number, ValueType::Value),
-            None => InternalValue::new_tombstone(key, number),
-        })
+        Some(entry(key, value, number))
+    }
+}
+
+fn entry(key: Bytes, value: Write, number: u64) -> InternalValue {
+    match value {
+        Some(value) => InternalValue::from_components(key, value, number, ValueType::Value),
+        None => InternalValue::new_tombstone(key, number),
     }
 }

@@ -30,7 +30,7 @@
 //! `commit_prepared(trx, no)` and, at the end of it, `commit_ordered`; or `rollback(trx)`. What replay has installed already
 //! is not installed again. A crash in between means the same list again.
 
-use crate::{CommitNo, KeyRef, SpaceId, TrxId, WriteSet};
+use crate::{CommitNo, KeyRef, SpaceId, TrxId, Write, WriteSet};
 use bytes::Bytes;
 use std::any::Any;
 use std::ops::Bound;
@@ -92,6 +92,9 @@ impl EngineError {
 
 /// What the table is called that a space belongs to.
 pub type SpaceNames = Box<dyn Fn(SpaceId) -> Option<String> + Send + Sync>;
+
+/// Writes of a large transaction, from files.
+pub type SortedWrites<'a> = dyn Iterator<Item = std::io::Result<(Bytes, Write)>> + 'a;
 
 /// Key-value pairs of a scan, in the direction asked for. An error ends the scan.
 pub type SnapshotIter<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), EngineError>> + Send + 'a>;
@@ -199,6 +202,24 @@ pub trait Engine: Send + Sync + 'static {
         if let Staged::Writes(writes) = staged {
             self.prepare_ordered(no, writes);
         }
+    }
+
+    /// Installs a large transaction during replay, in memory that does not grow with it. Everything before it was
+    /// installed and is durable in the log, and so is it; `writes` are in key order, each key once. Blocks. Persistent on
+    /// return, as a whole or, after an error or a crash, not at all.
+    ///
+    /// # Errors
+    /// Those of `writes`, the operating system, or damage.
+    fn install_sorted(&self, no: CommitNo, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
+        let mut set = WriteSet::default();
+        for write in writes {
+            match write.map_err(|source| EngineError::Io { engine: self.name(), source })? {
+                (key, Some(value)) => set.put(key, value),
+                (key, None) => set.delete(key),
+            }
+        }
+        self.prepare_ordered(no, set);
+        Ok(())
     }
 
     /// Everything up to and including `up_to` is durable in the log (ENGINE-1) and may be

@@ -16,9 +16,10 @@ mod set;
 mod write_set;
 
 pub use contract::{
-    Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, SpaceNames, Staged,
+    Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceNames,
+    Staged,
 };
 pub use key_ref::KeyRef;
 pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;
-pub use write_set::{Iter as WriteSetIter, Mark, Write, WriteSet};
+pub use write_set::{IntoWrites, Iter as WriteSetIter, Mark, Write, WriteSet};

@@ -238,7 +238,7 @@ fn open_log(
     failures: &Arc<FailureWatch>,
 ) -> Result<Coordinator, StartError> {
     let dir = LogDir::open(&datadir.path, log_config(globals)?).map_err(step("opening the binary log"))?;
-    let mut replayer = Replayer::new(engine.clone()).map_err(step("recovery"))?;
+    let mut replayer = Replayer::new(engine.clone(), &datadir.path).map_err(step("recovery"))?;
     let recovered = recover(&dir, engine.as_ref(), &mut replayer).map_err(step("recovery"))?;
     tracing::info!(
         last = %recovered.last,

@@ -1,7 +1,7 @@
 //! Transactions of the simulation: a few rows of its own each, and one that all of them write; and what replay makes of them.
 
 use bytes::Bytes;
-use omnibus_commit::{CommitRequest, Coordinator, Replay, ReplayEvent};
+use omnibus_commit::{CommitRequest, Coordinator, Replay, ReplayEvent, Replayed};
 use omnibus_engine::{CommitNo, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, RowsQuery, Xid};
@@ -94,7 +94,7 @@ pub(crate) struct Reader {
 }
 
 impl Replay for Reader {
-    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
         let mut writes = WriteSet::default();
         let mut id = None;
         let mut take = |text: &[u8]| {
@@ -117,6 +117,6 @@ impl Replay for Reader {
             }
         }
         self.seen.push((no, id.ok_or("a transaction without rows")?));
-        Ok(writes)
+        Ok(Replayed::Writes(writes))
     }
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Client, TestPort};
-use omnibus_commit::{ReplayEvent, Ticket};
+use omnibus_commit::{Replay, ReplayEvent, Ticket};
 use omnibus_engine::Engine;
 use omnibus_format::events::{
     IntVar, MariadbGtidEvent, OptionalMetadata, Query, Rand, StatusVars, TableMap, UserVar, UserVarValue,
@@ -149,10 +149,9 @@ fn check(image: RowImage, settings: ApplySettings) {
     assert!(enrolled(&port) == 0 && enrolled(&replica.port) > 0, "an applier waits for no device");
     // Its own log tells the same, position and all, or nothing where it is not to.
     let again: Arc<dyn Engine> = Arc::new(common::engine::MemEngine::default());
-    let mut replayer = Replayer::new(again.clone()).unwrap();
+    let mut replayer = Replayer::new(again.clone(), &std::env::temp_dir()).unwrap();
     for (no, _, events) in replica.port.log.lock().iter() {
-        let writes = replayer.replay(events).unwrap_or_else(|error| panic!("transaction {no}: {error}"));
-        again.prepare_ordered(*no, writes);
+        common::engine::install(&*again, *no, replayer.transaction(*no, events).unwrap());
         again.commit_ordered(*no);
     }
     let last = replica.port.last.clone();

@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::engine::MemEngine;
+use common::engine::{MemEngine, install};
 use common::{Client, TestPort};
+use omnibus_commit::Replay;
 use omnibus_engine::{CommitNo, Engine};
 use omnibus_sql::recover::Replayer;
 use omnibus_sql::{Database, RowImage};
@@ -42,12 +43,30 @@ const STATEMENTS: &[&str] = &[
     "DROP DATABASE two",
 ];
 
-fn replayed(port: &TestPort) -> Arc<MemEngine> {
+/// Each transaction at once, or as if it were too large for that: by the event, its writes in files, and begun before
+/// as one that a crash cut off.
+fn replayed(port: &TestPort, large: bool) -> Arc<MemEngine> {
     let engine = Arc::new(MemEngine::default());
-    let mut replayer = Replayer::new(engine.clone()).unwrap();
+    let mut replayer = Replayer::new(engine.clone(), &std::env::temp_dir()).unwrap();
+    if large {
+        replayer.keep_in_memory(100);
+    }
     for (no, _, events) in port.log.lock().iter() {
-        let writes = replayer.replay(events).unwrap_or_else(|error| panic!("transaction {no}: {error}"));
-        engine.prepare_ordered(*no, writes);
+        let failed = |error: String| panic!("transaction {no}: {error}");
+        let mut rest = &events[..];
+        if large && let Some((last, before)) = events.split_last() {
+            before.iter().for_each(|event| {
+                replayer.part(*no, std::slice::from_ref(event)).unwrap_or_else(failed);
+            });
+            replayer.forget();
+            before.iter().for_each(|event| {
+                replayer.part(*no, std::slice::from_ref(event)).unwrap_or_else(failed);
+            });
+            rest = std::slice::from_ref(last);
+        }
+        let writes =
+            replayer.transaction(*no, rest).unwrap_or_else(|error| panic!("transaction {no}: {error}"));
+        install(&*engine, *no, writes);
         engine.commit_ordered(*no);
     }
     engine
@@ -63,23 +82,25 @@ fn check(image: RowImage, log_bin: bool) {
     for sql in STATEMENTS {
         client.ok(sql);
     }
-    let again = replayed(&port);
-    // Dropped spaces are reclaimed here at once and there when the database opens.
-    let reopened = TestPort::over(again.clone(), port.last.load(std::sync::atomic::Ordering::Acquire));
-    let database = Database::open(reopened).unwrap();
-    let (left, right) = (original.contents(), again.contents());
-    for (key, value) in &left {
-        assert_eq!(right.get(key), Some(value), "{image:?}: key {key:?}");
+    for large in [false, true] {
+        let again = replayed(&port, large);
+        // Dropped spaces are reclaimed here at once and there when the database opens.
+        let reopened = TestPort::over(again.clone(), port.last.load(std::sync::atomic::Ordering::Acquire));
+        let database = Database::open(reopened).unwrap();
+        let (left, right) = (original.contents(), again.contents());
+        for (key, value) in &left {
+            assert_eq!(right.get(key), Some(value), "{image:?}: key {key:?}");
+        }
+        for key in right.keys() {
+            assert!(left.contains_key(key), "{image:?}: extra key {key:?}");
+        }
+        let mut client = Client::new(&database);
+        assert_eq!(client.rows("SELECT id, k, c, n FROM t ORDER BY id").len(), 4);
+        // A deleted AUTO_INCREMENT value does not come again.
+        client.ok("DELETE FROM t WHERE id > 101");
+        let next = client.ok("INSERT INTO t (k) VALUES (1)").last_insert_id;
+        assert!(next > 102, "{next}");
     }
-    for key in right.keys() {
-        assert!(left.contains_key(key), "{image:?}: extra key {key:?}");
-    }
-    let mut client = Client::new(&database);
-    assert_eq!(client.rows("SELECT id, k, c, n FROM t ORDER BY id").len(), 4);
-    // A deleted AUTO_INCREMENT value does not come again.
-    client.ok("DELETE FROM t WHERE id > 101");
-    let next = client.ok("INSERT INTO t (k) VALUES (1)").last_insert_id;
-    assert!(next > 102, "{next}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use clap::ValueEnum;
 use omnibus_commit::{
     CacheSettings, CommitProtocol, CommitRequest, CommitSettings, Coordinator, LogEnv, LogIdentity, Replay,
-    ReplayEvent, recover,
+    ReplayEvent, Replayed, recover,
 };
 use omnibus_engine::{CommitNo, Engine, WriteSet};
 use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
@@ -66,7 +66,7 @@ pub(super) struct World {
 struct Nothing;
 
 impl Replay for Nothing {
-    fn transaction(&mut self, _: CommitNo, _: &[ReplayEvent]) -> Result<WriteSet, String> {
+    fn transaction(&mut self, _: CommitNo, _: &[ReplayEvent]) -> Result<Replayed, String> {
         Err("a new log holds no transaction".into())
     }
 }

@@ -121,7 +121,7 @@ pub struct Texts {
 }
 
 impl Replay for Texts {
-    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
         self.seen.push(no.0);
         let mut writes = WriteSet::default();
         for event in events {
@@ -133,7 +133,7 @@ impl Replay for Texts {
             let at = text.iter().position(|byte| *byte == b'=').ok_or("no =")?;
             writes.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
         }
-        Ok(writes)
+        Ok(Replayed::Writes(writes))
     }
 }
 

@@ -21,6 +21,49 @@ pub(super) fn a_checkpoint_survives_and_says_how_far(make: MakeEngine<'_>) {
     assert!(engine.failure().is_none());
 }
 
+pub(super) fn a_large_transaction_is_persistent_as_a_whole(make: MakeEngine<'_>) {
+    let bench = Bench::new(make);
+    let engine = bench.open();
+    for no in 1..=10 {
+        commit(&*engine, no, &[("a", Some("old")), ("b", Some("old")), (&format!("k{no:04}"), Some("old"))]);
+    }
+    let writes = |fails_at: usize| {
+        let rows = (0..3000)
+            .map(|n| (key(1, &format!("k{n:04}")), (n % 10 != 3).then(|| Bytes::from(vec![7; 200]))));
+        let other = (0..500).map(|n| (numbered(2, n), Some(Bytes::from_static(b"x"))));
+        let mut all: Vec<_> = std::iter::once((key(1, "b"), None)).chain(rows).chain(other).map(Ok).collect();
+        if fails_at < all.len() {
+            all[fails_at] = Err(std::io::Error::other("the source of writes failed"));
+        }
+        all.into_iter()
+    };
+    // COMMIT-3: half of one is none.
+    assert!(engine.install_sorted(CommitNo(11), &mut writes(2000)).is_err());
+    let engine = bench.reopen(engine);
+    let applied = engine.applied().0;
+    assert!(applied <= 10, "{applied}");
+    assert_eq!(get_at(&*engine, u64::MAX, "k2000"), None);
+    for no in applied + 1..=10 {
+        commit(&*engine, no, &[("a", Some("old")), ("b", Some("old")), (&format!("k{no:04}"), Some("old"))]);
+    }
+    engine.install_sorted(CommitNo(11), &mut writes(usize::MAX)).unwrap();
+    engine.commit_ordered(CommitNo(11));
+    commit(&*engine, 12, &[("k0500", Some("later"))]);
+    let look = |engine: &dyn Engine| {
+        assert_eq!(get_at(engine, 12, "a").as_deref(), Some("old"));
+        assert_eq!(get_at(engine, 12, "b"), None);
+        assert_eq!(get_at(engine, 12, "k0003"), None);
+        assert_eq!(get_at(engine, 12, "k0500").as_deref(), Some("later"));
+        assert_eq!(all(&*engine.snapshot(CommitNo(12)), 1).len(), 2701);
+        assert_eq!(all(&*engine.snapshot(CommitNo(12)), 2).len(), 500);
+    };
+    look(&*engine);
+    engine.checkpoint().unwrap();
+    let engine = bench.reopen(engine);
+    assert_eq!(engine.applied(), CommitNo(12));
+    look(&*engine);
+}
+
 pub(super) fn nothing_beyond_the_log_is_persistent(make: MakeEngine<'_>) {
     for (installed, durable) in [(50, 20), (50, 49), (50, 0)] {
         let bench = Bench::new(make);

@@ -34,6 +34,10 @@ pub type Check = fn(MakeEngine<'_>);
 
 /// All checks by name, for an engine that wants a test each.
 pub const CHECKS: &[(&str, Check)] = &[
+    (
+        "a large transaction is persistent as a whole",
+        durability::a_large_transaction_is_persistent_as_a_whole,
+    ),
     ("versions are visible from their number on", visibility::versions_are_visible_from_their_number_on),
     ("deletions hide and versions after them show", visibility::deletions_hide_and_versions_after_them_show),
     ("the latest snapshot sees what is installed", visibility::the_latest_snapshot_sees_what_is_installed),

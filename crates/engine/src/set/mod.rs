@@ -22,10 +22,11 @@ mod split;
 mod view;
 
 use crate::{
-    CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SpaceId, SpaceNames, Staged,
-    TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SortedWrites, SpaceId,
+    SpaceNames, Staged, TrxId, Write, WriteSet,
 };
 use bytes::Bytes;
+use std::io;
 use std::ops::{Bound, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -209,6 +210,40 @@ impl<F: ReadAt> Engine for EngineSet<F> {
             {
                 engine.prepare_staged(no, staged);
             }
+        }
+    }
+
+    fn install_sorted(&self, no: CommitNo, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
+        // Slots are in key order too. Shared keys are in the first one, and few.
+        let (mut writes, mut shared) = (writes.peekable(), Vec::new());
+        for (slot, (engine, applied)) in self.parts.holds_applied().enumerate() {
+            let own = |write: &io::Result<(Bytes, Write)>| {
+                write.as_ref().map_or(true, |(key, _)| usize::from(SpaceId::slot_of_key(key)) == slot)
+            };
+            let definitions = shared.clone();
+            let mut part = definitions.into_iter().map(Ok).chain(std::iter::from_fn(|| {
+                let write = writes.next_if(own)?;
+                if let Ok((key, value)) = &write
+                    && self.parts.shared.contains(key)
+                {
+                    shared.push((key.clone(), value.clone()));
+                }
+                Some(write)
+            }));
+            if no > applied {
+                let mut part = part.by_ref().peekable();
+                if part.peek().is_some() {
+                    engine.install_sorted(no, &mut part)?;
+                }
+            }
+            // What it has already.
+            part.try_for_each(|write| write.map(|_| ()))
+                .map_err(|source| EngineError::Io { engine: "set", source })?;
+        }
+        match writes.next() {
+            Some(Ok((key, _))) => Err(no_engine(SpaceId::slot_of_key(&key))),
+            Some(Err(source)) => Err(EngineError::Io { engine: "set", source }),
+            None => Ok(()),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::xa::{Held, Xid, record};
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, OnDurable, OnOrdered, Ticket};
-use omnibus_engine::Write;
+use omnibus_engine::{Write, WriteSet};
 use omnibus_locks::{Request, RowMode, TableMode, TrxHandle};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -198,10 +198,18 @@ impl Trx {
         if !record::exists(&*latest, xid)? {
             return Err(SqlError::internal(format!("the record of XA transaction {xid} is gone")));
         }
-        let (mut writes, verb) = match commit {
-            true => (record::commit(&*latest, xid)?, "COMMIT"),
-            false => (record::rollback(&*latest, xid)?, "ROLLBACK"),
+        let (mut writes, verb) = (WriteSet::default(), if commit { "COMMIT" } else { "ROLLBACK" });
+        let write = |key, value| {
+            match value {
+                Some(value) => writes.put(key, value),
+                None => writes.delete(key),
+            }
+            Ok(())
         };
+        match commit {
+            true => record::commit(&*latest, xid, write)?,
+            false => record::rollback(&*latest, xid, write)?,
+        }
         let mark = self.cache.mark();
         let told = self.applied.is_some() || record::has_writes(&*latest, xid)?;
         if let Some(applied) = self.take_applied() {
@@ -209,7 +217,7 @@ impl Trx {
                 self.cache.set_given(origin, applied.guard);
             }
             if let Some((key, value)) = applied.position {
-                let mut position = omnibus_engine::WriteSet::default();
+                let mut position = WriteSet::default();
                 position.put(key.clone(), value.clone());
                 super::write_set_event(&mut self.cache, &position)?;
                 writes.put(key, value);

@@ -39,25 +39,50 @@ fn damaged(what: &str) -> SqlError {
     SqlError::internal(format!("a prepared XA transaction is damaged: {what}"))
 }
 
-/// The writes of the prepare: the branch's own as a record, and what takes effect at once.
-pub(crate) fn of_writes(xid: &Xid, writes: &WriteSet) -> WriteSet {
-    let mut record = WriteSet::default();
-    record.put(prefix(HEAD, 0, xid).into(), Bytes::from_static(&[VERSION]));
-    let prefixes = SLOTS.map(|slot| prefix(WRITE, slot, xid));
-    for (key, write) in writes.iter() {
+/// What the prepare makes of a branch's writes.
+pub(crate) struct Prepared {
+    head: Vec<u8>,
+    prefixes: [Vec<u8>; 4],
+}
+
+/// What stands at a record's head.
+pub(crate) fn head_value() -> Bytes {
+    Bytes::from_static(&[VERSION])
+}
+
+impl Prepared {
+    pub(crate) fn new(xid: &Xid) -> Prepared {
+        Prepared { head: prefix(HEAD, 0, xid), prefixes: SLOTS.map(|slot| prefix(WRITE, slot, xid)) }
+    }
+
+    /// The key of the record's head.
+    pub(crate) fn head(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.head)
+    }
+
+    /// A write of the branch's own as a row of the record; what takes effect at once as it is.
+    pub(crate) fn row(&self, key: &Bytes, write: &Write) -> (Bytes, Write) {
         if persist::is_counter(key) || crate::apply::is_position(key) {
-            match write {
-                Some(value) => record.put(key.clone(), value.clone()),
-                None => record.delete(key.clone()),
-            }
-            continue;
+            return (key.clone(), write.clone());
         }
         let value = match write {
             Some(value) => [&[1], &value[..]].concat(),
             None => vec![0],
         };
         let slot = key.first().map_or(0, |byte| usize::from((byte & SLOT_MASK) >> 6));
-        record.put([&prefixes[slot][..], key].concat().into(), value.into());
+        ([&self.prefixes[slot][..], key].concat().into(), Some(value.into()))
+    }
+}
+
+/// The writes of the prepare: the branch's own as a record, and what takes effect at once.
+pub(crate) fn of_writes(xid: &Xid, writes: &WriteSet) -> WriteSet {
+    let (mut record, prepared) = (WriteSet::default(), Prepared::new(xid));
+    record.put(prepared.head(), head_value());
+    for (key, write) in writes.iter() {
+        match prepared.row(key, write) {
+            (key, Some(value)) => record.put(key, value),
+            (key, None) => record.delete(key),
+        }
     }
     record
 }
@@ -115,36 +140,33 @@ pub(crate) fn visit(
     Ok(())
 }
 
-/// The writes of XA COMMIT: the branch's, and the end of its record.
+/// Gives the writes of XA COMMIT to `write`: the branch's, and the end of its record.
 ///
 /// # Errors
 /// As `visit`.
-pub(crate) fn commit(snapshot: &dyn Snapshot, xid: &Xid) -> SqlResult<WriteSet> {
-    let mut writes = WriteSet::default();
-    visit(snapshot, xid, |key, write, row| {
-        match write {
-            Some(value) => writes.put(key, value),
-            None => writes.delete(key),
-        }
-        writes.delete(row);
-        Ok(())
+pub(crate) fn commit(
+    snapshot: &dyn Snapshot,
+    xid: &Xid,
+    mut write: impl FnMut(Bytes, Write) -> SqlResult<()>,
+) -> SqlResult<()> {
+    visit(snapshot, xid, |key, value, row| {
+        write(key, value)?;
+        write(row, None)
     })?;
-    writes.delete(prefix(HEAD, 0, xid).into());
-    Ok(writes)
+    write(prefix(HEAD, 0, xid).into(), None)
 }
 
-/// The writes of XA ROLLBACK: the end of the record.
+/// Gives the writes of XA ROLLBACK to `write`: the end of the record.
 ///
 /// # Errors
 /// As `visit`.
-pub(crate) fn rollback(snapshot: &dyn Snapshot, xid: &Xid) -> SqlResult<WriteSet> {
-    let mut writes = WriteSet::default();
-    visit(snapshot, xid, |_, _, row| {
-        writes.delete(row);
-        Ok(())
-    })?;
-    writes.delete(prefix(HEAD, 0, xid).into());
-    Ok(writes)
+pub(crate) fn rollback(
+    snapshot: &dyn Snapshot,
+    xid: &Xid,
+    mut write: impl FnMut(Bytes, Write) -> SqlResult<()>,
+) -> SqlResult<()> {
+    visit(snapshot, xid, |_, _, row| write(row, None))?;
+    write(prefix(HEAD, 0, xid).into(), None)
 }
 
 /// Every prepared branch.

@@ -1,6 +1,7 @@
 //! An engine of maps: every version of every key, nothing persistent.
 
 use bytes::Bytes;
+use omnibus_commit::Replayed;
 use omnibus_engine::{
     CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, Write, WriteSet,
 };
@@ -105,5 +106,14 @@ impl Engine for MemEngine {
     }
     fn stats(&self) -> EngineStats {
         EngineStats::default()
+    }
+}
+
+/// What replay does with a transaction.
+#[allow(dead_code)]
+pub fn install(engine: &dyn Engine, no: CommitNo, writes: Replayed) {
+    match writes {
+        Replayed::Writes(writes) => engine.prepare_ordered(no, writes),
+        Replayed::Sorted(mut writes) => engine.install_sorted(no, &mut writes).unwrap(),
     }
 }

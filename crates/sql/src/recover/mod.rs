@@ -5,6 +5,12 @@
 //! before theirs. What row events cannot say comes as raw writes in private events. One thread,
 //! before the server listens; the engine holds everything before the transaction at hand. Of several engines one may
 //! hold more: what is worked out for it then is read from newer rows, means nothing, and is dropped by the set.
+//!
+//! A transaction of any size takes bounded memory: its events come in parts, and its writes become sorted runs in files
+//! (`sink`), which an engine takes over merged and at once. XA branches are no exception.
+
+mod run;
+mod sink;
 
 use crate::catalog::{Catalog, Table, persist};
 use crate::codec::Entry;
@@ -12,27 +18,37 @@ use crate::error::{SqlError, SqlResult};
 use crate::store::whole_index;
 use crate::xa::{Completion, Xid, completion, record};
 use bytes::Bytes;
-use omnibus_commit::{Replay, ReplayEvent};
-use omnibus_engine::{CommitNo, Engine, Snapshot, WriteSet};
+use omnibus_commit::{Replay, ReplayEvent, Replayed};
+use omnibus_engine::{CommitNo, Engine, Snapshot};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, Rows, RowsKind, XaPrepare};
 use omnibus_format::private::{self, Private};
 use omnibus_format::row::{Images, RowChange, RowImage};
 use omnibus_value::Value;
+use sink::Sink;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Bound;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Kinds of private events from here on belong to the commit path itself.
 const COMMIT_PATH_KINDS: u8 = 200;
 
+/// Writes of a transaction in memory, as write sets count them; they take twice as much.
+const IN_MEMORY: usize = 32 << 20;
+
 /// Turns transactions into writes.
 pub struct Replayer {
     engine: Arc<dyn Engine>,
+    /// For files of large transactions' writes.
+    folder: PathBuf,
+    in_memory: usize,
     /// The transaction at hand.
     no: CommitNo,
     catalog: Catalog,
     by_id: HashMap<u64, Arc<Table>>,
+    /// What parts of it were given so far.
+    open: Option<Applied>,
 }
 
 impl std::fmt::Debug for Replayer {
@@ -43,64 +59,104 @@ impl std::fmt::Debug for Replayer {
 
 /// One transaction being replayed.
 struct Applied {
-    writes: WriteSet,
+    writes: Sink,
     latest: Box<dyn Snapshot>,
     row_ids: VecDeque<u64>,
+    /// It has statements as text: only the events that say all writes count.
+    as_text: bool,
+    /// The catalog before it, if it defines something.
+    before: Option<Catalog>,
 }
 
 impl Replayer {
-    /// Begins with the catalog that the engine holds.
+    /// Begins with the catalog that the engine holds. Files of large transactions' writes are made in `folder`.
     ///
     /// # Errors
     /// The engine failed, or its catalog is damaged.
-    pub fn new(engine: Arc<dyn Engine>) -> SqlResult<Replayer> {
+    pub fn new(engine: Arc<dyn Engine>, folder: &Path) -> SqlResult<Replayer> {
         let catalog = persist::load(&*engine.definitions())?;
-        let mut replayer = Replayer { engine, no: CommitNo::MAX, catalog, by_id: HashMap::new() };
+        let mut replayer = Replayer {
+            engine,
+            folder: folder.to_owned(),
+            in_memory: IN_MEMORY,
+            no: CommitNo::MAX,
+            catalog,
+            by_id: HashMap::new(),
+            open: None,
+        };
         replayer.index_tables();
         Ok(replayer)
+    }
+
+    /// Has writes of a transaction beyond so many bytes go to files.
+    pub fn keep_in_memory(&mut self, bytes: usize) {
+        self.in_memory = bytes;
     }
 
     fn index_tables(&mut self) {
         self.by_id = self.catalog.tables().map(|table| (table.def.id, table.clone())).collect();
     }
 
-    /// The writes of one transaction.
+    /// Takes more events of transaction `no`; of another one than before, which is forgotten.
     ///
     /// # Errors
     /// The events contradict what is stored.
-    pub fn replay(&mut self, events: &[ReplayEvent]) -> SqlResult<WriteSet> {
-        let mut applied = Applied {
-            writes: WriteSet::default(),
+    fn take(&mut self, no: CommitNo, events: &[ReplayEvent]) -> SqlResult<()> {
+        if self.no != no {
+            self.forget();
+        }
+        self.no = no;
+        let mut applied = self.open.take().unwrap_or_else(|| Applied {
+            writes: Sink::new(&self.folder, self.in_memory),
             latest: self.engine.snapshot(CommitNo::MAX),
             row_ids: VecDeque::new(),
-        };
-        if self.all_writes(events, &mut applied)? {
-            return Ok(applied.writes);
-        }
-        for event in events {
-            if event.event_type == EventType::IGNORABLE {
-                self.private(event, &mut applied)?;
-            } else if RowsKind::of(event.event_type).is_some() {
-                self.rows(event, &mut applied)?;
-            } else if event.event_type == EventType::XA_PREPARE {
-                applied.prepare(event)?;
-            } else if event.event_type == EventType::QUERY {
-                applied.complete(event)?;
-            }
-        }
-        Ok(applied.writes)
+            as_text: false,
+            before: None,
+        });
+        let done = events.iter().try_for_each(|event| self.event(event, &mut applied));
+        self.open = Some(applied);
+        done
     }
 
-    /// Takes the writes of a transaction that has statements as text. Its other events are for those who execute them.
-    fn all_writes(&mut self, events: &[ReplayEvent], applied: &mut Applied) -> SqlResult<bool> {
-        let mut found = false;
-        for event in events.iter().filter(|event| event.event_type == EventType::IGNORABLE) {
-            if private::is_all_writes(&event.body) {
-                self.private(event, applied)?;
-                found = true;
-            }
+    /// The writes of the transaction whose events were taken.
+    fn finish(&mut self) -> SqlResult<Replayed> {
+        let Some(applied) = self.open.take() else { return Ok(Replayed::Writes(Default::default())) };
+        match applied.writes.into_set() {
+            Ok(set) => Ok(Replayed::Writes(set)),
+            Err(spilled) => Ok(Replayed::Sorted(Box::new(spilled.into_sorted()?))),
         }
-        Ok(found)
+    }
+
+    fn event(&mut self, event: &ReplayEvent, applied: &mut Applied) -> SqlResult<()> {
+        let is_private = event.event_type == EventType::IGNORABLE;
+        if is_private && private::is_all_writes(&event.body) && !std::mem::replace(&mut applied.as_text, true)
+        {
+            // Its other events are for those who execute them.
+            applied.writes.clear();
+            self.restore(applied.before.take());
+        }
+        if applied.as_text && !(is_private && private::is_all_writes(&event.body)) {
+            return Ok(());
+        }
+        if is_private {
+            self.private(event, applied)
+        } else if RowsKind::of(event.event_type).is_some() {
+            self.rows(event, applied)
+        } else if event.event_type == EventType::XA_PREPARE {
+            applied.prepare(event)
+        } else if event.event_type == EventType::QUERY {
+            applied.complete(event)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What an unfinished transaction did to the catalog is undone.
+    fn restore(&mut self, before: Option<Catalog>) {
+        if let Some(before) = before {
+            self.catalog = before;
+            self.index_tables();
+        }
     }
 
     fn private(&mut self, event: &ReplayEvent, applied: &mut Applied) -> SqlResult<()> {
@@ -134,12 +190,10 @@ impl Replayer {
             let write = value.map(Bytes::copy_from_slice);
             if persist::is_definition(key) {
                 definitions = true;
+                applied.before.get_or_insert_with(|| self.catalog.clone());
                 persist::apply(&mut self.catalog, key, &write)?;
             }
-            match write {
-                Some(value) => applied.writes.put(Bytes::copy_from_slice(key), value),
-                None => applied.writes.delete(Bytes::copy_from_slice(key)),
-            }
+            applied.writes.write(Bytes::copy_from_slice(key), write)?;
         }
         if definitions {
             self.index_tables();
@@ -168,7 +222,7 @@ impl Replayer {
         for pair in applied.latest.scan(Bound::Included(from), Bound::Excluded(to), false) {
             let (key, row) = pair?;
             let entry = table.keys[at].entry(&table.decode(&row)?, &key);
-            applied.writes.put(entry.key, entry.value);
+            applied.writes.write(entry.key, Some(entry.value))?;
         }
         Ok(())
     }
@@ -202,9 +256,17 @@ impl Replayer {
 }
 
 impl Replay for Replayer {
-    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<WriteSet, String> {
-        self.no = no;
-        self.replay(events).map_err(|error| error.message)
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
+        self.take(no, events).and_then(|()| self.finish()).map_err(|error| error.message)
+    }
+
+    fn part(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<(), String> {
+        self.take(no, events).map_err(|error| error.message)
+    }
+
+    fn forget(&mut self) {
+        let before = self.open.take().and_then(|applied| applied.before);
+        self.restore(before);
     }
 }
 
@@ -247,7 +309,16 @@ impl Applied {
             let part = Bytes::copy_from_slice;
             let xid =
                 Xid { format_id: prepare.format_id, gtrid: part(prepare.gtrid), bqual: part(prepare.bqual) };
-            self.writes = record::of_writes(&xid, &self.writes);
+            let record = record::Prepared::new(&xid);
+            let mut rows = self.writes.empty();
+            rows.write(record.head(), Some(record::head_value()))?;
+            let own = self.writes.empty();
+            for write in std::mem::replace(&mut self.writes, own).into_sorted()? {
+                let (key, write) = write.map_err(contradiction)?;
+                let (key, write) = record.row(&key, &write);
+                rows.write(key, write)?;
+            }
+            self.writes = rows;
         }
         Ok(())
     }
@@ -256,26 +327,20 @@ impl Applied {
     fn complete(&mut self, event: &ReplayEvent) -> SqlResult<()> {
         let bad = |error: omnibus_format::DecodeError| contradiction(format!("QUERY event: {error}"));
         match completion(Query::decode(&event.body).map_err(bad)?.sql) {
-            Some(Completion::Commit(xid)) => self.finish(record::commit(&*self.latest, &xid)?),
-            Some(Completion::Rollback(xid)) => self.finish(record::rollback(&*self.latest, &xid)?),
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// A branch's writes, beside what a private event before them said (a replica's position).
-    fn finish(&mut self, branch: WriteSet) {
-        for (key, write) in branch.iter() {
-            match write {
-                Some(value) => self.writes.put(key.clone(), value.clone()),
-                None => self.writes.delete(key.clone()),
+            // Beside what a private event before them said (a replica's position).
+            Some(Completion::Commit(xid)) => {
+                record::commit(&*self.latest, &xid, |key, write| self.writes.write(key, write))
             }
+            Some(Completion::Rollback(xid)) => {
+                record::rollback(&*self.latest, &xid, |key, write| self.writes.write(key, write))
+            }
+            None => Ok(()),
         }
     }
 
     fn get(&self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        match self.writes.get(key) {
-            Some(write) => Ok(write.clone()),
+        match self.writes.get(key)? {
+            Some(write) => Ok(write),
             None => Ok(self.latest.get(key)?),
         }
     }
@@ -323,9 +388,9 @@ impl Applied {
         if let Some((key, row)) = old {
             let values = table.decode(&row)?;
             for codec in table.keys.iter().skip(1) {
-                self.writes.delete(codec.entry(&values, &key).key);
+                self.writes.write(codec.entry(&values, &key).key, None)?;
             }
-            self.writes.delete(key);
+            self.writes.write(key, None)?;
         }
         let Some(row) = new else { return Ok(()) };
         let values = table.decode(&row)?;
@@ -335,9 +400,8 @@ impl Applied {
         };
         for codec in table.keys.iter().skip(1) {
             let Entry { key, value, .. } = codec.entry(&values, &key);
-            self.writes.put(key, value);
+            self.writes.write(key, Some(value))?;
         }
-        self.writes.put(key, row);
-        Ok(())
+        self.writes.write(key, Some(row))
     }
 }
