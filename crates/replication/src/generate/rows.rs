@@ -78,6 +78,9 @@ pub struct RowsBuilder {
     /// Table whose TABLE_MAP was sent and whose group is open.
     table: Option<Arc<TableDef>>,
     kind: Option<RowsKind>,
+    /// Rows to come change because of a foreign key; and so do those of the event under construction.
+    unchecked: bool,
+    event_unchecked: bool,
     /// Body of the event under construction; empty when there is none.
     body: Vec<u8>,
     /// Hidden row ids of its rows, when the table has them.
@@ -103,6 +106,12 @@ impl RowsBuilder {
     /// Changes the settings; takes effect with the next statement.
     pub fn set_options(&mut self, options: RowsOptions) {
         self.options = options;
+    }
+
+    /// Rows from here on follow others for the sake of a foreign key: replicas check none of theirs. Lasts until it is
+    /// changed.
+    pub fn set_unchecked(&mut self, unchecked: bool) {
+        self.unchecked = unchecked;
     }
 
     /// Begins a statement; `sql` is sent ahead of its rows when ROWS_QUERY events are on.
@@ -230,6 +239,7 @@ impl RowsBuilder {
         }
         let extra = before.map_or(0, <[u8]>::len) + after.map_or(0, <[u8]>::len);
         let fits = self.kind == Some(kind)
+            && self.event_unchecked == self.unchecked
             && self.body.len() + extra <= self.options.max_event_size
             && self.before == self.next_before
             && self.after == self.next_after
@@ -273,7 +283,8 @@ impl RowsBuilder {
         std::mem::swap(&mut self.before, &mut self.next_before);
         std::mem::swap(&mut self.after, &mut self.next_after);
         let mut flags = 0;
-        if self.options.no_foreign_key_checks {
+        self.event_unchecked = self.unchecked;
+        if self.options.no_foreign_key_checks || self.unchecked {
             flags |= ROWS_FLAG_NO_FOREIGN_KEY_CHECKS;
         }
         if self.options.relaxed_unique_checks {

@@ -133,6 +133,7 @@ fn needed(privilege: Priv) -> Privileges {
         Priv::Drop => Privileges::DROP,
         Priv::Alter => Privileges::ALTER,
         Priv::Index => Privileges::INDEX,
+        Priv::References => Privileges::REFERENCES,
         Priv::LockTables => Privileges::LOCK_TABLES,
         Priv::CreateTemporary => Privileges::CREATE_TEMPORARY,
         Priv::Any => Privileges::NONE,

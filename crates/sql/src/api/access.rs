@@ -24,6 +24,8 @@ pub enum Priv {
     Alter,
     /// INDEX.
     Index,
+    /// REFERENCES.
+    References,
     /// LOCK TABLES.
     LockTables,
     /// CREATE TEMPORARY TABLES, on a database.
@@ -45,6 +47,7 @@ impl Priv {
             Priv::Drop => "DROP",
             Priv::Alter => "ALTER",
             Priv::Index => "INDEX",
+            Priv::References => "REFERENCES",
             Priv::LockTables => "LOCK TABLES",
             Priv::CreateTemporary => "CREATE TEMPORARY TABLES",
         }

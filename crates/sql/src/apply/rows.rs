@@ -57,6 +57,7 @@ impl RowApplier {
     ) -> ExecResult<()> {
         for _ in 0..REPLANS {
             let mapping = self.mapping(session, view, rules)?;
+            session.trx().check_foreign_keys(view.foreign_key_checks());
             match session.trx().start_write(&mapping.table) {
                 Err(Interrupt::Error(error)) if error.code == 1615 => continue,
                 started => started?,

@@ -7,6 +7,7 @@
 
 pub mod charset;
 mod column;
+mod foreign_key;
 mod index;
 pub mod persist;
 mod schema;
@@ -14,6 +15,7 @@ pub mod statistics;
 mod table;
 
 pub use column::{Column, ColumnDefault};
+pub use foreign_key::{Child, ForeignKey, ReferenceAction};
 pub use index::{Index, IndexKind, IndexPart};
 pub use schema::{Catalog, CatalogCell, Schema};
 pub use table::{Statistics, Table, TableDef, TableState, same_name};

@@ -205,7 +205,7 @@ pub fn apply(catalog: &mut Catalog, key: &[u8], write: &Write) -> SqlResult<()> 
 fn apply_schema(catalog: &mut Catalog, name: &[u8], write: &Write) -> SqlResult<()> {
     let name: Arc<str> = Arc::from(std::str::from_utf8(name).map_err(|_| damaged("schema name"))?);
     let Some(value) = write else {
-        catalog.schemas.remove(&name);
+        catalog.remove_schema(&name);
         return Ok(());
     };
     let collation = value.get(1..3).and_then(|bytes| bytes.try_into().ok()).map(u16::from_le_bytes);

@@ -1,12 +1,15 @@
 //! Schemas and the catalog as a whole.
 
-use super::Table;
+use super::{Child, Table};
 use crate::error::{SqlError, SqlResult};
 use omnibus_engine::CommitNo;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Database and name of a table.
+type TableName = (Arc<str>, Arc<str>);
 
 /// A database: a name, a default collation, its tables by name.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub struct Catalog {
     pub version: u64,
     /// Schemas by name.
     pub schemas: BTreeMap<Arc<str>, Arc<Schema>>,
+    /// Tables with a foreign key to a table, by that one's database and name.
+    pub(crate) references: BTreeMap<TableName, Vec<TableName>>,
     /// The next table id.
     pub next_table_id: u64,
     /// The next space id.
@@ -57,14 +62,71 @@ impl Catalog {
 
     /// Adds or replaces a table. The schema must exist.
     pub fn put_table(&mut self, table: Arc<Table>) {
+        self.remove_table(&table.def.db, &table.def.name);
         if let Some(schema) = self.schemas.get_mut(&table.def.db) {
-            Arc::make_mut(schema).tables.insert(table.def.name.clone(), table);
+            Arc::make_mut(schema).tables.insert(table.def.name.clone(), table.clone());
+            self.link(&table);
         }
     }
 
     /// Removes a table.
     pub fn remove_table(&mut self, db: &str, name: &str) -> Option<Arc<Table>> {
-        Arc::make_mut(self.schemas.get_mut(db)?).tables.remove(name)
+        let table = Arc::make_mut(self.schemas.get_mut(db)?).tables.remove(name)?;
+        self.unlink(&table);
+        Some(table)
+    }
+
+    /// Removes a schema with its tables.
+    pub fn remove_schema(&mut self, name: &str) -> Option<Arc<Schema>> {
+        let schema = self.schemas.remove(name)?;
+        for table in schema.tables.values() {
+            self.unlink(table);
+        }
+        Some(schema)
+    }
+
+    /// Notes what a new table refers to, and tells the tables that they are referred to.
+    fn link(&mut self, table: &Table) {
+        for key in &table.def.foreign_keys {
+            let child = (table.def.db.clone(), table.def.name.clone());
+            let children = self.references.entry((key.parent_db.clone(), key.parent.clone())).or_default();
+            if !children.contains(&child) {
+                children.push(child);
+            }
+            if let Some(parent) = self.find_table(&key.parent_db, &key.parent) {
+                parent.state.referenced.store(true, Ordering::Release);
+            }
+        }
+        if self.references.contains_key(&(table.def.db.clone(), table.def.name.clone())) {
+            table.state.referenced.store(true, Ordering::Release);
+        }
+    }
+
+    fn unlink(&mut self, table: &Table) {
+        for key in &table.def.foreign_keys {
+            let parent = (key.parent_db.clone(), key.parent.clone());
+            if let Some(children) = self.references.get_mut(&parent) {
+                children.retain(|(db, name)| *db != table.def.db || *name != table.def.name);
+                if children.is_empty() {
+                    self.references.remove(&parent);
+                }
+            }
+        }
+    }
+
+    /// The foreign keys that refer to a name, whether or not there is such a table.
+    #[must_use]
+    pub fn children(&self, db: &str, name: &str) -> Vec<Child> {
+        let Some(children) = self.references.get(&(Arc::from(db), Arc::from(name))) else {
+            return Vec::new();
+        };
+        let tables = children.iter().filter_map(|(db, name)| self.find_table(db, name));
+        tables
+            .flat_map(|table| {
+                (0..table.def.foreign_keys.len()).map(|key| Child { table: table.clone(), key })
+            })
+            .filter(|child| child.foreign_key().refers_to(db, name))
+            .collect()
     }
 
     /// All tables of all schemas.

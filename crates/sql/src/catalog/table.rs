@@ -3,7 +3,7 @@
 //! `TableDef` is what DDL builds and what is persisted. [`Table`] wraps it with derived data and
 //! with [`TableState`], the counters that survive an ALTER.
 
-use super::{Column, Index, IndexKind};
+use super::{Column, ForeignKey, Index, IndexKind};
 use crate::codec::{KeyCodec, RowCodec};
 use crate::error::SqlResult;
 use bytes::Bytes;
@@ -26,6 +26,8 @@ pub struct TableDef {
     pub columns: Vec<Column>,
     /// The clustered index first (always there; see `hidden_key`), then UNIQUE ones, then others.
     pub indexes: Vec<Index>,
+    /// In order.
+    pub foreign_keys: Vec<ForeignKey>,
     /// No PRIMARY KEY and no UNIQUE key of NOT NULL columns: index 0 is clustered on a hidden
     /// 8-byte row id, has no parts and no name.
     pub hidden_key: bool,
@@ -53,6 +55,8 @@ pub struct TableState {
     pub(crate) row_id: AtomicU64,
     /// Rows, as estimated for the planner and SHOW TABLE STATUS.
     pub(crate) rows_estimate: AtomicU64,
+    /// Some foreign key names it, or has done so: changes of its rows ask the catalog.
+    pub(crate) referenced: AtomicBool,
     /// What ANALYZE TABLE found.
     pub(crate) statistics: parking_lot::RwLock<Option<Arc<Statistics>>>,
 }
@@ -202,6 +206,12 @@ impl Table {
         let statistics = self.state.statistics.read();
         let space = self.def.indexes.get(index)?.space.0;
         statistics.as_ref()?.distinct.get(&space)?.get(parts.checked_sub(1)?).copied()
+    }
+
+    /// Whether a foreign key may name this table.
+    #[must_use]
+    pub fn may_be_referenced(&self) -> bool {
+        self.state.referenced.load(Ordering::Acquire)
     }
 
     /// Whether this definition is no longer the current one.

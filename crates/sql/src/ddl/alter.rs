@@ -8,6 +8,7 @@ use super::alter_edit::Edit;
 use super::build::{BuildContext, build_table, pick_engine};
 use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl, ids};
+use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_own};
 use super::{parse_create, show_create_table};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Index, Table, TableDef};
@@ -65,6 +66,11 @@ impl Ddl<'_> {
                 names.push((self.schema_of(new)?, new.name.to_string()));
             }
         }
+        let added = actions.iter().filter_map(|action| match action {
+            AlterAction::AddForeignKey(key) => Some((**key).clone()),
+            _ => None,
+        });
+        names.extend(named_parents(&added.collect::<Vec<_>>(), &db));
         let mut change = self.begin(Names::Tables(&names))?;
         let table = match change.next.table(&db, &name.name) {
             Ok(table) => table.clone(),
@@ -76,7 +82,10 @@ impl Ddl<'_> {
             Err(error) => return Err(error.into()),
         };
         let edit = self.edit(&table, actions)?;
+        let children = change.next.children(&db, &name.name);
+        check_columns(&table, &edit, &children)?;
         let def = self.rebuild(&table, &edit, &mut change)?;
+        check_indexes(&def, &edit, &children)?;
         self.apply(&mut change, &table, def, &edit)?;
         self.commit(change)
     }
@@ -89,6 +98,9 @@ impl Ddl<'_> {
             old: table.def.columns.iter().map(|column| (Arc::from(&*column.name), false)).collect(),
             renamed: Vec::new(),
             added_indexes: Vec::new(),
+            dropped_columns: Vec::new(),
+            dropped_indexes: Vec::new(),
+            adds_foreign_keys: false,
             rename: None,
             force: false,
             ignore_unsupported_constraints: self.state.settings.ignore_unsupported_constraints,
@@ -236,7 +248,7 @@ impl Ddl<'_> {
         table: &Arc<Table>,
         def: TableDef,
         edit: &Edit,
-    ) -> SqlResult<()> {
+    ) -> ExecResult<()> {
         let new = self.finish(change, table, def, edit)?;
         change.fresh.push(new);
         Ok(())
@@ -249,7 +261,7 @@ impl Ddl<'_> {
         table: &Arc<Table>,
         mut def: TableDef,
         edit: &Edit,
-    ) -> SqlResult<Arc<Table>> {
+    ) -> ExecResult<Arc<Table>> {
         if let Some(name) = &edit.rename {
             let db = self.schema_of(name)?;
             self.check(&db, Some(&name.name), Priv::Create)?;
@@ -258,12 +270,15 @@ impl Ddl<'_> {
             change.next.schema(&db)?;
             let same = *db == *table.def.db && *name.name == *table.def.name;
             if !same && change.next.find_table(&db, &name.name).is_some() {
-                return Err(SqlError::table_exists(&name.name));
+                return Err(SqlError::table_exists(&name.name).into());
             }
             def.db = Arc::from(db.as_str());
             def.name = Arc::from(name.name.as_str());
         }
+        rename_own(table, &mut def, &edit.renamed);
+        self.follow_names(change, table, &def, &edit.renamed);
         let new = self.replace_def(change, table, def);
+        self.check_relations(change, &new, Some(table))?;
         if let Some(value) = edit.auto_increment {
             self.set_auto_increment(change, &new, value)?;
         }

@@ -21,6 +21,9 @@ pub(super) struct Edit {
     /// Columns with new names, for the indexes that they are in.
     pub renamed: Vec<(Ident, Ident)>,
     pub added_indexes: Vec<ast::IndexDef>,
+    pub dropped_columns: Vec<Ident>,
+    pub dropped_indexes: Vec<Ident>,
+    pub adds_foreign_keys: bool,
     pub rename: Option<ObjectName>,
     pub force: bool,
     /// There may be names of constraints that were passed over.
@@ -61,6 +64,11 @@ impl Edit {
             if let KeyTarget::Column { name, .. } = &mut part.target
                 && let Some((_, new)) = self.renamed.iter().find(|(old, _)| same_name(old, name))
             {
+                *name = new.clone();
+            }
+        }
+        for name in self.tree.foreign_keys.iter_mut().flat_map(|key| &mut key.columns) {
+            if let Some((_, new)) = self.renamed.iter().find(|(old, _)| same_name(old, name)) {
                 *name = new.clone();
             }
         }
@@ -140,11 +148,11 @@ impl Edit {
             }
             AlterAction::DropIndex { name, .. } => {
                 let at = self.find_index(name).ok_or_else(|| SqlError::cant_drop_field_or_key(name))?;
-                self.tree.indexes.remove(at);
+                self.drop_index(at);
             }
             AlterAction::DropPrimaryKey => {
                 let at = self.primary().ok_or_else(|| SqlError::cant_drop_field_or_key("PRIMARY"))?;
-                self.tree.indexes.remove(at);
+                self.drop_index(at);
             }
             AlterAction::RenameIndex { old, new } => {
                 let at = self
@@ -167,21 +175,23 @@ impl Edit {
             }
             AlterAction::Force => self.force = true,
             AlterAction::DisableKeys | AlterAction::EnableKeys | AlterAction::OrderBy(_) => {}
-            AlterAction::AddForeignKey(key) => self.tree.foreign_keys.push((**key).clone()),
+            AlterAction::AddForeignKey(key) => {
+                self.adds_foreign_keys = true;
+                self.tree.foreign_keys.push((**key).clone());
+            }
             AlterAction::AddCheck(check) => self.tree.checks.push((**check).clone()),
             // There are none; where they were passed over, they may be taken away.
-            AlterAction::DropForeignKey { .. }
-            | AlterAction::DropCheck { .. }
-            | AlterAction::AlterCheck { .. }
+            AlterAction::DropCheck { .. } | AlterAction::AlterCheck { .. }
                 if self.ignore_unsupported_constraints => {}
             AlterAction::DropForeignKey { name, if_exists } => {
-                if !if_exists {
+                if !self.drop_foreign_key(name) && !if_exists && !self.ignore_unsupported_constraints {
                     return Err(SqlError::cant_drop_field_or_key(name));
                 }
             }
             AlterAction::DropConstraint { name, if_exists } => {
-                if let Some(at) = self.find_index(name) {
-                    self.tree.indexes.remove(at);
+                if self.drop_foreign_key(name) {
+                } else if let Some(at) = self.find_index(name) {
+                    self.drop_index(at);
                 } else if !if_exists && !self.ignore_unsupported_constraints {
                     return Err(SqlError::cant_drop_field_or_key(name));
                 }
@@ -201,6 +211,18 @@ impl Edit {
             AlterAction::AddIndex(_) | AlterAction::Rename(_) => {}
         }
         Ok(())
+    }
+
+    fn drop_index(&mut self, at: usize) {
+        let key = self.tree.indexes.remove(at);
+        self.dropped_indexes.push(key.name.unwrap_or_else(|| "PRIMARY".into()));
+    }
+
+    /// Whether there was one of this name.
+    fn drop_foreign_key(&mut self, name: &str) -> bool {
+        let named = |key: &ast::ForeignKey| key.constraint.as_ref().is_some_and(|own| same_name(own, name));
+        let at = self.tree.foreign_keys.iter().position(named);
+        at.map(|at| self.tree.foreign_keys.remove(at)).is_some()
     }
 
     fn set_option(&mut self, option: &TableOption) {
@@ -227,7 +249,8 @@ impl Edit {
 
     fn drop_column(&mut self, name: &str) -> SqlResult<()> {
         let at = self.take_column(name).map_err(|_| SqlError::cant_drop_field_or_key(name))?;
-        self.tree.columns.remove(at);
+        let column = self.tree.columns.remove(at);
+        self.dropped_columns.push(column.name);
         self.sources.remove(at);
         for key in &mut self.tree.indexes {
             key.parts.retain(|part| !part_is(part, name));

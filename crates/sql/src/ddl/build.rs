@@ -52,7 +52,7 @@ pub(crate) struct BuildContext<'a> {
     pub json_is_text: bool,
     /// Engines there are; none if a stored definition says whatever it says.
     pub engines: Vec<EngineInfo>,
-    /// A foreign key is its index and a warning, a CHECK a warning, no error.
+    /// A CHECK is a warning, no error.
     pub ignore_unsupported_constraints: bool,
     /// `default_storage_engine`.
     pub default_engine: &'static str,
@@ -100,8 +100,9 @@ pub(crate) fn build_table(
         id: ids.table(),
         db: Arc::from(context.db),
         name: Arc::from(tree.name.name.as_str()),
-        columns,
         indexes,
+        foreign_keys: super::foreign_keys::build_foreign_keys(tree, &columns, context)?,
+        columns,
         hidden_key,
         collation: options.collation,
         comment: options.comment,
@@ -125,11 +126,10 @@ fn refuse_unsupported(tree: &CreateTable) -> SqlResult<()> {
 
 /// What nobody would check is an error, unless somebody has said that it is all right.
 fn pass_over_constraints(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResult<()> {
-    let keys = tree.foreign_keys.iter().map(|key| format!("FOREIGN KEY to {}", key.references.table.name));
     let checks = tree.checks.iter().chain(tree.columns.iter().flat_map(|column| &column.checks));
     let checks = checks.filter(|check| !is_json_check(check));
     let checks = checks.map(|check| format!("CHECK ({})", String::from_utf8_lossy(&check.text)));
-    for what in keys.chain(checks) {
+    for what in checks {
         if !context.ignore_unsupported_constraints {
             let hint = "with ignore_unsupported_constraints=ON it is passed over";
             return Err(SqlError::not_supported_yet(format!("{what}; {hint}")));

@@ -40,7 +40,7 @@ impl Ddl<'_> {
                 return Err(SqlError::db_create_exists(name).into());
             }
             self.check(name, None, Priv::Drop)?;
-            self.take_out(&mut change, name);
+            self.take_out(&mut change, name)?;
         }
         let picked = self.picked_collation(&tree.options)?;
         let schema = Schema {
@@ -97,7 +97,7 @@ impl Ddl<'_> {
             }
             return Err(SqlError::db_drop_exists(name).into());
         }
-        change.affected = self.take_out(&mut change, name);
+        change.affected = self.take_out(&mut change, name)?;
         let outcome = self.commit(change)?;
         if self.state.database.as_deref() == Some(name) {
             self.state.database = None;
@@ -106,14 +106,17 @@ impl Ddl<'_> {
     }
 
     /// Takes a database and its tables out of the catalog to be; the number of tables.
-    fn take_out(&mut self, change: &mut Change, name: &str) -> u64 {
-        let Some(schema) = change.next.schemas.remove(name) else { return 0 };
+    fn take_out(&mut self, change: &mut Change, name: &str) -> SqlResult<u64> {
+        for table in change.next.schemas.get(name).into_iter().flat_map(|schema| schema.tables.values()) {
+            self.refuse_to_drop(change, table, |child| *child.table.def.db == *name)?;
+        }
+        let Some(schema) = change.next.remove_schema(name) else { return Ok(0) };
         for table in schema.tables.values() {
             self.forget_table(table);
             change.dropped.extend(spaces(table));
             change.stale.push(table.clone());
         }
         persist::delete_schema(self.trx.writes_mut(), name);
-        schema.tables.len() as u64
+        Ok(schema.tables.len() as u64)
     }
 }

@@ -113,7 +113,7 @@ fn build_index(key: &ast::IndexDef, columns: &[Column]) -> SqlResult<Index> {
     Ok(index)
 }
 
-/// The index that a foreign key has unless another one will do: all that there is of it here.
+/// The index that a foreign key has unless another one will do.
 fn foreign_key_index(key: &ast::ForeignKey, columns: &[Column]) -> SqlResult<Index> {
     let part = |name: &ast::Ident| ast::KeyPart {
         target: KeyTarget::Column { name: name.clone(), prefix: None },

@@ -7,6 +7,7 @@ mod copy;
 mod database;
 mod defaults;
 mod exec;
+mod foreign_keys;
 mod keys;
 mod show_create;
 mod stored;
@@ -15,5 +16,5 @@ mod temporary;
 mod types;
 
 pub(crate) use exec::Ddl;
-pub use show_create::{quote_ident, quote_string, show_create_table, type_text};
+pub use show_create::{foreign_key_text, quote_ident, quote_string, show_create_table, type_text};
 pub(crate) use stored::{parse_create, parse_definition};

@@ -1,7 +1,9 @@
 //! SHOW CREATE TABLE: a definition as MySQL writes it. Also the form in which definitions are
 //! persisted, so everything that matters must be in it and must parse back to the same definition.
 
-use crate::catalog::{Column, ColumnDefault, Index, IndexKind, TableDef, charset};
+use crate::catalog::{
+    Column, ColumnDefault, ForeignKey, Index, IndexKind, ReferenceAction, TableDef, charset,
+};
 use crate::codec::text;
 use omnibus_parser::OWN_VERSION;
 use omnibus_value::temporal::Zone;
@@ -43,6 +45,7 @@ pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> Str
     lines.extend(
         def.indexes.iter().filter(|index| !index.parts.is_empty()).map(|index| index_line(index, def)),
     );
+    lines.extend(def.foreign_keys.iter().map(|key| foreign_key_text(key, def)));
     for (at, line) in lines.iter().enumerate() {
         let comma = if at + 1 < lines.len() { "," } else { "" };
         let _ = writeln!(out, "  {line}{comma}");
@@ -150,6 +153,26 @@ fn index_line(index: &Index, def: &TableDef) -> String {
     }
     if index.invisible {
         out.push_str(" /*!80000 INVISIBLE */");
+    }
+    out
+}
+
+/// A foreign key of a definition, as its line in CREATE TABLE and as errors show it.
+#[must_use]
+pub fn foreign_key_text(key: &ForeignKey, def: &TableDef) -> String {
+    let list = |names: Vec<String>| names.join(", ");
+    let own = list(key.columns.iter().map(|&column| quote_ident(&def.columns[column].name)).collect());
+    let theirs = list(key.parent_columns.iter().map(|name| quote_ident(name)).collect());
+    let mut parent = quote_ident(&key.parent);
+    if key.parent_db != def.db {
+        parent = format!("{}.{parent}", quote_ident(&key.parent_db));
+    }
+    let name = quote_ident(&key.name);
+    let mut out = format!("CONSTRAINT {name} FOREIGN KEY ({own}) REFERENCES {parent} ({theirs})");
+    for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+        if action != ReferenceAction::NoAction {
+            let _ = write!(out, " ON {event} {}", action.name());
+        }
     }
     out
 }

@@ -2,8 +2,9 @@
 
 use super::build::{Built, build_table};
 use super::exec::{Change, Ddl, ids, spaces};
+use super::foreign_keys::{cannot_drop, cannot_truncate, named_parents, rename_own};
 use crate::api::{Outcome, Priv};
-use crate::catalog::{Table, TableDef, TableState, persist};
+use crate::catalog::{Child, Table, TableDef, TableState, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use bytes::Bytes;
@@ -48,13 +49,18 @@ impl Ddl<'_> {
         if tree.or_replace {
             self.check(&db, Some(name), Priv::Drop)?;
         }
-        let names = [(db.clone(), name.to_owned())];
-        // A table that is there is of no concern to others, unless it is to go.
-        let locked = tree.or_replace || self.trx.has_locked_tables();
-        let mut change = self.begin(Names::Tables(if locked { &names } else { &[] }))?;
+        // A table that is there is of no concern to others, unless it is to go. The tables that it refers to, and those
+        // that wait for it, are.
+        let mut names: Vec<_> = named_parents(&tree.foreign_keys, &db).collect();
+        names.retain(|parent| *parent != (db.clone(), name.to_owned()));
+        if tree.or_replace || self.trx.has_locked_tables() {
+            names.push((db.clone(), name.to_owned()));
+        }
+        let mut change = self.begin(Names::Tables(&names))?;
         let schema = change.next.schema(&db)?.clone();
         if let Some(existing) = schema.tables.get(name).cloned() {
             if tree.or_replace {
+                self.refuse_to_drop(&change, &existing, |_| false)?;
                 self.drop_one(&mut change, &existing);
             } else if tree.if_not_exists {
                 self.state.diagnostics.note(SqlError::table_exists(name));
@@ -72,12 +78,13 @@ impl Ddl<'_> {
             }
         };
         self.trx.lock_successor(built.def.id)?;
-        self.add_table(&mut change, built);
+        let table = self.add_table(&mut change, built);
+        self.check_relations(&mut change, &table, None)?;
         Ok(Some(change))
     }
 
     /// Puts a new table into the catalog to be.
-    pub(super) fn add_table(&mut self, change: &mut Change, built: Built) {
+    pub(super) fn add_table(&mut self, change: &mut Change, built: Built) -> Arc<Table> {
         let writes = self.trx.writes_mut();
         persist::put_table(writes, &built.def);
         if let Some(counter) = built.auto_increment.filter(|counter| *counter > 1) {
@@ -85,7 +92,8 @@ impl Ddl<'_> {
         }
         let table = Arc::new(Table::new(built.def, Arc::new(TableState::default())));
         change.fresh.push(table.clone());
-        change.next.put_table(table);
+        change.next.put_table(table.clone());
+        table
     }
 
     fn like(&mut self, change: &mut Change, source: &ObjectName, db: &str, name: &str) -> SqlResult<Built> {
@@ -99,6 +107,7 @@ impl Ddl<'_> {
         def.db = Arc::from(db);
         def.name = Arc::from(name);
         def.created = (self.state.now_us / 1_000_000) as u64;
+        def.foreign_keys.clear();
         Ok(Built { def, auto_increment: None })
     }
 
@@ -109,6 +118,18 @@ impl Ddl<'_> {
         persist::delete_table(writes, table.def.id);
         if covered != 0 {
             writes.delete(persist::counter_key(table.def.id, covered));
+        }
+    }
+
+    pub(super) fn refuse_to_drop(
+        &self,
+        change: &Change,
+        table: &Table,
+        goes_too: impl Fn(&Child) -> bool,
+    ) -> SqlResult<()> {
+        match self.refuse_referenced(&change.next, table, goes_too)? {
+            Some(child) => Err(cannot_drop(table, &child, self.state.settings.mariadb)),
+            None => Ok(()),
         }
     }
 
@@ -132,7 +153,14 @@ impl Ddl<'_> {
         let mut missing = Vec::new();
         for (db, name) in &names {
             match change.next.find_table(db, name).cloned() {
-                Some(table) => self.drop_one(&mut change, &table),
+                Some(table) => {
+                    let goes_too = |child: &Child| {
+                        let (db, name) = (&*child.table.def.db, &*child.table.def.name);
+                        names.iter().any(|dropped| dropped.0 == db && dropped.1 == name)
+                    };
+                    self.refuse_to_drop(&change, &table, goes_too)?;
+                    self.drop_one(&mut change, &table);
+                }
                 None if change.next.schemas.contains_key(&**db) || tree.if_exists => {
                     missing.push(format!("{db}.{name}"));
                 }
@@ -158,6 +186,9 @@ impl Ddl<'_> {
         self.check(&db, Some(&name.name), Priv::Drop)?;
         let mut change = self.begin(Names::Tables(&[(db.clone(), name.name.to_string())]))?;
         let table = change.next.table(&db, &name.name)?.clone();
+        if let Some(child) = self.refuse_referenced(&change.next, &table, |_| false)? {
+            return Err(cannot_truncate(&child).into());
+        }
         self.drop_one(&mut change, &table);
         let mut def = table.def.clone();
         let mut ids = ids(&mut change.next);
@@ -212,7 +243,9 @@ impl Ddl<'_> {
         if change.next.find_table(db, name).is_some() {
             return Err(SqlError::table_exists(name));
         }
-        let def = TableDef { db: Arc::from(db), name: Arc::from(name), ..table.def.clone() };
+        let mut def = TableDef { db: Arc::from(db), name: Arc::from(name), ..table.def.clone() };
+        rename_own(table, &mut def, &[]);
+        self.follow_names(change, table, &def, &[]);
         self.replace_def(change, table, def);
         Ok(())
     }

@@ -20,6 +20,9 @@ impl Ddl<'_> {
         let db = self.schema_of(&tree.name)?;
         let name = tree.name.name.as_str();
         self.check(&db, None, Priv::CreateTemporary)?;
+        if !tree.foreign_keys.is_empty() {
+            return Err(SqlError::cannot_add_foreign().into());
+        }
         let schema = self.trx.catalog().schema(&db)?.clone();
         let existing = self.trx.temporary_table(&db, name);
         if existing.is_some() && !tree.or_replace {
@@ -62,7 +65,9 @@ impl Ddl<'_> {
         super::build::check_name(name)?;
         let source = self.table_to_copy(source)?;
         let created = (self.state.now_us / 1_000_000) as u64;
-        let def = TableDef { db: Arc::from(db), name: Arc::from(name), created, ..source.def.clone() };
+        let own = (Arc::from(db), Arc::from(name));
+        let mut def = TableDef { db: own.0, name: own.1, created, ..source.def.clone() };
+        def.foreign_keys.clear();
         Ok(self.renumbered(def))
     }
 

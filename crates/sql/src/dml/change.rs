@@ -6,7 +6,7 @@ use super::defaults::{default_value, now_for, null_value};
 use super::plan::Assignment;
 use super::rows::{cast_into, same_value};
 use crate::catalog::{Column, Table};
-use crate::error::{ExecResult, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlResult};
 use crate::expr::exec::Exec;
 use crate::session::SessionState;
 use crate::store::{RowAt, RowChange, duplicate_error};
@@ -85,13 +85,32 @@ impl RowUpdate<'_> {
         changed |= touch_on_update(self.on_update, table.columns(), &mut new, run.state);
         let new_row = table.rows.encode(&new)?;
         let change = RowChange { at: self.at, old: self.old, new: &new, new_row: &new_row, changed };
-        let Some(duplicate) = run.trx.update_row(table, &change)? else { return Ok(Written::Changed) };
+        let written = run.trx.update_row(table, &change);
+        let Some(written) = passed_over(written, self.ignore, run.state)? else {
+            return Ok(Written::Refused);
+        };
+        let Some(duplicate) = written else { return Ok(Written::Changed) };
         let error = duplicate_error(table, duplicate.index, &new);
         if !self.ignore {
             return Err(error.into());
         }
         run.state.diagnostics.warn(error);
         Ok(Written::Refused)
+    }
+}
+
+/// IGNORE makes a warning of a foreign key that refuses a row; `None` then.
+pub(crate) fn passed_over<T>(
+    done: ExecResult<T>,
+    ignore: bool,
+    state: &mut SessionState,
+) -> ExecResult<Option<T>> {
+    match done {
+        Err(Interrupt::Error(error)) if ignore && matches!(error.code, 1451 | 1452) => {
+            state.diagnostics.warn(error);
+            Ok(None)
+        }
+        done => done.map(Some),
     }
 }
 

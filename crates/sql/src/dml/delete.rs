@@ -1,6 +1,7 @@
 //! DELETE from one table.
 
 use super::access::Finder;
+use super::change::passed_over;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::rows::chosen_rows;
 use super::{Effect, Run};
@@ -17,6 +18,7 @@ pub(crate) struct DeletePlan {
     finder: Finder,
     order: Vec<(Expr, bool)>,
     limit: Option<Expr>,
+    ignore: bool,
 }
 
 impl DeletePlan {
@@ -40,7 +42,7 @@ impl DeletePlan {
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
         let finder = Finder::new(&target, filter, tree.ignore);
-        Ok(DeletePlan { target, finder, order, limit })
+        Ok(DeletePlan { target, finder, order, limit, ignore: tree.ignore })
     }
 
     /// Runs it.
@@ -51,10 +53,13 @@ impl DeletePlan {
         let rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
         let table = &self.target.table;
         let mut values = Vec::with_capacity(table.def.columns.len());
-        for row in &rows {
+        let mut affected = 0;
+        for row in rows {
+            let Some(row) = run.trx.chosen_row(row)? else { continue };
             table.decode_into(&row.row, &mut values)?;
-            run.trx.delete_row(table, row, &values)?;
+            let deleted = run.trx.delete_row(table, &row, &values);
+            affected += u64::from(passed_over(deleted, self.ignore, run.state)?.is_some());
         }
-        Ok(Effect { affected: rows.len() as u64, ..Effect::default() })
+        Ok(Effect { affected, ..Effect::default() })
     }
 }

@@ -6,7 +6,7 @@
 //! values of its first appearance, as MySQL does.
 
 use super::cast::into_column;
-use super::change::{RowUpdate, Written, not_null, on_update_columns};
+use super::change::{RowUpdate, Written, not_null, on_update_columns, passed_over};
 use super::defaults::default_value;
 use super::plan::Planner;
 use super::{Effect, Run};
@@ -171,8 +171,8 @@ impl MultiPlan {
         let at = RowAt { key, row };
         let old = table.decode(&at.row)?;
         if self.delete {
-            run.trx.delete_row(table, &at, &old)?;
-            return Ok(true);
+            let deleted = run.trx.delete_row(table, &at, &old);
+            return Ok(passed_over(deleted, self.ignore, run.state)?.is_some());
         }
         let mut new = old.clone();
         for (column, value) in &target.assignments {

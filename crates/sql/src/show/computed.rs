@@ -1,7 +1,7 @@
 //! Computed tables: their definitions, and how a query finds them.
 
 use crate::api::{ResultColumn, flag};
-use crate::catalog::{Catalog, Schema, Table};
+use crate::catalog::{Catalog, ForeignKey, Schema, Table};
 use crate::error::ExecResult;
 use crate::expr::Exec;
 use crate::select::{VirtualTable, VirtualTables};
@@ -82,6 +82,11 @@ impl Reader<'_, '_> {
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.cx.storage.see_definitions();
         self.catalog.tables().filter(|table| self.sees(&table.def.db, Some(&table.def.name)))
+    }
+
+    /// A table that another refers to, whoever may see it.
+    pub fn parent(&self, key: &ForeignKey) -> Option<&Arc<Table>> {
+        self.catalog.find_table(&key.parent_db, &key.parent)
     }
 
     /// Seconds since 1970 in the session's zone.

@@ -1,7 +1,7 @@
-//! TABLE_CONSTRAINTS, KEY_COLUMN_USAGE. Foreign keys and checks are not stored, so they are not here.
+//! TABLE_CONSTRAINTS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS. Checks are not stored, so they are not here.
 
 use super::computed::{Def, Reader, Ty, text};
-use crate::catalog::IndexKind;
+use crate::catalog::{ForeignKey, IndexKind, Table};
 use crate::error::ExecResult;
 use omnibus_value::Value;
 
@@ -39,6 +39,24 @@ pub(super) const DEFS: &[Def] = &[
         ],
         rows: key_column_usage,
     },
+    Def {
+        schema: "information_schema",
+        name: "REFERENTIAL_CONSTRAINTS",
+        columns: &[
+            ("CONSTRAINT_CATALOG", Ty::Text(64)),
+            ("CONSTRAINT_SCHEMA", Ty::Name),
+            ("CONSTRAINT_NAME", Ty::Text(64)),
+            ("UNIQUE_CONSTRAINT_CATALOG", Ty::Text(64)),
+            ("UNIQUE_CONSTRAINT_SCHEMA", Ty::Name),
+            ("UNIQUE_CONSTRAINT_NAME", Ty::Text(64)),
+            ("MATCH_OPTION", Ty::Text(7)),
+            ("UPDATE_RULE", Ty::Text(11)),
+            ("DELETE_RULE", Ty::Text(11)),
+            ("TABLE_NAME", Ty::Name),
+            ("REFERENCED_TABLE_NAME", Ty::Name),
+        ],
+        rows: referential_constraints,
+    },
 ];
 
 fn table_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
@@ -55,6 +73,11 @@ fn table_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>
                 text(kind),
                 text("YES"),
             ]);
+        }
+        for key in &table.def.foreign_keys {
+            let (db, name) = (&table.def.db, &table.def.name);
+            let kind = "FOREIGN KEY";
+            rows.push(["def", db, &key.name, db, name, kind, "YES"].map(text).to_vec());
         }
     }
     Ok(rows)
@@ -80,6 +103,38 @@ fn key_column_usage(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> 
                     Value::Null,
                 ]);
             }
+        }
+        for key in &table.def.foreign_keys {
+            rows.extend((0..key.columns.len()).map(|at| foreign_key_column(table, key, at)));
+        }
+    }
+    Ok(rows)
+}
+
+fn foreign_key_column(table: &Table, key: &ForeignKey, at: usize) -> Vec<Value> {
+    let (db, name) = (&*table.def.db, &*table.def.name);
+    let column = &*table.columns()[key.columns[at]].name;
+    let place = Value::UInt(at as u64 + 1);
+    let mut row = ["def", db, &key.name, "def", db, name, column].map(text).to_vec();
+    row.extend([place.clone(), place]);
+    row.extend([&*key.parent_db, &key.parent, &key.parent_columns[at]].map(text));
+    row
+}
+
+fn referential_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for table in reader.tables() {
+        for key in &table.def.foreign_keys {
+            let index = reader.parent(key).and_then(|parent| {
+                let at = parent.def.index_over(&key.positions_in(&parent.def)?)?;
+                Some(text(&parent.def.indexes[at].name))
+            });
+            let mut row = ["def", &table.def.db, &key.name, "def", &key.parent_db].map(text).to_vec();
+            row.push(index.unwrap_or(Value::Null));
+            row.extend(
+                ["NONE", key.on_update.name(), key.on_delete.name(), &table.def.name, &key.parent].map(text),
+            );
+            rows.push(row);
         }
     }
     Ok(rows)

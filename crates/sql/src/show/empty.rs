@@ -107,24 +107,6 @@ pub(super) const DEFS: &[Def] = &[
     },
     Def {
         schema: "information_schema",
-        name: "REFERENTIAL_CONSTRAINTS",
-        columns: &[
-            ("CONSTRAINT_CATALOG", Ty::Text(64)),
-            ("CONSTRAINT_SCHEMA", Ty::Name),
-            ("CONSTRAINT_NAME", Ty::Text(64)),
-            ("UNIQUE_CONSTRAINT_CATALOG", Ty::Text(64)),
-            ("UNIQUE_CONSTRAINT_SCHEMA", Ty::Name),
-            ("UNIQUE_CONSTRAINT_NAME", Ty::Text(64)),
-            ("MATCH_OPTION", Ty::Text(7)),
-            ("UPDATE_RULE", Ty::Text(11)),
-            ("DELETE_RULE", Ty::Text(11)),
-            ("TABLE_NAME", Ty::Name),
-            ("REFERENCED_TABLE_NAME", Ty::Name),
-        ],
-        rows: none,
-    },
-    Def {
-        schema: "information_schema",
         name: "ROUTINES",
         columns: &[
             ("SPECIFIC_NAME", Ty::Text(64)),

@@ -26,7 +26,32 @@ pub(crate) enum Names<'a> {
 }
 
 impl Names<'_> {
+    /// What is there of it, with the tables that foreign keys connect to it.
     fn find(self, catalog: &Catalog) -> Vec<Arc<Table>> {
+        let mut found = self.named(catalog);
+        let mut related: Vec<Arc<Table>> = Vec::new();
+        for table in &found {
+            let parents = table.def.foreign_keys.iter();
+            related
+                .extend(parents.filter_map(|key| catalog.find_table(&key.parent_db, &key.parent).cloned()));
+            related.extend(
+                catalog.children(&table.def.db, &table.def.name).into_iter().map(|child| child.table),
+            );
+        }
+        // Those that wait for a table of a name that is new.
+        if let Names::Tables(names) = self {
+            let children = names.iter().flat_map(|(db, name)| catalog.children(db, name));
+            related.extend(children.map(|child| child.table));
+        }
+        for table in related {
+            if !found.iter().any(|other| other.def.id == table.def.id) {
+                found.push(table);
+            }
+        }
+        found
+    }
+
+    fn named(self, catalog: &Catalog) -> Vec<Arc<Table>> {
         match self {
             Names::Tables(names) => {
                 names.iter().filter_map(|(db, name)| catalog.find_table(db, name).cloned()).collect()

@@ -200,6 +200,11 @@ impl StatementEvents {
         if self.logged { self.open(cache) } else { Ok(()) }
     }
 
+    /// Whether replicas check no foreign keys of the rows that follow: they have followed here.
+    pub(super) fn unchecked(&mut self, unchecked: bool) {
+        self.rows.set_unchecked(unchecked);
+    }
+
     /// A row was inserted.
     pub(super) fn insert(
         &mut self,

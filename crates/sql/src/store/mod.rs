@@ -11,6 +11,7 @@ mod definition_lock;
 mod end;
 mod events;
 mod floor;
+mod foreign_keys;
 mod lock;
 mod matches;
 mod overlay;

@@ -7,6 +7,7 @@ use super::applied::Applied;
 use super::definition::OpenDefinition;
 use super::events::{StatementEvents, StatementInfo};
 use super::floor::Floor;
+use super::foreign_keys::ForeignKeys;
 use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
 use super::temp::TempStore;
@@ -68,6 +69,7 @@ pub struct Trx {
     pub(super) temp: TempStore,
     pub(super) cache: TrxCache,
     pub(super) events: StatementEvents,
+    pub(super) foreign_keys: ForeignKeys,
     pub(super) hold: Box<dyn SnapshotHold>,
     pub(super) snapshot: Option<(CommitNo, Box<dyn Snapshot>)>,
     /// The snapshot is older than the running statement.
@@ -137,6 +139,7 @@ impl Trx {
             definition: None,
             temp: TempStore::default(),
             events: StatementEvents::default(),
+            foreign_keys: ForeignKeys::default(),
             snapshot: None,
             kept_snapshot: false,
             budget,
@@ -228,6 +231,7 @@ impl Trx {
         self.kept_snapshot &= self.snapshot.is_some();
         set_cache_context(&mut self.cache, info);
         self.events.begin(info);
+        self.foreign_keys.begin(settings.foreign_key_checks);
         self.marks()
     }
 

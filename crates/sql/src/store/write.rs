@@ -60,7 +60,8 @@ impl Trx {
         if self.read_only {
             return Err(SqlError::cant_execute_in_read_only_transaction().into());
         }
-        self.lock_table(table, TableMode::IntentExclusive)
+        self.lock_table(table, TableMode::IntentExclusive)?;
+        self.start_relations(table)
     }
 
     /// Inserts a row. `values` are all columns, of the columns' types; `row` is their encoding.
@@ -102,11 +103,13 @@ impl Trx {
             }
             entries.push(entry);
         }
+        self.check_parents(table, None, values, None)?;
         for entry in entries {
             self.writes.put(entry.key, entry.value);
         }
         self.note_auto_value(table, values)?;
         self.count_row(&table.state, 1);
+        self.events.unchecked(self.foreign_keys.follows());
         self.events.insert(&mut self.cache, table, row_id, &row)?;
         self.writes.put(key, row);
         Ok(InsertOutcome::Inserted)
@@ -137,11 +140,13 @@ impl Trx {
             self.lock_old_entry(&entry)?;
             gone.push(entry.key);
         }
+        self.follow(table, at, values, None)?;
         for key in gone {
             self.writes.delete(key);
         }
         self.cover_auto_value(table, values)?;
         self.count_row(&table.state, -1);
+        self.events.unchecked(self.foreign_keys.follows());
         self.events.delete(&mut self.cache, table, hidden_id(table, &at.key), &at.row)?;
         self.writes.delete(at.key.clone());
         Ok(())
@@ -163,6 +168,16 @@ impl Trx {
         &mut self,
         table: &Arc<Table>,
         change: &RowChange<'_>,
+    ) -> ExecResult<Option<Duplicate>> {
+        self.update_following(table, change, None)
+    }
+
+    /// As `update_row`, of a row that changes because of its foreign key `following`.
+    pub(super) fn update_following(
+        &mut self,
+        table: &Arc<Table>,
+        change: &RowChange<'_>,
+        following: Option<usize>,
     ) -> ExecResult<Option<Duplicate>> {
         if table.temporary {
             return self.temp_update(table, change);
@@ -206,6 +221,9 @@ impl Trx {
             }
             entries.push((old.key, new));
         }
+        // A row that moves is checked as one that is new.
+        self.check_parents(table, (!moved).then_some(change.old), change.new, following)?;
+        self.follow(table, change.at, change.old, Some(change.new))?;
         for (old, new) in entries {
             if old != new.key {
                 self.writes.delete(old);
@@ -216,6 +234,7 @@ impl Trx {
             self.cover_auto_value(table, change.old)?;
             self.note_auto_value(table, change.new)?;
         }
+        self.events.unchecked(self.foreign_keys.follows());
         self.events.update(
             &mut self.cache,
             table,

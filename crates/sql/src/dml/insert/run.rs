@@ -3,6 +3,7 @@
 use super::auto_increment::is_auto_key;
 use super::plan::InsertPlan;
 use super::source::Source;
+use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, implicit_default, null_value};
 use crate::dml::rows::cast_into;
 use crate::dml::{Effect, Run, cast};
@@ -211,7 +212,9 @@ impl InsertPlan {
         let generated = self.generate(run, &mut values, counts, left)?;
         let row = table.rows.encode(&values)?;
         loop {
-            match run.trx.insert_row(table, &values, row.clone())? {
+            let inserted = run.trx.insert_row(table, &values, row.clone());
+            let Some(outcome) = passed_over(inserted, self.ignore, run.state)? else { return Ok(()) };
+            match outcome {
                 InsertOutcome::Inserted => break,
                 // REPLACE by what is there already changes nothing.
                 InsertOutcome::Duplicate(duplicate) if self.replace && duplicate.existing.row == row => {

@@ -1,0 +1,430 @@
+//! Foreign keys: what is checked, and what follows, when a row is inserted, changed or deleted.
+//!
+//! A row that refers to another locks that one's key for sharing; who deletes a row or changes its key holds it
+//! exclusively. So the two wait for each other, and none needs a lock on what is not there. Everything is checked at once,
+//! row by row, as InnoDB does: NO ACTION is RESTRICT.
+//!
+//! Rows that follow (CASCADE, SET NULL) are changed before the row that they follow, and their events say that nothing is
+//! to be checked: a replica of any kind finds the children as the source left them, and its own cascade has nothing left.
+
+use super::auto::whole_index;
+use super::overlay::read_batch;
+use super::range::{KeyRange, RowAt};
+use super::trx::{Marks, Trx};
+use super::write::{RowChange, duplicate_error};
+use crate::catalog::{Catalog, Child, ForeignKey, ReferenceAction, Table};
+use crate::ddl::foreign_key_text;
+use crate::error::{ExecResult, SqlError};
+use crate::select::key::successor;
+use crate::select::storage::{LockMode, WaitPolicy};
+use bytes::Bytes;
+use omnibus_locks::{RowMode, TableMode};
+use omnibus_value::Value;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Levels of rows that follow, as in InnoDB.
+const MAX_DEPTH: usize = 15;
+/// Children read at a time.
+const BATCH: usize = 256;
+
+/// What the running statement knows of foreign keys.
+#[derive(Default)]
+pub(super) struct ForeignKeys {
+    /// `foreign_key_checks`.
+    pub checked: bool,
+    /// The catalog whose relations hold while the statement has its table locks.
+    catalog: Option<Arc<Catalog>>,
+    /// Rows whose children are being looked after: table id and key. The last is the innermost.
+    open: Vec<(u64, Bytes)>,
+    /// Rows that the statement may have chosen have changed or gone for the sake of others.
+    followed: bool,
+    /// Where to return to if the outermost row is refused after its children have changed.
+    undo: Option<Marks>,
+}
+
+impl ForeignKeys {
+    /// For a statement that begins.
+    pub(super) fn begin(&mut self, checked: bool) {
+        *self = ForeignKeys { checked, ..ForeignKeys::default() };
+    }
+
+    /// Whether the row that is written now follows another.
+    pub(super) fn follows(&self) -> bool {
+        !self.open.is_empty()
+    }
+}
+
+/// A row that goes, or gets another key.
+struct Parent<'a> {
+    table: &'a Arc<Table>,
+    at: &'a RowAt,
+    old: &'a [Value],
+    new: Option<&'a [Value]>,
+}
+
+impl Trx {
+    /// `foreign_key_checks` of what is applied next.
+    pub(crate) fn check_foreign_keys(&mut self, checked: bool) {
+        self.foreign_keys.checked = checked;
+    }
+
+    /// Locks the tables that changes of `table` look at or change, so that the relations stay what they are.
+    pub(super) fn start_relations(&mut self, table: &Arc<Table>) -> ExecResult<()> {
+        if !self.foreign_keys.checked || table.def.foreign_keys.is_empty() && !table.may_be_referenced() {
+            return Ok(());
+        }
+        loop {
+            let catalog = self.catalog();
+            let mut wanted = vec![(table.def.id, TableMode::IntentExclusive)];
+            relations(&catalog, table, &mut wanted);
+            for (id, mode) in wanted.drain(1..) {
+                self.lock_relation(id, mode)?;
+            }
+            if self.shared.catalog.version() == catalog.version {
+                self.foreign_keys.catalog = Some(catalog);
+                return Ok(());
+            }
+        }
+    }
+
+    /// LOCK TABLES names what the session uses; what a foreign key looks at is locked beside that.
+    fn lock_relation(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+        let is_held =
+            |held: &(u64, TableMode)| held.0 == id && (held.1 == mode || held.1 == TableMode::Exclusive);
+        if self.tables.iter().any(is_held) {
+            return Ok(());
+        }
+        self.lock_table_id(id, mode)?;
+        if !self.locked_tables && !self.tables.iter().any(|(held, _)| *held == id) {
+            self.tables.push((id, mode));
+        }
+        Ok(())
+    }
+
+    fn relations(&self) -> Arc<Catalog> {
+        self.foreign_keys.catalog.clone().unwrap_or_else(|| self.catalog())
+    }
+
+    /// Checks that the rows which `new` refers to are there, and keeps them there. `old` is the row before a change;
+    /// `following` is the foreign key that the row changes for.
+    ///
+    /// # Errors
+    /// 1452; lock waits.
+    pub(super) fn check_parents(
+        &mut self,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: &[Value],
+        following: Option<usize>,
+    ) -> ExecResult<()> {
+        if table.def.foreign_keys.is_empty() || !self.foreign_keys.checked {
+            return Ok(());
+        }
+        for (at, key) in table.def.foreign_keys.iter().enumerate() {
+            let values = picked(new, &key.columns);
+            let stays = old.is_some_and(|old| picked(old, &key.columns) == values);
+            if following == Some(at) || stays || values.contains(&Value::Null) {
+                continue;
+            }
+            if !self.has_parent(table, key, new, &values)? {
+                return Err(no_parent(table, key).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn has_parent(
+        &mut self,
+        table: &Arc<Table>,
+        key: &ForeignKey,
+        row: &[Value],
+        values: &[Value],
+    ) -> ExecResult<bool> {
+        let itself = key.refers_to(&table.def.db, &table.def.name);
+        let parent = match itself {
+            true => Some(table.clone()),
+            false => self.relations().find_table(&key.parent_db, &key.parent).cloned(),
+        };
+        let Some((parent, columns, index)) = parent.and_then(|parent| {
+            let columns = key.positions_in(&parent.def)?;
+            let index = parent.def.index_over(&columns)?;
+            Some((parent, columns, index))
+        }) else {
+            return Ok(false);
+        };
+        let prefix = parent.key_prefix(index, values);
+        if itself && parent.key_prefix(index, &picked(row, &columns)) == prefix {
+            return Ok(true);
+        }
+        let definition = &parent.def.indexes[index];
+        if definition.unique() && definition.parts.len() == columns.len() {
+            // Whoever takes the key away, or is about to bring it, has locked it.
+            let key = Bytes::from(prefix);
+            self.touch()?;
+            self.lock_key(&key, RowMode::Shared, WaitPolicy::Wait)?;
+            return Ok(self.locked_value(&key)?.is_some());
+        }
+        let mut range = whole_prefix(prefix);
+        loop {
+            let mut rows = Vec::new();
+            let done =
+                self.scan(&parent, index, &mut range, LockMode::Share, WaitPolicy::Wait, 1, &mut rows)?;
+            if !rows.is_empty() || done {
+                return Ok(!rows.is_empty());
+            }
+        }
+    }
+
+    /// Checks all rows of a table under the definition to be; their number. Both tables are locked against changes.
+    ///
+    /// # Errors
+    /// 1452; KILL.
+    pub(crate) fn verify_foreign_key(
+        &mut self,
+        table: &Arc<Table>,
+        key: &ForeignKey,
+        parent: &Arc<Table>,
+    ) -> ExecResult<u64> {
+        let Some(index) = key.positions_in(&parent.def).and_then(|columns| parent.def.index_over(&columns))
+        else {
+            return Ok(0);
+        };
+        let mut count = 0;
+        let latest = self.shared.port.latest();
+        let mut range = whole_index(table, 0);
+        let mut known: Option<Vec<u8>> = None;
+        loop {
+            self.check_kill()?;
+            let mut rows = Vec::new();
+            let done = read_batch(&*latest, &self.writes, &range, BATCH, &mut rows)?;
+            for (_, row) in &rows {
+                count += 1;
+                let values = picked(&table.decode(row)?, &key.columns);
+                let prefix = parent.key_prefix(index, &values);
+                if values.contains(&Value::Null) || known.as_ref() == Some(&prefix) {
+                    continue;
+                }
+                let mut found = Vec::new();
+                read_batch(&*latest, &self.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
+                if found.is_empty() {
+                    return Err(no_parent(table, key).into());
+                }
+                known = Some(prefix);
+            }
+            match rows.pop() {
+                Some((last, _)) if !done => range.resume_after(last),
+                _ => return Ok(count),
+            }
+        }
+    }
+
+    /// Looks after the rows that refer to one that goes, or that gets another key: refuses, or changes them first.
+    ///
+    /// # Errors
+    /// 1451, 1761, 3008; lock waits.
+    pub(super) fn follow(
+        &mut self,
+        table: &Arc<Table>,
+        at: &RowAt,
+        old: &[Value],
+        new: Option<&[Value]>,
+    ) -> ExecResult<()> {
+        if !table.may_be_referenced() || !self.foreign_keys.checked {
+            return Ok(());
+        }
+        let mut children = self.relations().children(&table.def.db, &table.def.name);
+        if children.is_empty() {
+            return Ok(());
+        }
+        if self.foreign_keys.open.len() > MAX_DEPTH {
+            let message = format!("Foreign key cascade delete/update exceeds max depth of {MAX_DEPTH}.");
+            return Err(SqlError::new(3008, b"HY000", message).into());
+        }
+        // InnoDB's order: it decides which error tells of a change that several refuse.
+        children.sort_by(|a, b| a.foreign_key().name.cmp(&b.foreign_key().name));
+        let parent = Parent { table, at, old, new };
+        self.foreign_keys.open.push((table.def.id, at.key.clone()));
+        let done = children.iter().try_for_each(|child| self.follow_child(&parent, child));
+        self.foreign_keys.open.pop();
+        if self.foreign_keys.open.is_empty()
+            && let Some(marks) = self.foreign_keys.undo.take()
+            && done.is_err()
+        {
+            self.rollback_statement(marks)?;
+        }
+        done
+    }
+
+    fn follow_child(&mut self, parent: &Parent<'_>, child: &Child) -> ExecResult<()> {
+        let key = child.foreign_key();
+        let Some(columns) = key.positions_in(&parent.table.def) else { return Ok(()) };
+        let values = picked(parent.old, &columns);
+        let replaced = parent.new.map(|new| picked(new, &columns));
+        if values.contains(&Value::Null) || replaced.as_ref() == Some(&values) {
+            return Ok(());
+        }
+        let Some(index) = child.table.def.index_over(&key.columns) else { return Ok(()) };
+        let mut action = action(key, replaced.is_some());
+        // A change that comes round to a table that it has come from is refused.
+        if replaced.is_some() && self.foreign_keys.open.iter().any(|(table, _)| *table == child.table.def.id)
+        {
+            action = ReferenceAction::Restrict;
+        }
+        let lock = if action.changes_rows() { LockMode::Exclusive } else { LockMode::Share };
+        let prefix = child.table.key_prefix(index, &values);
+        let mut range = whole_prefix(prefix.clone());
+        loop {
+            let mut rows = Vec::new();
+            let done =
+                self.scan(&child.table, index, &mut range, lock, WaitPolicy::Wait, BATCH, &mut rows)?;
+            for row in rows {
+                self.follow_row(parent, child, action, row, replaced.as_deref().map(|new| (&*values, new)))?;
+            }
+            if done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A row that was chosen before others were changed, as it is now: a foreign key may have changed it along, or
+    /// deleted it.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn chosen_row(&mut self, at: RowAt) -> ExecResult<Option<RowAt>> {
+        if !self.foreign_keys.followed {
+            return Ok(Some(at));
+        }
+        let row = self.locked_value(&at.key)?;
+        Ok(row.map(|row| RowAt { key: at.key, row }))
+    }
+
+    fn follow_row(
+        &mut self,
+        parent: &Parent<'_>,
+        child: &Child,
+        action: ReferenceAction,
+        row: RowAt,
+        replaced: Option<(&[Value], &[Value])>,
+    ) -> ExecResult<()> {
+        let (table, key) = (&child.table, child.foreign_key());
+        // One of those before it may have taken it along.
+        let Some(row) = self.chosen_row(row)? else { return Ok(()) };
+        let row = &row;
+        if self.foreign_keys.open.iter().any(|(id, open)| *id == table.def.id && *open == row.key) {
+            // It goes itself, or changes itself and must not go on naming what it was.
+            let names_old = parent.new.is_some_and(|new| {
+                row.key == parent.at.key && picked(new, &key.columns) == picked(parent.old, &key.columns)
+            });
+            let refused = names_old || parent.new.is_none() && !action.changes_rows();
+            return if refused { Err(has_children(table, key).into()) } else { Ok(()) };
+        }
+        if !action.changes_rows() {
+            return Err(has_children(table, key).into());
+        }
+        if self.foreign_keys.undo.is_none() {
+            self.end_statement()?;
+            self.foreign_keys.undo = Some(self.marks());
+        }
+        self.foreign_keys.followed = true;
+        let old = table.decode(&row.row)?;
+        if action == ReferenceAction::Cascade && replaced.is_none() {
+            return self.delete_row(table, row, &old);
+        }
+        let mut new = old.clone();
+        for (nth, &column) in key.columns.iter().enumerate() {
+            match replaced.filter(|_| action == ReferenceAction::Cascade) {
+                // The child may write 'A' where the parent has 'a': what does not change stays.
+                Some((before, after)) if before[nth] == after[nth] => continue,
+                Some((_, after)) => new[column] = after[nth].clone(),
+                None => new[column] = Value::Null,
+            }
+            if !fits(&new[column], &table.def.columns[column].ty) {
+                return Err(has_children(table, key).into());
+            }
+        }
+        let new_row = table.rows.encode(&new)?;
+        let changed = key.columns.iter().fold(0, |bits, column| bits | 1 << (column % 64));
+        let change = RowChange { at: row, old: &old, new: &new, new_row: &new_row, changed };
+        match self.update_following(table, &change, Some(child.key))? {
+            None => Ok(()),
+            Some(duplicate) => {
+                let found = duplicate_error(table, duplicate.index, &new);
+                let message = format!(
+                    "Foreign key constraint for table '{}' would lead to a duplicate entry in table '{}', key '{}'",
+                    parent.table.def.name, table.def.name, table.def.indexes[duplicate.index].name
+                );
+                tracing::debug!(%found, "a row that follows is in the way of another");
+                Err(SqlError::new(1761, b"23000", message).into())
+            }
+        }
+    }
+}
+
+fn action(key: &ForeignKey, changes: bool) -> ReferenceAction {
+    if changes { key.on_update } else { key.on_delete }
+}
+
+/// A parent's column may be longer than the child's.
+fn fits(value: &Value, ty: &omnibus_value::ColumnType) -> bool {
+    use omnibus_value::ColumnKind as K;
+    match (value, ty.kind) {
+        (Value::Bytes(bytes), K::Binary | K::VarBinary) => bytes.len() <= ty.length as usize,
+        (Value::Bytes(bytes), K::Char | K::VarChar) => {
+            bytes.len() <= ty.length as usize
+                || crate::catalog::charset::to_utf8(bytes, ty.collation).chars().count() <= ty.length as usize
+        }
+        _ => true,
+    }
+}
+
+fn picked(row: &[Value], columns: &[usize]) -> Vec<Value> {
+    columns.iter().map(|&column| row[column].clone()).collect()
+}
+
+fn whole_prefix(prefix: Vec<u8>) -> KeyRange {
+    let to = successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+    KeyRange { from: Bound::Included(prefix.into()), to, reverse: false }
+}
+
+/// The tables that a change of a table's rows looks at (parents, children) or changes (children, and theirs).
+fn relations(catalog: &Catalog, table: &Table, found: &mut Vec<(u64, TableMode)>) {
+    for key in &table.def.foreign_keys {
+        if let Some(parent) = catalog.find_table(&key.parent_db, &key.parent)
+            && !found.iter().any(|(id, _)| *id == parent.def.id)
+        {
+            found.push((parent.def.id, TableMode::IntentShared));
+        }
+    }
+    for child in catalog.children(&table.def.db, &table.def.name) {
+        let key = child.foreign_key();
+        let changes = key.on_delete.changes_rows() || key.on_update.changes_rows();
+        let mode = if changes { TableMode::IntentExclusive } else { TableMode::IntentShared };
+        let id = child.table.def.id;
+        match found.iter_mut().find(|(other, _)| *other == id) {
+            Some((_, held)) if *held == mode || !changes => continue,
+            Some((_, held)) => *held = mode,
+            None => found.push((id, mode)),
+        }
+        if changes {
+            relations(catalog, &child.table, found);
+        }
+    }
+}
+
+fn constraint(table: &Table, key: &ForeignKey) -> String {
+    let quote = crate::ddl::quote_ident;
+    let names = (quote(&table.def.db), quote(&table.def.name));
+    format!("({}.{}, {})", names.0, names.1, foreign_key_text(key, &table.def))
+}
+
+fn no_parent(table: &Table, key: &ForeignKey) -> SqlError {
+    let what = "Cannot add or update a child row: a foreign key constraint fails";
+    SqlError::new(1452, b"23000", format!("{what} {}", constraint(table, key)))
+}
+
+fn has_children(table: &Table, key: &ForeignKey) -> SqlError {
+    let what = "Cannot delete or update a parent row: a foreign key constraint fails";
+    SqlError::new(1451, b"23000", format!("{what} {}", constraint(table, key)))
+}
