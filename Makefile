@@ -58,10 +58,9 @@ bench-log: tools build
 	bench/rotation.py --dir .run/bench
 	bench/pipelining.py --dir .run/bench
 
-# Random input against the decoders, for as long as FUZZ_SECONDS says (default 60 each).
+# Coverage-guided fuzzing of every decoder, for FUZZ_SECONDS each (default 60). ARGS="json_text rows" for some; see scripts/fuzz.
 fuzz: target
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} cargo test --release --workspace --locked fuzz -- --nocapture
-
+	scripts/fuzz $(ARGS)
 
 # Simulated crashes until told to stop; says how many seeds a second, and what they found. SEED=.. runs that one again, 20 times
 # (TIMES=..); FIRST=.. begins there, SEEDS=.. ends after so many; SIM_KEEP=dir keeps the files of a finding.

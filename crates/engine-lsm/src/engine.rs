@@ -139,14 +139,24 @@ impl std::fmt::Debug for LsmEngine {
 }
 
 impl LsmEngine {
+    /// The number that the directory's own files say was written last, once they are found whole. Makes those of a new
+    /// engine, and an older format's anew.
+    ///
+    /// # Errors
+    /// One of them is damaged, missing or of a later version.
+    pub fn applied(directory: &Path) -> Result<u64, EngineError> {
+        let written = format::open(directory)?;
+        manifest::check(directory, written)?;
+        Ok(written)
+    }
+
     /// Opens or creates the engine's directory. The caller owns the data directory's lock.
     pub fn open(config: LsmConfig) -> Result<LsmEngine, EngineError> {
         std::fs::create_dir_all(&config.directory).map_err(io_error)?;
         // The log is purged on the strength of what is in there: the folder's own name must be durable.
         config.directory.parent().map_or(Ok(()), format::sync_directory).map_err(io_error)?;
-        let written = format::open(&config.directory)?;
+        let written = LsmEngine::applied(&config.directory)?;
         backup::clean(&config.directory).map_err(io_error)?;
-        manifest::check(&config.directory, written)?;
         let factory = Arc::new(FilterFactory::default());
         let versions = SequenceNumberCounter::default();
         let tree = open_tree(&config, &versions, &factory)?;

@@ -168,9 +168,9 @@ impl GtidSet {
         rest.is_empty()
     }
 
-    /// How many GTIDs are in it.
+    /// How many GTIDs are in it. Three UUIDs can have more than 64 bits hold: the largest number stands for those.
     pub fn count(&self) -> u64 {
-        self.sets.values().flatten().map(|i| i.end - i.start).sum()
+        self.sets.values().flatten().fold(0, |count: u64, i| count.saturating_add(i.end - i.start))
     }
 
     /// The smallest number of `source` from `from` on that is not in the set.
@@ -187,7 +187,7 @@ impl GtidSet {
     pub fn intersects(&self, other: &GtidSet) -> bool {
         let mut rest = self.clone();
         rest.subtract(other);
-        rest.count() != self.count()
+        rest != *self
     }
 
     /// The largest number of `source`, or 0.

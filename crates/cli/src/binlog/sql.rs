@@ -12,9 +12,9 @@ use omnibus_format::events::{
     BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Gtid, INTVAR_LAST_INSERT_ID, Incident, IntVar,
     MariadbGtidEvent, OldLoad, Query, Rand, Rotate, RowsKind, RowsQuery, UserVar, XaPrepare,
 };
-use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN};
+use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET};
 use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
-use omnibus_replication::apply::{EventStatement, StatementContext, mariadb_xa_start, payload, plain_event};
+use omnibus_replication::apply::{EventStatement, Payload, StatementContext, mariadb_xa_start, plain_event};
 
 use super::BinlogArgs;
 use super::flashback::Flashback;
@@ -155,27 +155,24 @@ impl SqlPrinter {
 
     /// A whole transaction, compressed: its events, one by one.
     fn payload(&mut self, event: &RawEvent<'_>, out: &mut impl Write) -> io::Result<Result<(), DecodeError>> {
-        let events = match payload(event.body) {
+        let mut events = match Payload::new(event.body) {
             Ok(events) => events,
             Err(error) => return Ok(Err(error)),
         };
-        let mut rest = &events[..];
-        while !rest.is_empty() {
-            let header = match EventHeader::decode(rest) {
-                Ok(header) => EventHeader { server_id: event.header.server_id, ..header },
+        loop {
+            let (header, body) = match events.next() {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(Ok(())),
                 Err(error) => return Ok(Err(error)),
             };
-            let Some(body) = rest.get(HEADER_LEN..header.size as usize) else {
-                return Ok(Err(DecodeError::new(0, "event in a compressed transaction")));
-            };
-            let own = RawEvent { offset: event.offset, header, body, bytes: rest };
+            let header = EventHeader { server_id: event.header.server_id, ..header };
+            let head = header.encode();
+            let own = RawEvent { offset: event.offset, header, body, bytes: &head };
             let bytes = with_body(&own, header.event_type, body, self.format_has_checksums());
             if let Err(error) = self.plain(&RawEvent { bytes: &bytes, ..own }, out)? {
                 return Ok(Err(error));
             }
-            rest = &rest[header.size as usize..];
         }
-        Ok(Ok(()))
     }
 
     pub(super) fn format_has_checksums(&self) -> bool {

@@ -131,21 +131,20 @@ fn change(document: &mut Json, path: &Path, diff: &JsonDiff<'_>) -> Result<bool,
     Ok(true)
 }
 
+/// In place: a copy of the parent for every change would cost their product.
 fn insert(document: &mut Json, path: &Path, value: Json) -> bool {
-    let Some((last, legs)) = path.legs.split_last() else { return false };
-    let parent = Path { legs: legs.to_vec() };
-    let Some(old) = parent.find(document).first().map(|found| Json::clone(found)) else { return false };
-    match (last, old) {
-        (Leg::Member(key), Json::Object(members)) if members.iter().all(|(own, _)| own != key) => {
-            document.set(path, value, SetMode::Insert);
+    let Some((last, parents)) = path.legs.split_last() else { return false };
+    match (last, document.at_mut(parents)) {
+        (Leg::Member(key), Some(parent @ Json::Object(_))) if parent.get(key).is_none() => {
+            let path = Path { legs: vec![last.clone()] };
+            parent.set(&path, value, SetMode::Insert);
         }
-        (Leg::Cell(index), Json::Array(mut items)) => {
+        (Leg::Cell(index), Some(Json::Array(items))) => {
             let at = match index {
                 Index::Front(n) => *n,
                 Index::Back(n) => items.len().saturating_sub(n + 1),
             };
             items.insert(at.min(items.len()), value);
-            document.set(&parent, Json::Array(items), SetMode::Replace);
         }
         _ => return false,
     }

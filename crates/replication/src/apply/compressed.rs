@@ -1,12 +1,9 @@
-//! Compressed events: MariaDB's (`log_bin_compress`) and MySQL's whole transactions (`binlog_transaction_compression`).
-//!
-//! What a block says of its length is a limit, never an allocation.
+//! Compressed events of MariaDB (`log_bin_compress`). What a block says of its length is a limit, never an allocation.
 
 use omnibus_format::DecodeError;
 use omnibus_format::EventType;
 use omnibus_format::MAX_EVENT_SIZE;
 use omnibus_format::cursor::Reader;
-use std::io::Read;
 
 /// The contents of a MariaDB compressed block: a byte that says how long the length is and how it is compressed, the
 /// length, high byte first, and a zlib stream.
@@ -56,59 +53,8 @@ pub fn plain_event(event_type: EventType, body: &[u8]) -> Result<Option<(EventTy
         _ => omnibus_format::events::Rows::decode(plain, body)?.rows.len(),
     };
     let (head, block) = body.split_at(body.len() - head);
-    let mut whole = head.to_vec();
-    whole.extend_from_slice(&inflate(block)?);
+    let mut whole = inflate(block)?;
+    // In place: the contents may be all that there is room for.
+    whole.splice(..0, head.iter().copied());
     Ok(Some((plain, whole)))
-}
-
-const PAYLOAD_END: u64 = 0;
-const PAYLOAD_SIZE: u64 = 1;
-const PAYLOAD_COMPRESSION: u64 = 2;
-const COMPRESSION_ZSTD: u64 = 0;
-const COMPRESSION_NONE: u64 = 255;
-
-/// The events in a TRANSACTION_PAYLOAD event's body, one behind the other, without checksums.
-///
-/// # Errors
-/// It is damaged, or compressed in an unknown way.
-pub fn payload(body: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let mut r = Reader::new(body);
-    let (mut size, mut compression) = (None, COMPRESSION_NONE);
-    loop {
-        let field = r.lenenc("payload field")?;
-        if field == PAYLOAD_END {
-            break;
-        }
-        let value = r.lenenc_bytes("payload field")?;
-        match field {
-            PAYLOAD_SIZE => size = Some(Reader::new(value).lenenc_len("payload size")?),
-            PAYLOAD_COMPRESSION => compression = Reader::new(value).lenenc("payload compression")?,
-            _ => {}
-        }
-    }
-    let contents = match size {
-        Some(size) => r.take(size, "payload")?,
-        None => r.rest(),
-    };
-    match compression {
-        COMPRESSION_NONE => Ok(contents.to_vec()),
-        COMPRESSION_ZSTD => unzstd(contents),
-        _ => Err(DecodeError::new(0, "payload compression")),
-    }
-}
-
-fn unzstd(contents: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let damaged = || DecodeError::new(0, "zstd payload");
-    let mut rest = contents;
-    let mut out = Vec::new();
-    // A long payload may be several frames.
-    while !rest.is_empty() {
-        let decoder = ruzstd::decoding::StreamingDecoder::new(&mut rest).map_err(|_| damaged())?;
-        let left = u64::from(MAX_EVENT_SIZE).saturating_sub(out.len() as u64);
-        let read = decoder.take(left + 1).read_to_end(&mut out).map_err(|_| damaged())?;
-        if read as u64 > left {
-            return Err(damaged());
-        }
-    }
-    Ok(out)
 }

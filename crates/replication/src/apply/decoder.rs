@@ -6,6 +6,7 @@
 use super::borders::{Borders, Class, Word, mariadb_xa_start};
 use super::compressed;
 use super::load::{EventFile, LoadFiles, OldStatement};
+use super::payload::Payload;
 use super::tables::Tables;
 use super::{ApplyError, ApplyTarget, EventRows, EventStatement, Position, StatementContext};
 use crate::model::TrxHeader;
@@ -14,7 +15,7 @@ use omnibus_format::events::{
     BeginLoadQuery, ExecuteLoadQuery, FormatDescription, Incident, Modern, OldLoad, Query, Rows, RowsKind,
     RowsQuery, StartV3, XaPrepare,
 };
-use omnibus_format::header::{FLAG_IGNORABLE, HEADER_LEN};
+use omnibus_format::header::FLAG_IGNORABLE;
 use omnibus_format::{EventHeader, EventType};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -178,20 +179,11 @@ impl EventDecoder {
         if self.trx.is_none() {
             return Err(ApplyError::damaged("a compressed transaction without a GTID event"));
         }
-        let events = compressed::payload(body)?;
-        let mut rest = &events[..];
+        let mut events = Payload::new(body)?;
         // The borders have seen the transaction's end already; inside is what they would have seen.
         let mut inner = Borders::default();
-        while !rest.is_empty() {
-            let own = EventHeader::decode(rest)?;
-            let size = own.size as usize;
-            if size < HEADER_LEN || size > rest.len() || own.event_type == EventType::TRANSACTION_PAYLOAD {
-                return Err(ApplyError::damaged("an event's size in a compressed transaction"));
-            }
-            let (event, behind) = rest.split_at(size);
-            rest = behind;
+        while let Some((own, body)) = events.next()? {
             let own = EventHeader { server_id: header.server_id, ..own };
-            let body = &event[HEADER_LEN..];
             match inner.classify(&own, body)? {
                 Class::End if own.event_type == EventType::XA_PREPARE => {
                     let xid = XaPrepare::decode(body)?;

@@ -12,6 +12,7 @@ mod compressed;
 mod decoder;
 mod json;
 mod load;
+mod payload;
 mod rows;
 mod statement;
 mod tables;
@@ -20,9 +21,10 @@ mod tables;
 mod tests;
 
 pub use borders::{Borders, Class, mariadb_xa_start};
-pub use compressed::{inflate, payload, plain_event};
+pub use compressed::{inflate, plain_event};
 pub use decoder::{EventDecoder, Step};
 pub use json::{BadLine, JsonReplay, JsonRows};
+pub use payload::Payload;
 pub use rows::{EventRows, EventTable};
 pub use statement::{EventStatement, StatementContext};
 

@@ -1,9 +1,10 @@
 //! MySQL's binary JSON: sorted key directories with offsets, scalars inlined where they fit.
 //!
-//! Decoding accepts any bytes: every offset is checked, and depth is limited, so damaged input gives
-//! [`JsonError::Damaged`].
+//! Decoding accepts any bytes: every offset is checked, and depth and the size of the whole are limited, so damaged
+//! input gives [`JsonError::Damaged`].
 
 use bytes::Bytes;
+use std::cell::Cell;
 
 use super::{Json, JsonError, MAX_DEPTH};
 use crate::decimal::Decimal;
@@ -219,7 +220,18 @@ pub(super) fn decode(binary: &[u8]) -> Result<Json, JsonError> {
     // An empty value is what a JSON column holds after a failed conversion; it reads as null.
     match binary.split_first() {
         None => Ok(Json::Null),
-        Some((&kind, data)) => read_value(kind, data, 1),
+        Some((&kind, data)) => read_value(kind, data, 1, &Budget(Cell::new(data.len()))),
+    }
+}
+
+/// Bytes that may still be read. No two values share bytes in a document that a server wrote, so all of them together are not
+/// longer than it; entries of a damaged one that point at the same value would make a tree that grows with a power of its depth.
+struct Budget(Cell<usize>);
+
+impl Budget {
+    fn spend(&self, bytes: usize) -> Result<(), JsonError> {
+        self.0.set(self.0.get().checked_sub(bytes).ok_or(JsonError::Damaged)?);
+        Ok(())
     }
 }
 
@@ -239,15 +251,16 @@ fn read_length(data: &[u8]) -> Result<(usize, usize), JsonError> {
     Err(JsonError::Damaged)
 }
 
-fn read_blob(data: &[u8]) -> Result<&[u8], JsonError> {
+fn read_blob<'a>(data: &'a [u8], budget: &Budget) -> Result<&'a [u8], JsonError> {
     let (len, used) = read_length(data)?;
+    budget.spend(len)?;
     data.get(used..used.saturating_add(len)).ok_or(JsonError::Damaged)
 }
 
-fn read_value(kind: u8, data: &[u8], depth: usize) -> Result<Json, JsonError> {
+fn read_value(kind: u8, data: &[u8], depth: usize, budget: &Budget) -> Result<Json, JsonError> {
     Ok(match kind {
         SMALL_OBJECT | LARGE_OBJECT | SMALL_ARRAY | LARGE_ARRAY => {
-            return read_container(kind, data, depth);
+            return read_container(kind, data, depth, budget);
         }
         LITERAL => match data.first() {
             Some(0) => Json::Null,
@@ -268,10 +281,10 @@ fn read_value(kind: u8, data: &[u8], depth: usize) -> Result<Json, JsonError> {
             }
             Json::Double(n)
         }
-        STRING => Json::String(utf8(read_blob(data)?)?),
+        STRING => Json::String(utf8(read_blob(data, budget)?)?),
         OPAQUE => {
             let (&kind, rest) = data.split_first().ok_or(JsonError::Damaged)?;
-            return read_opaque(kind, read_blob(rest)?);
+            return read_opaque(kind, read_blob(rest, budget)?);
         }
         _ => return Err(JsonError::Damaged),
     })
@@ -297,7 +310,7 @@ fn read_opaque(kind: u8, data: &[u8]) -> Result<Json, JsonError> {
     })
 }
 
-fn read_container(kind: u8, data: &[u8], depth: usize) -> Result<Json, JsonError> {
+fn read_container(kind: u8, data: &[u8], depth: usize, budget: &Budget) -> Result<Json, JsonError> {
     if depth > MAX_DEPTH {
         return Err(JsonError::TooDeep);
     }
@@ -318,6 +331,7 @@ fn read_container(kind: u8, data: &[u8], depth: usize) -> Result<Json, JsonError
     if size > data.len() || header > size {
         return Err(JsonError::Damaged);
     }
+    budget.spend(header)?;
     let data = &data[..size];
     let value = |i: usize| -> Result<Json, JsonError> {
         let entry = values_at + i * (width + 1);
@@ -328,7 +342,7 @@ fn read_container(kind: u8, data: &[u8], depth: usize) -> Result<Json, JsonError
         if !inline && from < header {
             return Err(JsonError::Damaged);
         }
-        read_value(kind, data.get(from..).ok_or(JsonError::Damaged)?, depth + 1)
+        read_value(kind, data.get(from..).ok_or(JsonError::Damaged)?, depth + 1, budget)
     };
     if !is_object {
         return (0..count).map(value).collect::<Result<_, _>>().map(Json::Array);
@@ -337,6 +351,7 @@ fn read_container(kind: u8, data: &[u8], depth: usize) -> Result<Json, JsonError
         let entry = 2 * width + i * (width + 2);
         let from = get(entry)?;
         let len = usize::from(u16::from_le_bytes(array(data, entry + width)?));
+        budget.spend(len)?;
         utf8(data.get(from..from.saturating_add(len)).ok_or(JsonError::Damaged)?)
     };
     let members: Result<Vec<_>, JsonError> = (0..count).map(|i| Ok((key(i)?, value(i)?))).collect();

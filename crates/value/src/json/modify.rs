@@ -39,6 +39,11 @@ fn position(index: Index, len: usize) -> Option<usize> {
 }
 
 impl Json {
+    /// What the steps lead to, none of which is a wildcard.
+    pub fn at_mut(&mut self, legs: &[Leg]) -> Option<&mut Json> {
+        legs.iter().try_fold(self, child)
+    }
+
     /// Writes `value` at a path without wildcards. A missing last step is created; missing earlier
     /// steps leave the document as it is.
     pub fn set(&mut self, path: &Path, value: Json, mode: SetMode) {
@@ -48,13 +53,7 @@ impl Json {
             }
             return;
         };
-        let mut at = self;
-        for leg in parents {
-            match child(at, leg) {
-                Some(next) => at = next,
-                None => return,
-            }
-        }
+        let Some(at) = self.at_mut(parents) else { return };
         if let Some(existing) = child(at, last) {
             if mode != SetMode::Insert {
                 *existing = value;
@@ -90,13 +89,7 @@ impl Json {
     /// Removes what a path without wildcards names; whether there was anything.
     pub fn remove(&mut self, path: &Path) -> bool {
         let Some((last, parents)) = path.legs.split_last() else { return false };
-        let mut at = self;
-        for leg in parents {
-            match child(at, leg) {
-                Some(next) => at = next,
-                None => return false,
-            }
-        }
+        let Some(at) = self.at_mut(parents) else { return false };
         match (last, at) {
             (Leg::Member(key), Json::Object(members)) => {
                 let found = members.binary_search_by(|(k, _)| key_order(k, key));

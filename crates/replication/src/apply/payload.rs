@@ -1,0 +1,125 @@
+//! MySQL's whole transactions in one event (`binlog_transaction_compression`): TRANSACTION_PAYLOAD, read event by event.
+//!
+//! A payload of a few hundred kilobytes can stand for gigabytes, so it is decompressed as it is read and one event is in
+//! memory at a time, beside what zstd looks back on (128 MiB at most, which is the most that a source's highest level
+//! uses). An event inside is no longer than one that came by itself may be.
+
+use omnibus_format::cursor::Reader;
+use omnibus_format::header::HEADER_LEN;
+use omnibus_format::{DecodeError, EventHeader, EventType, MAX_EVENT_SIZE};
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use std::io::Read;
+
+const END: u64 = 0;
+const SIZE: u64 = 1;
+const COMPRESSION: u64 = 2;
+const COMPRESSION_ZSTD: u64 = 0;
+const COMPRESSION_NONE: u64 = 255;
+/// A buffer that was longer for one event is given back behind it.
+const BUFFER_KEPT: usize = 1 << 20;
+
+/// The events in a TRANSACTION_PAYLOAD event, one behind the other, without checksums.
+pub struct Payload<'a> {
+    contents: Contents<'a>,
+    event: Vec<u8>,
+}
+
+enum Contents<'a> {
+    Plain(&'a [u8]),
+    /// A long payload may be several frames: the one that is being read, and what is behind it once it has ended.
+    Zstd {
+        rest: &'a [u8],
+        frame: Option<StreamingDecoder<&'a [u8], FrameDecoder>>,
+    },
+}
+
+impl<'a> Payload<'a> {
+    /// Of an event's body.
+    ///
+    /// # Errors
+    /// It is damaged, or compressed in an unknown way.
+    pub fn new(body: &'a [u8]) -> Result<Payload<'a>, DecodeError> {
+        let mut r = Reader::new(body);
+        let (mut size, mut compression) = (None, COMPRESSION_NONE);
+        loop {
+            let field = r.lenenc("payload field")?;
+            if field == END {
+                break;
+            }
+            let value = r.lenenc_bytes("payload field")?;
+            match field {
+                SIZE => size = Some(Reader::new(value).lenenc_len("payload size")?),
+                COMPRESSION => compression = Reader::new(value).lenenc("payload compression")?,
+                _ => {}
+            }
+        }
+        let rest = match size {
+            Some(size) => r.take(size, "payload")?,
+            None => r.rest(),
+        };
+        let contents = match compression {
+            COMPRESSION_NONE => Contents::Plain(rest),
+            COMPRESSION_ZSTD => Contents::Zstd { rest, frame: None },
+            _ => return Err(DecodeError::new(0, "payload compression")),
+        };
+        Ok(Payload { contents, event: Vec::new() })
+    }
+
+    /// The next event: its header and its body. `None` behind the last one.
+    ///
+    /// # Errors
+    /// The payload, or the event's length, is damaged.
+    // Not an iterator: the event borrows the buffer.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<(EventHeader, &[u8])>, DecodeError> {
+        let damaged = || DecodeError::new(0, "an event in a compressed transaction");
+        self.event.clear();
+        self.event.shrink_to(BUFFER_KEPT);
+        self.read(HEADER_LEN)?;
+        if self.event.is_empty() {
+            return Ok(None);
+        }
+        let header = EventHeader::decode(&self.event)?;
+        let body = (header.size as usize).checked_sub(HEADER_LEN).ok_or_else(damaged)?;
+        if header.size > MAX_EVENT_SIZE || header.event_type == EventType::TRANSACTION_PAYLOAD {
+            return Err(damaged());
+        }
+        self.event.clear();
+        self.read(body)?;
+        if self.event.len() != body {
+            return Err(damaged());
+        }
+        Ok(Some((header, &self.event)))
+    }
+
+    /// Appends up to `len` bytes to the buffer; it grows with what comes, not with what was promised.
+    fn read(&mut self, len: usize) -> Result<(), DecodeError> {
+        let damaged = || DecodeError::new(0, "zstd payload");
+        match &mut self.contents {
+            Contents::Plain(rest) => {
+                let (now, later) = rest.split_at(len.min(rest.len()));
+                self.event.extend_from_slice(now);
+                *rest = later;
+            }
+            Contents::Zstd { rest, frame } => {
+                while self.event.len() < len {
+                    let missing = (len - self.event.len()) as u64;
+                    let Some(open) = frame else {
+                        if rest.is_empty() {
+                            break;
+                        }
+                        *frame = Some(StreamingDecoder::new(*rest).map_err(|_| damaged())?);
+                        continue;
+                    };
+                    let read = open.take(missing).read_to_end(&mut self.event).map_err(|_| damaged())?;
+                    if (read as u64) < missing
+                        && let Some(ended) = frame.take()
+                    {
+                        *rest = ended.into_inner();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
