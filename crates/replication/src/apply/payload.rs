@@ -29,7 +29,7 @@ enum Contents<'a> {
     /// A long payload may be several frames: the one that is being read, and what is behind it once it has ended.
     Zstd {
         rest: &'a [u8],
-        frame: Option<StreamingDecoder<&'a [u8], FrameDecoder>>,
+        frame: Option<Box<StreamingDecoder<&'a [u8], FrameDecoder>>>,
     },
 }
 
@@ -108,7 +108,7 @@ impl<'a> Payload<'a> {
                         if rest.is_empty() {
                             break;
                         }
-                        *frame = Some(StreamingDecoder::new(*rest).map_err(|_| damaged())?);
+                        *frame = Some(Box::new(StreamingDecoder::new(*rest).map_err(|_| damaged())?));
                         continue;
                     };
                     let read = open.take(missing).read_to_end(&mut self.event).map_err(|_| damaged())?;
