@@ -48,7 +48,7 @@ pub(super) fn mysql(input: &[u8]) {
 
 /// A list as text, or as an event has it.
 pub(super) fn mariadb(input: &[u8]) {
-    if let Some(text) = std::str::from_utf8(input).ok() {
+    if let Ok(text) = std::str::from_utf8(input) {
         if let Ok(state) = text.parse::<BinlogState>() {
             assert_eq!(state.to_string().parse::<BinlogState>().ok().as_ref(), Some(&state));
         }

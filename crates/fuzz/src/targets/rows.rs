@@ -46,9 +46,9 @@ fn check(shape: &RowShape, image: &RowImage<'_>) {
     };
     let decoded: Vec<_> = decoded.expect("the other decoder read it").into_iter().flatten().collect();
     assert_eq!(format!("{decoded:?}"), format!("{values:?}"));
-    for at in 0..shape.len() {
+    for (at, value) in values.iter().enumerate() {
         let one = shape.column(&row, at).expect("a column of a row that decodes");
-        assert_eq!(format!("{one:?}"), format!("{:?}", values[at]));
+        assert_eq!(format!("{one:?}"), format!("{value:?}"));
     }
     if let Ok(bytes) = shape.encode_row(&values) {
         let again = shape.decode_row(&Bytes::from(bytes)).expect("what was encoded");
