@@ -163,6 +163,128 @@ def nothing_else_is_touched(directory):
     expect(list(home.iterdir()) == [], "something is where it was started")
 
 
+def packet(stream):
+    """One packet of the protocol: its number and what is in it."""
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            more = stream.recv(count - len(data))
+            expect(more, "the server hangs up in the middle of a packet")
+            data += more
+        return data
+
+    head = exactly(4)
+    return head[3], exactly(int.from_bytes(head[:3], "little"))
+
+
+def login(server, user, plugin):
+    """The exchange of a login with a wrong password, packet by packet, as anybody sees it: first bytes, lengths, errors without the name."""
+    seen = []
+    with socket.create_connection(("127.0.0.1", server.port)) as stream:
+        packet(stream)
+        # PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.
+        proof = bytes(range(1, 33 if plugin == "caching_sha2_password" else 21))
+        answer = (0x200 | 0x8000 | 0x80000).to_bytes(4, "little") + (1 << 24).to_bytes(4, "little") + bytes([45]) + bytes(23)
+        answer += user.encode() + b"\0" + bytes([len(proof)]) + proof + plugin.encode() + b"\0"
+        number = 0
+        while True:
+            number += 1
+            stream.sendall(len(answer).to_bytes(3, "little") + bytes([number]) + answer)
+            number, said = packet(stream)
+            if said[:1] == b"\xff":
+                seen.append(said.replace(user.encode(), b"<user>"))
+                return seen
+            # A public key is one whose length tells nothing; a nonce differs each time.
+            seen.append((said[:1], said[1:].split(b"\0")[0] if said[:1] == b"\xfe" else said[:2], len(said)))
+            if said[:1] == b"\xfe":
+                answer = bytes(range(1, 33 if b"caching" in said else 21))
+            elif said == b"\x01\x04":
+                # Full authentication: ask for the key, then send something that is no password.
+                answer = b"\x02"
+            else:
+                answer = bytes(256)
+
+
+def names_cannot_be_told_apart(directory):
+    """AUTH-1: the bytes of a refused login are the same for names that are accounts and names that are none."""
+    server = Omnibus(directory)
+    server.start()
+    client(server, "CREATE USER known@'%' IDENTIFIED BY 'p'; CREATE USER locked@'%' IDENTIFIED BY 'p' ACCOUNT LOCK; CREATE USER elsewhere@'10.1.2.3' IDENTIFIED BY 'p'; "
+                   "CREATE USER tls@'%' IDENTIFIED BY 'p' REQUIRE SSL; CREATE USER limited@'%' IDENTIFIED BY 'p' WITH MAX_USER_CONNECTIONS 1")
+    for plugin in ("caching_sha2_password", "mysql_native_password", "dialog"):
+        expected = login(server, "nobody", plugin)
+        expect(b"Access denied for user '<user>'@" in expected[-1], f"{expected}")
+        for user in ("known", "locked", "elsewhere", "tls", "limited", "other", "a" * 32, "known "):
+            found = login(server, user, plugin)
+            expect(found == expected, f"{plugin}: {user}: {found} instead of {expected}")
+    server.stop()
+
+
+def no_root_again(directory):
+    """Whoever drops every account, or the last administrator, finds no root without a password after a restart; there is a way back."""
+    server = Omnibus(directory)
+    server.start()
+    client(server, "CREATE USER only@localhost; DROP USER root@localhost")
+    only = connect(server, user="only")
+    server.stop()
+    server.start()
+    expect(error_code(lambda: connect(server)) == 1045, "root is there again")
+    only = connect(server, user="only").cursor()
+    expect(error_code(lambda: only.execute("DROP USER only@localhost")) == 1227, "anybody drops accounts")
+    server.stop()
+    server.options = ["--skip-grant-tables"]
+    server.start()
+    client(server, "FLUSH PRIVILEGES; DROP USER only@localhost")
+    server.stop()
+    server.options = []
+    server.start()
+    for user in ("root", "only", ""):
+        expect(error_code(lambda: connect(server, user=user)) in (1045, 1130), f"{user} is let in")  # noqa: B023
+    server.stop()
+    server.options = ["--skip-grant-tables"]
+    server.start()
+    client(server, "FLUSH PRIVILEGES; CREATE USER root@localhost IDENTIFIED BY 'p'; GRANT ALL ON *.* TO root@localhost WITH GRANT OPTION")
+    server.stop()
+    server.options = []
+    server.start()
+    connect(server, password="p").close()
+    server.stop()
+
+
+def refused_directories(directory):
+    """A start that is refused for the directory's format or dialect leaves it as it was."""
+    server = Omnibus(directory)
+    server.start()
+    server.stop()
+    for path in server.datadir.glob("omnibus.lock"):
+        path.unlink()
+    expect("dialect" in refused(directory, "--datadir", str(server.datadir), "--socket", server.socket, "--dialect=mariadb"), "another dialect")
+    (server.datadir / "omnibus.format").write_text("99\n")
+    expect("newer" in refused(directory, "--datadir", str(server.datadir), "--socket", server.socket), "a newer format")
+
+
+def passwords_of_before(directory):
+    """What asks for a memory of passwords is refused, as variable and as clause; current ones given are in no log or list."""
+    server = Omnibus(directory)
+    server.start()
+    root = connect(server, autocommit=True).cursor()
+    for sql, code in (("SET GLOBAL password_history = 3", 1231), ("SET GLOBAL password_reuse_interval = 3", 1231), ("SET GLOBAL password_require_current = ON", 1231),
+                      ("SET GLOBAL password_history = 0", 0), ("CREATE USER u PASSWORD HISTORY 3", 1235), ("CREATE USER u PASSWORD REUSE INTERVAL 3 DAY", 1235),
+                      ("CREATE USER u PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT", 0)):
+        got = error_code(lambda: root.execute(sql))  # noqa: B023
+        expect(got == code, f"{sql}: {got}")
+    root.execute("CREATE USER own@localhost IDENTIFIED BY 'zauberwort'")
+    own = connect(server, user="own", password="zauberwort", autocommit=True).cursor()
+    own.execute("ALTER USER USER() IDENTIFIED BY 'simsalabim' REPLACE 'zauberwort'")
+    own.execute("SET PASSWORD = 'abrakadabra' REPLACE 'simsalabim'")
+    root.execute("FLUSH LOGS")
+    server.stop()
+    for path in [directory / "server.log", *server.datadir.glob("binlog.0*")]:
+        data = path.read_bytes()
+        for word in (b"zauberwort", b"simsalabim", b"abrakadabra"):
+            expect(word not in data, f"{word} is in {path.name}")
+
+
 def silent(server, count, host="127.0.0.1", port=None):
     return [socket.create_connection((host, port or server.port)) for _ in range(count)]
 
@@ -201,7 +323,7 @@ def tcp(server, user, **more):
 
 
 def main():
-    tests = [refused_starts, links_beside_the_socket, modes, backups, nothing_else_is_touched, half_open_connections]
+    tests = [refused_starts, refused_directories, no_root_again, passwords_of_before, names_cannot_be_told_apart, links_beside_the_socket, modes, backups, nothing_else_is_touched, half_open_connections]
     for test in tests:
         with Scratch("omnibus-door-") as directory:
             test(pathlib.Path(directory))

@@ -65,7 +65,13 @@ impl Seen {
         let stringy = matches!(token.kind, Tok::Str | Tok::HexNum | Tok::HexStr | Tok::NStr)
             // A string that never ends may be a password too.
             || (token.kind == Tok::Invalid && matches!(sql.get(token.start as usize), Some(b'\'' | b'"')));
-        stringy && self.in_account_statement() && (self.identified || self.password)
+        let account = self.in_account_statement() && (self.identified || self.password);
+        stringy && (account || self.in_statement_of_text())
+    }
+
+    /// The text of PREPARE and EXECUTE IMMEDIATE may be such a statement: all of it goes.
+    fn in_statement_of_text(&self) -> bool {
+        self.first.as_ref().is_some_and(|first| [&b"PREPARE"[..], b"EXECUTE"].contains(&first.as_slice()))
     }
 
     fn in_account_statement(&self) -> bool {
@@ -131,6 +137,12 @@ mod tests {
             "GRANT ALL ON *.* TO u IDENTIFIED BY PASSWORD 'hunter2'",
             "CHANGE MASTER TO MASTER_HOST='h', MASTER_PASSWORD='hunter2', MASTER_PORT=3306",
             "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD = 'hunter2'",
+            "SET PASSWORD = 'hunter2' REPLACE 'hunter2'",
+            "SET PASSWORD FOR u@h TO RANDOM REPLACE 'hunter2'",
+            "ALTER USER u IDENTIFIED BY 'hunter2' REPLACE 'hunter2' RETAIN CURRENT PASSWORD",
+            "ALTER USER USER() IDENTIFIED BY 'hunter2' REPLACE 'hunter2', v IDENTIFIED BY 'hunter2' REPLACE \"hunter2\"",
+            "PREPARE s FROM 'ALTER USER u IDENTIFIED BY \"hunter2\"'",
+            "EXECUTE IMMEDIATE 'CREATE USER u IDENTIFIED BY \"hunter2\"'",
             "START REPLICA USER='u' PASSWORD='hunter2'",
             "/* x */ CREATE USER u IDENTIFIED BY 'hunter2",
             "SELECT 1; CREATE USER u IDENTIFIED BY 'hunter2'",

@@ -103,10 +103,13 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     }
     let shared = database.clone();
     let store = SystemStore(database.clone());
-    if store.is_empty().map_err(step("reading accounts"))? {
-        store
-            .create_root(globals.named("default_authentication_plugin").as_str())
-            .map_err(step("creating the root account"))?;
+    if !datadir.had_accounts() {
+        if store.is_empty().map_err(step("reading accounts"))? {
+            store
+                .create_root(globals.named("default_authentication_plugin").as_str())
+                .map_err(step("creating the root account"))?;
+        }
+        datadir.has_accounts().map_err(step("creating the root account"))?;
     }
     let store: Box<dyn AccountStore> = Box::new(store);
     let accounts = Accounts::open(store).map_err(step("reading accounts"))?;

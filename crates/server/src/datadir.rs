@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 1;
 pub(crate) const MARKER: &str = "omnibus.format";
 const AUTO: &str = "auto.cnf";
+/// Says that there have been accounts: whoever dropped them all is not to find a root without a password.
+const HAD_ACCOUNTS: &str = "omnibus.accounts";
 
 /// Why the directory can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +107,16 @@ pub(crate) fn write_whole(folder: &Path, name: &str, text: &str) -> Result<(), D
 }
 
 impl DataDir {
+    /// Whether a start has made an account here.
+    pub(crate) fn had_accounts(&self) -> bool {
+        self.path.join(HAD_ACCOUNTS).exists()
+    }
+
+    /// Remembers that there are accounts.
+    pub(crate) fn has_accounts(&self) -> Result<(), DataDirError> {
+        write_whole(&self.path, HAD_ACCOUNTS, "1\n")
+    }
+
     /// Takes the directory, making it if there is none: for `wanted`, or MySQL's dialect.
     pub fn open(path: &Path, wanted: Option<Dialect>) -> Result<DataDir, DataDirError> {
         make_folder(path).map_err(io(path))?;
@@ -115,6 +127,9 @@ impl DataDir {
         let created = !marker.exists();
         if created {
             refuse_foreign(path)?;
+        } else {
+            // Before the lock makes a file.
+            check_dialect(path, &marker, wanted)?;
         }
         let lock = DirLock::acquire(path)?;
         if created {
@@ -122,11 +137,7 @@ impl DataDir {
             let line = if dialect == Dialect::Mysql { "" } else { "dialect=mariadb\n" };
             write_whole(path, MARKER, &format!("{FORMAT}\n{line}"))?;
         }
-        let dialect = check_format(path, &marker)?;
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != dialect) {
-            let (found, wanted) = (dialect.name(), wanted.name());
-            return Err(DataDirError::Dialect { path: path.to_owned(), found, wanted });
-        }
+        let dialect = check_dialect(path, &marker, wanted)?;
         let uuid = server_uuid(path)?;
         Ok(DataDir { path: path.to_owned(), uuid, dialect, created, _lock: lock })
     }
@@ -156,6 +167,18 @@ fn refuse_foreign(path: &Path) -> Result<(), DataDirError> {
         }
     }
     Ok(())
+}
+
+/// Checks the format and that the dialect is the wanted one, if one is wanted; gives the dialect.
+fn check_dialect(path: &Path, marker: &Path, wanted: Option<Dialect>) -> Result<Dialect, DataDirError> {
+    let dialect = check_format(path, marker)?;
+    match wanted.filter(|wanted| *wanted != dialect) {
+        None => Ok(dialect),
+        Some(wanted) => {
+            let (found, wanted) = (dialect.name(), wanted.name());
+            Err(DataDirError::Dialect { path: path.to_owned(), found, wanted })
+        }
+    }
 }
 
 /// Checks the format, and gives the dialect: the marker's second line, if there is one.
@@ -232,7 +255,9 @@ mod tests {
         assert!(error.contains("--dialect=mariadb"), "{error}");
         let other = parent.path().join("other");
         assert_eq!(DataDir::open(&other, None).unwrap().dialect, Dialect::Mysql);
+        std::fs::remove_file(other.join("omnibus.lock")).unwrap();
         assert!(DataDir::open(&other, Some(Dialect::Mariadb)).is_err());
+        assert!(!other.join("omnibus.lock").exists(), "a refused start leaves nothing behind");
     }
 
     #[test]
@@ -243,6 +268,9 @@ mod tests {
         assert!(matches!(DataDir::open(folder.path(), None), Err(DataDirError::Uuid { .. })));
         std::fs::write(folder.path().join(MARKER), "2\n").unwrap();
         let error = DataDir::open(folder.path(), None).unwrap_err().to_string();
+        std::fs::remove_file(folder.path().join("omnibus.lock")).unwrap();
+        assert!(DataDir::open(folder.path(), None).is_err());
+        assert!(!folder.path().join("omnibus.lock").exists(), "a refused start leaves nothing behind");
         assert!(error.contains("format 2") && error.contains("newer version"), "{error}");
     }
 }

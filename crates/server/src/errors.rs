@@ -59,6 +59,14 @@ pub fn host_not_allowed(host: impl Display) -> SqlError {
 pub fn nonexisting_grant(user: impl Display, host: impl Display) -> SqlError {
     error(1141, b"42000", format!("There is no such grant defined for user '{user}' on host '{host}'"))
 }
+/// As a server of MariaDB's dialect says it.
+#[must_use]
+pub fn of_mariadb(mut error: SqlError) -> SqlError {
+    if matches!(error.code, 1064 | 1130 | 1290) {
+        error.message = error.message.replacen("MySQL server", "MariaDB server", 1);
+    }
+    error
+}
 /// 1142.
 #[must_use]
 pub fn command_denied(command: &str, user: &str, host: &str, table: &str) -> SqlError {

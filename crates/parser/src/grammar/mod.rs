@@ -309,6 +309,30 @@ pub(crate) fn syntax_error(src: &[u8], at: usize) -> ParseError {
     let at = at.min(src.len());
     let line = 1 + src[..at].iter().filter(|&&b| b == b'\n').count() as u32;
     let end = src.len().min(at + NEAR_CHARS * 4);
-    let near = String::from_utf8_lossy(&src[at..end]).chars().take(NEAR_CHARS).collect();
-    ParseError::Syntax { near, line }
+    let near: String = String::from_utf8_lossy(&src[at..end]).chars().take(NEAR_CHARS).collect();
+    match unsupported_clause(&near) {
+        Some(what) => ParseError::Other {
+            code: 1235,
+            state: "42000",
+            message: format!("This version of Omnibus doesn't yet support '{what}'"),
+        },
+        None => ParseError::Syntax { near, line },
+    }
+}
+
+/// MariaDB's clauses of temporal tables, by the words where the grammar meets them: what they are is more helpful than that they
+/// are no syntax here.
+fn unsupported_clause(near: &str) -> Option<&'static str> {
+    let words = near.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let words: Vec<_> = words.take(3).map(str::to_ascii_uppercase).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["SYSTEM", "VERSIONING", ..] | ["WITH" | "WITHOUT", "SYSTEM", "VERSIONING"] | ["VERSIONING", ..] => {
+            Some("SYSTEM VERSIONING")
+        }
+        ["SYSTEM_TIME", ..] | ["FOR", "SYSTEM_TIME", ..] => Some("FOR SYSTEM_TIME"),
+        ["ROW", "START" | "END", ..] => Some("SYSTEM VERSIONING"),
+        ["HISTORY", "FROM", ..] => Some("DELETE HISTORY"),
+        ["FOR", "PORTION", "OF"] => Some("FOR PORTION OF"),
+        _ => None,
+    }
 }

@@ -118,7 +118,17 @@ fn in_network(ip: IpAddr, network: &str, mask: &str) -> bool {
     }
 }
 
-/// SQL's LIKE without case folding: `%` any bytes, `_` one byte, `\` takes the next as it is.
+/// How long the character is that begins with this byte.
+fn width(first: u8) -> usize {
+    match first {
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0.. => 4,
+        _ => 1,
+    }
+}
+
+/// SQL's LIKE without case folding: `%` any characters, `_` one character, `\` takes the next as it is.
 /// Linear in the text for each `%`: the last `%` is the only one ever gone back to.
 #[must_use]
 pub fn like(text: &[u8], pattern: &[u8]) -> bool {
@@ -132,7 +142,10 @@ pub fn like(text: &[u8], pattern: &[u8]) -> bool {
                 p += 1;
                 continue;
             }
-            Some(b'_') => Some(1),
+            Some(b'_') => {
+                t += width(text[t]) - 1;
+                Some(1)
+            }
             Some(_) if escaped => (pattern[p + 1] == text[t]).then_some(2),
             Some(c) => (*c == text[t]).then_some(1),
             None => None,
@@ -143,7 +156,7 @@ pub fn like(text: &[u8], pattern: &[u8]) -> bool {
                 p += n;
             }
             (None, Some((from, resume))) => {
-                t = from + 1;
+                t = from + width(text[from]);
                 p = resume;
                 back = Some((t, resume));
             }
@@ -156,20 +169,20 @@ pub fn like(text: &[u8], pattern: &[u8]) -> bool {
 /// One place of a LIKE pattern.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
-    Byte(u8),
+    Char(char),
     One,
     Many,
 }
 
-fn places(pattern: &[u8]) -> Vec<Place> {
+fn places(pattern: &str) -> Vec<Place> {
     let mut places = Vec::with_capacity(pattern.len());
-    let mut bytes = pattern.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        places.push(match (byte, bytes.peek()) {
-            (b'%', _) => Place::Many,
-            (b'_', _) => Place::One,
-            (b'\\', Some(_)) => Place::Byte(bytes.next().unwrap_or(byte)),
-            _ => Place::Byte(byte),
+    let mut chars = pattern.chars().peekable();
+    while let Some(char) = chars.next() {
+        places.push(match (char, chars.peek()) {
+            ('%', _) => Place::Many,
+            ('_', _) => Place::One,
+            ('\\', Some(_)) => Place::Char(chars.next().unwrap_or(char)),
+            _ => Place::Char(char),
         });
     }
     places
@@ -178,7 +191,7 @@ fn places(pattern: &[u8]) -> Vec<Place> {
 /// Whether everything that is LIKE `inner` is LIKE `outer` as well. May say no where it is so (`_%` and `%_` are the same and
 /// neither covers the other), never yes where it is not.
 #[must_use]
-pub fn covers(outer: &[u8], inner: &[u8]) -> bool {
+pub fn covers(outer: &str, inner: &str) -> bool {
     let (outer, inner) = (places(outer), places(inner));
     // `reach[i]`: the places of `outer` so far cover the first `i` of `inner`.
     let mut reach = vec![false; inner.len() + 1];
@@ -190,7 +203,7 @@ pub fn covers(outer: &[u8], inner: &[u8]) -> bool {
                 (Place::Many, before) => reach[at] || before.is_some_and(|before| next[before]),
                 (_, None) => false,
                 (Place::One, Some(before)) => reach[before] && inner[before] != Place::Many,
-                (Place::Byte(_), Some(before)) => reach[before] && inner[before] == place,
+                (Place::Char(_), Some(before)) => reach[before] && inner[before] == place,
             };
         }
         reach = next;

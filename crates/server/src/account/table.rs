@@ -124,9 +124,7 @@ impl Account {
     /// Privileges on every database that a pattern may mean: whoever gives them away must have them on all of these.
     #[must_use]
     pub fn on_databases_of(&self, pattern: &str) -> Privileges {
-        let covering = |grant: &DbGrant| {
-            grant.pattern == pattern || covers(grant.pattern.as_bytes(), pattern.as_bytes())
-        };
+        let covering = |grant: &DbGrant| grant.pattern == pattern || covers(&grant.pattern, pattern);
         self.privileges.with(self.most_specific(pattern, covering))
     }
 

@@ -25,6 +25,11 @@ fn like_has_no_surprises() {
         ("", "_", false),
         ("aaaaaaaaab", "%a%a%a%a%b", true),
         ("test_1", "test\\_1", true),
+        ("ä1", "_1", true),
+        ("ä", "__", false),
+        ("xäö", "x__", true),
+        ("äxy", "%__xy", false),
+        ("€uro😀", "_uro_", true),
     ] {
         assert_eq!(like(text.as_bytes(), pattern.as_bytes()), expected, "{text} LIKE {pattern}");
     }
@@ -44,11 +49,13 @@ fn a_pattern_covers_what_it_cannot_miss() {
         ("a%b", "a%%b", true),
         ("a%b", "a_%b", true),
         ("a_b", "a%b", false),
+        ("_", "ä", true),
+        ("__", "ä", false),
         ("ab", "abc", false),
         ("", "", true),
         ("%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%a", "%%%%%%%%%%%%%%%%%%%%%%%%%%%%%b", false),
     ] {
-        assert_eq!(covers(outer.as_bytes(), inner.as_bytes()), expected, "{outer} covers {inner}");
+        assert_eq!(covers(outer, inner), expected, "{outer} covers {inner}");
     }
 }
 

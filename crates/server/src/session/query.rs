@@ -5,6 +5,7 @@ use super::drive::{Job, Replied};
 use super::runner::Parsed;
 use crate::status::{Counter, com_index};
 use bytes::Bytes;
+use omnibus_format::Dialect;
 use omnibus_parser::ParseError;
 use omnibus_sql::{Level, SqlError, SqlResult};
 use std::sync::Arc;
@@ -126,14 +127,23 @@ impl Session {
     pub(crate) fn failed_in_sql(&mut self, error: SqlError) -> Replied {
         let noted = self.runner.state().diagnostics.conditions().iter().any(|(_, c)| *c == error);
         if noted {
+            let error = self.in_dialect(error);
             self.channel.error(&error);
             return Replied::Bad;
         }
         self.failed(error)
     }
 
+    fn in_dialect(&self, error: SqlError) -> SqlError {
+        match self.server.log.dialect() {
+            Dialect::Mysql => error,
+            Dialect::Mariadb => crate::errors::of_mariadb(error),
+        }
+    }
+
     /// Adds an error, and notes it for SHOW WARNINGS.
     pub(crate) fn failed(&mut self, error: SqlError) -> Replied {
+        let error = self.in_dialect(error);
         let diagnostics = &mut self.runner.state_mut().diagnostics;
         diagnostics.clear();
         diagnostics.push(Level::Error, error.clone());

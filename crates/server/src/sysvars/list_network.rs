@@ -64,8 +64,10 @@ pub static VARS: &[V] = &[
     V::global("activate_all_roles_on_login", Kind::Bool, B(false)),
     V::global("mandatory_roles", Kind::Text, S("")),
     V::global("default_password_lifetime", Kind::UInt(0, 65_535, 1), U(0)),
-    V::global("password_history", Kind::UInt(0, u32::MAX as u64, 1), U(0)),
-    V::global("password_reuse_interval", Kind::UInt(0, u32::MAX as u64, 1), U(0)),
+    // Nothing keeps the passwords of before: only what asks for nothing can be set.
+    V::global("password_history", Kind::Enum(&["0"]), S("0")),
+    V::global("password_reuse_interval", Kind::Enum(&["0"]), S("0")),
+    V::global("password_require_current", Kind::Enum(&["OFF"]), S("OFF")),
     V::global("partial_revokes", Kind::Bool, B(false)),
     V::global("offline_mode", Kind::Bool, B(false)),
     V::global("local_infile", Kind::Bool, B(false)),
