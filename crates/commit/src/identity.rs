@@ -10,7 +10,6 @@ use crate::appender::Appender;
 use crate::cache::mariadb::Opening;
 use crate::env::{AppendError, Refusal};
 use crate::log_env::LogEnv;
-use crate::mutant::{self, Mutant};
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{Gtid, GtidTimes, MariadbGtid, MariadbGtidEvent, SERVER_VERSION_NUMBER};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};
@@ -19,6 +18,7 @@ use omnibus_format::{
     AnyGtid, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, Origin, ServerUuid, Tsid,
     Unnamed,
 };
+use omnibus_log::mutant::{self, Mutant};
 use std::sync::atomic::Ordering;
 
 /// What the flush stage has decided of a transaction before it writes anything.

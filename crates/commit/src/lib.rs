@@ -73,7 +73,6 @@ mod head;
 mod identity;
 mod large;
 mod log_env;
-mod mutant;
 mod owned;
 mod pipeline;
 mod protocol;
@@ -100,7 +99,7 @@ pub use gtids::SetGtidsError;
 pub use large::{LargeSettings, STAGED_KEYS, StagedWrites};
 pub use log_env::{LogEnv, LogIdentity, OnFailure};
 #[cfg(feature = "mutants")]
-pub use mutant::{Mutant, set_mutant};
+pub use omnibus_log::mutant::{Mutant, set_mutant};
 pub use omnibus_log::now_us;
 pub use omnibus_log::{LogPosition, ResetError};
 pub use owned::{AnonymousGuard, GtidGuard, Ownership};

@@ -3,7 +3,6 @@
 //! It replays whole transactions as it meets them. Where the pass begins and what follows it is in `recovery`.
 
 use crate::damage::{self, FileFacts};
-use crate::mutant::{self, Mutant};
 use crate::recovery::{RecoverError, Recovered, Replay, ReplayEvent, Replayed};
 use omnibus_engine::{CommitNo, Engine, TrxId, Write};
 use omnibus_format::events::{
@@ -12,6 +11,7 @@ use omnibus_format::events::{
 use omnibus_format::group::opens_group;
 use omnibus_format::header::FLAG_IN_USE;
 use omnibus_format::{AnyGtid, BinlogState, EventType, GtidSet, GtidState, LogPrivate, RawEvent};
+use omnibus_log::mutant::{self, Mutant};
 use omnibus_log::{FileNames, FileSeq, LogOffset, LogPosition, Place};
 use std::time::{Duration, Instant};
 

@@ -10,6 +10,7 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
+mod frozen;
 mod key_ref;
 mod number;
 mod set;
@@ -19,6 +20,7 @@ pub use contract::{
     Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceNames,
     Staged,
 };
+pub use frozen::FrozenRows;
 pub use key_ref::KeyRef;
 pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;

@@ -99,6 +99,9 @@ pub struct LogConfig {
     pub extend_ahead: u64,
     /// A spare tail longer than this is cut by a background thread after a rotation, which would otherwise wait for it.
     pub cut_later: u64,
+    /// How much is cut at once in the background. Writes of groups wait for a step that is under way: 16 MiB made the slowest
+    /// of them take 5 ms, 64 MiB 18 ms, all at once 90 ms.
+    pub cut_step: u64,
     /// Let recovery cut the last file also where that gives up what was durable once
     /// (`binlog_truncate_damaged_tail`).
     pub truncate_damaged: bool,
@@ -121,6 +124,7 @@ impl Default for LogConfig {
             extend_chunk: 1 << 20,
             extend_ahead: 16 << 20,
             cut_later: 4 << 20,
+            cut_step: 4 << 20,
             truncate_damaged: false,
             wait_for_space: false,
             disk: Disk::default(),

@@ -12,6 +12,7 @@ use crate::error::{IoFailure, OpenError, failed};
 use crate::fault::{Faults, Point};
 use crate::handle::Catalog;
 use crate::io::{rename, sync_all, sync_dir, write_all_at};
+use crate::mutant::{self, Mutant};
 use crate::position::FileSeq;
 use crate::scan::{Next, ScanEnd, Torn, TornReason};
 use omnibus_disk::{Disk, File, Open};
@@ -23,9 +24,8 @@ use std::time::{Duration, Instant};
 
 /// Where the flags of the first event, the format description, are.
 const FLAGS_AT: u64 = (MAGIC.len() + FLAGS_OFFSET) as u64;
-/// How much is cut at once in the background. Writes of groups wait for a step that is under way: 16 MiB made the slowest
-/// of them take 5 ms, 64 MiB 18 ms, all at once 90 ms.
-const STEP: u64 = 4 << 20;
+/// How much of a file is copied at once.
+const PIECE: u64 = 4 << 20;
 /// What is appended to a log file's name while its copy is being made.
 pub(crate) const TEMPORARY: &str = "tmp";
 
@@ -40,7 +40,9 @@ pub(crate) fn finish(faults: &Faults, file: &File, path: &Path, end: u64) -> Res
 /// second power cut makes it look like damage.
 pub(crate) fn finish_torn(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
     cut(faults, file, path, end)?;
-    sync_all(faults, Point::FinishSync, file).map_err(failed("sync", path))?;
+    if !mutant::is(Mutant::CutWithFlag) {
+        sync_all(faults, Point::FinishSync, file).map_err(failed("sync", path))?;
+    }
     mark_closed(faults, file, path, end)
 }
 
@@ -86,7 +88,9 @@ impl Catalog {
 /// Frees the space of a deleted file a little at a time: the file system holds its journal as long as it frees a
 /// gigabyte at once. A file that has another name, in a backup, is left as it is.
 pub(crate) fn shrink_deleted(config: &LogConfig, file: &File, path: &Path) {
-    if let Err(error) = cut_slowly(config, file, path, STEP, 0) {
+    let names =
+        if mutant::is(Mutant::ShrinkLinked) { file.metadata().map_or(0, |about| about.links) } else { 0 };
+    if let Err(error) = cut_slowly(config, file, path, config.cut_step, names) {
         tracing::warn!(%error, "could not cut a deleted log file");
     }
 }
@@ -97,7 +101,7 @@ fn cut_slowly(config: &LogConfig, file: &File, path: &Path, end: u64, names: u64
     let mut len = about()?.len;
     while len > end && about()?.links == names {
         let started = Instant::now();
-        len = end.max(len.saturating_sub(STEP));
+        len = end.max(len.saturating_sub(config.cut_step));
         cut(&config.faults, file, path, len)?;
         // A quarter of the time at most: the journal is shared with the files that commits wait for.
         config.disk.pause((started.elapsed() * 3).min(Duration::from_millis(50)));
@@ -115,7 +119,7 @@ pub(crate) fn open_to_cut(disk: &Disk, faults: &Faults, path: &Path, keep: u64) 
     }
     let temporary = path.with_added_extension(TEMPORARY);
     let copy = disk.open(&temporary, Open::Replace).map_err(failed("create", &temporary))?;
-    let mut piece = vec![0; usize::try_from(STEP.min(keep)).unwrap_or_default()];
+    let mut piece = vec![0; usize::try_from(PIECE.min(keep)).unwrap_or_default()];
     let mut at = 0;
     while at < keep {
         let wanted = usize::try_from(keep - at).unwrap_or(usize::MAX).min(piece.len());

@@ -12,6 +12,7 @@
 //! a second sync under way at once could take the error that the first should have had. Any thread.
 
 use crate::error::IoFailure;
+use crate::mutant::{self, Mutant};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +56,9 @@ impl Generations {
     /// Waits for the jobs sealed before that write without a sync.
     pub(crate) fn wait_for_earlier(&self, order: u64) {
         let mut jobs = self.jobs.lock();
+        if mutant::is(Mutant::SyncAlone) {
+            return;
+        }
         while jobs.open.first().is_some_and(|first| *first < order) {
             self.returned.wait(&mut jobs);
         }
@@ -71,6 +75,10 @@ impl Generations {
         let wanted = self.written.load(Ordering::Acquire);
         if self.covered.load(Ordering::Acquire) >= wanted {
             return Ok(());
+        }
+        if mutant::is(Mutant::SyncForgetsEarly) {
+            self.covered.fetch_max(wanted, Ordering::AcqRel);
+            return self.alone(sync);
         }
         self.alone(|| {
             // The sync that was under way may have begun late enough.

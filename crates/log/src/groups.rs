@@ -6,6 +6,7 @@
 //! was durable a moment ago and does not ask. Any thread that may block.
 
 use crate::error::ReadError;
+use crate::mutant::{self, Mutant};
 use crate::position::LogOffset;
 use crate::scan::{Next, ReadFile, ScanEnd, Torn, TornReason};
 use omnibus_format::group::{Chain, ChainStart, GROUP_HEAD_LEN, GROUP_MARK, GroupHead};
@@ -14,6 +15,8 @@ use omnibus_format::{EventHeader, EventType, LogPrivate, Private};
 
 /// How much of a group is read at once.
 const PIECE: usize = 1 << 20;
+/// A mutant's: see [`Mutant::SearchBounded`].
+const BOUND: usize = 512;
 
 /// How the groups of a file end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -234,13 +237,13 @@ impl ReadFile {
         let mut window = vec![0; PIECE];
         loop {
             let have = self.read_at(at, &mut window)?;
-            let bytes = &window[..have];
-            if bytes != &zeros[..have] {
+            let bytes = &window[..if mutant::is(Mutant::SearchBounded) { have.min(BOUND) } else { have }];
+            if bytes != &zeros[..bytes.len()] {
                 let data = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
                 found.data_end = found.data_end.max(at + data as u64);
                 found.look(&bytes[..data], bytes, at, salt);
             }
-            if have < PIECE {
+            if have < PIECE || mutant::is(Mutant::SearchBounded) {
                 return Ok(found);
             }
             // A head may lie across the edge.

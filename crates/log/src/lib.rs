@@ -34,6 +34,8 @@ mod io;
 mod job;
 mod lock;
 mod measure;
+#[doc(hidden)]
+pub mod mutant;
 mod position;
 mod prealloc;
 mod prepare;

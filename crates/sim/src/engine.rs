@@ -5,12 +5,11 @@
 use bytes::Bytes;
 use omnibus_disk::Disk;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, FrozenRows, Snapshot, SpaceId, TrxId, WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,7 +122,7 @@ impl Engine for SimEngine {
                 None => rows.remove(key),
             };
         }
-        Box::new(Frozen(rows))
+        Box::new(FrozenRows(rows))
     }
 
     fn load(&self, _: CommitNo, _: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
@@ -191,21 +190,5 @@ impl Engine for SimEngine {
 
     fn rollback(&self, trx: TrxId) {
         self.redo.rollback(trx);
-    }
-}
-
-struct Frozen(BTreeMap<Bytes, Bytes>);
-
-impl Snapshot for Frozen {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
-        Ok(self.0.get(key).cloned())
-    }
-
-    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
-        Ok(self.0.get(key).map(|value| (CommitNo::ZERO, value.clone())))
-    }
-
-    fn scan<'a>(&'a self, _: Bound<&[u8]>, _: Bound<&[u8]>, _: bool) -> SnapshotIter<'a> {
-        Box::new(self.0.iter().map(|(key, value)| Ok((key.clone(), value.clone()))))
     }
 }

@@ -83,6 +83,7 @@ impl Settings {
             extend_chunk: self.extend_chunk,
             extend_ahead: 16 << 10,
             cut_later: 2 << 10,
+            cut_step: 1 << 10,
             ..LogConfig::default()
         };
         if let Some(mutant) = mutant {

@@ -6,11 +6,11 @@
 //! every other sync. It belongs to one session, and to the flush leader once it is settled. Whoever drops it removes
 //! the file, unless it has become a log file; what a crash leaves goes at the next start.
 
-use crate::mutant::{self, Mutant};
 use omnibus_format::group::GroupHash;
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::writer::finish_cached;
 use omnibus_format::{Checksum, DecodeError, EventHeader};
+use omnibus_log::mutant::{self, Mutant};
 use omnibus_log::{BLOCK, Disk, File, Open, Spilled};
 use std::io;
 use std::path::PathBuf;

@@ -7,12 +7,12 @@ use super::Shared;
 use super::abort::AbortOnPanic;
 use super::queue::Enrolled;
 use crate::env::{AppendError, Env};
-use crate::mutant::{self, Mutant};
 use crate::stats::CommitStats;
 use crate::ticket::Completer;
 use crate::{CommitError, CommitProtocol, CommitRequest, CommitResult, OnDurable};
 use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
+use omnibus_log::mutant::{self, Mutant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -47,8 +47,6 @@ pub(super) struct Member {
 pub(super) struct Group<J> {
     pub job: J,
     pub sync: bool,
-    /// The turn whose landing the write waits for.
-    pub after: Option<u64>,
     pub landing: Landing,
 }
 
@@ -222,7 +220,7 @@ impl<E: Env> Shared<E> {
         // A lone client's groups never meet, and padded they would take a block each.
         if in_flight > 0 {
             flush.padded = PADDED;
-            if self.env.overlaps(writer) {
+            if !self.order.lock().may_board(limit, self.env.overlaps(writer)) {
                 return None;
             }
         }
@@ -258,8 +256,8 @@ impl<E: Env> Shared<E> {
             self.published.publish(flush.last, end);
         }
         let synced = sync || mutant::is(Mutant::DurableUnsynced);
-        let (turn, after) = self.order.lock().board(sync);
-        Group { job, sync, after, landing: Landing { turn, members, last: flush.last, end, synced } }
+        let turn = self.order.lock().board();
+        Group { job, sync, landing: Landing { turn, members, last: flush.last, end, synced } }
     }
 
     fn drop_pending(&self, flush: &mut Flush<E>) {

@@ -10,6 +10,7 @@ use super::flush::Landing;
 use super::order::Order;
 use crate::env::Env;
 use omnibus_log::LogPosition;
+use omnibus_log::mutant::{self, Mutant};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -63,7 +64,8 @@ impl<E: Env> Shared<E> {
     pub(super) fn pass_gate(&self, order: &mut Order, mut landing: Landing, now: Instant) -> Option<Landing> {
         let gate = self.gate();
         // Behind one that is held nothing may pass. Else what waits is what a replica will get.
-        if order.held.is_empty() && (gate == Gate::Open || !landing.is_for_replicas()) {
+        let first = order.held.is_empty() || mutant::is(Mutant::PublishBackwards);
+        if first && (gate == Gate::Open || !landing.is_for_replicas()) {
             return Some(landing);
         }
         let published = gate == Gate::AfterCommit && order.held.iter().all(|held| held.published);

@@ -10,11 +10,11 @@ use super::abort::AbortOnPanic;
 use super::flush::{Group, Landing};
 use super::gate::Held;
 use crate::env::Env;
-use crate::mutant::{self, Mutant};
 use crate::stats::CommitStats;
 use crate::ticket::{Completer, ticket};
 use crate::{CommitError, Ticket};
 use omnibus_engine::CommitNo;
+use omnibus_log::mutant::{self, Mutant};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,10 +26,10 @@ pub(super) struct Order {
     /// The next turn to give out, and the next to acknowledge.
     next_turn: u64,
     next_landing: u64,
+    /// A group was not sealed, because it shares a block with one in flight; nothing has landed since.
+    overlap: bool,
     /// Written, waiting for an earlier one.
     landed: BTreeMap<u64, Landing>,
-    /// The last turn that went out without a sync of its own.
-    unsynced: Option<u64>,
     /// Waiters for publishing alone.
     waiters: BTreeMap<CommitNo, Vec<Completer>>,
     watermark_at: Option<Instant>,
@@ -43,15 +43,22 @@ impl Order {
         self.next_turn - self.next_landing
     }
 
-    /// A turn, and the one whose landing its write must wait for.
-    pub(super) fn board(&mut self, sync: bool) -> (u64, Option<u64>) {
+    /// A turn.
+    pub(super) fn board(&mut self) -> u64 {
         let turn = self.next_turn;
         self.next_turn += 1;
-        if !sync {
-            self.unsynced = Some(turn);
-            return (turn, None);
-        }
-        (turn, self.unsynced.filter(|unsynced| *unsynced >= self.next_landing))
+        turn
+    }
+
+    /// Whether a group may be sealed beside those in flight; one that shares a block with them must wait until one has landed.
+    pub(super) fn may_board(&mut self, limit: u64, overlaps: bool) -> bool {
+        self.overlap = overlaps && self.in_flight() > 0;
+        !self.overlap && self.in_flight() < limit
+    }
+
+    /// Whether sealing is worth a try.
+    pub(super) fn has_place(&self, limit: u64) -> bool {
+        !self.overlap && self.in_flight() < limit
     }
 
     pub(super) fn wait_published(&mut self, no: CommitNo) -> Ticket {
@@ -76,10 +83,7 @@ impl<E: Env> Shared<E> {
     /// The sync stage of a group, and its landing.
     pub(super) fn run(&self, group: Group<E::Job>) {
         let _whole = AbortOnPanic::new("sync and commit stage");
-        let Group { job, sync, after, landing } = group;
-        if let Some(turn) = after {
-            self.wait_turn(turn);
-        }
+        let Group { job, sync, landing } = group;
         let started = Instant::now();
         let result = self.env.write(job, sync);
         let took = started.elapsed();
@@ -110,6 +114,7 @@ impl<E: Env> Shared<E> {
             let turn = order.next_landing;
             let Some(mut landing) = order.landed.remove(&turn) else { break };
             order.next_landing += 1;
+            order.overlap = false;
             if order.failed.is_none() {
                 if landing.synced {
                     self.env.durable(landing.last, landing.end);
@@ -208,15 +213,6 @@ impl<E: Env> Shared<E> {
         self.env.failed(reason);
         for completer in waiters.into_values().flatten() {
             completer.complete(Err(CommitError::LogFailed(reason.clone())));
-        }
-    }
-
-    /// Waits until the group of that turn has landed: what it wrote without a sync is there for the sync that follows
-    /// (ENGINE-1). No lock is held, so that others go on.
-    fn wait_turn(&self, turn: u64) {
-        let mut order = self.order.lock();
-        while order.next_landing <= turn {
-            self.landed.wait(&mut order);
         }
     }
 

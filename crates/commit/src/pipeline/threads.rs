@@ -151,7 +151,7 @@ impl<E: Env> Shared<E> {
     /// call; the missing one is made good by the thread whose write is in flight, which looks at
     /// the queue after landing.
     fn may_take_off(&self) -> bool {
-        self.order.lock().in_flight() < self.in_flight_limit()
+        self.order.lock().has_place(self.in_flight_limit())
     }
 
     /// After a write by a thread that leads no group next: those who came meanwhile called nobody.

@@ -4,12 +4,11 @@
 
 use bytes::Bytes;
 use omnibus_commit::*;
-use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, WriteSet};
+use omnibus_engine::{CommitNo, Engine, EngineError, EngineStats, FrozenRows, Snapshot, SpaceId, WriteSet};
 use omnibus_format::events::{Query, RowsQuery, Xid};
 use omnibus_format::{Checksum, Dialect, EventType, ServerUuid};
 use omnibus_log::{LogConfig, LogDir};
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -69,7 +68,7 @@ impl Engine for MapEngine {
         assert!(self.committed.swap(up_to.0, Ordering::SeqCst) <= up_to.0);
     }
     fn snapshot(&self, _at: CommitNo) -> Box<dyn Snapshot> {
-        Box::new(Frozen(self.rows.lock().unwrap().clone()))
+        Box::new(FrozenRows(self.rows.lock().unwrap().clone()))
     }
     fn load(&self, _: CommitNo, _: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
         Ok(())
@@ -97,20 +96,6 @@ impl Engine for MapEngine {
     }
     fn stats(&self) -> EngineStats {
         EngineStats::default()
-    }
-}
-
-struct Frozen(BTreeMap<Bytes, Bytes>);
-
-impl Snapshot for Frozen {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
-        Ok(self.0.get(key).cloned())
-    }
-    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
-        Ok(self.0.get(key).map(|value| (CommitNo::ZERO, value.clone())))
-    }
-    fn scan<'a>(&'a self, _: Bound<&[u8]>, _: Bound<&[u8]>, _: bool) -> SnapshotIter<'a> {
-        Box::new(self.0.iter().map(|(k, v)| Ok((k.clone(), v.clone()))))
     }
 }
 

@@ -42,3 +42,27 @@ fn who_comes_while_the_log_is_kept_quiet_is_not_left_to_a_clock() {
     let rotation = commit_during(|pipeline| pipeline.rotate().unwrap());
     assert!(quiet.max(rotation) < Duration::from_millis(500), "commits took {quiet:?} and {rotation:?}");
 }
+
+/// A group that shares a block with one in flight waits asleep until that has landed.
+#[test]
+fn who_may_not_seal_yet_does_not_ask_again_and_again() {
+    let world = Arc::new(World::default());
+    let settings = CommitSettings { fast_sync_us: AtomicU64::new(0), ..CommitSettings::default() };
+    settings.max_in_flight.store(4, Ordering::Relaxed);
+    let pipeline = start(&world, settings);
+    // A first measure of the device, without which writes go one by one.
+    pipeline.sync_all().unwrap();
+    pipeline.commit(request()).wait().unwrap();
+    world.overlapping.store(true, Ordering::SeqCst);
+    world.stuck_write.store(world.writes.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
+    let first = pipeline.commit(request());
+    wait_until("its write is under way", || pipeline.shared.order.lock().in_flight() == 1);
+    let second = pipeline.commit(request());
+    wait_until("it was refused", || world.overlaps_asked.load(Ordering::SeqCst) > 0);
+    std::thread::sleep(Duration::from_millis(50));
+    let asked = world.overlaps_asked.load(Ordering::SeqCst);
+    world.stuck_write.store(0, Ordering::SeqCst);
+    first.wait().unwrap();
+    second.wait().unwrap();
+    assert!(asked < 100, "asked {asked} times in 50 ms");
+}

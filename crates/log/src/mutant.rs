@@ -1,10 +1,9 @@
-//! Deliberate breakages, for whoever has to show that it would notice them (`crates/sim`). Compiled out without the feature `mutants`:
-//! [`is`] is constant false then.
+//! Deliberate breakages of the log and of the commit path, for whoever has to show that it would notice them (`crates/sim`). Compiled
+//! out without the feature `mutants`: [`is`] is constant false then.
 
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-#[cfg_attr(not(feature = "mutants"), allow(dead_code))]
 pub enum Mutant {
     /// Nothing.
     None,
@@ -28,6 +27,22 @@ pub enum Mutant {
     LargeUnsynced,
     /// Recovery begins one transaction late.
     ReplayLate,
+    /// What is unsynced counts as synced when its sync begins, so that a second job skips it.
+    SyncForgetsEarly,
+    /// A synced job does not wait for the unsynced ones before it.
+    SyncAlone,
+    /// A purged file is cut while a backup has it.
+    ShrinkLinked,
+    /// The tail is cut and its file marked as closed under one sync.
+    CutWithFlag,
+    /// Recovery looks a bounded distance behind a torn place.
+    SearchBounded,
+    /// Recovery reads what is cached, also after a sync that failed.
+    TrustCache,
+    /// What passes a held group is published, and the held one behind it.
+    PublishBackwards,
+    /// A reply leaves before what it tells of is durable.
+    ReplyEarly,
 }
 
 #[cfg(feature = "mutants")]
@@ -42,19 +57,20 @@ mod switch {
         NOW.store(mutant as u8, Ordering::SeqCst);
     }
 
-    pub(crate) fn is(mutant: Mutant) -> bool {
+    /// Whether this is broken now.
+    #[must_use]
+    pub fn is(mutant: Mutant) -> bool {
         NOW.load(Ordering::Relaxed) == mutant as u8
     }
 }
 
 #[cfg(feature = "mutants")]
-pub(crate) use switch::is;
-#[cfg(feature = "mutants")]
-pub use switch::set_mutant;
+pub use switch::{is, set_mutant};
 
 /// Whether this is broken now: never.
 #[cfg(not(feature = "mutants"))]
 #[inline]
-pub(crate) const fn is(_mutant: Mutant) -> bool {
+#[must_use]
+pub const fn is(_mutant: Mutant) -> bool {
     false
 }
