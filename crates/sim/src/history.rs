@@ -2,13 +2,15 @@
 
 use crate::disk::{SimDisk, Trouble};
 use crate::engine::Tables;
-use crate::life::{Backup, Life, check_backups};
+use crate::life::{Backup, DATA, Life, check_backups};
 use crate::mutant::Mutant;
 use crate::oracle::Oracle;
 use crate::plan::{Frame, Settings};
 use crate::random::Random;
+use crate::request::row_text;
 use crate::schedule::Schedule;
 use parking_lot::Mutex;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Lives of one history.
@@ -115,7 +117,27 @@ impl History {
             self.report.steps += disk.steps();
             self.bury(life, &disk)?;
         }
-        Ok(())
+        self.damaged_image(settings, before)
+    }
+
+    /// What a start makes of a device that has lost a transaction: it refuses, unless the loss looks like a torn tail.
+    fn damaged_image(&mut self, settings: &Settings, before: &End) -> Result<(), String> {
+        let Some(victim) = self.oracle.pick_promised(&mut self.random) else { return Ok(()) };
+        let schedule = Schedule::new();
+        let disk = before.disk.crash_or_kill(true, &schedule);
+        if !disk.damage(Path::new(DATA), &row_text(victim)) {
+            return Ok(());
+        }
+        let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
+        match Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.mutant) {
+            Ok((life, shown)) => {
+                self.oracle.judge_damaged(&shown)?;
+                self.bury(life, &disk)
+            }
+            // Also where an engine has more than what is left of the log.
+            Err(reason) if reason.contains("restore ") => Ok(()),
+            Err(reason) => Err(format!("it does not start (a damaged device): {reason}")),
+        }
     }
 
     /// One life, from opening what the last one left.

@@ -4,6 +4,7 @@
 //! - `schedule`  which thread goes on
 //! - `disk`      what is durable, and what a crash leaves
 //! - `engine`    a storage engine in memory, with a redo log on the disk
+//! - `follower`  a replica's dump, which reads what is durable while everything goes on
 //! - `request`   transactions, and reading them back
 //! - `oracle`    what was asked and answered, and what must be there therefore; it sees nothing else
 //! - `life`      one process: open, recover, commit, rotate, purge, back up, until it ends one way or another
@@ -14,6 +15,7 @@
 
 mod disk;
 mod engine;
+mod follower;
 mod history;
 mod life;
 mod mutant;

@@ -2,6 +2,7 @@
 
 use crate::disk::SimDisk;
 use crate::engine::{SimEngine, Tables};
+use crate::follower::Follower;
 use crate::mutant::Mutant;
 use crate::oracle::{Oracle, Shown};
 use crate::plan::{Frame, Settings};
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-const DATA: &str = "/data";
+pub(crate) const DATA: &str = "/data";
 const BACKUP: &str = "/backup";
 const UUID: ServerUuid = ServerUuid([9; 16]);
 
@@ -41,6 +42,9 @@ pub(crate) struct Life {
     engine: Arc<SimEngine>,
     settings: Settings,
     tickets: Tickets,
+    /// Sessions that have seen what may not be durable yet, and what up to.
+    replies: Vec<(u64, Ticket)>,
+    follower: Arc<Mutex<Follower>>,
     published: u64,
     gate: Gate,
     next_backup: u64,
@@ -97,6 +101,8 @@ impl Life {
             engine,
             settings,
             tickets: Tickets::default(),
+            replies: Vec::new(),
+            follower: Arc::default(),
             published: recovered.last.0,
             gate: Gate::Open,
             next_backup: disk.steps(),
@@ -119,7 +125,7 @@ impl Life {
             let requests = random.pick(&[1, 1, 1, 2, 4, 20]);
             return self.schedule.go_on(random.pick(&waiting), requests);
         }
-        match random.below(32) {
+        match random.below(34) {
             0..=12 => self.submit(random, oracle, next_id),
             13..=22 => self.work(|coordinator| {
                 coordinator.lead();
@@ -127,8 +133,8 @@ impl Life {
             23 => self.work(|coordinator| drop(coordinator.rotate())),
             24 => self.work(|coordinator| drop(coordinator.engine().checkpoint())),
             25 => {
-                let too_much = self.mutant == Some(Mutant::PurgeTooMuch);
-                self.work(move |coordinator| purge(coordinator, too_much));
+                let mutant = self.mutant;
+                self.work(move |coordinator| purge(coordinator, mutant));
             }
             26 => self.sync_all(oracle),
             27 => self.switch_gate(random),
@@ -136,6 +142,19 @@ impl Life {
             29 if random.one_in(3) => {
                 oracle.resets();
                 self.work(|coordinator| drop(coordinator.reset_log(omnibus_log::FileSeq::FIRST)));
+            }
+            30 => {
+                let seen = self.coordinator.numbered();
+                self.replies.push((seen.0, self.coordinator.wait_published(seen)));
+            }
+            31 => {
+                let follower = Arc::clone(&self.follower);
+                self.work(move |coordinator| {
+                    // Of two the operating system would choose.
+                    if let Some(mut follower) = follower.try_lock() {
+                        follower.follow(coordinator.log().files());
+                    }
+                });
             }
             _ => {
                 if let Some(waiting) = waiting.first() {
@@ -242,6 +261,21 @@ impl Life {
                 Err(_) => oracle.refused(id),
             }
         }
+        let promises = self.settings.promises();
+        self.replies.retain(|(no, ticket)| match ticket.poll_now() {
+            Some(Ok(_)) => {
+                oracle.replied(*no, promises);
+                false
+            }
+            Some(Err(_)) => false,
+            None => true,
+        });
+        if let Some(mut follower) = self.follower.try_lock() {
+            follower.sent.drain(..).for_each(|id| oracle.sent(id));
+            if let Some(reason) = follower.failed.take().filter(|_| !self.has_failed()) {
+                return Err(format!("a replica's dump fails: {reason}"));
+            }
+        }
         let published = self.coordinator.published().number().0;
         if published < self.published {
             return Err(format!("published went from {} back to {published}", self.published));
@@ -328,10 +362,14 @@ fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
     Shown { order, rows, last: recovered.last.0, gtids }
 }
 
-fn purge(coordinator: &Coordinator, too_much: bool) {
+fn purge(coordinator: &Coordinator, mutant: Option<Mutant>) {
+    let early = (mutant == Some(Mutant::PurgeAsksEarly)).then(|| coordinator.recovery_start());
     let files = coordinator.log().files();
     if let Some(last) = files.list().last() {
-        let keep_from = || if too_much { Ok(last.file) } else { coordinator.recovery_start() };
+        let keep_from = || match mutant {
+            Some(Mutant::PurgeTooMuch) => Ok(last.file),
+            _ => early.unwrap_or_else(|| coordinator.recovery_start()),
+        };
         let _ = files.purge_to(last.file, keep_from);
     }
 }

@@ -13,6 +13,8 @@ pub enum Mutant {
     HastyEngine,
     /// PURGE does not ask what recovery needs.
     PurgeTooMuch,
+    /// PURGE asks what recovery needs first, and looks at the list of files later.
+    PurgeAsksEarly,
     /// A step of the log is left out.
     #[cfg(feature = "mutants")]
     Skip(omnibus_log::Point),
@@ -34,6 +36,7 @@ const OUTSIDE: &[Mutant] = &[
     Mutant::Lie(Lie::ShortWriteHidden),
     Mutant::HastyEngine,
     Mutant::PurgeTooMuch,
+    Mutant::PurgeAsksEarly,
 ];
 
 impl Mutant {
@@ -102,6 +105,16 @@ mod inside {
             Commit::GtidGap,
             Commit::LargeUnsynced,
             Commit::ReplayLate,
+            Commit::DurableUnsynced,
+            Commit::RecoveryUnsynced,
+            Commit::SyncForgetsEarly,
+            Commit::SyncAlone,
+            Commit::ShrinkLinked,
+            Commit::CutWithFlag,
+            Commit::SearchBounded,
+            Commit::TrustCache,
+            Commit::PublishBackwards,
+            Commit::ReplyEarly,
         ];
         points.into_iter().map(Mutant::Skip).chain(commit.into_iter().map(Mutant::Commit))
     }

@@ -1,6 +1,7 @@
 //! What was asked and what was answered, and what must be there therefore. It sees requests, replies, and what is read
 //! back after a recovery; it knows nothing of files, groups or threads.
 
+use crate::random::Random;
 use crate::request::Wanted;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,10 @@ enum Reply {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Oracle {
     requests: BTreeMap<u64, (Wanted, Reply)>,
+    /// What had been promised when each was asked for.
+    asked_after: BTreeMap<u64, u64>,
+    /// Transactions that a replica has got.
+    sent: BTreeSet<u64>,
     /// What an earlier recovery showed: it stays.
     settled: Vec<(u64, u64)>,
     /// Acknowledged where that promises to survive a power cut, and everything that was told of.
@@ -49,7 +54,51 @@ impl Oracle {
         if let Some(before) = self.newest_reply {
             self.follows.push((before, wanted.id));
         }
+        self.asked_after.insert(wanted.id, self.promised);
         self.requests.insert(wanted.id, (wanted, Reply::None));
+    }
+
+    /// A replica got some of it.
+    pub(crate) fn sent(&mut self, id: u64) {
+        self.sent.insert(id);
+    }
+
+    /// A session that had seen everything up to `no` was answered.
+    pub(crate) fn replied(&mut self, no: u64, promises: bool) {
+        self.acknowledged = self.acknowledged.max(no);
+        if promises {
+            self.told(no);
+        }
+    }
+
+    /// One of those that must survive a power cut, and were asked for last; for somebody who damages it.
+    pub(crate) fn pick_promised(&self, random: &mut Random) -> Option<u64> {
+        let promised = |reply: &Reply| matches!(reply, Reply::Committed(no) if *no <= self.promised);
+        let ids: Vec<u64> = self
+            .requests
+            .iter()
+            .rev()
+            .filter(|(_, (_, reply))| promised(reply))
+            .map(|(id, _)| *id)
+            .take(30)
+            .collect();
+        if ids.is_empty() { None } else { Some(random.pick(&ids)) }
+    }
+
+    /// A server has started although something that was durable is damaged. What it gives up nobody can have known to be durable when
+    /// something behind it was written: that was asked for later, so it says so.
+    pub(crate) fn judge_damaged(&self, shown: &Shown) -> Result<(), String> {
+        for (id, (_, reply)) in &self.requests {
+            let Reply::Committed(no) = reply else { continue };
+            let known = self.asked_after.get(id).copied().unwrap_or(0);
+            if *no <= self.promised && *no > shown.last && known > shown.last {
+                return Err(format!(
+                    "damage: it starts with {}, and gives up {no}, which was asked for when {known} was durable",
+                    shown.last
+                ));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn committed(&mut self, id: u64, no: u64, promises: bool) {
@@ -146,6 +195,9 @@ impl Oracle {
             ));
         }
         let numbers: BTreeMap<u64, u64> = shown.order.iter().map(|(no, id)| (*id, *no)).collect();
+        if let Some(lost) = self.sent.iter().find(|id| !numbers.contains_key(id)) {
+            return Err(format!("COMMIT-2: transaction {lost} was sent to a replica, and is lost"));
+        }
         for (id, (_, reply)) in &self.requests {
             match (reply, numbers.get(id)) {
                 (Reply::Committed(told), Some(no)) if told != no => {
@@ -185,6 +237,7 @@ impl Oracle {
             *reply = Reply::Committed(there[id]);
         }
         self.settled.clone_from(&shown.order);
+        self.asked_after.clear();
         self.follows.clear();
         self.newest_reply = None;
         (self.promised, self.acknowledged) = (shown.last, shown.last);

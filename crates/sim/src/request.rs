@@ -24,10 +24,25 @@ pub(crate) struct Wanted {
     pub(crate) xid: Option<u64>,
 }
 
+/// How the first row of a transaction is written in the log.
+pub(crate) fn row_text(id: u64) -> Vec<u8> {
+    format!("r{id:08}.0=").into_bytes()
+}
+
+/// Which transaction an event of the log belongs to, if it says.
+pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
+    match kind {
+        EventType::ROWS_QUERY => id_of(RowsQuery::decode(body).ok()?.0),
+        EventType::MARIADB_ANNOTATE_ROWS => id_of(body),
+        EventType::IGNORABLE => id_of(body.strip_prefix(PRIVATE)?),
+        _ => None,
+    }
+}
+
 /// Who wrote a row, from its key.
 pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(key).ok()?.strip_prefix('r')?;
-    text.split('.').next()?.parse().ok()
+    let key = key.split(|byte| *byte == b'.').next()?;
+    std::str::from_utf8(key).ok()?.strip_prefix('r')?.parse().ok()
 }
 
 impl Wanted {

@@ -1,5 +1,5 @@
 //! `make simulate`: seeds one after the other until told to stop, or the one that `SEED` names. Findings go to standard output and
-//! the run goes on; the exit status says whether there was one.
+//! the run goes on, unless `STOP` is set; the exit status says whether there was one.
 
 use omnibus_sim::{Mutant, run};
 use std::process::ExitCode;
@@ -18,12 +18,20 @@ fn main() -> ExitCode {
     let last = number("SEEDS").map_or(u64::MAX, |count| first + count);
     let (started, mut said) = (Instant::now(), Instant::now());
     let (mut crashes, mut found) = (0, 0);
+    let stops = std::env::var_os("STOP").is_some();
     for seed in first..last {
+        if stops {
+            // A breakage may end the process.
+            println!("trying {seed}");
+        }
         match run(seed, mutant) {
             Ok(report) => crashes += report.crashes,
             Err(finding) => {
                 found += 1;
                 println!("{finding}\n  again: make simulate SEED={seed}");
+                if stops {
+                    break;
+                }
             }
         }
         if said.elapsed() >= SAY || seed + 1 == last {

@@ -125,6 +125,16 @@ impl Inode {
         }
     }
 
+    /// Turns over a bit where these bytes are. Nothing is unsynced.
+    pub(super) fn damage(&mut self, bytes: &[u8]) -> bool {
+        let found = self.durable.windows(bytes.len()).position(|window| window == bytes);
+        if let Some(at) = found {
+            self.durable[at] ^= 1;
+            self.now.clone_from(&self.durable);
+        }
+        found.is_some()
+    }
+
     /// Only the device's content is left.
     pub(super) fn forget_cache(&mut self, random: &mut Random, unit: usize) {
         self.durable = self.after_crash(random, unit);

@@ -207,6 +207,16 @@ impl SimDisk {
         }
     }
 
+    /// Turns over a bit of the first place in a directory's files that has these bytes, on the device and in the cache. False if none
+    /// has.
+    #[must_use]
+    pub fn damage(&self, dir: &Path, bytes: &[u8]) -> bool {
+        let mut world = self.world.lock();
+        let World { names, inodes, .. } = &mut *world;
+        let inside = names.now.iter().filter(|(path, _)| path.parent() == Some(dir));
+        inside.map(|(_, ino)| *ino).any(|ino| inodes.get_mut(&ino).is_some_and(|inode| inode.damage(bytes)))
+    }
+
     /// The bytes of a file, as they are now, without a step.
     #[must_use]
     pub fn peek(&self, path: &Path) -> Option<Vec<u8>> {
