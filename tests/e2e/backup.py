@@ -248,11 +248,50 @@ def killed_in_the_middle(directory):
         server.stop()
 
 
+def purged(directory):
+    """The source purges what a backup holds, which has the same files by other names: nothing of it changes."""
+    server = Omnibus(directory, "--max-binlog-size=64M")
+    server.start()
+    try:
+        fill(server)
+        client(server, "CREATE TABLE b.long (id INT PRIMARY KEY, t LONGTEXT)")
+        # More than what the space of a deleted file is given back by at once.
+        for number in range(10):
+            client(server, f"INSERT INTO b.long VALUES ({number}, REPEAT('{number}', 1000000))")
+        client(server, "FLUSH BINARY LOGS")
+        writers = load(server, 2)
+        go_on(writers, 30)
+        finish(writers)
+        done = [writer.done for writer in writers]
+        path = directory / "backup"
+        backup(server, path)
+        linked = [log for log in path.glob("binlog.[0-9]*") if log.stat().st_nlink > 1]
+        held = {log: log.read_bytes() for log in linked}
+        expect(any(len(log) > 8 << 20 for log in held.values()), f"the backup holds {linked}")
+        client(server, "FLUSH BINARY LOGS")
+        active = client(server, "SHOW BINARY LOGS").splitlines()[-1].split("\t")[0]
+        client(server, f"PURGE BINARY LOGS TO '{active}'")
+        wait_for(lambda: all(log.stat().st_nlink == 1 for log in linked), "purged files are still there")
+        # Space is given back after the names are gone.
+        server.stop()
+        expect(all(log.read_bytes() == content for log, content in held.items()), "a purge changed a backup")
+        copy, _ = open_copy(directory / "copy", path, True)
+        copy.start()
+        try:
+            check_copy(copy, done, done)
+            sizes = client(copy, "SELECT COUNT(*), SUM(LENGTH(t)) FROM b.long").split()
+            expect(sizes == ["10", "10000000"], f"the copy has {sizes}")
+        finally:
+            copy.stop()
+    finally:
+        server.stop()
+
+
 def main():
-    for test in (under_load, refusals, killed_in_the_middle):
+    for test in (under_load, refusals, killed_in_the_middle, purged):
         with Scratch("omnibus-backup-") as name:
             test(pathlib.Path(name))
-    print("backup: 3 passed, 0 failed")
+    print("backup: 4 passed, 0 failed")
 
 
 main()
