@@ -18,8 +18,8 @@ UNSIGNED, BINARY = 32, 63
 LONGEST = 500
 # Conditions that have another code in MariaDB, and one that only it has (integers that change their sign in CAST).
 SAME_CODE, ONLY_PEER = {1916: 1292, 3020: 1365}, 1105
-# MySQL always rounds fractions of seconds.
-ROUNDING = "SET sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')"
+# MySQL always rounds fractions of seconds. MariaDB keeps a subquery's answers by collation, whatever it does with the text.
+LIKE_MYSQL = "SET sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL'), optimizer_switch = 'subquery_cache=off'"
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Runner:
             cursor.execute("CREATE DATABASE IF NOT EXISTS golden")
             cursor.execute("USE golden")
             if not self.engine:
-                cursor.execute(ROUNDING)
+                cursor.execute(LIKE_MYSQL)
             self.sessions[name] = cursor
         return self.sessions[name]
 
@@ -147,7 +147,7 @@ class Runner:
             rows = cursor.fetchall() if cursor.description else None
             warnings = self.warnings(cursor) if result.warning_count else ""
             if not self.engine and sql.startswith("SET sql_mode"):
-                cursor.execute(ROUNDING)
+                cursor.execute(LIKE_MYSQL)
             if rows is None:
                 return "ok", cursor.rowcount, warnings
             nulls = [bool(rows) and all(row[at] is None for row in rows) for at in range(len(result.fields))]

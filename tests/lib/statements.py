@@ -48,8 +48,11 @@ class Generator:
         if depth <= 0 or r.random() < .35:
             if self.aliases and r.random() < .7:
                 return self.column(kind)
-            return ("DATE" if kind == "date" and (text := r.choice(VALUES[kind])) != "NULL" else "") + (
-                text if kind == "date" else r.choice([text for text in VALUES[kind] if text.isascii()]))
+            text = r.choice([text for text in VALUES[kind] if text.isascii()])
+            if text == "NULL":
+                # Arithmetic with a bare NULL is of doubles here, of decimals in MariaDB.
+                return {"int": "CAST(NULL AS SIGNED)", "dec": "CAST(NULL AS DECIMAL(8,2))"}.get(kind, text)
+            return f"DATE{text}" if kind == "date" else text
         sub = lambda of=kind: self.value(of, depth - 1)
         common = [lambda: f"COALESCE({sub()}, {sub()})", lambda: f"IF({self.condition(depth - 1)}, {sub()}, {sub()})",
                   lambda: f"CASE WHEN {self.condition(depth - 1)} THEN {sub()} ELSE {sub()} END", lambda: f"NULLIF({sub()}, {sub()})"]
@@ -58,7 +61,7 @@ class Generator:
                     lambda: f"SIGN({sub('dec')})", lambda: f"CHAR_LENGTH({sub('text')})", lambda: f"YEAR({sub('date')})",
                     lambda: f"DATEDIFF({sub('date')}, {sub('date')})", lambda: f"({sub()} DIV {r.randint(2, 9)})", lambda: f"-({sub()})",
                     lambda: f"LOCATE({sub('text')}, {sub('text')})", lambda: f"GREATEST({sub()}, {sub()})", lambda: f"({sub()} IS NULL)"],
-            "dec": [lambda: f"({sub()} + {sub()})", lambda: f"({sub()} * 1.5)", lambda: f"ROUND({sub()}, 1)", lambda: f"({sub()} - {sub('int')})",
+            "dec": [lambda: f"({sub()} + {sub()})", lambda: f"({sub()} * 1.5)", lambda: f"ROUND({sub()} * 1.00, 1)", lambda: f"({sub()} - {sub('int')})",
                     lambda: f"TRUNCATE({sub()}, 0)", lambda: f"LEAST({sub()}, {sub()})"],
             "text": [lambda: f"CONCAT({sub()}, {sub()})", lambda: f"UPPER({sub()})", lambda: f"LOWER({sub()})", lambda: f"LEFT({sub()}, 1)",
                      lambda: f"TRIM({sub()})", lambda: f"REPLACE({sub()}, 'a', 'xx')", lambda: f"REVERSE({sub()})", lambda: f"LPAD({sub()}, 4, '-')",

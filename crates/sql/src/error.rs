@@ -155,6 +155,7 @@ errors! {
     lock_nowait() = 3572, b"HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     invalid_json_text(detail, position) = 3140, b"22032", "Invalid JSON text: \"{detail}\" at position {position}.";
     check_constraint_violated(name) = 3819, b"HY000", "Check constraint '{name}' is violated.";
+    table_must_have_a_visible_column() = 4028, b"HY000", "A table must have at least one visible column.";
     /// A failure below SQL that the client can do nothing about; details go to the log.
     internal(detail) = 1815, b"HY000", "Internal error: {detail}";
     /// The storage engine failed.

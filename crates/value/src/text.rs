@@ -10,9 +10,16 @@ pub fn write_f32(n: f32, out: &mut Vec<u8>) {
     write_general(&format!("{n:.5e}"), out);
 }
 
-/// A DOUBLE(m,d) or FLOAT(m,d): exactly `decimals` places.
+/// A DOUBLE(m,d) or FLOAT(m,d): exactly `decimals` places. Behind the shortest digits that read back the same come zeros, as in
+/// MySQL, not the digits of the binary number.
 pub fn write_f64_fixed(n: f64, decimals: u8, out: &mut Vec<u8>) {
-    let text = format!("{n:.*}", usize::from(decimals));
+    let decimals = usize::from(decimals);
+    let mut text = format!("{n}");
+    match (text.find('.').map_or(0, |point| text.len() - point - 1), decimals) {
+        (0, 1..) => text.push_str(&format!(".{:0<decimals$}", "")),
+        (places, _) if places <= decimals => text.extend(std::iter::repeat_n('0', decimals - places)),
+        _ => text = format!("{n:.decimals$}"),
+    }
     // MySQL prints no negative zero.
     let zero = text.bytes().all(|c| matches!(c, b'-' | b'0' | b'.'));
     out.extend_from_slice(if zero { text.trim_start_matches('-') } else { &text }.as_bytes());

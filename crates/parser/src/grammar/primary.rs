@@ -1,6 +1,7 @@
 //! Operands: literals, names, variables, parentheses, CASE, CAST and their kind.
 
 use bytes::Bytes;
+use omnibus_value::decimal::Decimal;
 
 use super::expr::Interval;
 use super::names::parse_u64;
@@ -43,11 +44,14 @@ impl Parser<'_> {
         let token = self.token;
         let text = self.text(&token);
         let value = match token.kind {
-            Tok::Int => match parse_u64(text) {
-                Some(n) => Literal::Int(n),
-                None => Literal::Decimal(self.slice(token.start as usize, token.end as usize)),
+            Tok::Int if let Some(n) = parse_u64(text) => Literal::Int(n),
+            Tok::Int | Tok::Decimal => match Decimal::parse(text).overflow {
+                false => Literal::Decimal(self.slice(token.start as usize, token.end as usize)),
+                // The largest DECIMAL in its stead would fit columns that the number does not fit.
+                true => Literal::Float(
+                    std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).unwrap_or(f64::MAX),
+                ),
             },
-            Tok::Decimal => Literal::Decimal(self.slice(token.start as usize, token.end as usize)),
             Tok::Float => {
                 // The lexer admits only what the standard parser reads; overflow is an infinity, as in MySQL an error.
                 let float = std::str::from_utf8(text).ok().and_then(|t| t.parse::<f64>().ok());

@@ -86,6 +86,9 @@ pub(crate) fn build_table(
     if columns.is_empty() {
         return Err(SqlError::table_must_have_columns());
     }
+    if columns.iter().all(|column| column.invisible) {
+        return Err(SqlError::table_must_have_a_visible_column());
+    }
     if columns.len() > MAX_COLUMNS {
         return Err(SqlError::too_many_fields());
     }

@@ -14,7 +14,7 @@ use crate::expr::scope::Source;
 use crate::functions::aggregate::{self, AggregateSpec};
 use crate::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::select::QueryPlan;
-use crate::select::subquery::{Subquery, SubqueryKind};
+use crate::select::subquery::{Member, Subquery, SubqueryKind};
 use omnibus_parser::ast::{self, AggregateKind, BinaryOp, CastType, Quantifier};
 use omnibus_value::collation;
 use omnibus_value::{ColumnKind, Value};
@@ -423,8 +423,21 @@ impl Binder<'_> {
         } else if plan.types.len() != operands.len() {
             return Err(SqlError::operand_columns(operands.len()));
         }
+        let slot = self.new_slot();
+        let (mut sides, mut members) =
+            (Vec::with_capacity(operands.len()), Vec::with_capacity(operands.len()));
+        for (at, (operand, ty)) in operands.into_iter().zip(&plan.types).enumerate() {
+            let column = Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty: ty.clone() };
+            let (operand, compared, collation) = self.comparable(operand, column)?;
+            sides.push(operand);
+            members.push(Member { compared, collation });
+        }
         let ty = ExprType::boolean().nullable(!exists);
-        Ok(self.subquery_of(&Arc::new(plan), outer, kind, operands, ty))
+        let mut e = self.subquery_of(&Arc::new(plan), outer, kind, ty);
+        if let Kind::Subquery(subquery) = &mut e.kind {
+            (subquery.operands, subquery.members, subquery.slot) = (sides, members, slot);
+        }
+        Ok(e)
     }
 
     fn subquery_of(
@@ -432,7 +445,6 @@ impl Binder<'_> {
         plan: &Arc<QueryPlan>,
         outer: OuterReads,
         kind: SubqueryKind,
-        operands: Vec<Expr>,
         ty: ExprType,
     ) -> Expr {
         let id = self.subqueries;
@@ -441,7 +453,9 @@ impl Binder<'_> {
             id,
             plan: plan.clone(),
             kind,
-            operands,
+            operands: Vec::new(),
+            members: Vec::new(),
+            slot: 0,
             outer_slots: outer.slots,
             outer_columns: outer.columns,
         };
@@ -455,7 +469,7 @@ impl Binder<'_> {
         let mut members = Vec::with_capacity(plan.types.len());
         for (column, ty) in plan.types.iter().enumerate() {
             let (kind, ty) = (SubqueryKind::Scalar { column }, ty.clone().nullable(true));
-            members.push(self.subquery_of(&plan, outer.clone(), kind, Vec::new(), ty));
+            members.push(self.subquery_of(&plan, outer.clone(), kind, ty));
         }
         Ok(match members.len() {
             1 => members.remove(0),

@@ -3,7 +3,7 @@
 use super::convert::{bytes_as_number, to_text};
 use super::exec::Exec;
 use super::node::{Expr, Kind};
-use super::types::{ExprType, Family};
+use super::types::{BINARY, ExprType, Family};
 use super::{charset, json};
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::temporal::{DateTime, year_from_number};
@@ -232,8 +232,27 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> V
 /// As evaluation of the operand.
 pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(text) = e.eval_str(cx)? else { return Ok(Value::Null) };
+    let (from, to) = (e.ty.column.collation, ty.column.collation);
     if e.ty.family() != Family::String {
         return Ok(Value::Bytes(text));
     }
-    Ok(Value::Bytes(charset::convert(&text, e.ty.column.collation, ty.column.collation)))
+    if from == BINARY {
+        return Ok(taken_for_text(text, to, cx));
+    }
+    Ok(Value::Bytes(charset::convert(&text, from, to)))
+}
+
+/// Bytes as text of a character set: NULL in strict mode if they are none, else what of them is.
+fn taken_for_text(bytes: bytes::Bytes, to: u16, cx: &mut Exec<'_>) -> Value {
+    let good = charset::well_formed(&bytes, to);
+    if good == bytes.len() {
+        return Value::Bytes(bytes);
+    }
+    let shown: String = bytes[good..].iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+    let message = format!("Invalid {} character string: '{shown}'", charset::charset_name(to));
+    cx.warn(SqlError::new(1300, b"HY000", message));
+    match cx.session.settings.strict() {
+        true => Value::Null,
+        false => Value::Bytes(bytes.slice(..good)),
+    }
 }

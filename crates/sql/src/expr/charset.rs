@@ -173,6 +173,19 @@ pub fn convert(text: &Bytes, from: u16, to: u16) -> Bytes {
     out.into()
 }
 
+/// Bytes at the start of a text that are characters of a collation's character set.
+#[must_use]
+pub fn well_formed(text: &[u8], id: u16) -> usize {
+    if text.is_ascii() || id == BINARY {
+        return text.len();
+    }
+    let mut at = 0;
+    while let Some((_, len)) = charset(id).decode(&text[at..]) {
+        at += len;
+    }
+    at
+}
+
 /// Our own text in a character set.
 #[must_use]
 pub fn from_utf8(text: &str, to: u16) -> Bytes {

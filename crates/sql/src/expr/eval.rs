@@ -11,7 +11,7 @@ use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
 use super::types::Family;
 use crate::error::ExecResult;
 use bytes::Bytes;
-use omnibus_value::{ColumnType, Value};
+use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::cmp::Ordering;
 
 /// The three-valued truth of NOT, AND, OR.
@@ -27,7 +27,14 @@ impl Expr {
     pub fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
         match &self.kind {
             Kind::Const(value) => Ok(value.clone()),
-            Kind::Column { slot, column, utc } => cx.column(*slot, *column, *utc),
+            Kind::Column { slot, column, utc } => {
+                let value = cx.column(*slot, *column, *utc)?;
+                Ok(if self.ty.column.kind == ColumnKind::Char {
+                    cx.padded(value, &self.ty.column)
+                } else {
+                    value
+                })
+            }
             Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
             _ => {
                 cx.check_stack()?;
@@ -163,7 +170,7 @@ fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -
 }
 
 /// The order of two operands' values; complains of text that is compared with a number and is none.
-fn order(
+pub(crate) fn order(
     a: &Expr,
     left: &Value,
     b: &Expr,

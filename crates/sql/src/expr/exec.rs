@@ -4,6 +4,8 @@
 //! bound; a correlated subquery simply reads the slots that the query around it has filled. One
 //! `Exec` per execution, on the session's thread.
 
+use super::charset;
+use crate::api::sql_mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
 use crate::select::storage::Storage;
@@ -11,7 +13,7 @@ use crate::select::subquery::SubqueryState;
 use crate::session::SessionState;
 use bytes::Bytes;
 use omnibus_value::temporal::{DateTime, Zone};
-use omnibus_value::{Value, stack};
+use omnibus_value::{ColumnType, Value, stack};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -58,6 +60,8 @@ pub struct Exec<'a> {
     pub subqueries: Vec<SubqueryState>,
     /// Sequences of RAND(n), by the place of the call.
     pub rand_seeds: HashMap<usize, (u64, u64)>,
+    /// Rows that the query now running left out by OFFSET: FOUND_ROWS() counts them.
+    pub skipped: u64,
     /// Whether bad data in expressions is an error (a statement that writes, in strict mode)
     /// rather than a warning.
     pub strict: bool,
@@ -77,6 +81,7 @@ impl<'a> Exec<'a> {
             frame: Vec::new(),
             subqueries: Vec::new(),
             rand_seeds: HashMap::new(),
+            skipped: 0,
             strict: false,
             floor: stack::floor(),
             bad_data: None,
@@ -154,7 +159,7 @@ impl<'a> Exec<'a> {
     /// # Errors
     /// 1365 in a strict write.
     pub fn division_by_zero(&mut self) -> ExecResult<()> {
-        if self.session.settings.sql_mode & crate::api::sql_mode::ERROR_FOR_DIVISION_BY_ZERO == 0 {
+        if self.session.settings.sql_mode & sql_mode::ERROR_FOR_DIVISION_BY_ZERO == 0 {
             return Ok(());
         }
         self.complain(SqlError::division_by_zero())
@@ -182,6 +187,17 @@ impl<'a> Exec<'a> {
             return Ok(Value::DateTime(self.to_local(at)));
         }
         Ok(value)
+    }
+
+    /// The value of a CHAR column as `sql_mode` wants it shown: PAD_CHAR_TO_FULL_LENGTH.
+    #[must_use]
+    pub fn padded(&self, value: Value, ty: &ColumnType) -> Value {
+        let Value::Bytes(text) = value else { return value };
+        if self.session.settings.sql_mode & sql_mode::PAD_CHAR_TO_FULL_LENGTH == 0 {
+            return Value::Bytes(text);
+        }
+        let missing = (ty.length as usize).saturating_sub(charset::char_count(&text, ty.collation));
+        Value::Bytes([&text[..], &b" ".repeat(missing)].concat().into())
     }
 
     /// The session's time zone.

@@ -28,9 +28,11 @@ impl LikeMatcher {
     }
 
     /// Whether `text` matches.
-    #[must_use]
-    pub fn matches(&self, text: &[u8]) -> bool {
-        self.0.matches(text)
+    ///
+    /// # Errors
+    /// KILL.
+    pub fn matches(&self, text: &[u8], cx: &mut Exec<'_>) -> ExecResult<bool> {
+        self.0.matches(text, |bytes| cx.bytes(bytes))
     }
 }
 
@@ -110,10 +112,10 @@ impl LikeExpr {
     pub fn matches(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
         let Some(text) = self.text.eval_str(cx)? else { return Ok(None) };
         let found = match &self.matcher {
-            Some(matcher) => matcher.matches(&text),
+            Some(matcher) => matcher.matches(&text, cx)?,
             None => {
                 let Some(pattern) = self.pattern.eval_str(cx)? else { return Ok(None) };
-                LikeMatcher::new(&pattern, self.escape, self.collation).matches(&text)
+                LikeMatcher::new(&pattern, self.escape, self.collation).matches(&text, cx)?
             }
         };
         Ok(Some(found != self.negated))

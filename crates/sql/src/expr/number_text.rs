@@ -5,7 +5,7 @@ use super::types::NOT_FIXED;
 /// A DOUBLE with `decimals` digits, or its shortest form if that is `NOT_FIXED`.
 pub fn double(n: f64, decimals: u8, out: &mut Vec<u8>) {
     if decimals < NOT_FIXED {
-        out.extend_from_slice(format!("{n:.*}", usize::from(decimals)).as_bytes());
+        omnibus_value::text::write_f64_fixed(n, decimals, out);
     } else {
         omnibus_value::text::write_f64(n, out);
     }

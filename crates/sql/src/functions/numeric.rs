@@ -52,7 +52,7 @@ pub(super) fn print_rounded(value: &Value, e: &Expr, places: u8, cx: &mut Exec<'
     match value {
         Value::Float(_) | Value::Double(_) | Value::Bytes(_) => {
             let n = round_real(e.to_f64(value, cx), i32::from(places), false);
-            out.extend_from_slice(format!("{n:.*}", usize::from(places)).as_bytes());
+            omnibus_value::text::write_f64_fixed(n, places, &mut out);
         }
         value => e.to_decimal(value, cx).round(i32::from(places)).rescale(places).write_text(&mut out),
     }

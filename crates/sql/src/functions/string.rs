@@ -158,6 +158,7 @@ fn replace(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     let mut out = Vec::with_capacity(value.len());
     let mut rest: &[u8] = &value;
     while !rest.is_empty() {
+        cx.bytes(from.len())?;
         if rest.starts_with(&from) {
             out.extend_from_slice(&to);
             rest = &rest[from.len()..];
@@ -248,7 +249,7 @@ fn substring_index(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult
     }
     let mut ends = Vec::new();
     let mut at = 0;
-    while let Some(found) = super::string_search::find(&value[at..], &delimiter) {
+    while let Some(found) = super::string_search::find(&value[at..], &delimiter, cx)? {
         ends.push(at + found);
         at += found + delimiter.len();
     }

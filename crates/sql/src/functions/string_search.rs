@@ -2,6 +2,7 @@
 
 use super::{Def, MANY, int_arg, str_arg, ty};
 use crate::error::ExecResult;
+use crate::expr::types::{BINARY, Family};
 use crate::expr::{Exec, Expr, ExprType, charset};
 use omnibus_value::Value;
 use std::cmp::Ordering;
@@ -22,15 +23,15 @@ pub(super) const DEFS: &[Def] = &[
     Def::collating("FIND_IN_SET", 2, 2, ty::int, find_in_set),
 ];
 
-/// First place of `needle` in `haystack`, by bytes.
-pub(super) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    if needle.is_empty() {
-        return Some(0);
+/// First place of `needle`, which is not empty, in `haystack`, by bytes.
+pub(super) fn find(haystack: &[u8], needle: &[u8], cx: &mut Exec<'_>) -> ExecResult<Option<usize>> {
+    for (at, piece) in haystack.windows(needle.len()).enumerate() {
+        cx.bytes(needle.len())?;
+        if piece == needle {
+            return Ok(Some(at));
+        }
     }
-    if needle.len() > haystack.len() {
-        return None;
-    }
-    haystack.windows(needle.len()).position(|w| w == needle)
+    Ok(None)
 }
 
 fn length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -57,45 +58,43 @@ fn ord(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 }
 
 /// 1-based character position of `needle` at or behind character `from`, 0 if it is not there.
-/// Compares character by character under the collation.
-fn position(haystack: &[u8], needle: &[u8], from: usize, collation: u16) -> i64 {
-    let characters: Vec<&[u8]> = charset::chars(haystack, collation).collect();
-    if from > characters.len() {
-        return 0;
-    }
-    let wanted = charset::char_count(needle, collation);
-    if wanted == 0 {
-        return from as i64 + 1;
-    }
-    let mut offsets = Vec::with_capacity(characters.len() + 1);
+/// As in MySQL, what is compared under the collation with the needle is as many bytes as it has: `ä` does not hold `a`.
+fn position(
+    haystack: &[u8],
+    needle: &[u8],
+    from: usize,
+    collation: u16,
+    cx: &mut Exec<'_>,
+) -> ExecResult<i64> {
     let mut at = 0;
-    for c in &characters {
-        offsets.push(at);
-        at += c.len();
-    }
-    offsets.push(at);
-    for start in from..=characters.len().saturating_sub(wanted) {
-        if start + wanted > characters.len() {
-            break;
+    let mut number = 0;
+    let mut rest = charset::chars(haystack, collation);
+    loop {
+        if number >= from {
+            if needle.is_empty() {
+                return Ok(number as i64 + 1);
+            }
+            let Some(piece) = haystack.get(at..at + needle.len()) else { return Ok(0) };
+            cx.bytes(needle.len())?;
+            if piece == needle || charset::compare_no_pad(piece, needle, collation) == Ordering::Equal {
+                return Ok(number as i64 + 1);
+            }
         }
-        let piece = &haystack[offsets[start]..offsets[start + wanted]];
-        if piece == needle || charset::compare_no_pad(piece, needle, collation) == Ordering::Equal {
-            return start as i64 + 1;
-        }
+        let Some(character) = rest.next() else { return Ok(0) };
+        at += character.len();
+        number += 1;
     }
-    0
 }
 
 /// The collation that both arguments are compared under.
 fn common(a: &Expr, b: &Expr) -> u16 {
-    crate::expr::types::merge_all([&a.ty, &b.ty], crate::expr::types::BINARY, "locate")
-        .map_or(crate::expr::types::BINARY, |(collation, _)| collation)
+    crate::expr::types::merge_all([&a.ty, &b.ty], BINARY, "locate").map_or(BINARY, |(collation, _)| collation)
 }
 
 fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let haystack = str_arg!(args, 0, cx);
     let needle = str_arg!(args, 1, cx);
-    Ok(Value::Int(position(&haystack, &needle, 0, common(&args[0], &args[1]))))
+    position(&haystack, &needle, 0, common(&args[0], &args[1]), cx).map(Value::Int)
 }
 
 fn locate(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -105,7 +104,7 @@ fn locate(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(from) = usize::try_from(from).ok().and_then(|f| f.checked_sub(1)) else {
         return Ok(Value::Int(0));
     };
-    Ok(Value::Int(position(&haystack, &needle, from, common(&args[0], &args[1]))))
+    position(&haystack, &needle, from, common(&args[0], &args[1]), cx).map(Value::Int)
 }
 
 fn strcmp(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -114,16 +113,44 @@ fn strcmp(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(Value::Int(charset::compare(&a, &b, common(&args[0], &args[1])) as i64))
 }
 
+/// Place of the first of the other arguments that equals the first one, 0 if none does. All are compared as one type: text if
+/// all are, exact numbers if all are, else doubles.
 fn field(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let wanted = args[0].eval(cx)?;
-    if matches!(wanted, Value::Null) {
-        return Ok(Value::Int(0));
+    let exact = |e: &Expr| matches!(e.ty.family(), Family::Integer | Family::Decimal);
+    let number = |e: &Expr| exact(e) || e.ty.family() == Family::Real;
+    if !args.iter().any(number) {
+        return place(
+            args,
+            cx,
+            |e, cx| e.eval_str(cx),
+            |a, b, of| charset::compare(a, b, common(&args[0], of)).is_eq(),
+        );
     }
-    for (i, arg) in args.iter().enumerate().skip(1) {
-        let value = arg.eval(cx)?;
-        let collation = common(&args[0], arg);
-        if crate::expr::compare::values(&wanted, &value, collation) == Some(Ordering::Equal) {
-            return Ok(Value::Int(i as i64));
+    if args.iter().all(exact) {
+        let equal = |a: &Value, b: &Value, _: &Expr| {
+            crate::expr::compare::values(a, b, BINARY) == Some(Ordering::Equal)
+        };
+        return place(
+            args,
+            cx,
+            |e, cx| Ok(Some(e.eval(cx)?).filter(|value| !matches!(value, Value::Null))),
+            equal,
+        );
+    }
+    place(args, cx, |e, cx| e.eval_f64(cx), |a, b, _| a == b)
+}
+
+/// Place of the first of the other arguments that equals the first, as `value` reads them and `equal` compares them.
+fn place<T>(
+    args: &[Expr],
+    cx: &mut Exec<'_>,
+    value: impl Fn(&Expr, &mut Exec<'_>) -> ExecResult<Option<T>>,
+    equal: impl Fn(&T, &T, &Expr) -> bool,
+) -> ExecResult<Value> {
+    let Some(wanted) = value(&args[0], cx)? else { return Ok(Value::Int(0)) };
+    for (at, arg) in args.iter().enumerate().skip(1) {
+        if value(arg, cx)?.is_some_and(|other| equal(&wanted, &other, arg)) {
+            return Ok(Value::Int(at as i64));
         }
     }
     Ok(Value::Int(0))

@@ -119,7 +119,9 @@ fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
 fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
     let pattern = str_arg!(args, 1, cx);
-    Ok(format(Date::ZERO, time, &pattern, &locale::ENGLISH, ty.column.collation).map_or(Value::Null, text))
+    let formatted = format(Date::ZERO, time, &pattern, &locale::ENGLISH, ty.column.collation);
+    let signed = |shown: Vec<u8>| if time.is_negative() { [b"-", &shown[..]].concat() } else { shown };
+    Ok(formatted.map_or(Value::Null, |shown| text(signed(shown))))
 }
 
 /// Whether a format has date parts, time parts, microseconds.

@@ -109,12 +109,12 @@ pub fn execute(
     if let Some(limit) = &plan.late_limit {
         return counting(plan, limit, &mut cx, sink);
     }
-    run::run(plan, &mut cx, &mut |_, row| {
+    run::run_outermost(plan, &mut cx, &mut |_, row| {
         sink.row(row)?;
         rows += 1;
         Ok(if rows == most { Flow::Stop } else { Flow::Continue })
     })?;
-    cx.session.found_rows = rows;
+    cx.session.found_rows = rows + cx.skipped;
     Ok(rows)
 }
 

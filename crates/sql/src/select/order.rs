@@ -190,6 +190,7 @@ impl<'p> Sorter<'p> {
         };
         let skip = usize::try_from(self.window.offset).unwrap_or(usize::MAX);
         let take = usize::try_from(self.window.count).unwrap_or(usize::MAX);
+        cx.skipped += skip.min(rows.len()) as u64;
         for sortable in rows.into_iter().skip(skip).take(take) {
             if out(cx, &sortable.row[..self.width.min(sortable.row.len())])? == Flow::Stop {
                 return Ok(Flow::Stop);

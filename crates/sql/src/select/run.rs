@@ -66,6 +66,14 @@ pub fn window(limit: &super::plan::Limit, cx: &mut Exec<'_>) -> ExecResult<Windo
 /// # Errors
 /// Whatever evaluation or storage meets, interrupts among them.
 pub fn run(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    let skipped = cx.skipped;
+    let flow = run_outermost(plan, cx, out);
+    cx.skipped = skipped;
+    flow
+}
+
+/// Runs a query that is a statement: what its OFFSET leaves out is counted.
+pub(super) fn run_outermost(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
     cx.check_stack()?;
     match &plan.body {
         Body::Block(block) => run_block(block, cx, out),
@@ -154,6 +162,7 @@ impl Emitter {
     ) -> ExecResult<Flow> {
         if self.seen.is_none() && self.window.offset > 0 {
             self.window.offset -= 1;
+            cx.skipped += 1;
             return Ok(Flow::Continue);
         }
         self.values.clear();
@@ -171,6 +180,7 @@ impl Emitter {
             }
             if self.window.offset > 0 {
                 self.window.offset -= 1;
+                cx.skipped += 1;
                 return Ok(Flow::Continue);
             }
         }

@@ -56,6 +56,7 @@ pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>
             run_query(plan, cx, &mut |cx, row| {
                 if offset > 0 {
                     offset -= 1;
+                    cx.skipped += 1;
                     return Ok(Flow::Continue);
                 }
                 let row = fit(row, plan, types, cx);

@@ -6,9 +6,11 @@
 use super::plan::QueryPlan;
 use super::run::Flow;
 use crate::error::{ExecResult, SqlError};
-use crate::expr::node::{CompareOp, Expr};
-use crate::expr::{Exec, SlotSet, compare, eval, hash_key};
+use crate::expr::exec::Row;
+use crate::expr::node::{CompareOp, Expr, Kind};
+use crate::expr::{Exec, SlotSet, eval, hash_key};
 use omnibus_value::Value;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -47,12 +49,25 @@ pub struct Subquery {
     pub plan: Arc<QueryPlan>,
     /// What is asked.
     pub kind: SubqueryKind,
-    /// What stands left of IN and of comparisons.
+    /// What stands left of IN and of comparisons, as it is compared with the members.
     pub operands: Vec<Expr>,
+    /// The columns that the operands are compared with.
+    pub members: Vec<Member>,
+    /// Where a row is while its columns are converted.
+    pub slot: u16,
     /// Slots of the queries around that it reads.
     pub outer_slots: SlotSet,
     /// What it reads of them.
     pub outer_columns: Vec<Expr>,
+}
+
+/// A column of a subquery behind IN, ANY or ALL.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The column, as it is compared.
+    pub compared: Expr,
+    /// The collation of comparing.
+    pub collation: u16,
 }
 
 /// What a subquery has found, if it need not run again.
@@ -84,19 +99,6 @@ pub struct Members {
     values: Vec<Value>,
     /// Rows of several columns: those without NULL, and those with.
     rows: [Vec<Box<[Value]>>; 2],
-}
-
-/// Whether a row equals another; `None` if a NULL leaves that open.
-fn equal_rows(wanted: &[Value], row: &[Value], collations: &[u16]) -> Option<bool> {
-    let mut equal = Some(true);
-    for ((a, b), collation) in wanted.iter().zip(row).zip(collations) {
-        match compare::values(a, b, *collation) {
-            Some(Ordering::Equal) => {}
-            Some(_) => return Some(false),
-            None => equal = None,
-        }
-    }
-    equal
 }
 
 impl Subquery {
@@ -154,18 +156,35 @@ impl Subquery {
         Ok(Value::Int(i64::from(found)))
     }
 
-    /// The collation under which operand `at` is compared.
-    fn collation(&self, at: usize) -> u16 {
-        let (a, b) = (&self.operands[at].ty, &self.plan.types[at]);
-        crate::expr::types::merge_all([a, b], crate::expr::types::BINARY, "IN")
-            .map_or(crate::expr::types::BINARY, |(collation, _)| collation)
+    /// Whether a row equals the operands; `None` if a NULL leaves that open.
+    fn equals(&self, wanted: &[Value], row: &[Value], cx: &mut Exec<'_>) -> Option<bool> {
+        let mut equal = Some(true);
+        for (((operand, a), member), b) in self.operands.iter().zip(wanted).zip(&self.members).zip(row) {
+            match eval::order(operand, a, &member.compared, b, member.collation, cx) {
+                Some(Ordering::Equal) => {}
+                Some(_) => return Some(false),
+                None => equal = None,
+            }
+        }
+        equal
+    }
+
+    /// A row as it is compared with the operands.
+    fn compared<'r>(&self, row: &'r [Value], cx: &mut Exec<'_>) -> ExecResult<Cow<'r, [Value]>> {
+        if self.members.iter().all(|member| matches!(member.compared.kind, Kind::Column { .. })) {
+            return Ok(Cow::Borrowed(row));
+        }
+        cx.frame[usize::from(self.slot)].row = Row::Values(row.iter().cloned().map(eval::own).collect());
+        let values: ExecResult<Vec<Value>> =
+            self.members.iter().map(|member| member.compared.eval(cx)).collect();
+        Ok(Cow::Owned(values?))
     }
 
     /// Whether both sides hash alike when equal: the same family of types on both.
     fn hashable(&self) -> bool {
         use crate::expr::types::Family as F;
-        self.operands.iter().zip(&self.plan.types).all(|(a, b)| {
-            let (a, b) = (a.ty.family(), b.family());
+        self.operands.iter().zip(&self.members).all(|(a, b)| {
+            let (a, b) = (a.ty.family(), b.compared.ty.family());
             let exact = |f: F| matches!(f, F::Integer | F::Decimal);
             let day = |f: F| matches!(f, F::Date | F::DateTime);
             a == b || (exact(a) && exact(b)) || (day(a) && day(b))
@@ -180,10 +199,10 @@ impl Subquery {
         if self.is_constant() && self.hashable() {
             return self.contains_hashed(&wanted, cx);
         }
-        let collations: Vec<u16> = (0..wanted.len()).map(|at| self.collation(at)).collect();
         let (mut found, mut unknown) = (false, false);
-        super::run::run(&self.plan, cx, &mut |_, row| {
-            match equal_rows(&wanted, row, &collations) {
+        super::run::run(&self.plan, cx, &mut |cx, row| {
+            let row = self.compared(row, cx)?;
+            match self.equals(&wanted, &row, cx) {
                 Some(true) => {
                     found = true;
                     return Ok(Flow::Stop);
@@ -208,8 +227,8 @@ impl Subquery {
         let open = wanted.iter().any(|value| matches!(value, Value::Null));
         if !open {
             let mut key = Vec::new();
-            for (at, value) in wanted.iter().enumerate() {
-                hash_key::write(value, self.collation(at), &mut key);
+            for (value, member) in wanted.iter().zip(&self.members) {
+                hash_key::write(value, member.collation, &mut key);
             }
             if members.keys.contains(&key[..]) {
                 return Ok(Some(true));
@@ -219,10 +238,9 @@ impl Subquery {
             return Ok(if open || members.has_null { None } else { Some(false) });
         }
         // A NULL leaves open only rows whose other columns are equal.
-        let collations: Vec<u16> = (0..wanted.len()).map(|at| self.collation(at)).collect();
         let [whole, with_null] = &members.rows;
         let mut candidates = with_null.iter().chain(whole.iter().filter(|_| open));
-        let unknown = candidates.any(|row| equal_rows(wanted, row, &collations).is_none());
+        let unknown = candidates.any(|row| self.equals(wanted, row, cx).is_none());
         Ok(if unknown { None } else { Some(false) })
     }
 
@@ -230,10 +248,10 @@ impl Subquery {
         if let SubqueryState::Rows(members) = &cx.subqueries[self.id] {
             return Ok(members.clone());
         }
-        let collations: Vec<u16> = (0..self.operands.len()).map(|at| self.collation(at)).collect();
         let hashable = self.hashable();
         let mut members = Members::default();
-        super::run::run(&self.plan, cx, &mut |_, row| {
+        super::run::run(&self.plan, cx, &mut |cx, row| {
+            let row = &*self.compared(row, cx)?;
             let has_null = row.iter().any(|value| matches!(value, Value::Null));
             if row.len() > 1 {
                 members.rows[usize::from(has_null)].push(row.iter().cloned().map(eval::own).collect());
@@ -244,8 +262,8 @@ impl Subquery {
             }
             if hashable {
                 let mut key = Vec::new();
-                for (value, collation) in row.iter().zip(&collations) {
-                    hash_key::write(value, *collation, &mut key);
+                for (value, member) in row.iter().zip(&self.members) {
+                    hash_key::write(value, member.collation, &mut key);
                 }
                 members.keys.insert(key.into());
             }
@@ -262,13 +280,16 @@ impl Subquery {
     }
 
     fn quantified(&self, op: CompareOp, all: bool, cx: &mut Exec<'_>) -> ExecResult<Value> {
-        let Some(operand) = self.operands.first() else { return Ok(Value::Null) };
+        let (Some(operand), Some(member)) = (self.operands.first(), self.members.first()) else {
+            return Ok(Value::Null);
+        };
         let wanted = operand.eval(cx)?;
         let members = self.members(cx)?;
-        let collation = self.collation(0);
         let mut unknown = members.has_null;
         for value in &members.values {
-            match compare::values(&wanted, value, collation).map(|order| op.accepts(order)) {
+            match eval::order(operand, &wanted, &member.compared, value, member.collation, cx)
+                .map(|order| op.accepts(order))
+            {
                 Some(holds) if holds != all => return Ok(Value::Int(i64::from(!all))),
                 Some(_) => {}
                 None => unknown = true,

@@ -5,6 +5,7 @@
 //! most text length times pattern length.
 
 use super::{Collation, Kind, tables};
+use std::convert::Infallible;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
@@ -94,8 +95,15 @@ impl LikePattern {
         self.exact
     }
 
-    /// Whether all of `text` matches.
-    pub fn matches(&self, text: &[u8]) -> bool {
+    /// Whether all of `text` matches. `compared` is told now and then how many bytes were looked at, and may end the search.
+    ///
+    /// # Errors
+    /// What `compared` says.
+    pub fn matches<E>(
+        &self,
+        text: &[u8],
+        mut compared: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let (mut at, mut token) = (0, 0);
         // Where to go on after the last `%`: (text offset it may swallow up to, token behind it).
         let mut retry: Option<(usize, usize)> = None;
@@ -105,13 +113,13 @@ impl LikePattern {
                 (Some(Token::Many), _) => {
                     token += 1;
                     if token == self.tokens.len() {
-                        return true;
+                        return Ok(true);
                     }
                     retry = Some((at, token));
                     continue;
                 }
-                (None, None) => return true,
-                (_, None) => return false,
+                (None, None) => return Ok(true),
+                (_, None) => return Ok(false),
                 (None, Some(_)) => None,
                 (Some(Token::One), Some((_, len))) => Some(len),
                 (Some(Token::Literal(want)), Some((code, len))) => {
@@ -123,8 +131,9 @@ impl LikePattern {
                 token += 1;
                 continue;
             }
-            let Some((from, behind)) = retry else { return false };
-            let Some((_, len)) = next_unit(self.collation, &text[from..]) else { return false };
+            let Some((from, behind)) = retry else { return Ok(false) };
+            let Some((_, len)) = next_unit(self.collation, &text[from..]) else { return Ok(false) };
+            compared(at - from)?;
             at = from + len;
             token = behind;
             retry = Some((at, behind));
@@ -135,6 +144,7 @@ impl LikePattern {
 impl Collation {
     /// `text LIKE pattern ESCAPE escape`, for a single match.
     pub fn like(&'static self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
-        LikePattern::new(self, pattern, escape).matches(text)
+        let Ok(found) = LikePattern::new(self, pattern, escape).matches(text, |_| Ok::<_, Infallible>(()));
+        found
     }
 }
