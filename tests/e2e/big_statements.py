@@ -117,6 +117,10 @@ def limits(session):
     session.run("SET cte_max_recursion_depth = DEFAULT", "SET max_execution_time = 100")
     session.fails("SELECT COUNT(*) FROM many a, many b, many c", 3024)
     session.fails("SELECT SLEEP(30) + COUNT(*) FROM a", 3024)
+    # Functions that compare long strings over and over.
+    text, needle = "REPEAT('a', 900000)", "CONCAT(REPEAT('a', 400000), 'b')"
+    for call in (f"LOCATE({needle}, {text})", f"SUBSTRING_INDEX({text}, {needle}, 1)", f"REPLACE({text}, {needle}, '')", f"{text} LIKE CONCAT('%', {needle})"):
+        session.fails(f"SELECT LENGTH({call})", 3024)
     session.run("SET max_execution_time = 0")
     expect(session.value("SELECT SLEEP(0.2)") == 0, "no limit")
 

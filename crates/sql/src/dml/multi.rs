@@ -13,14 +13,16 @@ use super::{Effect, Run};
 use crate::api::Priv;
 use crate::catalog::{Table, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::Exec;
+use crate::expr::node::Kind;
+use crate::expr::{self, Exec};
+use crate::select::plan::{Body, Node, NodeSource};
 use crate::select::run::Flow;
 use crate::select::{self, LockMode, QueryPlan, WaitPolicy};
 use crate::store::RowAt;
 use bytes::Bytes;
 use omnibus_parser::ast::{
-    self, ColumnRef, Delete, Expr, Ident, Join, LockStrength, LockWait, Locking, ObjectName, Qualifier,
-    Query, QueryBody, Select, SelectItem, SelectOptions, TableFactor, TableRef, Update,
+    self, ColumnRef, Delete, Expr, Ident, Join, Literal, LockStrength, LockWait, Locking, ObjectName,
+    Qualifier, Query, QueryBody, Select, SelectItem, SelectOptions, TableFactor, TableRef, Update,
 };
 use omnibus_value::Value;
 use std::collections::HashSet;
@@ -203,6 +205,12 @@ impl Target {
     fn key(&self, joined: &[Value]) -> Option<Bytes> {
         let parts = self.table.key_columns.len();
         let values = &joined[self.key_at..self.key_at + parts];
+        if self.table.def.hidden_key {
+            return match &joined[self.key_at] {
+                Value::Bytes(key) => Some(key.clone()),
+                _ => None,
+            };
+        }
         if values.iter().all(|value| matches!(value, Value::Null)) {
             return None;
         }
@@ -303,9 +311,6 @@ fn target(
         return Ok(at);
     }
     let table = planner.table(&factor.name, need)?;
-    if table.def.hidden_key {
-        return Err(SqlError::not_supported_yet("multi-table changes of a table without a primary key"));
-    }
     targets.push(Target {
         table,
         alias: alias.clone(),
@@ -322,11 +327,14 @@ fn item(expr: Expr) -> SelectItem {
     SelectItem::Expr { expr, alias: None, text: Bytes::from_static(b"value") }
 }
 
-/// The key columns of every target.
+/// The key columns of every target; a NULL, which `read_keys` replaces, for a key that is no column.
 fn key_items(targets: &mut [Target]) -> SqlResult<Vec<SelectItem>> {
     let mut items = Vec::new();
     for target in targets {
         target.key_at = items.len();
+        if target.table.def.hidden_key {
+            items.push(item(Expr::Literal(Literal::Null)));
+        }
         for &column in &target.table.key_columns {
             let name = Ident::new(&*target.table.def.columns[column].name);
             let qualifier = Some(Box::new(Qualifier { schema: None, table: target.alias.clone() }));
@@ -368,5 +376,29 @@ fn query(
         locking: vec![locking],
         into: None,
     };
-    select::bind::query(&mut planner.plain_binder(), &query)
+    let mut plan = select::bind::query(&mut planner.plain_binder(), &query)?;
+    read_keys(&mut plan, targets);
+    Ok(plan)
+}
+
+/// Has the plan give the clustered keys of targets that have no key of columns.
+fn read_keys(plan: &mut QueryPlan, targets: &[Target]) {
+    let Body::Block(block) = &mut plan.body else { return };
+    for target in targets.iter().filter(|target| target.table.def.hidden_key) {
+        if let Some(slot) = slot_of(&block.nodes, &target.alias) {
+            let ty = block.outputs[target.key_at].ty.clone();
+            block.outputs[target.key_at] = expr::Expr { kind: Kind::RowKey(slot), ty };
+        }
+    }
+}
+
+/// The slot of a stored table of a block, by its alias.
+fn slot_of(nodes: &[Node], alias: &str) -> Option<u16> {
+    nodes.iter().find_map(|node| match node {
+        Node::Scan(scan) => {
+            let stored = matches!(scan.source, NodeSource::Table { .. });
+            (stored && &*scan.alias == alias).then_some(scan.slot)
+        }
+        Node::Outer(outer) => slot_of(&outer.nodes, alias),
+    })
 }

@@ -35,6 +35,7 @@ impl Expr {
                     value
                 })
             }
+            Kind::RowKey(slot) => Ok(cx.row_key(*slot)),
             Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
             _ => {
                 cx.check_stack()?;
@@ -52,7 +53,7 @@ impl Expr {
 
     fn compute(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
         match &self.kind {
-            Kind::Const(_) | Kind::Column { .. } | Kind::Param(_) => self.eval(cx),
+            Kind::Const(_) | Kind::Column { .. } | Kind::RowKey(_) | Kind::Param(_) => self.eval(cx),
             Kind::Compare(..)
             | Kind::And(_)
             | Kind::Or(_)

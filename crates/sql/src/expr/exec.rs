@@ -28,6 +28,8 @@ pub enum Row {
     Nulls,
     /// A stored row image, decoded column by column on demand.
     Image(Bytes),
+    /// A stored row with its clustered key in front, where somebody asks for the key.
+    Keyed(Rc<(Bytes, Bytes)>),
     /// Computed values.
     Values(Rc<[Value]>),
 }
@@ -39,6 +41,24 @@ pub struct Slot {
     pub table: Option<Arc<Table>>,
     /// The current row.
     pub row: Row,
+}
+
+impl Slot {
+    #[inline]
+    fn stored(&self, image: &Bytes, column: u16) -> ExecResult<Value> {
+        match &self.table {
+            Some(table) => Ok(table.decode_column(image, usize::from(column))?),
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// The clustered key of the row, if it is there.
+    fn key(&self) -> Value {
+        match &self.row {
+            Row::Keyed(row) => Value::Bytes(row.0.clone()),
+            _ => Value::Null,
+        }
+    }
 }
 
 /// What strict mode makes an error of: text that is no number or time, texts and groups that are cut.
@@ -165,6 +185,12 @@ impl<'a> Exec<'a> {
         self.complain(SqlError::division_by_zero())
     }
 
+    /// The clustered key of the row in a slot; NULL where an outer join found none.
+    #[must_use]
+    pub fn row_key(&self, slot: u16) -> Value {
+        self.frame[usize::from(slot)].key()
+    }
+
     /// A column of the row in a slot.
     ///
     /// # Errors
@@ -173,10 +199,8 @@ impl<'a> Exec<'a> {
     pub fn column(&self, slot: u16, column: u16, utc: bool) -> ExecResult<Value> {
         let slot = &self.frame[usize::from(slot)];
         let value = match &slot.row {
-            Row::Image(image) => match &slot.table {
-                Some(table) => table.decode_column(image, usize::from(column))?,
-                None => Value::Null,
-            },
+            Row::Image(image) => slot.stored(image, column)?,
+            Row::Keyed(row) => slot.stored(&row.1, column)?,
             Row::Values(values) => values.get(usize::from(column)).cloned().unwrap_or(Value::Null),
             Row::Nulls | Row::Unset => Value::Null,
         };

@@ -101,6 +101,8 @@ pub enum Kind {
         /// Stored as UTC.
         utc: bool,
     },
+    /// The clustered key of the row in a slot that is read for changing it.
+    RowKey(u16),
     /// `@name`.
     UserVariable(Box<str>),
     /// `@name := value`.
@@ -293,7 +295,8 @@ impl Expr {
         let mut fixed = true;
         self.walk(&mut |e| {
             fixed &= match &e.kind {
-                Kind::Column { .. } | Kind::Subquery(_) | Kind::Assign(_) | Kind::UserVariable(_) => false,
+                Kind::Column { .. } | Kind::RowKey(_) => false,
+                Kind::Subquery(_) | Kind::Assign(_) | Kind::UserVariable(_) => false,
                 Kind::ServerCall(..) => false,
                 Kind::Call(def, _) => def.traits & crate::functions::VOLATILE == 0,
                 _ => true,
@@ -309,6 +312,7 @@ impl Expr {
         self.walk(&mut |e| {
             foldable &= match &e.kind {
                 Kind::Column { .. }
+                | Kind::RowKey(_)
                 | Kind::Subquery(_)
                 | Kind::Assign(_)
                 | Kind::UserVariable(_)
@@ -338,6 +342,7 @@ impl Expr {
             Kind::Const(_)
             | Kind::Param(_)
             | Kind::Column { .. }
+            | Kind::RowKey(_)
             | Kind::UserVariable(_)
             | Kind::SystemVariable(_)
             | Kind::Unit(_) => {}
@@ -379,7 +384,7 @@ impl Expr {
     pub fn slots(&self) -> SlotSet {
         let mut slots = SlotSet::default();
         self.walk(&mut |e| match &e.kind {
-            Kind::Column { slot, .. } => slots.insert(*slot),
+            Kind::Column { slot, .. } | Kind::RowKey(slot) => slots.insert(*slot),
             Kind::Subquery(subquery) => slots.extend(&subquery.outer_slots),
             _ => {}
         });

@@ -12,6 +12,7 @@ use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Exec, Expr, Row};
 use bytes::Bytes;
 use omnibus_value::Value;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Rows of the first batch; later ones are larger. A batch ends with its range, so that reading ahead
@@ -38,7 +39,9 @@ pub struct RowReader<'p> {
     exact: bool,
     /// Rows are locked once they match, and then looked at again.
     late_locks: bool,
-    /// Clustered keys of `batch`, for `late_locks`.
+    /// The frame gets each row's clustered key too: changes of several tables ask for it where no column tells it.
+    keyed: bool,
+    /// Clustered keys of `batch`, for `late_locks` and `keyed`.
     keys: Vec<Bytes>,
 }
 
@@ -76,6 +79,7 @@ impl<'p> RowReader<'p> {
             grow: limit.is_none_or(|n| n > 1),
             exact: true,
             late_locks: cx.storage.locks_matches(table, lock),
+            keyed: table.def.hidden_key && lock == LockMode::Exclusive,
             keys: Vec::new(),
         };
         reader.start(cx)?;
@@ -200,6 +204,7 @@ impl<'p> RowReader<'p> {
         }
         Ok(match &cx.frame[usize::from(slot)].row {
             Row::Image(image) => Some(image.clone()),
+            Row::Keyed(row) => Some(row.1.clone()),
             _ => None,
         })
     }
@@ -217,7 +222,7 @@ impl<'p> RowReader<'p> {
                 }
                 continue;
             }
-            cx.frame[usize::from(slot)].row = Row::Image(row);
+            cx.frame[usize::from(slot)].row = self.placed(row);
             if self.accepts(self.exact, cx)? {
                 return Ok(true);
             }
@@ -225,9 +230,18 @@ impl<'p> RowReader<'p> {
         Ok(false)
     }
 
+    /// The row that was read last, as the frame has it.
+    fn placed(&self, image: Bytes) -> Row {
+        if self.keyed {
+            Row::Keyed(Rc::new((self.keys[self.at - 1].clone(), image)))
+        } else {
+            Row::Image(image)
+        }
+    }
+
     /// Locks the row that was read last, if it matches. Whether it still does then; the frame has it as it is now.
     fn locks(&self, slot: u16, row: Bytes, cx: &mut Exec<'_>) -> ExecResult<bool> {
-        cx.frame[usize::from(slot)].row = Row::Image(row.clone());
+        cx.frame[usize::from(slot)].row = self.placed(row.clone());
         if !self.accepts(self.exact, cx)? {
             return Ok(false);
         }
@@ -238,7 +252,7 @@ impl<'p> RowReader<'p> {
         if now == row {
             return Ok(true);
         }
-        cx.frame[usize::from(slot)].row = Row::Image(now);
+        cx.frame[usize::from(slot)].row = self.placed(now);
         let matches = self.accepts(false, cx)?;
         if !matches && fresh {
             cx.storage.unlock_row(key);
@@ -275,9 +289,11 @@ impl<'p> RowReader<'p> {
                     let key = key.take();
                     self.state = State::Done;
                     return match key {
-                        Some(key) if self.late_locks => {
-                            let found =
-                                cx.storage.point_keyed(self.table, self.path.index(), &key, self.lock)?;
+                        Some(key) if self.late_locks || self.keyed => {
+                            let (index, late) = (self.path.index(), self.late_locks);
+                            let found = cx
+                                .storage
+                                .point_keyed(self.table, index, &key, self.lock, self.wait, late)?;
                             let Some((key, row)) = found else { return Ok(None) };
                             (self.keys, self.at) = (vec![key], 1);
                             Ok(Some(row))
@@ -291,7 +307,7 @@ impl<'p> RowReader<'p> {
                 State::Scan(scan) if !scan.done => {
                     self.batch.clear();
                     self.at = 0;
-                    if self.late_locks {
+                    if self.late_locks || self.keyed {
                         self.keys.clear();
                         cx.storage.fetch_keyed(
                             self.table,
@@ -299,6 +315,7 @@ impl<'p> RowReader<'p> {
                             &mut self.keys,
                             &mut self.batch,
                             self.want,
+                            self.late_locks,
                         )?;
                     } else {
                         cx.storage.fetch(self.table, scan, &mut self.batch, self.want)?;

@@ -116,12 +116,12 @@ pub trait Storage {
     ) -> Result<(), Interrupt>;
 
     /// Whether a locking read of this table looks at rows without locks first, and locks those that match (READ COMMITTED):
-    /// with `point_keyed`, `fetch_keyed` and `lock_row` instead of `get` and `fetch`.
+    /// with `point_keyed` and `fetch_keyed` that take none, and `lock_row`, instead of `get` and `fetch`.
     fn locks_matches(&self, _: &Table, _: LockMode) -> bool {
         false
     }
 
-    /// As `get_full` without locks on rows, with the row's clustered key in front. `lock` is what may follow.
+    /// As `get_full`, with the row's clustered key in front. `late`: takes no lock on the row; `lock` is what may follow.
     ///
     /// # Errors
     /// As `get`.
@@ -131,11 +131,13 @@ pub trait Storage {
         _index: usize,
         _key: &Bytes,
         _lock: LockMode,
+        _wait: WaitPolicy,
+        _late: bool,
     ) -> Result<Option<(Bytes, Bytes)>, Interrupt> {
         Ok(None)
     }
 
-    /// As `fetch` without locks on rows, with each row's clustered key.
+    /// As `fetch`, with each row's clustered key. `late`: takes no locks on rows.
     ///
     /// # Errors
     /// As `fetch`.
@@ -146,6 +148,7 @@ pub trait Storage {
         _keys: &mut Vec<Bytes>,
         _rows: &mut Vec<Bytes>,
         _want: usize,
+        _late: bool,
     ) -> Result<(), Interrupt> {
         scan.done = true;
         Ok(())
@@ -212,6 +215,10 @@ impl Storage for NoStorage {
         Ok(())
     }
     fn need_blocking(&mut self) -> Result<(), Interrupt> {
+        Err(Interrupt::NeedBlocking)
+    }
+    /// What takes so long that KILL must be looked for is no work for who has no statement.
+    fn check_killed(&mut self) -> Result<(), Interrupt> {
         Err(Interrupt::NeedBlocking)
     }
     fn estimate_rows(&mut self, _: &Arc<Table>) -> u64 {

@@ -144,9 +144,12 @@ impl Storage for Trx {
         index: usize,
         key: &Bytes,
         lock: LockMode,
+        wait: WaitPolicy,
+        late: bool,
     ) -> ExecResult<Option<(Bytes, Bytes)>> {
         self.start_read(table, lock)?;
-        let found = self.get_unique(table, index, key, LockMode::None, WaitPolicy::Wait)?;
+        let lock = if late { LockMode::None } else { lock };
+        let found = self.get_unique(table, index, key, lock, wait)?;
         Ok(found.map(|found| (found.key, found.row)))
     }
 
@@ -157,17 +160,19 @@ impl Storage for Trx {
         keys: &mut Vec<Bytes>,
         rows: &mut Vec<Bytes>,
         want: usize,
+        late: bool,
     ) -> ExecResult<()> {
         if scan.done {
             return Ok(());
         }
         self.start_read(table, scan.lock)?;
+        let lock = if late { LockMode::None } else { scan.lock };
         let mut range = range_of(table, scan);
         if scan.last.is_none() {
-            self.begin_scan(table, &range, LockMode::None)?;
+            self.begin_scan(table, &range, lock)?;
         }
         let mut found = Vec::new();
-        scan.done = self.scan(table, scan.index, &mut range, LockMode::None, scan.wait, want, &mut found)?;
+        scan.done = self.scan(table, scan.index, &mut range, lock, scan.wait, want, &mut found)?;
         note_progress(scan, &range);
         for RowAt { key, row } in found {
             keys.push(key);
