@@ -89,7 +89,12 @@ pub struct Exec<'a> {
     floor: usize,
     /// The first such error, until the expression that met it is evaluated.
     bad_data: Option<Box<SqlError>>,
+    /// Bytes that functions have compared and not yet counted.
+    compared: usize,
 }
+
+/// Bytes that are compared before they are counted.
+const COMPARED_MAX: usize = 1 << 16;
 
 impl<'a> Exec<'a> {
     /// A statement about to run; `slots` and `subqueries` as the binder counted them.
@@ -105,6 +110,7 @@ impl<'a> Exec<'a> {
             strict: false,
             floor: stack::floor(),
             bad_data: None,
+            compared: 0,
         }
     }
 
@@ -139,6 +145,21 @@ impl<'a> Exec<'a> {
     #[inline]
     pub(crate) fn bytes(&self, bytes: usize) -> ExecResult<()> {
         self.session.budget.bytes(bytes)
+    }
+
+    /// Counts the work of a function whose time is no small multiple of its arguments' length.
+    ///
+    /// # Errors
+    /// As `tick`; without a statement around, while constants are computed, that it is too much.
+    #[inline]
+    pub(crate) fn compared(&mut self, bytes: usize) -> ExecResult<()> {
+        self.compared += bytes + 1;
+        if self.compared < COMPARED_MAX {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.compared);
+        self.bytes(bytes)?;
+        self.storage.check_killed()
     }
 
     /// Adds a warning. In a strict write, bad data fails the expression that is being evaluated.

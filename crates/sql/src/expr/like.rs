@@ -32,7 +32,7 @@ impl LikeMatcher {
     /// # Errors
     /// KILL.
     pub fn matches(&self, text: &[u8], cx: &mut Exec<'_>) -> ExecResult<bool> {
-        self.0.matches(text, |bytes| cx.bytes(bytes))
+        self.0.matches(text, |bytes| cx.compared(bytes))
     }
 }
 

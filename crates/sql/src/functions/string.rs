@@ -158,7 +158,7 @@ fn replace(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     let mut out = Vec::with_capacity(value.len());
     let mut rest: &[u8] = &value;
     while !rest.is_empty() {
-        cx.bytes(from.len())?;
+        cx.compared(from.len())?;
         if rest.starts_with(&from) {
             out.extend_from_slice(&to);
             rest = &rest[from.len()..];

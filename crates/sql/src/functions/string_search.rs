@@ -26,7 +26,7 @@ pub(super) const DEFS: &[Def] = &[
 /// First place of `needle`, which is not empty, in `haystack`, by bytes.
 pub(super) fn find(haystack: &[u8], needle: &[u8], cx: &mut Exec<'_>) -> ExecResult<Option<usize>> {
     for (at, piece) in haystack.windows(needle.len()).enumerate() {
-        cx.bytes(needle.len())?;
+        cx.compared(needle.len())?;
         if piece == needle {
             return Ok(Some(at));
         }
@@ -75,7 +75,7 @@ fn position(
                 return Ok(number as i64 + 1);
             }
             let Some(piece) = haystack.get(at..at + needle.len()) else { return Ok(0) };
-            cx.bytes(needle.len())?;
+            cx.compared(needle.len())?;
             if piece == needle || charset::compare_no_pad(piece, needle, collation) == Ordering::Equal {
                 return Ok(number as i64 + 1);
             }
