@@ -26,6 +26,9 @@ pub enum ParseError {
     /// 1300, HY000: an identifier that is not UTF-8.
     #[error("Invalid utf8mb4 character string: '{0}'")]
     InvalidIdentifier(String),
+    /// 1235, 42000: what is known, and not offered.
+    #[error("This version of Omnibus doesn't yet support '{0}'")]
+    NotSupported(&'static str),
     /// Any other error found while parsing, with its MySQL code.
     #[error("{message}")]
     Other {
@@ -52,6 +55,7 @@ impl ParseError {
             Self::TooDeep => 1436,
             Self::IdentifierTooLong(_) => 1059,
             Self::InvalidIdentifier(_) => 1300,
+            Self::NotSupported(_) => 1235,
             Self::Other { code, .. } => *code,
         }
     }
@@ -59,7 +63,7 @@ impl ParseError {
     /// The SQLSTATE.
     pub fn state(&self) -> &'static str {
         match self {
-            Self::Syntax { .. } | Self::Empty | Self::IdentifierTooLong(_) => "42000",
+            Self::Syntax { .. } | Self::Empty | Self::IdentifierTooLong(_) | Self::NotSupported(_) => "42000",
             Self::TooDeep | Self::InvalidIdentifier(_) => "HY000",
             Self::Other { state, .. } => state,
         }

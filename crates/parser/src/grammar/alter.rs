@@ -2,6 +2,7 @@
 
 use super::create::Constraint;
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{AlterAction, AlterDatabase, AlterTable, ColumnPosition, Ident, OnlineOptions, Statement};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -136,6 +137,8 @@ impl Parser<'_> {
             AlterAction::DiscardTablespace
         } else if self.eat_words(&["IMPORT", "TABLESPACE"]) {
             AlterAction::ImportTablespace
+        } else if self.is_word("SECONDARY_LOAD") || self.is_word("SECONDARY_UNLOAD") {
+            return Err(ParseError::NotSupported("secondary engines"));
         } else if let Some(option) = self.table_option()? {
             AlterAction::Option(option)
         } else {

@@ -16,6 +16,9 @@ impl Parser<'_> {
                 self.advance();
                 self.create_database(or_replace)
             }
+            Kw::SPATIAL if self.peek_is_word("REFERENCE") => {
+                Ok(self.unsupported("CREATE SPATIAL REFERENCE SYSTEM", "create_srs"))
+            }
             Kw::UNIQUE | Kw::FULLTEXT | Kw::SPATIAL | Kw::INDEX => self.create_index(or_replace),
             Kw::PROCEDURE => Ok(self.unsupported("CREATE PROCEDURE", "create_procedure")),
             Kw::FUNCTION => Ok(self.unsupported("CREATE FUNCTION", "create_function")),
@@ -68,6 +71,7 @@ impl Parser<'_> {
             ("TABLESPACE", "CREATE TABLESPACE", "alter_tablespace"),
             ("UNDO", "CREATE UNDO TABLESPACE", "alter_tablespace"),
             ("LOGFILE", "CREATE LOGFILE GROUP", "alter_tablespace"),
+            ("LIBRARY", "CREATE LIBRARY", "create_library"),
             ("RESOURCE", "CREATE RESOURCE GROUP", "create_resource_group"),
             ("SEQUENCE", "CREATE SEQUENCE", "create_sequence"),
             ("PACKAGE", "CREATE PACKAGE", "create_package"),

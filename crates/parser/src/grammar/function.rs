@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::expr::Interval;
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{
     Aggregate, AggregateKind, Expr, FrameBound, FunctionCall, Ident, IntervalUnit, Literal, Over, Trim,
     TrimSide, WindowCall, WindowFrame, WindowSpec,
@@ -128,14 +129,13 @@ impl Parser<'_> {
     fn cast(&mut self) -> Rule<Expr> {
         self.expect(Tok::LParen)?;
         let expr = Box::new(self.expr()?);
+        if self.eat_words(&["AT", "TIME", "ZONE"]) {
+            return Err(ParseError::NotSupported("CAST(... AT TIME ZONE ...)"));
+        }
         self.expect_kw(Kw::AS)?;
         let ty = Box::new(self.cast_type()?);
         if self.is_word("ARRAY") {
-            return Err(crate::ParseError::Other {
-                code: 1235,
-                state: "42000",
-                message: "This version of MySQL doesn't yet support 'CAST(... AS type ARRAY)'".into(),
-            });
+            return Err(ParseError::NotSupported("CAST(... AS type ARRAY)"));
         }
         self.expect(Tok::RParen)?;
         Ok(Expr::Cast { expr, ty })
@@ -261,8 +261,15 @@ impl Parser<'_> {
         self.expect(Tok::LParen)?;
         let args = self.comma_list(Self::expr)?;
         let ty = if self.eat_word("RETURNING") { Some(Box::new(self.cast_type()?)) } else { None };
-        self.eat_words(&["NULL", "ON", "EMPTY"]);
-        self.eat_words(&["NULL", "ON", "ERROR"]);
+        for event in ["EMPTY", "ERROR"] {
+            let mark = self.mark();
+            if !(self.eat_kw(Kw::NULL) && self.eat_kw(Kw::ON) && self.eat_word(event)) {
+                self.reset(mark);
+            }
+        }
+        if self.is_word("ERROR") || self.is_kw(Kw::DEFAULT) {
+            return Err(ParseError::NotSupported("JSON_VALUE with ERROR or DEFAULT"));
+        }
         self.expect(Tok::RParen)?;
         let call = function("json_value", args);
         Ok(match ty {

@@ -114,6 +114,9 @@ impl Parser<'_> {
         }
         self.advance();
         let value = self.text_since(start);
+        if name == "TABLESPACE" && self.eat_word("STORAGE") {
+            self.upper_word()?;
+        }
         Ok(Some(TableOption::Other { name: Ident::from(name), value }))
     }
 }

@@ -6,6 +6,7 @@ use omnibus_value::decimal::Decimal;
 use super::expr::Interval;
 use super::names::parse_u64;
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{
     Case, CastType, ColumnRef, Expr, Ident, IntervalUnit, Literal, MatchAgainst, QueryBody, VarScope,
 };
@@ -391,6 +392,10 @@ impl Parser<'_> {
             "REAL" => CastType::Double,
             "YEAR" => CastType::Year,
             "JSON" => CastType::Json,
+            "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING" | "MULTIPOLYGON"
+            | "GEOMETRYCOLLECTION" | "GEOMCOLLECTION" => {
+                return Err(ParseError::NotSupported("spatial types"));
+            }
             _ => return Err(self.error()),
         })
     }

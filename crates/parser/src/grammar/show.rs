@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{EngineReport, Ident, ObjectName, Show, ShowEvents, ShowFilter, Statement, VarScope};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -19,6 +20,10 @@ impl Parser<'_> {
         let word = self.upper_word()?;
         let next_is_word = self.is(Tok::Word);
         Ok(match word.as_str() {
+            "PARSE_TREE" => return Err(ParseError::NotSupported("SHOW PARSE_TREE")),
+            "LIBRARY" if self.is_word("STATUS") => {
+                return Err(ParseError::NotSupported("SHOW LIBRARY STATUS"));
+            }
             "DATABASES" | "SCHEMAS" => Show::Databases(self.show_filter()?),
             "TABLES" | "COLUMNS" | "FIELDS" | "FULL" | "EXTENDED" | "INDEX" | "INDEXES" | "KEYS" => {
                 self.reset(start);

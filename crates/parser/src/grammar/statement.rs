@@ -1,6 +1,7 @@
 //! The first words of a statement choose its rule.
 
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{CreateDatabase, DatabaseOptions, Explain, ExplainTarget, Expr, PrepareSource, Statement};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -189,6 +190,12 @@ impl Parser<'_> {
             format = Some(self.charset_name()?);
         }
         let _ = self.eat_word("EXTENDED") || self.eat_word("PARTITIONS");
+        if self.is_kw(Kw::INTO) && self.peek().kind == Tok::UserVar {
+            return Err(ParseError::NotSupported("EXPLAIN ... INTO"));
+        }
+        if self.is_kw(Kw::FOR) && matches!(self.peek().kw, Kw::SCHEMA | Kw::DATABASE) {
+            return Err(ParseError::NotSupported("EXPLAIN FOR SCHEMA"));
+        }
         if self.eat_words(&["FOR", "CONNECTION"]) {
             let target = ExplainTarget::Connection(self.number()?);
             return Ok(Statement::Explain(Box::new(Explain { analyze, format, target })));

@@ -1,6 +1,7 @@
 //! Accounts: CREATE USER, ALTER USER, GRANT, REVOKE.
 
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{
     Auth, AuthSecret, CreateUser, Grant, GrantTarget, GrantWhat, Ident, PasswordExpire, PasswordOptions,
     Privilege, Require, Revoke, Statement, UserName, UserSpec,
@@ -165,10 +166,14 @@ impl Parser<'_> {
                 spec.replaces = Some(self.string()?);
             }
             spec.retain_current = self.eat_words(&["RETAIN", "CURRENT", "PASSWORD"]);
-            // More factors (AND IDENTIFIED ..; MariaDB OR plugin) are not known.
+            // MariaDB has OR between plugins.
             if self.is_kw(Kw::OR) || self.is_kw(Kw::AND) {
-                return Err(self.error());
+                return Err(ParseError::NotSupported("several authentication factors"));
             }
+        }
+        let factor = self.is(Tok::Int) && self.peek_is_word("FACTOR");
+        if factor || self.is_kw(Kw::ADD) || self.is_kw(Kw::DROP) || self.is_word("MODIFY") {
+            return Err(ParseError::NotSupported("several authentication factors"));
         }
         Ok(spec)
     }
