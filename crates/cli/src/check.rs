@@ -1,14 +1,13 @@
 //! `omnibus check`: reads every binary log file of a stopped server's data directory, and the engines' files, and says whether
 //! each is whole.
 //!
-//! Changes nothing in the log: the torn tail that a crash left is named here and cut by the next start. The engines are opened
-//! as a start does it. Takes the directory's lock, so that it never reads beside a server.
+//! Changes no byte of the directory: the torn tail that a crash left is named here and cut by the next start, and what opening
+//! the log or an engine would write stays in memory. Takes the directory's lock, so that it never reads beside a server. Of a
+//! backup it also compares all files with the checksums that the backup was made with.
 
 use clap::Args;
-use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
-use omnibus_engine_lsm::{LsmConfig, LsmEngine};
 use omnibus_log::{
-    DirLock, FileSeq, GroupedFile, LogConfig, LogDir, Next, Place, ScanEnd, TransactionTracker,
+    DirLock, FileSeq, GroupedFile, LogConfig, LogDir, Next, Overlay, Place, ScanEnd, TransactionTracker,
 };
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,9 +15,12 @@ use std::process::ExitCode;
 /// Check the binary log and the engines' files of a stopped server: every event, every checksum.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
+    /// A backup, or a data directory.
+    #[arg(value_name = "BACKUP")]
+    folder: Option<PathBuf>,
     /// The server's data directory.
-    #[arg(long, value_name = "DIR")]
-    datadir: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "folder", conflicts_with = "folder")]
+    datadir: Option<PathBuf>,
     /// What log files are called in front of their number.
     #[arg(long, value_name = "NAME", default_value = "binlog")]
     log_bin: String,
@@ -46,16 +48,17 @@ pub fn run(args: CheckArgs) -> ExitCode {
 }
 
 fn check(args: &CheckArgs) -> Result<bool, String> {
-    if !args.datadir.is_dir() {
-        return Err(format!("{} is not a directory", args.datadir.display()));
+    let Some(datadir) = args.folder.as_ref().or(args.datadir.as_ref()) else { return Ok(false) };
+    if !datadir.is_dir() {
+        return Err(format!("{} is not a directory", datadir.display()));
     }
-    let _lock = DirLock::acquire(&args.datadir).map_err(|error| error.to_string())?;
-    let config = LogConfig { basename: args.log_bin.clone(), ..LogConfig::default() };
-    let dir = LogDir::open(&args.datadir, config).map_err(|error| error.to_string())?;
+    let _lock = DirLock::look(datadir).map_err(|error| error.to_string())?;
+    let mut whole = !omnibus_server::backup::is_one(datadir) || backup(datadir);
+    let config = LogConfig { basename: args.log_bin.clone(), disk: Overlay::disk(), ..LogConfig::default() };
+    let dir = LogDir::open(datadir, config).map_err(|error| error.to_string())?;
     let Some(&last) = dir.files().last() else {
-        return Err(format!("no binary log '{}.*' in {}", args.log_bin, args.datadir.display()));
+        return Err(format!("no binary log '{}.*' in {}", args.log_bin, datadir.display()));
     };
-    let mut whole = true;
     println!("{:<20} {:>12} {:>12} {:>14}  state", "file", "events", "transactions", "end");
     for &file in dir.files() {
         let report = scan(&dir, file)?;
@@ -65,7 +68,7 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
         let name = dir.names().log(file);
         println!("{name:<20} {:>12} {:>12} {end:>14}  {state}", report.events, report.transactions);
     }
-    for (engine, damage) in engines(&args.datadir)? {
+    for (engine, damage) in engines(datadir)? {
         whole &= damage.is_empty();
         println!("{engine:<20} {}", if damage.is_empty() { "whole" } else { "DAMAGED" });
         damage.iter().for_each(|line| println!("  {line}"));
@@ -78,21 +81,23 @@ fn engines(datadir: &Path) -> Result<Vec<(&'static str, Vec<String>)>, String> {
     let mut found = Vec::new();
     let lsm = datadir.join("lsm");
     if lsm.is_dir() {
-        let damage = match LsmEngine::open(LsmConfig::new(&lsm)) {
-            Ok(engine) => engine.verify().map_err(|error| error.to_string())?,
-            Err(error) => vec![error.to_string()],
-        };
-        found.push(("lsm", damage));
+        found.push(("lsm", omnibus_engine_lsm::check(&lsm).map_err(|error| error.to_string())?));
     }
     let btree = datadir.join("btree");
     if btree.is_dir() {
-        let damage = match BtreeEngine::open(BtreeConfig::new(&btree)) {
-            Ok(engine) => engine.verify(),
-            Err(error) => vec![error.to_string()],
-        };
-        found.push(("btree", damage));
+        found.push(("btree", omnibus_engine_btree::check(&btree)));
     }
     Ok(found)
+}
+
+/// Says whether a backup has the files that it was made with.
+fn backup(folder: &Path) -> bool {
+    let verified = omnibus_server::backup::verify(folder);
+    match &verified {
+        Ok(info) => println!("{:<20} {} files, {} bytes  whole", "backup", info.files.len(), info.bytes()),
+        Err(error) => println!("{:<20} DAMAGED\n  {error}", "backup"),
+    }
+    verified.is_ok()
 }
 
 fn scan(dir: &LogDir, file: FileSeq) -> Result<Report, String> {

@@ -11,10 +11,12 @@
 //! `ftruncate64`, `rename` and `unlink` of the C library, so that a preloaded library can slow or fail each of them.
 
 mod file;
+mod overlay;
 mod platform;
 mod real;
 
 pub use file::File;
+pub use overlay::Overlay;
 pub use platform::lower_this_thread;
 
 use std::ffi::OsString;

@@ -20,6 +20,7 @@
 
 mod backend;
 mod backup;
+mod check;
 mod config;
 mod damage;
 mod engine;
@@ -28,6 +29,7 @@ mod layer;
 mod load;
 mod prune;
 mod scan;
+mod scratch;
 mod signals;
 mod snapshot;
 mod space;
@@ -40,6 +42,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use check::check;
 pub use config::BtreeConfig;
 pub use engine::BtreeEngine;
 

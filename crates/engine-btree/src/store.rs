@@ -32,10 +32,10 @@ pub(crate) const VERSIONS: TableDefinition<'_, VersionKey, &[u8]> = TableDefinit
 pub(crate) const GARBAGE: TableDefinition<'_, &[u8], ()> = TableDefinition::new("garbage");
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
-const FILE: &str = "data.redb";
+pub(crate) const FILE: &str = "data.redb";
 /// A file that is being made, by a first start or for a backup.
 const NEW_FILE: &str = "data.redb.new";
-const SUMS: &str = "sums";
+pub(crate) const SUMS: &str = "sums";
 
 /// The table of versions, as of one transaction.
 pub(crate) type Versions = ReadOnlyTable<VersionKey, &'static [u8]>;
@@ -228,7 +228,7 @@ fn verified(path: &Path, config: &BtreeConfig) -> Result<Sums, EngineError> {
 }
 
 /// Makes the tables if there are none, and reads where the file stands.
-fn initialize(database: &Database) -> Result<State, EngineError> {
+pub(crate) fn initialize(database: &Database) -> Result<State, EngineError> {
     let write = database.begin_write().map_err(store_error)?;
     let mut state = State { applied: 0, loose: 0, garbage_from: None };
     let fresh = {

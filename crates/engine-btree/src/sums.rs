@@ -94,6 +94,15 @@ impl State {
 impl Sums {
     /// Reads them all; `None` if they are damaged or do not reach over `len` bytes of the file.
     pub(crate) fn read(path: &Path, len: u64) -> Result<Option<Sums>> {
+        Sums::open(path, len, true)
+    }
+
+    /// As `read`, of a file that is only looked at.
+    pub(crate) fn look(path: &Path, len: u64) -> Result<Option<Sums>> {
+        Sums::open(path, len, false)
+    }
+
+    fn open(path: &Path, len: u64, writable: bool) -> Result<Option<Sums>> {
         let bytes = match std::fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             bytes => bytes?,
@@ -114,7 +123,7 @@ impl Sums {
         if ((values.len() * BLOCK) as u64) < len {
             return Ok(None);
         }
-        let file = File::options().read(true).write(true).open(path)?;
+        let file = File::options().read(true).write(writable).open(path)?;
         let applied = u64::from(low) | u64::from(high) << 32;
         let state = State { values, layout: [layout, before], applied, dirty: BTreeSet::new() };
         Ok(Some(Sums { file, state: RwLock::new(state), syncing: Mutex::default() }))

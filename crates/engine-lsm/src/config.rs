@@ -24,6 +24,8 @@ pub struct LsmConfig {
     pub sealed_soft_limit: usize,
     /// Runs in level 0 beyond which writers are slowed.
     pub l0_soft_limit: usize,
+    /// Nothing is flushed or compacted, and nobody writes.
+    pub read_only: bool,
     /// While it is set, a flush or compaction for which the disk is too full waits.
     pub wait_for_space: Arc<AtomicBool>,
 }
@@ -41,6 +43,7 @@ impl LsmConfig {
             table_target_size: 64 << 20,
             sealed_soft_limit: 3,
             l0_soft_limit: 12,
+            read_only: false,
             wait_for_space: Arc::default(),
         }
     }

@@ -193,6 +193,9 @@ impl LsmEngine {
         });
         factory.connect(&shared);
         let mut engine = LsmEngine { shared, applied, threads: Vec::new() };
+        if engine.shared.config.read_only {
+            return Ok(engine);
+        }
         engine.spawn("lsm-flush", flush::run)?;
         engine.spawn("lsm-compaction", compaction::run)?;
         Ok(engine)

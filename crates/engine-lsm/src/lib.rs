@@ -49,6 +49,7 @@ mod tests;
 
 pub use config::LsmConfig;
 pub use engine::LsmEngine;
+pub use verify::check;
 
 /// The name in errors.
 const NAME: &str = "lsm";

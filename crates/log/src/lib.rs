@@ -72,7 +72,7 @@ pub use handle::{FileEntry, LogHandle};
 pub use job::{WriteJob, jobs_overlap};
 pub use lock::DirLock;
 pub use measure::{Space, SyncCall, measure_sync};
-pub use omnibus_disk::{Disk, File, FileSystem, Metadata, Open, OpenFile};
+pub use omnibus_disk::{Disk, File, FileSystem, Metadata, Open, OpenFile, Overlay};
 pub use position::{FileNames, FileSeq, LogOffset, LogPosition};
 pub use prepare::{Preparation, PreparedReport, Progress, prepare_file, remove_stale_temporaries};
 pub use promote::Spilled;

@@ -17,7 +17,11 @@ use std::path::{Path, PathBuf};
 pub(crate) const INCOMPLETE: &str = "omnibus.backup.incomplete";
 /// What belongs to a whole one.
 const INFO: &str = "omnibus.backup";
-const HEADER: &str = "omnibus-backup 1";
+const HEADER: &str = "omnibus-backup 2";
+/// Of earlier versions: sizes only.
+const HEADER_1: &str = "omnibus-backup 1";
+/// The last line: the checksum of those before it.
+const END: &str = "end";
 
 /// What a backup contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub struct BackupInfo {
     pub gtid_executed: String,
     /// Sizes of its files by their paths below the backup.
     pub files: BTreeMap<String, u64>,
+    /// The CRC-32 of each. An earlier version's backup has none.
+    pub checksums: BTreeMap<String, u32>,
 }
 
 /// Why a backup was not restored.
@@ -51,6 +57,18 @@ pub enum RestoreError {
         found: String,
         /// Its size when the backup was made.
         expected: u64,
+    },
+    /// A file's bytes are not as they were.
+    #[error(
+        "{path}: its checksum is {found:08x}, but the backup was made with {expected:08x}: the file is damaged; restore another backup"
+    )]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Its checksum.
+        found: u32,
+        /// Its checksum when the backup was made.
+        expected: u32,
     },
     /// The target is in use.
     #[error("{0} exists and is not empty")]
@@ -83,11 +101,22 @@ impl BackupInfo {
         for (path, size) in &self.files {
             text.push_str(&format!("size {size} {path}\n"));
         }
+        for (path, checksum) in &self.checksums {
+            text.push_str(&format!("crc32 {checksum:08x} {path}\n"));
+        }
+        text.push_str(&format!("{END} {:08x}\n", crc32fast::hash(text.as_bytes())));
         text
     }
 
     fn parse(text: &str) -> Option<BackupInfo> {
-        let rest = text.strip_prefix(HEADER)?;
+        let rest = match text.strip_prefix(HEADER) {
+            Some(rest) => {
+                let (body, end) = text.trim_end().rsplit_once('\n')?;
+                let own = crc32fast::hash(&text.as_bytes()[..=body.len()]);
+                (end == format!("{END} {own:08x}")).then_some(rest)?
+            }
+            None => text.strip_prefix(HEADER_1)?,
+        };
         let mut info = BackupInfo::default();
         for line in rest.lines().filter(|line| !line.is_empty()) {
             let (word, value) = line.split_once(' ')?;
@@ -99,6 +128,11 @@ impl BackupInfo {
                     let (size, path) = value.split_once(' ')?;
                     info.files.insert(path.to_owned(), size.parse().ok()?);
                 }
+                "crc32" => {
+                    let (checksum, path) = value.split_once(' ')?;
+                    info.checksums.insert(path.to_owned(), u32::from_str_radix(checksum, 16).ok()?);
+                }
+                END => {}
                 _ => return None,
             }
         }
@@ -157,6 +191,9 @@ pub(crate) fn finish(root: &Path, mut info: BackupInfo, format: &str) -> io::Res
     info.files.clear();
     list(root, root, &mut info.files)?;
     info.files.remove(INCOMPLETE);
+    for path in info.files.keys() {
+        info.checksums.insert(path.clone(), checksum(&root.join(path))?);
+    }
     write(root, INFO, &info.text())?;
     write(root, MARKER, format)?;
     unmark(root)?;
@@ -209,16 +246,9 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
         let path = path.to_owned();
         move |source| RestoreError::Io { path, source }
     };
-    if from.join(INCOMPLETE).exists() {
-        return Err(RestoreError::Incomplete(from.to_owned()));
-    }
-    let not_one = || RestoreError::NotABackup(from.to_owned());
-    let text = fs::read_to_string(from.join(INFO)).map_err(|_| not_one())?;
-    let info = BackupInfo::parse(&text).ok_or_else(not_one)?;
-    let format = fs::read_to_string(from.join(MARKER)).map_err(|_| not_one())?;
-    for (path, expected) in &info.files {
-        check_size(&from.join(path), *expected)?;
-    }
+    let info = verify(from)?;
+    let format =
+        fs::read_to_string(from.join(MARKER)).map_err(|_| RestoreError::NotABackup(from.to_owned()))?;
     match begin(to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(RestoreError::Occupied(to.to_owned()));
@@ -237,6 +267,48 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
     }
     write(to, MARKER, &format).map_err(io(to))?;
     unmark(to).map_err(io(to))?;
+    Ok(info)
+}
+
+/// Of a file's bytes.
+fn checksum(path: &Path) -> io::Result<u32> {
+    use std::io::Read;
+    let (mut file, mut piece, mut hasher) = (File::open(path)?, vec![0; 1 << 20], crc32fast::Hasher::new());
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.finalize()),
+            len => hasher.update(&piece[..len]),
+        }
+    }
+}
+
+/// Whether the folder is a backup, and not yet a server's.
+#[must_use]
+pub fn is_one(folder: &Path) -> bool {
+    folder.join(INFO).exists() && !folder.join("omnibus.lock").exists()
+}
+
+/// Reads a backup as a whole: it has all files, with the bytes that it was made with. Changes nothing.
+///
+/// # Errors
+/// See [`RestoreError`].
+pub fn verify(from: &Path) -> Result<BackupInfo, RestoreError> {
+    if from.join(INCOMPLETE).exists() {
+        return Err(RestoreError::Incomplete(from.to_owned()));
+    }
+    let not_one = || RestoreError::NotABackup(from.to_owned());
+    let text = fs::read_to_string(from.join(INFO)).map_err(|_| not_one())?;
+    let info = BackupInfo::parse(&text).ok_or_else(not_one)?;
+    for (path, expected) in &info.files {
+        check_size(&from.join(path), *expected)?;
+    }
+    for (path, &expected) in &info.checksums {
+        let path = from.join(path);
+        let found = checksum(&path).map_err(|source| RestoreError::Io { path: path.clone(), source })?;
+        if found != expected {
+            return Err(RestoreError::Damaged { path, found, expected });
+        }
+    }
     Ok(info)
 }
 
@@ -278,6 +350,21 @@ mod tests {
         assert_eq!(fs::read(target.join("lsm/table")).unwrap(), b"rows");
         drop(crate::datadir::DataDir::open(&target, None).unwrap());
         assert!(matches!(restore(&root, &target), Err(RestoreError::Occupied(_))));
+        // A bit of a file, of the list, and a list of an earlier version, which has sizes only.
+        fs::write(root.join("lsm/table"), "rowt").unwrap();
+        let refused = restore(&root, &place.path().join("u")).unwrap_err();
+        assert!(
+            matches!(&refused, RestoreError::Damaged { path, .. } if path.ends_with("table")),
+            "{refused}"
+        );
+        let list = fs::read_to_string(root.join(INFO)).unwrap();
+        fs::write(root.join(INFO), list.replace("position 77", "position 76")).unwrap();
+        assert!(matches!(restore(&root, &place.path().join("u")), Err(RestoreError::NotABackup(_))));
+        let sizes: Vec<_> =
+            list.lines().filter(|line| !line.starts_with("crc32") && !line.starts_with(END)).collect();
+        fs::write(root.join(INFO), sizes.join("\n").replace(HEADER, HEADER_1)).unwrap();
+        assert_eq!(verify(&root).unwrap().checksums.len(), 0);
+        fs::write(root.join(INFO), list).unwrap();
         fs::write(root.join("lsm/table"), "row").unwrap();
         assert!(matches!(restore(&root, &place.path().join("u")), Err(RestoreError::Changed { .. })));
         assert!(matches!(restore(place.path(), &target), Err(RestoreError::NotABackup(_))));
