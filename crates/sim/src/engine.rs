@@ -2,6 +2,8 @@
 //! simulated disk. Rows are those of the newest version; who wrote them is kept beside, so that the oracle can tell
 //! what is in there.
 
+use crate::mutant::Mutant;
+use crate::request::id_of;
 use bytes::Bytes;
 use omnibus_disk::Disk;
 use omnibus_engine::{
@@ -38,14 +40,19 @@ impl Tables {
         }
         self.order.push((no, first.unwrap_or_default()));
     }
+
+    fn drop_space(&mut self, space: SpaceId) {
+        self.rows.retain(|key, _| id_of(key) != Some(u64::from(space.0)));
+    }
 }
 
 struct State {
     committed: Tables,
     installed: VecDeque<(CommitNo, WriteSet)>,
     newest: CommitNo,
-    /// A mutant's: persists what is not durable in the log.
-    hasty: bool,
+    /// Spaces that are gone, and since when.
+    dropped: Vec<(SpaceId, CommitNo)>,
+    mutant: Option<Mutant>,
 }
 
 /// See the module.
@@ -61,12 +68,13 @@ impl SimEngine {
         disk: &Disk,
         directory: &Path,
         kept: Arc<Mutex<Tables>>,
-        hasty: bool,
+        mutant: Option<Mutant>,
     ) -> std::io::Result<SimEngine> {
         let tables = kept.lock().clone();
         let applied = tables.applied;
         let redo = Participant::open(disk, &directory.join("redo"), SEGMENT, applied)?;
-        let state = State { committed: tables, installed: VecDeque::new(), newest: applied, hasty };
+        let (installed, dropped) = (VecDeque::new(), Vec::new());
+        let state = State { committed: tables, installed, newest: applied, dropped, mutant };
         Ok(SimEngine { applied, redo, state: Mutex::new(state), kept })
     }
 
@@ -81,6 +89,13 @@ impl SimEngine {
 }
 
 impl State {
+    /// Gives up rows whose drop is durable.
+    fn reclaim(&mut self) {
+        let State { committed, dropped, .. } = self;
+        let applied = committed.applied;
+        dropped.extract_if(.., |(_, at)| *at <= applied).for_each(|(space, _)| committed.drop_space(space));
+    }
+
     fn commit(&mut self, up_to: CommitNo) {
         while self.installed.front().is_some_and(|(no, _)| *no <= up_to)
             && let Some((no, writes)) = self.installed.pop_front()
@@ -129,7 +144,13 @@ impl Engine for SimEngine {
         Ok(())
     }
 
-    fn drop_space(&self, _: SpaceId, _: CommitNo) {}
+    fn drop_space(&self, space: SpaceId, at: CommitNo) {
+        let mut state = self.state.lock();
+        state.dropped.push((space, at));
+        if state.mutant == Some(Mutant::HastyDrop) {
+            self.kept.lock().drop_space(space);
+        }
+    }
 
     fn gc_watermark(&self, _: CommitNo) {}
 
@@ -140,10 +161,11 @@ impl Engine for SimEngine {
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
         let applied = {
             let mut state = self.state.lock();
-            if state.hasty {
+            if state.mutant == Some(Mutant::HastyEngine) {
                 let newest = state.newest;
                 state.commit(newest);
             }
+            state.reclaim();
             let mut kept = self.kept.lock();
             kept.clone_from(&state.committed);
             kept.applied

@@ -63,12 +63,7 @@ impl Life {
     ) -> Result<(Life, Shown), String> {
         let seam = disk.disk();
         let text = |error: &dyn std::error::Error| error.to_string();
-        let engine = SimEngine::open(
-            &seam,
-            &Path::new(DATA).join("sim"),
-            Arc::clone(kept),
-            mutant == Some(Mutant::HastyEngine),
-        );
+        let engine = SimEngine::open(&seam, &Path::new(DATA).join("sim"), Arc::clone(kept), mutant);
         let engine = Arc::new(engine.map_err(|error| text(&error))?);
         let dir = LogDir::open(DATA, settings.log(seam, mutant)).map_err(|error| text(&error))?;
         let mut reader = Reader::default();
@@ -178,7 +173,8 @@ impl Life {
             let row_bytes = random.pick(&[10, 10, 200, 3000]);
             let rows = 1 + random.index(4);
             let xid = (logged && !random.one_in(5)).then(|| self.coordinator.first_xid() + id);
-            let wanted = Wanted { id, rows, row_bytes, logged, xid };
+            let drops = if random.one_in(8) { oracle.pick_promised(random) } else { None };
+            let wanted = Wanted { id, rows, row_bytes, logged, xid, drops };
             oracle.asked(wanted.clone());
             let blocks = self.settings.protocol.is_two_phase() || self.settings.large > 0;
             if !blocks && !random.one_in(4) {
@@ -343,6 +339,13 @@ impl Life {
 
     pub(crate) fn rows(&self) -> usize {
         self.engine.tables().rows.len()
+    }
+}
+
+impl Drop for Life {
+    /// Threads in the background stand before requests, and those who end them wait for them: also where something was found.
+    fn drop(&mut self) {
+        self.disk.die();
     }
 }
 

@@ -11,6 +11,8 @@ pub enum Mutant {
     Lie(Lie),
     /// The engine persists what is not durable in the log.
     HastyEngine,
+    /// The engine gives up a dropped space before the drop is durable.
+    HastyDrop,
     /// PURGE does not ask what recovery needs.
     PurgeTooMuch,
     /// PURGE asks what recovery needs first, and looks at the list of files later.
@@ -35,6 +37,7 @@ const OUTSIDE: &[Mutant] = &[
     Mutant::Lie(Lie::RenameAsLink),
     Mutant::Lie(Lie::ShortWriteHidden),
     Mutant::HastyEngine,
+    Mutant::HastyDrop,
     Mutant::PurgeTooMuch,
     Mutant::PurgeAsksEarly,
 ];

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, Coordinator, Replay, ReplayEvent, Replayed};
-use omnibus_engine::{CommitNo, WriteSet};
+use omnibus_engine::{CommitNo, SpaceId, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, RowsQuery, Xid};
+use std::sync::Arc;
 
 /// The row that every transaction writes.
 pub(crate) const SHARED: &[u8] = b"shared";
@@ -22,6 +23,8 @@ pub(crate) struct Wanted {
     pub(crate) logged: bool,
     /// Takes part in two phases.
     pub(crate) xid: Option<u64>,
+    /// Drops another transaction's rows, which are a space of their own.
+    pub(crate) drops: Option<u64>,
 }
 
 /// How the first row of a transaction is written in the log.
@@ -46,14 +49,15 @@ pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
 }
 
 impl Wanted {
-    /// Its rows. Their keys sort before the shared one's.
+    /// Its rows. Their keys sort before all others.
     pub(crate) fn pairs(&self) -> Vec<(Bytes, Bytes)> {
         let own = |n| {
             let value = format!("{}{}", self.id, "v".repeat(self.row_bytes));
             (Bytes::from(format!("r{:08}.{n}", self.id)), Bytes::from(value))
         };
         let shared = (Bytes::from_static(SHARED), Bytes::from(self.id.to_string()));
-        (0..self.rows).map(own).chain([shared]).collect()
+        let dropped = self.drops.map(|id| (Bytes::from(format!("space{id:08}")), Bytes::from("dropped")));
+        (0..self.rows).map(own).chain([shared]).chain(dropped).collect()
     }
 
     fn writes(&self) -> WriteSet {
@@ -94,6 +98,11 @@ impl Wanted {
         let at = 1_700_000_000_000_000 + self.id;
         let mut request = CommitRequest::new(cache, self.writes(), self.logged, at);
         request.xid = self.xid;
+        if let Some(id) = self.drops {
+            let engine = Arc::clone(coordinator.engine());
+            let space = SpaceId(u32::try_from(id).unwrap_or(u32::MAX));
+            request.on_ordered = Some(Box::new(move |no| engine.drop_space(space, no)));
+        }
         Ok(request)
     }
 }
