@@ -200,6 +200,11 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
     let program = std::env::current_exe().ok();
     let base = program.and_then(|p| p.parent().map(|d| format!("{}/", d.display())));
     default("basedir", base.unwrap_or_else(|| "/".into()));
+    if globals.named("global_connection_memory_limit").as_u64() == 0 {
+        // The other half is the engines', the log's, and what nobody counts.
+        let half = crate::machine::memory().map_or(u64::MAX, |bytes| bytes / 2);
+        globals.set_named("global_connection_memory_limit", VarValue::UInt(half));
+    }
     let server = globals.named("collation_server");
     let charset = globals.named("character_set_server");
     globals.set_named("collation_database", server.clone());

@@ -24,6 +24,7 @@ mod errors;
 mod files;
 pub mod gtid;
 mod log_admin;
+mod machine;
 mod net;
 pub mod options;
 pub mod process;

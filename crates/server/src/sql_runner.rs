@@ -46,7 +46,7 @@ impl RunnerFactory for SqlRunners {
     /// Row locks, by the names that monitoring knows.
     fn counters(&self) -> Vec<(String, String)> {
         let locks = self.database.locks().stats();
-        [
+        let locks = [
             ("Innodb_row_lock_current_waits", locks.current_waits),
             ("Innodb_row_lock_waits", locks.waits),
             ("Innodb_row_lock_time", locks.wait_us_total / 1000),
@@ -55,8 +55,8 @@ impl RunnerFactory for SqlRunners {
             ("Innodb_row_lock_timeouts", locks.timeouts),
             ("Innodb_deadlocks", locks.deadlocks),
         ]
-        .map(|(name, value)| (name.to_owned(), value.to_string()))
-        .into()
+        .map(|(name, value)| (name.to_owned(), value.to_string()));
+        [&locks[..], &self.database.memory().counters()].concat()
     }
 }
 

@@ -152,6 +152,7 @@ errors! {
     data_out_of_range(kind, expression) = 1690, b"22003", "{kind} value is out of range in '{expression}'";
     cant_execute_in_read_only_transaction() = 1792, b"25006", "Cannot execute statement in a READ ONLY transaction.";
     read_only_mode() = 1836, b"HY000", "Running in read-only mode";
+    memory_exceeded(bytes, name) = 3170, b"HY000", "Memory capacity of {bytes} bytes for '{name}' exceeded. The statement was given up.";
     lock_nowait() = 3572, b"HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     invalid_json_text(detail, position) = 3140, b"22032", "Invalid JSON text: \"{detail}\" at position {position}.";
     check_constraint_violated(name) = 3819, b"HY000", "Check constraint '{name}' is violated.";

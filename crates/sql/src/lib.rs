@@ -11,6 +11,7 @@ pub mod codec;
 mod ddl;
 mod dml;
 pub mod error;
+pub mod exec;
 pub mod expr;
 pub mod functions;
 pub mod load;

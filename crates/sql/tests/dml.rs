@@ -381,7 +381,7 @@ fn prepared_statements_take_parameters_and_survive_ddl() {
     c.ok("PREPARE i FROM 'INSERT INTO t VALUES (?, ?)'");
     c.ok("PREPARE s FROM 'SELECT v FROM t WHERE id = ?'");
     let (a, ty) = c.session.evaluate(&expr("1"), &AllowAll).unwrap();
-    c.session.state.set_user_variable("a".into(), (a, ty));
+    c.session.state.set_user_variable("a".into(), (a, ty)).unwrap();
     c.ok("EXECUTE i USING @a, @a");
     assert_eq!(c.rows("EXECUTE s USING @a"), [["1"]]);
     c.ok("ALTER TABLE t ADD COLUMN w int FIRST");

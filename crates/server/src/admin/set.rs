@@ -36,7 +36,7 @@ impl Session {
                 (_, Some(assignment)) => self.assign(assignment).await?,
                 (SetItem::User { name, value }, None) => {
                     let typed = self.evaluate(value).await?;
-                    self.runner.state_mut().set_user_variable(name.to_ascii_lowercase(), typed);
+                    self.runner.state_mut().set_user_variable(name.to_ascii_lowercase(), typed)?;
                 }
                 (SetItem::System { scope, name, value }, None) => {
                     let SetValue::Expr(expr) = value else { continue };

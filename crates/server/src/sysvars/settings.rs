@@ -7,6 +7,7 @@ use omnibus_format::{Tsid, Unnamed};
 use omnibus_sql::api::{BinlogFormat, Isolation, RowImage, SessionSettings};
 use omnibus_value::locale;
 use omnibus_value::temporal::{UTC, Zone};
+use std::path::Path;
 
 /// Names of the `sql_mode` bits; the place in the list is the bit. Empty names are bits of modes
 /// that MySQL 8 no longer has.
@@ -158,6 +159,8 @@ pub fn session_settings(
     may_write_read_only: bool,
 ) -> SessionSettings {
     let v = |name: &str| vars.named(name);
+    let limited = v("global_connection_memory_tracking").as_bool();
+    let limit = |value: &VarValue| if limited { value.as_u64() } else { u64::MAX };
     let read_only = globals.named("super_read_only").as_bool()
         || (globals.named("read_only").as_bool() && !may_write_read_only);
     SessionSettings {
@@ -192,6 +195,12 @@ pub fn session_settings(
         max_allowed_packet: v("max_allowed_packet").as_u64(),
         lock_wait_timeout_ms: v("innodb_lock_wait_timeout").as_u64().saturating_mul(1000),
         metadata_lock_wait_timeout_ms: v("lock_wait_timeout").as_u64().saturating_mul(1000),
+        sort_buffer_size: v("sort_buffer_size").as_u64(),
+        join_buffer_size: v("join_buffer_size").as_u64(),
+        tmp_table_size: v("tmp_table_size").as_u64().min(v("max_heap_table_size").as_u64()),
+        connection_memory_limit: limit(v("connection_memory_limit")),
+        global_connection_memory_limit: limit(&globals.named("global_connection_memory_limit")),
+        tmpdir: Path::new(globals.named("tmpdir").as_str()).into(),
         group_concat_max_len: v("group_concat_max_len").as_u64(),
         sql_select_limit: v("sql_select_limit").as_u64(),
         timestamp_us: match v("timestamp") {

@@ -2,6 +2,8 @@
 
 use omnibus_value::locale::{self, Locale};
 use omnibus_value::temporal::{UTC, Zone};
+use std::path::Path;
+use std::sync::Arc;
 
 /// Transaction isolation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,6 +142,18 @@ pub struct SessionSettings {
     pub lock_wait_timeout_ms: u64,
     /// `lock_wait_timeout` (metadata locks), milliseconds.
     pub metadata_lock_wait_timeout_ms: u64,
+    /// `sort_buffer_size`: bytes that a sort has in memory.
+    pub sort_buffer_size: u64,
+    /// `join_buffer_size`: bytes of a table that is kept for a join.
+    pub join_buffer_size: u64,
+    /// The lesser of `tmp_table_size` and `max_heap_table_size`: bytes of groups, distinct rows or derived rows in memory.
+    pub tmp_table_size: u64,
+    /// `connection_memory_limit`: bytes that the session's statements may keep in all.
+    pub connection_memory_limit: u64,
+    /// `global_connection_memory_limit`: the same of all sessions.
+    pub global_connection_memory_limit: u64,
+    /// `tmpdir`: where temporary files are.
+    pub tmpdir: Arc<Path>,
     /// `group_concat_max_len`.
     pub group_concat_max_len: u64,
     /// `sql_select_limit`; `u64::MAX` = none.
@@ -217,6 +231,12 @@ impl Default for SessionSettings {
             max_allowed_packet: 64 << 20,
             lock_wait_timeout_ms: 50_000,
             metadata_lock_wait_timeout_ms: 31_536_000_000,
+            sort_buffer_size: 8 << 20,
+            join_buffer_size: 8 << 20,
+            tmp_table_size: 16 << 20,
+            connection_memory_limit: u64::MAX,
+            global_connection_memory_limit: u64::MAX,
+            tmpdir: std::env::temp_dir().into(),
             group_concat_max_len: 1024,
             sql_select_limit: u64::MAX,
             timestamp_us: None,

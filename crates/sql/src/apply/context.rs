@@ -63,7 +63,7 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
     if let Some(seeds) = view.rand_seeds() {
         state.rand = seeds;
     }
-    state.user_variables = Arc::new(variables.into_iter().collect());
+    state.set_user_variables(Arc::new(variables.into_iter().collect()));
     Ok(saved)
 }
 
@@ -163,7 +163,7 @@ pub(super) fn leave(session: &mut SqlSession, saved: Saved) {
     state.last_insert_id = saved.last_insert_id;
     state.new_insert_id = saved.new_insert_id;
     state.now_us = saved.now_us;
-    state.user_variables = Arc::default();
+    state.set_user_variables(Arc::default());
     state.diagnostics.clear();
 }
 

@@ -273,7 +273,7 @@ fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Value> {
 fn assign(name: &str, value: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let result = value.eval(cx)?;
     let kept = for_variable(result.clone(), &value.ty.column, cx.session.settings.collation_connection);
-    cx.session.set_user_variable(name.to_owned(), kept);
+    cx.session.set_user_variable(name.to_owned(), kept)?;
     Ok(result)
 }
 

@@ -4,9 +4,13 @@
 //! thread.
 
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::exec::distinct::{Distinct, KEY_COST, Seen};
+use crate::exec::memory::Account;
+use crate::exec::{Flow, codec};
 use crate::expr::types::{ExprType, Family, NOT_FIXED};
-use crate::expr::{BindContext, Exec, Expr, compare, eval, hash_key, json};
+use crate::expr::{BindContext, Exec, Expr, Kind as ExprKind, compare, eval, hash_key, json};
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use omnibus_parser::ast::AggregateKind as Kind;
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
@@ -89,7 +93,25 @@ fn real(argument: &ExprType, more: u8) -> ExprType {
 #[derive(Debug)]
 pub struct Accumulator {
     state: State,
-    seen: Option<HashSet<Box<[u8]>>>,
+    seen: Option<Values>,
+}
+
+/// DISTINCT: the arguments that were taken up.
+#[derive(Debug)]
+enum Values {
+    /// Of one group of many: in memory only.
+    Set(HashSet<Box<[u8]>, RandomState>),
+    /// Of the only group.
+    Alone(Distinct),
+}
+
+/// How many groups there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupCount {
+    /// All rows are one.
+    One,
+    /// Any number.
+    Many,
 }
 
 #[derive(Debug)]
@@ -115,7 +137,7 @@ enum State {
 impl AggregateSpec {
     /// An empty group's state.
     #[must_use]
-    pub fn start(&self) -> Accumulator {
+    pub fn start(&self, groups: GroupCount, cx: &Exec<'_>) -> Accumulator {
         let real = self.ty.family() == Family::Real;
         let integer = self.args.first().is_some_and(|a| a.ty.family() == Family::Integer);
         let state = match self.kind {
@@ -134,19 +156,27 @@ impl AggregateSpec {
             Kind::JsonArrayAgg => State::Array(Vec::new()),
             Kind::JsonObjectAgg => State::Object(Vec::new()),
         };
-        Accumulator { state, seen: self.distinct.then(HashSet::new) }
+        let seen = self.distinct.then(|| match groups {
+            GroupCount::One => Values::Alone(Distinct::new(cx)),
+            GroupCount::Many => Values::Set(HashSet::default()),
+        });
+        Accumulator { state, seen }
     }
 }
 
 impl Accumulator {
-    /// Takes up the row now in the frame.
+    /// Takes up the row now in the frame. What the group keeps of it is taken from `account`.
     ///
     /// # Errors
-    /// As evaluation of the arguments; 1690 when a sum overflows.
-    pub fn add(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<()> {
-        if self.seen.is_some() && !self.is_new(spec, cx)? {
+    /// As evaluation of the arguments; 1690 when a sum overflows; 3170 when memory is out.
+    pub fn add(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<()> {
+        if self.seen.is_some() && !self.is_new(spec, account, cx)? {
             return Ok(());
         }
+        self.take(spec, account, cx)
+    }
+
+    fn take(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<()> {
         match &mut self.state {
             State::Count(n) => {
                 for arg in &spec.args {
@@ -239,11 +269,16 @@ impl Accumulator {
                 // Without an order what is past the limit is never shown.
                 if !spec.order.is_empty() || *length <= max {
                     *length += text.len() + spec.separator.len();
+                    account.grow(codec::memory_of(&keys) + text.len() + PART_COST, &cx.session.settings)?;
                     parts.push((keys, text.into()));
+                }
+                if *length / 2 > max.saturating_add(PRUNE_AT) {
+                    prune(parts, length, max, spec, account);
                 }
             }
             State::Array(items) => {
                 let value = spec.args[0].eval(cx)?;
+                account.grow(json_cost(&value), &cx.session.settings)?;
                 items.push(json_argument(&spec.args[0], &value));
             }
             State::Object(members) => {
@@ -256,6 +291,7 @@ impl Accumulator {
                     .into());
                 };
                 let value = spec.args[1].eval(cx)?;
+                account.grow(2 * key.len() + json_cost(&value), &cx.session.settings)?;
                 members
                     .push((String::from_utf8_lossy(&key).into_owned(), json_argument(&spec.args[1], &value)));
             }
@@ -270,20 +306,61 @@ impl Accumulator {
     }
 
     /// Whether the arguments were not there before; never for NULL.
-    fn is_new(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    fn is_new(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<bool> {
         let mut key = Vec::new();
+        let mut values = Vec::with_capacity(spec.args.len() + spec.order.len());
         for arg in &spec.args {
             let value = arg.eval(cx)?;
             if matches!(value, Value::Null) {
                 return Ok(false);
             }
             hash_key::write(&value, arg.ty.column.collation, &mut key);
+            values.push(value);
         }
-        Ok(self.seen.as_mut().is_some_and(|seen| seen.insert(key.into())))
+        match &mut self.seen {
+            None => Ok(true),
+            Some(Values::Set(seen)) => {
+                if seen.contains(&key[..]) {
+                    return Ok(false);
+                }
+                account.grow(key.len() + KEY_COST, &cx.session.settings)?;
+                Ok(seen.insert(key.into()))
+            }
+            Some(Values::Alone(seen)) => {
+                for (expr, _) in &spec.order {
+                    values.push(expr.eval(cx)?);
+                }
+                Ok(seen.add(&key, |out| codec::write_values(&values, out), cx)? == Seen::First)
+            }
+        }
+    }
+
+    /// Takes up the distinct arguments that did not fit memory.
+    fn take_rest(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<()> {
+        let Some(Values::Alone(seen)) = self.seen.take() else { return Ok(()) };
+        let mut account = Account::new(&cx.session.memory);
+        let mut known = spec.clone();
+        seen.finish(cx, &mut |cx, values| {
+            let places = known.args.iter_mut().chain(known.order.iter_mut().map(|(expr, _)| expr));
+            for (place, value) in places.zip(values) {
+                place.kind = ExprKind::Const(value);
+            }
+            self.take(&known, &mut account, cx)?;
+            Ok(Flow::Continue)
+        })?;
+        Ok(())
     }
 
     /// The group's result.
-    pub fn finish(self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
+    ///
+    /// # Errors
+    /// As `add`, where rows were put off.
+    pub fn finish(mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<Value> {
+        self.take_rest(spec, cx)?;
+        Ok(self.result(spec, cx))
+    }
+
+    fn result(self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
         match self.state {
             State::Count(n) => Value::Int(n),
             State::SumInt(sum) => sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0))),
@@ -336,19 +413,42 @@ fn variance(kind: Kind, count: u64, squares: f64) -> Value {
     Value::Double(if root { variance.sqrt() } else { variance })
 }
 
+/// What a part of GROUP_CONCAT takes beside its text and keys.
+const PART_COST: usize = 64;
+/// Bytes of parts past the limit that are kept until they are looked through.
+const PRUNE_AT: usize = 1 << 20;
+
+/// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
+fn json_cost(value: &Value) -> usize {
+    2 * size_of::<Json>() + 2 * codec::memory_of(std::slice::from_ref(value))
+}
+
+/// Drops the parts of GROUP_CONCAT that those in front of them leave no place for.
+fn prune(
+    parts: &mut Vec<(Vec<Value>, Bytes)>,
+    length: &mut usize,
+    max: usize,
+    spec: &AggregateSpec,
+    account: &mut Account,
+) {
+    sort(parts, spec);
+    let mut kept = 0;
+    let mut total = 0;
+    while total <= max && kept < parts.len() {
+        total += parts[kept].1.len() + spec.separator.len();
+        kept += 1;
+    }
+    for (keys, text) in parts.drain(kept..) {
+        account.shrink(codec::memory_of(&keys) + text.len() + PART_COST);
+    }
+    *length = total;
+}
+
 fn concat(mut parts: Vec<(Vec<Value>, Bytes)>, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
     if parts.is_empty() {
         return Value::Null;
     }
-    parts.sort_by(|(a, _), (b, _)| {
-        for ((x, y), (expr, descending)) in a.iter().zip(b).zip(&spec.order) {
-            let order = compare::sort_order(x, y, expr.ty.column.collation);
-            if order != Ordering::Equal {
-                return if *descending { order.reverse() } else { order };
-            }
-        }
-        Ordering::Equal
-    });
+    sort(&mut parts, spec);
     if let Some(limit) = spec.limit {
         parts.truncate(limit);
     }
@@ -368,4 +468,16 @@ fn concat(mut parts: Vec<(Vec<Value>, Bytes)>, spec: &AggregateSpec, cx: &mut Ex
         cx.warn(SqlError::new(1260, b"HY000", format!("Row {} was cut by GROUP_CONCAT()", texts.len())));
     }
     Value::Bytes(out.into())
+}
+
+fn sort(parts: &mut [(Vec<Value>, Bytes)], spec: &AggregateSpec) {
+    parts.sort_by(|(a, _), (b, _)| {
+        for ((x, y), (expr, descending)) in a.iter().zip(b).zip(&spec.order) {
+            let order = compare::sort_order(x, y, expr.ty.column.collation);
+            if order != Ordering::Equal {
+                return if *descending { order.reverse() } else { order };
+            }
+        }
+        Ordering::Equal
+    });
 }

@@ -42,13 +42,17 @@ pub(crate) struct LoadPlan {
 }
 
 /// Gives the variables that a LOAD DATA fills their type, before expressions that read them are bound.
-pub(crate) fn announce_variables(tree: &LoadData, state: &mut SessionState) {
+///
+/// # Errors
+/// As [`SessionState::set_user_variable`].
+pub(crate) fn announce_variables(tree: &LoadData, state: &mut SessionState) -> SqlResult<()> {
     let ty = string_column(16_383, file_collation(tree, state, None));
     for target in &tree.columns {
         if let LoadTarget::Variable(name) = target {
-            state.set_user_variable(name.to_lowercase(), (Value::Bytes(Bytes::new()), ty.clone()));
+            state.set_user_variable(name.to_lowercase(), (Value::Bytes(Bytes::new()), ty.clone()))?;
         }
     }
+    Ok(())
 }
 
 /// The collation of the file's text: as it is said, else `collation_database`, which is the default database's.
@@ -191,7 +195,7 @@ impl LoadPlan {
             match target {
                 Target::Variable(name) => {
                     let value = if field == Field::Null { Value::Null } else { text_value(reader.text()) };
-                    run.state.set_user_variable(name.clone(), (value, self.charset.clone()));
+                    run.state.set_user_variable(name.clone(), (value, self.charset.clone()))?;
                 }
                 Target::Column(at) if field == Field::Null => values[*at] = self.null(run, *at, row)?,
                 Target::Column(at) => values[*at] = self.store(run, *at, reader.text(), row)?,
@@ -257,7 +261,7 @@ impl LoadPlan {
         for target in targets {
             match target {
                 Target::Variable(name) => {
-                    run.state.set_user_variable(name.clone(), (Value::Null, self.charset.clone()));
+                    run.state.set_user_variable(name.clone(), (Value::Null, self.charset.clone()))?;
                 }
                 Target::Column(at) => {
                     values[*at] = self.absent(run, *at, false);

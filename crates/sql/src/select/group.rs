@@ -1,14 +1,25 @@
 //! GROUP BY and aggregates: groups by hash key, then HAVING, ORDER BY, LIMIT over the groups.
+//!
+//! Groups are in memory up to `tmp_table_size`. Then the rows of all further groups go to disk in parts by their keys, as
+//! they are in the frame, and each part is grouped when the groups before it have been given.
 
 use super::order::Sorter;
-use super::plan::{Block, Grouping};
+use super::plan::{Block, Grouping, Node};
 use super::run::{Consumer, Emitter, Flow, Window, accepts_having, join};
 use crate::error::ExecResult;
+use crate::exec::codec;
+use crate::exec::memory::Account;
+use crate::exec::partition::{Partition, Partitions};
+use crate::exec::rows::temporary_table_max;
 use crate::expr::{Exec, Row, eval, hash_key};
-use crate::functions::aggregate::Accumulator;
+use crate::functions::aggregate::{Accumulator, GroupCount};
+use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// What a group takes beside its rows, its key and what it has gathered.
+const GROUP_COST: usize = 160;
 
 /// One group: the rows that stand for it, and what it has gathered.
 struct Group {
@@ -16,10 +27,79 @@ struct Group {
     accumulators: Vec<Accumulator>,
 }
 
-fn start(grouping: &Grouping, cx: &Exec<'_>) -> Group {
-    Group {
-        rows: grouping.row_slots.iter().map(|slot| cx.frame[usize::from(*slot)].row.clone()).collect(),
-        accumulators: grouping.aggregates.iter().map(|spec| spec.start()).collect(),
+impl Group {
+    fn start(grouping: &Grouping, cx: &Exec<'_>) -> Group {
+        let row = |slot: &u16| codec::own_row(&cx.frame[usize::from(*slot)].row);
+        Group::of(grouping.row_slots.iter().map(row).collect(), grouping, cx)
+    }
+
+    fn of(rows: Vec<Row>, grouping: &Grouping, cx: &Exec<'_>) -> Group {
+        let count = if grouping.keys.is_empty() { GroupCount::One } else { GroupCount::Many };
+        let accumulators = grouping.aggregates.iter().map(|spec| spec.start(count, cx)).collect();
+        Group { rows, accumulators }
+    }
+
+    fn add(&mut self, grouping: &Grouping, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<()> {
+        for (accumulator, spec) in self.accumulators.iter_mut().zip(&grouping.aggregates) {
+            accumulator.add(spec, account, cx)?;
+        }
+        Ok(())
+    }
+
+    fn memory(&self, key: &[u8]) -> usize {
+        GROUP_COST
+            + key.len()
+            + size_of_val(&self.accumulators[..])
+            + self.rows.iter().map(codec::memory_of_row).sum::<usize>()
+    }
+
+    /// Puts the group into the frame: its rows, and its results in the aggregates' slot.
+    fn enter(self, grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<()> {
+        for (slot, row) in grouping.row_slots.iter().zip(self.rows) {
+            cx.frame[usize::from(*slot)].row = row;
+        }
+        let Some(slot) = grouping.slot else { return Ok(()) };
+        let mut results: Vec<Value> = Vec::with_capacity(grouping.aggregates.len());
+        for (accumulator, spec) in self.accumulators.into_iter().zip(&grouping.aggregates) {
+            results.push(eval::own(accumulator.finish(spec, cx)?));
+        }
+        cx.frame[usize::from(slot)].row = Row::Values(Rc::from(results));
+        Ok(())
+    }
+}
+
+/// Where groups go.
+enum Output<'p> {
+    Plain(Emitter),
+    Sorted(Box<Sorter<'p>>),
+}
+
+impl<'p> Output<'p> {
+    fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
+        match block.order.is_empty() {
+            true => Output::Plain(Emitter::new(block, window, cx)),
+            false => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
+        }
+    }
+
+    fn give(&mut self, block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        if !accepts_having(block, cx)? {
+            return Ok(Flow::Continue);
+        }
+        match self {
+            Output::Plain(emitter) => emitter.emit(&block.outputs, cx, out),
+            Output::Sorted(sorter) => {
+                sorter.add(&block.outputs, cx)?;
+                Ok(Flow::Continue)
+            }
+        }
+    }
+
+    fn finish(self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        match self {
+            Output::Plain(emitter) => emitter.finish(cx, out),
+            Output::Sorted(sorter) => sorter.finish(cx, out),
+        }
     }
 }
 
@@ -31,59 +111,16 @@ pub(super) fn run(
     cx: &mut Exec<'_>,
     out: &mut Consumer<'_>,
 ) -> ExecResult<Flow> {
-    let groups = if grouping.keys.is_empty() {
-        vec![single(block, grouping, cx)?]
-    } else {
-        gather(block, grouping, cx)?
-    };
-    if block.order.is_empty() {
-        let mut emitter = Emitter::new(block, window);
-        for group in groups {
-            cx.tick()?;
-            enter(group, grouping, cx);
-            if accepts_having(block, cx)? && emitter.emit(&block.outputs, cx, out)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        return Ok(Flow::Continue);
+    let mut output = Output::new(block, window, cx);
+    if grouping.keys.is_empty() {
+        let mut account = Account::new(&cx.session.memory);
+        single(block, grouping, &mut account, cx)?.enter(grouping, cx)?;
+        output.give(block, cx, out)?;
+        return output.finish(cx, out);
     }
-    let mut sorter = Sorter::new(block, window);
-    for group in groups {
-        cx.tick()?;
-        enter(group, grouping, cx);
-        if accepts_having(block, cx)? {
-            sorter.add(&block.outputs, cx)?;
-        }
-    }
-    sorter.finish(cx, out)
-}
-
-/// Everything is one group, even if there are no rows.
-fn single(block: &Block, grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<Group> {
-    let mut group: Option<Group> = None;
-    join(block, None, cx, &mut |cx| {
-        if group.is_none() {
-            group = Some(start(grouping, cx));
-        }
-        if let Some(group) = &mut group {
-            for (accumulator, spec) in group.accumulators.iter_mut().zip(&grouping.aggregates) {
-                accumulator.add(spec, cx)?;
-            }
-            if grouping.first_only && group.accumulators[0].has_value() {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Continue)
-    })?;
-    Ok(group.unwrap_or_else(|| Group {
-        rows: grouping.row_slots.iter().map(|_| Row::Nulls).collect(),
-        accumulators: grouping.aggregates.iter().map(|spec| spec.start()).collect(),
-    }))
-}
-
-fn gather(block: &Block, grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<Vec<Group>> {
-    let mut places: HashMap<Box<[u8]>, usize> = HashMap::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut slots = Vec::new();
+    slots_of(&block.nodes, &mut slots);
+    let mut groups = Groups::new(0, cx);
     let mut key = Vec::new();
     join(block, None, cx, &mut |cx| {
         key.clear();
@@ -91,31 +128,127 @@ fn gather(block: &Block, grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<V
             let value = e.eval(cx)?;
             hash_key::write(&value, e.ty.column.collation, &mut key);
         }
-        let at = match places.get(&key[..]) {
-            Some(at) => *at,
-            None => {
-                groups.push(start(grouping, cx));
-                places.insert(key.clone().into(), groups.len() - 1);
-                groups.len() - 1
-            }
-        };
-        for (accumulator, spec) in groups[at].accumulators.iter_mut().zip(&grouping.aggregates) {
-            accumulator.add(spec, cx)?;
+        groups.add(&key, grouping, &slots, cx)?;
+        Ok(Flow::Continue)
+    })?;
+    groups.give(grouping, &slots, cx, &mut |cx| output.give(block, cx, out))?;
+    output.finish(cx, out)
+}
+
+/// Everything is one group, even if there are no rows.
+fn single(block: &Block, grouping: &Grouping, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<Group> {
+    let mut group: Option<Group> = None;
+    join(block, None, cx, &mut |cx| {
+        let group = group.get_or_insert_with(|| Group::start(grouping, cx));
+        group.add(grouping, account, cx)?;
+        if grouping.first_only && group.accumulators[0].has_value() {
+            return Ok(Flow::Stop);
         }
         Ok(Flow::Continue)
     })?;
-    Ok(groups)
+    let nulls = || grouping.row_slots.iter().map(|_| Row::Nulls).collect();
+    Ok(group.unwrap_or_else(|| Group::of(nulls(), grouping, cx)))
 }
 
-/// Puts a group into the frame: its rows, and its results in the aggregates' slot.
-fn enter(group: Group, grouping: &Grouping, cx: &mut Exec<'_>) {
-    for (slot, row) in grouping.row_slots.iter().zip(group.rows) {
-        cx.frame[usize::from(*slot)].row = row;
+/// The slots that a block's tables fill.
+fn slots_of(nodes: &[Node], slots: &mut Vec<u16>) {
+    for node in nodes {
+        match node {
+            Node::Scan(scan) => slots.push(scan.slot),
+            Node::Outer(outer) => slots_of(&outer.nodes, slots),
+        }
     }
-    let Some(slot) = grouping.slot else { return };
-    let mut results: Vec<Value> = Vec::with_capacity(grouping.aggregates.len());
-    for (accumulator, spec) in group.accumulators.into_iter().zip(&grouping.aggregates) {
-        results.push(eval::own(accumulator.finish(spec, cx)));
+}
+
+/// Groups in memory, and the rows of those behind.
+struct Groups {
+    places: HashMap<Box<[u8]>, usize, RandomState>,
+    groups: Vec<Group>,
+    account: Account,
+    later: Option<Partitions>,
+    /// How often the rows were parted.
+    level: u64,
+    record: Vec<u8>,
+}
+
+impl Groups {
+    fn new(level: u64, cx: &Exec<'_>) -> Groups {
+        Groups {
+            places: HashMap::default(),
+            groups: Vec::new(),
+            account: Account::new(&cx.session.memory),
+            later: None,
+            level,
+            record: Vec::new(),
+        }
     }
-    cx.frame[usize::from(slot)].row = Row::Values(Rc::from(results));
+
+    /// Takes up the row in the frame.
+    fn add(&mut self, key: &[u8], grouping: &Grouping, slots: &[u16], cx: &mut Exec<'_>) -> ExecResult<()> {
+        if let Some(at) = self.places.get(key) {
+            return self.groups[*at].add(grouping, &mut self.account, cx);
+        }
+        if self.later.is_none() {
+            let mut group = Group::start(grouping, cx);
+            if self.has_room(group.memory(key), cx) {
+                group.add(grouping, &mut self.account, cx)?;
+                self.places.insert(key.into(), self.groups.len());
+                self.groups.push(group);
+                return Ok(());
+            }
+            self.later = Some(Partitions::create(self.level, cx)?);
+        }
+        self.record.clear();
+        slots.iter().for_each(|slot| codec::write_row(&cx.frame[usize::from(*slot)].row, &mut self.record));
+        if let Some(later) = &mut self.later {
+            later.push(key, &self.record)?;
+        }
+        Ok(())
+    }
+
+    /// Whether one more group may be kept; the first may always.
+    fn has_room(&mut self, more: usize, cx: &Exec<'_>) -> bool {
+        let fits = self.account.used() + more as u64 <= temporary_table_max(cx);
+        (fits && self.account.grow(more, &cx.session.settings).is_ok()) || self.groups.is_empty()
+    }
+
+    /// Puts each group into the frame.
+    fn give(
+        self,
+        grouping: &Grouping,
+        slots: &[u16],
+        cx: &mut Exec<'_>,
+        each: &mut dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow>,
+    ) -> ExecResult<Flow> {
+        drop(self.places);
+        for group in self.groups {
+            cx.tick()?;
+            group.enter(grouping, cx)?;
+            if each(cx)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        drop(self.account);
+        let Some(later) = self.later else { return Ok(Flow::Continue) };
+        for part in later.finish()? {
+            let groups = of_part(&part, grouping, slots, cx)?;
+            if groups.give(grouping, slots, cx, each)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+fn of_part(part: &Partition, grouping: &Grouping, slots: &[u16], cx: &mut Exec<'_>) -> ExecResult<Groups> {
+    let mut groups = Groups::new(part.level + 1, cx);
+    let mut reader = part.read();
+    while let Some((key, mut record)) = reader.next()? {
+        cx.tick()?;
+        for slot in slots {
+            cx.frame[usize::from(*slot)].row = codec::read_row(&mut record)?;
+        }
+        groups.add(&key, grouping, slots, cx)?;
+    }
+    Ok(groups)
 }

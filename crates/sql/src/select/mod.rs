@@ -183,7 +183,7 @@ fn into_variables(plan: &QueryPlan, cx: &mut Exec<'_>) -> ExecResult<u64> {
     };
     for ((name, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
         let kept = eval::for_variable(value, &ty.column, cx.session.settings.collation_connection);
-        cx.session.set_user_variable(name.to_string(), kept);
+        cx.session.set_user_variable(name.to_string(), kept)?;
     }
     Ok(1)
 }

@@ -1,133 +1,119 @@
-//! ORDER BY: sorts rows in memory, keeping only the best when there is a LIMIT.
+//! ORDER BY over the rows of a block: an external sort, or the best rows in a heap when there is a LIMIT.
 
 use super::plan::{Block, SortBy, SortKey};
 use super::run::{Consumer, Flow, Window};
 use crate::error::ExecResult;
-use crate::expr::{Exec, Expr, compare, eval, hash_key};
+use crate::exec::codec;
+use crate::exec::distinct::{Distinct, Seen};
+use crate::exec::memory::Account;
+use crate::exec::sort::{ExternalSort, KeyForm, Part};
+use crate::expr::{Exec, Expr, ExprType, eval, hash_key};
 use omnibus_value::Value;
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashSet};
-use std::rc::Rc;
+use std::collections::BinaryHeap;
 
-/// How rows compare; shared by the rows so that a heap can order them.
-#[derive(Debug)]
-struct Orders(Vec<Order>);
-
-#[derive(Debug)]
-struct Order {
-    /// Where in `Sortable::row` the key is.
-    at: usize,
-    collation: u16,
-    descending: bool,
-}
-
-/// A row, with the sort keys behind it that are not in it.
-#[derive(Debug)]
-struct Sortable {
-    row: Box<[Value]>,
-    /// Arrival, which makes the sort stable.
-    number: u64,
-    orders: Rc<Orders>,
-}
-
-impl Sortable {
-    fn order(&self, other: &Sortable) -> Ordering {
-        self.key_order(other).then(self.number.cmp(&other.number))
-    }
-
-    fn key_order(&self, other: &Sortable) -> Ordering {
-        for Order { at, collation, descending } in &self.orders.0 {
-            let (Some(a), Some(b)) = (self.row.get(*at), other.row.get(*at)) else { continue };
-            let order = compare::sort_order(a, b, *collation);
-            if order != Ordering::Equal {
-                return if *descending { order.reverse() } else { order };
-            }
-        }
-        Ordering::Equal
-    }
-}
-
-impl PartialEq for Sortable {
-    fn eq(&self, other: &Sortable) -> bool {
-        self.order(other).is_eq()
-    }
-}
-impl Eq for Sortable {}
-impl PartialOrd for Sortable {
-    fn partial_cmp(&self, other: &Sortable) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Sortable {
-    fn cmp(&self, other: &Sortable) -> Ordering {
-        self.order(other)
-    }
-}
+/// More rows than this are sorted rather than kept in a heap.
+const HEAP_ROWS: u64 = 10_000;
 
 /// Gathers rows and gives them back in order.
 pub(super) struct Sorter<'p> {
     keys: &'p [SortKey],
-    orders: Rc<Orders>,
+    /// Where in a row the values of its keys are.
+    places: Vec<usize>,
     window: Window,
-    /// Rows worth keeping, if few.
-    best: Option<usize>,
-    heap: BinaryHeap<Sortable>,
-    rows: Vec<Sortable>,
+    best: Option<Best>,
+    all: ExternalSort,
     /// DISTINCT, by what has been seen.
-    seen: Option<HashSet<Box<[u8]>>>,
+    distinct: Option<Distinct>,
     /// DISTINCT, where rows with equal sort keys are equal: sorting brings them together.
     unique: bool,
     collations: Vec<u16>,
     /// Columns of a row; sort keys that are no columns come behind them.
     width: usize,
     number: u64,
+    key: Vec<u8>,
+    record: Vec<u8>,
 }
 
-/// More rows than this are sorted rather than kept in a heap.
-const HEAP_ROWS: u64 = 10_000;
+/// The best rows so far, the worst of them at hand.
+struct Best {
+    rows: BinaryHeap<Ranked>,
+    wanted: usize,
+    account: Account,
+}
+
+/// A row of the heap. The heap's order is the derived one: by key, then by arrival, which no two rows share.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ranked {
+    key: Box<[u8]>,
+    /// Arrival, which makes the sort stable.
+    number: u64,
+    row: Encoded,
+}
+
+/// A row as bytes, so that what the heap holds is known.
+type Encoded = Box<[u8]>;
+
+/// What a row of the heap takes beside its bytes.
+const RANKED_COST: usize = size_of::<Ranked>() + 32;
+
+impl Best {
+    fn cost(row: &Ranked) -> usize {
+        RANKED_COST + row.key.len() + row.row.len()
+    }
+}
 
 impl<'p> Sorter<'p> {
     /// For the rows of a block.
-    pub(super) fn new(block: &'p Block, window: Window) -> Sorter<'p> {
-        let listed = &block.outputs[..block.width];
-        Sorter::with_width(&block.order, window, block.distinct, listed, block.outputs.len())
+    pub(super) fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Sorter<'p> {
+        let types: Vec<&ExprType> = block.outputs.iter().map(|e| &e.ty).collect();
+        let mut sorter = Sorter::of_rows(&block.order, window, &types, cx);
+        if block.distinct {
+            let listed = &block.outputs[..block.width];
+            sorter.unique = sorter.best.is_none() && sorted_by_all(&block.order, listed);
+            sorter.distinct = (!sorter.unique).then(|| Distinct::new(cx));
+            sorter.collations = listed.iter().map(|e| e.ty.column.collation).collect();
+        }
+        sorter
     }
 
-    /// For finished rows of `width` columns.
-    pub(super) fn of_rows(keys: &'p [SortKey], window: Window, width: usize) -> Sorter<'p> {
-        Sorter::with_width(keys, window, false, &[], width)
-    }
-
-    fn with_width(
+    /// For finished rows of columns of these types.
+    pub(super) fn of_rows(
         keys: &'p [SortKey],
         window: Window,
-        distinct: bool,
-        outputs: &[Expr],
-        width: usize,
+        types: &[&ExprType],
+        cx: &Exec<'_>,
     ) -> Sorter<'p> {
-        let wanted = window.offset.saturating_add(window.count);
-        let few = wanted <= HEAP_ROWS;
-        let unique = distinct && !few && sorted_by_all(keys, outputs);
+        let width = types.len();
         let mut extra = width..;
-        let order = |key: &SortKey| {
-            let at = match key.expr {
-                SortBy::Output(at) => at,
-                SortBy::Expr(_) => extra.next().unwrap_or(usize::MAX),
+        let (mut places, mut parts) = (Vec::new(), Vec::new());
+        for key in keys {
+            let (place, ty) = match &key.expr {
+                SortBy::Output(at) => (*at, types[*at]),
+                SortBy::Expr(e) => (extra.next().unwrap_or(width), &e.ty),
             };
-            Order { at, collation: key.collation, descending: key.descending }
-        };
+            places.push(place);
+            parts.push(Part::new(ty, key.collation, key.descending));
+        }
+        let form = KeyForm::new(parts);
+        let wanted = window.offset.saturating_add(window.count);
+        let best = (wanted <= HEAP_ROWS && form.is_bytes()).then(|| Best {
+            rows: BinaryHeap::new(),
+            wanted: wanted as usize,
+            account: Account::new(&cx.session.memory),
+        });
         Sorter {
             keys,
-            orders: Rc::new(Orders(keys.iter().map(order).collect())),
+            places,
             window,
-            best: few.then_some(wanted as usize),
-            heap: BinaryHeap::new(),
-            rows: Vec::new(),
-            seen: (distinct && !unique).then(HashSet::new),
-            unique,
-            collations: outputs.iter().map(|e| e.ty.column.collation).collect(),
+            best,
+            all: ExternalSort::new(form, cx),
+            distinct: None,
+            unique: false,
+            collations: Vec::new(),
             width,
             number: 0,
+            key: Vec::new(),
+            record: Vec::new(),
         }
     }
 
@@ -142,61 +128,125 @@ impl<'p> Sorter<'p> {
 
     /// Takes up a finished row; sort expressions are evaluated over the frame.
     pub(super) fn add_row(&mut self, mut row: Vec<Value>, cx: &mut Exec<'_>) -> ExecResult<()> {
-        if let Some(seen) = &mut self.seen {
-            let mut key = Vec::new();
-            for (value, collation) in row.iter().zip(&self.collations) {
-                hash_key::write(value, *collation, &mut key);
-            }
-            if !seen.insert(key.into()) {
-                return Ok(());
-            }
-        }
         for key in self.keys {
             if let SortBy::Expr(e) = &key.expr {
                 row.push(e.eval(cx)?);
             }
         }
-        let sortable = Sortable { row: row.into(), number: self.number, orders: self.orders.clone() };
-        self.number += 1;
-        if self.number.is_multiple_of(4096) {
-            cx.storage.check_killed()?;
-        }
-        match self.best {
-            None => self.rows.push(sortable),
-            Some(best) if self.heap.len() < best => self.heap.push(sortable),
-            Some(_) => {
-                if let Some(mut worst) = self.heap.peek_mut()
-                    && sortable < *worst
-                {
-                    *worst = sortable;
-                }
+        if let Some(distinct) = &mut self.distinct {
+            self.key.clear();
+            for (value, collation) in row.iter().zip(&self.collations) {
+                hash_key::write(value, *collation, &mut self.key);
             }
+            if distinct.add(&self.key, |out| codec::write_values(&row, out), cx)? != Seen::First {
+                return Ok(());
+            }
+        }
+        self.push(&row, cx)
+    }
+
+    fn push(&mut self, row: &[Value], cx: &mut Exec<'_>) -> ExecResult<()> {
+        self.number += 1;
+        cx.tick()?;
+        self.key.clear();
+        self.all.form().write(self.places.iter().filter_map(|at| row.get(*at)), &mut self.key);
+        let Some(best) = &mut self.best else {
+            self.record.clear();
+            codec::write_values(&row[..self.width], &mut self.record);
+            return self.all.add(&self.key, &self.record, cx);
+        };
+        if best.rows.len() >= best.wanted {
+            // A later row of the same key is not better.
+            if best.rows.peek().is_none_or(|worst| self.key[..] >= worst.key[..]) {
+                return Ok(());
+            }
+            if let Some(worst) = best.rows.pop() {
+                best.account.shrink(Best::cost(&worst));
+            }
+        }
+        self.record.clear();
+        codec::write_values(&row[..self.width], &mut self.record);
+        let ranked = Ranked { key: self.key[..].into(), number: self.number, row: self.record[..].into() };
+        let cost = Best::cost(&ranked);
+        let fits = best.account.used() + cost as u64 <= cx.session.settings.sort_buffer_size
+            && best.account.grow(cost, &cx.session.settings).is_ok();
+        best.rows.push(ranked);
+        if fits { Ok(()) } else { self.sort_all(cx) }
+    }
+
+    /// The best rows are too large for memory: sorts them with all that come.
+    fn sort_all(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+        let Some(best) = self.best.take() else { return Ok(()) };
+        let rows = best.rows.into_sorted_vec();
+        for Ranked { key, row, .. } in rows {
+            self.all.add(&key, &row, cx)?;
         }
         Ok(())
     }
 
     /// Gives the rows of the window in order.
-    pub(super) fn finish(self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
-        let rows = match self.best {
-            Some(_) => self.heap.into_sorted_vec(),
-            None => {
-                let mut rows = self.rows;
-                rows.sort_unstable();
-                if self.unique {
-                    rows.dedup_by(|later, first| later.key_order(first).is_eq());
+    pub(super) fn finish(mut self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        if let Some(distinct) = self.distinct.take() {
+            distinct.finish(cx, &mut |cx, row| {
+                self.push(&row, cx)?;
+                Ok(Flow::Continue)
+            })?;
+        }
+        let mut output = Output { window: self.window, row: Vec::with_capacity(self.width) };
+        if let Some(best) = self.best {
+            for ranked in best.rows.into_sorted_vec() {
+                if output.is_full() {
+                    break;
                 }
-                rows
+                if output.give(ranked.row.into_vec().into(), cx, out)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
             }
-        };
-        let skip = usize::try_from(self.window.offset).unwrap_or(usize::MAX);
-        let take = usize::try_from(self.window.count).unwrap_or(usize::MAX);
-        cx.skipped += skip.min(rows.len()) as u64;
-        for sortable in rows.into_iter().skip(skip).take(take) {
-            if out(cx, &sortable.row[..self.width.min(sortable.row.len())])? == Flow::Stop {
+            return Ok(Flow::Continue);
+        }
+        let mut sorted = self.all.finish(cx)?;
+        let mut last = None;
+        while !output.is_full()
+            && let Some((key, record)) = sorted.next()?
+        {
+            cx.tick()?;
+            if self.unique && last.as_ref() == Some(&key) {
+                continue;
+            }
+            if output.give(record, cx, out)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
+            last = self.unique.then_some(key);
         }
         Ok(Flow::Continue)
+    }
+}
+
+/// Where sorted rows go.
+struct Output {
+    window: Window,
+    row: Vec<Value>,
+}
+
+impl Output {
+    fn give(
+        &mut self,
+        mut record: bytes::Bytes,
+        cx: &mut Exec<'_>,
+        out: &mut Consumer<'_>,
+    ) -> ExecResult<Flow> {
+        if self.window.offset > 0 {
+            self.window.offset -= 1;
+            cx.skipped += 1;
+            return Ok(Flow::Continue);
+        }
+        self.window.count -= 1;
+        codec::read_values_into(&mut record, &mut self.row)?;
+        out(cx, &self.row)
+    }
+
+    fn is_full(&self) -> bool {
+        self.window.count == 0
     }
 }
 

@@ -8,32 +8,21 @@ use super::plan::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, Sca
 use super::reader::RowReader;
 use super::{group, order, set_operation};
 use crate::error::{ExecResult, SqlError};
+pub use crate::exec::Flow;
+use crate::exec::codec;
+use crate::exec::distinct::{Distinct, Seen};
+use crate::exec::kept::{KeptBuilder, KeptRows};
+use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::{Exec, Expr, Row, Slot, hash_key};
 use crate::select::storage::LockMode;
 use crate::select::subquery::SubqueryState;
 use omnibus_value::Value;
-use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Whether a consumer wants more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// Yes.
-    Continue,
-    /// No.
-    Stop,
-}
 
 /// Takes result rows.
 pub type Consumer<'c> = dyn FnMut(&mut Exec<'_>, &[Value]) -> ExecResult<Flow> + 'c;
 /// Takes joined rows, which are in the frame.
 type Joined<'c> = dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow> + 'c;
-
-/// Rows of a kept table by their key.
-#[derive(Debug, Default)]
-pub struct KeptRows {
-    rows: HashMap<Box<[u8]>, Vec<Row>>,
-}
 
 /// LIMIT's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +94,7 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
         return group::run(block, grouping, window, cx, out);
     }
     if !block.order.is_empty() {
-        let mut sorter = order::Sorter::new(block, window);
+        let mut sorter = order::Sorter::new(block, window, cx);
         join(block, None, cx, &mut |cx| {
             if accepts_having(block, cx)? {
                 sorter.add(&block.outputs, cx)?;
@@ -117,13 +106,14 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
     // Only a plain LIMIT bounds what the innermost loop may read ahead.
     let plain = !block.distinct && block.having.is_none();
     let read_limit = plain.then(|| window.offset.saturating_add(window.count));
-    let mut emitter = Emitter::new(block, window);
+    let mut emitter = Emitter::new(block, window, cx);
     join(block, read_limit, cx, &mut |cx| {
         if !accepts_having(block, cx)? {
             return Ok(Flow::Continue);
         }
         emitter.emit(&block.outputs, cx, out)
-    })
+    })?;
+    emitter.finish(cx, out)
 }
 
 /// Whether the row in the frame meets HAVING.
@@ -137,20 +127,25 @@ pub(super) fn accepts_having(block: &Block, cx: &mut Exec<'_>) -> ExecResult<boo
 /// DISTINCT, OFFSET and LIMIT over rows that come one by one.
 pub(super) struct Emitter {
     window: Window,
-    seen: Option<std::collections::HashSet<Box<[u8]>>>,
+    distinct: Option<Distinct>,
     collations: Vec<u16>,
     values: Vec<Value>,
+    key: Vec<u8>,
+    /// The consumer, or LIMIT, has had enough.
+    stopped: bool,
 }
 
 impl Emitter {
-    pub(super) fn new(block: &Block, window: Window) -> Emitter {
+    pub(super) fn new(block: &Block, window: Window, cx: &Exec<'_>) -> Emitter {
         let listed = if block.distinct { &block.outputs[..block.width] } else { &[] };
         let collations = listed.iter().map(|e| e.ty.column.collation).collect();
         Emitter {
             window,
-            seen: block.distinct.then(Default::default),
+            distinct: block.distinct.then(|| Distinct::new(cx)),
             collations,
             values: Vec::with_capacity(block.outputs.len()),
+            key: Vec::new(),
+            stopped: false,
         }
     }
 
@@ -160,7 +155,7 @@ impl Emitter {
         cx: &mut Exec<'_>,
         out: &mut Consumer<'_>,
     ) -> ExecResult<Flow> {
-        if self.seen.is_none() && self.window.offset > 0 {
+        if self.distinct.is_none() && self.window.offset > 0 {
             self.window.offset -= 1;
             cx.skipped += 1;
             return Ok(Flow::Continue);
@@ -170,26 +165,46 @@ impl Emitter {
             let value = e.eval(cx)?;
             self.values.push(value);
         }
-        if let Some(seen) = &mut self.seen {
-            let mut key = Vec::new();
+        if let Some(distinct) = &mut self.distinct {
+            self.key.clear();
             for (value, collation) in self.values.iter().zip(&self.collations) {
-                hash_key::write(value, *collation, &mut key);
+                hash_key::write(value, *collation, &mut self.key);
             }
-            if !seen.insert(key.into()) {
-                return Ok(Flow::Continue);
-            }
-            if self.window.offset > 0 {
-                self.window.offset -= 1;
-                cx.skipped += 1;
+            let values = &self.values;
+            if distinct.add(&self.key, |out| codec::write_values(values, out), cx)? != Seen::First {
                 return Ok(Flow::Continue);
             }
         }
-        if out(cx, &self.values)? == Flow::Stop {
+        give(&self.values, &mut self.window, &mut self.stopped, cx, out)
+    }
+
+    /// Gives what DISTINCT put off.
+    pub(super) fn finish(mut self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        if self.stopped {
             return Ok(Flow::Stop);
         }
-        self.window.count -= 1;
-        Ok(if self.window.count == 0 { Flow::Stop } else { Flow::Continue })
+        let Some(distinct) = self.distinct.take() else { return Ok(Flow::Continue) };
+        distinct.finish(cx, &mut |cx, values| give(&values, &mut self.window, &mut self.stopped, cx, out))
     }
+}
+
+/// Gives a row, if OFFSET and LIMIT want it.
+fn give(
+    values: &[Value],
+    window: &mut Window,
+    stopped: &mut bool,
+    cx: &mut Exec<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
+    if window.offset > 0 {
+        window.offset -= 1;
+        cx.skipped += 1;
+        return Ok(Flow::Continue);
+    }
+    let flow = out(cx, values)?;
+    window.count -= 1;
+    *stopped = flow == Flow::Stop || window.count == 0;
+    Ok(if *stopped { Flow::Stop } else { Flow::Continue })
 }
 
 /// Runs the loops of a block.
@@ -297,12 +312,12 @@ fn read(
             let rows = match kept(cx, *id) {
                 Some(rows) => rows,
                 None => {
-                    let mut rows: Vec<Rc<[Value]>> = Vec::new();
-                    run(plan, cx, &mut |_, row| {
-                        rows.push(row.iter().cloned().map(crate::expr::eval::own).collect());
+                    let mut rows = RowsBuilder::new(cx);
+                    run(plan, cx, &mut |cx, row| {
+                        rows.push(row.iter().cloned().map(crate::expr::eval::own).collect(), cx)?;
                         Ok(Flow::Continue)
                     })?;
-                    let rows = Rc::new(rows);
+                    let rows = Rc::new(rows.finish()?);
                     if outer_slots.is_empty() {
                         cx.subqueries[*id] = SubqueryState::Table(rows.clone());
                     }
@@ -315,8 +330,7 @@ fn read(
             let rows = match kept(cx, *id) {
                 Some(rows) => rows,
                 None => {
-                    let rows: Vec<Rc<[Value]>> = table.rows(cx)?.into_iter().map(Rc::from).collect();
-                    let rows = Rc::new(rows);
+                    let rows = Rc::new(Rows::of(table.rows(cx)?));
                     cx.subqueries[*id] = SubqueryState::Table(rows.clone());
                     rows
                 }
@@ -331,7 +345,7 @@ fn read(
 }
 
 /// The rows of a derived table that were made before.
-fn kept(cx: &Exec<'_>, id: usize) -> Option<Rc<Vec<Rc<[Value]>>>> {
+fn kept(cx: &Exec<'_>, id: usize) -> Option<Rc<Rows>> {
     match &cx.subqueries[id] {
         SubqueryState::Table(rows) => Some(rows.clone()),
         _ => None,
@@ -339,15 +353,16 @@ fn kept(cx: &Exec<'_>, id: usize) -> Option<Rc<Vec<Rc<[Value]>>>> {
 }
 
 fn push_rows(
-    rows: &Rc<Vec<Rc<[Value]>>>,
+    rows: &Rc<Rows>,
     slot: u16,
     filter: &[Expr],
     cx: &mut Exec<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
-    for row in rows.iter() {
+    let mut reader = rows.read();
+    while let Some(row) = reader.next()? {
         cx.tick()?;
-        cx.frame[usize::from(slot)].row = Row::Values(row.clone());
+        cx.frame[usize::from(slot)].row = Row::Values(row);
         if meets(filter, cx)? && joined(cx)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -358,35 +373,36 @@ fn push_rows(
 /// Looks a kept table up; reads it first if that has not been done.
 fn run_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
     let kept = match &cx.subqueries[keep.id] {
-        SubqueryState::Kept(kept) => Some(kept.clone()),
-        _ => None,
-    };
-    let kept = match kept {
-        Some(kept) => kept,
-        None => {
-            let mut kept = KeptRows::default();
-            read(scan, None, cx, &mut |cx| {
-                if let Some(key) = kept_key(&keep.own, &keep.collations, cx)? {
-                    let row = cx.frame[usize::from(scan.slot)].row.clone();
-                    kept.rows.entry(key.into()).or_default().push(row);
-                }
-                Ok(Flow::Continue)
-            })?;
-            let kept = Rc::new(kept);
+        SubqueryState::Kept(kept) => kept.clone(),
+        _ => {
+            let kept = Rc::new(read_kept(scan, keep, cx)?);
             cx.subqueries[keep.id] = SubqueryState::Kept(kept.clone());
             kept
         }
     };
     let Some(key) = kept_key(&keep.probe, &keep.collations, cx)? else { return Ok(Flow::Continue) };
-    let Some(rows) = kept.rows.get(&key[..]) else { return Ok(Flow::Continue) };
-    for row in rows {
+    let found = kept.find(&key);
+    for nth in 0..found.count() {
         cx.tick()?;
-        cx.frame[usize::from(scan.slot)].row = row.clone();
+        let Some(row) = kept.row(&key, &found, nth)? else { continue };
+        cx.frame[usize::from(scan.slot)].row = row;
         if meets(&keep.filter, cx)? && joined(cx)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
     Ok(Flow::Continue)
+}
+
+fn read_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>) -> ExecResult<KeptRows> {
+    let mut kept = KeptBuilder::new(cx);
+    read(scan, None, cx, &mut |cx| {
+        if let Some(key) = kept_key(&keep.own, &keep.collations, cx)? {
+            let row = cx.frame[usize::from(scan.slot)].row.clone();
+            kept.push(&key, &row, cx)?;
+        }
+        Ok(Flow::Continue)
+    })?;
+    Ok(kept.finish()?)
 }
 
 /// The key of a kept row; `None` if a part is NULL, which equals nothing.

@@ -1,31 +1,43 @@
 //! UNION, INTERSECT, EXCEPT, queries in parentheses, and WITH RECURSIVE.
+//!
+//! Operands are read one after another, and rows go on as they come; what must be known of earlier rows is in `exec`.
 
 use super::order::{Sorter, owned};
 use super::plan::{Compound, QueryPlan, Recursive, SetOperation};
 use super::run::{Consumer, Flow, run as run_query, window};
 use super::subquery::SubqueryState;
 use crate::error::{ExecResult, SqlError};
+use crate::exec::codec;
+use crate::exec::distinct::{Distinct, KEY_COST, Seen};
+use crate::exec::matching::{Matches, Rule};
+use crate::exec::memory::Account;
+use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::{Exec, Expr, ExprType, Kind, Row, cast, hash_key};
+use foldhash::fast::RandomState;
 use omnibus_value::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
-fn key_of(row: &[Value], types: &[ExprType]) -> Box<[u8]> {
+/// Takes the rows of an operand, as the common types.
+type Each<'e> = dyn FnMut(&mut Exec<'_>, Vec<Value>) -> ExecResult<Flow> + 'e;
+
+fn key_of(row: &[Value], types: &[ExprType]) -> Vec<u8> {
     let mut key = Vec::new();
     for (value, ty) in row.iter().zip(types) {
         hash_key::write(value, ty.column.collation, &mut key);
     }
-    key.into()
+    key
 }
 
-/// All rows of an operand, as the common types.
-fn rows_of(plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
+/// Gives all rows of an operand. Says whether `each` has had enough: a LIMIT of the operand's own also stops it.
+fn operand(plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>, each: &mut Each<'_>) -> ExecResult<Flow> {
+    let mut flow = Flow::Continue;
     run_query(plan, cx, &mut |cx, row| {
-        rows.push(fit(row, plan, types, cx));
-        Ok(Flow::Continue)
+        let row = fit(row, plan, types, cx);
+        flow = each(cx, row)?;
+        Ok(flow)
     })?;
-    Ok(rows)
+    Ok(flow)
 }
 
 fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>) -> Vec<Value> {
@@ -41,81 +53,103 @@ fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>) -
 
 /// Runs a set operation.
 pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
-    let limits = window(&compound.limit, cx)?;
+    let mut limits = window(&compound.limit, cx)?;
     if limits.count == 0 {
         return Ok(Flow::Continue);
     }
-    let types = &compound.types;
-    let streams =
-        compound.order.is_empty() && compound.rest.iter().all(|(op, _)| *op == SetOperation::UnionAll);
-    if streams {
-        let (mut offset, mut count) = (limits.offset, limits.count);
-        // An operand that has reached a LIMIT of its own also says that it stopped.
-        let mut enough = false;
-        for plan in std::iter::once(&compound.left).chain(compound.rest.iter().map(|(_, plan)| plan)) {
-            run_query(plan, cx, &mut |cx, row| {
-                if offset > 0 {
-                    offset -= 1;
-                    cx.skipped += 1;
-                    return Ok(Flow::Continue);
-                }
-                let row = fit(row, plan, types, cx);
-                count -= 1;
-                enough = out(cx, &row)? == Flow::Stop || count == 0;
-                Ok(if enough { Flow::Stop } else { Flow::Continue })
-            })?;
-            if enough {
-                return Ok(Flow::Stop);
+    if compound.order.is_empty() {
+        return operands(compound, compound.rest.len(), cx, &mut |cx, row| {
+            if limits.offset > 0 {
+                limits.offset -= 1;
+                cx.skipped += 1;
+                return Ok(Flow::Continue);
             }
-        }
-        return Ok(Flow::Continue);
+            limits.count -= 1;
+            let enough = out(cx, &row)? == Flow::Stop || limits.count == 0;
+            Ok(if enough { Flow::Stop } else { Flow::Continue })
+        });
     }
-    let mut rows = rows_of(&compound.left, types, cx)?;
-    for (op, plan) in &compound.rest {
-        let more = rows_of(plan, types, cx)?;
-        rows = combine(*op, rows, more, types);
-    }
-    let mut sorter = Sorter::of_rows(&compound.order, limits, compound.left.columns.len());
-    for row in rows {
+    let types: Vec<&ExprType> = compound.types.iter().collect();
+    let mut sorter = Sorter::of_rows(&compound.order, limits, &types, cx);
+    operands(compound, compound.rest.len(), cx, &mut |cx, row| {
         cx.frame[usize::from(compound.slot)].row = Row::Values(row.clone().into());
         sorter.add_row(row, cx)?;
-    }
+        Ok(Flow::Continue)
+    })?;
     sorter.finish(cx, out)
 }
 
-fn combine(
-    op: SetOperation,
-    left: Vec<Vec<Value>>,
-    right: Vec<Vec<Value>>,
-    types: &[ExprType],
-) -> Vec<Vec<Value>> {
-    let mut counts: HashMap<Box<[u8]>, usize> = HashMap::new();
-    let distinct = |rows: Vec<Vec<Value>>| -> Vec<Vec<Value>> {
-        let mut seen = HashSet::new();
-        rows.into_iter().filter(|row| seen.insert(key_of(row, types))).collect()
-    };
+/// Gives the rows of the first operand and the `count` operations behind it.
+fn operands(compound: &Compound, count: usize, cx: &mut Exec<'_>, each: &mut Each<'_>) -> ExecResult<Flow> {
+    cx.check_stack()?;
+    let types = &compound.types;
+    let Some(before) = count.checked_sub(1) else { return operand(&compound.left, types, cx, each) };
+    let (op, plan) = &compound.rest[before];
     match op {
-        SetOperation::UnionAll => left.into_iter().chain(right).collect(),
-        SetOperation::Union => distinct(left.into_iter().chain(right).collect()),
-        SetOperation::Intersect(all) | SetOperation::Except(all) => {
-            for row in &right {
-                *counts.entry(key_of(row, types)).or_default() += 1;
-            }
-            let keep_found = matches!(op, SetOperation::Intersect(_));
-            let kept = left
-                .into_iter()
-                .filter(|row| match counts.get_mut(&key_of(row, types)) {
-                    Some(0) | None => !keep_found,
-                    Some(n) => {
-                        if all {
-                            *n -= 1;
-                        }
-                        keep_found
-                    }
-                })
-                .collect();
-            if all { kept } else { distinct(kept) }
+        SetOperation::UnionAll => match operands(compound, before, cx, each)? {
+            Flow::Continue => operand(plan, types, cx, each),
+            Flow::Stop => Ok(Flow::Stop),
+        },
+        SetOperation::Union => {
+            distinct(types, cx, each, &mut |cx, each| match operands(compound, before, cx, each)? {
+                Flow::Continue => operand(plan, types, cx, each),
+                Flow::Stop => Ok(Flow::Stop),
+            })
         }
+        SetOperation::Intersect(all) | SetOperation::Except(all) => {
+            let rule = Rule { wants_match: matches!(op, SetOperation::Intersect(_)), all: *all };
+            let mut matching = |cx: &mut Exec<'_>, each: &mut Each<'_>| {
+                let mut matches = Matches::new(rule, cx);
+                operand(plan, types, cx, &mut |cx, row| {
+                    matches.count(&key_of(&row, types), cx)?;
+                    Ok(Flow::Continue)
+                })?;
+                let flow = operands(compound, before, cx, &mut |cx, row| match matches
+                    .passes(&key_of(&row, types), &row)?
+                {
+                    Some(true) => each(cx, row),
+                    _ => Ok(Flow::Continue),
+                })?;
+                if flow == Flow::Stop { Ok(flow) } else { matches.finish(cx, each) }
+            };
+            if *all { matching(cx, each) } else { distinct(types, cx, each, &mut matching) }
+        }
+    }
+}
+
+/// Gives each of the rows that `rows` gives once.
+fn distinct(
+    types: &[ExprType],
+    cx: &mut Exec<'_>,
+    each: &mut Each<'_>,
+    rows: &mut dyn FnMut(&mut Exec<'_>, &mut Each<'_>) -> ExecResult<Flow>,
+) -> ExecResult<Flow> {
+    let mut distinct = Distinct::new(cx);
+    let flow = rows(cx, &mut |cx, row| match distinct.add(
+        &key_of(&row, types),
+        |out| codec::write_values(&row, out),
+        cx,
+    )? {
+        Seen::First => each(cx, row),
+        _ => Ok(Flow::Continue),
+    })?;
+    if flow == Flow::Stop { Ok(flow) } else { distinct.finish(cx, each) }
+}
+
+/// The rows of a recursive common table expression that were found before. They stay in memory: each step asks for them.
+struct Found {
+    rows: HashSet<Box<[u8]>, RandomState>,
+    account: Account,
+}
+
+impl Found {
+    fn is_new(&mut self, row: &[Value], types: &[ExprType], cx: &Exec<'_>) -> ExecResult<bool> {
+        let key = key_of(row, types);
+        if self.rows.contains(&key[..]) {
+            return Ok(false);
+        }
+        self.account.grow(key.len() + KEY_COST, &cx.session.settings)?;
+        Ok(self.rows.insert(key.into()))
     }
 }
 
@@ -125,34 +159,25 @@ pub(super) fn run_recursive(
     cx: &mut Exec<'_>,
     out: &mut Consumer<'_>,
 ) -> ExecResult<Flow> {
-    let types = &recursive.types;
-    let mut seen = HashSet::new();
-    let mut keep = |rows: Vec<Vec<Value>>| -> Vec<Vec<Value>> {
-        if !recursive.distinct {
-            return rows;
-        }
-        rows.into_iter().filter(|row| seen.insert(key_of(row, types))).collect()
-    };
-    let mut rows = keep(rows_of(&recursive.seed, types, cx)?);
+    let mut found = recursive
+        .distinct
+        .then(|| Found { rows: HashSet::default(), account: Account::new(&cx.session.memory) });
+    let mut rows = step(std::slice::from_ref(&recursive.seed), recursive, &mut found, cx)?;
     let most = cx.session.settings.cte_max_recursion_depth;
     for _ in 0..=most {
         if rows.is_empty() {
             cx.subqueries[recursive.id] = SubqueryState::Unknown;
             return Ok(Flow::Continue);
         }
-        for row in &rows {
-            if out(cx, row)? == Flow::Stop {
+        let mut reader = rows.read();
+        while let Some(row) = reader.next()? {
+            if out(cx, &row)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
         cx.storage.check_killed()?;
-        let shared: Vec<Rc<[Value]>> = rows.into_iter().map(Rc::from).collect();
-        cx.subqueries[recursive.id] = SubqueryState::Table(Rc::new(shared));
-        let mut next = Vec::new();
-        for step in &recursive.steps {
-            next.extend(rows_of(step, types, cx)?);
-        }
-        rows = keep(next);
+        cx.subqueries[recursive.id] = SubqueryState::Table(rows);
+        rows = step(&recursive.steps, recursive, &mut found, cx)?;
     }
     Err(SqlError::new(
         3636,
@@ -160,4 +185,28 @@ pub(super) fn run_recursive(
         format!("Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.", most.saturating_add(1)),
     )
     .into())
+}
+
+/// What these parts yield that was not found before.
+fn step(
+    parts: &[QueryPlan],
+    recursive: &Recursive,
+    found: &mut Option<Found>,
+    cx: &mut Exec<'_>,
+) -> ExecResult<Rc<Rows>> {
+    let types = &recursive.types;
+    let mut rows = RowsBuilder::new(cx);
+    for plan in parts {
+        operand(plan, types, cx, &mut |cx, row| {
+            let new = match found {
+                None => true,
+                Some(found) => found.is_new(&row, types, cx)?,
+            };
+            if new {
+                rows.push(row.into(), cx)?;
+            }
+            Ok(Flow::Continue)
+        })?;
+    }
+    Ok(Rc::new(rows.finish()?))
 }

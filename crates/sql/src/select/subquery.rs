@@ -6,9 +6,15 @@
 use super::plan::QueryPlan;
 use super::run::Flow;
 use crate::error::{ExecResult, SqlError};
+use crate::exec::codec;
+use crate::exec::distinct::KEY_COST;
+use crate::exec::kept::KeptRows;
+use crate::exec::memory::Account;
+use crate::exec::rows::Rows;
 use crate::expr::exec::Row;
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::{Exec, SlotSet, eval, hash_key};
+use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -81,9 +87,9 @@ pub enum SubqueryState {
     /// Whether it has rows.
     Exists(bool),
     /// Rows of a derived, computed or recursive table.
-    Table(Rc<Vec<Rc<[Value]>>>),
+    Table(Rc<Rows>),
     /// Rows of an inner table, by join key.
-    Kept(Rc<super::run::KeptRows>),
+    Kept(Rc<KeptRows>),
     /// Its rows by hash key, and whether one of them has a NULL; the values for comparisons.
     Rows(Rc<Members>),
 }
@@ -92,13 +98,15 @@ pub enum SubqueryState {
 #[derive(Debug, Default)]
 pub struct Members {
     /// Rows without NULL.
-    keys: HashSet<Box<[u8]>>,
+    keys: HashSet<Box<[u8]>, RandomState>,
     /// Whether a row has a NULL.
     has_null: bool,
     /// Rows of one column without NULL.
     values: Vec<Value>,
     /// Rows of several columns: those without NULL, and those with.
     rows: [Vec<Box<[Value]>>; 2],
+    /// What they take: they are asked for again and again, and stay in memory.
+    account: Option<Account>,
 }
 
 impl Subquery {
@@ -249,11 +257,14 @@ impl Subquery {
             return Ok(members.clone());
         }
         let hashable = self.hashable();
+        let compared = matches!(self.kind, SubqueryKind::Quantified { .. });
         let mut members = Members::default();
+        let mut account = Account::new(&cx.session.memory);
         super::run::run(&self.plan, cx, &mut |cx, row| {
             let row = &*self.compared(row, cx)?;
             let has_null = row.iter().any(|value| matches!(value, Value::Null));
             if row.len() > 1 {
+                account.grow(codec::memory_of(row), &cx.session.settings)?;
                 members.rows[usize::from(has_null)].push(row.iter().cloned().map(eval::own).collect());
             }
             if has_null {
@@ -265,13 +276,18 @@ impl Subquery {
                 for (value, member) in row.iter().zip(&self.members) {
                     hash_key::write(value, member.collation, &mut key);
                 }
-                members.keys.insert(key.into());
+                if !members.keys.contains(&key[..]) {
+                    account.grow(key.len() + KEY_COST, &cx.session.settings)?;
+                    members.keys.insert(key.into());
+                }
             }
-            if let [only] = row {
+            if compared && let [only] = row {
+                account.grow(codec::memory_of(row), &cx.session.settings)?;
                 members.values.push(eval::own(only.clone()));
             }
             Ok(Flow::Continue)
         })?;
+        members.account = Some(account);
         let members = Rc::new(members);
         if self.is_constant() {
             cx.subqueries[self.id] = SubqueryState::Rows(members.clone());

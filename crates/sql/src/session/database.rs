@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, CatalogCell, Table, charset, persist};
 use crate::error::SqlResult;
+use crate::exec::ServerMemory;
 use crate::select::{NoVirtualTables, VirtualTables};
 use crate::show::InformationSchema;
 use crate::store::{CommitPort, TrxContext};
@@ -51,6 +52,7 @@ impl Database {
             branches: crate::xa::Registry::default(),
             backups: AtomicU32::new(0),
             turns: Arc::default(),
+            memory: Arc::default(),
             port,
         };
         let shared = Arc::new(shared);
@@ -85,6 +87,12 @@ impl Database {
     #[must_use]
     pub fn locks(&self) -> &Arc<LockManager> {
         &self.shared.locks
+    }
+
+    /// What statements of all sessions keep in memory.
+    #[must_use]
+    pub fn memory(&self) -> &ServerMemory {
+        &self.shared.memory
     }
 
     /// Commits and snapshots.

@@ -45,7 +45,7 @@ impl SqlSession {
         if !tree.local && supplied.is_none() {
             call.access.check_files()?;
         }
-        announce_variables(tree, &mut self.state);
+        announce_variables(tree, &mut self.state)?;
         let catalog = self.catalog();
         let virtuals = self.database.virtual_tables();
         let (uses, read_lock) = (UsesCell::default(), LockMode::Share);

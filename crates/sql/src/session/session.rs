@@ -9,6 +9,7 @@ use super::statements::StatementCache;
 use crate::api::{Budget, Isolation, KillFlag};
 use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlResult};
+use crate::exec::SessionMemory;
 use crate::load::LoadInput;
 use crate::store::{LockWaiter, Trx};
 use bytes::Bytes;
@@ -50,7 +51,9 @@ impl SqlSession {
     pub fn new(database: Arc<Database>, id: u32, kill: Arc<KillFlag>) -> SqlSession {
         let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
         let trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
+        let memory = Arc::new(SessionMemory::of(database.shared.memory.clone()));
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
+        state.count_with(memory);
         let collation = Database::default_collation();
         state.settings.collation_connection = collation;
         state.settings.collation_client = collation;
@@ -180,7 +183,7 @@ impl SqlSession {
         self.close();
         self.statements.clear_prepared();
         self.binlog_input = BinlogInput::default();
-        self.state.user_variables = Arc::default();
+        self.state.set_user_variables(Arc::default());
         self.state.diagnostics.clear();
         self.state.last_insert_id = 0;
         self.state.new_insert_id = NewInsertId::None;

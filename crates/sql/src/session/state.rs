@@ -3,7 +3,8 @@
 
 use super::named_locks::NamedLocks;
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
-use crate::error::Diagnostics;
+use crate::error::{Diagnostics, SqlResult};
+use crate::exec::{Account, SessionMemory, codec};
 use crate::store::StatementInfo;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
@@ -67,6 +68,10 @@ pub struct SessionState {
     pub budget: Arc<Budget>,
     /// System variables, status and processes.
     pub host: Arc<dyn SessionHost>,
+    /// What its statements keep in memory.
+    pub memory: Arc<SessionMemory>,
+    /// What `user_variables` takes.
+    pub(crate) variables_memory: Account,
     /// GET_LOCK; `None` outside of a session.
     pub(crate) named_locks: Option<NamedLocks>,
 }
@@ -100,7 +105,7 @@ impl SessionState {
 
     /// As before the statement.
     pub(super) fn restore(&mut self, before: Checkpoint) {
-        self.user_variables = before.user_variables;
+        self.set_user_variables(before.user_variables);
         self.diagnostics = before.diagnostics;
         self.last_insert_id = before.last_insert_id;
         self.new_insert_id = before.new_insert_id;
@@ -110,9 +115,36 @@ impl SessionState {
         self.rand = before.rand;
     }
 
+    /// Counts what it keeps in memory with this session's.
+    pub(super) fn count_with(&mut self, memory: Arc<SessionMemory>) {
+        self.variables_memory = Account::new(&memory);
+        self.memory = memory;
+    }
+
     /// Gives a variable a value.
-    pub fn set_user_variable(&mut self, name: String, value: (Value, ColumnType)) {
+    ///
+    /// # Errors
+    /// 3170: there is no memory for it.
+    pub fn set_user_variable(&mut self, name: String, value: (Value, ColumnType)) -> SqlResult<()> {
+        let more = variable_memory(&name, &value.0);
+        let less = self.user_variables.get(&name).map_or(0, |(value, _)| variable_memory(&name, value));
+        if more > less {
+            self.variables_memory.grow(more - less, &self.settings)?;
+        } else {
+            self.variables_memory.shrink(less - more);
+        }
         Arc::make_mut(&mut self.user_variables).insert(name, value);
+        Ok(())
+    }
+
+    /// Replaces all variables by some that were counted before, or that one statement brings along.
+    pub(crate) fn set_user_variables(&mut self, variables: Arc<UserVariables>) {
+        if !Arc::ptr_eq(&self.user_variables, &variables) {
+            let memory = variables.iter().map(|(name, (value, _))| variable_memory(name, value)).sum();
+            // What was there once may be there again.
+            let _ = self.variables_memory.resize(memory, &self.settings);
+            self.user_variables = variables;
+        }
     }
 
     /// CONNECTION_ID(), and whose the log says that statements are: `pseudo_thread_id`, if it was set.
@@ -138,8 +170,14 @@ impl SessionState {
     }
 }
 
+fn variable_memory(name: &str, value: &Value) -> usize {
+    // Its type and its place in the map.
+    name.len() + codec::memory_of(std::slice::from_ref(value)) + 128
+}
+
 impl Default for SessionState {
     fn default() -> Self {
+        let memory = Arc::default();
         SessionState {
             settings: SessionSettings::default(),
             database: None,
@@ -160,6 +198,8 @@ impl Default for SessionState {
             described: None,
             budget: Arc::default(),
             host: Arc::new(NoHost),
+            variables_memory: Account::new(&memory),
+            memory,
             named_locks: None,
         }
     }

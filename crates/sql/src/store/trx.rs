@@ -14,7 +14,9 @@ use super::temp::TempStore;
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Budget, Isolation, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, TableState};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::exec::ServerMemory;
 use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
@@ -39,6 +41,8 @@ pub struct TrxContext {
     pub backups: AtomicU32,
     /// Statements that compute.
     pub turns: Arc<Turns>,
+    /// What statements keep in memory.
+    pub memory: Arc<ServerMemory>,
 }
 
 /// Where a statement or savepoint began.

@@ -6,6 +6,7 @@
 
 mod arith;
 mod binlog;
+mod raw;
 mod text;
 mod wide;
 

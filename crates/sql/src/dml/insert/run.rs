@@ -8,6 +8,8 @@ use crate::dml::defaults::{default_value, implicit_default, null_value};
 use crate::dml::rows::cast_into;
 use crate::dml::{Effect, Run, cast};
 use crate::error::{ExecResult, SqlResult};
+use crate::exec::rows::{Rows, RowsBuilder};
+use crate::expr::eval;
 use crate::expr::exec::{Exec, Row};
 use crate::expr::node::Expr;
 use crate::select::run::Flow;
@@ -15,6 +17,7 @@ use crate::select::{self, QueryPlan, Storage};
 use crate::session::NewInsertId;
 use crate::store::{InsertOutcome, auto_value, duplicate_error};
 use omnibus_value::Value;
+use std::rc::Rc;
 
 /// Longer lists of rows are not even begun on an async worker.
 const INLINE_ROWS: usize = 1024;
@@ -64,12 +67,15 @@ impl InsertPlan {
                 }
             }
             Source::Query(query) => {
-                let found = self.collect(run, query)?;
-                let left = found.len() as u64;
-                for (at, mut row) in found.into_iter().enumerate() {
-                    let beside = row.split_off(query.columns.len());
-                    let values = self.query_values(run, &template, query, row, at as u64 + 1)?;
-                    self.add(run, values, &beside, &mut counts, left - at as u64)?;
+                let found = Rc::new(self.collect(run, query)?);
+                let mut reader = found.read();
+                let mut left = found.len();
+                while let Some(row) = reader.next()? {
+                    let (row, beside) = row.split_at(query.columns.len());
+                    let number = found.len() - left + 1;
+                    let values = self.query_values(run, &template, query, row, number)?;
+                    self.add(run, values, beside, &mut counts, left)?;
+                    left -= 1;
                 }
             }
         }
@@ -166,16 +172,16 @@ impl InsertPlan {
     }
 
     /// All rows of the query, before the first is inserted: it may read the same table.
-    fn collect(&self, run: &mut Run<'_>, query: &QueryPlan) -> ExecResult<Vec<Vec<Value>>> {
+    fn collect(&self, run: &mut Run<'_>, query: &QueryPlan) -> ExecResult<Rows> {
         let mut exec = Exec::new(run.state, run.trx, run.params);
         exec.reserve(self.target.slots, self.target.subqueries);
         exec.strict = exec.session.settings.strict_search() && !self.ignore;
-        let mut rows = Vec::new();
-        select::run::run(query, &mut exec, &mut |_, row| {
-            rows.push(row.to_vec());
+        let mut rows = RowsBuilder::new(&exec);
+        select::run::run(query, &mut exec, &mut |cx, row| {
+            rows.push(row.iter().cloned().map(eval::own).collect(), cx)?;
             Ok(Flow::Continue)
         })?;
-        Ok(rows)
+        Ok(rows.finish()?)
     }
 
     fn query_values(
@@ -183,12 +189,12 @@ impl InsertPlan {
         run: &mut Run<'_>,
         template: &[Value],
         query: &QueryPlan,
-        row: Vec<Value>,
+        row: &[Value],
         number: u64,
     ) -> ExecResult<Vec<Value>> {
         let mut values = template.to_vec();
         let types = query.types.iter();
-        for ((&at, value), source) in self.columns.iter().zip(row).zip(types) {
+        for ((&at, value), source) in self.columns.iter().zip(row.iter().cloned()).zip(types) {
             let column = &self.target.table.def.columns[at];
             values[at] = cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
             let value = std::mem::take(&mut values[at]);

@@ -1,0 +1,127 @@
+//! DISTINCT and UNION: rows of which each comes once.
+//!
+//! Keys that were seen are in memory up to `tmp_table_size`. Then the rows of all further keys go to disk in parts by their
+//! keys, and each part is gone through when the rest has been given.
+
+use super::Flow;
+use super::codec;
+use super::memory::Account;
+use super::partition::{Partition, Partitions};
+use super::rows::temporary_table_max;
+use crate::error::ExecResult;
+use crate::expr::Exec;
+use foldhash::fast::RandomState;
+use omnibus_value::Value;
+use std::collections::HashSet;
+
+/// What a key takes in a set beside its bytes.
+pub const KEY_COST: usize = 48;
+
+/// Rows that were seen.
+#[derive(Debug)]
+pub struct Distinct {
+    seen: HashSet<Box<[u8]>, RandomState>,
+    account: Account,
+    later: Option<Partitions>,
+    /// How often the rows were parted.
+    level: u64,
+}
+
+/// What is to be done with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It is the first of its kind.
+    First,
+    /// There was one.
+    Again,
+    /// `finish` gives it, or one like it.
+    Later,
+}
+
+impl Distinct {
+    /// Nothing was seen.
+    #[must_use]
+    pub fn new(cx: &Exec<'_>) -> Distinct {
+        Distinct::at(0, cx)
+    }
+
+    fn at(level: u64, cx: &Exec<'_>) -> Distinct {
+        Distinct { seen: HashSet::default(), account: Account::new(&cx.session.memory), later: None, level }
+    }
+
+    /// Takes up a row, which `write` writes if it must be kept.
+    ///
+    /// # Errors
+    /// As a temporary file.
+    pub fn add(
+        &mut self,
+        key: &[u8],
+        write: impl FnOnce(&mut Vec<u8>),
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<Seen> {
+        if self.seen.contains(key) {
+            return Ok(Seen::Again);
+        }
+        if self.later.is_none() && self.has_room(key.len(), cx) {
+            self.seen.insert(key.into());
+            return Ok(Seen::First);
+        }
+        if self.later.is_none() {
+            self.later = Some(Partitions::create(self.level, cx)?);
+        }
+        let mut record = Vec::new();
+        write(&mut record);
+        if let Some(later) = &mut self.later {
+            later.push(key, &record)?;
+        }
+        Ok(Seen::Later)
+    }
+
+    /// Whether one more key may be kept; the first may always.
+    fn has_room(&mut self, key: usize, cx: &Exec<'_>) -> bool {
+        let more = key + KEY_COST;
+        let fits = self.account.used() + more as u64 <= temporary_table_max(cx);
+        (fits && self.account.grow(more, &cx.session.settings).is_ok()) || self.seen.is_empty()
+    }
+
+    /// Gives the rows that `add` put off, each once.
+    ///
+    /// # Errors
+    /// As a temporary file, and as `each`.
+    pub fn finish(
+        mut self,
+        cx: &mut Exec<'_>,
+        each: &mut dyn FnMut(&mut Exec<'_>, Vec<Value>) -> ExecResult<Flow>,
+    ) -> ExecResult<Flow> {
+        let Some(later) = self.later.take() else { return Ok(Flow::Continue) };
+        // The memory of what was given is the next ones'.
+        let level = self.level + 1;
+        drop(self);
+        for part in later.finish()? {
+            if give(&part, level, cx, each)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+fn give(
+    part: &Partition,
+    level: u64,
+    cx: &mut Exec<'_>,
+    each: &mut dyn FnMut(&mut Exec<'_>, Vec<Value>) -> ExecResult<Flow>,
+) -> ExecResult<Flow> {
+    let mut seen = Distinct::at(level, cx);
+    let mut reader = part.read();
+    while let Some((key, mut record)) = reader.next()? {
+        cx.tick()?;
+        if seen.add(&key, |out| out.extend_from_slice(&record), cx)? == Seen::First {
+            let row = codec::read_values(&mut record)?;
+            if each(cx, row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+    }
+    seen.finish(cx, each)
+}

@@ -1,0 +1,219 @@
+//! The accountant: how much memory statements hold, by session and for the server.
+//!
+//! A tree of counters. An operator has an [`Account`], which takes memory from its session in chunks, and the session passes
+//! these on to the server: so counting a row is an addition to a plain number, and a statement that collects nothing (a
+//! point read) never comes here. What counts is what operators keep; what a row needs while it passes by does not.
+//!
+//! A refused chunk is an operator's sign to go to a temporary file, or the statement's error where it has none. Limits are
+//! those of the session that asks (`connection_memory_limit`, `global_connection_memory_limit`), read when it asks.
+
+use crate::api::SessionSettings;
+use crate::error::{SqlError, SqlResult};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What an account takes at once: the shared counters are touched once for so many bytes.
+const CHUNK: u64 = 64 << 10;
+
+/// The root: all sessions of a database, and what their temporary files are counted by.
+#[derive(Debug, Default)]
+pub struct ServerMemory {
+    used: AtomicU64,
+    /// `Created_tmp_disk_tables`: groups, distinct rows and derived tables that outgrew memory.
+    pub tmp_disk_tables: AtomicU64,
+    /// `Created_tmp_files`.
+    pub tmp_files: AtomicU64,
+    /// `Sort_merge_passes`.
+    pub sort_merge_passes: AtomicU64,
+}
+
+impl ServerMemory {
+    /// `Global_connection_memory`: bytes that statements and sessions hold.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// As SHOW STATUS names them.
+    #[must_use]
+    pub fn counters(&self) -> Vec<(String, String)> {
+        let line = |name: &str, value: u64| (name.to_owned(), value.to_string());
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        vec![
+            line("Created_tmp_disk_tables", read(&self.tmp_disk_tables)),
+            line("Created_tmp_files", read(&self.tmp_files)),
+            line("Global_connection_memory", self.used()),
+            line("Sort_merge_passes", read(&self.sort_merge_passes)),
+        ]
+    }
+}
+
+/// A session's part.
+#[derive(Debug, Default)]
+pub struct SessionMemory {
+    used: AtomicU64,
+    server: Arc<ServerMemory>,
+}
+
+impl SessionMemory {
+    /// Of a session of this database.
+    #[must_use]
+    pub fn of(server: Arc<ServerMemory>) -> SessionMemory {
+        SessionMemory { used: AtomicU64::new(0), server }
+    }
+
+    /// The server's part.
+    #[must_use]
+    pub fn server(&self) -> &ServerMemory {
+        &self.server
+    }
+
+    /// Bytes that it holds.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: u64, settings: &SessionSettings) -> SqlResult<()> {
+        let (own, all) = (settings.connection_memory_limit, settings.global_connection_memory_limit);
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let server = self.server.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let (name, limit) = match (used > own, server > all) {
+            (true, _) => ("connection_memory_limit", own),
+            (_, true) => ("global_connection_memory_limit", all),
+            _ => return Ok(()),
+        };
+        self.give_back(bytes);
+        Err(SqlError::memory_exceeded(limit, name))
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.server.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What one operator holds. Given back when it is dropped.
+#[derive(Debug)]
+pub struct Account {
+    session: Arc<SessionMemory>,
+    used: u64,
+    reserved: u64,
+}
+
+impl Account {
+    /// An account of nothing yet.
+    #[must_use]
+    pub fn new(session: &Arc<SessionMemory>) -> Account {
+        Account { session: session.clone(), used: 0, reserved: 0 }
+    }
+
+    /// Bytes it holds.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Takes more.
+    ///
+    /// # Errors
+    /// 3170: a limit says no, and nothing was taken.
+    #[inline]
+    pub fn grow(&mut self, bytes: usize, settings: &SessionSettings) -> SqlResult<()> {
+        let used = self.used + bytes as u64;
+        if used > self.reserved {
+            let more = (used - self.reserved).next_multiple_of(CHUNK);
+            self.session.take(more, settings)?;
+            self.reserved += more;
+        }
+        self.used = used;
+        Ok(())
+    }
+
+    /// Holds so many bytes from now on.
+    ///
+    /// # Errors
+    /// As `grow`.
+    pub fn resize(&mut self, bytes: usize, settings: &SessionSettings) -> SqlResult<()> {
+        match (bytes as u64).checked_sub(self.used) {
+            Some(more) => self.grow(more as usize, settings),
+            None => {
+                self.shrink((self.used - bytes as u64) as usize);
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives some back.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.used = self.used.saturating_sub(bytes as u64);
+        let spare = self.reserved - self.used.next_multiple_of(CHUNK).min(self.reserved);
+        // One chunk stays, so that what grows and shrinks by turns takes none.
+        if spare > CHUNK {
+            self.session.give_back(spare);
+            self.reserved -= spare;
+        }
+    }
+
+    /// Gives everything back.
+    pub fn clear(&mut self) {
+        self.session.give_back(self.reserved);
+        (self.used, self.reserved) = (0, 0);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(own: u64, all: u64) -> SessionSettings {
+        SessionSettings {
+            connection_memory_limit: own,
+            global_connection_memory_limit: all,
+            ..SessionSettings::default()
+        }
+    }
+
+    #[test]
+    fn a_limit_refuses_and_leaves_nothing_behind() {
+        let server = Arc::new(ServerMemory::default());
+        let sessions = [(); 2].map(|()| Arc::new(SessionMemory::of(server.clone())));
+        let limits = settings(4 * CHUNK, 6 * CHUNK);
+        let mut first = Account::new(&sessions[0]);
+        first.grow(4 * CHUNK as usize, &limits).unwrap();
+        let refused = first.grow(1, &limits).unwrap_err();
+        assert_eq!(refused.code, 3170);
+        assert!(refused.message.contains("'connection_memory_limit'"), "{refused}");
+        let mut second = Account::new(&sessions[1]);
+        let refused = second.grow(3 * CHUNK as usize, &limits).unwrap_err();
+        assert!(refused.message.contains("'global_connection_memory_limit'"), "{refused}");
+        assert_eq!((second.used(), server.used()), (0, 4 * CHUNK));
+        drop(first);
+        second.grow(3 * CHUNK as usize, &limits).unwrap();
+        drop(second);
+        assert_eq!((server.used(), sessions[0].used()), (0, 0));
+    }
+
+    #[test]
+    fn what_grows_and_shrinks_by_turns_asks_the_server_once() {
+        let session = Arc::new(SessionMemory::default());
+        let limits = settings(u64::MAX, u64::MAX);
+        let mut account = Account::new(&session);
+        for _ in 0..100 {
+            account.grow(CHUNK as usize + 1, &limits).unwrap();
+            assert_eq!(session.used(), 2 * CHUNK);
+            account.shrink(CHUNK as usize + 1);
+        }
+        account.resize(10 * CHUNK as usize, &limits).unwrap();
+        account.resize(1, &limits).unwrap();
+        assert!(session.used() <= 2 * CHUNK);
+        account.clear();
+        assert_eq!(session.used(), 0);
+    }
+}
