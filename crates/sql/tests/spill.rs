@@ -138,7 +138,7 @@ fn what_has_no_file_fails_at_the_limit() {
         "SELECT JSON_OBJECTAGG(id, pad) FROM t",
         "SELECT GROUP_CONCAT(pad ORDER BY id) FROM t",
         "SELECT small IS NULL, COUNT(DISTINCT id, pad) FROM t GROUP BY small IS NULL",
-        "SELECT id IN (SELECT CONCAT(id, pad) FROM t) FROM t",
+        "SELECT pad IN (SELECT CONCAT(id, pad, pad, pad) FROM t) FROM t",
         "SELECT 'x' > ALL (SELECT pad FROM t)",
         "WITH RECURSIVE n AS (SELECT 1 AS x, pad FROM t UNION SELECT x + 1, pad FROM n WHERE x < 9) SELECT COUNT(*) FROM n",
         "SELECT @long := REPEAT('x', 400000)",

@@ -14,7 +14,6 @@ use super::temp::TempStore;
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Budget, Isolation, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, TableState};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::ServerMemory;
 use bytes::Bytes;
