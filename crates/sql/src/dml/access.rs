@@ -5,6 +5,7 @@
 //! are scanned, because their rows do not say where they are.
 
 use super::Run;
+use super::chosen::{ChosenRows, Finding};
 use super::plan::TargetTable;
 use crate::error::ExecResult;
 use crate::expr::SlotSet;
@@ -235,14 +236,14 @@ impl TargetTable {
 
     /// The rows that a statement changes, locked, in the order they were found; `limit` of them at
     /// most.
-    pub(crate) fn matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<Vec<RowAt>> {
+    pub(crate) fn matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<ChosenRows> {
         run.trx.start_write(&self.table)?;
         if limit == 0 {
-            return Ok(Vec::new());
+            return Ok(Vec::new().into());
         }
         if let Some(point) = &finder.point {
             match point.key(self, run, finder.ignore)? {
-                PointKey::Nothing => return Ok(Vec::new()),
+                PointKey::Nothing => return Ok(Vec::new().into()),
                 PointKey::Scan => {}
                 PointKey::Key(key) => {
                     let late = !point.complete && self.locks_late(run);
@@ -255,7 +256,7 @@ impl TargetTable {
                     if late {
                         self.lock_matching(run, finder, &mut rows, 0, 1)?;
                     }
-                    return Ok(rows);
+                    return Ok(rows.into());
                 }
             }
         }
@@ -272,40 +273,42 @@ impl TargetTable {
         finder: &Finder,
         path: &TableAccess,
         limit: u64,
-    ) -> ExecResult<Vec<RowAt>> {
+    ) -> ExecResult<ChosenRows> {
         let mut exec = finder.exec(self, run);
         let read_limit = usize::try_from(limit).ok().filter(|_| limit != u64::MAX);
         let mut reader =
             RowReader::open(&self.table, path, LockMode::Exclusive, WaitPolicy::Wait, read_limit, &mut exec)?;
-        let mut rows = Vec::new();
-        while (rows.len() as u64) < limit {
+        let mut rows = Finding::new();
+        while rows.count() < limit {
             let Some(row) = reader.next(self.slot, &mut exec)? else { break };
-            rows.push(RowAt { key: self.table.clustered_key(&row)?, row });
+            rows.push(RowAt { key: self.table.clustered_key(&row)?, row }, &mut exec)?;
         }
-        Ok(rows)
+        Ok(rows.finish()?)
     }
 
-    fn scan_matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<Vec<RowAt>> {
+    fn scan_matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<ChosenRows> {
         let late = self.locks_late(run);
         let lock = if late { LockMode::None } else { LockMode::Exclusive };
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut range = whole_index(&self.table, 0);
         run.trx.begin_scan(&self.table, &range, lock)?;
+        let mut found = Finding::new();
         let mut rows = Vec::new();
         loop {
-            let checked = rows.len();
-            let want = if finder.filter.is_none() { (limit - checked).min(BATCH) } else { BATCH };
+            let left = usize::try_from(limit - found.count()).unwrap_or(usize::MAX);
+            let want = if finder.filter.is_none() { left.min(BATCH) } else { BATCH };
+            rows.clear();
             let done = run.trx.scan(&self.table, 0, &mut range, lock, WaitPolicy::Wait, want, &mut rows)?;
-            self.keep_matching(run, finder, &mut rows, checked)?;
+            self.keep_matching(run, finder, &mut rows, 0)?;
             if late {
-                self.lock_matching(run, finder, &mut rows, checked, limit)?;
+                self.lock_matching(run, finder, &mut rows, 0, left)?;
             }
-            if rows.len() >= limit {
-                rows.truncate(limit);
-                return Ok(rows);
+            rows.truncate(left);
+            let mut exec = finder.exec(self, run);
+            for row in rows.drain(..) {
+                found.push(row, &mut exec)?;
             }
-            if done {
-                return Ok(rows);
+            if done || found.count() >= limit {
+                return Ok(found.finish()?);
             }
         }
     }

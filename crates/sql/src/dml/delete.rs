@@ -50,11 +50,11 @@ impl DeletePlan {
         if run.state.settings.sql_safe_updates && self.limit.is_none() && self.finder.reads_all() {
             return Err(SqlError::update_without_key().into());
         }
-        let rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
+        let mut rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
         let table = &self.target.table;
         let mut values = Vec::with_capacity(table.def.columns.len());
         let mut affected = 0;
-        for row in rows {
+        while let Some(row) = rows.next()? {
             let Some(row) = run.trx.chosen_row(row)? else { continue };
             table.decode_into(&row.row, &mut values)?;
             let deleted = run.trx.delete_row(table, &row, &values);

@@ -6,6 +6,7 @@
 mod access;
 pub(crate) mod cast;
 mod change;
+mod chosen;
 pub(crate) mod defaults;
 mod delete;
 mod insert;

@@ -13,19 +13,24 @@ use super::{Effect, Run};
 use crate::api::Priv;
 use crate::catalog::{Table, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::exec::distinct::KEY_COST;
+use crate::exec::memory::Account;
+use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::node::Kind;
-use crate::expr::{self, Exec};
+use crate::expr::{self, Exec, eval};
 use crate::select::plan::{Body, Node, NodeSource};
 use crate::select::run::Flow;
 use crate::select::{self, LockMode, QueryPlan, WaitPolicy};
 use crate::store::RowAt;
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use omnibus_parser::ast::{
     self, ColumnRef, Delete, Expr, Ident, Join, Literal, LockStrength, LockWait, Locking, ObjectName,
     Qualifier, Query, QueryBody, Select, SelectItem, SelectOptions, TableFactor, TableRef, Update,
 };
 use omnibus_value::Value;
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A table whose rows change.
@@ -124,17 +129,22 @@ impl MultiPlan {
         for target in &self.targets {
             run.trx.start_write(&target.table)?;
         }
-        let joined = self.joined(run)?;
+        let joined = Rc::new(self.joined(run)?);
         let (mut matched, mut changed) = (0, 0);
         for target in &self.targets {
-            let mut seen = HashSet::new();
-            for (number, row) in joined.iter().enumerate() {
-                let Some(key) = target.key(row) else { continue };
-                if !seen.insert(key.clone()) {
+            let mut seen: HashSet<Bytes, RandomState> = HashSet::default();
+            let mut account = Account::new(&run.state.memory);
+            let (mut reader, mut number) = (joined.read(), 0);
+            while let Some(row) = reader.next()? {
+                number += 1;
+                let Some(key) = target.key(&row) else { continue };
+                if seen.contains(&key) {
                     continue;
                 }
+                account.grow(key.len() + KEY_COST, &run.state.settings)?;
+                seen.insert(key.clone());
                 matched += 1;
-                changed += u64::from(self.apply(run, target, key, row, number as u64 + 1)?);
+                changed += u64::from(self.apply(run, target, key, &row, number)?);
             }
         }
         if self.delete {
@@ -146,16 +156,16 @@ impl MultiPlan {
         Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info })
     }
 
-    fn joined(&self, run: &mut Run<'_>) -> ExecResult<Vec<Vec<Value>>> {
+    fn joined(&self, run: &mut Run<'_>) -> ExecResult<Rows> {
         let mut exec = Exec::new(run.state, run.trx, run.params);
         exec.reserve(self.query.slots, self.query.subqueries);
         exec.strict = exec.session.settings.strict_search() && !self.ignore;
-        let mut rows = Vec::new();
-        select::run::run(&self.query, &mut exec, &mut |_, row| {
-            rows.push(row.to_vec());
+        let mut rows = RowsBuilder::new(&exec);
+        select::run::run(&self.query, &mut exec, &mut |cx, row| {
+            rows.push(row.iter().cloned().map(eval::own).collect(), cx)?;
             Ok(Flow::Continue)
         })?;
-        Ok(rows)
+        Ok(rows.finish()?)
     }
 
     /// Changes one row of a target; whether it changed.

@@ -2,16 +2,16 @@
 
 use super::Run;
 use super::access::{Finder, evaluate};
+use super::chosen::ChosenRows;
 use super::plan::TargetTable;
 use crate::catalog::Column;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::compare::sort_order;
+use crate::exec::codec;
+use crate::exec::sort::{ExternalSort, KeyForm, Part};
 use crate::expr::exec::Row;
 use crate::expr::node::Expr;
 use crate::session::SessionState;
-use crate::store::RowAt;
 use omnibus_value::Value;
-use std::cmp::Ordering;
 
 /// An expression's value as a column stores it.
 pub(crate) fn cast_into(
@@ -44,51 +44,49 @@ fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult<u64> {
     }
 }
 
-/// The rows of an UPDATE or DELETE: those that match, as many as LIMIT allows, in the order that ORDER BY says.
+/// The rows of an UPDATE or DELETE: those that match, as many as LIMIT allows, in the order that ORDER BY says. All are
+/// found before the first is changed, so that none is found again.
 pub(crate) fn chosen_rows(
     target: &TargetTable,
     run: &mut Run<'_>,
     finder: &Finder,
     order: &[(Expr, bool)],
     limit: Option<&Expr>,
-) -> ExecResult<Vec<RowAt>> {
+) -> ExecResult<ChosenRows> {
     let limit = limit_value(limit, run)?;
     let early = if order.is_empty() { limit } else { u64::MAX };
-    let mut rows = target.matching(run, finder, early)?;
-    if !order.is_empty() {
-        sort_rows(target, run, finder, order, &mut rows)?;
-        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let found = target.matching(run, finder, early)?;
+    match order {
+        [] => Ok(found),
+        order => sorted_rows(target, run, finder, order, limit, found),
     }
-    Ok(rows)
 }
 
-/// Sorts rows as ORDER BY says.
-fn sort_rows(
+/// Rows in the order that ORDER BY says.
+fn sorted_rows(
     target: &TargetTable,
     run: &mut Run<'_>,
     finder: &Finder,
     order: &[(Expr, bool)],
-    rows: &mut Vec<RowAt>,
-) -> ExecResult<()> {
+    limit: u64,
+    mut rows: ChosenRows,
+) -> ExecResult<ChosenRows> {
+    let part = |(expr, descending): &(Expr, bool)| Part::new(&expr.ty, expr.ty.column.collation, *descending);
+    let count = rows.count().min(limit);
     let mut exec = finder.exec(target, run);
-    let mut keyed: Vec<(Vec<Value>, RowAt)> = Vec::with_capacity(rows.len());
-    for row in rows.drain(..) {
+    let mut sort = ExternalSort::new(KeyForm::new(order.iter().map(part).collect()), &exec);
+    let (mut key, mut record) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        exec.tick()?;
         exec.frame[usize::from(target.slot)].row = Row::Image(row.row.clone());
         let keys = order.iter().map(|(expr, _)| expr.eval(&mut exec)).collect::<ExecResult<Vec<Value>>>()?;
-        keyed.push((keys, row));
+        key.clear();
+        sort.form().write(keys.iter(), &mut key);
+        record.clear();
+        codec::write_values(&[Value::Bytes(row.key), Value::Bytes(row.row)], &mut record);
+        sort.add(&key, &record, &mut exec)?;
     }
-    keyed.sort_by(|(a, _), (b, _)| {
-        for (at, (expr, descending)) in order.iter().enumerate() {
-            let ordering = sort_order(&a[at], &b[at], expr.ty.column.collation);
-            let ordering = if *descending { ordering.reverse() } else { ordering };
-            if ordering != Ordering::Equal {
-                return ordering;
-            }
-        }
-        Ordering::Equal
-    });
-    rows.extend(keyed.into_iter().map(|(_, row)| row));
-    Ok(())
+    Ok(ChosenRows::sorted(sort.finish(&mut exec)?, count))
 }
 
 /// Whether two stored values are the same bytes.

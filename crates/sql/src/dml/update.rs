@@ -65,15 +65,17 @@ impl UpdatePlan {
         if run.state.settings.sql_safe_updates && self.limit.is_none() && self.finder.reads_all() {
             return Err(SqlError::update_without_key().into());
         }
-        let rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
-        let matched = rows.len() as u64;
+        let mut rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
+        let matched = rows.count();
         let mut changed = 0;
         let mut number = 0;
         // Values are computed before their batch is written: evaluation borrows the transaction.
-        let mut rows = rows.into_iter().peekable();
-        while rows.peek().is_some() {
-            let batch = self.compute(run, rows.by_ref().take(256), &mut number)?;
-            for computed in batch {
+        loop {
+            let batch = rows.next_batch(256)?;
+            if batch.is_empty() {
+                break;
+            }
+            for computed in self.compute(run, batch, &mut number)? {
                 let Computed { at, old, new } = computed;
                 let written = self.row_update(&at, &old).write(run, new)?;
                 changed += u64::from(written == Written::Changed);
@@ -96,17 +98,12 @@ impl UpdatePlan {
         }
     }
 
-    fn compute(
-        &self,
-        run: &mut Run<'_>,
-        rows: impl Iterator<Item = RowAt>,
-        number: &mut u64,
-    ) -> ExecResult<Vec<Computed>> {
+    fn compute(&self, run: &mut Run<'_>, rows: Vec<RowAt>, number: &mut u64) -> ExecResult<Vec<Computed>> {
         let table = &self.target.table;
         let slot = usize::from(self.target.slot);
         let mut exec = self.target.exec(run, Row::Unset);
         exec.strict = exec.session.settings.strict() && !self.ignore;
-        let mut out = Vec::with_capacity(rows.size_hint().1.unwrap_or(0).min(256));
+        let mut out = Vec::with_capacity(rows.len());
         for at in rows {
             *number += 1;
             let old = table.decode(&at.row)?;

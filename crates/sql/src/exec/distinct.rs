@@ -80,8 +80,7 @@ impl Distinct {
     /// Whether one more key may be kept; the first may always.
     fn has_room(&mut self, key: usize, cx: &Exec<'_>) -> bool {
         let more = key + KEY_COST;
-        let fits = self.account.used() + more as u64 <= temporary_table_max(cx);
-        (fits && self.account.grow(more, &cx.session.settings).is_ok()) || self.seen.is_empty()
+        self.account.has_room(more, temporary_table_max(cx), &cx.session.settings) || self.seen.is_empty()
     }
 
     /// Gives the rows that `add` put off, each once.

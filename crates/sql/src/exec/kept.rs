@@ -13,8 +13,6 @@ use std::hash::BuildHasher;
 
 /// What a key takes in the map beside its bytes.
 const KEY_COST: usize = 96;
-/// Bytes that are kept in memory whatever `join_buffer_size` says: a lookup on disk costs a system call.
-const LEAST: u64 = 1 << 20;
 
 /// Rows that are being kept.
 #[derive(Debug)]
@@ -56,8 +54,8 @@ impl KeptBuilder {
         let kept = &mut self.kept;
         if kept.file.is_none() {
             let more = KEY_COST + key.len() + codec::memory_of_row(row);
-            let fits = kept.account.used() + more as u64 <= cx.session.settings.join_buffer_size.max(LEAST);
-            if fits && kept.account.grow(more, &cx.session.settings).is_ok() {
+            let budget = cx.session.settings.join_buffer_size;
+            if kept.account.has_room(more, budget, &cx.session.settings) {
                 let row = codec::own_row(row);
                 match kept.memory.get_mut(key) {
                     Some(rows) => rows.push(row),

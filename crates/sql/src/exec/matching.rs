@@ -65,8 +65,8 @@ impl Matches {
         }
         if self.later.is_none() {
             let more = key.len() + KEY_COST + 8;
-            let fits = self.account.used() + more as u64 <= temporary_table_max(cx);
-            if (fits && self.account.grow(more, &cx.session.settings).is_ok()) || self.counts.is_empty() {
+            let fits = self.account.has_room(more, temporary_table_max(cx), &cx.session.settings);
+            if fits || self.counts.is_empty() {
                 self.counts.insert(key.into(), 1);
                 return Ok(());
             }

@@ -14,6 +14,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What an account takes at once: the shared counters are touched once for so many bytes.
 const CHUNK: u64 = 64 << 10;
+/// What an operator that has a temporary file may hold although a limit says no: with less it would write a file a row.
+const LEAST: u64 = 256 << 10;
+
+/// What those who ask may have.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryLimits {
+    /// `connection_memory_limit`.
+    pub connection: u64,
+    /// `global_connection_memory_limit`.
+    pub server: u64,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> MemoryLimits {
+        MemoryLimits { connection: u64::MAX, server: u64::MAX }
+    }
+}
+
+impl MemoryLimits {
+    /// Those of a session.
+    #[must_use]
+    pub fn of(settings: &SessionSettings) -> MemoryLimits {
+        MemoryLimits {
+            connection: settings.connection_memory_limit,
+            server: settings.global_connection_memory_limit,
+        }
+    }
+}
 
 /// The root: all sessions of a database, and what their temporary files are counted by.
 #[derive(Debug, Default)]
@@ -74,8 +102,8 @@ impl SessionMemory {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn take(&self, bytes: u64, settings: &SessionSettings) -> SqlResult<()> {
-        let (own, all) = (settings.connection_memory_limit, settings.global_connection_memory_limit);
+    fn take(&self, bytes: u64, limits: MemoryLimits) -> SqlResult<()> {
+        let MemoryLimits { connection: own, server: all } = limits;
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let server = self.server.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let (name, limit) = match (used > own, server > all) {
@@ -85,6 +113,11 @@ impl SessionMemory {
         };
         self.give_back(bytes);
         Err(SqlError::memory_exceeded(limit, name))
+    }
+
+    fn take_anyway(&self, bytes: u64) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.server.used.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn give_back(&self, bytes: u64) {
@@ -120,23 +153,60 @@ impl Account {
     /// 3170: a limit says no, and nothing was taken.
     #[inline]
     pub fn grow(&mut self, bytes: usize, settings: &SessionSettings) -> SqlResult<()> {
+        self.grow_within(bytes, MemoryLimits::of(settings))
+    }
+
+    /// As `grow`, for who has the limits only.
+    ///
+    /// # Errors
+    /// As `grow`.
+    #[inline]
+    pub fn grow_within(&mut self, bytes: usize, limits: MemoryLimits) -> SqlResult<()> {
         let used = self.used + bytes as u64;
         if used > self.reserved {
             let more = (used - self.reserved).next_multiple_of(CHUNK);
-            self.session.take(more, settings)?;
+            self.session.take(more, limits)?;
             self.reserved += more;
         }
         self.used = used;
         Ok(())
     }
 
+    /// Takes more within an operator's own budget. `false`: nothing was taken, and the operator goes to its file. A little
+    /// is always there, so that files do not hold a row each.
+    #[inline]
+    pub fn has_room(&mut self, bytes: usize, budget: u64, settings: &SessionSettings) -> bool {
+        let used = self.used + bytes as u64;
+        if used > budget {
+            return false;
+        }
+        if self.grow(bytes, settings).is_ok() {
+            return true;
+        }
+        if used <= LEAST {
+            let more = used.saturating_sub(self.reserved);
+            self.session.take_anyway(more);
+            self.reserved += more;
+            self.used = used;
+        }
+        used <= LEAST
+    }
+
+    /// Takes more whatever the limits say: the one row that an operator cannot do without.
+    pub fn take_anyway(&mut self, bytes: usize) {
+        self.used += bytes as u64;
+        let more = self.used.saturating_sub(self.reserved);
+        self.session.take_anyway(more);
+        self.reserved += more;
+    }
+
     /// Holds so many bytes from now on.
     ///
     /// # Errors
     /// As `grow`.
-    pub fn resize(&mut self, bytes: usize, settings: &SessionSettings) -> SqlResult<()> {
+    pub fn resize(&mut self, bytes: usize, limits: MemoryLimits) -> SqlResult<()> {
         match (bytes as u64).checked_sub(self.used) {
-            Some(more) => self.grow(more as usize, settings),
+            Some(more) => self.grow_within(more as usize, limits),
             None => {
                 self.shrink((self.used - bytes as u64) as usize);
                 Ok(())
@@ -201,6 +271,19 @@ mod tests {
     }
 
     #[test]
+    fn an_operator_with_a_file_has_a_little_whatever_the_limits_say() {
+        let session = Arc::new(SessionMemory::default());
+        let limits = settings(CHUNK, u64::MAX);
+        let mut account = Account::new(&session);
+        assert!(!account.has_room(2, 1, &limits), "its own budget is the first to say no");
+        assert!(account.has_room(LEAST as usize, u64::MAX, &limits));
+        assert!(!account.has_room(1, u64::MAX, &limits));
+        assert_eq!(account.used(), LEAST);
+        drop(account);
+        assert_eq!(session.used(), 0);
+    }
+
+    #[test]
     fn what_grows_and_shrinks_by_turns_asks_the_server_once() {
         let session = Arc::new(SessionMemory::default());
         let limits = settings(u64::MAX, u64::MAX);
@@ -210,8 +293,8 @@ mod tests {
             assert_eq!(session.used(), 2 * CHUNK);
             account.shrink(CHUNK as usize + 1);
         }
-        account.resize(10 * CHUNK as usize, &limits).unwrap();
-        account.resize(1, &limits).unwrap();
+        account.resize(10 * CHUNK as usize, MemoryLimits::of(&limits)).unwrap();
+        account.resize(1, MemoryLimits::of(&limits)).unwrap();
         assert!(session.used() <= 2 * CHUNK);
         account.clear();
         assert_eq!(session.used(), 0);

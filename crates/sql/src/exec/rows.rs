@@ -57,8 +57,7 @@ impl RowsBuilder {
     pub fn push(&mut self, row: Rc<[Value]>, cx: &mut Exec<'_>) -> ExecResult<()> {
         if self.rest.is_none() {
             let more = codec::memory_of(&row);
-            let fits = self.account.used() + more as u64 <= temporary_table_max(cx);
-            if fits && self.account.grow(more, &cx.session.settings).is_ok() {
+            if self.account.has_room(more, temporary_table_max(cx), &cx.session.settings) {
                 self.memory.push(row);
                 return Ok(());
             }

@@ -208,8 +208,7 @@ impl Groups {
 
     /// Whether one more group may be kept; the first may always.
     fn has_room(&mut self, more: usize, cx: &Exec<'_>) -> bool {
-        let fits = self.account.used() + more as u64 <= temporary_table_max(cx);
-        (fits && self.account.grow(more, &cx.session.settings).is_ok()) || self.groups.is_empty()
+        self.account.has_room(more, temporary_table_max(cx), &cx.session.settings) || self.groups.is_empty()
     }
 
     /// Puts each group into the frame.

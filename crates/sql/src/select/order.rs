@@ -168,8 +168,8 @@ impl<'p> Sorter<'p> {
         codec::write_values(&row[..self.width], &mut self.record);
         let ranked = Ranked { key: self.key[..].into(), number: self.number, row: self.record[..].into() };
         let cost = Best::cost(&ranked);
-        let fits = best.account.used() + cost as u64 <= cx.session.settings.sort_buffer_size
-            && best.account.grow(cost, &cx.session.settings).is_ok();
+        let budget = cx.session.settings.sort_buffer_size;
+        let fits = best.account.has_room(cost, budget, &cx.session.settings);
         best.rows.push(ranked);
         if fits { Ok(()) } else { self.sort_all(cx) }
     }

@@ -50,8 +50,9 @@ impl SqlSession {
     #[must_use]
     pub fn new(database: Arc<Database>, id: u32, kill: Arc<KillFlag>) -> SqlSession {
         let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
-        let trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
+        let mut trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
         let memory = Arc::new(SessionMemory::of(database.shared.memory.clone()));
+        trx.count_with(&memory);
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
         state.count_with(memory);
         let collation = Database::default_collation();

@@ -4,6 +4,7 @@
 use super::named_locks::NamedLocks;
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
 use crate::error::{Diagnostics, SqlResult};
+use crate::exec::memory::MemoryLimits;
 use crate::exec::{Account, SessionMemory, codec};
 use crate::store::StatementInfo;
 use omnibus_value::temporal::Zone;
@@ -142,7 +143,7 @@ impl SessionState {
         if !Arc::ptr_eq(&self.user_variables, &variables) {
             let memory = variables.iter().map(|(name, (value, _))| variable_memory(name, value)).sum();
             // What was there once may be there again.
-            let _ = self.variables_memory.resize(memory, &self.settings);
+            let _ = self.variables_memory.resize(memory, MemoryLimits::of(&self.settings));
             self.user_variables = variables;
         }
     }

@@ -178,6 +178,7 @@ impl Trx {
         self.temp.settle();
         self.definition = None;
         self.writes.clear();
+        self.memory.ended();
         self.cache.clear();
         self.events.end();
         self.covers.clear();

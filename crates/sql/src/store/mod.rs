@@ -14,6 +14,7 @@ mod floor;
 mod foreign_keys;
 mod lock;
 mod matches;
+mod memory;
 mod overlay;
 mod port;
 mod private_events;

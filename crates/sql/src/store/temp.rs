@@ -15,6 +15,7 @@ use super::write::{Duplicate, InsertOutcome, RowChange};
 use crate::catalog::{Catalog, Table, TableDef};
 use crate::codec::Entry;
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::exec::Account;
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, EngineError, Mark, Snapshot, SnapshotIter, SpaceId, WriteSet};
 use parking_lot::Mutex;
@@ -57,6 +58,8 @@ pub(crate) struct TempStore {
     dropped: Vec<SpaceId>,
     /// The most bytes of rows.
     pub(super) limit: u64,
+    /// What the rows take of the memory of the session that made them.
+    account: Option<Account>,
     /// The catalog with these tables in it, and the version it was made from.
     overlay: Mutex<Option<(u64, Arc<Catalog>)>>,
 }
@@ -72,6 +75,7 @@ impl Default for TempStore {
             next_space: FIRST_SPACE,
             dropped: Vec::new(),
             limit: u64::MAX,
+            account: None,
             overlay: Mutex::new(None),
         }
     }
@@ -101,6 +105,10 @@ impl TempStore {
         }
         if !self.dropped.is_empty() || self.rows.entries() > 2 * self.rows.len() + LITTER {
             self.clear_away();
+            let bytes = self.rows.memory();
+            if let Some(account) = &mut self.account {
+                account.shrink((account.used() as usize).saturating_sub(bytes));
+            }
         }
         self.base = Some(self.rows.mark());
     }
@@ -256,8 +264,10 @@ impl Trx {
         Ok(rows)
     }
 
-    fn temp_room(&self, table: &Table) -> SqlResult<()> {
-        if self.temp.rows.memory() as u64 <= self.temp.limit {
+    fn temp_room(&mut self, table: &Table) -> SqlResult<()> {
+        let bytes = self.temp.rows.memory();
+        let account = self.temp.account.get_or_insert_with(|| self.memory.account());
+        if bytes as u64 <= self.temp.limit && account.resize(bytes, self.memory.limits).is_ok() {
             return Ok(());
         }
         Err(SqlError::new(1114, b"HY000", format!("The table '{}' is full", table.def.name)))

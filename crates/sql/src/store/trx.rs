@@ -8,6 +8,7 @@ use super::definition::OpenDefinition;
 use super::events::{StatementEvents, StatementInfo};
 use super::floor::Floor;
 use super::foreign_keys::ForeignKeys;
+use super::memory::TrxMemory;
 use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
 use super::temp::TempStore;
@@ -15,7 +16,8 @@ use super::xa::{Branch, LockWaiter};
 use crate::api::{Budget, Isolation, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, TableState};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::ServerMemory;
+use crate::exec::memory::MemoryLimits;
+use crate::exec::{ServerMemory, SessionMemory};
 use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
@@ -78,6 +80,7 @@ pub struct Trx {
     /// The snapshot is older than the running statement.
     pub(super) kept_snapshot: bool,
     pub(super) budget: Arc<Budget>,
+    pub(super) memory: TrxMemory,
     pub(super) covers: Vec<Covers>,
     /// AUTO_INCREMENT values that the running statement took: table, how many, first. If it is
     /// run again it takes the same ones again.
@@ -145,6 +148,7 @@ impl Trx {
             foreign_keys: ForeignKeys::default(),
             snapshot: None,
             kept_snapshot: false,
+            memory: TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone()))),
             budget,
             covers: Vec::new(),
             auto_taken: Vec::new(),
@@ -224,6 +228,7 @@ impl Trx {
         self.mode = mode;
         self.lock_wait = Duration::from_millis(settings.lock_wait_timeout_ms);
         self.temp.limit = settings.temporary_tables_max;
+        self.memory.limits = MemoryLimits::of(settings);
         if !self.open {
             self.isolation = settings.isolation;
             self.read_only = settings.read_only;
@@ -267,6 +272,7 @@ impl Trx {
     pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
         self.writes.rollback_to(marks.writes);
         self.temp.undo(marks.temp);
+        self.memory.undone(&self.writes);
         self.cache.rollback_to(marks.cache).map_err(cache_error)
     }
 
@@ -360,6 +366,7 @@ impl Trx {
 
     /// Counts a row that was locked or changed.
     pub(super) fn touch(&mut self) -> ExecResult<()> {
+        self.memory.touched(&self.writes)?;
         self.budget.spend(ROW_TICKS)
     }
 }

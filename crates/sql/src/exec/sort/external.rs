@@ -68,14 +68,15 @@ impl ExternalSort {
     /// Takes up a record.
     ///
     /// # Errors
-    /// As a temporary file; a limit of memory that not even one run fits.
+    /// As a temporary file.
     pub fn add(&mut self, key: &[u8], record: &[u8], cx: &mut Exec<'_>) -> ExecResult<()> {
         let more = HEAD + key.len() + record.len() + size_of::<Entry>();
         let budget = cx.session.settings.sort_buffer_size;
-        let full = self.account.used() + more as u64 > budget && !self.entries.is_empty();
-        if full || self.account.grow(more, &cx.session.settings).is_err() {
+        if !self.account.has_room(more, budget, &cx.session.settings) {
             self.spill(cx)?;
-            self.account.grow(more, &cx.session.settings)?;
+            if !self.account.has_room(more, budget, &cx.session.settings) {
+                self.account.take_anyway(more);
+            }
         }
         self.entries.push(Entry { prefix: prefix(key, &self.form), at: self.records.len() });
         self.records.extend_from_slice(&(key.len() as u32).to_le_bytes());
