@@ -6,6 +6,7 @@
 
 pub mod codec;
 pub mod distinct;
+pub mod held;
 pub mod kept;
 pub mod matching;
 pub mod memory;

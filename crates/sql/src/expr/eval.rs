@@ -10,6 +10,7 @@ use super::exec::Exec;
 use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
 use super::types::Family;
 use crate::error::ExecResult;
+use crate::exec::held;
 use bytes::Bytes;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::cmp::Ordering;
@@ -40,10 +41,13 @@ impl Expr {
             _ => {
                 cx.check_stack()?;
                 cx.tick()?;
-                let value = self.compute(cx)?;
+                let mut value = self.compute(cx)?;
                 // Whoever takes a long text looks at each of its bytes.
-                if let Value::Bytes(text) = &value {
+                if let Value::Bytes(text) = &mut value {
                     cx.bytes(text.len())?;
+                    if text.len() >= held::LONG {
+                        *text = held::hold(std::mem::take(text), cx.session)?;
+                    }
                 }
                 cx.refuse_bad_data()?;
                 Ok(value)

@@ -5,7 +5,7 @@ use super::{Def, MANY, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
 use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use omnibus_value::{Value, locale};
 
 pub(super) const DEFS: &[Def] = &[
@@ -50,36 +50,34 @@ fn concat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     if let [only] = args {
         return Ok(only.eval_str(cx)?.map_or(Value::Null, Value::Bytes));
     }
-    let mut out = BytesMut::new();
+    // Calls inside each other have their arguments in hand, which are counted, and not a text half made, which is not.
+    let mut parts = Vec::with_capacity(args.len());
+    let mut length = 0;
     for arg in args {
-        match arg.eval_str(cx)? {
-            Some(part) => out.extend_from_slice(&part),
-            None => return Ok(Value::Null),
+        let Some(part) = arg.eval_str(cx)? else { return Ok(Value::Null) };
+        length += part.len();
+        if !fits(length, "concat", cx) {
+            return Ok(Value::Null);
         }
+        parts.push(part);
     }
-    if !fits(out.len(), "concat", cx) {
-        return Ok(Value::Null);
-    }
-    Ok(text(out.freeze()))
+    Ok(text(parts.concat()))
 }
 
 fn concat_ws(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let separator = str_arg!(args, 0, cx);
-    let mut out = BytesMut::new();
-    let mut first = true;
+    let mut parts = Vec::with_capacity(args.len());
+    let mut length = 0;
     for arg in &args[1..] {
         if let Some(part) = arg.eval_str(cx)? {
-            if !first {
-                out.extend_from_slice(&separator);
+            length += part.len() + if parts.is_empty() { 0 } else { separator.len() };
+            if !fits(length, "concat_ws", cx) {
+                return Ok(Value::Null);
             }
-            first = false;
-            out.extend_from_slice(&part);
+            parts.push(part);
         }
     }
-    if !fits(out.len(), "concat_ws", cx) {
-        return Ok(Value::Null);
-    }
-    Ok(text(out.freeze()))
+    Ok(text(parts.join(&separator[..])))
 }
 
 /// Start (0-based) of the part that 1-based `position` names, counting from the end if negative.
