@@ -102,8 +102,8 @@ impl ChosenRows {
         }
         match &mut self.many {
             Many::None => Ok(None),
-            Many::Found(reader) => reader.next()?.map(|row| row_at(&row)).transpose(),
-            Many::Sorted(sorted) => match sorted.next()? {
+            Many::Found(reader) => reader.next_row()?.map(|row| row_at(&row)).transpose(),
+            Many::Sorted(sorted) => match sorted.next_record()? {
                 None => Ok(None),
                 Some((_, mut record)) => row_at(&codec::read_values(&mut record)?).map(Some),
             },

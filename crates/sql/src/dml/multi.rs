@@ -135,7 +135,7 @@ impl MultiPlan {
             let mut seen: HashSet<Bytes, RandomState> = HashSet::default();
             let mut account = Account::new(&run.state.memory);
             let (mut reader, mut number) = (joined.read(), 0);
-            while let Some(row) = reader.next()? {
+            while let Some(row) = reader.next_row()? {
                 number += 1;
                 let Some(key) = target.key(&row) else { continue };
                 if seen.contains(&key) {

@@ -113,7 +113,7 @@ fn give(
 ) -> ExecResult<Flow> {
     let mut seen = Distinct::at(level, cx);
     let mut reader = part.read();
-    while let Some((key, mut record)) = reader.next()? {
+    while let Some((key, mut record)) = reader.next_record()? {
         cx.tick()?;
         if seen.add(&key, |out| out.extend_from_slice(&record), cx)? == Seen::First {
             let row = codec::read_values(&mut record)?;

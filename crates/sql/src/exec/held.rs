@@ -36,6 +36,7 @@ pub fn hold(text: Bytes, session: &SessionState) -> SqlResult<Bytes> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

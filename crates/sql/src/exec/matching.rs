@@ -126,12 +126,12 @@ fn match_part(
 ) -> ExecResult<Flow> {
     let mut matches = Matches::at(keys.level + 1, rule, cx);
     let mut reader = keys.read();
-    while let Some((key, _)) = reader.next()? {
+    while let Some((key, _)) = reader.next_record()? {
         cx.tick()?;
         matches.count(&key, cx)?;
     }
     let mut reader = rows.read();
-    while let Some((key, mut record)) = reader.next()? {
+    while let Some((key, mut record)) = reader.next_record()? {
         cx.tick()?;
         let row = codec::read_values(&mut record)?;
         if matches.passes(&key, &row)? == Some(true) && each(cx, row)? == Flow::Stop {

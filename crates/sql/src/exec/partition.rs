@@ -84,8 +84,8 @@ impl PartitionReader {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn next(&mut self) -> SqlResult<Option<(Bytes, Bytes)>> {
-        let Some(mut record) = self.0.next()? else { return Ok(None) };
+    pub fn next_record(&mut self) -> SqlResult<Option<(Bytes, Bytes)>> {
+        let Some(mut record) = self.0.next_record()? else { return Ok(None) };
         let len = record.first_chunk().map_or(0, |head| u32::from_le_bytes(*head) as usize);
         let rest = record.split_off((4 + len).min(record.len()));
         Ok(Some((record.slice(4.min(record.len())..), rest)))

@@ -119,13 +119,13 @@ impl RowsReader {
     ///
     /// # Errors
     /// The temporary file cannot be read.
-    pub fn next(&mut self) -> SqlResult<Option<Rc<[Value]>>> {
+    pub fn next_row(&mut self) -> SqlResult<Option<Rc<[Value]>>> {
         if let Some(row) = self.rows.memory.get(self.at) {
             self.at += 1;
             return Ok(Some(row.clone()));
         }
         let Some(rest) = &mut self.rest else { return Ok(None) };
-        match rest.next()? {
+        match rest.next_record()? {
             None => Ok(None),
             Some(mut record) => Ok(Some(Rc::from(codec::read_values(&mut record)?))),
         }

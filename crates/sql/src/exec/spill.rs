@@ -66,12 +66,6 @@ impl SpillFile {
         Ok(SpillFile { file: Rc::new(file), end: 0 })
     }
 
-    /// Bytes in it.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.end
-    }
-
     fn append(&mut self, bytes: &[u8]) -> SqlResult<Block> {
         self.file.write_all_at(bytes, self.end).map_err(|error| write_error(&error))?;
         let len = u32::try_from(bytes.len()).map_err(|_| SqlError::internal("a temporary block of 4 GiB"))?;
@@ -186,7 +180,7 @@ impl RunReader {
     ///
     /// # Errors
     /// 1024: the file cannot be read.
-    pub fn next(&mut self) -> SqlResult<Option<Bytes>> {
+    pub fn next_record(&mut self) -> SqlResult<Option<Bytes>> {
         if self.rest.is_empty() {
             let Some(block) = self.blocks.next() else { return Ok(None) };
             let mut bytes = vec![0; block.len as usize];

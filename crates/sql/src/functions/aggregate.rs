@@ -416,7 +416,7 @@ fn variance(kind: Kind, count: u64, squares: f64) -> Value {
 /// What a part of GROUP_CONCAT takes beside its text and keys.
 const PART_COST: usize = 64;
 /// Bytes of parts past the limit that are kept until they are looked through.
-const PRUNE_AT: usize = 1 << 20;
+const PRUNE_AT: usize = 64 << 10;
 
 /// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
 fn json_cost(value: &Value) -> usize {

@@ -70,14 +70,14 @@ impl Group {
 
 /// Where groups go.
 enum Output<'p> {
-    Plain(Emitter),
+    Plain(Box<Emitter>),
     Sorted(Box<Sorter<'p>>),
 }
 
 impl<'p> Output<'p> {
     fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
         match block.order.is_empty() {
-            true => Output::Plain(Emitter::new(block, window, cx)),
+            true => Output::Plain(Box::new(Emitter::new(block, window, cx))),
             false => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
         }
     }
@@ -242,7 +242,7 @@ impl Groups {
 fn of_part(part: &Partition, grouping: &Grouping, slots: &[u16], cx: &mut Exec<'_>) -> ExecResult<Groups> {
     let mut groups = Groups::new(part.level + 1, cx);
     let mut reader = part.read();
-    while let Some((key, mut record)) = reader.next()? {
+    while let Some((key, mut record)) = reader.next_record()? {
         cx.tick()?;
         for slot in slots {
             cx.frame[usize::from(*slot)].row = codec::read_row(&mut record)?;

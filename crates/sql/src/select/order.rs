@@ -207,7 +207,7 @@ impl<'p> Sorter<'p> {
         let mut sorted = self.all.finish(cx)?;
         let mut last = None;
         while !output.is_full()
-            && let Some((key, record)) = sorted.next()?
+            && let Some((key, record)) = sorted.next_record()?
         {
             cx.tick()?;
             if self.unique && last.as_ref() == Some(&key) {

@@ -360,7 +360,7 @@ fn push_rows(
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     let mut reader = rows.read();
-    while let Some(row) = reader.next()? {
+    while let Some(row) = reader.next_row()? {
         cx.tick()?;
         cx.frame[usize::from(slot)].row = Row::Values(row);
         if meets(filter, cx)? && joined(cx)? == Flow::Stop {

@@ -170,7 +170,7 @@ pub(super) fn run_recursive(
             return Ok(Flow::Continue);
         }
         let mut reader = rows.read();
-        while let Some(row) = reader.next()? {
+        while let Some(row) = reader.next_row()? {
             if out(cx, &row)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }

@@ -70,7 +70,7 @@ impl InsertPlan {
                 let found = Rc::new(self.collect(run, query)?);
                 let mut reader = found.read();
                 let mut left = found.len();
-                while let Some(row) = reader.next()? {
+                while let Some(row) = reader.next_row()? {
                     let (row, beside) = row.split_at(query.columns.len());
                     let number = found.len() - left + 1;
                     let values = self.query_values(run, &template, query, row, number)?;

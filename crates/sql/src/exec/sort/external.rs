@@ -167,7 +167,7 @@ impl Sorted {
     ///
     /// # Errors
     /// The temporary file cannot be read.
-    pub fn next(&mut self) -> SqlResult<Option<(Bytes, Bytes)>> {
+    pub fn next_record(&mut self) -> SqlResult<Option<(Bytes, Bytes)>> {
         match self {
             Sorted::Memory { records, entries, .. } => Ok(entries.next().map(|at| {
                 let (key, record) = parts(records, at);
@@ -256,7 +256,7 @@ impl Heap {
         let mut heads = Vec::with_capacity(runs.len());
         for (run, records) in runs.iter().enumerate() {
             let mut reader = file.read(records);
-            if let Some(record) = reader.next()? {
+            if let Some(record) = reader.next_record()? {
                 let mut head = Head { record: Bytes::new(), prefix: 0, run, reader };
                 head.set(record, form);
                 heads.push(head);
@@ -268,7 +268,7 @@ impl Heap {
 
     fn next(&mut self, form: &KeyForm) -> SqlResult<Option<Bytes>> {
         let Some(first) = self.heads.first_mut() else { return Ok(None) };
-        let found = match first.reader.next()? {
+        let found = match first.reader.next_record()? {
             Some(next) => {
                 let found = std::mem::take(&mut first.record);
                 first.set(next, form);

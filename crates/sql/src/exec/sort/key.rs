@@ -151,6 +151,7 @@ fn exact_integer(value: &Value) -> Option<i128> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
