@@ -109,6 +109,47 @@ fn statements_that_write_read_from_files() {
     assert_eq!(client.ok("INSERT INTO u SELECT id + 600, small, pad, d, f, at, j FROM u").affected, 600);
     let sum = "SELECT COUNT(*), SUM(small), SUM(LENGTH(pad)) FROM u WHERE id >= 600";
     assert_eq!(client.rows(sum), client.rows("SELECT COUNT(*), SUM(small), SUM(LENGTH(pad)) FROM t"));
+    // No row is found again where it has moved to.
+    let moved = client.ok("UPDATE u SET id = id + 100000 WHERE id < 600 ORDER BY id DESC").affected;
+    assert_eq!((moved, client.ok("UPDATE u SET id = id + 100000 WHERE id >= 600").affected), (600, 1200));
+    assert_eq!(client.rows("SELECT MIN(id), MAX(id), COUNT(*) FROM u"), [["100600", "200599", "1200"]]);
+    assert_eq!(client.ok("DELETE FROM u ORDER BY pad, id LIMIT 700").affected, 700);
+    let rest = "SELECT COUNT(*) FROM u JOIN t ON u.id % 100000 % 600 = t.id AND u.pad = t.pad";
+    assert_eq!(client.rows(rest), [["500"]]);
+    assert!(client.ok("DELETE u FROM u JOIN t ON u.small = t.small").affected > 400);
+}
+
+#[test]
+fn a_transaction_has_a_bound() {
+    let (_port, database) = database();
+    let mut client = Client::new(&database);
+    fill(&mut client);
+    client.ok("CREATE TABLE u LIKE t");
+    client.session.state.settings.connection_memory_limit = 400 << 10;
+    client.ok("BEGIN");
+    client.ok("INSERT INTO u SELECT * FROM t WHERE id < 200");
+    let (code, message) = client.error(
+        "INSERT INTO u SELECT id + a.n * 1000, small, RPAD(pad, 200, 'x'), d, f, at, j FROM t, \
+         (SELECT 1 AS n UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) a",
+    );
+    assert_eq!(code, 1197, "{message}");
+    client.ok("COMMIT");
+    assert_eq!(client.rows("SELECT COUNT(*) FROM u"), [["200"]]);
+    client.ok("CREATE TEMPORARY TABLE v LIKE t");
+    for n in 0.. {
+        match client.run(&format!("INSERT INTO v SELECT id + {n} * 1000, small, pad, d, f, at, j FROM t")) {
+            Ok(_) => assert!(n < 50, "a temporary table grows without end"),
+            Err(error) => {
+                assert_eq!(error.code, 1114, "{error}");
+                break;
+            }
+        }
+    }
+    client.ok("DROP TABLE v");
+    client.ok("CREATE TEMPORARY TABLE v LIKE t");
+    client.ok("INSERT INTO v SELECT * FROM t WHERE id < 50");
+    drop(client);
+    assert_eq!(database.memory().used(), 0);
 }
 
 #[test]
