@@ -130,7 +130,12 @@ impl FieldType {
                 if matches!(kind, code::ENUM | code::SET) {
                     return field(kind, len);
                 }
-                field(kind | 0x30, (u16::from(kind & 0x30) ^ 0x30) << 4 | len)
+                // Two bits of a long CHAR's length are in its type, inverted; with them put back there is no other type.
+                let kind_said = kind | 0x30;
+                if !matches!(kind_said, code::STRING | code::VAR_STRING) {
+                    return Err(r.error("type of a string column"));
+                }
+                field(kind_said, (u16::from(kind & 0x30) ^ 0x30) << 4 | len)
             }
             code::NEWDECIMAL => field(map_code, u16::from_be_bytes(r.array("column metadata")?)),
             code::VARCHAR | code::MARIADB_VARCHAR_COMPRESSED => field(map_code, r.u16("column metadata")?),

@@ -62,7 +62,8 @@ pub(super) fn mariadb(input: &[u8]) {
         let mut body = Vec::new();
         MariadbGtidList { gtids: state.list(), ..list }.encode(&mut body);
         let again = MariadbGtidList::decode(&body).expect("what was encoded");
-        assert_eq!(BinlogState::from_list(&again.gtids), state);
+        // Numbers of a server that went backwards: the list has its last one only.
+        assert_eq!(BinlogState::from_list(&again.gtids).list(), state.list());
         assert!(state.list().iter().all(|gtid| state.contains(*gtid)));
     }
 }

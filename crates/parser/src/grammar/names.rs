@@ -50,6 +50,11 @@ impl Parser<'_> {
         if !self.is_ident() {
             return Err(self.error());
         }
+        self.checked_ident()
+    }
+
+    /// A name of a length that names may have.
+    fn checked_ident(&mut self) -> Rule<Ident> {
         let ident = self.any_ident()?;
         if ident.len() > MAX_IDENT && ident.chars().count() > MAX_IDENT {
             return Err(ParseError::IdentifierTooLong(ident.into_string()));
@@ -70,7 +75,11 @@ impl Parser<'_> {
 
     /// A name after a dot: reserved words are allowed.
     pub(super) fn ident_after_dot(&mut self) -> Rule<Ident> {
-        if matches!(self.token.kind, Tok::Word | Tok::Quoted) { self.any_ident() } else { Err(self.error()) }
+        if matches!(self.token.kind, Tok::Word | Tok::Quoted) {
+            self.checked_ident()
+        } else {
+            Err(self.error())
+        }
     }
 
     /// An alias or a name that may be a string: `AS 'x'`.

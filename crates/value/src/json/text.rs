@@ -52,6 +52,10 @@ fn list<T>(out: &mut Vec<u8>, open: u8, close: u8, items: &[T], each: fn(&T, &mu
 
 /// A double always looks like one: 1.0, not 1.
 pub(super) fn write_double(n: f64, out: &mut Vec<u8>) {
+    if n == 0.0 && n.is_sign_negative() {
+        out.extend_from_slice(b"-0.0");
+        return;
+    }
     let start = out.len();
     write_f64(n, out);
     if !out[start..].iter().any(|c| matches!(c, b'.' | b'e')) {
