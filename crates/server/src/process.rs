@@ -215,6 +215,13 @@ impl Process {
         self.wake();
     }
 
+    /// Waits until the connection is to end.
+    pub(crate) async fn connection_killed(&self) {
+        while !self.kill.connection_killed() {
+            self.killed.notified().await;
+        }
+    }
+
     /// As SHOW PROCESSLIST has it.
     #[must_use]
     pub fn line(&self, now_us: i64) -> ProcessLine {

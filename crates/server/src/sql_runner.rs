@@ -9,8 +9,8 @@ use omnibus_locks::WaitOutcome;
 use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, RowSink,
-    SessionState, SqlError, SqlResult, SqlSession,
+    Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, RowSink, SessionState,
+    SqlError, SqlResult, SqlSession,
 };
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -111,8 +111,8 @@ impl Runner for SqlRunner {
         self.session.execute(&parsed.statement, &parsed.text, context.mode, context.access, sink)
     }
 
-    fn prepare(&mut self, parsed: &Arc<Parsed>, access: &dyn AccessCheck) -> SqlResult<PreparedInfo> {
-        let prepared = self.session.prepare(&parsed.text, access)?;
+    fn prepare(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>) -> SqlResult<PreparedInfo> {
+        let prepared = self.session.prepare_alone(&parsed.text, context.mode, context.access)?;
         let columns = prepared.columns.to_vec();
         Ok(PreparedInfo { handle: Box::new(prepared), columns })
     }

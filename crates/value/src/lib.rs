@@ -12,6 +12,7 @@ pub mod json;
 pub mod key;
 pub mod literal;
 pub mod locale;
+pub mod pace;
 pub mod stack;
 pub mod temporal;
 pub mod text;

@@ -121,7 +121,7 @@ pub fn put_json_diff(out: &mut Vec<u8>, diff: &JsonDiff<'_>) {
 /// Whether the change had its place.
 fn change(document: &mut Json, path: &Path, diff: &JsonDiff<'_>) -> Result<bool, DecodeError> {
     let value = diff.value.map(Json::decode).transpose().map_err(|_| DecodeError::new(0, "JSON value"))?;
-    let is_there = !path.find(document).is_empty();
+    let is_there = !path.find(document, &mut |_| true).is_empty();
     match (diff.op, value) {
         (JsonDiffOp::Replace, Some(value)) if is_there => document.set(path, value, SetMode::Replace),
         (JsonDiffOp::Insert, Some(value)) => return Ok(insert(document, path, value)),

@@ -323,7 +323,7 @@ impl Session {
         text.extend_from_slice(b"` LIMIT 0");
         let text = Bytes::from(text);
         let prepared = match self.parse(&text) {
-            Ok((parsed, _)) => self.runner.prepare(&parsed, &self.access),
+            Ok((parsed, _)) => self.plan_prepared(&parsed),
             Err(error) => Err(error),
         };
         match prepared {

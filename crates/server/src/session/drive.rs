@@ -34,6 +34,13 @@ pub(crate) enum Job<'a> {
     Prepared(&'a Arc<Parsed>, &'a mut PreparedHandle, &'a [Value]),
 }
 
+impl Job<'_> {
+    fn first_mode(&self) -> Mode {
+        let (Job::Text(parsed) | Job::Prepared(parsed, ..)) = self;
+        parsed.first_mode()
+    }
+}
+
 impl Session {
     pub(crate) fn row_format(&self, binary: bool) -> RowFormat {
         let settings = &self.runner.state().settings;
@@ -58,6 +65,7 @@ impl Session {
         let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
         let mut sink = ReplySink::new(&mut self.channel.out, format, stream);
         sink.floor = self.floor.as_deref();
+        sink.process = Some(&self.process);
         let context = RunContext { mode, access: &self.access };
         let result = match job {
             Job::Text(parsed) => self.runner.execute(parsed, &context, &mut sink),
@@ -79,7 +87,7 @@ impl Session {
     /// nothing of it is, unless some of it was sent already.
     pub(crate) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
         let mut mark = self.channel.out.mark();
-        let (mut mode, mut restarts) = (Mode::Inline, 0);
+        let (mut mode, mut restarts) = (job.first_mode(), 0);
         let mut sink_state = (false, 0);
         loop {
             let result = match mode {
@@ -138,7 +146,12 @@ impl Session {
             None => {
                 self.process.stage(Stage::CommitWait);
                 self.process.counters.add(Counter::CommitWaits, 1);
-                ticket.await
+                tokio::select! {
+                    biased;
+                    result = ticket => result,
+                    // The commit goes on without the session, and gives its locks back itself.
+                    () = self.process.connection_killed() => return Err(SqlError::query_interrupted()),
+                }
             }
         };
         let number = match result {

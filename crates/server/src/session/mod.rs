@@ -246,7 +246,14 @@ impl Session {
                 Ok(ControlFlow::Break(())) => return Ended::Properly,
                 Err(error) => return self.broken(&error).await,
             }
-            if let Err(error) = self.channel.flush().await {
+            // A client that does not read its reply holds nobody who is to go.
+            let process = self.process.clone();
+            let flushed = tokio::select! {
+                biased;
+                flushed = self.channel.flush() => flushed,
+                () = process.connection_killed() => Err(NetError::Closed),
+            };
+            if let Err(error) = flushed {
                 return self.broken(&error).await;
             }
             self.count();

@@ -4,14 +4,14 @@
 //! never needed.
 
 use super::drive::Job;
-use super::runner::{Parsed, PreparedHandle};
+use super::runner::{Parsed, PreparedHandle, PreparedInfo, RunContext};
 use super::sink::{column, put_column};
 use super::{Replied, Session};
 use crate::errors;
 use crate::net::NetError;
 use crate::status::Counter;
 use bytes::Bytes;
-use omnibus_sql::{AccessCheck, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Mode, SqlError, SqlResult};
 use omnibus_value::Value;
 use omnibus_wire::Capability;
 use omnibus_wire::stmt::{Execute, ParamType, PrepareOk};
@@ -51,7 +51,7 @@ impl Session {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
         }
         self.access.check_statement(&parsed.statement.node)?;
-        let info = self.runner.prepare(&parsed, &self.access)?;
+        let info = self.plan_prepared(&parsed)?;
         let params = parsed.statement.params as usize;
         let id = self.free_id();
         self.reply_prepare(id, params, &info.columns);
@@ -66,6 +66,18 @@ impl Session {
         self.prepared.insert(id, statement);
         self.server.counters.prepared.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Plans a statement, on a thread that may block if that takes long.
+    pub(super) fn plan_prepared(&mut self, parsed: &Arc<Parsed>) -> SqlResult<PreparedInfo> {
+        let context = |mode| RunContext { mode, access: &self.access };
+        if parsed.first_mode() == Mode::Inline {
+            match self.runner.prepare(parsed, &context(Mode::Inline)) {
+                Err(error) if error.is_needs_blocking() => {}
+                done => return done,
+            }
+        }
+        tokio::task::block_in_place(|| self.runner.prepare(parsed, &context(Mode::Blocking)))
     }
 
     fn free_id(&mut self) -> u32 {

@@ -2,12 +2,12 @@
 
 use super::Session;
 use super::drive::{Job, Replied};
-use super::runner::Parsed;
+use super::runner::{Parsed, first_mode};
 use crate::status::{Counter, com_index};
 use bytes::Bytes;
 use omnibus_format::Dialect;
 use omnibus_parser::ParseError;
-use omnibus_sql::{Level, SqlError, SqlResult};
+use omnibus_sql::{Level, Mode, SqlError, SqlResult};
 use std::sync::Arc;
 
 /// "Query was empty".
@@ -25,7 +25,10 @@ pub(crate) fn parse_error(error: &ParseError) -> SqlError {
 impl Session {
     /// The first statement of a text, and where the next one starts.
     pub(crate) fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
-        let (statement, next) = self.runner.parse(text)?;
+        let (statement, next) = match first_mode(text) {
+            Mode::Inline => self.runner.parse(text)?,
+            Mode::Blocking => tokio::task::block_in_place(|| self.runner.parse(text))?,
+        };
         let kind = com_index(statement.node.kind());
         let text = text.slice_ref(statement.span.of(text));
         Ok((Arc::new(Parsed { text, statement, kind }), next))

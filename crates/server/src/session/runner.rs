@@ -22,6 +22,23 @@ pub struct Parsed {
     pub kind: usize,
 }
 
+/// Longer texts are parsed, planned and run where that may take long: a byte costs some ten nanoseconds.
+const INLINE_TEXT: usize = 32 << 10;
+
+/// Where a text may be parsed, and where its statement is tried first.
+#[must_use]
+pub fn first_mode(text: &[u8]) -> Mode {
+    if text.len() > INLINE_TEXT { Mode::Blocking } else { Mode::Inline }
+}
+
+impl Parsed {
+    /// Where it is tried first.
+    #[must_use]
+    pub fn first_mode(&self) -> Mode {
+        first_mode(&self.text)
+    }
+}
+
 /// What surrounds an execution.
 pub struct RunContext<'a> {
     /// Whether it may block.
@@ -102,8 +119,8 @@ pub trait Runner: Send {
         context: &RunContext<'_>,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome>;
-    /// Checks and plans a statement.
-    fn prepare(&mut self, parsed: &Arc<Parsed>, access: &dyn AccessCheck) -> SqlResult<PreparedInfo>;
+    /// Checks and plans a statement. An error that `is_needs_blocking` asks for it again where it may block.
+    fn prepare(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>) -> SqlResult<PreparedInfo>;
     /// A statement's text with values as literals in the places of its `?`.
     fn with_params(&self, text: &Bytes, params: &[Value]) -> Bytes;
     /// The text of a statement that PREPARE has given a name.

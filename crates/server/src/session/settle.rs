@@ -27,10 +27,15 @@ impl Session {
         let Some(ticket) = self.floor.as_ref().and_then(|floor| floor.ticket()) else { return true };
         self.process.stage(Stage::CommitWait);
         self.process.counters.add(Counter::CommitWaits, 1);
-        let Err(error) = ticket.await else { return true };
+        let settled = tokio::select! {
+            biased;
+            result = ticket => result.map_err(SqlError::error_during_commit),
+            () = self.process.connection_killed() => Err(SqlError::query_interrupted()),
+        };
+        let Err(error) = settled else { return true };
         if self.channel.sent == start.sent {
             self.channel.out.rollback(start.mark);
-            self.failed(SqlError::error_during_commit(error));
+            self.failed(error);
         } else {
             self.process.kill.kill_connection();
             self.channel.stream = crate::net::Stream::Gone;

@@ -4,6 +4,7 @@
 //! block; there, what was collected is sent whenever enough has come together.
 
 use crate::net::Stream;
+use crate::process::Process;
 use omnibus_sql::{Floor, ResultColumn, RowSink, SqlError, SqlResult};
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnType, Value};
@@ -94,6 +95,8 @@ pub struct ReplySink<'a> {
     stream: Option<&'a mut Stream>,
     /// What must be durable before rows are sent that way.
     pub floor: Option<&'a Floor>,
+    /// Whose KILL ends a wait for the client.
+    pub process: Option<&'a Process>,
     /// The result became too large for inline mode.
     pub overflow: bool,
     /// Bytes that have left already.
@@ -113,6 +116,7 @@ impl<'a> ReplySink<'a> {
             converted: Vec::new(),
             stream,
             floor: None,
+            process: None,
             overflow: false,
             flushed: 0,
             broken: false,
@@ -133,7 +137,21 @@ impl<'a> ReplySink<'a> {
         }
         let bytes = self.out.bytes();
         let write = crate::net::send(stream, bytes, self.format.write_timeout);
-        let sent = tokio::runtime::Handle::current().block_on(write);
+        let process = self.process;
+        let sent = tokio::runtime::Handle::current().block_on(async {
+            // A client that does not read holds nobody who is to go.
+            let killed = async {
+                match process {
+                    Some(process) => process.connection_killed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                sent = write => sent,
+                () = killed => Err(std::io::ErrorKind::ConnectionAborted.into()),
+            }
+        });
         self.broken = sent.is_err();
         sent.map_err(|e| SqlError {
             code: 1160,

@@ -6,8 +6,8 @@ use omnibus_parser::ast::{Expr, Literal, QueryBody, SelectItem, Show, Spanned, S
 use omnibus_parser::{ParseOptions, parse_first};
 use omnibus_server::*;
 use omnibus_sql::{
-    AccessCheck, ExecResult, Interrupt, Isolation, Mode, Outcome, Priv, ResultColumn, RowSink, SessionState,
-    SqlError, SqlResult, VariableScope,
+    ExecResult, Interrupt, Isolation, Mode, Outcome, Priv, ResultColumn, RowSink, SessionState, SqlError,
+    SqlResult, VariableScope,
 };
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::path::PathBuf;
@@ -206,7 +206,7 @@ impl Runner for FakeRunner {
     ) -> ExecResult<Outcome> {
         self.run(&parsed.statement.node, &[], context, sink)
     }
-    fn prepare(&mut self, parsed: &Arc<Parsed>, _: &dyn AccessCheck) -> SqlResult<PreparedInfo> {
+    fn prepare(&mut self, parsed: &Arc<Parsed>, _: &RunContext<'_>) -> SqlResult<PreparedInfo> {
         let columns = match &parsed.statement.node {
             Statement::Select(query) => match &query.body {
                 QueryBody::Select(select) => self.columns(&select.items, &[])?.0,

@@ -150,7 +150,16 @@ impl Budget {
     /// As `tick`.
     #[inline]
     pub fn tick_plan(&self) -> SqlResult<()> {
-        self.tick().map_err(|interrupt| match interrupt {
+        self.spend_plan(1)
+    }
+
+    /// Counts `ticks` of planning.
+    ///
+    /// # Errors
+    /// As `tick`.
+    #[inline]
+    pub fn spend_plan(&self, ticks: u32) -> SqlResult<()> {
+        self.spend(ticks).map_err(|interrupt| match interrupt {
             Interrupt::Error(error) => error,
             _ => SqlError::needs_blocking(),
         })

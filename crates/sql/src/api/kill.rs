@@ -55,6 +55,26 @@ impl KillFlag {
         *self.parked.lock() = thread;
     }
 
+    /// Sleeps until a time, at most until KILL.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn sleep(&self, until: Instant) -> SqlResult<()> {
+        self.parks(Some(std::thread::current()));
+        let result = loop {
+            if let Err(error) = self.check() {
+                break Err(error);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break Ok(());
+            }
+            std::thread::park_timeout(self.time_left(left));
+        };
+        self.parks(None);
+        result
+    }
+
     fn wake(&self) {
         if let Some(thread) = &*self.parked.lock() {
             thread.unpark();
@@ -90,6 +110,11 @@ impl KillFlag {
             // Past the deadline, so that `check` fails then.
             at => limit.min(Duration::from_micros(at.saturating_sub(now_us()) + 1)),
         }
+    }
+
+    /// The statement is over, or has no limit.
+    pub fn clear_deadline(&self) {
+        self.deadline_us.store(0, Ordering::Relaxed);
     }
 
     /// Forgets KILL QUERY; called when a statement begins.

@@ -125,7 +125,7 @@ pub(super) fn build_index(
         batch.push((entry.key, entry.value));
         count += 1;
         if batch.len() >= 4096 {
-            trx.check_killed()?;
+            trx.look()?;
             port.engine().load(published, &mut batch.drain(..)).map_err(SqlError::from)?;
         }
         Ok(())
@@ -150,7 +150,7 @@ pub(super) fn copy_rows(
     rows.each(|_, row| {
         count += 1;
         if count.is_multiple_of(1024) {
-            trx.check_killed()?;
+            trx.look()?;
         }
         let old = table.decode(&row)?;
         if count == 1 {

@@ -336,6 +336,7 @@ impl<'a> Binder<'a> {
     /// Binds an expression that may be a row value.
     pub(crate) fn expr_or_row(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
         self.descend()?;
+        self.session.budget.tick_plan()?;
         self.dispatch(expr)
     }
 

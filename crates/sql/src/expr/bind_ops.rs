@@ -3,8 +3,9 @@
 use super::bind::{Binder, Clause};
 use super::bind_compare::comparison;
 use super::convert::bytes_as_number;
-use super::like::{LikeMatcher, RegexpMatcher};
+use super::like::LikeMatcher;
 use super::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
+use super::regexp::RegexpMatcher;
 use super::scope::{ScopeTable, Source};
 use super::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED};
 use crate::error::{SqlError, SqlResult};

@@ -12,6 +12,7 @@ use crate::select::storage::Storage;
 use crate::select::subquery::SubqueryState;
 use crate::session::SessionState;
 use bytes::Bytes;
+use omnibus_value::pace::Pace;
 use omnibus_value::temporal::{DateTime, Zone};
 use omnibus_value::{ColumnType, Value, stack};
 use std::collections::HashMap;
@@ -160,6 +161,22 @@ impl<'a> Exec<'a> {
         let bytes = std::mem::take(&mut self.compared);
         self.bytes(bytes)?;
         self.storage.check_killed()
+    }
+
+    /// Runs work on the inside of a value, which ends early when the statement must.
+    ///
+    /// # Errors
+    /// As `tick`.
+    pub(crate) fn paced<T>(&self, work: impl FnOnce(&mut Pace<'_>) -> T) -> ExecResult<T> {
+        let mut stopped = None;
+        let done = work(&mut |steps| match self.session.budget.spend(steps) {
+            Ok(()) => true,
+            Err(interrupt) => {
+                stopped = Some(interrupt);
+                false
+            }
+        });
+        stopped.map_or(Ok(done), Err)
     }
 
     /// Adds a warning. In a strict write, bad data fails the expression that is being evaluated.

@@ -24,6 +24,7 @@ pub mod like;
 pub mod node;
 mod number_text;
 mod print;
+pub mod regexp;
 pub mod scope;
 pub mod slot_set;
 pub mod sysvar;

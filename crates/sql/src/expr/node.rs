@@ -4,7 +4,8 @@
 //! `Send`, shared by all executions of a plan; evaluation is in `eval`.
 
 use super::comparable::As;
-use super::like::{LikeMatcher, RegexpMatcher};
+use super::like::LikeMatcher;
+use super::regexp::RegexpMatcher;
 use super::slot_set::SlotSet;
 use super::types::ExprType;
 use crate::api::VariableScope;

@@ -104,12 +104,8 @@ fn sleep(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     }
     cx.storage.need_blocking()?;
     let end = Instant::now() + Duration::from_secs_f64(seconds);
-    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-        // KILL QUERY ends a SLEEP with 1 and no error only when it is the whole statement; an error
-        // ends both cases.
-        cx.storage.check_killed()?;
-        std::thread::sleep(left.min(Duration::from_millis(20)));
-    }
+    // KILL QUERY ends a SLEEP with 1 and no error only when it is the whole statement; an error ends both cases.
+    cx.session.budget.kill().sleep(end)?;
     Ok(Value::Int(0))
 }
 
@@ -118,13 +114,8 @@ fn benchmark(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     if times < 0 {
         return Ok(Value::Null);
     }
-    if times > 10_000 {
-        cx.storage.need_blocking()?;
-    }
-    for round in 0..times {
-        if round % 1024 == 0 {
-            cx.storage.check_killed()?;
-        }
+    for _ in 0..times {
+        cx.tick()?;
         args[1].eval(cx)?;
     }
     Ok(Value::Int(0))

@@ -91,7 +91,7 @@ fn extract(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
     for at in 1..args.len() {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
         many |= path.has_wildcard();
-        found.extend(path.find(&doc).into_iter().cloned());
+        found.extend(cx.paced(|pace| path.find(&doc, pace))?.into_iter().cloned());
     }
     Ok(match (found.len(), many) {
         (0, _) => Value::Null,
@@ -167,7 +167,7 @@ fn part(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<J
         return Ok(Some(doc));
     }
     let Some(path) = path(args, 1, cx)? else { return Ok(None) };
-    Ok(path.find(&doc).first().map(|found| (*found).clone()))
+    Ok(cx.paced(|pace| path.find(&doc, pace))?.first().map(|found| (*found).clone()))
 }
 
 fn length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -192,10 +192,12 @@ fn contains(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     let Some(doc) = document(args, 0, "json_contains", cx)? else { return Ok(Value::Null) };
     let Some(candidate) = document(args, 1, "json_contains", cx)? else { return Ok(Value::Null) };
     if args.len() < 3 {
-        return Ok(boolean(doc.contains(&candidate)));
+        return Ok(boolean(cx.paced(|pace| doc.contains(&candidate, pace))?));
     }
     let Some(path) = path(args, 2, cx)? else { return Ok(Value::Null) };
-    Ok(path.find(&doc).first().map_or(Value::Null, |found| boolean(found.contains(&candidate))))
+    let found = cx.paced(|pace| path.find(&doc, pace))?;
+    let Some(found) = found.first() else { return Ok(Value::Null) };
+    Ok(boolean(cx.paced(|pace| found.contains(&candidate, pace))?))
 }
 
 fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -215,7 +217,7 @@ fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<V
     };
     for at in 2..args.len() {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
-        if path.find(&doc).is_empty() == all {
+        if cx.paced(|pace| path.find(&doc, pace))?.is_empty() == all {
             return Ok(boolean(!all));
         }
     }
@@ -269,7 +271,11 @@ fn array_append(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
         refuse_wildcard(&path)?;
         let value = scalar(args, at + 1, cx)?;
-        let Some(target) = path.find(&doc).first().map(|found| (*found).clone()) else { continue };
+        let found = cx.paced(|pace| path.find(&doc, pace))?;
+        let Some(target) = found.first().map(|found| (*found).clone()) else { continue };
+        if let Json::Array(items) = &target {
+            cx.session.budget.spend(u32::try_from(items.len() / 16).unwrap_or(u32::MAX))?;
+        }
         let longer = match target {
             Json::Array(mut items) => {
                 items.push(value);

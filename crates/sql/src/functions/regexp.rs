@@ -2,10 +2,11 @@
 
 use super::{Def, boolean, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::like::RegexpMatcher;
+use crate::expr::regexp::RegexpMatcher;
 use crate::expr::{Exec, Expr, ExprType, charset};
 use bytes::Bytes;
 use omnibus_value::Value;
+use regex_automata::Span;
 
 pub(super) const DEFS: &[Def] = &[
     Def::collating("REGEXP_LIKE", 2, 3, ty::boolean, like),
@@ -56,12 +57,31 @@ fn offset(value: &Bytes, position: i128, collation: u16) -> ExecResult<usize> {
     }
 }
 
+/// The match of this number; the first is 1.
+fn nth(
+    matcher: &RegexpMatcher,
+    value: &[u8],
+    occurrence: i128,
+    collation: u16,
+    cx: &Exec<'_>,
+) -> ExecResult<Option<Span>> {
+    let mut last = None;
+    for _ in 0..occurrence.max(1) {
+        cx.tick()?;
+        last = matcher.find_behind(value, last, collation, cx)?;
+        if last.is_none() {
+            break;
+        }
+    }
+    Ok(last)
+}
+
 fn like(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let Some(letters) = letters(args, 2, cx)? else { return Ok(Value::Null) };
     let matcher = compile(&pattern, &letters, args[0].ty.column.collation)?;
-    Ok(boolean(matcher.regex().is_match(&value)))
+    Ok(boolean(matcher.is_match(&value, cx)?))
 }
 
 fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -76,10 +96,9 @@ fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let collation = args[0].ty.column.collation;
     let from = offset(&value, position, collation)?;
     let matcher = compile(&pattern, &letters, collation)?;
-    let wanted = usize::try_from(occurrence.max(1) - 1).unwrap_or(0);
-    let found = matcher.regex().find_iter(&value[from..]).nth(wanted);
+    let found = nth(&matcher, &value[from..], occurrence, collation, cx)?;
     Ok(Value::Int(found.map_or(0, |found| {
-        let end = from + if behind == 1 { found.end() } else { found.start() };
+        let end = from + if behind == 1 { found.end } else { found.start };
         charset::char_count(&value[..end], collation) as i64 + 1
     })))
 }
@@ -94,9 +113,8 @@ fn substr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let collation = args[0].ty.column.collation;
     let from = offset(&value, position, collation)?;
     let matcher = compile(&pattern, &letters, collation)?;
-    let wanted = usize::try_from(occurrence.max(1) - 1).unwrap_or(0);
-    let found = matcher.regex().find_iter(&value[from..]).nth(wanted);
-    Ok(found.map_or(Value::Null, |found| text(value.slice(from + found.start()..from + found.end()))))
+    let found = nth(&matcher, &value[from..], occurrence, collation, cx)?;
+    Ok(found.map_or(Value::Null, |found| text(value.slice(from + found.start..from + found.end))))
 }
 
 fn replace(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -111,14 +129,16 @@ fn replace(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
     let matcher = compile(&pattern, &letters, collation)?;
     let mut out = value[..from].to_vec();
     let mut at = from;
-    for (number, captures) in matcher.regex().captures_iter(&value[from..]).enumerate() {
-        let Some(found) = captures.get(0) else { continue };
-        if occurrence > 0 && number as i128 + 1 != occurrence {
+    let (mut number, mut last) = (0, None);
+    while let Some(found) = matcher.find_behind(&value[from..], last, collation, cx)? {
+        cx.tick()?;
+        (number, last) = (number + 1, Some(found));
+        if occurrence > 0 && number != occurrence {
             continue;
         }
-        out.extend_from_slice(&value[at..from + found.start()]);
-        captures.expand(&new, &mut out);
-        at = from + found.end();
+        out.extend_from_slice(&value[at..from + found.start]);
+        matcher.expand(&value[from..], found, &new, &mut out)?;
+        at = from + found.end;
         if !super::string::fits(out.len(), "regexp_replace", cx) {
             return Ok(Value::Null);
         }

@@ -126,7 +126,7 @@ impl LoadPlan {
         while skip > 0 && reader.next_line()? {
             skip -= 1;
             if skip.is_multiple_of(4096) {
-                run.trx.check_killed()?;
+                run.trx.look()?;
             }
         }
         let mut row = 1;

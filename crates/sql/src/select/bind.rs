@@ -354,6 +354,8 @@ fn finish_block(
         first_only: false,
     });
     let mut nodes = planned.nodes;
+    // Each is compared with each output.
+    binder.session.budget.spend_plan((order.len() * outputs.len()) as u32)?;
     let mut order: Vec<SortKey> = order
         .into_iter()
         .filter(|(e, _)| e.as_const().is_none())

@@ -31,7 +31,7 @@ pub(super) fn plan(binder: &mut Binder<'_>, nest: Nest, own: &SlotSet, straight:
         .partition(|c| !has_tables || (!c.slots().meets(own) && !is_volatile(c)));
     constants.extend(checked_first);
     nest.conditions = rest;
-    let nodes = Planner { binder, straight }.nest(nest, own.clone());
+    let nodes = Planner { binder, straight }.nest(nest, own.clone())?;
     Ok(Planned { nodes, constants, volatile })
 }
 
@@ -88,12 +88,12 @@ struct Planner<'b, 'a> {
 
 impl Planner<'_, '_> {
     /// Orders the members of a nest; `missing` are the block's slots that are not read yet.
-    fn nest(&mut self, nest: Nest, mut missing: SlotSet) -> Vec<Node> {
+    fn nest(&mut self, nest: Nest, mut missing: SlotSet) -> SqlResult<Vec<Node>> {
         let Nest { items, conditions } = nest;
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut conditions: Vec<Expr> = conditions;
         let mut nodes: Vec<Node> = Vec::with_capacity(items.len());
-        while let Some(at) = self.pick(&items, &conditions, &missing) {
+        while let Some(at) = self.pick(&items, &conditions, &missing)? {
             let Some(item) = items[at].take() else { break };
             match item {
                 Item::Table(table) => {
@@ -111,7 +111,7 @@ impl Planner<'_, '_> {
                         .into_iter()
                         .partition(|c| !c.slots().meets(&within) && !is_volatile(c));
                     inner.conditions = inside;
-                    let inner = self.nest(inner, missing.clone());
+                    let inner = self.nest(inner, missing.clone())?;
                     missing.remove(&within);
                     let last = items.iter().all(Option::is_none);
                     let filter = take_ready(&mut conditions, &missing, last);
@@ -119,11 +119,16 @@ impl Planner<'_, '_> {
                 }
             }
         }
-        nodes
+        Ok(nodes)
     }
 
     /// The item to read next.
-    fn pick(&self, items: &[Option<Item>], conditions: &[Expr], missing: &SlotSet) -> Option<usize> {
+    fn pick(
+        &self,
+        items: &[Option<Item>],
+        conditions: &[Expr],
+        missing: &SlotSet,
+    ) -> SqlResult<Option<usize>> {
         let eligible = |item: &Item| match item {
             Item::Table(table) => !table.after.meets(missing),
             Item::Outer { required, .. } => !required.meets(missing),
@@ -131,19 +136,19 @@ impl Planner<'_, '_> {
         let present =
             || items.iter().enumerate().filter_map(|(at, item)| item.as_ref().map(|item| (at, item)));
         let mut left = present();
-        let first = left.next()?;
+        let Some(first) = left.next() else { return Ok(None) };
         if left.next().is_none() {
-            return Some(first.0);
+            return Ok(Some(first.0));
         }
         if self.straight {
-            return present().find(|(_, item)| eligible(item)).map(|(at, _)| at);
+            return Ok(present().find(|(_, item)| eligible(item)).map(|(at, _)| at));
         }
         let mut best: Option<(usize, f64)> = None;
         let mut outer = None;
         for (at, item) in present().filter(|(_, item)| eligible(item)) {
             match item {
                 Item::Table(table) => {
-                    let rows = self.expected_rows(table, conditions, missing);
+                    let rows = self.expected_rows(table, conditions, missing)?;
                     if best.is_none_or(|(_, least)| rows < least) {
                         best = Some((at, rows));
                     }
@@ -151,31 +156,36 @@ impl Planner<'_, '_> {
                 Item::Outer { .. } => outer = outer.or(Some(at)),
             }
         }
-        match (best, outer) {
+        Ok(match (best, outer) {
             // A table that would have to be scanned may be looked up by columns of the outer join.
             (Some((_, rows)), Some(outer)) if rows > 500.0 => Some(outer),
             (Some((at, _)), _) => Some(at),
             (None, outer) => outer,
-        }
+        })
     }
 
-    fn expected_rows(&self, table: &TableItem, conditions: &[Expr], missing: &SlotSet) -> f64 {
-        match &table.source {
+    fn expected_rows(&self, table: &TableItem, conditions: &[Expr], missing: &SlotSet) -> SqlResult<f64> {
+        Ok(match &table.source {
             ItemSource::Table(stored) => {
                 let mut then = missing.clone();
                 then.remove(&SlotSet::of(table.slot));
-                let concerns = |c: &&Expr| {
-                    let slots = c.slots();
-                    slots.contains(table.slot) && !slots.meets(&then)
-                };
-                let concerning: Vec<Expr> = conditions.iter().filter(concerns).cloned().collect();
+                let mut concerning = Vec::new();
+                for condition in conditions {
+                    let mut nodes = 0;
+                    condition.walk(&mut |_| nodes += 1);
+                    self.binder.session.budget.spend_plan(nodes)?;
+                    let slots = condition.slots();
+                    if slots.contains(table.slot) && !slots.meets(&then) {
+                        concerning.push(condition.clone());
+                    }
+                }
                 let filtered = 0.5f64.powi(concerning.len().min(8) as i32).max(0.1);
                 let path = access::choose(stored, table.slot, concerning, missing, &table.hints);
                 if matches!(path.access, Access::Full { .. }) { path.rows * filtered } else { path.rows }
             }
             ItemSource::Derived { .. } | ItemSource::Virtual(_) => 400.0,
             ItemSource::Recursion(_) => 1.0,
-        }
+        })
     }
 
     fn new_id(&mut self) -> usize {

@@ -247,9 +247,13 @@ impl Subquery {
         }
         // A NULL leaves open only rows whose other columns are equal.
         let [whole, with_null] = &members.rows;
-        let mut candidates = with_null.iter().chain(whole.iter().filter(|_| open));
-        let unknown = candidates.any(|row| self.equals(wanted, row, cx).is_none());
-        Ok(if unknown { None } else { Some(false) })
+        for row in with_null.iter().chain(whole.iter().filter(|_| open)) {
+            cx.tick()?;
+            if self.equals(wanted, row, cx).is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(false))
     }
 
     fn members(&self, cx: &mut Exec<'_>) -> ExecResult<Rc<Members>> {
@@ -303,6 +307,7 @@ impl Subquery {
         let members = self.members(cx)?;
         let mut unknown = members.has_null;
         for value in &members.values {
+            cx.tick()?;
             match eval::order(operand, &wanted, &member.compared, value, member.collation, cx)
                 .map(|order| op.accepts(order))
             {

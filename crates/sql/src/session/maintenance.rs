@@ -158,7 +158,7 @@ impl SqlSession {
         snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, _| {
             entries += 1;
             if entries.is_multiple_of(PAUSE) {
-                result = self.kill.check();
+                result = self.state.budget.look(0);
             }
             // Keys are sorted: a value of the leading parts is new where it differs from the key before.
             let mut end = 4;
@@ -193,7 +193,7 @@ impl SqlSession {
             let (key, row) = pair?;
             rows += 1;
             if rows.is_multiple_of(PAUSE) {
-                self.kill.check()?;
+                self.state.budget.look(0)?;
             }
             let values = match table.decode(&row) {
                 Ok(values) => values,
@@ -266,11 +266,11 @@ impl SqlSession {
             }
         }
         let snapshot = self.newest();
-        let mut result: SqlResult<()> = Ok(());
+        let mut result: ExecResult<()> = Ok(());
         snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
             rows += 1;
             if rows.is_multiple_of(PAUSE) {
-                result = self.kill.check();
+                result = self.state.budget.look(0);
             }
             sum = sum.wrapping_add(crc32(&row));
             result.is_ok()

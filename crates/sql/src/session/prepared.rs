@@ -63,6 +63,23 @@ impl std::fmt::Debug for Prepared {
 }
 
 impl SqlSession {
+    /// Prepares the one statement of a text by itself; an error that `is_needs_blocking` asks for it again where it
+    /// may block.
+    ///
+    /// # Errors
+    /// As `prepare`.
+    pub fn prepare_alone(
+        &mut self,
+        text: &Bytes,
+        mode: Mode,
+        access: &dyn AccessCheck,
+    ) -> SqlResult<Prepared> {
+        self.state.budget.begin(mode, false);
+        let prepared = self.prepare(text, access);
+        self.state.budget.end();
+        prepared
+    }
+
     /// Prepares the one statement of a text.
     ///
     /// # Errors

@@ -84,8 +84,8 @@ impl SqlSession {
     /// What every statement does before it runs.
     pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
         if !self.resumed {
-            self.kill.reset();
-            self.trx.lock_handle_owner().clear_kill();
+            // Who runs statements forgets a KILL of the one before, before it parses this one.
+            self.kill.clear_deadline();
             self.state.now_us = match self.state.settings.timestamp_us {
                 Some(us) => us,
                 None => super::wall_clock_us() as i64,
@@ -215,6 +215,7 @@ impl SqlSession {
         self.resumed = false;
         self.state.budget.end();
         if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
+            self.kill.clear_deadline();
             self.state.settings.insert_id = None;
             self.load_input = None;
         }

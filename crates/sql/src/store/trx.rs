@@ -318,9 +318,14 @@ impl Trx {
         self.events.stop_logging();
     }
 
-    /// Fails if the session was killed.
+    /// Fails if the session was killed; for those who wait.
     pub(crate) fn check_killed(&self) -> SqlResult<()> {
         self.check_kill()
+    }
+
+    /// Looks whether the statement must end or wait for its turn, once for some hundred rows.
+    pub(crate) fn look(&self) -> ExecResult<()> {
+        self.budget.look(0)
     }
 
     /// Isolation and access mode of the open transaction.

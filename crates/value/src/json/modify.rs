@@ -2,6 +2,7 @@
 
 use super::path::Index;
 use super::{Json, Leg, Path, key_order};
+use crate::pace::{Pace, Paced};
 
 /// Which of the three: existing values, missing values, or both are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,23 +154,31 @@ impl Json {
     }
 
     /// JSON_CONTAINS: every part of `candidate` is in `self`.
-    pub fn contains(&self, candidate: &Json) -> bool {
+    /// Anything if `pace` says to stop.
+    pub fn contains(&self, candidate: &Json, pace: &mut Pace<'_>) -> bool {
+        self.has(candidate, &mut Paced::new(pace))
+    }
+
+    fn has(&self, candidate: &Json, pace: &mut Paced<'_, '_>) -> bool {
+        if !pace.did(4) {
+            return false;
+        }
         match (self, candidate) {
-            (Json::Array(_), Json::Array(parts)) => parts.iter().all(|part| self.contains_element(part)),
-            (Json::Array(_), part) => self.contains_element(part),
+            (Json::Array(_), Json::Array(parts)) => parts.iter().all(|part| self.has_element(part, pace)),
+            (Json::Array(_), part) => self.has_element(part, pace),
             (Json::Object(_), Json::Object(parts)) => {
-                parts.iter().all(|(k, part)| self.get(k).is_some_and(|v| v.contains(part)))
+                parts.iter().all(|(k, part)| self.get(k).is_some_and(|v| v.has(part, pace)))
             }
             _ => self.compare(candidate).is_eq(),
         }
     }
 
-    fn contains_element(&self, part: &Json) -> bool {
+    fn has_element(&self, part: &Json, pace: &mut Paced<'_, '_>) -> bool {
         let Json::Array(items) = self else { return false };
         items.iter().any(|item| {
             // A scalar may be anywhere in nested arrays; an array is only contained in an array.
             let comparable = !matches!(part, Json::Array(_)) || matches!(item, Json::Array(_));
-            comparable && item.contains(part)
+            comparable && item.has(part, pace)
         })
     }
 

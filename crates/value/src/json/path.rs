@@ -1,6 +1,8 @@
 //! JSON paths: `$.a."b c"[0][last-1][1 to 3].*[*]**.x`.
 
 use super::{Json, JsonError};
+use crate::pace::{Pace, Paced};
+use std::collections::HashSet;
 
 /// An array position: from the front, or from the end (`last` is 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,23 +173,31 @@ impl Path {
         !self.legs.iter().all(|leg| matches!(leg, Leg::Member(_) | Leg::Cell(_)))
     }
 
-    /// Every value it matches, in document order.
-    pub fn find<'a>(&self, root: &'a Json) -> Vec<&'a Json> {
-        let mut found = Vec::new();
+    /// Every value it matches, in document order; some of them if `pace` says to stop.
+    pub fn find<'a>(&self, root: &'a Json, pace: &mut Pace<'_>) -> Vec<&'a Json> {
+        let mut found = Found { values: Vec::new(), seen: HashSet::new(), pace: Paced::new(pace) };
         walk(root, &self.legs, &mut found);
-        found
+        found.values
     }
 }
 
-fn push_unique<'a>(found: &mut Vec<&'a Json>, json: &'a Json) {
-    // `**` can reach one value along several ways; MySQL reports it once.
-    if !found.iter().any(|&seen| std::ptr::eq(seen, json)) {
-        found.push(json);
-    }
+struct Found<'a, 'p> {
+    values: Vec<&'a Json>,
+    /// Their places: `**` can reach one value along several ways; MySQL reports it once.
+    seen: HashSet<*const Json>,
+    pace: Paced<'p, 'p>,
 }
 
-fn walk<'a>(json: &'a Json, legs: &[Leg], found: &mut Vec<&'a Json>) {
-    let Some((leg, rest)) = legs.split_first() else { return push_unique(found, json) };
+fn walk<'a>(json: &'a Json, legs: &[Leg], found: &mut Found<'a, '_>) {
+    if !found.pace.did(1) {
+        return;
+    }
+    let Some((leg, rest)) = legs.split_first() else {
+        if found.seen.insert(json) {
+            found.values.push(json);
+        }
+        return;
+    };
     match (leg, json) {
         (Leg::Member(key), _) => {
             if let Some(value) = json.get(key) {

@@ -1,0 +1,367 @@
+//! Regular expressions: REGEXP and what its functions search with.
+//!
+//! The engine is the `regex` crate's, taken one floor down: its lazy automaton is driven byte by byte from here, so that a
+//! search ends when its statement must, however long the text and however large the pattern. There are no back-references
+//! (an unsupported pattern is error 3685), so no pattern takes exponential time; but a step of a large one may take
+//! a millisecond, and a text has millions of steps.
+//!
+//! Two things can't be driven so: groups of a match, and word boundaries in texts beyond ASCII. They get `STEPS_MAX`
+//! steps, like the limit that MySQL has on its engine's, and error 3699 beyond.
+
+use super::charset;
+use super::exec::Exec;
+use super::node::RegexpExpr;
+use crate::error::{ExecResult, SqlError, SqlResult};
+use parking_lot::Mutex;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input, Match, MatchKind, Span, meta};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of a compiled pattern. The worst that fits takes 20 ms to compile.
+const COMPILED_MAX: usize = 4 << 20;
+/// Bytes of an automaton's states that are kept; older ones are made again.
+const CACHE: usize = 4 << 20;
+/// Bytes times states of a search that can't be stopped: some milliseconds, for the worst pattern a third of a second.
+const STEPS_MAX: usize = 32_000_000;
+
+/// A compiled regular expression.
+#[derive(Clone, Debug)]
+pub struct RegexpMatcher(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
+    pattern: String,
+    syntax: syntax::Config,
+    forward: Automaton,
+    /// Finds where a match begins; made when somebody asks.
+    backward: OnceLock<Option<Automaton>>,
+    /// Finds groups, and what `forward` gives up on; made when somebody asks.
+    whole: OnceLock<Option<meta::Regex>>,
+}
+
+#[derive(Debug)]
+struct Automaton {
+    dfa: DFA,
+    /// The states that searches have made so far.
+    states: Mutex<Option<Box<Cache>>>,
+}
+
+/// Why a search has no answer yet.
+enum Stopped {
+    /// The automaton can't go on at a character beyond ASCII.
+    Quit,
+    Interrupt(crate::error::Interrupt),
+}
+
+impl From<crate::error::Interrupt> for Stopped {
+    fn from(interrupt: crate::error::Interrupt) -> Stopped {
+        Stopped::Interrupt(interrupt)
+    }
+}
+
+fn limits(reverse: bool) -> thompson::Config {
+    thompson::Config::new().utf8(false).reverse(reverse).nfa_size_limit(Some(COMPILED_MAX)).which_captures(
+        if reverse { thompson::WhichCaptures::None } else { thompson::WhichCaptures::Implicit },
+    )
+}
+
+fn automaton(pattern: &str, syntax: syntax::Config, reverse: bool) -> Result<Automaton, String> {
+    let kind = if reverse { MatchKind::All } else { MatchKind::LeftmostFirst };
+    let config = DFA::config()
+        .match_kind(kind)
+        .cache_capacity(CACHE)
+        .skip_cache_capacity_check(true)
+        .unicode_word_boundary(true);
+    let built = DFA::builder().configure(config).thompson(limits(reverse)).syntax(syntax).build(pattern);
+    built.map(|dfa| Automaton { dfa, states: Mutex::new(None) }).map_err(|error| deepest(&error))
+}
+
+/// What an error is about at the bottom.
+fn deepest(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), deepest)
+}
+
+impl RegexpMatcher {
+    /// Compiles a pattern; `_ci` collations ignore case.
+    ///
+    /// # Errors
+    /// 3685 for what is no regular expression.
+    pub fn new(pattern: &[u8], collation: u16) -> SqlResult<RegexpMatcher> {
+        Self::with_options(pattern, !charset::is_binary_order(collation), false, false)
+    }
+
+    /// Compiles a pattern with the options of REGEXP_LIKE's match type.
+    ///
+    /// # Errors
+    /// 3685 for what is no regular expression.
+    pub fn with_options(
+        pattern: &[u8],
+        ignore_case: bool,
+        multi_line: bool,
+        dot_newline: bool,
+    ) -> SqlResult<RegexpMatcher> {
+        let pattern = std::str::from_utf8(pattern).map_err(|_| bad_regexp("the pattern is not UTF-8"))?;
+        let pattern = unicode_classes(pattern).into_owned();
+        let syntax = syntax::Config::new()
+            .utf8(false)
+            .case_insensitive(ignore_case)
+            .multi_line(multi_line)
+            .dot_matches_new_line(dot_newline);
+        let forward = automaton(&pattern, syntax, false).map_err(|error| bad_regexp(&error))?;
+        let (backward, whole) = (OnceLock::new(), OnceLock::new());
+        Ok(RegexpMatcher(Arc::new(Compiled { pattern, syntax, forward, backward, whole })))
+    }
+
+    /// Whether a text has a match.
+    ///
+    /// # Errors
+    /// The statement must stop; 3699.
+    pub fn is_match(&self, text: &[u8], cx: &Exec<'_>) -> ExecResult<bool> {
+        match self.0.forward.end(text, 0, true, cx) {
+            Ok(found) => Ok(found.is_some()),
+            Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
+            Err(Stopped::Quit) => Ok(self.bounded(text.len())?.is_match(text)),
+        }
+    }
+
+    /// The first match at or behind byte `from`.
+    ///
+    /// # Errors
+    /// The statement must stop; 3699.
+    pub fn find(&self, text: &[u8], from: usize, cx: &Exec<'_>) -> ExecResult<Option<Span>> {
+        match self.driven(text, from, cx) {
+            Ok(found) => Ok(found),
+            Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
+            Err(Stopped::Quit) => {
+                let found = self.bounded(text.len() - from)?.find(Input::new(text).span(from..text.len()));
+                Ok(found.map(|found: Match| found.span()))
+            }
+        }
+    }
+
+    fn driven(&self, text: &[u8], from: usize, cx: &Exec<'_>) -> Result<Option<Span>, Stopped> {
+        let Some(end) = self.0.forward.end(text, from, false, cx)? else { return Ok(None) };
+        let backward = self.0.backward.get_or_init(|| automaton(&self.0.pattern, self.0.syntax, true).ok());
+        let Some(automaton) = backward else { return Err(Stopped::Quit) };
+        let start = automaton.start(text, Span { start: from, end }, cx)?;
+        Ok(start.map(|start| Span { start, end }))
+    }
+
+    /// The match behind another one: it begins where that ends, or behind it if both are empty.
+    ///
+    /// # Errors
+    /// As `find`.
+    pub fn find_behind(
+        &self,
+        text: &[u8],
+        last: Option<Span>,
+        collation: u16,
+        cx: &Exec<'_>,
+    ) -> ExecResult<Option<Span>> {
+        let mut at = last.map_or(0, |last| last.end);
+        loop {
+            if at > text.len() {
+                return Ok(None);
+            }
+            let found = self.find(text, at, cx)?;
+            match (found, last) {
+                // An empty match right behind the last one is no new one.
+                (Some(found), Some(last)) if found.is_empty() && found.start == last.end => {
+                    at = last.end + charset::char_width(&text[last.end..], collation).max(1);
+                }
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// Appends the replacement of a match: `$1` and `${name}` are its groups.
+    ///
+    /// # Errors
+    /// 3699.
+    pub fn expand(&self, text: &[u8], found: Span, replacement: &[u8], out: &mut Vec<u8>) -> ExecResult<()> {
+        if !replacement.contains(&b'$') {
+            out.extend_from_slice(replacement);
+            return Ok(());
+        }
+        let engine = self.bounded(found.len())?;
+        let mut captures = engine.create_captures();
+        engine
+            .captures(Input::new(text).span(found.start..text.len()).anchored(Anchored::Yes), &mut captures);
+        captures.interpolate_bytes_into(text, replacement, out);
+        Ok(())
+    }
+
+    /// The engine that can't be stopped, for `bytes` of a text.
+    fn bounded(&self, bytes: usize) -> ExecResult<&meta::Regex> {
+        let Compiled { pattern, syntax, whole, forward, .. } = &*self.0;
+        if bytes.saturating_mul(forward.dfa.get_nfa().states().len()) > STEPS_MAX {
+            let message = "Timeout exceeded in regular expression match.";
+            return Err(SqlError::new(3699, b"HY000", message).into());
+        }
+        let build = || {
+            let config = meta::Config::new().utf8_empty(false).nfa_size_limit(Some(COMPILED_MAX));
+            meta::Builder::new().configure(config).syntax(*syntax).build(pattern).ok()
+        };
+        let engine = whole.get_or_init(build).as_ref();
+        engine.ok_or_else(|| bad_regexp("the pattern is too large for its groups").into())
+    }
+}
+
+/// What a search counts when it looks: about as long as other work between two looks.
+const LOOK: u32 = 128;
+
+impl Automaton {
+    /// Steps between two looks: fewer in a large automaton, whose single step may look at all its states.
+    fn stride(&self) -> usize {
+        (1_000_000 / self.dfa.get_nfa().states().len().max(1)).clamp(16, 8192)
+    }
+
+    fn states(&self) -> Box<Cache> {
+        self.states.lock().take().unwrap_or_else(|| Box::new(self.dfa.create_cache()))
+    }
+
+    /// Where the first match ends; with `earliest`, where it is certain that there is one.
+    fn end(&self, text: &[u8], from: usize, earliest: bool, cx: &Exec<'_>) -> Result<Option<usize>, Stopped> {
+        let mut states = self.states();
+        let found = self.forward(&mut states, text, from, earliest, cx);
+        *self.states.lock() = Some(states);
+        found
+    }
+
+    fn forward(
+        &self,
+        states: &mut Cache,
+        text: &[u8],
+        from: usize,
+        earliest: bool,
+        cx: &Exec<'_>,
+    ) -> Result<Option<usize>, Stopped> {
+        let input = Input::new(text).span(from..text.len());
+        let mut state = self.dfa.start_state_forward(states, &input).map_err(|_| Stopped::Quit)?;
+        let stride = self.stride();
+        let mut found = None;
+        let mut at = from;
+        for piece in text[from..].chunks(stride) {
+            for byte in piece {
+                state = self.dfa.next_state(states, state, *byte).map_err(|_| Stopped::Quit)?;
+                if state.is_tagged() {
+                    if state.is_match() {
+                        // It is seen one byte late.
+                        found = Some(at);
+                        if earliest {
+                            return Ok(found);
+                        }
+                    } else if state.is_dead() {
+                        return Ok(found);
+                    } else if state.is_quit() {
+                        return Err(Stopped::Quit);
+                    }
+                }
+                at += 1;
+            }
+            if piece.len() == stride {
+                cx.session.budget.spend(LOOK)?;
+            }
+        }
+        state = self.dfa.next_eoi_state(states, state).map_err(|_| Stopped::Quit)?;
+        Ok(if state.is_match() { Some(text.len()) } else { found })
+    }
+
+    /// Where the match that ends at `span.end` begins.
+    fn start(&self, text: &[u8], span: Span, cx: &Exec<'_>) -> Result<Option<usize>, Stopped> {
+        let mut states = self.states();
+        let found = self.backward(&mut states, text, span, cx);
+        *self.states.lock() = Some(states);
+        found
+    }
+
+    fn backward(
+        &self,
+        states: &mut Cache,
+        text: &[u8],
+        span: Span,
+        cx: &Exec<'_>,
+    ) -> Result<Option<usize>, Stopped> {
+        let input = Input::new(text).span(span).anchored(Anchored::Yes);
+        let mut state = self.dfa.start_state_reverse(states, &input).map_err(|_| Stopped::Quit)?;
+        let stride = self.stride();
+        let mut found = None;
+        let mut at = span.end;
+        for piece in text[span.range()].rchunks(stride) {
+            for byte in piece.iter().rev() {
+                state = self.dfa.next_state(states, state, *byte).map_err(|_| Stopped::Quit)?;
+                if state.is_tagged() {
+                    if state.is_match() {
+                        found = Some(at);
+                    } else if state.is_dead() {
+                        return Ok(found);
+                    } else if state.is_quit() {
+                        return Err(Stopped::Quit);
+                    }
+                }
+                at -= 1;
+            }
+            if piece.len() == stride {
+                cx.session.budget.spend(LOOK)?;
+            }
+        }
+        // The last step looks at what stands in front.
+        state = match span.start.checked_sub(1) {
+            Some(before) => self.dfa.next_state(states, state, text[before]),
+            None => self.dfa.next_eoi_state(states, state),
+        }
+        .map_err(|_| Stopped::Quit)?;
+        match state {
+            state if state.is_quit() => Err(Stopped::Quit),
+            state if state.is_match() => Ok(Some(span.start)),
+            _ => Ok(found),
+        }
+    }
+}
+
+/// The pattern with POSIX's classes as those of Unicode: `[[:alpha:]]` has ä in it.
+fn unicode_classes(pattern: &str) -> std::borrow::Cow<'_, str> {
+    const CLASSES: [(&str, &str); 6] = [
+        ("alpha", "Alphabetic"),
+        ("digit", "Nd"),
+        ("lower", "Lowercase"),
+        ("upper", "Uppercase"),
+        ("space", "White_Space"),
+        ("punct", "P"),
+    ];
+    if !pattern.contains("[:") {
+        return pattern.into();
+    }
+    let pattern = pattern.replace("[:alnum:]", "\\p{Alphabetic}\\p{Nd}");
+    let replaced = CLASSES.iter().fold(pattern, |pattern, (posix, unicode)| {
+        pattern
+            .replace(&format!("[:{posix}:]"), &format!("\\p{{{unicode}}}"))
+            .replace(&format!("[:^{posix}:]"), &format!("\\P{{{unicode}}}"))
+    });
+    replaced.into()
+}
+
+fn bad_regexp(detail: &str) -> SqlError {
+    let detail = detail.lines().last().unwrap_or_default();
+    SqlError::new(3685, b"HY000", format!("Illegal argument to a regular expression: {detail}."))
+}
+
+impl RegexpExpr {
+    /// Whether the text matches; `None` if either side is NULL.
+    ///
+    /// # Errors
+    /// As evaluation of the operands, and 3685.
+    pub fn matches(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+        let Some(text) = self.text.eval_str(cx)? else { return Ok(None) };
+        let found = match &self.matcher {
+            Some(matcher) => matcher.is_match(&text, cx)?,
+            None => {
+                let Some(pattern) = self.pattern.eval_str(cx)? else { return Ok(None) };
+                RegexpMatcher::new(&pattern, self.collation)?.is_match(&text, cx)?
+            }
+        };
+        Ok(Some(found != self.negated))
+    }
+}
