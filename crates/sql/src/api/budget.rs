@@ -103,7 +103,7 @@ impl Budget {
         self.ask_us.store(0, Ordering::Relaxed);
     }
 
-    /// The attempt is over: its turn is somebody else's.
+    /// The attempt is over, or waits for something: its turn is somebody else's.
     pub fn end(&self) {
         if self.ask_us.load(Ordering::Relaxed) != 0 {
             self.turns.leave(self.id);

@@ -6,8 +6,8 @@
 //! for a turn now and then, and parks when others have waited longer. Rejected: lower priority for their threads, because
 //! a runtime's thread can't be given its priority back, and who is preempted inside a lock makes others wait.
 //!
-//! Nobody gives a turn back before it waits for a lock, a disk or a client: a turn whose owner has not asked for `LAPSE_US`
-//! goes to who waits in front. So turns never add a deadlock.
+//! Who waits for a lock or sleeps gives its turn back first; for whatever else (a disk, a client) it does not: a turn whose
+//! owner has not asked for `LAPSE_US` goes to who waits in front. So turns never add a deadlock.
 
 use super::kill::{KillFlag, now_us};
 use crate::error::SqlResult;
@@ -20,8 +20,9 @@ use std::time::Duration;
 
 /// How long a turn lasts when others wait: long against a switch of threads, short for a round of many.
 const TURN_US: u64 = 10_000;
-/// When a turn is taken from an owner who does not ask any more.
-const LAPSE_US: u64 = 50_000;
+/// When a turn is taken from an owner who does not ask any more: long enough that one that only lacks a processor, on a
+/// machine that others keep busy, keeps it.
+const LAPSE_US: u64 = 400_000;
 /// How often one looks who is not in front. Whoever comes to the front is woken.
 const LOOK_US: u64 = 1_000_000;
 

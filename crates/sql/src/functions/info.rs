@@ -105,6 +105,7 @@ fn sleep(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     cx.storage.need_blocking()?;
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     // KILL QUERY ends a SLEEP with 1 and no error only when it is the whole statement; an error ends both cases.
+    cx.session.budget.end();
     cx.session.budget.kill().sleep(end)?;
     Ok(Value::Int(0))
 }

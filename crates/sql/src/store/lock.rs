@@ -19,10 +19,13 @@ impl Trx {
         match request {
             Request::Granted { fresh } => Ok(fresh),
             Request::Wait(wait) if self.mode == Mode::Inline => Err(Interrupt::LockWait(wait)),
-            Request::Wait(wait) => match wait.wait(self.budget.kill().time_left(self.lock_wait)) {
-                WaitOutcome::Granted => Ok(true),
-                other => Err(wait_failure(other, self.budget.kill()).into()),
-            },
+            Request::Wait(wait) => {
+                self.budget.end();
+                match wait.wait(self.budget.kill().time_left(self.lock_wait)) {
+                    WaitOutcome::Granted => Ok(true),
+                    other => Err(wait_failure(other, self.budget.kill()).into()),
+                }
+            }
         }
     }
 
