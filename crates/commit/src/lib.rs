@@ -67,6 +67,8 @@ mod deletes;
 mod elsewhere;
 mod env;
 mod executed;
+#[cfg(test)]
+mod explored;
 mod gtid_mode;
 mod gtids;
 mod head;
@@ -75,8 +77,12 @@ mod large;
 mod log_env;
 mod owned;
 mod pipeline;
+#[cfg(test)]
+mod pipeline_tests;
 mod protocol;
 mod published;
+#[cfg(test)]
+mod published_tests;
 mod recovery;
 mod recovery_walk;
 mod request;
@@ -85,6 +91,8 @@ mod settings;
 mod stats;
 mod ticket;
 mod two_phase;
+
+use omnibus_sync as sync;
 
 pub use admin::ResetLogError;
 pub use appender::Appender;

@@ -3,12 +3,12 @@
 //! Reading is lock-free (SNAP-1: a snapshot is one number, the same in every engine). A reader
 //! announces the number it uses in a slot of its own, so that engines keep what it may still read.
 
+use super::sync::Mutex;
+use super::sync::atomic::{AtomicU64, Ordering};
 use crate::LogPosition;
 use omnibus_engine::CommitNo;
 use omnibus_log::mutant::{self, Mutant};
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// No snapshot held.
 const IDLE: u64 = u64::MAX;
@@ -124,68 +124,5 @@ impl Drop for SnapshotReader {
     fn drop(&mut self) {
         let mut slots = self.published.slots.lock();
         slots.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    fn at(number: u64) -> LogPosition {
-        LogPosition::new(omnibus_log::FileSeq::FIRST, number * 100)
-    }
-
-    #[test]
-    fn snapshots_are_one_number_and_stay_readable_until_released() {
-        // SNAP-1: what a snapshot sees is fixed when it is taken, whatever is published afterwards.
-        let published = Arc::new(Published::new(CommitNo(5), at(5)));
-        let mut first = published.reader();
-        let mut second = published.reader();
-        assert_eq!(first.take(), CommitNo(5));
-        published.publish(CommitNo(7), at(7));
-        assert_eq!(second.take_with_position(), (CommitNo(7), at(7)));
-        published.publish(CommitNo(9), at(9));
-        assert_eq!(published.oldest(), Some(CommitNo(5)), "the first snapshot may still read 5");
-        first.release();
-        assert_eq!(published.oldest(), Some(CommitNo(7)));
-        drop(second);
-        assert_eq!(published.oldest(), Some(CommitNo(9)));
-    }
-
-    #[test]
-    fn nothing_that_a_snapshot_reads_is_ever_given_up() {
-        // SNAP-1 under races: an engine that collects below `oldest` never overtakes a snapshot.
-        let published = Arc::new(Published::new(CommitNo(1), at(1)));
-        let collected = AtomicU64::new(0);
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    let mut reader = published.reader();
-                    while !done.load(Ordering::SeqCst) {
-                        let (number, position) = reader.take_with_position();
-                        assert_eq!(position, at(number.0), "number and position are of one moment");
-                        assert!(
-                            collected.load(Ordering::SeqCst) <= number.0,
-                            "collected what {number:?} reads"
-                        );
-                        let number = reader.take();
-                        assert!(
-                            collected.load(Ordering::SeqCst) <= number.0,
-                            "collected what {number:?} reads"
-                        );
-                        reader.release();
-                    }
-                });
-            }
-            for number in 2..20_000 {
-                published.publish(CommitNo(number), at(number));
-                if let Some(oldest) = published.oldest() {
-                    collected.store(oldest.0, Ordering::SeqCst);
-                }
-            }
-            done.store(true, Ordering::SeqCst);
-        });
     }
 }

@@ -4,7 +4,7 @@
 //! waker touches only this waiter's lock, never a neighbour's. With `binlog_order_commits=0` the waiter
 //! also finds the rest of its commit here, which it does on its own thread.
 
-use parking_lot::{Condvar, Mutex};
+use super::sync::{Condvar, Mutex};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -23,6 +23,8 @@ mod config;
 mod dir;
 mod durable;
 mod error;
+#[cfg(test)]
+mod explored;
 mod fault;
 mod file;
 mod finish;
@@ -53,6 +55,8 @@ mod writer;
 
 #[cfg(test)]
 mod tests;
+
+use omnibus_sync as sync;
 
 pub use behind::Seen;
 pub use buffer::{AlignedBuf, BLOCK};

@@ -45,30 +45,39 @@ pub enum Mutant {
     ReplyEarly,
 }
 
-#[cfg(feature = "mutants")]
+#[cfg(any(test, feature = "mutants"))]
 mod switch {
     use super::Mutant;
+    use std::cell::Cell;
     use std::sync::atomic::{AtomicU8, Ordering};
 
     static NOW: AtomicU8 = AtomicU8::new(Mutant::None as u8);
+    thread_local! {
+        static HERE: Cell<Mutant> = const { Cell::new(Mutant::None) };
+    }
 
     /// Breaks this and nothing else, in the whole process.
     pub fn set_mutant(mutant: Mutant) {
         NOW.store(mutant as u8, Ordering::SeqCst);
     }
 
+    /// Breaks this on the calling thread alone, so that other tests can run beside it.
+    pub fn set_for_thread(mutant: Mutant) {
+        HERE.set(mutant);
+    }
+
     /// Whether this is broken now.
     #[must_use]
     pub fn is(mutant: Mutant) -> bool {
-        NOW.load(Ordering::Relaxed) == mutant as u8
+        NOW.load(Ordering::Relaxed) == mutant as u8 || HERE.get() == mutant
     }
 }
 
-#[cfg(feature = "mutants")]
-pub use switch::{is, set_mutant};
+#[cfg(any(test, feature = "mutants"))]
+pub use switch::{is, set_for_thread, set_mutant};
 
 /// Whether this is broken now: never.
-#[cfg(not(feature = "mutants"))]
+#[cfg(not(any(test, feature = "mutants")))]
 #[inline]
 #[must_use]
 pub const fn is(_mutant: Mutant) -> bool {

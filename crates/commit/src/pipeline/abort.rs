@@ -4,6 +4,8 @@
 //! for a turn that never comes. Going on would show what no recovery from the log would make (COMMIT-1, RECOVER-2), and
 //! the next start repairs exactly this.
 
+use super::sync::thread;
+
 /// Lives as long as work that nobody may break off.
 pub(super) struct AbortOnPanic {
     stage: &'static str,
@@ -13,13 +15,13 @@ pub(super) struct AbortOnPanic {
 
 impl AbortOnPanic {
     pub(super) fn new(stage: &'static str) -> AbortOnPanic {
-        AbortOnPanic { stage, before: std::thread::panicking() }
+        AbortOnPanic { stage, before: thread::panicking() }
     }
 }
 
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {
-        if !self.before && std::thread::panicking() {
+        if !self.before && thread::panicking() {
             tracing::error!(stage = self.stage, "a panic in the commit pipeline");
             // Also where nobody listens to the log; a failure to say it changes nothing.
             let _ = std::io::Write::write_all(

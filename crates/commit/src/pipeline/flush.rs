@@ -6,15 +6,16 @@
 use super::Shared;
 use super::abort::AbortOnPanic;
 use super::queue::Enrolled;
+use super::sync::atomic::Ordering;
+use super::sync::thread;
+use super::ticket::Completer;
 use crate::env::{AppendError, Env};
 use crate::stats::CommitStats;
-use crate::ticket::Completer;
 use crate::{CommitError, CommitProtocol, CommitRequest, CommitResult, OnDurable};
 use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
 use omnibus_log::mutant::{self, Mutant};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// For how many groups it is remembered that groups meet in flight.
@@ -101,7 +102,7 @@ impl<E: Env> Shared<E> {
             if limit == 0 || flush.pending.is_empty() || started.elapsed() >= Duration::from_micros(limit) {
                 break;
             }
-            std::thread::yield_now();
+            thread::yield_now();
         }
         if flush.last != before {
             self.stats.flush_us.record_us(started.elapsed());

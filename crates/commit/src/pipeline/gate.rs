@@ -8,11 +8,11 @@ use super::Shared;
 use super::abort::AbortOnPanic;
 use super::flush::Landing;
 use super::order::Order;
+use super::sync::MutexGuard;
+use super::sync::atomic::Ordering;
 use crate::env::Env;
 use omnibus_log::LogPosition;
 use omnibus_log::mutant::{self, Mutant};
-use parking_lot::MutexGuard;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Where groups wait.

@@ -15,12 +15,14 @@ mod order;
 mod queue;
 mod threads;
 
-#[cfg(test)]
-mod tests;
-
+use super::published::Published;
+use super::sync;
+use super::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use super::sync::thread::JoinHandle;
+use super::sync::{Condvar, Mutex};
+use super::ticket::{self, Ticket};
 use crate::env::Env;
-use crate::published::Published;
-use crate::{CommitError, CommitRequest, CommitSettings, CommitStats, Ticket};
+use crate::{CommitError, CommitRequest, CommitSettings, CommitStats};
 use abort::AbortOnPanic;
 use flush::Flush;
 pub use gate::{Gate, Released};
@@ -28,11 +30,8 @@ use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
 use omnibus_log::mutant::{self, Mutant};
 use order::Order;
-use parking_lot::{Condvar, Mutex};
 use queue::FlushQueue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// The pipeline. Cheap to share; `close` ends its threads.
@@ -251,6 +250,30 @@ impl<E: Env> Pipeline<E> {
     pub fn sync_all(&self) -> Result<CommitNo, CommitError> {
         self.with_quiet_log(|_, _| ())?;
         Ok(self.durable())
+    }
+
+    /// How many writes are in flight.
+    #[cfg(test)]
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.shared.order.lock().in_flight()
+    }
+
+    /// Whether every log thread sleeps.
+    #[cfg(test)]
+    pub(crate) fn all_sleep(&self) -> bool {
+        self.shared.idle.all_sleep()
+    }
+
+    /// See the field.
+    #[cfg(test)]
+    pub(crate) fn set_redo_before_queue(&self, swapped: bool) {
+        self.shared.redo_before_queue.store(swapped, Ordering::Relaxed);
+    }
+
+    /// What it was started with.
+    #[cfg(test)]
+    pub(crate) fn settings(&self) -> &CommitSettings {
+        &self.shared.settings
     }
 
     /// Commits what is queued, stops the threads and gives back the log's append side. Later

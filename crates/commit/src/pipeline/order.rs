@@ -9,15 +9,16 @@ use super::Shared;
 use super::abort::AbortOnPanic;
 use super::flush::{Group, Landing};
 use super::gate::Held;
+use super::sync::atomic::Ordering;
+use super::ticket::Ticket;
+use super::ticket::{Completer, ticket};
+use crate::CommitError;
 use crate::env::Env;
 use crate::stats::CommitStats;
-use crate::ticket::{Completer, ticket};
-use crate::{CommitError, Ticket};
 use omnibus_engine::CommitNo;
 use omnibus_log::mutant::{self, Mutant};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// What the order lock guards.

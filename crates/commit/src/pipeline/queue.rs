@@ -1,10 +1,10 @@
 //! The flush queue: sessions enter without a lock, the flush stage takes them out in order.
 
+use super::sync::atomic::{AtomicUsize, Ordering};
+use super::ticket::Completer;
 use crate::CommitRequest;
-use crate::ticket::Completer;
 use crossbeam_queue::SegQueue;
 use omnibus_engine::CommitNo;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// A transaction on its way to the flush stage.

@@ -6,15 +6,17 @@
 
 use super::Shared;
 use super::queue::Enrolled;
+use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use super::sync::thread;
+use super::sync::thread::JoinHandle;
+use super::sync::{Condvar, Mutex};
+use super::ticket::Ticket;
+use super::ticket::ticket;
 use crate::env::Env;
 use crate::stats::CommitStats;
-use crate::ticket::ticket;
-use crate::{CommitError, CommitRequest, Ticket};
+use crate::{CommitError, CommitRequest};
 use omnibus_engine::CommitNo;
-use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// While a write is in flight and no other may start, a sleeping thread is worth waking for the
@@ -122,7 +124,7 @@ pub(super) fn start<E: Env>(shared: &Arc<Shared<E>>) -> std::io::Result<Vec<Join
     (0..shared.settings.log_threads)
         .map(|n| {
             let shared = shared.clone();
-            std::thread::Builder::new().name(format!("binlog-{n}")).spawn(move || shared.log_thread())
+            thread::Builder::new().name(format!("binlog-{n}")).spawn(move || shared.log_thread())
         })
         .collect()
 }
@@ -252,7 +254,7 @@ impl<E: Env> Shared<E> {
             if enough > 0 && self.waiting() as u64 >= enough {
                 return;
             }
-            std::thread::sleep((delay - started.elapsed().min(delay)).min(Duration::from_micros(50)));
+            thread::sleep((delay - started.elapsed().min(delay)).min(Duration::from_micros(50)));
         }
     }
 

@@ -8,6 +8,7 @@ mod decoder;
 mod durable;
 mod faults;
 mod files;
+mod generations;
 mod links;
 mod model;
 mod prealloc;

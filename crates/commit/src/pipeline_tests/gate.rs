@@ -25,11 +25,10 @@ fn what_is_not_synced_does_not_overtake_what_is_held() {
     let pipeline = start(&world, CommitSettings::default());
     pipeline.set_gate(Gate::AfterSync);
     let before = held(&pipeline, &world, 1).remove(0);
-    pipeline.shared.settings.sync_binlog.store(0, Ordering::Relaxed);
+    pipeline.settings().sync_binlog.store(0, Ordering::Relaxed);
     let behind = pipeline.commit(request());
     wait_until("its group has landed", || {
-        let order = pipeline.shared.order.lock();
-        world.writes.load(Ordering::SeqCst) == 2 && order.in_flight() == 0
+        world.writes.load(Ordering::SeqCst) == 2 && pipeline.in_flight() == 0
     });
     assert_eq!(pipeline.published().number(), CommitNo(0), "SEMI-1: what is let go keeps its order");
     assert!(behind.poll_now().is_none());

@@ -23,7 +23,7 @@ fn a_panic_under_the_flush_lock_ends_the_process() {
         .args([
             "--exact",
             "--nocapture",
-            "pipeline::tests::panic::a_panic_under_the_flush_lock_ends_the_process",
+            "pipeline_tests::panic::a_panic_under_the_flush_lock_ends_the_process",
         ])
         .env(CHILD, "1")
         .stdout(Stdio::null())

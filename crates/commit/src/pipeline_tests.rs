@@ -5,7 +5,7 @@ mod gate;
 mod panic;
 mod quiet;
 
-use super::Pipeline;
+use crate::Pipeline;
 use crate::env::{AppendError, Env};
 use crate::{
     CacheSettings, CommitError, CommitProtocol, CommitRequest, CommitSettings, LogPosition, TrxCache,
@@ -431,7 +431,7 @@ fn late_arrival(swapped: bool) -> Vec<u64> {
     let world = Arc::new(World::default());
     let settings = CommitSettings { protocol: CommitProtocol::GroupRedo, ..CommitSettings::default() };
     let pipeline = Arc::new(start(&world, settings));
-    pipeline.shared.redo_before_queue.store(swapped, Ordering::Relaxed);
+    pipeline.set_redo_before_queue(swapped);
     let (late, theirs) = (Arc::new(Mutex::new(None)), world.clone());
     let (slot, other) = (late.clone(), Arc::downgrade(&pipeline));
     *world.engines.during_sync.lock() = Some(Box::new(move || {

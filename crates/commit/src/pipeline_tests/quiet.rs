@@ -14,13 +14,13 @@ fn commit_during(quiet: impl Fn(&Pipeline<Test>) + Sync) -> Duration {
     let mut took = Vec::new();
     while took.len() < 4 {
         assert!(Instant::now() < deadline, "no commit came in time");
-        if !pipeline.shared.idle.all_sleep() {
+        if !pipeline.all_sleep() {
             std::thread::yield_now();
             continue;
         }
         std::thread::scope(|scope| {
             let other = scope.spawn(|| quiet(&pipeline));
-            while pipeline.shared.order.lock().in_flight() == 0 {
+            while pipeline.in_flight() == 0 {
                 if other.is_finished() {
                     return; // On a busy machine this thread may miss it.
                 }
@@ -56,7 +56,7 @@ fn who_may_not_seal_yet_does_not_ask_again_and_again() {
     world.overlapping.store(true, Ordering::SeqCst);
     world.stuck_write.store(world.writes.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
     let first = pipeline.commit(request());
-    wait_until("its write is under way", || pipeline.shared.order.lock().in_flight() == 1);
+    wait_until("its write is under way", || pipeline.in_flight() == 1);
     let second = pipeline.commit(request());
     wait_until("it was refused", || world.overlaps_asked.load(Ordering::SeqCst) > 0);
     std::thread::sleep(Duration::from_millis(50));
