@@ -137,7 +137,9 @@ fn a_transaction_has_a_bound() {
     assert_eq!(client.rows("SELECT COUNT(*) FROM u"), [["200"]]);
     client.ok("CREATE TEMPORARY TABLE v LIKE t");
     for n in 0.. {
-        match client.run(&format!("INSERT INTO v SELECT id + {n} * 1000, small, pad, d, f, at, j FROM t")) {
+        match client.run(&format!(
+            "INSERT INTO v SELECT id + {n} * 1000, small, pad, d, f, at, j FROM t WHERE id < 300"
+        )) {
             Ok(_) => assert!(n < 50, "a temporary table grows without end"),
             Err(error) => {
                 assert_eq!(error.code, 1114, "{error}");

@@ -172,15 +172,19 @@ impl Account {
         Ok(())
     }
 
-    /// Takes more within an operator's own budget. `false`: nothing was taken, and the operator goes to its file. A little
-    /// is always there, so that files do not hold a row each.
+    /// Takes more within an operator's own budget and three quarters of the limits. `false`: nothing was taken, and the
+    /// operator goes to its file. A little is always there, so that files do not hold a row each.
     #[inline]
     pub fn has_room(&mut self, bytes: usize, budget: u64, settings: &SessionSettings) -> bool {
         let used = self.used + bytes as u64;
         if used > budget {
             return false;
         }
-        if self.grow(bytes, settings).is_ok() {
+        // The last quarter is for those who have no file.
+        let limits = MemoryLimits::of(settings);
+        let most = |limit: u64| limit - limit / 4;
+        let limits = MemoryLimits { connection: most(limits.connection), server: most(limits.server) };
+        if self.grow_within(bytes, limits).is_ok() {
             return true;
         }
         if used <= LEAST {

@@ -8,6 +8,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::exec::SessionMemory;
 use crate::exec::memory::{Account, MemoryLimits};
 use omnibus_engine::WriteSet;
+use omnibus_locks::TrxLocks;
 use std::sync::Arc;
 
 /// Bytes that a transaction has without asking.
@@ -24,7 +25,7 @@ pub(super) struct TrxMemory {
     account: Account,
     /// Up to so many bytes need no asking.
     counted: u64,
-    /// Rows that were locked.
+    /// Rows that are locked, at most: one that is read again is counted again.
     locked: u64,
 }
 
@@ -46,14 +47,23 @@ impl TrxMemory {
 
     /// A row was locked or changed.
     #[inline]
-    pub(super) fn touched(&mut self, writes: &WriteSet) -> SqlResult<()> {
+    pub(super) fn touched(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
         self.locked += 1;
-        let bytes = 2 * writes.memory() as u64 + LOCK * self.locked;
-        if bytes <= self.counted { Ok(()) } else { self.ask(bytes) }
+        let bytes = self.bytes(writes);
+        if bytes <= self.counted { Ok(()) } else { self.ask(writes, locks) }
+    }
+
+    fn bytes(&self, writes: &WriteSet) -> u64 {
+        2 * writes.memory() as u64 + LOCK * self.locked
     }
 
     #[cold]
-    fn ask(&mut self, bytes: u64) -> SqlResult<()> {
+    fn ask(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
+        self.locked = locks.held_count() as u64;
+        let bytes = self.bytes(writes);
+        if bytes <= self.counted {
+            return Ok(());
+        }
         let wanted = bytes.next_multiple_of(STEP);
         let limit = self.limits.connection.min(self.limits.server);
         self.account.resize(wanted as usize, self.limits).map_err(|_| too_large(limit))?;
@@ -63,7 +73,7 @@ impl TrxMemory {
 
     /// A statement was undone: its locks stay.
     pub(super) fn undone(&mut self, writes: &WriteSet) {
-        let bytes = 2 * writes.memory() as u64 + LOCK * self.locked;
+        let bytes = self.bytes(writes);
         self.counted = bytes.next_multiple_of(STEP).clamp(FREE, self.counted.max(FREE));
         if self.counted > FREE {
             // Less than before.

@@ -279,7 +279,7 @@ impl Trx {
         values: &[omnibus_value::Value],
         row: Bytes,
     ) -> ExecResult<InsertOutcome> {
-        self.touch()?;
+        self.tick_row()?;
         self.temp_room(table)?;
         let key = match table.def.hidden_key {
             true => table.keys[0].hidden(self.next_row_id(table)?),
@@ -313,7 +313,7 @@ impl Trx {
         at: &RowAt,
         values: &[omnibus_value::Value],
     ) -> ExecResult<()> {
-        self.touch()?;
+        self.tick_row()?;
         for codec in table.keys.iter().skip(1) {
             self.temp.rows.delete(codec.entry(values, &at.key).key);
         }
@@ -328,7 +328,7 @@ impl Trx {
         table: &Arc<Table>,
         change: &RowChange<'_>,
     ) -> ExecResult<Option<Duplicate>> {
-        self.touch()?;
+        self.tick_row()?;
         self.temp_room(table)?;
         let old_key = &change.at.key;
         let mut key = old_key.clone();

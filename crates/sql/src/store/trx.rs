@@ -369,10 +369,15 @@ impl Trx {
         }
     }
 
+    /// Counts a row of a temporary table: it has no lock, and is counted where it is kept.
+    pub(super) fn tick_row(&self) -> ExecResult<()> {
+        self.budget.spend(ROW_TICKS)
+    }
+
     /// Counts a row that was locked or changed.
     pub(super) fn touch(&mut self) -> ExecResult<()> {
-        self.memory.touched(&self.writes)?;
-        self.budget.spend(ROW_TICKS)
+        self.memory.touched(&self.writes, &self.locks)?;
+        self.tick_row()
     }
 }
 
