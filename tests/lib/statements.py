@@ -7,6 +7,8 @@ Operands have matching types, but for the conversions that MySQL and MariaDB agr
 import random
 import unicodedata
 
+import expressions
+
 ENUM = ["'a'", "'b'", "'c'"]
 VALUES = {
     "int": ["0", "1", "2", "3", "-1", "7", "100", "2147483647", "NULL"],
@@ -26,8 +28,10 @@ class Generator:
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.aliases, self.serial = [], 0
+        self.wide = expressions.Expressions(self.r)
 
     def setup(self):
+        yield from expressions.setup(self.r)
         for table in TABLES:
             keys = "".join(f", {self.r.choice(['KEY', 'KEY', 'INDEX'])} k{at} ({', '.join(self.r.sample(list(COLUMNS), self.r.randint(1, 2)))})"
                            for at in range(self.r.randint(0, 4)))
@@ -149,6 +153,8 @@ class Generator:
     def statement(self):
         r = self.r
         self.aliases, self.serial = [], 0
+        if r.random() < .3:
+            return self.wide.statement()
         pick = r.random()
         if pick < .08:
             table = r.choice(TABLES)
