@@ -103,12 +103,12 @@ impl Engine for MapEngine {
 #[derive(Default)]
 pub struct Texts {
     seen: Vec<u64>,
+    /// Of a large transaction that has not ended yet.
+    begun: WriteSet,
 }
 
-impl Replay for Texts {
-    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
-        self.seen.push(no.0);
-        let mut writes = WriteSet::default();
+impl Texts {
+    fn take(&mut self, events: &[ReplayEvent]) -> Result<(), String> {
         for event in events {
             let text = match event.event_type {
                 EventType::ROWS_QUERY => RowsQuery::decode(&event.body).map_err(|error| error.to_string())?.0,
@@ -116,9 +116,25 @@ impl Replay for Texts {
                 _ => continue,
             };
             let at = text.iter().position(|byte| *byte == b'=').ok_or("no =")?;
-            writes.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
+            self.begun.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
         }
-        Ok(Replayed::Writes(writes))
+        Ok(())
+    }
+}
+
+impl Replay for Texts {
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
+        self.seen.push(no.0);
+        self.take(events)?;
+        Ok(Replayed::Writes(std::mem::take(&mut self.begun)))
+    }
+
+    fn part(&mut self, _: CommitNo, events: &[ReplayEvent]) -> Result<(), String> {
+        self.take(events)
+    }
+
+    fn forget(&mut self) {
+        self.begun = WriteSet::default();
     }
 }
 
