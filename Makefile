@@ -44,6 +44,7 @@ check: static test
 # The comparison with Debian's MariaDB; about an hour. ARGS="--seconds 2 --rounds 1" for a quick look.
 bench: tools build
 	bench/compare.py $(ARGS)
+	bench/queries.py
 	bench/replication.py $(ARGS)
 
 # Of it, what replication costs and carries. About ten minutes.

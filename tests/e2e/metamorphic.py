@@ -8,7 +8,9 @@
 - Pushing down: as many rows meet a condition in WHERE, where an index may answer it, as rows of the whole table for which
   the same expression in the select list is true.
 - Plans: the same rows with indexes ignored, joined in the order written, over a derived table and over a common table
-  expression.
+  expression, locked at READ COMMITTED and at REPEATABLE READ.
+
+Every other database is looked at by a transaction that has changed some of its rows.
 """
 
 import pathlib
@@ -191,10 +193,25 @@ class Checker:
                 common = common.replace(f"{name} {alias} ", f"common_{name} {alias} ")
         common = "WITH " + ", ".join(f"common_{name} AS (SELECT * FROM {name})" for name in TABLES) + " " + common
         ordered = f"{query} ORDER BY {aliases[0]}.c, {aliases[-1]}.a DESC"
-        for other in (straight, plain, derived, common, ordered):
+        for other in (straight, plain, derived, common, ordered, f"{query} FOR UPDATE", f"{query} FOR SHARE"):
             self.same("another plan", answer, self.bag(other), query, other)
 
+    def change(self):
+        """A transaction with changes of its own, at one of the levels that lock differently."""
+        pick = self.maker.random.choice
+        self.cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {pick(['READ COMMITTED', 'REPEATABLE READ'])}")
+        if pick([True, False]):
+            return
+        self.cursor.execute("BEGIN")
+        for _ in range(6):
+            table, kind = pick(TABLES), pick("bcdef")
+            condition = f"{pick('abcdef')} {pick(['=', '<', '>='])} {self.maker.value(kind)} OR id = {self.maker.random.randrange(40)}"
+            self.cursor.execute(pick([f"UPDATE IGNORE {table} SET {kind} = {self.maker.value(kind)} WHERE {condition}",
+                                      f"DELETE FROM {table} WHERE id = {self.maker.random.randrange(40)} OR {kind} = {self.maker.value(kind)}",
+                                      f"INSERT IGNORE INTO {table} SELECT id + 1000, a + 1, b + 1, c, d, e, f FROM {table} LIMIT 3"]))
+
     def run(self, queries):
+        self.change()
         checks = (self.partition, self.partition_aggregate, self.partition_distinct, self.push_down, self.plans)
         while self.asked < queries:
             try:
@@ -220,7 +237,7 @@ def main():
             for sql in ("DROP DATABASE IF EXISTS d", "CREATE DATABASE d", "USE d", f"SET default_storage_engine = {engine}", *maker.tables()):
                 cursor.execute(sql)
             checker = Checker(cursor, maker)
-            checker.run(min(queries - asked, 2000))
+            checker.run(min(queries - asked, 1000))
             asked, refused, round_number = asked + checker.asked, refused + checker.refused, round_number + 1
             cursor.connection.close()
         print(f"{asked} queries, {refused} refused, {time.monotonic() - begun:.1f} s")

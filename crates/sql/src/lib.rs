@@ -15,6 +15,7 @@ pub mod exec;
 pub mod expr;
 pub mod functions;
 pub mod load;
+pub mod plan;
 pub mod recover;
 pub mod select;
 pub mod session;

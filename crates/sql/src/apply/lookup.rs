@@ -169,7 +169,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::catalog::{Statistics, TableState};
+    use crate::catalog::{IndexStatistics, Statistics, TableState};
     use crate::ddl::parse_definition;
 
     fn table(columns: &str) -> Table {
@@ -210,9 +210,9 @@ mod tests {
     #[test]
     fn what_analyze_counted_decides() {
         let table = table("a int, b int, c int, key x (a), key y (b, c)");
-        let distinct = [(100, vec![]), (101, vec![900]), (102, vec![2, 3])].into();
-        *table.state.statistics.write() = Some(Arc::new(Statistics { rows: 1000, distinct }));
-        table.state.rows_estimate.store(1000, std::sync::atomic::Ordering::Relaxed);
+        let index = |distinct| IndexStatistics { distinct, samples: Vec::new() };
+        let indexes = [(100, index(vec![])), (101, index(vec![900])), (102, index(vec![2, 3]))].into();
+        table.state.set_statistics(Statistics { rows: 1000, indexes });
         assert_eq!(name(&table, choose(&table, &[0, 1, 2])), "x of 1");
         assert_eq!(name(&table, choose(&table, &[1])), "y of 1");
     }

@@ -18,4 +18,5 @@ pub use column::{Column, ColumnDefault};
 pub use foreign_key::{Child, ForeignKey, ReferenceAction};
 pub use index::{Index, IndexKind, IndexPart};
 pub use schema::{Catalog, CatalogCell, Schema};
-pub use table::{Statistics, Table, TableDef, TableState, same_name};
+pub use statistics::{IndexStatistics, Statistics};
+pub use table::{Table, TableDef, TableState, same_name};

@@ -1,23 +1,217 @@
-//! What ANALYZE TABLE found, as rows of space 4: key is the table's id, value a version, the number of rows, and for
-//! each index its space and how many different values one, two, … of its leading parts have.
+//! What is known of a table's contents: how many rows, how many different values, and how keys are spread. ANALYZE TABLE
+//! counts it and keeps it, as rows of space 4: key is the table's id, value a version, the number of rows, and for
+//! each index its space, how many different values one, two, … of its leading parts have, and samples of its keys.
 //!
 //! Written by a commit of its own that no log reader sees; read once at start. A table that is gone leaves its row
-//! behind, a few bytes that mean nothing: ids are never used again.
+//! behind, which means nothing: ids are never used again. What nobody has analysed is counted when a query first asks for it,
+//! and not kept (`store::statistics`).
 
-use super::{Catalog, Statistics};
+use super::{Catalog, Table, TableState};
 use crate::error::{SqlError, SqlResult};
-use crate::store::{CommitPort, write_set_event};
+use crate::store::{CommitPort, by_ref, whole_index, write_set_event};
 use bytes::Bytes;
 use omnibus_commit::CommitRequest;
-use omnibus_engine::{SpaceId, WriteSet};
-use omnibus_format::cursor::{Reader, put_lenenc};
-use std::collections::HashMap;
+use omnibus_engine::{Snapshot, SpaceId, WriteSet};
+use omnibus_format::cursor::{Reader, put_lenenc, put_lenenc_bytes};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 const SPACE: SpaceId = SpaceId(4);
-const VERSION: u8 = 1;
+/// With samples. Version 1 had none.
+const VERSION: u8 = 2;
+/// Samples of an index: between this and half of it, where it has as many entries.
+const MOST_SAMPLES: usize = 256;
+/// Differences between tables smaller than this matter to no plan.
+const SMALL: u64 = 50;
+/// Bytes of a sampled key that are kept; what is behind them tells no more.
+const SAMPLE_BYTES: usize = 64;
+
+/// What a table's indexes hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Rows in the table.
+    pub rows: u64,
+    /// By index space.
+    pub indexes: BTreeMap<u32, IndexStatistics>,
+}
+
+/// What one index holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexStatistics {
+    /// How many different values one, two, … leading parts have.
+    pub distinct: Vec<u64>,
+    /// Keys without the space, the first and the last among them, with as many entries between one and the next everywhere.
+    pub samples: Vec<Bytes>,
+}
+
+impl IndexStatistics {
+    /// Where a key stands among the entries: 0 before the first, 1 behind the last. Between two samples by how far its bytes are
+    /// from theirs. `None` without samples.
+    #[must_use]
+    pub fn position(&self, key: &[u8]) -> Option<f64> {
+        let last = self.samples.len().checked_sub(1).filter(|last| *last > 0)?;
+        let above = self.samples.partition_point(|sample| &**sample < key);
+        if above == 0 {
+            return Some(0.0);
+        }
+        let Some(next) = self.samples.get(above) else { return Some(1.0) };
+        let before = &self.samples[above - 1];
+        let common = before.iter().zip(next).take_while(|(a, b)| a == b).count();
+        let number = |key: &[u8]| {
+            let mut bytes = [0; 8];
+            let rest = key.get(common..).unwrap_or_default();
+            let width = rest.len().min(8);
+            bytes[..width].copy_from_slice(&rest[..width]);
+            u64::from_be_bytes(bytes) as f64
+        };
+        let (low, high) = (number(before), number(next));
+        let within = if high > low { ((number(key) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
+        Some(((above - 1) as f64 + within) / last as f64)
+    }
+
+    /// The share of the entries that lies between two neighbouring samples.
+    #[must_use]
+    pub fn bucket(&self) -> f64 {
+        1.0 / self.samples.len().saturating_sub(1).max(1) as f64
+    }
+}
+
+impl TableState {
+    /// Takes what was counted.
+    pub(crate) fn set_statistics(&self, found: Statistics) {
+        self.rows_estimate.store(found.rows.max(1), Ordering::Relaxed);
+        *self.statistics.write() = Some(Arc::new(found));
+        self.counting.store(false, Ordering::Release);
+    }
+
+    /// Whether a table has grown or shrunk by half since it was counted, or never was.
+    pub(crate) fn is_outdated(&self) -> bool {
+        let now = self.rows_estimate.load(Ordering::Relaxed);
+        let statistics = self.statistics.read();
+        let counted =
+            |known: &Arc<Statistics>| now / 2 <= known.rows.max(SMALL) && known.rows / 2 <= now.max(SMALL);
+        !statistics.as_ref().is_some_and(counted) && !self.counting.load(Ordering::Acquire)
+    }
+}
+
+/// Takes keys in order and keeps some of them at equal distances.
+#[derive(Debug)]
+struct Sampler {
+    kept: Vec<Bytes>,
+    step: u64,
+    seen: u64,
+}
+
+impl Sampler {
+    fn add(&mut self, key: &[u8]) {
+        if self.seen.is_multiple_of(self.step) {
+            if self.kept.len() == MOST_SAMPLES {
+                let mut at = 0;
+                self.kept.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                self.step *= 2;
+            }
+            if self.seen.is_multiple_of(self.step) {
+                self.kept.push(Bytes::copy_from_slice(&key[..key.len().min(SAMPLE_BYTES)]));
+            }
+        }
+        self.seen += 1;
+    }
+}
+
+/// Counts the entries of one index and the different values of its leading parts, and takes samples.
+#[derive(Debug)]
+pub struct Counter<'t> {
+    table: &'t Table,
+    index: usize,
+    distinct: Vec<u64>,
+    last: Vec<u8>,
+    sampler: Sampler,
+}
+
+impl<'t> Counter<'t> {
+    /// For an index.
+    #[must_use]
+    pub fn new(table: &'t Table, index: usize) -> Counter<'t> {
+        let parts = table.def.indexes[index].parts.len();
+        let sampler = Sampler { kept: Vec::new(), step: 1, seen: 0 };
+        Counter { table, index, distinct: vec![0; parts], last: Vec::new(), sampler }
+    }
+
+    /// Takes the next key, with its space.
+    pub fn add(&mut self, key: &[u8]) {
+        self.sampler.add(key.get(4..).unwrap_or_default());
+        // Keys are sorted: a value of the leading parts is new where it differs from the key before.
+        let mut end = 4;
+        for (number, part) in self.table.def.indexes[self.index].parts.iter().enumerate() {
+            let ty = &self.table.def.columns[part.column].ty;
+            let rest = key.get(end..);
+            let Some(width) = rest.and_then(|rest| omnibus_value::key::skip(rest, ty, part.descending))
+            else {
+                break;
+            };
+            end += width;
+            if self.last.get(..end) != key.get(..end) {
+                self.distinct[number] += 1;
+            }
+        }
+        self.last.clear();
+        self.last.extend_from_slice(key);
+    }
+
+    /// Entries so far.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.sampler.seen
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(self) -> IndexStatistics {
+        let Sampler { mut kept, step, seen } = self.sampler;
+        if seen > 0 && !(seen - 1).is_multiple_of(step) {
+            let last = self.last.get(4..).unwrap_or_default();
+            kept.push(Bytes::copy_from_slice(&last[..last.len().min(SAMPLE_BYTES)]));
+        }
+        IndexStatistics { distinct: self.distinct, samples: kept }
+    }
+}
+
+/// Counts a whole table. `go_on` is asked now and then.
+///
+/// # Errors
+/// Damage; what `go_on` says.
+pub fn count(
+    snapshot: &dyn Snapshot,
+    table: &Table,
+    go_on: &mut dyn FnMut() -> SqlResult<()>,
+) -> SqlResult<Statistics> {
+    /// Entries between two questions.
+    const PAUSE: u64 = 4096;
+    let mut found = Statistics::default();
+    for index in 0..table.indexes().len() {
+        let mut counter = Counter::new(table, index);
+        let range = whole_index(table, index);
+        let mut result = Ok(());
+        snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, _| {
+            counter.add(&key);
+            if counter.entries().is_multiple_of(PAUSE) {
+                result = go_on();
+            }
+            result.is_ok()
+        })?;
+        result?;
+        if index == 0 {
+            found.rows = counter.entries();
+        }
+        found.indexes.insert(table.def.indexes[index].space.0, counter.finish());
+    }
+    Ok(found)
+}
 
 fn key(table: u64) -> Bytes {
     [&SPACE.prefix()[..], &table.to_be_bytes()].concat().into()
@@ -26,17 +220,20 @@ fn key(table: u64) -> Bytes {
 fn encode(statistics: &Statistics) -> Bytes {
     let mut out = vec![VERSION];
     put_lenenc(&mut out, statistics.rows);
-    for (space, counts) in &statistics.distinct {
+    for (space, index) in &statistics.indexes {
         put_lenenc(&mut out, u64::from(*space));
-        put_lenenc(&mut out, counts.len() as u64);
-        counts.iter().for_each(|count| put_lenenc(&mut out, *count));
+        put_lenenc(&mut out, index.distinct.len() as u64);
+        index.distinct.iter().for_each(|count| put_lenenc(&mut out, *count));
+        put_lenenc(&mut out, index.samples.len() as u64);
+        index.samples.iter().for_each(|sample| put_lenenc_bytes(&mut out, sample));
     }
     out.into()
 }
 
 fn decode(value: &[u8]) -> Option<Statistics> {
     let mut r = Reader::new(value);
-    if r.u8("version").ok()? != VERSION {
+    let version = r.u8("version").ok()?;
+    if version == 0 || version > VERSION {
         return None;
     }
     let mut statistics = Statistics { rows: r.lenenc("rows").ok()?, ..Statistics::default() };
@@ -44,7 +241,14 @@ fn decode(value: &[u8]) -> Option<Statistics> {
         let space = u32::try_from(r.lenenc("space").ok()?).ok()?;
         let parts = r.lenenc_len("parts").ok()?;
         let counts = (0..parts.min(r.remaining())).map(|_| r.lenenc("count").ok());
-        statistics.distinct.insert(space, counts.collect::<Option<_>>()?);
+        let mut index = IndexStatistics { distinct: counts.collect::<Option<_>>()?, samples: Vec::new() };
+        if version >= 2 {
+            let samples = r.lenenc_len("samples").ok()?;
+            for _ in 0..samples.min(r.remaining()) {
+                index.samples.push(Bytes::copy_from_slice(r.lenenc_bytes("sample").ok()?));
+            }
+        }
+        statistics.indexes.insert(space, index);
     }
     Some(statistics)
 }
@@ -80,8 +284,7 @@ pub fn load(port: &dyn CommitPort, catalog: &Catalog) -> SqlResult<()> {
     }
     for table in catalog.tables() {
         if let Some(statistics) = kept.remove(&table.def.id) {
-            table.state.rows_estimate.store(statistics.rows.max(1), Ordering::Relaxed);
-            *table.state.statistics.write() = Some(Arc::new(statistics));
+            table.state.set_statistics(statistics);
         }
     }
     Ok(())

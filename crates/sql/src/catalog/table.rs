@@ -3,13 +3,12 @@
 //! `TableDef` is what DDL builds and what is persisted. [`Table`] wraps it with derived data and
 //! with [`TableState`], the counters that survive an ALTER.
 
-use super::{Column, ForeignKey, Index, IndexKind};
+use super::{Column, ForeignKey, Index, IndexKind, Statistics};
 use crate::codec::{KeyCodec, RowCodec};
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
 use omnibus_value::Value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -57,17 +56,10 @@ pub struct TableState {
     pub(crate) rows_estimate: AtomicU64,
     /// Some foreign key names it, or has done so: changes of its rows ask the catalog.
     pub(crate) referenced: AtomicBool,
-    /// What ANALYZE TABLE found.
+    /// Somebody is counting it in the background, or has failed to.
+    pub(crate) counting: AtomicBool,
+    /// What was counted.
     pub(crate) statistics: parking_lot::RwLock<Option<Arc<Statistics>>>,
-}
-
-/// Distinct values of indexes' leading parts, as ANALYZE TABLE counted them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Rows in the table.
-    pub rows: u64,
-    /// By index space: how many different values one, two, … leading parts have.
-    pub distinct: BTreeMap<u32, Vec<u64>>,
 }
 
 /// A table that statements can use.
@@ -200,12 +192,18 @@ impl Table {
         self.state.rows_estimate.load(Ordering::Relaxed)
     }
 
-    /// How many different values the leading `parts` of an index have, if ANALYZE TABLE has counted.
+    /// How many different values the leading `parts` of an index have, if that has been counted.
     #[must_use]
     pub fn cardinality(&self, index: usize, parts: usize) -> Option<u64> {
         let statistics = self.state.statistics.read();
         let space = self.def.indexes.get(index)?.space.0;
-        statistics.as_ref()?.distinct.get(&space)?.get(parts.checked_sub(1)?).copied()
+        statistics.as_ref()?.indexes.get(&space)?.distinct.get(parts.checked_sub(1)?).copied()
+    }
+
+    /// What has been counted of it.
+    #[must_use]
+    pub fn statistics(&self) -> Option<Arc<Statistics>> {
+        self.state.statistics.read().clone()
     }
 
     /// Whether a foreign key may name this table.

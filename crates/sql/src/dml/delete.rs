@@ -16,7 +16,6 @@ use omnibus_parser::ast::{Delete, TableRef};
 pub(crate) struct DeletePlan {
     pub target: TargetTable,
     finder: Finder,
-    order: Vec<(Expr, bool)>,
     limit: Option<Expr>,
     ignore: bool,
 }
@@ -41,8 +40,8 @@ impl DeletePlan {
         let target = TargetTable::new(table, slot, &binder);
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
-        let finder = Finder::new(&target, filter, tree.ignore);
-        Ok(DeletePlan { target, finder, order, limit, ignore: tree.ignore })
+        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints);
+        Ok(DeletePlan { target, finder, limit, ignore: tree.ignore })
     }
 
     /// Runs it.
@@ -50,7 +49,7 @@ impl DeletePlan {
         if run.state.settings.sql_safe_updates && self.limit.is_none() && self.finder.reads_all() {
             return Err(SqlError::update_without_key().into());
         }
-        let mut rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
+        let mut rows = chosen_rows(&self.target, run, &self.finder, self.limit.as_ref())?;
         let table = &self.target.table;
         let mut values = Vec::with_capacity(table.def.columns.len());
         let mut affected = 0;

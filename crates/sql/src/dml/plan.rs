@@ -7,6 +7,7 @@ use crate::expr::bind::{Binder, Clause};
 use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::Scope;
 use crate::expr::uses::{self, UsesCell};
+use crate::plan::estimate::Known;
 use crate::select::{LockMode, VirtualTables};
 use crate::session::SessionState;
 use omnibus_parser::ast::{self, Ident, ObjectName};
@@ -107,6 +108,11 @@ impl<'a> Planner<'a> {
                 &name.name,
             )
         })
+    }
+
+    /// What is known when a path is chosen.
+    pub(crate) fn known(&self) -> Known {
+        Known { zone: self.session.settings.zone }
     }
 
     /// A binder without names yet.

@@ -50,9 +50,9 @@ pub(crate) fn chosen_rows(
     target: &TargetTable,
     run: &mut Run<'_>,
     finder: &Finder,
-    order: &[(Expr, bool)],
     limit: Option<&Expr>,
 ) -> ExecResult<ChosenRows> {
+    let order = finder.order.as_slice();
     let limit = limit_value(limit, run)?;
     let early = if order.is_empty() { limit } else { u64::MAX };
     let found = target.matching(run, finder, early)?;

@@ -23,7 +23,6 @@ pub(crate) struct UpdatePlan {
     /// Columns assigned, then columns that change with any change.
     assigned: Vec<usize>,
     on_update: Vec<usize>,
-    order: Vec<(Expr, bool)>,
     limit: Option<Expr>,
     ignore: bool,
 }
@@ -54,10 +53,10 @@ impl UpdatePlan {
         let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(values).chain(sorted))?;
-        let finder = Finder::new(&target, filter, tree.ignore);
+        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints);
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&target.table, &assigned);
-        Ok(UpdatePlan { target, finder, assignments, assigned, on_update, order, limit, ignore: tree.ignore })
+        Ok(UpdatePlan { target, finder, assignments, assigned, on_update, limit, ignore: tree.ignore })
     }
 
     /// Runs it.
@@ -65,7 +64,7 @@ impl UpdatePlan {
         if run.state.settings.sql_safe_updates && self.limit.is_none() && self.finder.reads_all() {
             return Err(SqlError::update_without_key().into());
         }
-        let mut rows = chosen_rows(&self.target, run, &self.finder, &self.order, self.limit.as_ref())?;
+        let mut rows = chosen_rows(&self.target, run, &self.finder, self.limit.as_ref())?;
         let matched = rows.count();
         let mut changed = 0;
         let mut number = 0;

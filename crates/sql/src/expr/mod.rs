@@ -25,6 +25,7 @@ pub mod node;
 mod number_text;
 mod print;
 pub mod regexp;
+mod same;
 pub mod scope;
 pub mod slot_set;
 pub mod sysvar;

@@ -338,7 +338,7 @@ impl Expr {
     }
 
     /// Visits the direct operands.
-    pub fn children(&self, visit: &mut dyn FnMut(&Expr)) {
+    pub fn children<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match &self.kind {
             Kind::Const(_)
             | Kind::Param(_)

@@ -285,7 +285,7 @@ impl Scope {
                 continue;
             }
             if let Some(before) = found
-                && format!("{:?}", before.kind) != format!("{:?}", expr.kind)
+                && !before.same(expr)
             {
                 return Err(SqlError::non_uniq(name, clause));
             }

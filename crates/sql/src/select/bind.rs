@@ -4,14 +4,16 @@
 
 use super::bind_compound::compound;
 use super::from::{From, Nest};
+use super::full_group;
 use super::plan::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey};
 use super::storage::LockMode;
-use super::{full_group, join_order};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use crate::expr::scope::same;
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
+use crate::plan::rules::is_volatile;
+use crate::plan::{join_order, order};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
 
@@ -184,7 +186,7 @@ fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
-        super::condition::conjuncts(condition, &mut nest.conditions);
+        crate::plan::rules::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::FieldList);
@@ -363,16 +365,17 @@ fn finish_block(
         .collect();
     match &mut grouping {
         None if !order.is_empty()
-            && join_order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) =>
+            && order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) =>
         {
             order.clear();
         }
         Some(grouping) if grouping.keys.is_empty() => {
-            grouping.first_only = join_order::extreme_first(&mut nodes, grouping);
+            grouping.first_only = order::extreme_first(&mut nodes, grouping);
             order.clear();
         }
         _ => {}
     }
+    let rows = expected_rows(planned.rows, grouping.as_ref(), &limit);
     let volatile = outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
     let block = Block {
         constants: planned.constants,
@@ -388,45 +391,34 @@ fn finish_block(
     let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
     plan.volatile = volatile;
     plan.locks = locks;
+    plan.rows = rows;
     Ok(plan)
+}
+
+/// Rows expected of a block, given those of its loops.
+fn expected_rows(joined: f64, grouping: Option<&Grouping>, limit: &Limit) -> f64 {
+    /// Rows that become one group, where nothing is known.
+    const GROUP: f64 = 5.0;
+    let rows = match grouping {
+        Some(grouping) if grouping.keys.is_empty() => 1.0,
+        Some(_) => joined / GROUP,
+        None => joined,
+    };
+    let most = match limit.count.as_ref().and_then(Expr::as_const) {
+        Some(omnibus_value::Value::Int(most)) => *most as f64,
+        _ => f64::MAX,
+    };
+    rows.min(most).max(1.0)
 }
 
 fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {
     let collation = e.ty.column.collation;
-    let same = outputs.iter().position(|output| same_expr(output, &e));
+    let same = outputs.iter().position(|output| output.same(&e));
     let expr = match same {
         Some(at) if !is_volatile(&e) => SortBy::Output(at),
         _ => SortBy::Expr(e),
     };
     SortKey { expr, descending, collation }
-}
-
-/// Whether two expressions are the same, node by node.
-pub(super) fn same_expr(a: &Expr, b: &Expr) -> bool {
-    match (&a.kind, &b.kind) {
-        (Kind::Column { slot: x, column: y, .. }, Kind::Column { slot: v, column: w, .. }) => {
-            x == v && y == w
-        }
-        (Kind::Column { .. }, _) | (_, Kind::Column { .. }) => false,
-        (Kind::Subquery(a), Kind::Subquery(b)) => a.id == b.id,
-        (a, b) => {
-            std::mem::discriminant(a) == std::mem::discriminant(b) && format!("{a:?}") == format!("{b:?}")
-        }
-    }
-}
-
-/// Whether evaluating an expression twice may give two values.
-pub(super) fn is_volatile(e: &Expr) -> bool {
-    let mut volatile = false;
-    e.walk(&mut |e| {
-        volatile |= match &e.kind {
-            Kind::Call(def, _) => def.traits & crate::functions::VOLATILE != 0,
-            Kind::Assign(_) | Kind::UserVariable(_) | Kind::ServerCall(..) => true,
-            Kind::Subquery(subquery) => subquery.plan.volatile,
-            _ => false,
-        };
-    });
-    volatile
 }
 
 pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprType>) -> QueryPlan {
@@ -444,5 +436,6 @@ pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprTyp
         outfile: None,
         late_limit: None,
         locks: false,
+        rows: 100.0,
     }
 }

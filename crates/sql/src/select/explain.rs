@@ -1,6 +1,5 @@
 //! EXPLAIN: a plan as MySQL's table of one row per table read.
 
-use super::access::{Access, TableAccess};
 use super::plan::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
 use crate::api::{ResultColumn, RowSink};
 use crate::catalog::Table;
@@ -8,6 +7,7 @@ use crate::error::ExecResult;
 use crate::expr::node::Expr;
 use crate::expr::types::string_column;
 use crate::expr::{ExprType, Kind};
+use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
@@ -186,7 +186,7 @@ impl Explainer {
         row[2] = text(&*scan.alias);
         row[4] = text("ALL");
         row[10] = Value::Decimal(omnibus_value::decimal::Decimal::from_i128(10_000, 2));
-        let mut extra = Vec::new();
+        let mut extra: Vec<String> = Vec::new();
         match &scan.source {
             NodeSource::Table { table, path, .. } => {
                 row[4] = text(access_type(table, path));
@@ -196,28 +196,32 @@ impl Explainer {
                 let rows =
                     if path.is_point() { 1.0 } else { path.rows.min(table.rows_estimate().max(1) as f64) };
                 row[9] = Value::UInt(rows.max(1.0) as u64);
+                if let Access::Union(branches) = &path.access {
+                    let names = branches.iter().map(|b| &*table.indexes()[b.ranges.index].name);
+                    extra.push(format!("Using union({})", names.collect::<Vec<_>>().join(",")));
+                }
                 if !path.filter.is_empty() {
-                    extra.push("Using where");
+                    extra.push("Using where".into());
                 }
                 if path.reverse {
-                    extra.push("Backward index scan");
+                    extra.push("Backward index scan".into());
                 }
             }
             NodeSource::Derived { plan, filter, .. } => {
                 derived.push(plan.clone());
                 row[9] = Value::UInt(2);
                 if !filter.is_empty() {
-                    extra.push("Using where");
+                    extra.push("Using where".into());
                 }
             }
             NodeSource::Virtual { filter, .. } | NodeSource::Recursion { filter, .. } => {
                 if !filter.is_empty() {
-                    extra.push("Using where");
+                    extra.push("Using where".into());
                 }
             }
         }
         if scan.keep.is_some() {
-            extra.push("Using where; Using join buffer (hash join)");
+            extra.push("Using where; Using join buffer (hash join)".into());
         }
         row[11] = if extra.is_empty() { Value::Null } else { text(extra.join("; ")) };
         self.rows.push(row);
@@ -230,41 +234,71 @@ fn access_type(table: &Table, path: &TableAccess) -> &'static str {
         Access::Full { .. } => "index",
         Access::Point { key, .. } if key.iter().all(Expr::is_fixed) => "const",
         Access::Point { .. } => "eq_ref",
-        Access::Range { index, equal, low: None, high: None } => {
-            let nulls = equal.iter().any(|e| e.null_safe);
-            let whole = equal.len() == table.indexes()[*index].parts.len();
-            if nulls && whole { "ref_or_null" } else { "ref" }
-        }
-        Access::Range { .. } | Access::Prefix { .. } | Access::List { .. } => "range",
+        Access::Ranges(IndexRanges { index, intervals }) => match &intervals[..] {
+            [only] if only.is_equality() => {
+                let nulls = only.parts.iter().any(|part| matches!(part, Part::One(e) if e.null_safe));
+                let whole = only.parts.len() == table.indexes()[*index].parts.len();
+                if nulls && whole { "ref_or_null" } else { "ref" }
+            }
+            _ => "range",
+        },
+        Access::Union(_) => "index_merge",
     }
 }
 
 /// Fills key, key_len and ref.
 fn key_columns(row: &mut [Value], table: &Table, path: &TableAccess) {
-    let (values, more): (Vec<&Expr>, usize) = match &path.access {
-        Access::Full { index: 0 } if !path.reverse => return,
-        Access::Full { .. } => (Vec::new(), usize::MAX),
-        Access::Point { key, .. } => (key.iter().collect(), 0),
-        Access::Range { equal, low: None, high: None, .. } => (equal.iter().map(|e| &e.expr).collect(), 0),
-        Access::Range { equal, .. } | Access::Prefix { equal, .. } | Access::List { equal, .. } => {
-            (equal.iter().map(|e| &e.expr).collect(), 1)
-        }
-    };
     let index = &table.indexes()[path.index()];
     if index.parts.is_empty() {
         return;
     }
+    let length = |parts: usize| -> u32 {
+        index.parts.iter().take(parts).map(|part| part_length(table, part.column)).sum()
+    };
+    let mut values: Vec<&Expr> = Vec::new();
+    let used = match &path.access {
+        Access::Full { index: 0 } if !path.reverse => return,
+        Access::Full { .. } => usize::MAX,
+        Access::Point { key, .. } => {
+            values.extend(key);
+            key.len()
+        }
+        Access::Ranges(ranges) => {
+            if let [only] = &ranges.intervals[..]
+                && only.is_equality()
+            {
+                only.values(&mut |e| values.push(e));
+            }
+            ranges.intervals.iter().map(used_parts).max().unwrap_or(0)
+        }
+        Access::Union(branches) => return union_columns(row, table, branches),
+    };
     row[6] = text(&*index.name);
-    let used = values.len().saturating_add(more);
-    let length: u32 = index.parts.iter().take(used).map(|part| part_length(table, part.column)).sum();
-    row[7] = text(length.to_string());
-    if more == 0 {
-        let names = values.iter().map(|e| match &e.kind {
-            Kind::Column { .. } => "func".to_owned(),
-            _ => "const".to_owned(),
-        });
-        row[8] = list(names.collect());
+    row[7] = text(length(used).to_string());
+    let names = values.iter().map(|e| match &e.kind {
+        Kind::Column { .. } => "func".to_owned(),
+        _ => "const".to_owned(),
+    });
+    row[8] = list(names.collect());
+}
+
+/// How many parts of an index an interval uses.
+fn used_parts(interval: &Interval) -> usize {
+    interval.parts.len() + usize::from(!matches!(interval.tail, Tail::Whole))
+}
+
+/// key and key_len of a union: one a branch.
+fn union_columns(row: &mut [Value], table: &Table, branches: &[UnionBranch]) {
+    let (mut names, mut lengths) = (Vec::new(), Vec::new());
+    for UnionBranch { ranges, .. } in branches {
+        let index = &table.indexes()[ranges.index];
+        let used = ranges.intervals.iter().map(used_parts).max().unwrap_or(0);
+        let length: u32 = index.parts.iter().take(used).map(|part| part_length(table, part.column)).sum();
+        names.push(index.name.to_string());
+        lengths.push(length.to_string());
     }
+    row[6] = list(names);
+    row[7] = list(lengths);
 }
 
 /// Subqueries inside an expression, and whether they are correlated.

@@ -390,6 +390,14 @@ impl<'q> From<'q> {
 }
 
 impl Item {
+    /// Its slots.
+    pub(crate) fn slots(&self) -> SlotSet {
+        match self {
+            Item::Table(table) => SlotSet::of(table.slot),
+            Item::Outer { slots, .. } => slots.iter().copied().collect(),
+        }
+    }
+
     /// Has it read after these slots.
     fn read_after(&mut self, slots: &SlotSet) {
         match self {
@@ -424,7 +432,7 @@ fn join_condition(
             let before = hide_before(binder, start);
             let bound = binder.expr(condition);
             restore_before(binder, before);
-            super::condition::conjuncts(bound?, conditions);
+            crate::plan::rules::conjuncts(bound?, conditions);
             left.append(&mut right);
             return Ok(left);
         }
@@ -577,7 +585,7 @@ fn visible_column(
 }
 
 /// Whether an expression is a column of a slot.
-pub(super) fn column_of(e: &Expr, wanted: u16) -> Option<usize> {
+pub(crate) fn column_of(e: &Expr, wanted: u16) -> Option<usize> {
     match &e.kind {
         Kind::Column { slot, column, .. } if *slot == wanted => Some(usize::from(*column)),
         _ => None,

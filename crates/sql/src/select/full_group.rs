@@ -3,7 +3,6 @@
 //! A column passes if it is grouped, or its table's primary or unique key is (functional
 //! dependence), or WHERE fixes it to a constant.
 
-use super::bind::same_expr;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::BlockScope;
 use crate::expr::node::CompareOp;
@@ -37,7 +36,7 @@ pub(super) fn check(
         return Ok(());
     }
     for (number, (e, _)) in order.iter().enumerate() {
-        if outputs.iter().any(|output| same_expr(output, e)) {
+        if outputs.iter().any(|output| output.same(e)) {
             continue;
         }
         if let Some(column) = offender(scope, group, e, conditions) {
@@ -70,7 +69,7 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
 
 /// The first column inside that is not determined by the group: table position and column.
 fn offender(scope: &BlockScope, group: &[Expr], e: &Expr, conditions: &[Expr]) -> Option<(usize, usize)> {
-    if group.iter().any(|g| same_expr(g, e)) {
+    if group.iter().any(|g| g.same(e)) {
         return None;
     }
     if let Kind::Call(def, _) = &e.kind
@@ -107,7 +106,7 @@ fn determined(scope: &BlockScope, group: &[Expr], at: usize, conditions: &[Expr]
             && index.parts.iter().all(|part| {
                 let column = table.expr(part.column);
                 !stored.columns()[part.column].nullable
-                    && (group.iter().any(|g| same_expr(g, &column)) || fixed(&column, group, conditions))
+                    && (group.iter().any(|g| g.same(&column)) || fixed(&column, group, conditions))
             })
     })
 }
@@ -117,14 +116,14 @@ fn fixed(column: &Expr, group: &[Expr], conditions: &[Expr]) -> bool {
     conditions.iter().any(|condition| match &condition.kind {
         Kind::Compare(CompareOp::Eq, _, pair) => {
             let [a, b] = &**pair;
-            let other = if same_expr(a, column) {
+            let other = if a.same(column) {
                 b
-            } else if same_expr(b, column) {
+            } else if b.same(column) {
                 a
             } else {
                 return false;
             };
-            other.is_fixed() || group.iter().any(|g| same_expr(g, other))
+            other.is_fixed() || group.iter().any(|g| g.same(other))
         }
         _ => false,
     })

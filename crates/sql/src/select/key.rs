@@ -6,12 +6,11 @@
 
 use super::storage::Scan;
 use crate::catalog::{Column, Table};
-use crate::expr::Exec;
 use crate::expr::compare::as_f64;
 use crate::expr::convert::text_to_f64;
 use bytes::Bytes;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{DateMode, DateTime, Instant, parse_datetime, parse_time};
+use omnibus_value::temporal::{DateMode, DateTime, Instant, Zone, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, Value};
 
 /// How a value of a condition stands to the values that a column can hold.
@@ -33,7 +32,7 @@ pub enum Fit {
 
 /// What a value is for a column's index.
 #[must_use]
-pub fn fit(value: &Value, column: &Column, cx: &Exec<'_>) -> Fit {
+pub fn fit(value: &Value, column: &Column, zone: Zone) -> Fit {
     use ColumnKind as K;
     if matches!(value, Value::Null) {
         return Fit::Null;
@@ -58,10 +57,8 @@ pub fn fit(value: &Value, column: &Column, cx: &Exec<'_>) -> Fit {
         },
         K::Timestamp => match datetime(value) {
             // What clocks showed twice or never is not where its order among local times would have it.
-            Some(at) if !matches!(at.instant(cx.zone()), Some(Instant::Once(_)) | None) => Fit::Unknown,
-            Some(at) => {
-                at.local_to_timestamp(cx.zone()).map_or(Fit::Unknown, |at| truncated(at, ty.decimals))
-            }
+            Some(at) if !matches!(at.instant(zone), Some(Instant::Once(_)) | None) => Fit::Unknown,
+            Some(at) => at.local_to_timestamp(zone).map_or(Fit::Unknown, |at| truncated(at, ty.decimals)),
             None => Fit::Unknown,
         },
         K::Time => match value {
@@ -219,7 +216,7 @@ pub fn range(
     equal: &[(Value, bool)],
     low: Option<&BoundValue>,
     high: Option<&BoundValue>,
-    cx: &Exec<'_>,
+    zone: Zone,
 ) -> KeyRange {
     let parts = &table.indexes()[index].parts;
     let mut values = Vec::with_capacity(equal.len() + 1);
@@ -227,7 +224,7 @@ pub fn range(
     for ((value, null_safe), part) in equal.iter().zip(parts) {
         let column = &table.columns()[part.column];
         exact &= part.prefix.is_none();
-        match fit(value, column, cx) {
+        match fit(value, column, zone) {
             Fit::Exact(value) => values.push(value),
             Fit::Null if *null_safe && column.nullable => values.push(Value::Null),
             Fit::Unknown => {
@@ -246,7 +243,7 @@ pub fn range(
     let mut from = None;
     let mut to = None;
     if let Some(low) = low {
-        match fit(&low.value, column, cx) {
+        match fit(&low.value, column, zone) {
             Fit::Exact(value) => from = Some((value, low.inclusive || !whole)),
             Fit::After(value) => from = Some((value, false)),
             Fit::Below => {}
@@ -255,7 +252,7 @@ pub fn range(
         }
     }
     if let Some(high) = high {
-        match fit(&high.value, column, cx) {
+        match fit(&high.value, column, zone) {
             Fit::Exact(value) => to = Some((value, high.inclusive || !whole)),
             Fit::After(value) => to = Some((value, true)),
             Fit::Above => {}
@@ -315,9 +312,9 @@ pub fn prefix_range(
     index: usize,
     equal: &[(Value, bool)],
     prefix: &[u8],
-    cx: &Exec<'_>,
+    zone: Zone,
 ) -> KeyRange {
-    let KeyRange::Scan(whole, exact) = range(table, index, equal, None, None, cx) else {
+    let KeyRange::Scan(whole, exact) = range(table, index, equal, None, None, zone) else {
         return KeyRange::Empty;
     };
     let Some(part) = table.indexes()[index].parts.get(equal.len()).filter(|_| exact && !prefix.is_empty())
@@ -331,7 +328,7 @@ pub fn prefix_range(
     crate::expr::charset::collation(column.ty.collation).write_sort_key(b"", &mut end);
     let mut values = Vec::with_capacity(equal.len() + 1);
     for ((value, _), part) in equal.iter().zip(&table.indexes()[index].parts) {
-        match fit(value, &table.columns()[part.column], cx) {
+        match fit(value, &table.columns()[part.column], zone) {
             Fit::Exact(value) => values.push(value),
             _ => values.push(Value::Null),
         }
@@ -351,11 +348,11 @@ pub fn prefix_range(
 /// The complete key of a unique index, its space in front, if every value is one that its column can hold. `Ok(None)`:
 /// no row can have it. `Err`: use `range` instead.
 #[allow(clippy::result_unit_err)]
-pub fn point(table: &Table, index: usize, values: &[Value], cx: &Exec<'_>) -> Result<Option<Bytes>, ()> {
+pub fn point(table: &Table, index: usize, values: &[Value], zone: Zone) -> Result<Option<Bytes>, ()> {
     let parts = &table.indexes()[index].parts;
     // One-column integer keys, nearly all of them, need no vector.
     if let ([value], [part]) = (values, &parts[..]) {
-        return match fit(value, &table.columns()[part.column], cx) {
+        return match fit(value, &table.columns()[part.column], zone) {
             Fit::Exact(value) => Ok(Some(table.key_prefix(index, &[value]).into())),
             Fit::Unknown => Err(()),
             _ => Ok(None),
@@ -363,7 +360,7 @@ pub fn point(table: &Table, index: usize, values: &[Value], cx: &Exec<'_>) -> Re
     }
     let mut held = Vec::with_capacity(values.len());
     for (value, part) in values.iter().zip(parts) {
-        match fit(value, &table.columns()[part.column], cx) {
+        match fit(value, &table.columns()[part.column], zone) {
             Fit::Exact(value) => held.push(value),
             Fit::Unknown => return Err(()),
             _ => return Ok(None),

@@ -1,18 +1,15 @@
 //! SELECT: from a query's syntax tree to rows in a sink.
 //!
-//! `bind` makes a [`QueryPlan`] (names, types, access paths, join order), `run` executes it any
+//! `bind` makes a [`QueryPlan`]: names and types here, access paths and join order in [`crate::plan`]. `run` executes it any
 //! number of times. Storage is behind the [`Storage`] trait. [`prepare`] and [`execute`] are what
-//! sessions call; UPDATE and DELETE use `access::choose` and [`RowReader`].
+//! sessions call; UPDATE and DELETE read with [`RowReader`] too.
 
-pub mod access;
 pub mod bind;
 mod bind_compound;
-pub mod condition;
 mod explain;
-mod from;
+pub(crate) mod from;
 mod full_group;
 mod group;
-mod join_order;
 pub mod key;
 mod order;
 pub mod plan;
@@ -139,7 +136,7 @@ fn counting(
     Ok(sent)
 }
 
-/// Has storage estimate the tables of which no size is known yet, so that the next plan knows it.
+/// Has storage count the tables of which nothing is known yet, so that the next plan knows it.
 /// Not for point reads, which would pay for it and gain nothing.
 fn count_tables(plan: &QueryPlan, cx: &mut Exec<'_>) {
     let point = match &plan.body {
@@ -153,7 +150,7 @@ fn count_tables(plan: &QueryPlan, cx: &mut Exec<'_>) {
         _ => false,
     };
     if !point {
-        for table in plan.tables.iter().filter(|table| table.rows_estimate() == 0) {
+        for table in &plan.tables {
             cx.storage.estimate_rows(table);
         }
     }

@@ -3,13 +3,13 @@
 //! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by `bind`,
 //! run by `run`.
 
-use super::access::{Access, TableAccess};
 use super::storage::{LockMode, WaitPolicy};
 use super::virtual_table::VirtualTable;
 use crate::api::ResultColumn;
 use crate::catalog::Table;
 use crate::expr::{Expr, ExprType, SlotSet};
 use crate::functions::aggregate::AggregateSpec;
+use crate::plan::access::{Access, TableAccess};
 use std::fmt;
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub struct QueryPlan {
     pub late_limit: Option<Limit>,
     /// Whether rows are locked.
     pub locks: bool,
+    /// Rows expected.
+    pub rows: f64,
 }
 
 impl QueryPlan {
@@ -177,7 +179,6 @@ pub struct ScanNode {
 }
 
 /// What a scan reads.
-#[expect(clippy::large_enum_variant, reason = "stored tables are the usual case, and scans are boxed")]
 pub enum NodeSource {
     /// A stored table.
     Table {

@@ -1,7 +1,6 @@
 //! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as
 //! SELECT does.
 
-use super::access::{Access, TableAccess};
 use super::key::{self, BoundValue, KeyRange};
 use super::storage::{LockMode, Scan, WaitPolicy};
 use crate::catalog::Table;
@@ -10,6 +9,7 @@ use crate::expr::convert::text_to_f64;
 use crate::expr::like::LikeMatcher;
 use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Exec, Expr, Row};
+use crate::plan::access::{Access, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
 use bytes::Bytes;
 use omnibus_value::Value;
 use std::rc::Rc;
@@ -30,8 +30,10 @@ pub struct RowReader<'p> {
     lock: LockMode,
     wait: WaitPolicy,
     state: State,
-    /// Scans still to come, last first.
-    queue: Vec<Scan>,
+    /// Pieces of indexes still to come, last first.
+    queue: Vec<Piece>,
+    /// How many branches of a union have begun.
+    branch: usize,
     batch: Vec<Bytes>,
     at: usize,
     want: usize,
@@ -40,13 +42,25 @@ pub struct RowReader<'p> {
     /// Rows are locked once they match, and then looked at again.
     late_locks: bool,
     /// The frame gets each row's clustered key too: changes of several tables ask for it where no column tells it.
+    framed: bool,
+    /// Keys are wanted: by the caller, for the frame, or for `late_locks`.
     keyed: bool,
-    /// Clustered keys of `batch`, for `late_locks` and `keyed`.
+    /// Clustered keys of `batch`, if they are wanted.
     keys: Vec<Bytes>,
 }
 
+/// A piece of an index, to be read.
+struct Piece {
+    index: usize,
+    from: Bytes,
+    to: Option<Bytes>,
+    /// The key with its space, if the piece is one complete unique key.
+    point: Option<Bytes>,
+}
+
 enum State {
-    Point(Option<Bytes>),
+    /// Of an index, by its complete key.
+    Point(usize, Option<Bytes>),
     Scan(Scan),
     Done,
 }
@@ -65,6 +79,32 @@ impl<'p> RowReader<'p> {
         limit: Option<usize>,
         cx: &mut Exec<'_>,
     ) -> ExecResult<RowReader<'p>> {
+        RowReader::begin(table, path, (lock, wait), limit, false, cx)
+    }
+
+    /// As `open`, for who wants to know each row's clustered key.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn with_keys(
+        table: &'p Arc<Table>,
+        path: &'p TableAccess,
+        lock: LockMode,
+        wait: WaitPolicy,
+        limit: Option<usize>,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<RowReader<'p>> {
+        RowReader::begin(table, path, (lock, wait), limit, true, cx)
+    }
+
+    fn begin(
+        table: &'p Arc<Table>,
+        path: &'p TableAccess,
+        (lock, wait): (LockMode, WaitPolicy),
+        limit: Option<usize>,
+        keyed: bool,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<RowReader<'p>> {
         let first = if lock == LockMode::None { FIRST_BATCH } else { FIRST_LOCKED };
         let mut reader = RowReader {
             table,
@@ -73,18 +113,21 @@ impl<'p> RowReader<'p> {
             wait,
             state: State::Done,
             queue: Vec::new(),
+            branch: 0,
             batch: Vec::new(),
             at: 0,
             want: limit.map_or(first, |n| n.clamp(1, LAST_BATCH)),
             grow: limit.is_none_or(|n| n > 1),
             exact: true,
             late_locks: cx.storage.locks_matches(table, lock),
-            keyed: table.def.hidden_key && lock == LockMode::Exclusive,
+            framed: table.def.hidden_key && lock == LockMode::Exclusive,
+            keyed,
             keys: Vec::new(),
         };
         reader.start(cx)?;
         // A key that says everything leads to a row that matches.
-        reader.late_locks &= !(path.filter.is_empty() && matches!(reader.state, State::Point(_)));
+        reader.late_locks &= !(path.filter.is_empty() && matches!(reader.state, State::Point(..)));
+        reader.keyed |= reader.late_locks || reader.framed;
         Ok(reader)
     }
 
@@ -95,72 +138,157 @@ impl<'p> RowReader<'p> {
             }
             Access::Point { index, key } => {
                 let found = match &key[..] {
-                    [only] => key::point(self.table, *index, &[self.known(*index, 0, only, cx)?], cx),
+                    [only] => key::point(self.table, *index, &[self.known(*index, 0, only, cx)?], cx.zone()),
                     _ => {
                         let values = key.iter().enumerate().map(|(part, e)| self.known(*index, part, e, cx));
                         let values = values.collect::<ExecResult<Vec<Value>>>()?;
-                        key::point(self.table, *index, &values, cx)
+                        key::point(self.table, *index, &values, cx.zone())
                     }
                 };
                 match found {
-                    Ok(key) => self.state = State::Point(key),
+                    Ok(key) => self.state = State::Point(*index, key),
                     Err(()) => {
                         self.exact = false;
                         self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)));
                     }
                 }
             }
-            Access::Range { index, equal, low, high } => {
-                let mut values = Vec::with_capacity(equal.len());
-                for (part, e) in equal.iter().enumerate() {
-                    values.push((self.known(*index, part, &e.expr, cx)?, e.null_safe));
-                }
-                let mut bound = |b: &Option<super::access::Bound>| -> ExecResult<Option<BoundValue>> {
-                    match b {
-                        Some(b) => {
-                            let value = self.known(*index, equal.len(), &b.expr, cx)?;
-                            Ok(Some(BoundValue { value, inclusive: b.inclusive }))
-                        }
-                        None => Ok(None),
-                    }
-                };
-                let (low, high) = (bound(low)?, bound(high)?);
-                let range = key::range(self.table, *index, &values, low.as_ref(), high.as_ref(), cx);
-                self.enqueue(range);
-            }
-            Access::Prefix { index, equal, pattern, escape } => {
-                let mut values = Vec::with_capacity(equal.len());
-                for (part, e) in equal.iter().enumerate() {
-                    values.push((self.known(*index, part, &e.expr, cx)?, e.null_safe));
-                }
-                let Some(text) = pattern.eval_str(cx)? else { return Ok(()) };
-                let matcher = LikeMatcher::new(&text, *escape, pattern.ty.column.collation);
-                let range = key::prefix_range(self.table, *index, &values, matcher.prefix(), cx);
-                self.enqueue(range);
-            }
-            Access::List { index, equal, list } => {
-                let mut values = Vec::with_capacity(equal.len() + 1);
-                for (part, e) in equal.iter().enumerate() {
-                    values.push((self.known(*index, part, &e.expr, cx)?, e.null_safe));
-                }
-                for member in list {
-                    values.truncate(equal.len());
-                    values.push((self.known(*index, equal.len(), member, cx)?, false));
-                    let range = key::range(self.table, *index, &values, None, None, cx);
-                    self.enqueue(range);
-                }
-                // Each key once, in index order: equal members of the list give the same range.
-                self.queue.sort_by(|a, b| b.from.cmp(&a.from));
-                self.queue.dedup_by(|a, b| a.from == b.from && a.to == b.to);
-                if !self.exact && self.queue.len() > 1 {
-                    // Members that could not be held may overlap the others: read it all instead.
-                    self.queue.truncate(1);
-                    self.queue[0].from = Bytes::new();
-                    self.queue[0].to = None;
-                }
-            }
+            Access::Ranges(ranges) => self.queue_ranges(ranges, cx)?,
+            Access::Union(_) => self.next_branch(cx)?,
         }
         Ok(())
+    }
+
+    /// The pieces of an index, in its order and each key once.
+    fn queue_ranges(&mut self, ranges: &'p IndexRanges, cx: &mut Exec<'_>) -> ExecResult<()> {
+        let mut pieces = Vec::with_capacity(ranges.intervals.len());
+        for interval in &ranges.intervals {
+            let mut values = Vec::with_capacity(interval.parts.len());
+            self.pieces(ranges.index, interval, &mut values, &mut pieces, cx)?;
+        }
+        if pieces.len() > 1 {
+            pieces.sort_by(|a, b| a.from.cmp(&b.from));
+            pieces.dedup_by(|next, before| {
+                let apart = before.to.as_ref().is_some_and(|end| *end <= next.from);
+                if !apart && before.to.as_ref().is_some_and(|end| next.to.as_ref().is_none_or(|to| end < to))
+                {
+                    before.to = next.to.take();
+                    before.point = None;
+                }
+                !apart
+            });
+        }
+        if !self.path.reverse {
+            pieces.reverse();
+        }
+        self.queue.extend(pieces);
+        Ok(())
+    }
+
+    /// The pieces that an interval is: one for each combination of its parts' values.
+    fn pieces(
+        &mut self,
+        index: usize,
+        interval: &'p Interval,
+        values: &mut Vec<(Value, bool)>,
+        out: &mut Vec<Piece>,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<()> {
+        match interval.parts.get(values.len()) {
+            Some(Part::One(equal)) => {
+                let value = self.known(index, values.len(), &equal.expr, cx)?;
+                values.push((value, equal.null_safe));
+                self.pieces(index, interval, values, out, cx)?;
+                values.pop();
+                Ok(())
+            }
+            Some(Part::Any(list)) => {
+                for member in list {
+                    let value = self.known(index, values.len(), member, cx)?;
+                    values.push((value, false));
+                    self.pieces(index, interval, values, out, cx)?;
+                    values.pop();
+                }
+                Ok(())
+            }
+            None => {
+                let Some(range) = self.tail(index, &interval.tail, values, cx)? else { return Ok(()) };
+                if let KeyRange::Scan(scan, exact) = range {
+                    self.exact &= exact;
+                    out.push(Piece { index, from: scan.from, to: scan.to, point: None });
+                    self.note_point(index, values, exact, out, cx);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The range behind the values of the leading parts; `None` if no row can be in it.
+    fn tail(
+        &self,
+        index: usize,
+        tail: &'p Tail,
+        values: &[(Value, bool)],
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<Option<KeyRange>> {
+        let zone = cx.zone();
+        Ok(Some(match tail {
+            Tail::Whole => key::range(self.table, index, values, None, None, zone),
+            Tail::Between { low, high } => {
+                let mut bound = |b: &Option<Bound>| -> ExecResult<Option<BoundValue>> {
+                    let Some(b) = b else { return Ok(None) };
+                    let value = self.known(index, values.len(), &b.expr, cx)?;
+                    Ok(Some(BoundValue { value, inclusive: b.inclusive }))
+                };
+                let (low, high) = (bound(low)?, bound(high)?);
+                key::range(self.table, index, values, low.as_ref(), high.as_ref(), zone)
+            }
+            Tail::Begins { pattern, escape } => {
+                let Some(text) = pattern.eval_str(cx)? else { return Ok(None) };
+                let matcher = LikeMatcher::new(&text, *escape, pattern.ty.column.collation);
+                key::prefix_range(self.table, index, values, matcher.prefix(), zone)
+            }
+        }))
+    }
+
+    /// A piece that is a complete unique key is looked up instead of scanned.
+    fn note_point(
+        &self,
+        index: usize,
+        values: &[(Value, bool)],
+        exact: bool,
+        out: &mut [Piece],
+        cx: &Exec<'_>,
+    ) {
+        let definition = &self.table.indexes()[index];
+        let whole = exact && definition.unique() && values.len() == definition.parts.len();
+        let Some(piece) = out.last_mut().filter(|_| whole) else { return };
+        if values.iter().all(|(value, _)| !matches!(value, Value::Null)) {
+            let values: Vec<Value> = values.iter().map(|(value, _)| value.clone()).collect();
+            piece.point = key::point(self.table, index, &values, cx.zone()).ok().flatten();
+        }
+    }
+
+    /// Goes on to the next branch of a union.
+    fn next_branch(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+        let path = self.path;
+        let Access::Union(branches) = &path.access else { return Ok(()) };
+        while self.queue.is_empty() && self.branch < branches.len() {
+            self.branch += 1;
+            self.queue_ranges(&branches[self.branch - 1].ranges, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the row in the frame belongs to the branch of the union that is being read: it meets this one and none before.
+    fn belongs(&self, cx: &mut Exec<'_>) -> ExecResult<bool> {
+        let Access::Union(branches) = &self.path.access else { return Ok(true) };
+        for (at, branch) in branches[..self.branch].iter().enumerate() {
+            if meets(&branch.conditions, cx)? != (at + 1 == self.branch) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What a column of the index is compared with. Where that is a number, so must it be.
@@ -185,14 +313,6 @@ impl<'p> RowReader<'p> {
         scan
     }
 
-    fn enqueue(&mut self, range: KeyRange) {
-        if let KeyRange::Scan(scan, exact) = range {
-            self.exact &= exact;
-            let scan = self.prepared(scan);
-            self.queue.push(scan);
-        }
-    }
-
     /// The next row image that the path yields and whose conditions hold. The row is left in the
     /// frame's slot.
     ///
@@ -209,6 +329,12 @@ impl<'p> RowReader<'p> {
         })
     }
 
+    /// The clustered key of the row that came last, with its space. Of a reader that was begun `with_keys`.
+    #[must_use]
+    pub fn key(&self) -> Bytes {
+        self.at.checked_sub(1).and_then(|at| self.keys.get(at)).cloned().unwrap_or_default()
+    }
+
     /// As `next`, for callers who want the row in the frame only.
     ///
     /// # Errors
@@ -223,7 +349,7 @@ impl<'p> RowReader<'p> {
                 continue;
             }
             cx.frame[usize::from(slot)].row = self.placed(row);
-            if self.accepts(self.exact, cx)? {
+            if self.belongs(cx)? && self.accepts(self.exact, cx)? {
                 return Ok(true);
             }
         }
@@ -232,7 +358,7 @@ impl<'p> RowReader<'p> {
 
     /// The row that was read last, as the frame has it.
     fn placed(&self, image: Bytes) -> Row {
-        if self.keyed {
+        if self.framed {
             Row::Keyed(Rc::new((self.keys[self.at - 1].clone(), image)))
         } else {
             Row::Image(image)
@@ -242,7 +368,7 @@ impl<'p> RowReader<'p> {
     /// Locks the row that was read last, if it matches. Whether it still does then; the frame has it as it is now.
     fn locks(&self, slot: u16, row: Bytes, cx: &mut Exec<'_>) -> ExecResult<bool> {
         cx.frame[usize::from(slot)].row = self.placed(row.clone());
-        if !self.accepts(self.exact, cx)? {
+        if !self.belongs(cx)? || !self.accepts(self.exact, cx)? {
             return Ok(false);
         }
         let key = &self.keys[self.at - 1];
@@ -262,19 +388,7 @@ impl<'p> RowReader<'p> {
 
     /// Whether the row in the frame meets the conditions; `exact`: those that chose it need no look.
     fn accepts(&self, exact: bool, cx: &mut Exec<'_>) -> ExecResult<bool> {
-        for condition in &self.path.filter {
-            if condition.eval_bool(cx)? != Some(true) {
-                return Ok(false);
-            }
-        }
-        if !exact {
-            for condition in &self.path.implied {
-                if condition.eval_bool(cx)? != Some(true) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        Ok(meets(&self.path.filter, cx)? && (exact || meets(&self.path.implied, cx)?))
     }
 
     /// The next row image, conditions not yet checked.
@@ -285,29 +399,18 @@ impl<'p> RowReader<'p> {
                 return Ok(Some(std::mem::take(row)));
             }
             match &mut self.state {
-                State::Point(key) => {
-                    let key = key.take();
+                State::Point(index, key) => {
+                    let (index, key) = (*index, key.take());
                     self.state = State::Done;
-                    return match key {
-                        Some(key) if self.late_locks || self.keyed => {
-                            let (index, late) = (self.path.index(), self.late_locks);
-                            let found = cx
-                                .storage
-                                .point_keyed(self.table, index, &key, self.lock, self.wait, late)?;
-                            let Some((key, row)) = found else { return Ok(None) };
-                            (self.keys, self.at) = (vec![key], 1);
-                            Ok(Some(row))
-                        }
-                        Some(key) => {
-                            cx.storage.get_full(self.table, self.path.index(), &key, self.lock, self.wait)
-                        }
-                        None => Ok(None),
-                    };
+                    let Some(key) = key else { continue };
+                    if let Some(row) = self.point(index, &key, cx)? {
+                        return Ok(Some(row));
+                    }
                 }
                 State::Scan(scan) if !scan.done => {
                     self.batch.clear();
                     self.at = 0;
-                    if self.late_locks || self.keyed {
+                    if self.keyed {
                         self.keys.clear();
                         cx.storage.fetch_keyed(
                             self.table,
@@ -325,10 +428,44 @@ impl<'p> RowReader<'p> {
                     }
                 }
                 _ => match self.queue.pop() {
-                    Some(scan) => self.state = State::Scan(scan),
-                    None => return Ok(None),
+                    Some(Piece { index, point: Some(key), .. }) => {
+                        self.state = State::Point(index, Some(key))
+                    }
+                    Some(piece) => {
+                        let scan = Scan::new(piece.index, piece.from, piece.to);
+                        self.state = State::Scan(self.prepared(scan));
+                    }
+                    None => {
+                        self.next_branch(cx)?;
+                        if self.queue.is_empty() {
+                            return Ok(None);
+                        }
+                    }
                 },
             }
         }
     }
+
+    /// The row of a complete unique key.
+    fn point(&mut self, index: usize, key: &Bytes, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+        if !self.keyed {
+            return cx.storage.get_full(self.table, index, key, self.lock, self.wait);
+        }
+        let (lock, wait, late) = (self.lock, self.wait, self.late_locks);
+        let Some((key, row)) = cx.storage.point_keyed(self.table, index, key, lock, wait, late)? else {
+            return Ok(None);
+        };
+        self.batch.clear();
+        (self.keys, self.at) = (vec![key], 1);
+        Ok(Some(row))
+    }
+}
+
+fn meets(conditions: &[Expr], cx: &mut Exec<'_>) -> ExecResult<bool> {
+    for condition in conditions {
+        if condition.eval_bool(cx)? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -48,6 +48,7 @@ impl Database {
         let shared = TrxContext {
             locks: LockManager::new(),
             catalog: CatalogCell::new(catalog),
+            statistics: AtomicU64::new(0),
             xid: AtomicU64::new(port.first_xid()),
             branches: crate::xa::Registry::default(),
             backups: AtomicU32::new(0),

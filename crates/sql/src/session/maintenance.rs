@@ -9,7 +9,7 @@
 use super::show::answer_column;
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
-use crate::catalog::{Statistics, Table, statistics};
+use crate::catalog::{Table, statistics};
 use crate::error::{ExecResult, Interrupt, SqlResult};
 use crate::select::{LockMode, WaitPolicy};
 use crate::store::{SnapshotHold, by_ref, whole_index};
@@ -129,57 +129,27 @@ impl SqlSession {
 
     fn analyze(&mut self, table: &Arc<Table>) -> ExecResult<()> {
         let snapshot = self.newest();
-        let mut found = Statistics::default();
-        for at in 0..table.indexes().len() {
-            let counted = self.count_distinct(&*snapshot.snapshot, table, at)?;
-            if at == 0 {
-                found.rows = counted.0;
-            }
-            found.distinct.insert(table.def.indexes[at].space.0, counted.1);
-        }
+        let found = statistics::count(&*snapshot.snapshot, table, &mut || self.kill.check())?;
         statistics::store(&**self.database.port(), table.def.id, &found)?;
-        table.state.rows_estimate.store(found.rows.max(1), Ordering::Relaxed);
-        *table.state.statistics.write() = Some(Arc::new(found));
+        table.state.set_statistics(found);
+        self.database.shared.statistics.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
-    /// Entries of an index, and how many different values its leading parts have.
-    fn count_distinct(
-        &self,
-        snapshot: &dyn Snapshot,
-        table: &Table,
-        at: usize,
-    ) -> ExecResult<(u64, Vec<u64>)> {
-        let parts = &table.def.indexes[at].parts;
+    /// Entries of an index.
+    fn count_entries(&self, snapshot: &dyn Snapshot, table: &Table, at: usize) -> ExecResult<u64> {
         let range = whole_index(table, at);
-        let (mut entries, mut distinct) = (0u64, vec![0u64; parts.len()]);
-        let mut last: Vec<u8> = Vec::new();
+        let mut entries = 0u64;
         let mut result = Ok(());
-        snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, _| {
+        snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, _| {
             entries += 1;
             if entries.is_multiple_of(PAUSE) {
                 result = self.state.budget.look(0);
             }
-            // Keys are sorted: a value of the leading parts is new where it differs from the key before.
-            let mut end = 4;
-            for (number, part) in parts.iter().enumerate() {
-                let ty = &table.def.columns[part.column].ty;
-                let Some(width) =
-                    key.get(end..).and_then(|rest| omnibus_value::key::skip(rest, ty, part.descending))
-                else {
-                    break;
-                };
-                end += width;
-                if last.get(..end) != key.get(..end) {
-                    distinct[number] += 1;
-                }
-            }
-            last.clear();
-            last.extend_from_slice(&key);
             result.is_ok()
         })?;
         result?;
-        Ok((entries, distinct))
+        Ok(entries)
     }
 
     /// What is wrong with a table; a few findings are enough.
@@ -213,7 +183,7 @@ impl SqlSession {
             }
         }
         for (at, index) in table.def.indexes.iter().enumerate().skip(1) {
-            let (entries, _) = self.count_distinct(&*snapshot.snapshot, table, at)?;
+            let entries = self.count_entries(&*snapshot.snapshot, table, at)?;
             if entries != rows {
                 problems.push(format!("index '{}' has {entries} entries for {rows} rows", index.name));
             }

@@ -12,11 +12,13 @@ use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a plan depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PlanKey {
     catalog: u64,
+    statistics: u64,
     /// Of the session's temporary tables.
     temporary: u64,
     sql_mode: u64,
@@ -136,6 +138,7 @@ impl SqlSession {
     fn plan_key(&self, statement: &Statement, access: &dyn AccessCheck) -> PlanKey {
         PlanKey {
             catalog: self.database.shared.catalog.version(),
+            statistics: self.database.shared.statistics.load(Ordering::Acquire),
             temporary: self.trx.temporary_generation(),
             sql_mode: self.state.settings.sql_mode,
             collation: self.state.settings.collation_connection,

@@ -5,7 +5,6 @@
 //! an index others move it to while the statement runs, because all candidates are of one moment.
 
 use super::lock::space_of;
-use super::range::RowAt;
 use super::trx::Trx;
 use crate::api::{Isolation, Mode};
 use crate::catalog::Table;
@@ -79,37 +78,5 @@ impl Trx {
         if let Some(key) = self.awaited.take() {
             self.unlock_match(&key);
         }
-    }
-
-    /// Locks the rows that match from `first` on, and keeps those that `still` accepts as they are now, up to `limit` rows.
-    pub(crate) fn lock_matches(
-        &mut self,
-        table: &Arc<Table>,
-        rows: &mut Vec<RowAt>,
-        first: usize,
-        limit: usize,
-        still: &mut dyn FnMut(&mut Trx, &Bytes) -> ExecResult<bool>,
-    ) -> ExecResult<()> {
-        let mut kept = first;
-        for at in first..rows.len() {
-            if kept >= limit {
-                break;
-            }
-            let key = rows[at].key.clone();
-            let Some((row, fresh)) = self.lock_match(table, &key, LockMode::Exclusive, WaitPolicy::Wait)?
-            else {
-                continue;
-            };
-            if row != rows[at].row && !still(self, &row)? {
-                if fresh {
-                    self.unlock_match(&key);
-                }
-                continue;
-            }
-            rows[kept] = RowAt { key, row };
-            kept += 1;
-        }
-        rows.truncate(kept);
-        Ok(())
     }
 }

@@ -21,6 +21,7 @@ mod private_events;
 mod range;
 mod read;
 mod savepoint;
+mod statistics;
 mod storage;
 mod table_lock;
 mod temp;

@@ -1,6 +1,6 @@
 //! [`Storage`] over a transaction: what SELECT reads through.
 
-use super::range::{KeyRange, RowAt, by_ref};
+use super::range::{KeyRange, RowAt};
 use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::Table;
@@ -45,34 +45,6 @@ fn note_progress(scan: &mut Scan, range: &KeyRange) {
     let reached = if range.reverse { &range.to } else { &range.from };
     if let Bound::Excluded(key) = reached {
         scan.last = Some(key.slice(4..));
-    }
-}
-
-/// Rows counted exactly for an estimate; beyond them AUTO_INCREMENT or a guess must do.
-const COUNTED: usize = 2000;
-/// The guess.
-const MANY: u64 = 100_000;
-
-impl Trx {
-    /// About how many rows a table has. The first call looks; later ones follow the commits.
-    fn row_estimate(&mut self, table: &Arc<Table>) -> u64 {
-        let known = table.rows_estimate();
-        if known != 0 || table.temporary {
-            return known;
-        }
-        let range = super::auto::whole_index(table, 0);
-        let latest = self.shared.port.latest();
-        let counted = latest.scan(by_ref(&range.from), by_ref(&range.to), false).take(COUNTED + 1).count();
-        let estimate = match counted {
-            0..=COUNTED => counted as u64,
-            _ => self
-                .auto_increment(table)
-                .ok()
-                .filter(|_| table.auto_column.is_some())
-                .map_or(MANY, |next| next.max(COUNTED as u64)),
-        };
-        table.state.rows_estimate.store(estimate, std::sync::atomic::Ordering::Relaxed);
-        estimate
     }
 }
 

@@ -34,6 +34,8 @@ pub struct TrxContext {
     pub locks: Arc<LockManager>,
     /// The catalog.
     pub catalog: CatalogCell,
+    /// Changes when a table has been counted: plans are made anew.
+    pub statistics: AtomicU64,
     /// Numbers for XID events.
     pub xid: AtomicU64,
     /// XA branches.

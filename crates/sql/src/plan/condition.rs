@@ -1,4 +1,4 @@
-//! Conditions as indexes see them: split into conjuncts, and what each says about one column.
+//! Conditions as indexes see them: what a conjunct says about one column.
 
 use crate::catalog::Table;
 use crate::expr::SlotSet;
@@ -7,8 +7,8 @@ use crate::expr::types::Family;
 use omnibus_value::ColumnKind;
 
 /// What a condition says about one column.
-#[derive(Debug)]
-pub(super) enum Says<'e> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Says<'e> {
     Equal(&'e Expr, bool),
     Low(&'e Expr, bool),
     High(&'e Expr, bool),
@@ -18,7 +18,7 @@ pub(super) enum Says<'e> {
 }
 
 /// What `condition` says about a column of slot `slot`, in terms of slots that are not in `missing`: those not read by then, itself among them.
-pub(super) fn says<'e>(
+pub(crate) fn says<'e>(
     condition: &'e Expr,
     slot: u16,
     missing: &SlotSet,
@@ -104,45 +104,4 @@ fn calls_anew(e: &Expr) -> bool {
         };
     });
     anew
-}
-
-/// Splits a condition into its conjuncts. `a = 1 OR a = 2` becomes `a IN (1, 2)`, which an index
-/// can be used for.
-pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
-    match condition.kind {
-        Kind::And(list) => list.into_vec().into_iter().for_each(|e| conjuncts(e, out)),
-        Kind::Or(list) => {
-            let ty = condition.ty;
-            out.push(match alternatives(&list) {
-                Some((args, collation)) => Expr { kind: Kind::In { args, collation, negated: false }, ty },
-                None => Expr { kind: Kind::Or(list), ty },
-            });
-        }
-        _ => out.push(condition),
-    }
-}
-
-/// The arguments of IN that an OR of equalities of one column amounts to.
-fn alternatives(list: &[Expr]) -> Option<(Box<[Expr]>, u16)> {
-    let mut args: Vec<Expr> = Vec::with_capacity(list.len() + 1);
-    let mut common = None;
-    for option in list {
-        let Kind::Compare(CompareOp::Eq, collation, pair) = &option.kind else { return None };
-        let [left, right] = &**pair;
-        let (column, value) = match (&left.kind, &right.kind) {
-            (Kind::Column { .. }, _) if right.is_fixed() => (left, right),
-            (_, Kind::Column { .. }) if left.is_fixed() => (right, left),
-            _ => return None,
-        };
-        match args.first() {
-            None => args.push(column.clone()),
-            Some(first) if super::bind::same_expr(first, column) => {}
-            Some(_) => return None,
-        }
-        if *common.get_or_insert(*collation) != *collation {
-            return None;
-        }
-        args.push(value.clone());
-    }
-    Some((args.into(), common?))
 }

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""CPU of the server per query, beside Debian's MariaDB: sysbench's reads, the 22 queries of TPC-H, and what the planner's
+constants say a row costs (crates/sql/src/plan/cost.rs).
+
+The CPU is the server process's own, from /proc, so that a busy machine does not matter. Tables and queries of TPC-H are those
+of crates/sql/testdata/explain_tpch.test, at another scale. Each query runs until it has used enough CPU to be measured, at
+most so many times; the answers of both servers are compared.
+
+Usage: queries.py [--scale 20] [--only REGEX] [--output FILE]
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "lib"))
+from omnibus import MariaDB, Omnibus, connect  # noqa: E402
+
+TPCH = ROOT / "crates/sql/testdata/explain_tpch.test"
+TICK = os.sysconf("SC_CLK_TCK")
+# CPU seconds that make a measurement, and wall seconds that end it.
+ENOUGH_S, PATIENCE_S = 0.3, 20
+ROWS = 100_000
+
+
+def tpch(scale):
+    """The statements that make the database, and the queries."""
+    lines = [line[2:].rstrip("\n") for line in TPCH.open() if line.startswith("> ")]
+    make = [re.sub(r"/\*scale\*/\d+", str(scale), line) for line in lines if not line.startswith(("EXPLAIN", "USE"))]
+    return make, [(f"tpch_q{at}", line.removeprefix("EXPLAIN ")) for at, line in
+                  enumerate((line for line in lines if line.startswith("EXPLAIN")), 1)]
+
+
+def sysbench():
+    """A table like sysbench's, and its reads."""
+    make = ["CREATE TABLE sbtest (id INT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL, KEY k (k))",
+            f"INSERT INTO sbtest SELECT n + 1, n * 7919 % {ROWS}, REPEAT(n % 10, 119), REPEAT(n % 7, 59) FROM "
+            "(SELECT a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d AS n FROM digits a, digits b, digits c, digits d, digits e) q",
+            "ANALYZE TABLE sbtest"]
+    ranges = " OR ".join(f"k BETWEEN {at} AND {at + 5}" for at in range(500, 95_000, 9_500))
+    points = ", ".join(str(at) for at in range(500, 95_000, 9_500))
+    return make, [
+        ("point", "SELECT c FROM sbtest WHERE id = 4711"),
+        ("simple_range", "SELECT c FROM sbtest WHERE id BETWEEN 4711 AND 4810"),
+        ("sum_range", "SELECT SUM(k) FROM sbtest WHERE id BETWEEN 4711 AND 4810"),
+        ("order_range", "SELECT c FROM sbtest WHERE id BETWEEN 4711 AND 4810 ORDER BY c"),
+        ("distinct_range", "SELECT DISTINCT c FROM sbtest WHERE id BETWEEN 4711 AND 4810 ORDER BY c"),
+        ("random_ranges", f"SELECT count(k) FROM sbtest WHERE {ranges}"),
+        ("random_points", f"SELECT id, k, c, pad FROM sbtest WHERE k IN ({points})"),
+        ("union", "SELECT id FROM sbtest WHERE k = 4711 OR id = 815"),
+        ("constant_row", "SELECT COUNT(*) FROM sbtest IGNORE INDEX (k) WHERE pad <> ''"),
+        ("constant_lookup", "SELECT COUNT(pad) FROM sbtest FORCE INDEX (k) WHERE k >= 0 AND pad <> ''"),
+        ("constant_hash", "SELECT COUNT(*) FROM sbtest a IGNORE INDEX (PRIMARY, k) JOIN sbtest b IGNORE INDEX (PRIMARY, k) ON b.k = a.id"),
+    ]
+
+
+def cpu(server):
+    fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def measure(server, cursor, sql):
+    """Microseconds of CPU per run, and the answer."""
+    cursor.execute(sql)
+    answer = sorted(map(str, cursor.fetchall()))
+    before, begun, runs = cpu(server), time.monotonic(), 0
+    while cpu(server) - before < ENOUGH_S and time.monotonic() - begun < PATIENCE_S:
+        cursor.execute(sql)
+        cursor.fetchall()
+        runs += 1
+    return (cpu(server) - before) / runs * 1e6, answer
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", type=int, default=20)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--output", type=pathlib.Path)
+    options = parser.parse_args()
+    lines = ["| query | Omnibus us | MariaDB us | ratio |", "| --- | --- | --- | --- |"]
+    with tempfile.TemporaryDirectory() as directory:
+        servers = []
+        for name, kind, more in (("o", Omnibus, ("--skip-networking", "--sync-binlog=0")),
+                                 ("m", MariaDB, ("--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=1G"))):
+            home = pathlib.Path(directory) / name
+            home.mkdir()
+            server = kind(home, *more)
+            server.start()
+            servers.append((server, connect(server, autocommit=True).cursor()))
+        queries = []
+        for make, asked in (tpch(options.scale), sysbench()):
+            for _, cursor in servers:
+                for sql in ("CREATE DATABASE IF NOT EXISTS bench", "USE bench", *make):
+                    cursor.execute(sql)
+            queries += asked
+        for name, sql in queries:
+            if not re.search(options.only, name):
+                continue
+            (ours, answer), (theirs, other) = (measure(server, cursor, sql) for server, cursor in servers)
+            same = "" if len(answer) == len(other) else f" ({len(answer)} rows, {len(other)} there)"
+            line = f"| {name}{same} | {ours:,.0f} | {theirs:,.0f} | {ours / theirs:.2f} |"
+            print(line, flush=True)
+            lines.append(line)
+        for server, _ in servers:
+            server.stop()
+    if options.output:
+        options.output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

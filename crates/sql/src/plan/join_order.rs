@@ -1,0 +1,328 @@
+//! Decides in which order a block's tables are read, and where each condition is checked.
+//!
+//! The order is the one of least cumulative cost (`cost`): for up to [`EXHAUSTIVE`] members of a nest every set of them is extended by
+//! each of the others, and of each set only the cheapest order is kept; beyond that the cheapest next member is taken each time.
+//! What a member costs depends on what was read before it only through how many rows that gave and which slots are known.
+
+use super::access::TableAccess;
+use super::cost;
+use super::estimate::Known;
+use super::rules::is_volatile;
+use super::scan::{Step, Stored, keep_if_whole};
+use super::simplify::{add_implied, simplify};
+use crate::error::SqlResult;
+use crate::expr::bind::Binder;
+use crate::expr::{Expr, SlotSet};
+use crate::select::from::{Item, ItemSource, Nest, TableItem};
+use crate::select::plan::{Node, NodeSource, OuterNode, ScanNode};
+use std::collections::HashMap;
+
+/// Members of a nest up to which every order is looked at. Ten tables would be five thousand steps of some microseconds.
+const EXHAUSTIVE: usize = 8;
+/// Rows of a computed table.
+const COMPUTED_ROWS: f64 = 400.0;
+
+/// Loops and what is checked before them.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub nodes: Vec<Node>,
+    pub constants: Vec<Expr>,
+    pub volatile: bool,
+    /// Rows expected of the loops.
+    pub rows: f64,
+}
+
+/// Plans a block; `own` are the slots that belong to it.
+pub(crate) fn plan(binder: &mut Binder<'_>, nest: Nest, own: &SlotSet, straight: bool) -> SqlResult<Planned> {
+    let mut constants = Vec::new();
+    let mut nest = simplify(nest);
+    let volatile = nest.conditions.iter().any(is_volatile);
+    let has_tables = !nest.items.is_empty();
+    let (checked_first, rest): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut nest.conditions)
+        .into_iter()
+        .partition(|c| !has_tables || (!c.slots().meets(own) && !is_volatile(c)));
+    constants.extend(checked_first);
+    nest.conditions = rest;
+    add_implied(&mut nest, own);
+    let known = Known { zone: binder.session.settings.zone };
+    let (nodes, rows) = Planner { binder, known, straight }.nest(nest, own.clone())?;
+    Ok(Planned { nodes, constants, volatile, rows })
+}
+
+/// An order of a nest's members so far.
+#[derive(Clone)]
+struct Prefix {
+    order: Vec<usize>,
+    missing: SlotSet,
+    cost: f64,
+    rows: f64,
+}
+
+/// A nest's members and conditions, as the search looks at them.
+struct Members<'n> {
+    items: &'n [Item],
+    conditions: Vec<(&'n Expr, SlotSet)>,
+    /// Nodes of the conditions: what a step may have to look at.
+    nodes: u64,
+}
+
+struct Planner<'b, 'a> {
+    binder: &'b mut Binder<'a>,
+    known: Known,
+    straight: bool,
+}
+
+impl Planner<'_, '_> {
+    /// Orders the members of a nest, and how many rows they give; `missing` are the block's slots that are not read yet.
+    fn nest(&mut self, nest: Nest, mut missing: SlotSet) -> SqlResult<(Vec<Node>, f64)> {
+        let order = self.order(&nest, &missing)?;
+        let Nest { items, mut conditions } = nest;
+        let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
+        let mut nodes: Vec<Node> = Vec::with_capacity(items.len());
+        let mut rows = 1.0;
+        for (number, at) in order.iter().enumerate() {
+            let Some(item) = items[*at].take() else { continue };
+            let last = number + 1 == order.len();
+            match item {
+                Item::Table(table) => {
+                    let before = missing.clone();
+                    missing.remove(&SlotSet::of(table.slot));
+                    let concerning = take_ready(&mut conditions, &missing, last);
+                    let (node, each) = self.scan(*table, concerning, &before, (number > 0).then_some(rows));
+                    rows *= each;
+                    nodes.push(Node::Scan(Box::new(node)));
+                }
+                Item::Outer { nest: inner, slots, .. } => {
+                    let within: SlotSet = slots.iter().copied().collect();
+                    let mut inner = simplify(inner);
+                    let (on, inside): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut inner.conditions)
+                        .into_iter()
+                        .partition(|c| !c.slots().meets(&within) && !is_volatile(c));
+                    inner.conditions = inside;
+                    let (inner, each) = self.nest(inner, missing.clone())?;
+                    rows *= each.max(1.0);
+                    missing.remove(&within);
+                    let filter = take_ready(&mut conditions, &missing, last);
+                    nodes.push(Node::Outer(Box::new(OuterNode { nodes: inner, on, slots, filter })));
+                }
+            }
+        }
+        Ok((nodes, rows))
+    }
+
+    /// The cheapest order of a nest's members.
+    fn order(&self, nest: &Nest, missing: &SlotSet) -> SqlResult<Vec<usize>> {
+        if nest.items.len() < 2 {
+            return Ok((0..nest.items.len()).collect());
+        }
+        let members = Members::of(nest);
+        let start = Prefix { order: Vec::new(), missing: missing.clone(), cost: 0.0, rows: 1.0 };
+        if self.straight {
+            return Ok(self.in_text_order(&members, start));
+        }
+        let found = if nest.items.len() <= EXHAUSTIVE {
+            self.exhaustive(&members, start)?
+        } else {
+            self.greedy(&members, start)?
+        };
+        Ok(found.map_or_else(|| (0..nest.items.len()).collect(), |prefix| prefix.order))
+    }
+
+    /// STRAIGHT_JOIN: each member as soon as what it needs is read.
+    fn in_text_order(&self, members: &Members<'_>, mut prefix: Prefix) -> Vec<usize> {
+        while let Some(next) =
+            (0..members.items.len()).find(|at| !prefix.order.contains(at) && members.may_follow(*at, &prefix))
+        {
+            prefix.missing.remove(&members.items[next].slots());
+            prefix.order.push(next);
+        }
+        prefix.order
+    }
+
+    fn exhaustive(&self, members: &Members<'_>, start: Prefix) -> SqlResult<Option<Prefix>> {
+        let count = members.items.len();
+        // A bound from the start: what costs more already than a complete order is not followed.
+        let mut best = self.greedy(members, start.clone())?;
+        let mut layer: HashMap<u32, Prefix> = HashMap::from([(0, start)]);
+        for _ in 0..count {
+            let mut longer: HashMap<u32, Prefix> = HashMap::new();
+            for (set, prefix) in &layer {
+                for at in (0..count).filter(|at| set & (1 << at) == 0 && members.may_follow(*at, prefix)) {
+                    let next = self.extended(members, prefix, at)?;
+                    if best.as_ref().is_some_and(|best| next.cost >= best.cost) {
+                        continue;
+                    }
+                    let kept = longer.entry(set | 1 << at).or_insert_with(|| next.clone());
+                    if next.cost < kept.cost || next.cost == kept.cost && next.order < kept.order {
+                        *kept = next;
+                    }
+                }
+            }
+            layer = longer;
+        }
+        if let Some(complete) = layer.into_values().next() {
+            best = Some(complete);
+        }
+        Ok(best)
+    }
+
+    fn greedy(&self, members: &Members<'_>, mut prefix: Prefix) -> SqlResult<Option<Prefix>> {
+        for _ in 0..members.items.len() {
+            let mut best: Option<Prefix> = None;
+            for at in (0..members.items.len()).filter(|at| !prefix.order.contains(at)) {
+                if !members.may_follow(at, &prefix) {
+                    continue;
+                }
+                let next = self.extended(members, &prefix, at)?;
+                // Rows that come out have to be joined with all that follows.
+                let price = |prefix: &Prefix| prefix.cost + prefix.rows * cost::LOOKUP;
+                if best.as_ref().is_none_or(|best| price(&next) < price(best)) {
+                    best = Some(next);
+                }
+            }
+            let Some(next) = best else { return Ok(None) };
+            prefix = next;
+        }
+        Ok(Some(prefix))
+    }
+
+    fn extended(&self, members: &Members<'_>, prefix: &Prefix, at: usize) -> SqlResult<Prefix> {
+        self.binder.session.budget.spend_plan(members.nodes)?;
+        let item = &members.items[at];
+        let mut missing = prefix.missing.clone();
+        missing.remove(&item.slots());
+        let step = match item {
+            Item::Table(table) => {
+                let concerning = members.concerning(&SlotSet::of(table.slot), &missing);
+                self.step(table, &concerning, &prefix.missing, prefix.rows)
+            }
+            Item::Outer { nest, .. } => {
+                let inner = self.inner(nest, &prefix.missing)?;
+                let concerning = members.concerning(&item.slots(), &missing);
+                let left = 0.5f64.powi(concerning.len() as i32);
+                Step { once: 0.0, each: inner.cost, rows: inner.rows.max(1.0) * left, hashed: false }
+            }
+        };
+        let mut order = prefix.order.clone();
+        order.push(at);
+        let rows = prefix.rows * step.rows;
+        Ok(Prefix { order, missing, cost: prefix.cost + step.cost(prefix.rows), rows })
+    }
+
+    /// What one reading of the inner side of an outer join costs and gives. In the order written: its own search comes later.
+    fn inner(&self, nest: &Nest, missing: &SlotSet) -> SqlResult<Prefix> {
+        let members = Members::of(nest);
+        let mut prefix = Prefix { order: Vec::new(), missing: missing.clone(), cost: 0.0, rows: 1.0 };
+        for at in 0..nest.items.len() {
+            prefix = self.extended(&members, &prefix, at)?;
+        }
+        Ok(prefix)
+    }
+
+    fn step(&self, item: &TableItem, conditions: &[&Expr], missing: &SlotSet, before: f64) -> Step {
+        match &item.source {
+            ItemSource::Table(table) => {
+                Stored { item, table, missing, known: self.known }.step(conditions, before)
+            }
+            source => {
+                let rows = computed_rows(source);
+                let left = 0.1f64.powi(conditions.len().min(3) as i32);
+                let each = if conditions.is_empty() { rows * cost::ROW } else { cost::HASH_PROBE };
+                Step { once: rows * cost::ROW, each, rows: rows * left, hashed: false }
+            }
+        }
+    }
+
+    fn new_id(&mut self) -> usize {
+        self.binder.subqueries += 1;
+        self.binder.subqueries - 1
+    }
+
+    /// A table to be read for each of `before` rows of the tables before it (`None`: it is the first), and how many rows it gives
+    /// for each.
+    fn scan(
+        &mut self,
+        item: TableItem,
+        conditions: Vec<Expr>,
+        missing: &SlotSet,
+        before: Option<f64>,
+    ) -> (ScanNode, f64) {
+        let own = SlotSet::of(item.slot);
+        let concerning: Vec<&Expr> = conditions.iter().collect();
+        let rows = match before {
+            // Nobody asks of a table by itself.
+            None if matches!(item.source, ItemSource::Table(_)) && missing.within(&own) => 1.0,
+            before => self.step(&item, &concerning, missing, before.unwrap_or(1.0)).rows,
+        };
+        let (source, keep) = match &item.source {
+            ItemSource::Table(table) => {
+                let stored = Stored { item: &item, table, missing, known: self.known };
+                let (path, keep) = stored.path(conditions, before);
+                let (lock, wait) = (item.lock, item.wait);
+                (NodeSource::Table { table: table.clone(), path, lock, wait }, keep)
+            }
+            ItemSource::Derived { plan, outer, store } => {
+                let mut path = TableAccess::all(conditions, plan.rows);
+                let keep = if outer.is_empty() { keep_if_whole(&mut path, &own) } else { None };
+                let id = store.unwrap_or_else(|| self.new_id());
+                let (plan, outer_slots) = (plan.clone(), outer.clone());
+                (NodeSource::Derived { plan, filter: path.filter, id, outer_slots }, keep)
+            }
+            ItemSource::Virtual(table) => {
+                let mut path = TableAccess::all(conditions, COMPUTED_ROWS);
+                let keep = keep_if_whole(&mut path, &own);
+                let (table, id) = (table.clone(), self.new_id());
+                (NodeSource::Virtual { table, filter: path.filter, id }, keep)
+            }
+            ItemSource::Recursion(id) => (NodeSource::Recursion { id: *id, filter: conditions }, None),
+        };
+        let mut keep = keep;
+        if let Some(keep) = &mut keep {
+            keep.id = self.new_id();
+        }
+        (ScanNode { slot: item.slot, alias: item.alias, source, keep }, rows)
+    }
+}
+
+impl<'n> Members<'n> {
+    fn of(nest: &'n Nest) -> Members<'n> {
+        let conditions: Vec<(&Expr, SlotSet)> =
+            nest.conditions.iter().filter(|c| !is_volatile(c)).map(|c| (c, c.slots())).collect();
+        let mut nodes = 1;
+        conditions.iter().for_each(|(condition, _)| condition.walk(&mut |_| nodes += 1));
+        Members { items: &nest.items, conditions, nodes }
+    }
+
+    /// Whether all that a member needs has been read.
+    fn may_follow(&self, at: usize, prefix: &Prefix) -> bool {
+        match &self.items[at] {
+            Item::Table(table) => !table.after.meets(&prefix.missing),
+            Item::Outer { required, .. } => !required.meets(&prefix.missing),
+        }
+    }
+
+    /// The conditions that read `own` and nothing that is missing when it has been read.
+    fn concerning(&self, own: &SlotSet, missing: &SlotSet) -> Vec<&'n Expr> {
+        let ready = |(_, slots): &&(&Expr, SlotSet)| slots.meets(own) && !slots.meets(missing);
+        self.conditions.iter().filter(ready).map(|(condition, _)| *condition).collect()
+    }
+}
+
+/// Rows of what is not a stored table.
+fn computed_rows(source: &ItemSource) -> f64 {
+    match source {
+        ItemSource::Derived { plan, .. } => plan.rows,
+        ItemSource::Recursion(_) => 1.0,
+        _ => COMPUTED_ROWS,
+    }
+}
+
+/// Takes the conditions that can be checked while `missing` slots are not there; all of them behind
+/// the last table.
+fn take_ready(conditions: &mut Vec<Expr>, missing: &SlotSet, last: bool) -> Vec<Expr> {
+    let (ready, later): (Vec<Expr>, Vec<Expr>) = std::mem::take(conditions)
+        .into_iter()
+        .partition(|c| last || (!c.slots().meets(missing) && !is_volatile(c)));
+    *conditions = later;
+    ready
+}
