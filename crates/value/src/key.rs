@@ -3,8 +3,8 @@
 //! Every column is a marker byte (1 NULL, 2 a value; so NULL sorts first) and the value's bytes,
 //! which end by themselves: fixed width by type, or the sort key's own end. A descending column is
 //! the complement of the ascending one. Equal keys are equal values under the collation, so a
-//! unique index is a unique key. Keys are compared and skipped, not decoded: a covering value is
-//! in the row.
+//! unique index is a unique key. Keys are compared and skipped; only integers are
+//! decoded, for queries that an index answers by itself.
 
 use crate::Value;
 use crate::collation::skip_sort_key;
@@ -43,6 +43,34 @@ pub fn skip(key: &[u8], ty: &ColumnType, descending: bool) -> Option<usize> {
     }
     let plain: Vec<u8> = key[1..].iter().map(|b| !b).collect();
     skip_sort_key(ty.collation(), &plain).map(|n| n + 1)
+}
+
+/// Whether values of a type can be had back from their keys: integers.
+#[must_use]
+pub fn is_decodable(ty: &ColumnType) -> bool {
+    ty.kind.is_integer()
+}
+
+/// The value at the start of `key`, of a decodable type, and its bytes there; `None` if it has no end.
+#[must_use]
+pub fn decode(key: &[u8], ty: &ColumnType, descending: bool) -> Option<(Value, usize)> {
+    let flip = if descending { 0xff } else { 0 };
+    if key.first()? ^ flip == NULL {
+        return Some((Value::Null, 1));
+    }
+    if !is_decodable(ty) {
+        return None;
+    }
+    let width = ty.kind.integer_bytes();
+    let bits = 8 * width as u32;
+    let encoded = key.get(1..1 + width)?.iter().fold(0u64, |n, byte| n << 8 | u64::from(byte ^ flip));
+    let value = if ty.unsigned {
+        Value::UInt(encoded)
+    } else {
+        let inverted = encoded ^ 1 << (bits - 1);
+        Value::Int(((inverted << (64 - bits)) as i64) >> (64 - bits))
+    };
+    Some((value, 1 + width))
 }
 
 /// Bytes of a value of fixed width.
@@ -238,5 +266,29 @@ mod tests {
         };
         assert_eq!(part("äbc"), part("ABd"));
         assert_ne!(part("äbc"), part("acc"));
+    }
+
+    #[test]
+    fn integers_come_back_from_their_keys() {
+        use ColumnKind::{BigInt, Int, MediumInt, SmallInt, TinyInt};
+        for kind in [TinyInt, SmallInt, MediumInt, Int, BigInt] {
+            let bits = 8 * kind.integer_bytes() as u32;
+            let (low, high) = (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits));
+            let signed = ColumnType::of(kind);
+            let unsigned = ColumnType { unsigned: true, ..ColumnType::of(kind) };
+            let values = [Value::Null, Value::Int(low), Value::Int(-1), Value::Int(0), Value::Int(high)];
+            let positive = [Value::Null, Value::UInt(0), Value::UInt(u64::MAX >> (64 - bits))];
+            let all = values.iter().map(|v| (&signed, v)).chain(positive.iter().map(|v| (&unsigned, v)));
+            for (ty, value) in all {
+                for descending in [false, true] {
+                    let mut key = Vec::new();
+                    encode(value, ty, None, descending, &mut key);
+                    let width = key.len();
+                    key.extend_from_slice(b"more");
+                    assert_eq!(decode(&key, ty, descending), Some((value.clone(), width)));
+                    assert_eq!(decode(&key[..width - 1], ty, descending), None);
+                }
+            }
+        }
     }
 }

@@ -200,6 +200,26 @@ impl Table {
         statistics.as_ref()?.indexes.get(&space)?.distinct.get(parts.checked_sub(1)?).copied()
     }
 
+    /// Whether the entries of an index have the values of all these columns.
+    #[must_use]
+    pub fn covers(&self, index: usize, columns: &[u16]) -> bool {
+        !self.def.indexes[index].clustered
+            && columns.iter().all(|column| {
+                let column = usize::from(*column);
+                self.keys[index].decodes(column) || self.keys[0].decodes(column)
+            })
+    }
+
+    /// The row that an entry of index `index` stands for, as far as the entry has it; NULL elsewhere.
+    ///
+    /// # Errors
+    /// The entry is damaged.
+    pub fn row_of_entry(&self, index: usize, key: &[u8], value: &[u8]) -> SqlResult<std::rc::Rc<[Value]>> {
+        let mut values = vec![Value::Null; self.def.columns.len()];
+        self.keys[index].values_of_entry(&self.keys[0], key, value, &mut values)?;
+        Ok(values.into())
+    }
+
     /// What has been counted of it.
     #[must_use]
     pub fn statistics(&self) -> Option<Arc<Statistics>> {

@@ -214,6 +214,48 @@ impl KeyCodec {
     }
 }
 
+impl KeyCodec {
+    /// Whether a column's values can be had back from the keys.
+    #[must_use]
+    pub fn decodes(&self, column: usize) -> bool {
+        let decodable = |part: &Part| part.prefix.is_none() && omnibus_value::key::is_decodable(&part.ty);
+        self.parts.iter().any(|part| part.column == column && decodable(part))
+    }
+
+    /// Puts those values of an entry's row into `out`, by column, that its key and `clustered`'s have.
+    ///
+    /// # Errors
+    /// The entry is damaged.
+    pub fn values_of_entry(
+        &self,
+        clustered: &KeyCodec,
+        key: &[u8],
+        value: &[u8],
+        out: &mut [Value],
+    ) -> SqlResult<()> {
+        let suffix = KeyCodec::suffix(key, value);
+        let decoded = suffix.and_then(|suffix| {
+            self.put_values(key.get(4..)?, out)?;
+            clustered.put_values(suffix, out)
+        });
+        decoded.ok_or_else(|| SqlError::new(1034, b"HY000", "Incorrect index entry: no values"))
+    }
+
+    fn put_values(&self, mut key: &[u8], out: &mut [Value]) -> Option<()> {
+        for part in &self.parts {
+            let width = if self.decodes(part.column) {
+                let (value, width) = omnibus_value::key::decode(key, &part.ty, part.descending)?;
+                *out.get_mut(part.column)? = value;
+                width
+            } else {
+                omnibus_value::key::skip(key, &part.ty, part.descending)?
+            };
+            key = key.get(width..)?;
+        }
+        Some(())
+    }
+}
+
 impl Part {
     fn encode(&self, value: &Value, out: &mut Vec<u8>) {
         omnibus_value::key::encode(value, &self.ty, self.prefix, self.descending, out);

@@ -42,8 +42,15 @@ impl Finder {
             rules::conjuncts(filter, &mut terms);
         }
         let missing = SlotSet::of(target.slot);
-        let wanted =
-            Wanted { table: &target.table, slot: target.slot, missing: &missing, hints, locks: true, known };
+        let wanted = Wanted {
+            table: &target.table,
+            slot: target.slot,
+            missing: &missing,
+            hints,
+            locks: true,
+            needed: None,
+            known,
+        };
         let mut path = access::choose(&wanted, terms);
         let keys: Option<Vec<(usize, bool)>> =
             order.iter().map(|(e, descending)| Some((column_of(e, target.slot)?, *descending))).collect();

@@ -113,6 +113,8 @@ pub struct TableAccess {
     pub access: Access,
     /// Backwards.
     pub reverse: bool,
+    /// The entries of the index say all that is wanted: no row is looked up.
+    pub covered: bool,
     /// Conditions that every row must still meet.
     pub filter: Vec<Expr>,
     /// Conditions that the path itself guarantees, unless a key value could not be held exactly by
@@ -152,6 +154,8 @@ pub(crate) struct Wanted<'a> {
     pub hints: &'a [IndexHint],
     /// Whether the rows are locked as they are read.
     pub locks: bool,
+    /// The columns that are read, if it is known which.
+    pub needed: Option<&'a [u16]>,
     pub known: Known,
 }
 
@@ -188,7 +192,15 @@ pub(crate) fn choose(wanted: &Wanted<'_>, conjuncts: Vec<Expr>) -> TableAccess {
     for (at, conjunct) in conjuncts.into_iter().enumerate() {
         if absorbed.contains(&at) { implied.push(conjunct) } else { filter.push(conjunct) }
     }
-    TableAccess { access, reverse: false, filter, implied, rows, cost, possible }
+    let covered = matches!(&access, Access::Ranges(ranges) if wanted.covered(ranges.index));
+    TableAccess { access, reverse: false, covered, filter, implied, rows, cost, possible }
+}
+
+impl Wanted<'_> {
+    /// Whether the entries of an index say all that is wanted of their rows.
+    pub(super) fn covered(&self, index: usize) -> bool {
+        !self.locks && self.needed.is_some_and(|columns| self.table.covers(index, columns))
+    }
 }
 
 impl Interval {
@@ -241,6 +253,7 @@ impl TableAccess {
         TableAccess {
             access: Access::Full { index: 0 },
             reverse: false,
+            covered: false,
             filter,
             implied: Vec::new(),
             rows,

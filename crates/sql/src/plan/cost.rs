@@ -7,7 +7,7 @@
 /// A row of a scan along the clustered index: read, decoded as far as a condition needs.
 pub const ROW: f64 = 0.25;
 /// A row found through a secondary index beside its entry: a search in the clustered one.
-pub const LOOKUP: f64 = 1.2;
+pub const LOOKUP: f64 = 3.0;
 /// A search by a complete key.
 pub const POINT: f64 = 1.0;
 /// The beginning of a range: an iterator over the parts of an engine, and its first row.

@@ -7,6 +7,7 @@
 use super::access::TableAccess;
 use super::cost;
 use super::estimate::Known;
+use super::needed::Needed;
 use super::rules::is_volatile;
 use super::scan::{Step, Stored, keep_if_whole};
 use super::simplify::{add_implied, simplify};
@@ -33,7 +34,13 @@ pub(crate) struct Planned {
 }
 
 /// Plans a block; `own` are the slots that belong to it.
-pub(crate) fn plan(binder: &mut Binder<'_>, nest: Nest, own: &SlotSet, straight: bool) -> SqlResult<Planned> {
+pub(crate) fn plan(
+    binder: &mut Binder<'_>,
+    nest: Nest,
+    own: &SlotSet,
+    straight: bool,
+    needed: &Needed,
+) -> SqlResult<Planned> {
     let mut constants = Vec::new();
     let mut nest = simplify(nest);
     let volatile = nest.conditions.iter().any(is_volatile);
@@ -45,7 +52,7 @@ pub(crate) fn plan(binder: &mut Binder<'_>, nest: Nest, own: &SlotSet, straight:
     nest.conditions = rest;
     add_implied(&mut nest, own);
     let known = Known { zone: binder.session.settings.zone };
-    let (nodes, rows) = Planner { binder, known, straight }.nest(nest, own.clone())?;
+    let (nodes, rows) = Planner { binder, known, straight, needed }.nest(nest, own.clone())?;
     Ok(Planned { nodes, constants, volatile, rows })
 }
 
@@ -63,13 +70,14 @@ struct Members<'n> {
     items: &'n [Item],
     conditions: Vec<(&'n Expr, SlotSet)>,
     /// Nodes of the conditions: what a step may have to look at.
-    nodes: u64,
+    nodes: u32,
 }
 
 struct Planner<'b, 'a> {
     binder: &'b mut Binder<'a>,
     known: Known,
     straight: bool,
+    needed: &'b Needed,
 }
 
 impl Planner<'_, '_> {
@@ -222,7 +230,8 @@ impl Planner<'_, '_> {
     fn step(&self, item: &TableItem, conditions: &[&Expr], missing: &SlotSet, before: f64) -> Step {
         match &item.source {
             ItemSource::Table(table) => {
-                Stored { item, table, missing, known: self.known }.step(conditions, before)
+                let needed = self.needed.of(item.slot);
+                Stored { item, table, missing, known: self.known, needed }.step(conditions, before)
             }
             source => {
                 let rows = computed_rows(source);
@@ -256,7 +265,8 @@ impl Planner<'_, '_> {
         };
         let (source, keep) = match &item.source {
             ItemSource::Table(table) => {
-                let stored = Stored { item: &item, table, missing, known: self.known };
+                let needed = self.needed.of(item.slot);
+                let stored = Stored { item: &item, table, missing, known: self.known, needed };
                 let (path, keep) = stored.path(conditions, before);
                 let (lock, wait) = (item.lock, item.wait);
                 (NodeSource::Table { table: table.clone(), path, lock, wait }, keep)

@@ -11,6 +11,7 @@ pub(crate) mod condition;
 pub mod cost;
 pub(crate) mod estimate;
 pub(crate) mod join_order;
+pub(crate) mod needed;
 pub(crate) mod order;
 mod ranges;
 pub(crate) mod rules;

@@ -31,6 +31,45 @@ pub(crate) fn rows_in_order(nodes: &mut [Node], order: &[SortKey], outputs: &[Ex
     limited && path.scan_in_order(table, &keys, &[])
 }
 
+/// Whether the first table is read so that the rows of a group come one after another: `Some(true)` if the groups come in the
+/// order that ORDER BY wants, too.
+pub(crate) fn groups_in_order(
+    nodes: &mut [Node],
+    grouping: &Grouping,
+    order: &[SortKey],
+    outputs: &[Expr],
+) -> Option<bool> {
+    let Some(Node::Scan(scan)) = nodes.first_mut() else { return None };
+    let (slot, None) = (scan.slot, &scan.keep) else { return None };
+    let NodeSource::Table { table, path, .. } = &mut scan.source else { return None };
+    // Two instants may be the same local time: a TIMESTAMP's order is not that of what is grouped by.
+    let column = |e: &Expr| {
+        column_of(e, slot).filter(|at| table.columns()[*at].ty.kind != omnibus_value::ColumnKind::Timestamp)
+    };
+    let keys: Vec<usize> = grouping.keys.iter().map(column).collect::<Option<_>>()?;
+    let sorted: Option<Vec<(usize, bool)>> = order
+        .iter()
+        .map(|key| {
+            let e = match &key.expr {
+                SortBy::Output(at) => &outputs[*at],
+                SortBy::Expr(e) => e,
+            };
+            Some((column(e).filter(|at| keys.contains(at))?, key.descending))
+        })
+        .collect();
+    if let Some(mut wanted) = sorted.filter(|sorted| !sorted.is_empty()) {
+        let rest: Vec<usize> =
+            keys.iter().copied().filter(|key| wanted.iter().all(|(at, _)| at != key)).collect();
+        let descending = wanted.last().is_some_and(|(_, descending)| *descending);
+        wanted.extend(rest.into_iter().map(|key| (key, descending)));
+        if path.delivers(table, &wanted) {
+            return Some(true);
+        }
+    }
+    let plain: Vec<(usize, bool)> = keys.into_iter().map(|key| (key, false)).collect();
+    path.delivers(table, &plain).then_some(order.is_empty())
+}
+
 /// Whether a lone MIN or MAX can be had by reading an index from its end; makes it so.
 pub(crate) fn extreme_first(nodes: &mut [Node], grouping: &Grouping) -> bool {
     let ([Node::Scan(scan)], [spec]) = (nodes, &grouping.aggregates[..]) else { return false };

@@ -86,12 +86,12 @@ fn one_index(wanted: &Wanted<'_>, index: usize, facts: &[Fact<'_>], total: f64) 
 }
 
 fn priced(wanted: &Wanted<'_>, ranges: IndexRanges, absorbed: Vec<usize>, total: f64) -> Candidate {
-    let (rows, cost) = price(wanted, &ranges, total);
+    let (rows, cost) = price(wanted, &ranges, wanted.covered(ranges.index), total);
     Candidate { access: Access::Ranges(ranges), absorbed, rows, cost }
 }
 
 /// Rows and cost of pieces of an index.
-fn price(wanted: &Wanted<'_>, ranges: &IndexRanges, total: f64) -> (f64, f64) {
+fn price(wanted: &Wanted<'_>, ranges: &IndexRanges, covered: bool, total: f64) -> (f64, f64) {
     let (mut rows, mut pieces) = (0.0, 0.0);
     for interval in &ranges.intervals {
         let (more, count) = wanted.known.interval(wanted.table, ranges.index, interval, total);
@@ -100,7 +100,8 @@ fn price(wanted: &Wanted<'_>, ranges: &IndexRanges, total: f64) -> (f64, f64) {
     }
     let rows = f64::min(rows, total.max(1.0));
     let locks = if wanted.locks { rows * cost::LOCK } else { 0.0 };
-    (rows, cost::ranges(pieces, rows, wanted.table.indexes()[ranges.index].clustered) + locks)
+    let in_place = wanted.table.indexes()[ranges.index].clustered || covered;
+    (rows, cost::ranges(pieces, rows, in_place) + locks)
 }
 
 /// The pieces of an index that an OR gives, one a branch.
@@ -168,7 +169,7 @@ fn union(
                 continue;
             }
             let ranges = IndexRanges { index, intervals: vec![built.interval] };
-            let (rows, cost) = price(wanted, &ranges, total);
+            let (rows, cost) = price(wanted, &ranges, false, total);
             if best.as_ref().is_none_or(|(_, least, _)| cost < *least) {
                 best = Some((rows, cost, ranges));
             }

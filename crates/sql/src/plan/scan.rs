@@ -42,6 +42,8 @@ pub(super) struct Stored<'a> {
     /// Slots that are not read by then, its own among them.
     pub missing: &'a SlotSet,
     pub known: Known,
+    /// The columns that the block reads of it, if it is known which.
+    pub needed: Option<&'a [u16]>,
 }
 
 impl Stored<'_> {
@@ -52,6 +54,7 @@ impl Stored<'_> {
             missing: self.missing,
             hints: &self.item.hints,
             locks: self.item.lock != LockMode::None,
+            needed: self.needed,
             known: self.known,
         }
     }

@@ -12,6 +12,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use crate::expr::scope::same;
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
+use crate::plan::needed::Needed;
 use crate::plan::rules::is_volatile;
 use crate::plan::{join_order, order};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
@@ -344,7 +345,14 @@ fn finish_block(
         full_group::check(&scope, &group, &outputs, &order, &nest.conditions)?;
     }
     let locks = nest.locks() != LockMode::None;
-    let planned = join_order::plan(binder, nest, &own, select.options.straight_join)?;
+    let mut needed = Needed::default();
+    needed.add_nest(&nest);
+    outputs.iter().chain(&group).chain(&having).for_each(|e| needed.add(e));
+    order.iter().for_each(|(e, _)| needed.add(e));
+    for aggregate in &scope.aggregates {
+        aggregate.args.iter().chain(aggregate.order.iter().map(|(e, _)| e)).for_each(|e| needed.add(e));
+    }
+    let planned = join_order::plan(binder, nest, &own, select.options.straight_join, &needed)?;
     let row_slots = scope.scope.tables.iter().map(|t| t.slot).collect();
     binder.last_scope = scope.scope;
     let mut grouping = grouped.then(|| Grouping {
@@ -354,6 +362,7 @@ fn finish_block(
         row_slots,
         rollup: false,
         first_only: false,
+        stream: false,
     });
     let mut nodes = planned.nodes;
     // Each is compared with each output.
@@ -372,6 +381,13 @@ fn finish_block(
         Some(grouping) if grouping.keys.is_empty() => {
             grouping.first_only = order::extreme_first(&mut nodes, grouping);
             order.clear();
+        }
+        Some(grouping) => {
+            let sorted = order::groups_in_order(&mut nodes, grouping, &order, &outputs);
+            grouping.stream = sorted.is_some();
+            if sorted == Some(true) {
+                order.clear();
+            }
         }
         _ => {}
     }

@@ -137,7 +137,7 @@ impl Explainer {
         let id = self.next_id;
         self.next_id += 1;
         let mut extra = Vec::new();
-        if block.grouping.as_ref().is_some_and(|g| !g.keys.is_empty()) || block.distinct {
+        if block.grouping.as_ref().is_some_and(|g| !g.keys.is_empty() && !g.stream) || block.distinct {
             extra.push("Using temporary");
         }
         if !block.order.is_empty() {
@@ -202,6 +202,9 @@ impl Explainer {
                 }
                 if !path.filter.is_empty() {
                     extra.push("Using where".into());
+                }
+                if path.covered {
+                    extra.push("Using index".into());
                 }
                 if path.reverse {
                     extra.push("Backward index scan".into());

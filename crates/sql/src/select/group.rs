@@ -22,13 +22,13 @@ use std::rc::Rc;
 const GROUP_COST: usize = 160;
 
 /// One group: the rows that stand for it, and what it has gathered.
-struct Group {
+pub(super) struct Group {
     rows: Vec<Row>,
     accumulators: Vec<Accumulator>,
 }
 
 impl Group {
-    fn start(grouping: &Grouping, cx: &Exec<'_>) -> Group {
+    pub(super) fn start(grouping: &Grouping, cx: &Exec<'_>) -> Group {
         let row = |slot: &u16| codec::own_row(&cx.frame[usize::from(*slot)].row);
         Group::of(grouping.row_slots.iter().map(row).collect(), grouping, cx)
     }
@@ -39,7 +39,12 @@ impl Group {
         Group { rows, accumulators }
     }
 
-    fn add(&mut self, grouping: &Grouping, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn add(
+        &mut self,
+        grouping: &Grouping,
+        account: &mut Account,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<()> {
         for (accumulator, spec) in self.accumulators.iter_mut().zip(&grouping.aggregates) {
             accumulator.add(spec, account, cx)?;
         }
@@ -54,7 +59,7 @@ impl Group {
     }
 
     /// Puts the group into the frame: its rows, and its results in the aggregates' slot.
-    fn enter(self, grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn enter(self, grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<()> {
         for (slot, row) in grouping.row_slots.iter().zip(self.rows) {
             cx.frame[usize::from(*slot)].row = row;
         }
@@ -69,20 +74,25 @@ impl Group {
 }
 
 /// Where groups go.
-enum Output<'p> {
+pub(super) enum Output<'p> {
     Plain(Box<Emitter>),
     Sorted(Box<Sorter<'p>>),
 }
 
 impl<'p> Output<'p> {
-    fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
+    pub(super) fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
         match block.order.is_empty() {
             true => Output::Plain(Box::new(Emitter::new(block, window, cx))),
             false => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
         }
     }
 
-    fn give(&mut self, block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    pub(super) fn give(
+        &mut self,
+        block: &Block,
+        cx: &mut Exec<'_>,
+        out: &mut Consumer<'_>,
+    ) -> ExecResult<Flow> {
         if !accepts_having(block, cx)? {
             return Ok(Flow::Continue);
         }
@@ -95,7 +105,7 @@ impl<'p> Output<'p> {
         }
     }
 
-    fn finish(self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    pub(super) fn finish(self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
         match self {
             Output::Plain(emitter) => emitter.finish(cx, out),
             Output::Sorted(sorter) => sorter.finish(cx, out),
@@ -117,6 +127,9 @@ pub(super) fn run(
         single(block, grouping, &mut account, cx)?.enter(grouping, cx)?;
         output.give(block, cx, out)?;
         return output.finish(cx, out);
+    }
+    if grouping.stream {
+        return super::group_stream::run(block, grouping, output, cx, out);
     }
     let mut slots = Vec::new();
     slots_of(&block.nodes, &mut slots);

@@ -10,6 +10,7 @@ mod explain;
 pub(crate) mod from;
 mod full_group;
 mod group;
+mod group_stream;
 pub mod key;
 mod order;
 pub mod plan;

@@ -123,6 +123,8 @@ pub struct Grouping {
     pub row_slots: Vec<u16>,
     /// WITH ROLLUP.
     pub rollup: bool,
+    /// Rows of a group come one after another.
+    pub stream: bool,
     /// Rows come so that the first value that is not NULL is the MIN or MAX wanted.
     pub first_only: bool,
 }
@@ -163,6 +165,20 @@ pub enum Node {
     Scan(Box<ScanNode>),
     /// The inner side of an outer join.
     Outer(Box<OuterNode>),
+}
+
+/// Has loops read rows where an index would do: more of their columns is wanted than the plan was made for.
+pub fn read_whole_rows(nodes: &mut [Node]) {
+    for node in nodes {
+        match node {
+            Node::Outer(outer) => read_whole_rows(&mut outer.nodes),
+            Node::Scan(scan) => {
+                if let NodeSource::Table { path, .. } = &mut scan.source {
+                    path.covered = false;
+                }
+            }
+        }
+    }
 }
 
 /// One table instance being read.

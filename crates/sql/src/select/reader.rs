@@ -36,6 +36,9 @@ pub struct RowReader<'p> {
     branch: usize,
     batch: Vec<Bytes>,
     at: usize,
+    /// Entries of an index that covers what is wanted, and how many of them have come.
+    entries: Vec<(Bytes, Bytes)>,
+    entry: usize,
     want: usize,
     grow: bool,
     exact: bool,
@@ -116,6 +119,8 @@ impl<'p> RowReader<'p> {
             branch: 0,
             batch: Vec::new(),
             at: 0,
+            entries: Vec::new(),
+            entry: 0,
             want: limit.map_or(first, |n| n.clamp(1, LAST_BATCH)),
             grow: limit.is_none_or(|n| n > 1),
             exact: true,
@@ -342,13 +347,16 @@ impl<'p> RowReader<'p> {
     pub fn step(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<bool> {
         while let Some(row) = self.advance(cx)? {
             cx.tick()?;
-            if self.late_locks {
-                if self.locks(slot, row, cx)? {
+            if let (Row::Image(row), true) = (&row, self.late_locks) {
+                if self.locks(slot, row.clone(), cx)? {
                     return Ok(true);
                 }
                 continue;
             }
-            cx.frame[usize::from(slot)].row = self.placed(row);
+            cx.frame[usize::from(slot)].row = match row {
+                Row::Image(image) => self.placed(image),
+                row => row,
+            };
             if self.belongs(cx)? && self.accepts(self.exact, cx)? {
                 return Ok(true);
             }
@@ -392,11 +400,15 @@ impl<'p> RowReader<'p> {
     }
 
     /// The next row image, conditions not yet checked.
-    fn advance(&mut self, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    fn advance(&mut self, cx: &mut Exec<'_>) -> ExecResult<Option<Row>> {
         loop {
             if let Some(row) = self.batch.get_mut(self.at) {
                 self.at += 1;
-                return Ok(Some(std::mem::take(row)));
+                return Ok(Some(Row::Image(std::mem::take(row))));
+            }
+            if let Some((key, value)) = self.entries.get(self.entry) {
+                self.entry += 1;
+                return Ok(Some(Row::Values(self.table.row_of_entry(self.path.index(), key, value)?)));
             }
             match &mut self.state {
                 State::Point(index, key) => {
@@ -404,24 +416,23 @@ impl<'p> RowReader<'p> {
                     self.state = State::Done;
                     let Some(key) = key else { continue };
                     if let Some(row) = self.point(index, &key, cx)? {
-                        return Ok(Some(row));
+                        return Ok(Some(Row::Image(row)));
                     }
                 }
                 State::Scan(scan) if !scan.done => {
                     self.batch.clear();
                     self.at = 0;
+                    self.entries.clear();
+                    self.entry = 0;
+                    let (table, want) = (self.table, self.want);
                     if self.keyed {
                         self.keys.clear();
-                        cx.storage.fetch_keyed(
-                            self.table,
-                            scan,
-                            &mut self.keys,
-                            &mut self.batch,
-                            self.want,
-                            self.late_locks,
-                        )?;
-                    } else {
-                        cx.storage.fetch(self.table, scan, &mut self.batch, self.want)?;
+                        let (late, keys) = (self.late_locks, &mut self.keys);
+                        cx.storage.fetch_keyed(table, scan, keys, &mut self.batch, want, late)?;
+                    } else if !self.path.covered
+                        || !cx.storage.fetch_entries(table, scan, &mut self.entries, want)?
+                    {
+                        cx.storage.fetch(table, scan, &mut self.batch, want)?;
                     }
                     if self.grow {
                         self.want = (self.want * 4).min(LAST_BATCH);

@@ -115,6 +115,21 @@ pub trait Storage {
         want: usize,
     ) -> Result<(), Interrupt>;
 
+    /// As `fetch`, the entries of the index instead of rows: key with its space, and value. False if the rows are to be
+    /// locked, and then nothing was read.
+    ///
+    /// # Errors
+    /// As `fetch`.
+    fn fetch_entries(
+        &mut self,
+        _: &Arc<Table>,
+        _: &mut Scan,
+        _entries: &mut Vec<(Bytes, Bytes)>,
+        _want: usize,
+    ) -> Result<bool, Interrupt> {
+        Ok(false)
+    }
+
     /// Whether a locking read of this table looks at rows without locks first, and locks those that match (READ COMMITTED):
     /// with `point_keyed` and `fetch_keyed` that take none, and `lock_row`, instead of `get` and `fetch`.
     fn locks_matches(&self, _: &Table, _: LockMode) -> bool {

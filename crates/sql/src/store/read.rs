@@ -263,16 +263,7 @@ impl Trx {
         let want = want.max(1);
         let mut entries = Vec::with_capacity(want.min(1024));
         let done = match row_mode(lock) {
-            None => {
-                self.ensure_snapshot();
-                let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
-                let (snapshot, writes) = (&**snapshot, &self.writes);
-                if index == 0 || OwnWrites::new(writes, &whole_index(table, 0)).is_empty() {
-                    read_batch(snapshot, writes, range, want, &mut entries)?
-                } else {
-                    read_entries(snapshot, writes, table, index, range, want, &mut entries)?
-                }
-            }
+            None => self.snapshot_entries(table, index, range, want, &mut entries)?,
             Some(_) => {
                 let latest = self.shared.port.latest();
                 let done = read_batch(&*latest, &self.writes, range, want, &mut entries)?;
@@ -290,6 +281,25 @@ impl Trx {
             Some(mode) => self.lock_entries(table, index, entries, mode, wait, rows)?,
         }
         Ok(done)
+    }
+
+    /// Up to `want` pairs of a range as the snapshot and this transaction's writes have them. Whether that was all.
+    pub(super) fn snapshot_entries(
+        &mut self,
+        table: &Table,
+        index: usize,
+        range: &KeyRange,
+        want: usize,
+        entries: &mut Vec<(Bytes, Bytes)>,
+    ) -> SqlResult<bool> {
+        self.ensure_snapshot();
+        let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
+        let (snapshot, writes) = (&**snapshot, &self.writes);
+        if index == 0 || OwnWrites::new(writes, &whole_index(table, 0)).is_empty() {
+            Ok(read_batch(snapshot, writes, range, want, entries)?)
+        } else {
+            read_entries(snapshot, writes, table, index, range, want, entries)
+        }
     }
 
     /// The commonest scan: forward over the clustered index, as the snapshot has it, where this

@@ -106,6 +106,32 @@ impl Storage for Trx {
         Ok(())
     }
 
+    fn fetch_entries(
+        &mut self,
+        table: &Arc<Table>,
+        scan: &mut Scan,
+        entries: &mut Vec<(Bytes, Bytes)>,
+        want: usize,
+    ) -> ExecResult<bool> {
+        if table.temporary || self.effective_lock(scan.lock) != LockMode::None {
+            return Ok(false);
+        }
+        if scan.done {
+            return Ok(true);
+        }
+        let mut range = range_of(table, scan);
+        if scan.last.is_none() {
+            self.begin_scan(table, &range, LockMode::None)?;
+        }
+        self.check_kill()?;
+        scan.done = self.snapshot_entries(table, scan.index, &range, want.max(1), entries)?;
+        if let Some((key, _)) = entries.last() {
+            range.resume_after(key.clone());
+        }
+        note_progress(scan, &range);
+        Ok(true)
+    }
+
     fn locks_matches(&self, table: &Table, lock: LockMode) -> bool {
         self.locks_matches_only(table, lock)
     }

@@ -115,6 +115,7 @@ pub(super) fn read_beside(source: &mut Source, select: &Scope, assignments: &[As
     let mut read = SlotSet::default();
     assignments.iter().filter_map(|a| a.value.as_ref()).for_each(|e| read.extend(&e.slots()));
     let mut beside = Vec::new();
+    crate::select::plan::read_whole_rows(&mut block.nodes);
     for table in select.tables.iter().filter(|table| read.contains(table.slot)) {
         block.outputs.extend((0..table.width()).map(|at| {
             let mut column = table.expr(at);

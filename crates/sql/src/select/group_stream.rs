@@ -1,0 +1,65 @@
+//! GROUP BY of rows that come group by group: one group at a time, given out when the next begins.
+//!
+//! Needs no memory but one group's, and a LIMIT ends the reading. The plan says when (`Grouping::stream`).
+
+use super::group::{Group, Output};
+use super::plan::{Block, Grouping};
+use super::run::{Consumer, Flow, join};
+use crate::error::ExecResult;
+use crate::exec::memory::Account;
+use crate::expr::{Exec, Row, hash_key};
+
+/// Runs a block whose rows come group by group.
+pub(super) fn run(
+    block: &Block,
+    grouping: &Grouping,
+    mut output: Output<'_>,
+    cx: &mut Exec<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
+    let mut current: Option<(Group, Account)> = None;
+    let (mut key, mut last) = (Vec::new(), Vec::new());
+    let flow = join(block, None, cx, &mut |cx| {
+        key.clear();
+        for e in &grouping.keys {
+            let value = e.eval(cx)?;
+            hash_key::write(&value, e.ty.column.collation, &mut key);
+        }
+        if key != last
+            && let Some((group, _)) = current.take()
+            && give(group, block, grouping, &mut output, cx, out)? == Flow::Stop
+        {
+            return Ok(Flow::Stop);
+        }
+        if current.is_none() {
+            std::mem::swap(&mut key, &mut last);
+        }
+        let (group, account) =
+            current.get_or_insert_with(|| (Group::start(grouping, cx), Account::new(&cx.session.memory)));
+        group.add(grouping, account, cx)?;
+        Ok(Flow::Continue)
+    })?;
+    if let Some((group, _)) = current.filter(|_| flow == Flow::Continue) {
+        give(group, block, grouping, &mut output, cx, out)?;
+    }
+    output.finish(cx, out)
+}
+
+/// Gives a finished group out. The loops are in the middle of the next one: their rows stay.
+fn give(
+    group: Group,
+    block: &Block,
+    grouping: &Grouping,
+    output: &mut Output<'_>,
+    cx: &mut Exec<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
+    let slots = || grouping.row_slots.iter().map(|slot| usize::from(*slot));
+    let rows: Vec<Row> = slots().map(|slot| cx.frame[slot].row.clone()).collect();
+    group.enter(grouping, cx)?;
+    let flow = output.give(block, cx, out)?;
+    for (slot, row) in slots().zip(rows) {
+        cx.frame[slot].row = row;
+    }
+    Ok(flow)
+}
