@@ -199,8 +199,15 @@ pub fn session_settings(
         join_buffer_size: v("join_buffer_size").as_u64(),
         tmp_table_size: v("tmp_table_size").as_u64().min(v("max_heap_table_size").as_u64()),
         connection_memory_limit: limit(v("connection_memory_limit")),
-        global_connection_memory_limit: limit(&globals.named("global_connection_memory_limit")),
-        tmpdir: Path::new(globals.named("tmpdir").as_str()).into(),
+        // 0 is what a server has that was given no limit and did not look for one.
+        global_connection_memory_limit: match limit(&globals.named("global_connection_memory_limit")) {
+            0 => u64::MAX,
+            bytes => bytes,
+        },
+        tmpdir: match globals.named("tmpdir").as_str() {
+            "" => std::env::temp_dir().into(),
+            path => Path::new(path).into(),
+        },
         group_concat_max_len: v("group_concat_max_len").as_u64(),
         sql_select_limit: v("sql_select_limit").as_u64(),
         timestamp_us: match v("timestamp") {
