@@ -2,10 +2,10 @@
 //!
 //! Here are the names that production uses, as they are: nothing is wrapped and nothing is paid. A module whose threads are
 //! to be explored takes these names from its parent (`use super::sync::..`). Its crate's tests include its file a second time, in a
-//! module whose `sync` is [`explored`]: there the scheduler of a test decides after each step which thread goes on, so that
+//! module whose `sync` is `explored`: there the scheduler of a test decides after each step which thread goes on, so that
 //! thousands of interleavings are tried, a wake-up that is lost is a deadlock, and what fails can be run again.
 //!
-//! What is not reached by this: memory orders weaker than sequential consistency, which [`explored`] does not weaken.
+//! What is not reached by this: memory orders weaker than sequential consistency, which `explored` does not weaken.
 
 pub use parking_lot::{Condvar, Mutex, MutexGuard};
 pub use std::sync::atomic;
