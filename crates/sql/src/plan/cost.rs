@@ -1,8 +1,8 @@
 //! What reading costs: the constants by which the planner compares ways to the same rows.
 //!
 //! The unit is a microsecond of the server's CPU on the 2-core machine of docs/benchmarks.md, release build, rows of about 100
-//! bytes that are in memory. `bench/queries.py` measures each again (its part "constants"). Only their ratios matter, and a factor of two in
-//! one of them changes few plans.
+//! bytes that are in memory. ROW, LOOKUP and CONDITION are measured, by `bench/queries.py` (its part "constants"), which looks at some of
+//! the others too; those are estimates beside them. Only their ratios matter, and a factor of two in one of them changes few plans.
 
 /// A row of a scan along the clustered index: read, decoded as far as a condition needs.
 pub const ROW: f64 = 0.25;
@@ -18,7 +18,6 @@ pub const CONDITION: f64 = 0.05;
 pub const HASH_BUILD: f64 = 0.4;
 /// A search in a hash table.
 pub const HASH_PROBE: f64 = 0.15;
-
 /// A row given out of a hash table.
 pub const HASH_ROW: f64 = 0.1;
 /// A row locked: what it keeps others from costs more than locking it.
