@@ -67,10 +67,10 @@ impl Ddl<'_> {
             }
         }
         let added = actions.iter().filter_map(|action| match action {
-            AlterAction::AddForeignKey(key) => Some((**key).clone()),
+            AlterAction::AddForeignKey(key) => Some(&**key),
             _ => None,
         });
-        names.extend(named_parents(&added.collect::<Vec<_>>(), &db));
+        names.extend(named_parents(added, &db));
         let mut change = self.begin(Names::Tables(&names))?;
         let table = match change.next.table(&db, &name.name) {
             Ok(table) => table.clone(),

@@ -4,10 +4,10 @@
 use super::alter_edit::Edit;
 use super::build::{BuildContext, check_name};
 use super::exec::{Change, Ddl};
-use super::show_create::foreign_key_text;
 use crate::api::Priv;
 use crate::catalog::{Catalog, Child, Column, ForeignKey, ReferenceAction, Table, TableDef, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::store::has_children;
 use omnibus_parser::ast::{self, CreateTable};
 use omnibus_value::ColumnKind;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub(super) fn build_foreign_keys(
     context: &BuildContext<'_>,
 ) -> SqlResult<Vec<ForeignKey>> {
     let mut keys: Vec<ForeignKey> = Vec::new();
-    let mut last =
+    let numbers =
         tree.foreign_keys.iter().filter_map(|key| generated(key.constraint.as_deref()?, &tree.name.name));
-    let mut last = last.by_ref().max().unwrap_or(0);
+    let mut last = numbers.max().unwrap_or(0);
     for key in &tree.foreign_keys {
         let name = match &key.constraint {
             Some(name) => name.to_string(),
@@ -97,12 +97,12 @@ fn duplicate_name(name: &str) -> SqlError {
     SqlError::new(1826, b"HY000", format!("Duplicate foreign key constraint name '{name}'"))
 }
 
-/// The tables that a tree's foreign keys refer to, by database and name.
+/// The tables that foreign keys of a table in `db` refer to, by database and name.
 pub(super) fn named_parents<'t>(
-    tree: &'t [ast::ForeignKey],
+    keys: impl Iterator<Item = &'t ast::ForeignKey> + 't,
     db: &'t str,
 ) -> impl Iterator<Item = (String, String)> + 't {
-    tree.iter().map(move |key| {
+    keys.map(move |key| {
         let table = &key.references.table;
         (table.schema.as_ref().map_or(db, |db| db.as_str()).to_owned(), table.name.to_string())
     })
@@ -326,11 +326,7 @@ pub(super) fn check_indexes(new: &TableDef, edit: &Edit, children: &[Child]) -> 
 pub(super) fn cannot_drop(table: &Table, child: &Child, mariadb: bool) -> SqlError {
     let (key, name) = (child.foreign_key(), &child.table.def.name);
     if mariadb {
-        let quote = super::quote_ident;
-        let what = "Cannot delete or update a parent row: a foreign key constraint fails";
-        let constraint = foreign_key_text(key, &child.table.def);
-        let message = format!("{what} ({}.{}, {constraint})", quote(&child.table.def.db), quote(name));
-        return SqlError::new(1451, b"23000", message);
+        return has_children(&child.table, key);
     }
     let message = format!(
         "Cannot drop table '{}' referenced by a foreign key constraint '{}' on table '{name}'.",

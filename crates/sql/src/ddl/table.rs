@@ -51,7 +51,7 @@ impl Ddl<'_> {
         }
         // A table that is there is of no concern to others, unless it is to go. The tables that it refers to, and those
         // that wait for it, are.
-        let mut names: Vec<_> = named_parents(&tree.foreign_keys, &db).collect();
+        let mut names: Vec<_> = named_parents(tree.foreign_keys.iter(), &db).collect();
         names.retain(|parent| *parent != (db.clone(), name.to_owned()));
         if tree.or_replace || self.trx.has_locked_tables() {
             names.push((db.clone(), name.to_owned()));

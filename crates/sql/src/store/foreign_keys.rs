@@ -11,7 +11,7 @@ use super::auto::whole_index;
 use super::overlay::read_batch;
 use super::range::{KeyRange, RowAt};
 use super::trx::{Marks, Trx};
-use super::write::{RowChange, duplicate_error};
+use super::write::RowChange;
 use crate::catalog::{Catalog, Child, ForeignKey, ReferenceAction, Table};
 use crate::ddl::foreign_key_text;
 use crate::error::{ExecResult, SqlError};
@@ -90,9 +90,7 @@ impl Trx {
 
     /// LOCK TABLES names what the session uses; what a foreign key looks at is locked beside that.
     fn lock_relation(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
-        let is_held =
-            |held: &(u64, TableMode)| held.0 == id && (held.1 == mode || held.1 == TableMode::Exclusive);
-        if self.tables.iter().any(is_held) {
+        if self.holds_table(id, mode) {
             return Ok(());
         }
         self.lock_table_id(id, mode)?;
@@ -350,12 +348,10 @@ impl Trx {
         match self.update_following(table, &change, Some(child.key))? {
             None => Ok(()),
             Some(duplicate) => {
-                let found = duplicate_error(table, duplicate.index, &new);
                 let message = format!(
                     "Foreign key constraint for table '{}' would lead to a duplicate entry in table '{}', key '{}'",
                     parent.table.def.name, table.def.name, table.def.indexes[duplicate.index].name
                 );
-                tracing::debug!(%found, "a row that follows is in the way of another");
                 Err(SqlError::new(1761, b"23000", message).into())
             }
         }
@@ -424,7 +420,8 @@ fn no_parent(table: &Table, key: &ForeignKey) -> SqlError {
     SqlError::new(1452, b"23000", format!("{what} {}", constraint(table, key)))
 }
 
-fn has_children(table: &Table, key: &ForeignKey) -> SqlError {
+/// Error 1451: rows of `table` refer to what is to go or to change.
+pub(crate) fn has_children(table: &Table, key: &ForeignKey) -> SqlError {
     let what = "Cannot delete or update a parent row: a foreign key constraint fails";
     SqlError::new(1451, b"23000", format!("{what} {}", constraint(table, key)))
 }

@@ -35,6 +35,7 @@ pub(crate) use definition::OpenDefinition;
 pub(crate) use definition_lock::Names;
 pub use events::StatementInfo;
 pub use floor::Floor;
+pub(crate) use foreign_keys::has_children;
 pub(crate) use lock::wait_failure;
 pub use port::{CommitPort, SnapshotHold};
 pub(crate) use private_events::{private_event, write_set_event};

@@ -53,10 +53,10 @@ impl Trx {
             return Ok(());
         }
         let id = table.def.id;
-        let held = self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode);
-        if held.is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode)) {
+        if self.holds_table(id, mode) {
             return Ok(());
         }
+        let held = self.held_table(id);
         if self.read_lock {
             return if mode == TableMode::IntentShared {
                 self.lock_table_id(id, mode)
@@ -77,6 +77,15 @@ impl Trx {
             return Err(need_replan().into());
         }
         Ok(())
+    }
+
+    fn held_table(&self, id: u64) -> Option<TableMode> {
+        self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode)
+    }
+
+    /// Whether the transaction has a table locked as strongly as this.
+    pub(super) fn holds_table(&self, id: u64, mode: TableMode) -> bool {
+        self.held_table(id).is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode))
     }
 
     /// Locks a table by its number, whatever it is. What is waited for first may be the gate in front of all writers.

@@ -237,17 +237,8 @@ impl Table {
             return out.push((code - 0x17000) as u16 | 0x8000);
         }
         let base = match code {
-            0x4e00..=0x9fd5
-            | 0xfa0e
-            | 0xfa0f
-            | 0xfa11
-            | 0xfa13
-            | 0xfa14
-            | 0xfa1f
-            | 0xfa21
-            | 0xfa23
-            | 0xfa24
-            | 0xfa27..=0xfa29 => 0xfb40,
+            0x4e00..=0x9fd5 => 0xfb40,
+            _ if is_unified_compatibility(code) => 0xfb40,
             0x3400..=0x4db5
             | 0x20000..=0x2a6d6
             | 0x2a700..=0x2b734
@@ -266,6 +257,14 @@ impl Table {
     }
 }
 
+/// The twelve ideographs among those for compatibility that are unified ones.
+fn is_unified_compatibility(code: u32) -> bool {
+    matches!(
+        code,
+        0xfa0e | 0xfa0f | 0xfa11 | 0xfa13 | 0xfa14 | 0xfa1f | 0xfa21 | 0xfa23 | 0xfa24 | 0xfa27..=0xfa29
+    )
+}
+
 /// Implicit weights as MariaDB gives them, Hangul syllables among them.
 fn derived_1400(code: u32, out: &mut Pending) {
     let sibling = match code {
@@ -279,17 +278,8 @@ fn derived_1400(code: u32, out: &mut Pending) {
         return out.push((code - first) as u16 | 0x8000);
     }
     let base = match code {
-        0x4e00..=0x9fff
-        | 0xfa0e
-        | 0xfa0f
-        | 0xfa11
-        | 0xfa13
-        | 0xfa14
-        | 0xfa1f
-        | 0xfa21
-        | 0xfa23
-        | 0xfa24
-        | 0xfa27..=0xfa29 => 0xfb40,
+        0x4e00..=0x9fff => 0xfb40,
+        _ if is_unified_compatibility(code) => 0xfb40,
         0x3400..=0x4dbf
         | 0x20000..=0x2a6df
         | 0x2a700..=0x2b738
