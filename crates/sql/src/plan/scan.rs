@@ -72,8 +72,9 @@ impl Stored<'_> {
         }
         let nested = Step { once: 0.0, each: path.cost + path.rows * checks, rows, hashed: false };
         let own = SlotSet::of(self.item.slot);
-        let joins = conditions.iter().filter(|c| equality(c, &own).is_some()).count();
-        if joins == 0 || matches!(path.access, Access::Point { .. }) && before < cost::FEW {
+        // `column = 7` is checked as the rows are read: it joins nothing.
+        let joins = |c: &&Expr| !c.slots().within(&own) && equality(c, &own).is_some();
+        if !conditions.iter().any(joins) || matches!(path.access, Access::Point { .. }) && before < cost::FEW {
             return nested;
         }
         if self.item.lock != LockMode::None && !matches!(path.access, Access::Full { .. }) {
@@ -112,7 +113,9 @@ impl Stored<'_> {
         if hashed {
             let (alone, with_others): (Vec<Expr>, Vec<Expr>) =
                 conditions.into_iter().partition(|c| c.slots().within(&own) && !is_volatile(c));
-            return (access::choose(&wanted, alone), keep(with_others, &own).ok());
+            let mut path = access::choose(&wanted, alone);
+            let keep = keep_or_filter(with_others, &own, &mut path);
+            return (path, keep);
         }
         let mut path = access::choose(&wanted, conditions);
         let keep = keep_if_whole(&mut path, &own);
@@ -131,7 +134,12 @@ pub(super) fn keep_if_whole(path: &mut TableAccess, own: &SlotSet) -> Option<Kee
     let (alone, with_others): (Vec<Expr>, Vec<Expr>) =
         std::mem::take(&mut path.filter).into_iter().partition(|c| c.slots().within(own) && !is_volatile(c));
     path.filter = alone;
-    match keep(with_others, own) {
+    keep_or_filter(with_others, own, path)
+}
+
+/// The hash table by which conditions are looked up; each row is asked them if none of them is a join.
+fn keep_or_filter(conditions: Vec<Expr>, own: &SlotSet, path: &mut TableAccess) -> Option<Keep> {
+    match keep(conditions, own) {
         Ok(keep) => Some(keep),
         Err(conditions) => {
             path.filter.extend(conditions);
