@@ -287,11 +287,46 @@ def purged(directory):
         server.stop()
 
 
+def no_account_comes_back(directory):
+    """The last account is dropped while a backup is on its way, so that the copy has none: it is as closed as its source."""
+    server = Omnibus(directory)
+    server.start()
+    client(server, "CREATE DATABASE b; CREATE TABLE b.t (n INT PRIMARY KEY);"
+                   "SET GLOBAL rpl_semi_sync_source_timeout=300000; SET GLOBAL rpl_semi_sync_source_enabled=1")
+    path, threads = directory / "backup", []
+    cursors = [connect(server, autocommit=True).cursor() for _ in range(4)]
+
+    def held(cursor, sql):
+        threads.append(threading.Thread(target=cursor.execute, args=(sql,)))
+        threads[-1].start()
+
+    def in_commit():
+        cursors[3].execute("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_wait_sessions'")
+        return int(cursors[3].fetchone()[1])
+    # No replica acknowledges, so a commit is numbered and not published: the backup waits for it.
+    held(cursors[0], "INSERT INTO b.t VALUES (1)")
+    wait_for(lambda: in_commit() == 1, "no commit waits")
+    held(cursors[1], f"BACKUP TO '{path}'")
+    wait_for(path.exists, "no backup begins")
+    held(cursors[2], "DROP USER root@localhost")
+    wait_for(lambda: in_commit() == 2, "no account goes")
+    cursors[3].execute("SET GLOBAL rpl_semi_sync_source_enabled=0")
+    for thread in threads:
+        thread.join()
+    server.stop()
+    for restored in (True, False):
+        copy, _ = open_copy(directory / f"copy{restored}", path, restored)
+        for opened in (copy, server):
+            opened.start()
+            expect(error_code(lambda: connect(opened)) == 1130, f"somebody may log in, restored: {restored}")  # noqa: B023
+            opened.stop()
+
+
 def main():
-    for test in (under_load, refusals, killed_in_the_middle, purged):
+    for test in (under_load, refusals, killed_in_the_middle, purged, no_account_comes_back):
         with Scratch("omnibus-backup-") as name:
             test(pathlib.Path(name))
-    print("backup: 4 passed, 0 failed")
+    print("backup: 5 passed, 0 failed")
 
 
 main()

@@ -103,13 +103,15 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     }
     let shared = database.clone();
     let store = SystemStore(database.clone());
-    if !datadir.had_accounts() {
+    if datadir.is_first_start() {
         if store.is_empty().map_err(step("reading accounts"))? {
             store
                 .create_root(globals.named("default_authentication_plugin").as_str())
                 .map_err(step("creating the root account"))?;
         }
-        datadir.has_accounts().map_err(step("creating the root account"))?;
+        // Whatever sync_binlog says.
+        coordinator.with_quiet_log(|_, _| ()).map_err(step("creating the root account"))?;
+        datadir.end_first_start().map_err(step("creating the root account"))?;
     }
     let store: Box<dyn AccountStore> = Box::new(store);
     let accounts = Accounts::open(store).map_err(step("reading accounts"))?;

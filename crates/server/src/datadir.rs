@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 1;
 pub(crate) const MARKER: &str = "omnibus.format";
 const AUTO: &str = "auto.cnf";
-/// Says that there have been accounts: whoever dropped them all is not to find a root without a password.
-const HAD_ACCOUNTS: &str = "omnibus.accounts";
+/// Allows the start to make the first account. Only a directory that is made has it, and no copy or backup does: what had
+/// accounts once never gains one.
+const FIRST_START: &str = "omnibus.first-start";
 
 /// Why the directory can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -107,14 +108,16 @@ pub(crate) fn write_whole(folder: &Path, name: &str, text: &str) -> Result<(), D
 }
 
 impl DataDir {
-    /// Whether a start has made an account here.
-    pub(crate) fn had_accounts(&self) -> bool {
-        self.path.join(HAD_ACCOUNTS).exists()
+    /// Whether the first start is not over yet.
+    pub(crate) fn is_first_start(&self) -> bool {
+        self.path.join(FIRST_START).exists()
     }
 
-    /// Remembers that there are accounts.
-    pub(crate) fn has_accounts(&self) -> Result<(), DataDirError> {
-        write_whole(&self.path, HAD_ACCOUNTS, "1\n")
+    /// The first start is over: what it made is durable.
+    pub(crate) fn end_first_start(&self) -> Result<(), DataDirError> {
+        let path = self.path.join(FIRST_START);
+        std::fs::remove_file(&path).map_err(io(&path))?;
+        std::fs::File::open(&self.path).and_then(|folder| folder.sync_all()).map_err(io(&self.path))
     }
 
     /// Takes the directory, making it if there is none: for `wanted`, or MySQL's dialect.
@@ -135,6 +138,7 @@ impl DataDir {
         if created {
             let dialect = wanted.unwrap_or_default();
             let line = if dialect == Dialect::Mysql { "" } else { "dialect=mariadb\n" };
+            write_whole(path, FIRST_START, "1\n")?;
             write_whole(path, MARKER, &format!("{FORMAT}\n{line}"))?;
         }
         let dialect = check_dialect(path, &marker, wanted)?;
@@ -159,7 +163,7 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
 
 /// Prepared log files may be there before the first start: `omnibus alloc` makes them.
 fn refuse_foreign(path: &Path) -> Result<(), DataDirError> {
-    let ours = ["pre-allocated-binlog", "lost+found", "omnibus.lock"];
+    let ours = ["pre-allocated-binlog", "lost+found", "omnibus.lock", FIRST_START];
     for entry in std::fs::read_dir(path).map_err(io(path))? {
         let name = entry.map_err(io(path))?.file_name().to_string_lossy().into_owned();
         if !ours.contains(&name.as_str()) && !name.starts_with('.') && !name.ends_with(".tmp") {

@@ -130,7 +130,7 @@ fn db_row(account: &Account, grant: &DbGrant) -> Vec<Value> {
 }
 
 impl SystemStore {
-    /// Whether there is no account at all, which only a new data directory has.
+    /// Whether there is no account at all.
     pub fn is_empty(&self) -> SqlResult<bool> {
         Ok(self.0.system_rows("user")?.is_empty())
     }
