@@ -74,7 +74,8 @@ impl Stored<'_> {
         let own = SlotSet::of(self.item.slot);
         // `column = 7` is checked as the rows are read: it joins nothing.
         let joins = |c: &&Expr| !c.slots().within(&own) && equality(c, &own).is_some();
-        if !conditions.iter().any(joins) || matches!(path.access, Access::Point { .. }) && before < cost::FEW {
+        if !conditions.iter().any(joins) || matches!(path.access, Access::Point { .. }) && before < cost::FEW
+        {
             return nested;
         }
         if self.item.lock != LockMode::None && !matches!(path.access, Access::Full { .. }) {
