@@ -105,6 +105,7 @@ impl Binder<'_> {
             {
                 As::Number
             }
+            (Family::Integer, Family::Date | Family::DateTime) if given(&e) => As::DateTime,
             (Family::Integer, Family::Date | Family::DateTime) => return self.number_as_datetime(e),
             (Family::Real, Family::Integer) if e.as_const().is_some() => return whole_double(e),
             (Family::Real, Family::Integer | Family::Decimal | Family::Real) => {
@@ -348,6 +349,11 @@ fn whole_double(e: Expr) -> Expr {
         Some(Value::Double(n)) if n.fract() == 0.0 && n.abs() < 9.2e18 => Expr::integer(*n as i64),
         _ => e,
     }
+}
+
+/// Whether it is a value that comes with the execution: a constant although nobody knows it yet.
+fn given(e: &Expr) -> bool {
+    e.as_const().is_none() && (e.is_fixed() || matches!(e.kind, Kind::UserVariable(_)))
 }
 
 /// The comparison that an operator of the grammar is.

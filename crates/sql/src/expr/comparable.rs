@@ -8,6 +8,7 @@
 //! | INTEGER, DECIMAL | constant text | exact numbers ([`As::Number`]) |
 //! | INTEGER, DECIMAL | text that changes from row to row | doubles |
 //! | DATE, DATETIME | text | date and time ([`As::DateTime`]); text that is none is the zero date |
+//! | DATE, DATETIME | constant integer | date and time, if it is one |
 //! | TIME | text | times ([`As::Time`]); text that is none is the zero time |
 //! | TIME | DATE, DATETIME | date and time, the TIME on the current day |
 //! | YEAR | constant | years ([`As::Year`]): 1 is 2001 |
@@ -20,7 +21,7 @@ use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{Time, year_from_number};
+use omnibus_value::temporal::{DateMode, Time, datetime_from_number, year_from_number};
 
 /// What an operand becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum As {
     Double,
     /// A number or text as a year.
     Year,
-    /// Text or a TIME as date and time.
+    /// Text or a TIME as date and time, and the number that a parameter or a variable is, if it is one.
     DateTime,
     /// Text as a time.
     Time,
@@ -53,6 +54,10 @@ pub fn eval(what: As, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
         (As::DateTime, Value::Bytes(_) | Value::Time(_)) => {
             Value::DateTime(e.to_datetime(&value, cx).unwrap_or_default())
         }
+        (As::DateTime, Value::Int(n)) => match datetime_from_number(*n, DateMode::RELAXED) {
+            Ok((at, _)) => Value::DateTime(at),
+            Err(_) => value,
+        },
         (As::DateTime, Value::Enum(_) | Value::Set(_)) => {
             let text = Value::Bytes(to_text(&value, &e.ty.column));
             Value::DateTime(e.to_datetime(&text, cx).unwrap_or_default())

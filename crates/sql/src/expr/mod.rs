@@ -8,7 +8,7 @@ pub mod arith;
 pub mod bind;
 mod bind_calls;
 mod bind_compare;
-mod bind_leaf;
+pub(crate) mod bind_leaf;
 mod bind_ops;
 pub mod cast;
 pub mod charset;

@@ -10,6 +10,7 @@ use super::access::{
 use super::condition::{Says, says};
 use super::{cost, rules};
 use crate::catalog::IndexKind;
+use crate::expr::charset;
 use crate::expr::node::Expr;
 
 /// More combinations of values than this are not looked up one by one: the parts behind are left to the filter.
@@ -161,6 +162,10 @@ fn union(
 ) -> Option<Candidate> {
     let (mut rows, mut cost) = (0.0, 0.0);
     let mut found = Vec::with_capacity(branches.len());
+    // A row is asked for each branch whether it belongs to one before.
+    if branches.iter().any(|branch| branch.iter().any(rules::is_volatile)) {
+        return None;
+    }
     for branch in branches {
         let mut best: Option<(f64, f64, IndexRanges)> = None;
         for &index in indexes {
@@ -196,6 +201,12 @@ fn interval(wanted: &Wanted<'_>, index: usize, facts: &[Fact<'_>]) -> Option<Bui
     let mut pieces = 1usize;
     for part in &definition.parts {
         let exact = part.prefix.is_none();
+        if !exact
+            && !charset::collation(wanted.table.columns()[part.column].ty.collation).compares_by_character()
+        {
+            built.complete = false;
+            break;
+        }
         let of = |accepts: fn(&Says<'_>) -> bool| {
             facts.iter().position(
                 |fact| matches!(fact, Some((column, says)) if *column == part.column && accepts(says)),

@@ -6,6 +6,8 @@ use super::query::Plan;
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::bind_leaf::value_type;
+use crate::expr::types::BINARY;
 use crate::select::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
@@ -28,6 +30,9 @@ struct PlanKey {
     shared_reads: bool,
 }
 
+/// A text as long as one can be that a plan is made for before it is given.
+const SOME_TEXT: Value = Value::Bytes(Bytes::from_static(&[b' '; 16_383]));
+
 /// A prepared statement of one session.
 pub struct Prepared {
     /// Its text.
@@ -39,6 +44,8 @@ pub struct Prepared {
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<[ResultColumn]>,
     plan: Option<(PlanKey, Plan)>,
+    /// Values of the types that the plan takes the parameters for.
+    samples: Vec<Value>,
     /// Names resolve in the database that was current at prepare.
     pub(super) database: Option<Arc<str>>,
 }
@@ -51,7 +58,30 @@ impl Prepared {
         database: Option<Arc<str>>,
     ) -> Prepared {
         let params = statement.params as usize;
-        Prepared { text, statement, params, columns: Arc::from(Vec::new()), plan: None, database }
+        let samples = vec![SOME_TEXT; params];
+        Prepared { text, statement, params, columns: Arc::from(Vec::new()), plan: None, samples, database }
+    }
+
+    /// Whether the plan is for parameters of these types. NULL is of any.
+    fn takes(&self, params: &[Value]) -> bool {
+        params.iter().zip(&self.samples).all(|(value, sample)| match (value, sample) {
+            (Value::Null, _) | (Value::Bytes(_), Value::Bytes(_)) => true,
+            (Value::Decimal(_) | Value::DateTime(_) | Value::Time(_), _) => {
+                value_type(value, BINARY) == value_type(sample, BINARY)
+            }
+            _ => std::mem::discriminant(value) == std::mem::discriminant(sample),
+        })
+    }
+
+    /// From now on the plan is for parameters of these types.
+    fn retype(&mut self, params: &[Value]) {
+        for (sample, value) in self.samples.iter_mut().zip(params) {
+            match value {
+                Value::Null => {}
+                Value::Bytes(_) => *sample = SOME_TEXT,
+                value => *sample = value.clone(),
+            }
+        }
     }
 }
 
@@ -224,13 +254,20 @@ impl SqlSession {
             let statement = prepared.statement.clone();
             return self.dispatch(&statement.node, call);
         }
-        let usable = match &prepared.plan {
-            Some((_, Plan::Query(plan))) if plan.untyped_params => false,
-            Some((key, _)) => *key == self.plan_key(&prepared.statement.node, call.access),
-            None => false,
-        };
-        if !usable {
-            self.plan(prepared, call.access, Some(call.params))?;
+        match &prepared.plan {
+            Some((_, Plan::Query(plan))) if plan.untyped_params => {
+                self.plan(prepared, call.access, Some(call.params))?;
+            }
+            Some((key, _))
+                if *key == self.plan_key(&prepared.statement.node, call.access)
+                    && prepared.takes(call.params) => {}
+            _ => {
+                prepared.retype(call.params);
+                let samples = std::mem::take(&mut prepared.samples);
+                let planned = self.plan(prepared, call.access, Some(&samples));
+                prepared.samples = samples;
+                planned?;
+            }
         }
         match &prepared.plan {
             Some((_, Plan::Query(plan))) => self.run_query(plan, call),

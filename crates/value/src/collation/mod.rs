@@ -153,6 +153,12 @@ impl Collation {
     pub fn binary() -> &'static Collation {
         &COLLATIONS[7]
     }
+    /// Texts that are equal have beginnings of as many characters that are equal, and texts compare as such beginnings do where
+    /// these differ. Not so in the UCA, where `ß` is two letters and accents count behind all letters.
+    pub fn compares_by_character(&self) -> bool {
+        !matches!(self.kind, Kind::Uca(_))
+    }
+
     /// Compares by bytes alone (`_bin` and `binary`), so case and accents count.
     pub fn is_binary_order(&self) -> bool {
         self.kind == Kind::Bytes
