@@ -43,12 +43,10 @@ pub trait Replay {
     ///
     /// # Errors
     /// As `transaction`'s.
-    fn part(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<(), String> {
-        Err(format!("transaction {no} is too large for what replays it ({} events at once)", events.len()))
-    }
+    fn part(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<(), String>;
 
     /// The transaction that `part` was called for is not whole.
-    fn forget(&mut self) {}
+    fn forget(&mut self);
 }
 
 /// What a transaction writes.

@@ -41,6 +41,12 @@ impl Files {
         self.space.full()
     }
 
+    /// Bytes that are kept in memory for want of space.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.space.kept()
+    }
+
     /// Ends every wait for space.
     pub(crate) fn stop_waiting(&self) {
         self.space.close();
@@ -55,6 +61,14 @@ impl Files {
             Err(error) if self.space.waits_for(&error) => Ok(false),
             done => done.map(|()| true),
         }
+    }
+
+    /// Waits until nothing is kept in memory for want of space.
+    ///
+    /// # Errors
+    /// Others than a full disk; or that, if nobody wants to wait.
+    pub(crate) fn wait_until_settled(&self) -> io::Result<()> {
+        if self.full() { self.patiently(|| self.drain()) } else { Ok(()) }
     }
 
     fn with_sums(&self, work: impl FnOnce(&Sums) -> io::Result<()>) -> io::Result<()> {

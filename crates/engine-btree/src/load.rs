@@ -45,6 +45,8 @@ pub(crate) fn install(shared: &Shared, no: u64, writes: &mut SortedWrites<'_>) -
         let mut pruner = Pruner::new(write, no)?;
         for write in writes {
             let (key, value) = write.map_err(io_error)?;
+            // On a full disk all that is left of the transaction would be kept in memory.
+            shared.store.files.wait_until_settled().map_err(io_error)?;
             pruner.write(&[Version { key, number: no, value }])?;
         }
         Ok(())

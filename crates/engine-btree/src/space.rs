@@ -3,7 +3,8 @@
 //! error it takes nothing more. A sync waits, and only there: until what is kept here is in the file, or until nobody wants
 //! to wait ([`crate::BtreeConfig::wait_for_space`]).
 //!
-//! So what is kept is at most what one transaction of the file writes: the writer thread begins none while something is.
+//! So what is kept is at most what one transaction of the file writes: the writer thread begins none while something is, and
+//! one that may be large (`load::install`) waits between its rows.
 
 use redb::StorageBackend;
 use redb::backends::FileBackend;
@@ -40,6 +41,12 @@ impl Space {
             full: AtomicBool::new(false),
             kept: Mutex::default(),
         }
+    }
+
+    /// Bytes that are kept.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.lock().len() * BLOCK
     }
 
     /// Whether something waits for space now.

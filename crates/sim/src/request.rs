@@ -115,15 +115,23 @@ fn text(key: &[u8], value: &[u8]) -> Vec<u8> {
 #[derive(Default)]
 pub(crate) struct Reader {
     pub(crate) seen: Vec<(CommitNo, u64)>,
+    /// What has been given of the transaction under way.
+    begun: (Option<u64>, WriteSet),
 }
 
 impl Replay for Reader {
     fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
-        let mut writes = WriteSet::default();
-        let mut id = None;
+        self.part(no, events)?;
+        let (id, writes) = std::mem::take(&mut self.begun);
+        self.seen.push((no, id.ok_or("a transaction without rows")?));
+        Ok(Replayed::Writes(writes))
+    }
+
+    fn part(&mut self, _: CommitNo, events: &[ReplayEvent]) -> Result<(), String> {
+        let (id, writes) = &mut self.begun;
         let mut take = |text: &[u8]| {
             let at = text.iter().position(|byte| *byte == b'=').ok_or("a row without a value")?;
-            id = id.or(id_of(&text[..at]));
+            *id = id.or(id_of(&text[..at]));
             writes.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
             Ok::<(), String>(())
         };
@@ -140,7 +148,10 @@ impl Replay for Reader {
                 _ => {}
             }
         }
-        self.seen.push((no, id.ok_or("a transaction without rows")?));
-        Ok(Replayed::Writes(writes))
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.begun = Default::default();
     }
 }

@@ -69,6 +69,12 @@ impl Replay for Nothing {
     fn transaction(&mut self, _: CommitNo, _: &[ReplayEvent]) -> Result<Replayed, String> {
         Err("a new log holds no transaction".into())
     }
+
+    fn part(&mut self, _: CommitNo, _: &[ReplayEvent]) -> Result<(), String> {
+        Err("a new log holds no transaction".into())
+    }
+
+    fn forget(&mut self) {}
 }
 
 impl World {

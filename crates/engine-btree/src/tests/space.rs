@@ -2,7 +2,7 @@
 
 use super::*;
 use omnibus_engine::EngineError;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A file system of its own that is full at once; none where mounting is not allowed.
 struct Small {
@@ -95,4 +95,57 @@ fn what_waits_for_space_is_not_in_the_file_after_a_crash() {
     let applied = crashed.applied();
     assert_eq!(all(&crashed, applied.0).len() as u64, applied.0);
     assert!(crashed.verify().is_empty());
+}
+
+/// A large transaction that is replayed waits between its rows, so that not all of it is kept in memory.
+#[test]
+fn a_large_transaction_waits_for_space_and_is_there_as_a_whole() {
+    let Some(disk) = Small::new(6 << 20) else { return };
+    let ballast = disk.place.path().join("ballast");
+    let waits = Arc::new(AtomicBool::new(true));
+    let config = BtreeConfig {
+        cache_size: 64 << 10,
+        wait_for_space: Arc::clone(&waits),
+        ..config(&disk.place.path().join("btree"))
+    };
+    let engine = BtreeEngine::open(config.clone()).unwrap();
+    put(&engine, 1, &[key(1, 1)], "first");
+    engine.commit_ordered(CommitNo(1));
+    engine.checkpoint().unwrap();
+    let _ = std::fs::write(&ballast, vec![1; 8 << 20]);
+    let kept = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let (engine, kept) = (&engine, &kept);
+        let mut writes = (0..4000).map(move |n| {
+            kept.fetch_max(engine.shared_for_tests().store.files.kept(), Ordering::Relaxed);
+            Ok((key(2, n), Some(Bytes::from(vec![n as u8; 500]))))
+        });
+        let installed = scope.spawn(move || engine.install_sorted(CommitNo(2), &mut writes));
+        eventually("waiting", || engine.shared_for_tests().store.files.full() || installed.is_finished());
+        assert!(!installed.is_finished());
+        // Where it does not wait it gets on meanwhile, as far as what it keeps tells.
+        eventually("rest", || {
+            let before = kept.load(Ordering::Relaxed);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            before == kept.load(Ordering::Relaxed)
+        });
+        std::fs::remove_file(&ballast).unwrap();
+        installed.join().unwrap().unwrap();
+    });
+    let kept = kept.into_inner();
+    assert!(kept < 128 << 10, "{kept} bytes were kept");
+    engine.commit_ordered(CommitNo(2));
+    assert_eq!(all(&engine, 2).len(), 4001);
+    drop(engine);
+    // COMMIT-3: given up, nothing of it is there.
+    let engine = BtreeEngine::open(config.clone()).unwrap();
+    let _ = std::fs::write(&ballast, vec![1; 8 << 20]);
+    waits.store(false, Ordering::Release);
+    let mut more = (0..8000).map(|n| Ok((key(3, n), Some(Bytes::from(vec![n as u8; 500])))));
+    assert!(engine.install_sorted(CommitNo(3), &mut more).is_err());
+    std::fs::remove_file(&ballast).unwrap();
+    drop(engine);
+    let engine = BtreeEngine::open(config).unwrap();
+    assert_eq!((engine.applied(), all(&engine, 9).len()), (CommitNo(2), 4001));
+    assert!(engine.verify().is_empty());
 }

@@ -203,3 +203,36 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
         assert!(engine.snapshot(CommitNo(900)).get(&key(1, no)).unwrap().is_some());
     }
 }
+
+/// COMMIT-3: a replay that meets a full disk is given up, and the next one finds nothing of it.
+#[test]
+fn a_large_transaction_that_finds_no_space_is_not_there_at_all() {
+    let Some(disk) = Small::new(2 << 20) else { return };
+    let (ballast, directory) = (disk.place.path().join("ballast"), disk.place.path().join("lsm"));
+    std::fs::create_dir(&directory).unwrap();
+    let config = LsmConfig {
+        memtable_size: 256 << 10,
+        wait_for_space: Arc::new(std::sync::atomic::AtomicBool::new(true)),
+        ..tiny(&directory)
+    };
+    let engine = open(config.clone());
+    put(&engine, 1, key(1, 1), 100);
+    engine.checkpoint().unwrap();
+    let writes = || (0..2000).map(|n| Ok((key(2, n), Some(noise(n, 400)))));
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    let error = engine.install_sorted(CommitNo(2), &mut writes()).unwrap_err();
+    assert!(crate::space::is_full(&error), "{error}");
+    drop(engine);
+    let engine = open(config.clone());
+    assert_eq!(engine.applied(), CommitNo(1));
+    assert!(engine.snapshot(CommitNo(2)).get(&key(2, 0)).unwrap().is_none());
+    std::fs::remove_file(&ballast).unwrap();
+    engine.install_sorted(CommitNo(2), &mut writes()).unwrap();
+    engine.commit_ordered(CommitNo(2));
+    drop(engine);
+    let engine = open(config);
+    assert_eq!(engine.applied(), CommitNo(2));
+    for no in 0..2000 {
+        assert!(engine.snapshot(CommitNo(2)).get(&key(2, no)).unwrap().is_some());
+    }
+}
