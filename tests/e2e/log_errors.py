@@ -366,7 +366,8 @@ def changed_files(directory):
     files.refused(edit(second, lambda p: cut(p, second_starts[5])), second, "damaged", "ends otherwise")
     files.refused(edit(second, lambda p: cut(p, second_starts[5] + 90)), "damaged")
     files.refused(edit(second, lambda p: flip(p, second_starts[5] + 90)), "damaged", str(second_starts[5]))
-    files.refused(edit(last, lambda p: cut(p, 0)), "damaged")
+    for size in (0, 4):
+        files.refused(edit(last, lambda p: cut(p, size)), last, "damaged")  # noqa: B023
     files.refused(edit(last, lambda p: flip(p, starts[4] + 90)), last, f"offset {starts[4]}", "truncate-damaged")
     files.works(edit(last, lambda p: flip(p, starts[4] + 90)), rows=34, words=["giving up everything"],
                 options=["--binlog-truncate-damaged-tail=ON"])

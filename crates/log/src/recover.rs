@@ -14,6 +14,7 @@ use crate::position::{FileSeq, LogOffset, LogPosition};
 use crate::scan::{Next, RawEvent, ScanEnd, TornReason};
 use crate::transaction::{Place, TransactionTracker};
 use omnibus_format::group::opens_group;
+use omnibus_format::header::HEADER_LEN;
 
 /// How the log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +138,13 @@ impl<'d> RecoveryScan<'d> {
                     Some(TailGroups { end, salt: start.salt, closed })
                 });
                 match end {
+                    // Nothing but its first four bytes is there.
+                    ScanEnd::Clean(position) if self.whole.end <= LogOffset::FIRST_EVENT => {
+                        Err(ReadError::Damaged {
+                            position,
+                            reason: TornReason::Torn { needed: HEADER_LEN as u64, available: 0 },
+                        })
+                    }
                     // INDEX-1: the index names a file only once its header is durable.
                     ScanEnd::Torn(torn)
                         if !self.rest.is_empty() || self.whole.end <= LogOffset::FIRST_EVENT =>

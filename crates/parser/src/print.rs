@@ -5,7 +5,8 @@
 //! grouped otherwise). Subqueries cannot occur in those places and print as `(...)`.
 
 use crate::ast::{
-    Aggregate, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp, VarScope,
+    Aggregate, BinaryOp, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp,
+    VarScope,
 };
 
 impl Expr {
@@ -91,6 +92,14 @@ impl Printer {
                 self.put(")");
             }
             Expr::Unary { op, expr } => self.unary(*op, expr),
+            // `||` means OR to whoever reads it under another sql_mode.
+            Expr::Binary { op: BinaryOp::Concat, left, right } => {
+                self.put("concat(");
+                self.expr(left);
+                self.put(",");
+                self.expr(right);
+                self.put(")");
+            }
             Expr::Binary { op, left, right } => self.infix(left, op.word(), right),
             Expr::Row(members) => {
                 self.put("row(");

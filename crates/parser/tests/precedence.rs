@@ -176,7 +176,7 @@ fn calls_take_their_canonical_form() {
 #[test]
 fn sql_mode_changes_the_grammar() {
     let pipes = ParseOptions { pipes_as_concat: true, ..Default::default() };
-    assert_eq!(with("-a || b ^ c OR d", &pipes), "((((-(a)) || b) ^ c) or d)");
+    assert_eq!(with("-a || b ^ c OR d", &pipes), "((concat((-(a)),b) ^ c) or d)");
     let ansi = ParseOptions { ansi_quotes: true, ..Default::default() };
     assert_eq!(with("\"a\"\"b\" = 'x'", &ansi), "(a\"b = 'x')");
     let high_not = ParseOptions { high_not_precedence: true, ..Default::default() };

@@ -124,6 +124,8 @@ impl Login {
         put_nul_bytes(out, &self.user);
         if self.capabilities.has(Capability::PLUGIN_AUTH_LENENC) {
             put_lenenc_bytes(out, &self.auth);
+        } else if !self.capabilities.has(Capability::SECURE_CONNECTION) {
+            put_nul_bytes(out, &self.auth);
         } else {
             out.push(self.auth.len().min(255) as u8);
             out.extend_from_slice(&self.auth[..self.auth.len().min(255)]);

@@ -126,8 +126,10 @@ impl FormatDescription {
             return Err(DecodeError::new(0, "binlog version other than 4"));
         }
         let version = r.take(VERSION_LEN, "server version")?;
-        let len = version.iter().position(|&b| b == 0).unwrap_or(VERSION_LEN);
-        let server_version = String::from_utf8_lossy(&version[..len]).into_owned();
+        // As long as what `encode` writes, whatever is there: versions are ASCII, and end in a NUL.
+        let version = version.iter().take(VERSION_LEN - 1).take_while(|&&byte| byte != 0);
+        let server_version =
+            version.map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' }).collect();
         let create_timestamp = r.u32("creation time")?;
         if usize::from(r.u8("header length")?) != HEADER_LEN {
             return Err(DecodeError::new(FIXED_LEN - 1, "header length other than 19"));
