@@ -9,6 +9,7 @@ use crate::process::Processes;
 use crate::session::{Refusals, RunnerFactory};
 use crate::status::ServerCounters;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
+use omnibus_replication::limit::EventLimit;
 use omnibus_sql::SqlResult;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,6 +54,8 @@ pub struct Server {
     /// The same of the administrators' own address.
     pub admin_hosts: Arc<Hosts>,
     long_query_us: AtomicU64,
+    /// `replica_max_allowed_packet`.
+    pub event_limit: EventLimit,
     stopping: AtomicBool,
     stop: Notify,
     /// Signalled when a connection ends, for the wait at shutdown.
@@ -92,6 +95,7 @@ impl Server {
             hosts: Arc::default(),
             admin_hosts: Arc::default(),
             long_query_us: AtomicU64::new(0),
+            event_limit: EventLimit::default(),
             stopping: AtomicBool::new(false),
             stop: Notify::new(),
             closed: Notify::new(),
@@ -136,6 +140,7 @@ impl Server {
             _ => 10.0,
         };
         self.long_query_us.store((seconds * 1e6) as u64, Ordering::Relaxed);
+        self.event_limit.set(self.globals.named("replica_max_allowed_packet").as_u64());
     }
 
     /// `long_query_time`, in microseconds.

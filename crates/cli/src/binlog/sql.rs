@@ -13,7 +13,7 @@ use omnibus_format::events::{
     MariadbGtidEvent, OldLoad, Query, Rand, Rotate, RowsKind, RowsQuery, UserVar, XaPrepare,
 };
 use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET};
-use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
+use omnibus_format::{DecodeError, EventHeader, EventType, MAX_EVENT_SIZE, RawEvent};
 use omnibus_replication::apply::{EventStatement, Payload, StatementContext, mariadb_xa_start, plain_event};
 
 use super::BinlogArgs;
@@ -142,7 +142,7 @@ impl SqlPrinter {
         if event.header.event_type == EventType::TRANSACTION_PAYLOAD {
             return self.payload(event, out);
         }
-        match plain_event(event.header.event_type, event.body) {
+        match plain_event(event.header.event_type, event.body, MAX_EVENT_SIZE) {
             Ok(None) => self.plain(event, out),
             Ok(Some((event_type, body))) => {
                 let bytes = with_body(event, event_type, &body, self.format_has_checksums());

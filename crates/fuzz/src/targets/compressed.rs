@@ -1,17 +1,17 @@
 //! Compressed payloads: zlib blocks of MariaDB, whole transactions of MySQL.
 
-use omnibus_format::EventType;
+use omnibus_format::{EventType, MAX_EVENT_SIZE};
 use omnibus_replication::apply::{Payload, inflate, plain_event};
 
 /// The first byte says what the rest is.
 pub(super) fn blocks(input: &[u8]) {
     let [which, rest @ ..] = input else { return };
     match which % 3 {
-        0 => drop(inflate(rest)),
+        0 => drop(inflate(rest, MAX_EVENT_SIZE)),
         1 => payload(rest),
         _ => {
             let [event_type, body @ ..] = rest else { return };
-            if let Ok(Some((plain, _))) = plain_event(EventType(*event_type), body) {
+            if let Ok(Some((plain, _))) = plain_event(EventType(*event_type), body, MAX_EVENT_SIZE) {
                 assert_ne!(plain, EventType(*event_type));
             }
         }

@@ -2,15 +2,17 @@
 
 use omnibus_format::DecodeError;
 use omnibus_format::EventType;
-use omnibus_format::MAX_EVENT_SIZE;
 use omnibus_format::cursor::Reader;
+
+/// What is said of an event that is longer, once it is decompressed, than may be.
+pub(super) const TOO_LONG: &str = "a compressed event that is longer than replica_max_allowed_packet allows";
 
 /// The contents of a MariaDB compressed block: a byte that says how long the length is and how it is compressed, the
 /// length, high byte first, and a zlib stream.
 ///
 /// # Errors
-/// It is not such a block, or not of the length that it says.
-pub fn inflate(block: &[u8]) -> Result<Vec<u8>, DecodeError> {
+/// It is not such a block, not of the length that it says, or longer than `longest`.
+pub fn inflate(block: &[u8], longest: u32) -> Result<Vec<u8>, DecodeError> {
     let mut r = Reader::new(block);
     let head = r.u8("compressed block")?;
     let (is_block, algorithm, len) = (head & 0x80 != 0, head >> 4 & 7, usize::from(head & 7));
@@ -21,8 +23,8 @@ pub fn inflate(block: &[u8]) -> Result<Vec<u8>, DecodeError> {
         .take(len, "compressed block's length")?
         .iter()
         .fold(0usize, |length, byte| length << 8 | usize::from(*byte));
-    if len > MAX_EVENT_SIZE as usize {
-        return Err(r.error("compressed block's length"));
+    if len > longest as usize {
+        return Err(r.error(TOO_LONG));
     }
     let contents = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(r.rest(), len);
     let contents = contents.map_err(|_| DecodeError::new(0, "compressed block"))?;
@@ -35,8 +37,12 @@ pub fn inflate(block: &[u8]) -> Result<Vec<u8>, DecodeError> {
 /// A MariaDB compressed event as the plain one that it stands for: type and body. `None` for other types.
 ///
 /// # Errors
-/// It is damaged.
-pub fn plain_event(event_type: EventType, body: &[u8]) -> Result<Option<(EventType, Vec<u8>)>, DecodeError> {
+/// It is damaged, or stands for more than `longest` bytes.
+pub fn plain_event(
+    event_type: EventType,
+    body: &[u8],
+    longest: u32,
+) -> Result<Option<(EventType, Vec<u8>)>, DecodeError> {
     use EventType as E;
     let plain = match event_type {
         E::MARIADB_QUERY_COMPRESSED => E::QUERY,
@@ -53,7 +59,7 @@ pub fn plain_event(event_type: EventType, body: &[u8]) -> Result<Option<(EventTy
         _ => omnibus_format::events::Rows::decode(plain, body)?.rows.len(),
     };
     let (head, block) = body.split_at(body.len() - head);
-    let mut whole = inflate(block)?;
+    let mut whole = inflate(block, longest)?;
     // In place: the contents may be all that there is room for.
     whole.splice(..0, head.iter().copied());
     Ok(Some((plain, whole)))

@@ -9,6 +9,7 @@ use super::load::{EventFile, LoadFiles, OldStatement};
 use super::payload::Payload;
 use super::tables::Tables;
 use super::{ApplyError, ApplyTarget, EventRows, EventStatement, Position, StatementContext};
+use crate::limit::EventLimit;
 use crate::model::TrxHeader;
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::{
@@ -47,6 +48,8 @@ pub struct EventDecoder {
     modern: Modern,
     /// ROWS_QUERY or ANNOTATE_ROWS, for the rows that follow.
     text: Option<Vec<u8>>,
+    /// Of what a compressed event stands for.
+    limit: EventLimit,
 }
 
 impl EventDecoder {
@@ -54,6 +57,12 @@ impl EventDecoder {
     #[must_use]
     pub fn new(format: &FormatDescription) -> EventDecoder {
         EventDecoder { mariadb: format.is_mariadb(), ..EventDecoder::default() }
+    }
+
+    /// The same, and no compressed event may stand for a longer one.
+    #[must_use]
+    pub fn limited_to(self, limit: EventLimit) -> EventDecoder {
+        EventDecoder { limit, ..self }
     }
 
     /// The stream goes on with events of another file or server.
@@ -74,7 +83,12 @@ impl EventDecoder {
 
     /// Forgets an unfinished transaction, after an error or a gap in the stream. The caller rolls the target back.
     pub fn reset(&mut self) {
-        *self = EventDecoder { mariadb: self.mariadb, modern: self.modern, ..EventDecoder::default() };
+        *self = EventDecoder {
+            mariadb: self.mariadb,
+            modern: self.modern,
+            limit: self.limit.clone(),
+            ..EventDecoder::default()
+        };
     }
 
     /// Applies the next event. `body` excludes header and checksum; `position` becomes part of the transaction that
@@ -179,7 +193,7 @@ impl EventDecoder {
         if self.trx.is_none() {
             return Err(ApplyError::damaged("a compressed transaction without a GTID event"));
         }
-        let mut events = Payload::new(body)?;
+        let mut events = Payload::new(body)?.limited_to(self.limit.longest());
         // The borders have seen the transaction's end already; inside is what they would have seen.
         let mut inner = Borders::default();
         while let Some((own, body)) = events.next()? {
@@ -240,7 +254,8 @@ impl EventDecoder {
         body: &[u8],
         target: &mut T,
     ) -> Result<(), ApplyError> {
-        if let Some((event_type, body)) = compressed::plain_event(header.event_type, body)? {
+        if let Some((event_type, body)) = compressed::plain_event(header.event_type, body, self.limit.longest())?
+        {
             return self.change(&EventHeader { event_type, ..*header }, &body, target);
         }
         use EventType as E;

@@ -4,6 +4,7 @@
 //! memory at a time, beside what zstd looks back on (128 MiB at most, which is the most that a source's highest level
 //! uses). An event inside is no longer than one that came by itself may be.
 
+use super::compressed::TOO_LONG;
 use omnibus_format::cursor::Reader;
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::{DecodeError, EventHeader, EventType, MAX_EVENT_SIZE};
@@ -21,6 +22,8 @@ const BUFFER_KEPT: usize = 1 << 20;
 /// The events in a TRANSACTION_PAYLOAD event, one behind the other, without checksums.
 pub struct Payload<'a> {
     contents: Contents<'a>,
+    /// The longest event that is taken.
+    longest: u32,
     event: Vec<u8>,
 }
 
@@ -62,7 +65,14 @@ impl<'a> Payload<'a> {
             COMPRESSION_ZSTD => Contents::Zstd { rest, frame: None },
             _ => return Err(DecodeError::new(0, "payload compression")),
         };
-        Ok(Payload { contents, event: Vec::new() })
+        Ok(Payload { contents, longest: MAX_EVENT_SIZE, event: Vec::new() })
+    }
+
+    /// The same, with no event inside longer than this.
+    #[must_use]
+    pub fn limited_to(mut self, longest: u32) -> Payload<'a> {
+        self.longest = longest;
+        self
     }
 
     /// The next event: its header and its body. `None` behind the last one.
@@ -81,8 +91,11 @@ impl<'a> Payload<'a> {
         }
         let header = EventHeader::decode(&self.event)?;
         let body = (header.size as usize).checked_sub(HEADER_LEN).ok_or_else(damaged)?;
-        if header.size > MAX_EVENT_SIZE || header.event_type == EventType::TRANSACTION_PAYLOAD {
+        if header.event_type == EventType::TRANSACTION_PAYLOAD {
             return Err(damaged());
+        }
+        if header.size > self.longest {
+            return Err(DecodeError::new(0, TOO_LONG));
         }
         self.event.clear();
         self.read(body)?;

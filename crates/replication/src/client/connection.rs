@@ -4,17 +4,18 @@ use super::auth;
 use super::error::ClientError;
 use super::tls::TlsSettings;
 use super::transport::{Remote, Transport};
+use crate::limit::EventLimit;
 use omnibus_wire::login::encode_ssl_request;
 use omnibus_wire::reply::is_eof;
 use omnibus_wire::text_row::decode_text_row;
-use omnibus_wire::{Capability, ErrPacket, Greeting, InBuf, Login, OutBuf, Reader};
+use omnibus_wire::{Capability, ErrPacket, FrameError, Greeting, InBuf, Login, OutBuf, Reader};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Larger packets than an answer to a question can need.
 const MAX_ANSWER: usize = 64 << 20;
-/// An event and what surrounds it.
-const MAX_EVENT: usize = omnibus_format::MAX_EVENT_SIZE as usize + 1024;
+/// What surrounds an event in a packet.
+const AROUND_EVENT: usize = 1024;
 /// What our own statements announce; a source's packets may be larger.
 const MAX_PACKET: u32 = 1 << 30;
 /// `utf8mb4_general_ci`, which every source knows.
@@ -66,6 +67,7 @@ pub struct Connection {
     chunk: Vec<u8>,
     capabilities: Capability,
     greeting: Greeting,
+    event_limit: EventLimit,
 }
 
 impl Connection {
@@ -101,6 +103,7 @@ impl Connection {
                 status: omnibus_wire::Status::default(),
                 plugin: Vec::new(),
             },
+            event_limit: EventLimit::default(),
         };
         connection.log_in(endpoint, attributes)?;
         Ok(connection)
@@ -214,7 +217,13 @@ impl Connection {
     /// The next packet of a dump. Semi-synchronous sources begin the numbering again whenever they get an answer, some
     /// earlier and some later than others, so numbers mean nothing there.
     pub(super) fn read_dump_packet(&mut self, semi_sync: bool) -> Result<&[u8], ClientError> {
-        self.read(MAX_EVENT, semi_sync)
+        let longest = self.event_limit.longest() as usize + AROUND_EVENT;
+        self.read(longest, semi_sync)
+    }
+
+    /// Takes no longer events in a dump; without, the format's limit holds.
+    pub fn limit_events(&mut self, limit: EventLimit) {
+        self.event_limit = limit;
     }
 
     /// Whether the next packet has come already: reading it does not wait.
@@ -227,8 +236,11 @@ impl Connection {
             if any_number && let Some(number) = self.input.front_seq() {
                 self.seq = number;
             }
-            if let Some(range) = self.input.next_packet(&mut self.seq, max)? {
-                return Ok(self.input.payload(range));
+            match self.input.next_packet(&mut self.seq, max) {
+                Ok(Some(range)) => return Ok(self.input.payload(range)),
+                Ok(None) => {}
+                Err(FrameError::TooBig) if max != MAX_ANSWER => return Err(ClientError::TooLong),
+                Err(error) => return Err(error.into()),
             }
             let n = self.transport.read(&mut self.chunk)?;
             if n == 0 {

@@ -27,6 +27,9 @@ pub enum ClientError {
     /// What came is not the protocol.
     #[error("malformed packet from the source: {0}")]
     Malformed(String),
+    /// An event is longer than `replica_max_allowed_packet`.
+    #[error("Got a packet bigger than 'replica_max_allowed_packet' bytes")]
+    TooLong,
     /// TLS could not be set up.
     #[error("TLS with the source failed: {0}")]
     Tls(String),
@@ -60,6 +63,7 @@ impl ClientError {
             ClientError::UnknownHost(_) => 2005,
             ClientError::Lost(_) | ClientError::Ended => 2013,
             ClientError::Malformed(_) => 2027,
+            ClientError::TooLong => 1153,
             ClientError::Tls(_) => 2026,
             ClientError::Auth { .. } => 2061,
             ClientError::Server { code, .. } => *code,
@@ -84,7 +88,7 @@ impl ClientError {
                     1040 | 1042 | 1043 | 1044 | 1045 | 1053 | 1129 | 1130 | 1158..=1161 | 1203 | 1226 | 1927
                 )
             }
-            ClientError::Malformed(_) | ClientError::Unfit(_) => false,
+            ClientError::Malformed(_) | ClientError::TooLong | ClientError::Unfit(_) => false,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::position::SourcePosition;
 use super::queue::Queue;
 use super::status::{ChannelStatus, ErrorAt, IoRunning, TrxTimes};
 use crate::client::{ClientError, DumpStart, Endpoint, Introduction, Remote};
+use crate::limit::EventLimit;
 use crate::model::TrxHeader;
 use omnibus_format::{AnyGtid, GtidPosition, GtidSet};
 use parking_lot::{Condvar, Mutex};
@@ -31,6 +32,8 @@ pub struct ReceiverSettings {
     pub retry_count: u64,
     /// Bytes of a transaction from which on it goes on in pieces.
     pub piece: usize,
+    /// No event may be longer.
+    pub event_limit: EventLimit,
     /// Name of the channel, for the source's list of connections.
     pub channel: String,
 }

@@ -245,6 +245,7 @@ impl Channel {
             connect_retry: Duration::from_secs(u64::from(config.connect_retry)),
             retry_count: config.retry_count,
             piece: PIECE,
+            event_limit: server.event_limit.clone(),
             channel: self.name.clone(),
         };
         let resume = self.listed(server, self.resume(&config));

@@ -47,7 +47,8 @@ pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
     }
     let mut applier = Applier::new(session, applying.plan.apply.clone())
         .with_server(Box::new(super::accounts::AccountStatements(applying.env.server.clone())));
-    let mut decoder = EventDecoder::default();
+    let limit = applying.env.server.upgrade().map(|server| server.event_limit.clone()).unwrap_or_default();
+    let mut decoder = EventDecoder::default().limited_to(limit);
     while let Some(job) = applying.next_job() {
         own.number.store(job.place.number, Ordering::SeqCst);
         if let (Some(received), false) = (&job.received, matches!(job.task, Task::Pass)) {

@@ -74,6 +74,7 @@ impl Shared {
             annotate: true,
             semi_sync: facts.semi_sync,
         };
+        connection.limit_events(settings.event_limit.clone());
         connection.start_dump(&request)?;
         self.began(&facts);
         let at = match &memory.resume {
