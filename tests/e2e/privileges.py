@@ -136,6 +136,7 @@ class Account:
         steps = {
             "text": lambda: self.run(sql),
             "second of two": lambda: self.run(f"DO 0; {sql}"),
+            "SET STATEMENT": lambda: self.run(f"SET STATEMENT lock_wait_timeout = 5 FOR {sql}"),
             "EXECUTE IMMEDIATE": lambda: self.run(f"EXECUTE IMMEDIATE '{quoted}'"),
             "EXECUTE": lambda: self.run(f"PREPARE s FROM '{quoted}'; EXECUTE s"),
             "COM_STMT_EXECUTE": lambda: self.binary(sql),
@@ -143,7 +144,7 @@ class Account:
         return {way: error_code(steps[way]) for way in steps if way in ways}
 
 
-EVERY_WAY = ["text", "second of two", "EXECUTE IMMEDIATE", "EXECUTE", "COM_STMT_EXECUTE"]
+EVERY_WAY = ["text", "second of two", "SET STATEMENT", "EXECUTE IMMEDIATE", "EXECUTE", "COM_STMT_EXECUTE"]
 # 1295: not to be prepared; 1235: not one of those that the SQL layer runs.
 NOT_RUN = {1295, 1235}
 

@@ -91,7 +91,7 @@ impl Statement {
             Self::UnlockTables => "unlock_tables",
             Self::LockInstance => "lock_instance",
             Self::UnlockInstance => "unlock_instance",
-            Self::Set(_) => "set_option",
+            Self::Set(_) | Self::SetStatement(_) => "set_option",
             Self::Prepare { .. } => "prepare_sql",
             Self::Execute { .. } | Self::ExecuteImmediate { .. } => "execute_sql",
             Self::Deallocate(_) => "dealloc_sql",

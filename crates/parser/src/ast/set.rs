@@ -4,6 +4,15 @@ use bytes::Bytes;
 
 use super::{Expr, Ident, UserName, VarScope};
 
+/// SET STATEMENT: system variables of the session that are so for one statement only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetStatement {
+    /// `System` without a scope, each.
+    pub items: Vec<SetItem>,
+    /// The statement behind FOR, which parses.
+    pub text: Bytes,
+}
+
 /// One member of SET's list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetItem {

@@ -49,6 +49,8 @@ pub enum Statement {
     UnlockInstance,
     /// FLUSH TABLES .. is `Flush`.
     Set(Vec<SetItem>),
+    /// MariaDB's SET STATEMENT .. FOR.
+    SetStatement(Box<SetStatement>),
 
     Prepare {
         name: Ident,

@@ -1,6 +1,7 @@
 //! INSERT, REPLACE, UPDATE, DELETE.
 
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{
     Assignment, Delete, Expr, Ident, Insert, InsertSource, ObjectName, Priority, RowAlias, SelectItem,
     Statement, TableRef, Update, With,
@@ -187,6 +188,10 @@ impl Parser<'_> {
             delete.targets = self.comma_list(Self::delete_target)?;
             self.expect_kw(Kw::FROM)?;
             delete.from = self.table_refs()?;
+            // MariaDB's DELETE HISTORY FROM t: nothing that is called so is read.
+            if is_history(&delete) {
+                return Err(ParseError::NotSupported("DELETE HISTORY"));
+            }
         }
         delete.filter = self.filter()?;
         if delete.targets.is_empty() {
@@ -238,4 +243,13 @@ impl Parser<'_> {
         }
         Ok(ObjectName { schema: Some(first), name })
     }
+}
+
+/// Whether a DELETE of several tables names as its only target `history`, and reads one table of another name.
+fn is_history(delete: &Delete) -> bool {
+    let ([target], [TableRef::Table(from)]) = (&*delete.targets, &*delete.from) else { return false };
+    let known_as = from.alias.as_ref().unwrap_or(&from.name.name);
+    target.schema.is_none()
+        && target.name.eq_ignore_ascii_case("history")
+        && !known_as.eq_ignore_ascii_case("history")
 }

@@ -49,6 +49,11 @@ impl Parser<'_> {
             b"weight_string" => self.weight_string(),
             b"value" => self.values_of(),
             b"json_value" => self.json_value(),
+            b"nextval" | b"lastval" | b"setval" => Err(ParseError::NotSupported("sequences")),
+            b"column_create" | b"column_add" | b"column_get" | b"column_delete" | b"column_exists"
+            | b"column_list" | b"column_check" | b"column_json" => {
+                Err(ParseError::NotSupported("dynamic columns"))
+            }
             b"now" => self.plain_call(None, "now".into()),
             b"session_user" | b"system_user" => self.plain_call(None, "user".into()),
             _ => {

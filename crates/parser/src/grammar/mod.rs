@@ -310,7 +310,8 @@ pub(crate) fn syntax_error(src: &[u8], at: usize) -> ParseError {
     let line = 1 + src[..at].iter().filter(|&&b| b == b'\n').count() as u32;
     let end = src.len().min(at + NEAR_CHARS * 4);
     let near: String = String::from_utf8_lossy(&src[at..end]).chars().take(NEAR_CHARS).collect();
-    match unsupported_clause(&near) {
+    let before = String::from_utf8_lossy(&src[at.saturating_sub(NEAR_CHARS)..at]);
+    match unsupported_clause(&near).or_else(|| unsupported_before(&before, &near)) {
         Some(what) => ParseError::Other {
             code: 1235,
             state: "42000",
@@ -331,8 +332,24 @@ fn unsupported_clause(near: &str) -> Option<&'static str> {
         }
         ["SYSTEM_TIME", ..] | ["FOR", "SYSTEM_TIME", ..] => Some("FOR SYSTEM_TIME"),
         ["ROW", "START" | "END", ..] => Some("SYSTEM VERSIONING"),
-        ["HISTORY", "FROM", ..] => Some("DELETE HISTORY"),
+        ["BEFORE", "SYSTEM_TIME", ..] => Some("DELETE HISTORY"),
+        ["WITHOUT", "OVERLAPS", ..] => Some("WITHOUT OVERLAPS"),
+        ["COMPRESSED", ..] => Some("COMPRESSED columns"),
         ["FOR", "PORTION", "OF"] => Some("FOR PORTION OF"),
+        _ => None,
+    }
+}
+
+/// The same, where the words before tell it.
+fn unsupported_before(before: &str, near: &str) -> Option<&'static str> {
+    let word = |text: &str| text.to_ascii_uppercase();
+    let mut last = before.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let last = [last.next_back(), last.next_back()].map(|found| found.map(word).unwrap_or_default());
+    let next = near.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().map(word).unwrap_or_default();
+    match (last[1].as_str(), last[0].as_str(), next.as_str()) {
+        ("NEXT" | "PREVIOUS", "VALUE", "FOR") => Some("sequences"),
+        (_, "PERIOD", "FOR") | ("PERIOD", "FOR", _) => Some("PERIOD FOR"),
+        (_, "CONVERT", "PARTITION" | "TABLE") => Some("CONVERT PARTITION"),
         _ => None,
     }
 }

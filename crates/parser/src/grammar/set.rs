@@ -1,7 +1,9 @@
 //! SET.
 
 use super::{Parser, Rule};
-use crate::ast::{Expr, Ident, Isolation, PasswordValue, SetItem, SetValue, Statement, VarScope};
+use crate::ast::{
+    Expr, Ident, Isolation, PasswordValue, SetItem, SetStatement, SetValue, Statement, VarScope,
+};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
@@ -10,7 +12,7 @@ impl Parser<'_> {
     pub(super) fn set(&mut self) -> Rule<Statement> {
         self.advance();
         if self.is_word("STATEMENT") && self.peek().kind == Tok::Word {
-            return Ok(self.unsupported("SET STATEMENT", "set_option"));
+            return self.set_for_statement();
         }
         if self.eat_words(&["RESOURCE", "GROUP"]) {
             return Ok(self.unsupported("SET RESOURCE GROUP", "set_resource_group"));
@@ -31,6 +33,20 @@ impl Parser<'_> {
                 return Ok(Statement::Set(items));
             }
         }
+    }
+
+    /// At STATEMENT: names of variables of the session, and the statement that they are for.
+    fn set_for_statement(&mut self) -> Rule<Statement> {
+        self.advance();
+        let items = self.comma_list(|p| {
+            let name = p.ident()?;
+            p.assign()?;
+            Ok(SetItem::System { scope: None, name, value: p.set_value()? })
+        })?;
+        self.expect_kw(Kw::FOR)?;
+        let start = self.token.start;
+        self.nest(Self::statement)?;
+        Ok(Statement::SetStatement(Box::new(SetStatement { items, text: self.text_since(start) })))
     }
 
     /// One member. A scope word holds for the members after it too, until the next one.
@@ -187,6 +203,7 @@ impl Parser<'_> {
     }
 
     fn value_ends_after(&self) -> bool {
-        matches!(self.peek().kind, Tok::Comma | Tok::Semicolon | Tok::Eof)
+        let next = self.peek();
+        matches!(next.kind, Tok::Comma | Tok::Semicolon | Tok::Eof) || next.kw == Kw::FOR
     }
 }

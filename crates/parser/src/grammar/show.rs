@@ -194,6 +194,8 @@ impl Parser<'_> {
             "FUNCTION" => Show::CreateFunction(self.object_name()?),
             "TRIGGER" => Show::CreateTrigger(self.object_name()?),
             "EVENT" => Show::CreateEvent(self.object_name()?),
+            "SEQUENCE" => return Err(ParseError::NotSupported("sequences")),
+            "PACKAGE" => return Err(ParseError::NotSupported("packages")),
             _ => return Err(self.error()),
         })
     }

@@ -12,6 +12,7 @@ mod log;
 mod prepared;
 mod replication;
 mod set;
+mod set_for;
 mod set_names;
 mod show;
 mod users;

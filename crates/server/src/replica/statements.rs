@@ -18,7 +18,12 @@ pub(super) fn changed_tables(statement: &dyn StatementView, database: &[u8]) -> 
     };
     let client = statement.collations().map_or(0, |[client, ..]| client);
     let text = omnibus_sql::session::to_parser(statement.sql(), client);
-    let parsed = omnibus_parser::parse(&text, &options).unwrap_or_default();
+    let mut parsed = omnibus_parser::parse(&text, &options).unwrap_or_default();
+    while let [only] = &*parsed
+        && let Statement::SetStatement(tree) = &only.node
+    {
+        parsed = omnibus_parser::parse(&tree.text, &options).unwrap_or_default();
+    }
     let mut names = Vec::new();
     for statement in &parsed {
         match &statement.node {

@@ -7,6 +7,7 @@ use crate::status::{Counter, com_index};
 use bytes::Bytes;
 use omnibus_format::Dialect;
 use omnibus_parser::ParseError;
+use omnibus_parser::ast::Statement;
 use omnibus_sql::{Level, Mode, SqlError, SqlResult};
 use std::sync::Arc;
 
@@ -79,7 +80,11 @@ impl Session {
         if self.settle(start).await { replied } else { Replied::Bad }
     }
 
-    async fn run_statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
+    pub(crate) async fn run_statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
+        if let Statement::SetStatement(tree) = &parsed.statement.node {
+            // Boxed: what runs inside may be one again.
+            return Box::pin(self.set_for(tree, more)).await;
+        }
         self.process.counters.statement(parsed.kind);
         self.refresh();
         if let Err(error) = self.count_use(parsed) {
@@ -160,7 +165,6 @@ impl Session {
         let state = self.runner.state();
         let warnings = u64::from(state.diagnostics.count());
         self.shared.statement_ended(warnings, state.diagnostics.error_count(), state.last_insert_id);
-        use omnibus_parser::ast::Statement;
         if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
             self.process.identity.lock().db = self.runner.state().database.clone();
             self.schema_changed = true;

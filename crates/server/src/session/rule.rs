@@ -70,9 +70,10 @@ pub fn of_statement(statement: &Statement) -> Rule {
         | Statement::SetRole(_) => Rule::Free,
 
         // What they run is a statement with a rule of its own.
-        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::ExecuteImmediate { .. } => {
-            Rule::Free
-        }
+        Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::ExecuteImmediate { .. }
+        | Statement::SetStatement(_) => Rule::Free,
         // Answered with 1235.
         Statement::Call { .. } | Statement::Unsupported(_) => Rule::Free,
 

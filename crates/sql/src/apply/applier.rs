@@ -190,6 +190,10 @@ impl Applier {
     fn run_text(&mut self, text: &Bytes) -> ExecResult<Outcome> {
         let text = &self.meant(text);
         let (statement, _) = self.session.parse(text)?;
+        if let Statement::SetStatement(tree) = &statement.node {
+            super::set_statement::set(&mut self.session.state.settings, &tree.items)?;
+            return self.run_text(&tree.text);
+        }
         if is_harmless(&statement.node) {
             return Ok(Outcome::ok());
         }
@@ -310,9 +314,15 @@ impl Applier {
         if self.trx.is_none() || alone && (self.told || opens) || !is_definition(view.sql()) {
             return false;
         }
-        let parsed = self.session.parse(&Bytes::copy_from_slice(view.sql()));
+        let mut text = Bytes::copy_from_slice(view.sql());
         // Whatever is not understood fails when it is run.
-        parsed.is_ok_and(|(statement, _)| self.session.ends_transaction(&statement.node))
+        while let Ok((statement, _)) = self.session.parse(&text) {
+            let Statement::SetStatement(tree) = &statement.node else {
+                return self.session.ends_transaction(&statement.node);
+            };
+            text = tree.text.clone();
+        }
+        false
     }
 }
 

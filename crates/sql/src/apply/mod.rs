@@ -11,6 +11,7 @@ mod lookup;
 mod mapping;
 mod position;
 mod rows;
+mod set_statement;
 
 pub use applier::{Applier, ApplySettings, ServerStatements};
 pub use convert::Conversions;

@@ -141,6 +141,7 @@ impl SqlSession {
             | Statement::Deallocate(_)
             | Statement::Xa(_)
             | Statement::LoadData(_)
+            | Statement::SetStatement(_)
             | Statement::Binlog(_) => {
                 let message = "This command is not supported in the prepared statement protocol yet";
                 return Err(SqlError::new(1295, b"HY000", message));
