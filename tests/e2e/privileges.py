@@ -23,11 +23,14 @@ STATEMENTS = [
     ("INSERT INTO app.t VALUES (7, 7)", ["INSERT ON app.*"]),
     ("REPLACE INTO app.t VALUES (7, 7)", ["INSERT ON app.*", "DELETE ON app.*"]),
     ("INSERT INTO app.t SELECT id + 10, v FROM app.u", ["INSERT ON app.*", "SELECT ON app.*"]),
+    ("REPLACE INTO app.t SELECT id + 10, v FROM app.u", ["INSERT ON app.*", "DELETE ON app.*", "SELECT ON app.*"]),
     ("INSERT INTO app.t VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 3", ["INSERT ON app.*", "UPDATE ON app.*"]),
     ("UPDATE app.t SET v = 2", ["UPDATE ON app.*"]),
     ("UPDATE app.t SET v = v + 1", ["UPDATE ON app.*", "SELECT ON app.*"]),
     ("DELETE FROM app.t", ["DELETE ON app.*"]),
     ("DELETE FROM app.t WHERE id = 1", ["DELETE ON app.*", "SELECT ON app.*"]),
+    ("UPDATE app.t JOIN app.u USING (id) SET t.v = u.v", ["UPDATE ON app.*", "SELECT ON app.*"]),
+    ("DELETE t FROM app.t JOIN app.u USING (id)", ["DELETE ON app.*", "SELECT ON app.*"]),
     ("DO (SELECT MAX(id) FROM app.t)", ["SELECT ON app.*"]),
     ("CREATE DATABASE app2", ["CREATE ON app2.*"]),
     ("ALTER DATABASE app CHARACTER SET utf8mb4", ["ALTER ON app.*"]),
@@ -57,10 +60,14 @@ STATEMENTS = [
     ("SHOW INDEX FROM app.t", ["INSERT ON app.*"]),
     ("SHOW CREATE TABLE app.t", ["INSERT ON app.*"]),
     ("SHOW CREATE DATABASE app", ["INSERT ON app.*"]),
+    ("SHOW TABLE STATUS FROM app", ["INSERT ON app.*"]),
+    ("SHOW TRIGGERS FROM app", ["TRIGGER ON app.*"]),
+    ("SHOW EVENTS FROM app", ["EVENT ON app.*"]),
     ("SHOW BINARY LOGS", ["REPLICATION CLIENT ON *.*"]),
     ("SHOW BINARY LOG STATUS", ["REPLICATION CLIENT ON *.*"]),
     ("SHOW REPLICA STATUS", ["REPLICATION CLIENT ON *.*"]),
     ("SHOW BINLOG EVENTS", ["REPLICATION SLAVE ON *.*"]),
+    ("SHOW RELAYLOG EVENTS", ["REPLICATION SLAVE ON *.*"]),
     ("SHOW REPLICAS", ["REPLICATION SLAVE ON *.*"]),
     ("SHOW ENGINE innodb STATUS", ["PROCESS ON *.*"]),
     ("SHOW GRANTS FOR root@localhost", ["SELECT ON mysql.*"]),
@@ -96,6 +103,7 @@ STATEMENTS = [
     ("ALTER USER other@localhost ACCOUNT UNLOCK", ["CREATE USER ON *.*"]),
     ("RENAME USER other@localhost TO made@localhost", ["CREATE USER ON *.*"]),
     ("DROP USER other@localhost", ["CREATE USER ON *.*"]),
+    ("GRANT SELECT ON app.* TO other@localhost", ["SELECT ON app.*", "GRANT OPTION ON app.*"]),
     ("CREATE ROLE made", ["CREATE ROLE ON *.*"]),
     ("DROP ROLE made", ["DROP ROLE ON *.*"]),
     ("REVOKE ALL PRIVILEGES, GRANT OPTION FROM other@localhost", ["CREATE USER ON *.*"]),
@@ -103,7 +111,13 @@ STATEMENTS = [
 # The rest of what parses is anybody's: transactions, SHOW of what everybody may see, variables of the session, help.
 FREE = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "UNLOCK TABLES", "SET @a = 1", "SET autocommit = 1", "SHOW PROCESSLIST",
         "SHOW GRANTS", "SHOW VARIABLES LIKE 'x'", "SHOW STATUS LIKE 'x'", "SHOW DATABASES", "SHOW WARNINGS", "SHOW ENGINES",
-        "XA START 'a'", "XA END 'a'", "XA ROLLBACK 'a'", "DO 1", "SELECT 1"]
+        "XA START 'a'", "XA END 'a'", "XA ROLLBACK 'a'", "XA START 'b'", "XA END 'b'", "XA PREPARE 'b'", "XA COMMIT 'b'", "DO 1", "SELECT 1",
+        "ROLLBACK TO s", "RELEASE SAVEPOINT s", "PREPARE p FROM 'DO 1'", "EXECUTE p", "DEALLOCATE PREPARE p", "HELP 'x'", "SET ROLE NONE",
+        "SHOW AUTHORS", "SHOW CHARACTER SET", "SHOW COLLATION", "SHOW CONTRIBUTORS", "SHOW ERRORS", "SHOW LOCALES", "SHOW OPEN TABLES",
+        "SHOW PLUGINS", "SHOW PRIVILEGES", "SHOW PROFILE", "SHOW PROFILES", "SHOW EXPLAIN FOR 0", "SHOW FUNCTION STATUS", "SHOW PROCEDURE STATUS", "SHOW PACKAGE STATUS"]
+# There are none of these things, whoever asks: an error that says so, or that the thing is not there, for everybody.
+NOTHING = ["CALL app.p()", "DROP VIEW app.t", "CREATE VIEW app.w AS SELECT 1", "SHOW CREATE EVENT app.e", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p",
+           "SHOW CREATE TRIGGER app.g", "SHOW FUNCTION CODE app.f", "SHOW PROCEDURE CODE app.p"]
 
 
 class Account:
@@ -130,6 +144,16 @@ class Account:
         if self.db._read_packet().get_all_data()[:1] != b"\0":
             # Rows: not read to their end, so the connection is of no more use.
             self.db.close()
+
+    def end(self):
+        """Closes it; the kinds of statements that it has run, as the server counts them."""
+        if not self.db.open:
+            return set()
+        with self.db.cursor() as cursor:
+            cursor.execute("SHOW STATUS LIKE 'Com\\_%'")
+            counts = dict(cursor.fetchall())
+        self.db.close()
+        return {name for name, count in counts.items() if int(count) > 0}
 
     def codes(self, sql, ways):
         quoted = sql.replace("\\", "\\\\").replace("'", "\\'")
@@ -166,7 +190,7 @@ def matrix(server, files):
         return Account(server)
 
     root.execute("CREATE DATABASE other")
-    nobody, elsewhere = [], ["ALL ON other.*"]
+    nobody, elsewhere, kinds = [], ["ALL ON other.*"], set()
     for statement, needs in STATEMENTS:
         sql = statement.format(files=files, root=root.connection.thread_id(), other=other.thread_id())
         without = [[right for right in needs or [] if right != left_out] for left_out in needs or []]
@@ -175,7 +199,7 @@ def matrix(server, files):
             for way, code in account.codes(sql, EVERY_WAY).items():
                 expect(code in DENIED or (code in NOT_RUN and way != "text"),
                        f"{sql} as {way} with {rights or 'no right'}: {code}, not denied")
-            account.db.close()
+            kinds |= account.end()
         if needs:
             account = fresh(needs)
             code = account.codes(sql, ["text"])["text"]
@@ -183,8 +207,21 @@ def matrix(server, files):
             account.db.close()
     account = fresh(nobody)
     for sql in FREE:
-        expect(account.codes(sql, ["text"])["text"] == 0, f"{sql} is not anybody's")
-    account.db.close()
+        expect(account.codes(sql, ["text"])["text"] not in DENIED, f"{sql} is not anybody's")
+    for sql in NOTHING:
+        expect(account.codes(sql, ["text"])["text"] != 0, f"{sql} does something")
+    kinds |= account.end()
+    # `SHOW STATUS` has a counter for every kind of statement that the parser knows: each has a line above.
+    counters = {row[0] for row in root_rows(root, "SHOW STATUS LIKE 'Com\\_%'")}
+    expect(len(counters) > 100, f"{len(counters)} kinds of statements")
+    # Commands of the protocol and the empty text are no statements.
+    forgotten = counters - kinds - {"Com_empty_query", "Com_admin_commands", "Com_stmt_close", "Com_stmt_fetch", "Com_stmt_reset", "Com_stmt_send_long_data"}
+    expect(forgotten == set(), f"kinds of statements that the matrix lacks: {sorted(forgotten)}")
+
+
+def root_rows(cursor, sql):
+    cursor.execute(sql)
+    return cursor.fetchall()
 
 
 def codes_of(db, statements):
