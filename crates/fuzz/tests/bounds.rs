@@ -184,7 +184,8 @@ fn a_zlib_block_takes_what_comes_of_it() {
     let query = Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"d", sql: &block };
     let body = body(|out| query.encode(out));
     let peak = peak_of(|| {
-        let plain = plain_event(EventType::MARIADB_QUERY_COMPRESSED, &body, MAX_EVENT_SIZE).expect("a whole event");
+        let plain =
+            plain_event(EventType::MARIADB_QUERY_COMPRESSED, &body, MAX_EVENT_SIZE).expect("a whole event");
         assert_eq!(plain.map(|(_, plain)| plain.len()), Some(body.len() - block.len() + 32 * MIB));
     });
     assert!(peak < 100 * MIB, "{peak} bytes");

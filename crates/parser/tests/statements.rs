@@ -630,14 +630,19 @@ fn clauses_of_mariadb_are_refused_by_name() {
 
 #[test]
 fn set_statement_keeps_the_text_behind_for() {
-    let Statement::SetStatement(tree) =
-        one("SET STATEMENT sql_mode = '', unique_checks = OFF, lock_wait_timeout = 1 + 1 FOR SELECT * FROM t FOR UPDATE")
-    else {
+    let Statement::SetStatement(tree) = one(
+        "SET STATEMENT sql_mode = '', unique_checks = OFF, lock_wait_timeout = 1 + 1 FOR SELECT * FROM t FOR UPDATE",
+    ) else {
         panic!("another statement")
     };
     assert_eq!(tree.items.len(), 3);
     assert_eq!(&tree.text[..], b"SELECT * FROM t FOR UPDATE");
-    for wrong in ["SET STATEMENT a = 1", "SET STATEMENT FOR SELECT 1", "SET STATEMENT GLOBAL a = 1 FOR SELECT 1", "SET STATEMENT @a = 1 FOR SELECT 1"] {
+    for wrong in [
+        "SET STATEMENT a = 1",
+        "SET STATEMENT FOR SELECT 1",
+        "SET STATEMENT GLOBAL a = 1 FOR SELECT 1",
+        "SET STATEMENT @a = 1 FOR SELECT 1",
+    ] {
         assert!(parse(wrong.as_bytes(), &ParseOptions::default()).is_err(), "{wrong}");
     }
 }

@@ -343,9 +343,11 @@ fn unsupported_clause(near: &str) -> Option<&'static str> {
 /// The same, where the words before tell it.
 fn unsupported_before(before: &str, near: &str) -> Option<&'static str> {
     let word = |text: &str| text.to_ascii_uppercase();
-    let mut last = before.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let mut last =
+        before.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     let last = [last.next_back(), last.next_back()].map(|found| found.map(word).unwrap_or_default());
-    let next = near.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().map(word).unwrap_or_default();
+    let next =
+        near.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().map(word).unwrap_or_default();
     match (last[1].as_str(), last[0].as_str(), next.as_str()) {
         ("NEXT" | "PREVIOUS", "VALUE", "FOR") => Some("sequences"),
         (_, "PERIOD", "FOR") | ("PERIOD", "FOR", _) => Some("PERIOD FOR"),

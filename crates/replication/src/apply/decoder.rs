@@ -254,7 +254,8 @@ impl EventDecoder {
         body: &[u8],
         target: &mut T,
     ) -> Result<(), ApplyError> {
-        if let Some((event_type, body)) = compressed::plain_event(header.event_type, body, self.limit.longest())?
+        if let Some((event_type, body)) =
+            compressed::plain_event(header.event_type, body, self.limit.longest())?
         {
             return self.change(&EventHeader { event_type, ..*header }, &body, target);
         }

@@ -315,7 +315,10 @@ fn compressed_events_are_what_they_stand_for() {
     ];
     let said = run(&mut EventDecoder::default(), &events).unwrap();
     assert_eq!(said, ["begin 0-3-1", "Write t 2", "DELETE FROM t", "commit c"]);
-    assert!(inflate(&[0x84, 0xff, 0xff, 0xff, 0xff, 1], MAX_EVENT_SIZE).is_err(), "a length past every limit");
+    assert!(
+        inflate(&[0x84, 0xff, 0xff, 0xff, 0xff, 1], MAX_EVENT_SIZE).is_err(),
+        "a length past every limit"
+    );
     let mut lying = block(b"abc");
     lying[1] = 200;
     assert!(inflate(&lying, MAX_EVENT_SIZE).is_err(), "a length that is not the contents'");

@@ -56,7 +56,10 @@ impl Session {
             let id = registry.find_in(name, self.server.log.dialect());
             let id = id.ok_or_else(|| SqlError::unknown_system_variable(name))?;
             let def = registry.def(id);
-            if NOT_FOR_ONE.contains(&def.name) || def.name.starts_with("character_set_") || def.name.starts_with("collation_") {
+            if NOT_FOR_ONE.contains(&def.name)
+                || def.name.starts_with("character_set_")
+                || def.name.starts_with("collation_")
+            {
                 let message = format!("The system variable {name} cannot be set in SET STATEMENT.");
                 return Err(SqlError::new(1971, b"42000", message));
             }

@@ -16,7 +16,9 @@ pub(super) fn set(settings: &mut SessionSettings, items: &[SetItem]) -> SqlResul
         let name = name.to_ascii_lowercase();
         let number = || match value {
             SetValue::Expr(Expr::Literal(Literal::Int(number))) => Ok(*number),
-            _ => Err(SqlError::not_supported_yet(format!("SET STATEMENT {name} = (expression) from a source"))),
+            _ => {
+                Err(SqlError::not_supported_yet(format!("SET STATEMENT {name} = (expression) from a source")))
+            }
         };
         match name.as_str() {
             "group_concat_max_len" => settings.group_concat_max_len = number()?.max(4),
