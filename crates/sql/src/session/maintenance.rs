@@ -2,19 +2,17 @@
 //!
 //! ANALYZE counts rows and the different values of every index's leading parts; what it found is kept beside the
 //! catalog, survives restarts, and is what row lookup and SHOW INDEX go by. CHECK reads every row and compares every
-//! index with the rows. CHECKSUM adds up the rows' own sums, so that the order does not matter; two servers of ours that
-//! hold the same rows in columns of the same types give the same number. OPTIMIZE and REPAIR have nothing to do here.
+//! index with the rows. CHECKSUM adds up the rows' own sums ([`RowSum`]), so that the order does not matter. OPTIMIZE and REPAIR have nothing to do here.
 //! Each reads one snapshot, without locks, on a thread that may block. None is written to the binary log.
 
+use super::row_sum::RowSum;
 use super::show::answer_column;
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{Table, statistics};
 use crate::error::{ExecResult, Interrupt, SqlResult};
-use crate::select::{LockMode, WaitPolicy};
 use crate::store::{SnapshotHold, by_ref, whole_index};
 use omnibus_engine::Snapshot;
-use omnibus_format::checksum::crc32;
 use omnibus_parser::ast::{Maintenance, MaintenanceKind, ObjectName};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
@@ -219,30 +217,27 @@ impl SqlSession {
     }
 
     fn checksum(&mut self, table: &Arc<Table>) -> ExecResult<u32> {
+        let (sums, mut buffer, mut sum) = (RowSum::new(table), Vec::new(), 0u32);
+        let mut add = |row: &bytes::Bytes| -> SqlResult<()> {
+            sum = sum.wrapping_add(sums.of(&table.decode(row)?, &mut buffer)?);
+            Ok(())
+        };
         if table.temporary {
-            let rows = self.trx.temp_rows(table)?;
-            return Ok(rows.iter().fold(0, |sum: u32, row| sum.wrapping_add(crc32(&row.row))));
-        }
-        let mut range = whole_index(table, 0);
-        let (mut sum, mut rows) = (0u32, 0u64);
-        if table.temporary {
-            loop {
-                let (mut found, lock, wait) = (Vec::new(), LockMode::None, WaitPolicy::Wait);
-                let done = self.trx.scan(table, 0, &mut range, lock, wait, PAUSE as usize, &mut found)?;
-                sum = found.iter().fold(sum, |sum, at| sum.wrapping_add(crc32(&at.row)));
-                if done {
-                    return Ok(sum);
-                }
+            for row in self.trx.temp_rows(table)? {
+                add(&row.row)?;
             }
+            return Ok(sum);
         }
+        let range = whole_index(table, 0);
         let snapshot = self.newest();
+        let mut rows = 0u64;
         let mut result: ExecResult<()> = Ok(());
         snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
             rows += 1;
-            if rows.is_multiple_of(PAUSE) {
-                result = self.state.budget.look(0);
-            }
-            sum = sum.wrapping_add(crc32(&row));
+            result = match rows.is_multiple_of(PAUSE) {
+                true => self.state.budget.look(0).and_then(|()| Ok(add(&row)?)),
+                false => add(&row).map_err(Interrupt::from),
+            };
             result.is_ok()
         })?;
         result?;

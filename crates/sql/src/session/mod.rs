@@ -12,6 +12,7 @@ mod maintenance;
 mod named_locks;
 mod prepared;
 mod query;
+mod row_sum;
 mod run;
 #[allow(clippy::module_inception, reason = "the session itself")]
 mod session;

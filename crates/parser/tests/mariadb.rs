@@ -1,0 +1,69 @@
+//! Statements that only MariaDB has.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use omnibus_parser::ast::Statement;
+use omnibus_parser::{ParseOptions, parse};
+
+/// What MariaDB's grammar has and this one does not is refused by its name, wherever the grammar meets it.
+#[test]
+fn clauses_of_mariadb_are_refused_by_name() {
+    for (what, sql) in [
+        ("SYSTEM VERSIONING", "CREATE TABLE t (a INT) WITH SYSTEM VERSIONING"),
+        ("SYSTEM VERSIONING", "CREATE TABLE t (a INT WITHOUT SYSTEM VERSIONING)"),
+        ("SYSTEM VERSIONING", "CREATE TABLE t (a TIMESTAMP(6) GENERATED ALWAYS AS ROW START)"),
+        ("SYSTEM VERSIONING", "ALTER TABLE t ADD SYSTEM VERSIONING"),
+        ("SYSTEM VERSIONING", "ALTER TABLE t DROP SYSTEM VERSIONING"),
+        ("FOR SYSTEM_TIME", "CREATE TABLE t (a INT, PERIOD FOR SYSTEM_TIME (b, c))"),
+        ("FOR SYSTEM_TIME", "SELECT * FROM t FOR SYSTEM_TIME ALL"),
+        ("FOR SYSTEM_TIME", "SELECT * FROM t FOR SYSTEM_TIME AS OF TIMESTAMP'2020-01-01' WHERE a = 1"),
+        ("FOR SYSTEM_TIME", "ALTER TABLE t DROP PERIOD FOR SYSTEM_TIME"),
+        ("PERIOD FOR", "CREATE TABLE t (a INT, s DATE, e DATE, PERIOD FOR p (s, e))"),
+        ("PERIOD FOR", "ALTER TABLE t ADD PERIOD FOR p (s, e)"),
+        ("WITHOUT OVERLAPS", "CREATE TABLE t (a INT, UNIQUE (a, p WITHOUT OVERLAPS))"),
+        ("FOR PORTION OF", "DELETE FROM t FOR PORTION OF p FROM 1 TO 2"),
+        ("FOR PORTION OF", "UPDATE t FOR PORTION OF p FROM 1 TO 2 SET a = 1"),
+        ("DELETE HISTORY", "DELETE HISTORY FROM t"),
+        ("DELETE HISTORY", "DELETE HISTORY FROM t BEFORE SYSTEM_TIME '2020-01-01'"),
+        ("sequences", "SELECT NEXTVAL(s)"),
+        ("sequences", "SELECT NEXT VALUE FOR s"),
+        ("sequences", "SELECT PREVIOUS VALUE FOR d.s"),
+        ("sequences", "SELECT SETVAL(s, 5), LASTVAL(s)"),
+        ("sequences", "SHOW CREATE SEQUENCE s"),
+        ("packages", "SHOW CREATE PACKAGE p"),
+        ("COMPRESSED columns", "CREATE TABLE t (a TEXT COMPRESSED)"),
+        ("CONVERT PARTITION", "ALTER TABLE t CONVERT PARTITION p TO TABLE u"),
+        ("dynamic columns", "SELECT COLUMN_GET(a, 'b' AS INT)"),
+    ] {
+        let error = parse(sql.as_bytes(), &ParseOptions::default()).unwrap_err();
+        assert_eq!(error.code(), 1235, "{sql}: {error}");
+        assert!(error.to_string().contains(&format!("'{what}'")), "{sql}: {error}");
+    }
+    for sql in [
+        "SELECT value FROM t WHERE next > 1 FOR UPDATE",
+        "SELECT period FROM t FOR UPDATE",
+        "CREATE TABLE period (period INT, history INT, next INT, value INT, compressed INT)",
+        "DELETE history FROM history JOIN t",
+        "DELETE history FROM t AS history",
+        "SELECT previous.value FROM previous",
+    ] {
+        parse(sql.as_bytes(), &ParseOptions::default()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+#[test]
+fn set_statement_keeps_the_text_behind_for() {
+    let text: &[u8] = b"SET STATEMENT sql_mode = '', unique_checks = OFF, lock_wait_timeout = 1 + 1 FOR SELECT * FROM t FOR UPDATE";
+    let Statement::SetStatement(tree) = parse(text, &ParseOptions::default()).unwrap().remove(0).node else {
+        panic!("another statement")
+    };
+    assert_eq!(tree.items.len(), 3);
+    assert_eq!(&tree.text[..], b"SELECT * FROM t FOR UPDATE");
+    for wrong in [
+        "SET STATEMENT a = 1",
+        "SET STATEMENT FOR SELECT 1",
+        "SET STATEMENT GLOBAL a = 1 FOR SELECT 1",
+        "SET STATEMENT @a = 1 FOR SELECT 1",
+    ] {
+        assert!(parse(wrong.as_bytes(), &ParseOptions::default()).is_err(), "{wrong}");
+    }
+}
