@@ -21,8 +21,8 @@ enum Number {
 fn number(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Number {
     match value {
         Value::Int(n) => Number::Integer(i128::from(*n), false),
-        Value::UInt(n) | Value::Bit(n) | Value::Set(n) => Number::Integer(i128::from(*n), true),
-        Value::Year(n) | Value::Enum(n) => Number::Integer(i128::from(*n), true),
+        Value::UInt(n) | Value::Bit(n) => Number::Integer(i128::from(*n), true),
+        Value::Year(n) => Number::Integer(i128::from(*n), true),
         Value::Decimal(d) => Number::Decimal(*d),
         Value::Date(d) => Number::Integer(i128::from(d.to_number()), false),
         Value::DateTime(_) | Value::Time(_) => {

@@ -134,6 +134,11 @@ impl Binder<'_> {
         if let AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg = call.kind {
             args = args.into_iter().map(|arg| self.in_utf8(arg)).collect();
         }
+        // Labels come in the order of their text, not of their numbers.
+        if let AggregateKind::Min | AggregateKind::Max = call.kind {
+            let labels = |e: &Expr| matches!(e.ty.column.kind, ColumnKind::Enum | ColumnKind::Set);
+            args = args.into_iter().map(|arg| if labels(&arg) { as_text(arg) } else { arg }).collect();
+        }
         let at = self.aggregating_block(args.iter().chain(order.iter().map(|(e, _)| e)))?;
         // What is read for an aggregate of an outer block is that block's to read.
         for (block, before) in self.blocks.iter_mut().zip(outer).skip(at + 1) {

@@ -38,6 +38,7 @@ impl Binder<'_> {
                     Family::Time | Family::DateTime => {
                         ExprType::decimal(e.ty.integer_part() + u32::from(e.ty.scale()), e.ty.scale())
                     }
+                    Family::Real => ExprType::double().decimals(e.ty.column.decimals),
                     _ => ExprType::double(),
                 };
                 ty.nullable = nullable;
@@ -125,9 +126,8 @@ impl Binder<'_> {
             ty
         } else if inexact(a) || inexact(b) {
             let mut ty = ExprType::double();
-            if op != ArithOp::Div {
-                ty.column.decimals = fixed_decimals(op, a, b);
-            }
+            let more = if op == ArithOp::Div { self.session.settings.div_precision_increment } else { 0 };
+            ty.column.decimals = fixed_decimals(a, b).saturating_add(more).min(NOT_FIXED);
             ty
         } else if op == ArithOp::Div {
             let scale = (a.scale().min(30) + self.session.settings.div_precision_increment).min(30);
@@ -260,14 +260,9 @@ impl Binder<'_> {
     }
 }
 
-/// The decimals of a sum, a difference or a product of which one side is a FLOAT or DOUBLE, if both have a fixed number of them.
-fn fixed_decimals(op: ArithOp, a: &ExprType, b: &ExprType) -> u8 {
-    let (x, y) = (a.fixed_decimals(), b.fixed_decimals());
-    match op {
-        _ if x >= NOT_FIXED || y >= NOT_FIXED => NOT_FIXED,
-        ArithOp::Mul => (x + y).min(NOT_FIXED),
-        _ => x.max(y),
-    }
+/// The decimals of arithmetic of which one side is a FLOAT or DOUBLE, if both have a fixed number of them.
+fn fixed_decimals(a: &ExprType, b: &ExprType) -> u8 {
+    a.fixed_decimals().max(b.fixed_decimals()).min(NOT_FIXED)
 }
 
 /// The negative of a constant integer that no BIGINT holds: a DECIMAL.
@@ -314,6 +309,8 @@ pub(super) fn as_text(e: Expr) -> Expr {
     ty.coercibility = e.ty.coercibility;
     if e.ty.family() == Family::String || e.ty.family() == Family::Json {
         ty.column.collation = e.ty.column.collation;
+    } else if e.ty.column.kind == ColumnKind::Bit {
+        ty.column.collation = BINARY;
     }
     Expr { kind: Kind::Text(Box::new(e)), ty }
 }

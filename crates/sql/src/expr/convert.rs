@@ -296,6 +296,9 @@ impl Expr {
                 }
                 Err(_) => bad_datetime(&lossy(text), cx),
             },
+            Value::Enum(_) | Value::Set(_) | Value::Bit(_) => {
+                self.to_datetime(&Value::Bytes(to_text(value, &self.ty.column)), cx)
+            }
             value => {
                 let read = value.to_datetime(6, DateMode::RELAXED, Date::ZERO);
                 if read.value.is_none() {
@@ -329,36 +332,46 @@ impl Expr {
     /// # Errors
     /// As `eval`.
     pub fn eval_time(&self, cx: &mut Exec<'_>) -> ExecResult<Option<Time>> {
-        Ok(match self.eval(cx)? {
+        let value = self.eval(cx)?;
+        Ok(self.to_time(&value, cx))
+    }
+
+    /// A value as a time; `None` if it is none (with a warning) or NULL.
+    #[must_use]
+    pub fn to_time(&self, value: &Value, cx: &mut Exec<'_>) -> Option<Time> {
+        match value {
             Value::Null => None,
-            Value::Time(t) => Some(t),
+            Value::Time(t) => Some(*t),
             Value::DateTime(d) => Some(d.time()),
             Value::Date(_) => Some(Time::ZERO),
-            Value::Bytes(text) => match parse_time(&text, 6) {
+            Value::Bytes(text) => match parse_time(text, 6) {
                 Ok(parsed) => {
                     if parsed.truncated {
-                        cx.warn(SqlError::truncated_wrong_value("time", lossy(&text)));
+                        cx.warn(SqlError::truncated_wrong_value("time", lossy(text)));
                     }
                     Some(parsed.value)
                 }
                 Err(omnibus_value::temporal::TemporalError::OutOfRange { negative }) => {
-                    cx.warn(SqlError::truncated_wrong_value("time", lossy(&text)));
+                    cx.warn(SqlError::truncated_wrong_value("time", lossy(text)));
                     Some(Time::from_micros_clipped(if negative { i64::MIN } else { i64::MAX }))
                 }
                 Err(_) => {
-                    cx.warn(SqlError::truncated_wrong_value("time", lossy(&text)));
+                    cx.warn(SqlError::truncated_wrong_value("time", lossy(text)));
                     None
                 }
             },
+            Value::Enum(_) | Value::Set(_) | Value::Bit(_) => {
+                self.to_time(&Value::Bytes(to_text(value, &self.ty.column)), cx)
+            }
             value => {
                 let read = value.to_time(6);
                 if read.problem.is_some() {
-                    let text = String::from_utf8_lossy(&self.to_str(&value)).into_owned();
+                    let text = String::from_utf8_lossy(&self.to_str(value)).into_owned();
                     cx.warn(SqlError::truncated_wrong_value("time", text));
                 }
                 read.value
             }
-        })
+        }
     }
 }
 

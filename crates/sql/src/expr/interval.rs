@@ -21,7 +21,7 @@ fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<
     if unit == IntervalUnit::Second && !matches!(value, Value::Int(_) | Value::UInt(_)) {
         let micros = e.to_decimal(&value, cx).to_f64() * 1e6;
         if micros.abs() > 9e18 {
-            return Ok(None);
+            return overflow(cx);
         }
         return Ok(Some(Interval::of_micros(micros.round() as i64)));
     }
@@ -31,7 +31,15 @@ fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<
         }
         value => e.to_int(value, cx),
     };
-    Ok(i64::try_from(n).ok().and_then(|n| Interval::of(n, unit)))
+    match i64::try_from(n).ok().and_then(|n| Interval::of(n, unit)) {
+        Some(interval) => Ok(Some(interval)),
+        None => overflow(cx),
+    }
+}
+
+fn overflow<T>(cx: &mut Exec<'_>) -> ExecResult<Option<T>> {
+    cx.complain(SqlError::new(1441, b"22008", "Datetime function: datetime field overflow"))?;
+    Ok(None)
 }
 
 /// The type of `date ± INTERVAL n unit`.
@@ -82,8 +90,10 @@ pub fn date_arith(
         return Ok(time.add(interval).map_or(Value::Null, Value::Time));
     }
     let Some(date) = args[0].to_datetime(&value, cx) else { return Ok(Value::Null) };
-    let Some(sum) = date.add(interval) else {
-        cx.complain(SqlError::new(1441, b"22008", "Datetime function: datetime field overflow"))?;
+    let Some(sum) = (match date.add(interval) {
+        None => overflow(cx)?,
+        sum => sum,
+    }) else {
         return Ok(Value::Null);
     };
     Ok(match ty.family() {
@@ -130,21 +140,14 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Va
             | U::HourSecond
             | U::HourMinute
     );
+    let of_days = matches!(unit, U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond);
     let value = e.eval(cx)?;
     let (date, time) = match &value {
         Value::Null => return Ok(Value::Null),
-        Value::Time(time)
-            if !of_time && matches!(unit, U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond) =>
-        {
-            (DateTime::ZERO.date(), *time)
-        }
-        _ if of_time => {
-            let constant = Expr::constant(value, e.ty.clone());
-            match constant.eval_time(cx)? {
-                Some(time) => (DateTime::ZERO.date(), time),
-                None => return Ok(Value::Null),
-            }
-        }
+        value if of_time || of_days && counts_hours(e, value) => match e.to_time(value, cx) {
+            Some(time) => (DateTime::ZERO.date(), time),
+            None => return Ok(Value::Null),
+        },
         value => match e.to_datetime(value, cx) {
             Some(at) => (at.date(), at.time()),
             None => return Ok(Value::Null),
@@ -161,6 +164,19 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Va
         U::YearMonth => i64::from(year * 100 + month),
         _ => sign * of_day(unit, day, time),
     }))
+}
+
+/// Whether what days and hours are asked of is a time, whose days are hours: also a number or a text that is too short for date
+/// and time, and no date.
+fn counts_hours(e: &Expr, value: &Value) -> bool {
+    match value {
+        Value::Date(_) | Value::DateTime(_) => false,
+        Value::Time(_) => true,
+        value => {
+            let text = e.to_str(value);
+            text.len() < 12 && !text.iter().skip(1).any(|c| *c == b'-')
+        }
+    }
 }
 
 fn of_day(unit: IntervalUnit, day: u32, time: Time) -> i64 {

@@ -213,6 +213,13 @@ impl ExprType {
         self
     }
 
+    /// The same type with so many decimals.
+    #[must_use]
+    pub fn decimals(mut self, decimals: u8) -> ExprType {
+        self.column.decimals = decimals;
+        self
+    }
+
     /// The same type with another coercibility.
     #[must_use]
     pub fn coercible(mut self, coercibility: Coercibility) -> ExprType {
@@ -398,10 +405,12 @@ pub fn merge_all<'a>(
     let mut only_null = None;
     for ty in types {
         only_null = Some(only_null.unwrap_or(true) && ty.is_null());
-        if !matches!(ty.family(), Family::String | Family::Json) || ty.is_null() {
-            continue;
-        }
-        let this = (ty.column.collation, ty.coercibility);
+        let this = match ty.family() {
+            // Bits are bytes where text is wanted.
+            _ if ty.column.kind == ColumnKind::Bit => (BINARY, Coercibility::Implicit),
+            Family::String | Family::Json if !ty.is_null() => (ty.column.collation, ty.coercibility),
+            _ => continue,
+        };
         merged = Some(match merged {
             None => this,
             Some(before) => merge_collations(before, this, operation)?,

@@ -3,6 +3,7 @@
 use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::{Exec, Expr, ExprType};
+use bytes::Bytes;
 use omnibus_value::Value;
 
 pub(super) const DEFS: &[Def] = &[
@@ -11,7 +12,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("BIN", 1, 1, ty::ascii::<64>, bin),
     Def::new("OCT", 1, 1, ty::ascii::<64>, oct),
     Def::new("CONV", 3, 3, ty::ascii::<65>, conv),
-    Def::new("TO_BASE64", 1, 1, ty::long_string, to_base64),
+    Def::new("TO_BASE64", 1, 1, ty::ascii::<{ u32::MAX }>, to_base64),
     Def::new("FROM_BASE64", 1, 1, ty::binary, from_base64),
     Def::new("INET_ATON", 1, 1, ty::ubigint, inet_aton),
     Def::new("INET_NTOA", 1, 1, ty::ascii::<31>, inet_ntoa),
@@ -42,7 +43,10 @@ fn hex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         Value::UInt(n) | Value::Bit(n) => text(format!("{n:X}")),
         Value::Year(n) => text(format!("{n:X}")),
         Value::Float(_) | Value::Double(_) | Value::Decimal(_) => {
-            let n = args[0].to_int(&value, cx) as u64;
+            // Half of one is away from zero, unlike where an integer is wanted.
+            let n = args[0].to_f64(&value, cx).round();
+            let held = n > i64::MIN as f64 && n < u64::MAX as f64;
+            let n = if held { n as i128 as u64 } else { u64::MAX };
             text(format!("{n:X}"))
         }
         value => {
@@ -77,13 +81,22 @@ fn unhex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(from_hex(&value).map_or(Value::Null, text))
 }
 
+/// What BIN, OCT and CONV read: the text of any argument, of bits that of the number that they are.
+fn digits(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    match e.eval(cx)? {
+        Value::Null => Ok(None),
+        Value::Bit(n) => Ok(Some(n.to_string().into())),
+        value => Ok(Some(e.to_str(&value))),
+    }
+}
+
 fn bin(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let value = str_arg!(args, 0, cx);
+    let Some(value) = digits(&args[0], cx)? else { return Ok(Value::Null) };
     Ok(leading_integer(&value).map_or(Value::Null, |n| text(format!("{n:b}"))))
 }
 
 fn oct(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let value = str_arg!(args, 0, cx);
+    let Some(value) = digits(&args[0], cx)? else { return Ok(Value::Null) };
     Ok(leading_integer(&value).map_or(Value::Null, |n| text(format!("{n:o}"))))
 }
 
@@ -94,7 +107,7 @@ fn leading_integer(value: &[u8]) -> Option<u64> {
 }
 
 fn conv(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let value = str_arg!(args, 0, cx);
+    let Some(value) = digits(&args[0], cx)? else { return Ok(Value::Null) };
     let from = int_arg!(args, 1, cx);
     let to = int_arg!(args, 2, cx);
     let base_ok = |b: i128| (2..=36).contains(&b.unsigned_abs());

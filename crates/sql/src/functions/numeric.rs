@@ -59,19 +59,50 @@ pub(super) fn print_rounded(value: &Value, e: &Expr, places: u8, cx: &mut Exec<'
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
+/// The type of the number that a date or a time is; others as they are.
+fn numeric(ty: &ExprType) -> ExprType {
+    let number = match ty.family() {
+        Family::Date => ExprType::bigint(),
+        Family::Time | Family::DateTime if ty.column.decimals == 0 => ExprType::bigint(),
+        Family::Time | Family::DateTime => {
+            ExprType::decimal(ty.integer_part() + u32::from(ty.scale()), ty.scale())
+        }
+        _ => return ty.clone(),
+    };
+    number.nullable(ty.nullable)
+}
+
+/// The number that a date, a time, a year or bits are; others as they are.
+fn as_number(e: &Expr, value: Value, cx: &mut Exec<'_>) -> Value {
+    match value {
+        Value::Year(n) => Value::Int(i64::from(n)),
+        Value::Bit(n) => Value::UInt(n),
+        Value::Date(d) => Value::Int(i64::from(d.to_number())),
+        Value::DateTime(_) | Value::Time(_) => {
+            let number = e.to_decimal(&value, cx);
+            match (e.ty.column.decimals, number.to_i64()) {
+                (0, Ok(n)) => Value::Int(n),
+                _ => Value::Decimal(number),
+            }
+        }
+        value => value,
+    }
+}
+
 fn number_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    let ty = &args[0].ty;
+    let ty = &numeric(&args[0].ty);
     Ok(match ty.family() {
         Family::Integer if ty.column.unsigned => ExprType::ubigint(),
         Family::Integer => ExprType::bigint(),
         Family::Decimal => ty.clone(),
+        Family::Real => ExprType::double().decimals(ty.column.decimals),
         _ => ExprType::double(),
     }
     .nullable(ty.nullable))
 }
 
 fn whole_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    let ty = &args[0].ty;
+    let ty = &numeric(&args[0].ty);
     Ok(match ty.family() {
         Family::Integer if ty.column.unsigned => ExprType::ubigint(),
         Family::Integer => ExprType::bigint(),
@@ -94,7 +125,7 @@ fn constant_places(args: &[Expr]) -> Option<i64> {
 }
 
 fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    let ty = &args[0].ty;
+    let ty = &numeric(&args[0].ty);
     let nullable = ty::any_null(args);
     Ok(match (ty.family(), constant_places(args)) {
         (Family::Integer, _) => {
@@ -118,6 +149,7 @@ fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
             }
             real
         }
+        (Family::Real, None) => ExprType::double().decimals(ty.column.decimals),
         _ => ExprType::double(),
     }
     .nullable(nullable))
@@ -125,7 +157,7 @@ fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 
 fn mod_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let exact = |f: Family| matches!(f, Family::Integer | Family::Decimal);
-    let (a, b) = (&args[0].ty, &args[1].ty);
+    let (a, b) = (&numeric(&args[0].ty), &numeric(&args[1].ty));
     Ok(match (a.family(), b.family()) {
         (Family::Integer, Family::Integer) if a.column.unsigned => ExprType::ubigint(),
         (Family::Integer, Family::Integer) => ExprType::bigint(),
@@ -133,13 +165,14 @@ fn mod_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
             let scale = a.scale().max(b.scale());
             ExprType::decimal(a.integer_part().max(b.integer_part()) + u32::from(scale), scale)
         }
-        _ => ExprType::double(),
+        _ => ExprType::double().decimals(a.fixed_decimals().max(b.fixed_decimals()).min(NOT_FIXED)),
     }
     .nullable(true))
 }
 
 fn abs(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
+    let value = as_number(&args[0], value, cx);
     Ok(match value {
         Value::Int(n) => match n.checked_abs() {
             Some(n) => Value::Int(n),
@@ -160,6 +193,7 @@ fn to_whole(d: Decimal, ty: &ExprType) -> Value {
 
 fn ceil(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
+    let value = as_number(&args[0], value, cx);
     Ok(match value {
         Value::Int(_) | Value::UInt(_) => value,
         Value::Decimal(d) => to_whole(d.ceil(), ty),
@@ -169,6 +203,7 @@ fn ceil(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 
 fn floor(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
+    let value = as_number(&args[0], value, cx);
     Ok(match value {
         Value::Int(_) | Value::UInt(_) => value,
         Value::Decimal(d) => to_whole(d.floor(), ty),
@@ -192,6 +227,7 @@ fn round_real(n: f64, places: i32, cut: bool) -> f64 {
 
 fn rounded(args: &[Expr], ty: &ExprType, cut: bool, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
+    let value = as_number(&args[0], value, cx);
     let places = if args.len() > 1 { int_arg!(args, 1, cx).clamp(-100, 100) as i32 } else { 0 };
     Ok(match value {
         Value::Int(_) | Value::UInt(_) if places >= 0 => value,

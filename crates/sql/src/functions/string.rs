@@ -25,8 +25,8 @@ pub(super) const DEFS: &[Def] = &[
     Def::strings("REPLACE", 3, 3, ty::long_string, replace),
     Def::strings("INSERT", 4, 4, ty::long_string, insert),
     Def::strings("ELT", 2, MANY, elt_type, elt),
-    Def::strings("MAKE_SET", 2, MANY, ty::concatenated, make_set),
-    Def::strings("EXPORT_SET", 3, 5, ty::long_string, export_set),
+    Def::strings("MAKE_SET", 2, MANY, |args, cx| chosen_type(&args[1..], cx), make_set),
+    Def::strings("EXPORT_SET", 3, 5, |args, cx| chosen_type(&args[1..args.len().min(4)], cx), export_set),
     Def::strings("SUBSTRING_INDEX", 3, 3, ty::like_first, substring_index),
     Def::new("CHAR", 1, MANY, char_type, char_of),
     Def::new("SOUNDEX", 1, 1, ty::like_first, soundex),
@@ -205,6 +205,11 @@ fn elt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         Ok(n) if n >= 1 && n < args.len() => Ok(args[n].eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
         _ => Ok(Value::Null),
     }
+}
+
+/// The type of what bits choose from: the bits themselves are no text of it.
+fn chosen_type(texts: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    if texts.iter().all(|e| e.ty.is_null()) { ty::ascii::<0>(texts, cx) } else { ty::long_string(texts, cx) }
 }
 
 fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

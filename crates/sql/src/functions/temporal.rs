@@ -47,7 +47,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("FROM_DAYS", 1, 1, ty::date, from_days),
     Def::new("TO_SECONDS", 1, 1, ty::bigint, to_seconds),
     Def::new("MAKEDATE", 2, 2, ty::date, makedate),
-    Def::new("MAKETIME", 3, 3, time_type, maketime),
+    Def::new("MAKETIME", 3, 3, |args, cx| time_type(&args[2..], cx), maketime),
     Def::new("SEC_TO_TIME", 1, 1, sec_to_time_type, sec_to_time),
     Def::new("TIME_TO_SEC", 1, 1, ty::bigint, time_to_sec),
     Def::new("PERIOD_ADD", 2, 2, ty::int, period_add),
@@ -82,7 +82,7 @@ fn decimals_of(e: &Expr) -> u8 {
     match e.ty.family() {
         Family::Integer | Family::Date => 0,
         Family::DateTime | Family::Time => e.ty.column.decimals,
-        Family::Decimal => e.ty.column.decimals.min(6),
+        Family::Decimal | Family::Real => e.ty.column.decimals.min(6),
         Family::String => match e.as_const() {
             Some(Value::Bytes(text)) => {
                 let point = text.iter().rposition(|b| *b == b'.');
@@ -235,8 +235,8 @@ fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let decimals = args.iter().map(decimals_of).max().unwrap_or(0);
     Ok(match args[0].ty.family() {
         Family::DateTime | Family::Date => ExprType::datetime(decimals),
-        Family::String => ExprType::varchar(29, cx.collation()),
-        _ => ExprType::time(decimals),
+        Family::Time => ExprType::time(decimals),
+        _ => ExprType::varchar(29, cx.collation()),
     }
     .nullable(true))
 }
@@ -263,7 +263,12 @@ fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Exec<'_>) -> ExecRe
         Value::DateTime(d) => d.micros() == 0,
         _ => true,
     };
-    Ok(super::text(crate::expr::convert::print(&value, if whole { 0 } else { 6 })))
+    let decimals = match args[0].ty.family() {
+        Family::String if whole => 0,
+        Family::String => 6,
+        _ => args.iter().map(decimals_of).max().unwrap_or(0),
+    };
+    Ok(super::text(crate::expr::convert::print(&value, decimals)))
 }
 
 fn last_day(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -330,31 +335,30 @@ fn time_to_sec(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Val
 }
 
 /// Months since year 0 of YYMM or YYYYMM.
-fn period(n: i128) -> i64 {
-    let n = n as i64;
-    let (year, month) = (n / 100, n % 100);
+fn period(n: i128, name: &str) -> ExecResult<i64> {
+    let (year, month) = (i64::try_from(n / 100).unwrap_or(-1), (n % 100) as i64);
+    if n <= 0 || year < 0 || !(1..=12).contains(&month) {
+        return Err(SqlError::wrong_arguments(name).into());
+    }
     let year = match year {
         0..=69 => year + 2000,
         70..=99 => year + 1900,
         _ => year,
     };
-    year * 12 + month - 1
+    Ok(year.saturating_mul(12).saturating_add(month - 1))
 }
 
 fn period_add(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let start = int_arg!(args, 0, cx);
-    if start == 0 {
-        return Ok(Value::Int(0));
-    }
     let months = i64::try_from(int_arg!(args, 1, cx)).unwrap_or(0);
-    let total = period(start).saturating_add(months);
+    let total = period(start, "period_add")?.saturating_add(months);
     Ok(Value::Int(total / 12 * 100 + total % 12 + 1))
 }
 
 fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let a = int_arg!(args, 0, cx);
     let b = int_arg!(args, 1, cx);
-    Ok(Value::Int(period(a) - period(b)))
+    Ok(Value::Int(period(a, "period_diff")? - period(b, "period_diff")?))
 }
 
 /// Seconds since 1970 that functions know end here: 3001-01-19.

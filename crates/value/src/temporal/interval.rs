@@ -165,7 +165,7 @@ impl Interval {
         let mut numbers: Vec<(i64, usize)> = Vec::with_capacity(5);
         for run in text.split(|c| !c.is_ascii_digit()).filter(|run| !run.is_empty()) {
             if numbers.len() == fields.len() {
-                break;
+                return None;
             }
             let n = std::str::from_utf8(run).ok()?.parse::<i64>().ok()?;
             numbers.push((n, run.len()));
