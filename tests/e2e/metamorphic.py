@@ -95,9 +95,10 @@ class Checker:
         self.same("GROUP BY", self.bag(whole), self.bag(grouped), whole, grouped)
 
     def push_down(self):
-        tables, aliases = self.source()
+        factors, aliases = self.maker.source()
+        tables = self.maker.render(factors)
         condition = self.maker.condition(aliases)
-        fast = f"SELECT COUNT(*) FROM {tables} WHERE {condition}"
+        fast = f"SELECT COUNT(*) FROM {self.maker.render(factors, 'force')} WHERE {condition}"
         slow = f"SELECT COUNT(*) FROM (SELECT ({condition}) IS TRUE AS met FROM {tables}) q WHERE met"
         self.same("pushed down", self.bag(fast), self.bag(slow), fast, slow)
         having = f"SELECT COUNT(*) FROM (SELECT ({condition}) IS TRUE AS met FROM {tables} HAVING met) q"
@@ -109,10 +110,10 @@ class Checker:
         covered = self.pick([[], [self.pick(self.maker.columns)], ["id", "c"]])
         columns = ", ".join(f"{alias}.{name}" for alias in aliases for name in covered) or "1"
         common = "WITH " + ", ".join(f"common_{name} AS (SELECT * FROM {name})" for name in TABLES) + " "
-        text = {how: f"SELECT {columns} FROM {self.maker.render(factors, how)} WHERE {condition}" for how in ("plain", "ignore", "derived", "common")}
+        text = {how: f"SELECT {columns} FROM {self.maker.render(factors, how)} WHERE {condition}" for how in ("plain", "ignore", "force", "derived", "common")}
         query = text["plain"]
         answer = self.bag(query)
-        others = [text["ignore"], text["derived"], common + text["common"], query.replace("SELECT", "SELECT STRAIGHT_JOIN", 1),
+        others = [text["ignore"], text["force"], f"{text['force']} FOR SHARE", text["derived"], common + text["common"], query.replace("SELECT", "SELECT STRAIGHT_JOIN", 1),
                   f"{query} ORDER BY {aliases[0]}.c, {aliases[-1]}.a DESC", f"{query} FOR UPDATE", f"{query} FOR SHARE"]
         for other in others:
             self.same("another plan", answer, self.bag(other), query, other)
@@ -126,7 +127,7 @@ class Checker:
         order = ", ".join(f"{key}{self.pick(['', ' DESC'])}" for key in keys)
         limit, skip = self.pick([1, 2, 5, 1000]), self.pick([0, 0, 1, 3])
         query = f"SELECT {', '.join(keys)} FROM {{}} WHERE {condition} ORDER BY {order}"
-        fast = query.format(self.maker.render(factors)) + f" LIMIT {limit} OFFSET {skip}"
+        fast = query.format(self.maker.render(factors, self.pick(["plain", "force"]))) + f" LIMIT {limit} OFFSET {skip}"
         slow = query.format(self.maker.render(factors, "derived"))
         wanted, got = self.rows(slow)[skip:skip + limit], self.rows(fast)
         expect(wanted == got, f"ORDER BY\n  {fast}\n  {slow}\n  wanted {wanted}\n  got    {got}")
@@ -137,7 +138,7 @@ class Checker:
         keys = [self.maker.column(aliases[:self.pick([1, 3])]) for _ in range(self.pick([1, 1, 2]))]
         kind = self.pick(["COUNT({})", "SUM({})", "MIN({})", "COUNT(DISTINCT {})"]).format(self.exact(aliases))
         query = f"SELECT COUNT(*), {kind}, SUM({aliases[-1]}.id) FROM {{}} WHERE {condition} GROUP BY {', '.join(keys)}"
-        fast, slow = (query.format(self.maker.render(factors, how)) for how in ("plain", "derived"))
+        fast, slow = (query.format(self.maker.render(factors, how)) for how in (self.pick(["plain", "force"]), "derived"))
         self.same("groups", self.bag(fast), self.bag(slow), fast, slow)
         ordered = f"{fast} ORDER BY {keys[0]} DESC"
         self.same("groups in order", self.bag(ordered), self.bag(slow), ordered, slow)
@@ -263,7 +264,7 @@ def main():
             engine = "LSM" if round_number % 2 == 0 else "BTREE"
             zone = maker.random.choice(["+00:00", "Europe/Berlin"])
             for sql in ("DROP DATABASE IF EXISTS d", "CREATE DATABASE d", "USE d", "SET sql_mode = ''", f"SET default_storage_engine = {engine}",
-                        f"SET time_zone = '{zone}'", *maker.tables()):
+                        f"SET time_zone = '{zone}'", *maker.tables(), *[f"ANALYZE TABLE {name}" for name in TABLES[:maker.random.randrange(4)]]):
                 cursor.execute(sql)
             checker = Checker(cursor, maker)
             checker.run(min(queries - asked, 500))

@@ -43,7 +43,7 @@ CALLS = {
         "HOUR({time})", "MINUTE({stamp})", "SECOND({time})", "MICROSECOND({stamp})", "TIME_TO_SEC({time})", "DATEDIFF({date}, {stamp})",
         "TIMESTAMPDIFF({unit}, {stamp}, {stamp})", "TIMESTAMPDIFF({unit}, {date}, {date})", "EXTRACT({unit} FROM {stamp})", "EXTRACT({pair} FROM {stamp})",
         "PERIOD_ADD(202401, {int})", "PERIOD_DIFF(202401, 199{digit}12)", "UNIX_TIMESTAMP({date})", "CAST({num} AS SIGNED)", "CAST({small} AS UNSIGNED)",
-        "CEIL({dec})", "FLOOR({dec})", "({any} IS NULL)", "ISNULL({any})", "({set} + 0)", "({enum} + 0)", "({bit} + 0)", "({year} + 1)",
+        "CEIL({dec})", "FLOOR({dec})", "({any} IS NULL)", "ISNULL({any})", "({bit} + 0)", "({year} + 1)",
         "COALESCE({int}, {int})", "IFNULL({int}, {int})", "IF({bool}, {int}, {int})", "NULLIF({int}, {int})", "GREATEST({int}, {int})", "LEAST({int}, {int}, {int})",
         "(@w := {int})", "COERCIBILITY({text})", "CAST({time} AS SIGNED)", "CAST({date} AS SIGNED)", "({date} + 0)", "({time} + 1)",
     ],
@@ -53,7 +53,7 @@ CALLS = {
         "CAST({text} AS DECIMAL(12,2))", "COALESCE({dec}, {int})", "IF({bool}, {dec}, {int})", "LEAST({dec}, {int})", "GREATEST({dec}, {dec})", "IFNULL({dec}, {int})",
         "CASE {small} WHEN {int} THEN {dec} ELSE {int} END", "({int} + {dec})", "NULLIF({dec}, {dec})",
     ],
-    "dbl": ["SQRT({num})", "EXP({small})", "ROUND(LN({num}), 6)", "ROUND(LOG({small}, {num}), 6)", "ROUND(LOG2({num}), 5)", "ROUND(LOG10({num}), 5)", "POW({small}, {small})", "ROUND(SIN({num}), 5)", "ROUND(ATAN({num}, {num}), 5)",
+    "dbl": ["({set} + 0)", "({enum} * 2)", "(- PI())", "ABS(PI())", "(PI() / {small})", "SQRT({num})", "EXP({small})", "ROUND(LN({num}), 6)", "ROUND(LOG({small}, {num}), 6)", "ROUND(LOG2({num}), 5)", "ROUND(LOG10({num}), 5)", "POW({small}, {small})", "ROUND(SIN({num}), 5)", "ROUND(ATAN({num}, {num}), 5)",
             "ROUND(DEGREES({num}), 3)", "PI()", "({dbl} + {num})", "({dbl} * {num})", "({text} + {int})", "ROUND({dbl}, {digit})", "(- {dbl})", "CEIL({dbl})", "FLOOR({dbl})", "({dbl} / {num})", "CAST({text} AS DOUBLE)"],
     "text": [
         "CONCAT({text}, {text})", "CONCAT({any}, {text})", "CONCAT_WS({text}, {text}, {any})", "UPPER({text})", "LOWER({text})", "LEFT({text}, {small})", "RIGHT({text}, {small})",
@@ -133,7 +133,7 @@ class Expressions:
 
     def statement(self):
         kinds = [kind for kind, calls in CALLS.items() if calls]
-        columns = [self.fill(self.r.choice(CALLS[kind]), 0) for kind in self.r.choices(kinds, k=self.r.randint(1, 3))]
+        columns = [self.fill(self.r.choice(CALLS[kind]), self.r.choice([0, 1])) for kind in self.r.choices(kinds, k=self.r.randint(1, 3))]
         where = f" WHERE {self('bool', 1)}" if self.r.random() < .5 else ""
         if self.r.random() < .2:
             return f"SELECT COUNT(*), COUNT(DISTINCT {columns[0]}), MAX({self('int', 1)}), SUM({self('dec', 1)}) FROM {TABLE}{where}"

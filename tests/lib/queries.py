@@ -1,6 +1,6 @@
 """Random tables of many types, and queries over them, for `tests/e2e/metamorphic.py`: text that any server would take.
 
-A table of a query is a `Factor`: the same query can be rendered with its indexes ignored, or over derived and common tables.
+A table of a query is a `Factor`: the same query can be rendered with its indexes ignored or forced, or over derived and common tables.
 """
 
 import random
@@ -97,7 +97,7 @@ class Maker:
 
     def index_names(self, table):
         names = ["`PRIMARY`" if key.startswith("PRIMARY") else key.split("KEY ")[1].split(" ")[0] for key in self.keys[table]]
-        return ", ".join(names)
+        return names
 
     # Values and expressions
 
@@ -197,10 +197,13 @@ class Maker:
         return factors, aliases
 
     def render(self, factors, how="plain"):
-        """FROM: `plain`, `ignore` (all indexes), `derived` or `common` tables in place of stored ones."""
+        """FROM: `plain`, `ignore` (all indexes), `force` (some), `derived` or `common` tables in place of stored ones."""
         text = ""
         for factor in factors:
             stored = {"plain": factor.table, "common": f"common_{factor.table}", "derived": f"(SELECT * FROM {factor.table})"}.get(how, factor.table)
-            hint = f" IGNORE INDEX ({self.index_names(factor.table)})" if how == "ignore" and not factor.inner else ""
+            names = self.index_names(factor.table)
+            hint = f" IGNORE INDEX ({', '.join(names)})" if how == "ignore" and not factor.inner else ""
+            if how == "force" and not factor.inner:
+                hint = f" FORCE INDEX ({', '.join(self.random.sample(names, self.random.choice([1, 1, len(names)])))})"
             text += f" {factor.join} {factor.inner or stored} {factor.alias}{hint}{factor.on}"
         return text.strip()
