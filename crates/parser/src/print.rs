@@ -4,6 +4,8 @@
 //! The output parses back to the same tree under default options (a long AND/OR chain may be
 //! grouped otherwise). Subqueries cannot occur in those places and print as `(...)`.
 
+use bytes::Bytes;
+
 use crate::ast::{
     Aggregate, BinaryOp, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp,
     VarScope,
@@ -12,10 +14,34 @@ use crate::ast::{
 impl Expr {
     /// The expression as SQL bytes; string literals keep their own bytes.
     pub fn to_sql(&self) -> Vec<u8> {
-        let mut printer = Printer { out: Vec::new() };
+        let mut printer = Printer::default();
         printer.expr(self);
         printer.out
     }
+
+    /// The expression as a definition keeps it: it means the same whatever the session that reads it.
+    pub fn to_stored_sql(&self, stored: &Stored<'_>) -> Vec<u8> {
+        let mut printer = Printer { stored: Some(stored), ..Printer::default() };
+        printer.expr(self);
+        printer.out
+    }
+
+    /// The names of the columns that it reads, outside of subqueries, once for each time.
+    pub fn column_names(&self) -> Vec<Ident> {
+        let mut printer = Printer::default();
+        printer.expr(self);
+        printer.columns
+    }
+}
+
+/// What a stored expression needs to know of where it was written.
+pub struct Stored<'a> {
+    /// The table that it belongs to: its columns need no qualifier.
+    pub table: &'a str,
+    /// The bytes that the client sent for a literal with an introducer.
+    pub written: &'a dyn Fn(&[u8]) -> Vec<u8>,
+    /// Text that is not ASCII is written as its bytes: no client's character set changes it then.
+    pub bytes: bool,
 }
 
 /// Appends an identifier in backquotes.
@@ -47,11 +73,14 @@ pub fn quote_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
 }
 
-struct Printer {
+#[derive(Default)]
+struct Printer<'a> {
     out: Vec<u8>,
+    columns: Vec<Ident>,
+    stored: Option<&'a Stored<'a>>,
 }
 
-impl Printer {
+impl Printer<'_> {
     fn put(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -75,7 +104,20 @@ impl Printer {
             Expr::Introduced(pair) => {
                 self.put("_");
                 self.put(&pair.0);
-                self.literal(&pair.1);
+                match (self.stored, &pair.1) {
+                    (Some(stored), Literal::Str(text)) if pair.0.is("utf8mb4") => {
+                        self.utf8(text, stored.bytes)
+                    }
+                    (Some(stored), Literal::Str(text)) if !text.is_ascii() => {
+                        self.put(" ");
+                        self.literal(&Literal::Hex((stored.written)(text).into()));
+                    }
+                    (_, Literal::Str(text)) => quote_string(text, &mut self.out),
+                    (_, literal) => {
+                        self.put(" ");
+                        self.literal(literal);
+                    }
+                }
             }
             Expr::Param(_) => self.put("?"),
             Expr::Column(column) => self.column(column),
@@ -335,7 +377,13 @@ impl Printer {
             Literal::Int(n) => self.put(&n.to_string()),
             Literal::Decimal(text) => self.out.extend_from_slice(text),
             Literal::Float(f) => self.put(&format!("{f:e}")),
-            Literal::Str(text) => quote_string(text, &mut self.out),
+            Literal::Str(text) => match self.stored {
+                None => quote_string(text, &mut self.out),
+                Some(stored) => {
+                    self.put(if std::str::from_utf8(text).is_ok() { "_utf8mb4" } else { "_binary" });
+                    self.utf8(text, stored.bytes);
+                }
+            },
             Literal::National(text) => {
                 self.put("N");
                 quote_string(text, &mut self.out);
@@ -356,12 +404,26 @@ impl Printer {
         }
     }
 
+    /// A string literal in the character set of definitions.
+    fn utf8(&mut self, text: &Bytes, bytes: bool) {
+        if std::str::from_utf8(text).is_err() || bytes && !text.is_ascii() {
+            self.put(" ");
+            self.literal(&Literal::Hex(text.clone()));
+        } else {
+            quote_string(text, &mut self.out);
+        }
+    }
+
     fn temporal(&mut self, word: &str, text: &[u8]) {
         self.put(word);
         quote_string(text, &mut self.out);
     }
 
     fn column(&mut self, column: &ColumnRef) {
+        self.columns.push(column.name.clone());
+        if self.stored.is_some_and(|stored| column.table().is_some_and(|table| table.is(stored.table))) {
+            return self.ident(&column.name);
+        }
         if let Some(schema) = column.schema() {
             self.ident(schema);
             self.put(".");

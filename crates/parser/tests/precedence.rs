@@ -96,7 +96,7 @@ fn literals_keep_their_kind() {
         ("'a' 'b' \"c\"", "'abc'"),
         ("'it''s' 'x\\ty'", "'it\\'sx\ty'"),
         ("_utf8mb4'x'", "_utf8mb4'x'"),
-        ("_binary x'00'", "_binaryx'00'"),
+        ("_binary x'00'", "_binary x'00'"),
         ("N'x'", "N'x'"),
         ("DATE '2020-01-01'", "DATE'2020-01-01'"),
         ("{ts '2020-01-01 00:00:00'}", "TIMESTAMP'2020-01-01 00:00:00'"),

@@ -130,9 +130,9 @@ fn command_line_clients_and_dumps() {
     assert_eq!(t.columns[3].on_update, Some(6));
     let generated = t.columns[4].generated.as_ref().unwrap();
     assert!(generated.stored);
-    assert_eq!(&generated.text[..], b"`id` + 1");
+    assert_eq!(generated.expr.to_sql(), b"(`id` + 1)");
     assert_eq!(t.foreign_keys[0].references.on_delete, Some(ReferenceAction::Cascade));
-    assert_eq!(&t.checks[0].text[..], b"`d` > 0");
+    assert_eq!(t.checks[0].expr.to_sql(), b"(`d` > 0)");
     assert_eq!(t.options[1], TableOption::AutoIncrement(5));
 }
 

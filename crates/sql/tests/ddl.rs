@@ -247,15 +247,37 @@ fn what_a_replica_would_refuse_is_refused() {
 }
 
 #[test]
-fn checks_are_refused_or_passed_over_with_leave() {
+fn what_is_not_built_is_refused_or_left_out_with_leave() {
     let mut client = client();
-    client.ok("CREATE TABLE plain (id INT PRIMARY KEY, p INT)");
-    assert_eq!(client.error("ALTER TABLE plain ADD CHECK (p > 10)").0, 1235);
+    let sql =
+        "CREATE TABLE t (id INT PRIMARY KEY, a TEXT, FULLTEXT KEY (a)) PARTITION BY HASH (id) PARTITIONS 4";
+    assert_eq!(client.error(sql).0, 1235);
     client.session.state.settings.ignore_unsupported_constraints = true;
-    client.ok("ALTER TABLE plain ADD CONSTRAINT ck CHECK (p > 10), ADD r INT CHECK (r > 1)");
+    client.ok(sql);
     assert_eq!(client.rows("SHOW WARNINGS").len(), 2);
-    client.ok("ALTER TABLE plain DROP CHECK ck");
-    client.ok("ALTER TABLE plain DROP CONSTRAINT ck");
+    client.ok("ALTER TABLE t ADD FULLTEXT INDEX f (a)");
+    client.ok("INSERT INTO t VALUES (1, 'one')");
+}
+
+#[test]
+fn expressions_survive_their_text() {
+    let mut client = client();
+    client.ok("CREATE TABLE t (a INT CHECK (a > 0 AND a NOT IN (7, 9)), v VARCHAR(20) AS (CONCAT('é', a, _binary x'41')) STORED,
+               d INT DEFAULT (IF(a BETWEEN 1 AND 2, a, -a)), KEY (v), CHECK (v LIKE 'é%' AND d IS NOT NULL))");
+    let text = shown(&mut client, "t");
+    client.ok("INSERT INTO t (a) VALUES (1), (3)");
+    assert_eq!(client.rows("SELECT a, v, d FROM t"), [["1", "é1A", "1"], ["3", "é3A", "-3"]]);
+    for (sql, code) in [
+        ("INSERT INTO t (a) VALUES (7)", 3819),
+        ("UPDATE t SET a = 0", 3819),
+        ("UPDATE t SET v = 'é'", 3105),
+        ("UPDATE t SET d = NULL", 3819),
+    ] {
+        assert_eq!(client.error(sql).0, code, "{sql}");
+    }
+    client.ok("DROP TABLE t");
+    client.ok(&text);
+    assert_eq!(shown(&mut client, "t"), text);
 }
 
 #[test]

@@ -116,8 +116,6 @@ pub enum DefaultValue {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
     pub expr: Expr,
-    /// The expression's source text.
-    pub text: Bytes,
     /// STORED (or MariaDB PERSISTENT).
     pub stored: bool,
 }
@@ -150,8 +148,8 @@ pub struct ColumnDef {
 pub struct Check {
     pub name: Option<Ident>,
     pub expr: Expr,
-    /// The expression's source text, without the parentheses.
-    pub text: Bytes,
+    /// Where it stands in the statement: unnamed ones are numbered in this order.
+    pub at: u32,
     pub enforced: bool,
 }
 

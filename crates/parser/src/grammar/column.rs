@@ -296,9 +296,8 @@ impl Parser<'_> {
     pub(super) fn check(&mut self, name: Option<Ident>) -> Rule<Check> {
         self.expect_kw(Kw::CHECK)?;
         self.expect(Tok::LParen)?;
-        let start = self.token.start;
+        let at = self.token.start;
         let expr = self.expr()?;
-        let text = self.text_since(start);
         self.expect(Tok::RParen)?;
         let mut enforced = true;
         if self.eat_words(&["NOT", "ENFORCED"]) {
@@ -306,22 +305,20 @@ impl Parser<'_> {
         } else {
             self.eat_word("ENFORCED");
         }
-        Ok(Check { name, expr, text, enforced })
+        Ok(Check { name, expr, at, enforced })
     }
 
     /// `AS (expr) [VIRTUAL | STORED]`
     fn generated(&mut self, column: &mut ColumnDef) -> Rule<()> {
         self.expect_kw(Kw::AS)?;
         self.expect(Tok::LParen)?;
-        let start = self.token.start;
         let expr = self.expr()?;
-        let text = self.text_since(start);
         self.expect(Tok::RParen)?;
         let stored = self.eat_kw(Kw::STORED) || self.eat_word("PERSISTENT");
         if !stored {
             self.eat_kw(Kw::VIRTUAL);
         }
-        column.generated = Some(Generated { expr, text, stored });
+        column.generated = Some(Generated { expr, stored });
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use super::convert::{Conversions, Relation, charset_differs, is_unsigned, relation, type_name};
 use super::lookup::Lookup;
 use super::rows::RowRules;
-use crate::catalog::{Column, Table};
+use crate::catalog::{Column, ColumnDefault, Table};
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SessionState;
@@ -175,15 +175,15 @@ impl Mapping {
         Ok(values)
     }
 
-    /// All values of a new row: the image's, and defaults for the rest.
+    /// All values of a new row: the image's, and defaults for the rest. And the columns whose values are to be computed.
     pub(super) fn new_row(
         &self,
         image: &RowImage<'_>,
         state: &mut SessionState,
         trx: &mut Trx,
-    ) -> ExecResult<Vec<Value>> {
+    ) -> ExecResult<(Vec<Value>, Vec<usize>)> {
         let values = self.values(image)?;
-        let mut row = Vec::with_capacity(values.len());
+        let (mut row, mut computed) = (Vec::with_capacity(values.len()), Vec::new());
         for (number, (column, value)) in self.table.def.columns.iter().zip(values).enumerate() {
             row.push(match value {
                 Some(value) => value,
@@ -193,6 +193,12 @@ impl Mapping {
                     let next = trx.take_auto_values(&self.table, 1, step, offset)?;
                     if column.ty.unsigned { Value::UInt(next) } else { Value::Int(next as i64) }
                 }
+                None if column.generated.is_some()
+                    || matches!(column.default, ColumnDefault::Expression(_)) =>
+                {
+                    computed.push(number);
+                    Value::Null
+                }
                 None => match default_value(column, state) {
                     // The source has the column, left it out and took the row all the same: it was not strict.
                     Err(_) if number < self.sources.len() => null_of(column),
@@ -200,7 +206,7 @@ impl Mapping {
                 },
             });
         }
-        Ok(row)
+        Ok((row, computed))
     }
 }
 

@@ -8,10 +8,11 @@ use super::convert::Conversions;
 use super::lookup::{BATCH, Lookup, by_clustered_key, by_key};
 use super::mapping::{Mapping, damaged};
 use crate::catalog::Table;
+use crate::dml::{NewRow, RowExpressions};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::select::{LockMode, WaitPolicy};
-use crate::session::SqlSession;
-use crate::store::{Duplicate, InsertOutcome, RowAt, RowChange, duplicate_error, whole_index};
+use crate::session::{SessionState, SqlSession};
+use crate::store::{Duplicate, InsertOutcome, RowAt, RowChange, Trx, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_format::events::RowsKind;
 use omnibus_format::row::{JsonDiffError, JsonDiffs, RowChange as Change, RowImage};
@@ -183,7 +184,8 @@ impl Event<'_> {
             (table.decode(&row).map_err(damaged)?, row)
         } else {
             let (state, trx) = self.session.parts();
-            let values = self.mapping.new_row(image, state, trx)?;
+            let (mut values, missing) = self.mapping.new_row(image, state, trx)?;
+            supply(&table, &missing, &mut values, state, trx)?;
             let row = table.rows.encode(&values)?;
             (values, row)
         };
@@ -221,6 +223,12 @@ impl Event<'_> {
     fn update_partly(&mut self, at: &RowAt, after: After) -> ExecResult<()> {
         let table = self.mapping.table.clone();
         let old = table.decode(&at.row)?;
+        let missing = after
+            .values
+            .iter()
+            .enumerate()
+            .filter(|(at, value)| value.is_none() && table.def.columns[*at].generated.is_some());
+        let missing: Vec<usize> = missing.map(|(at, _)| at).collect();
         let values = after.values.into_iter().zip(old);
         let mut new: Vec<Value> = values.map(|(new, old)| new.unwrap_or(old)).collect();
         for (column, diffs) in after.diffs {
@@ -229,6 +237,8 @@ impl Event<'_> {
                     changed(document, JsonDiffs(&diffs)).map_err(|error| refused(&table, column, &error))?;
             }
         }
+        let (state, trx) = self.session.parts();
+        supply(&table, &missing, &mut new, state, trx)?;
         self.update(at, new, None)
     }
 
@@ -295,6 +305,22 @@ impl Event<'_> {
             }
         }
     }
+}
+
+/// Computes those of the missing columns that the table's definition has an expression for.
+fn supply(
+    table: &Arc<Table>,
+    missing: &[usize],
+    values: &mut Vec<Value>,
+    state: &mut SessionState,
+    trx: &mut Trx,
+) -> ExecResult<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let Some(expressions) = RowExpressions::bind(table, state, &trx.catalog(), None)? else { return Ok(()) };
+    let mut row = NewRow { values, number: 1, ignore: false };
+    expressions.supply(|at| missing.contains(&at), &mut row, state, trx)
 }
 
 /// A document with changes; one that we keep as text, too.

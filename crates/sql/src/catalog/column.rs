@@ -1,5 +1,6 @@
 //! A column: its name, type, default and attributes.
 
+use super::{Generated, StoredExpr};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ pub enum ColumnDefault {
     Value(Value),
     /// CURRENT_TIMESTAMP with the column's own precision.
     CurrentTimestamp,
-    /// `DEFAULT (expression)`: the text inside the parentheses.
-    Expression(Arc<str>),
+    /// `DEFAULT (expression)`.
+    Expression(StoredExpr),
 }
 
 /// A column of a table.
@@ -28,6 +29,8 @@ pub struct Column {
     pub nullable: bool,
     /// The default.
     pub default: ColumnDefault,
+    /// What its values are computed from, if nobody may set them.
+    pub generated: Option<Generated>,
     /// ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,
     /// AUTO_INCREMENT.

@@ -7,6 +7,7 @@
 
 pub mod charset;
 mod column;
+mod expression;
 mod foreign_key;
 mod index;
 pub mod persist;
@@ -15,6 +16,7 @@ pub mod statistics;
 mod table;
 
 pub use column::{Column, ColumnDefault};
+pub use expression::{Check, Generated, StoredExpr};
 pub use foreign_key::{Child, ForeignKey, ReferenceAction};
 pub use index::{Index, IndexKind, IndexPart};
 pub use schema::{Catalog, CatalogCell, Schema};

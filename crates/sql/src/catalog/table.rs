@@ -3,7 +3,7 @@
 //! `TableDef` is what DDL builds and what is persisted. [`Table`] wraps it with derived data and
 //! with [`TableState`], the counters that survive an ALTER.
 
-use super::{Column, ForeignKey, Index, IndexKind, Statistics};
+use super::{Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, Statistics};
 use crate::codec::{KeyCodec, RowCodec};
 use crate::error::SqlResult;
 use bytes::Bytes;
@@ -27,6 +27,8 @@ pub struct TableDef {
     pub indexes: Vec<Index>,
     /// In order.
     pub foreign_keys: Vec<ForeignKey>,
+    /// In order.
+    pub checks: Vec<Check>,
     /// No PRIMARY KEY and no UNIQUE key of NOT NULL columns: index 0 is clustered on a hidden
     /// 8-byte row id, has no parts and no name.
     pub hidden_key: bool,
@@ -79,6 +81,8 @@ pub struct Table {
     pub key_columns: Vec<usize>,
     /// It is one session's, in that session's memory.
     pub temporary: bool,
+    /// Whether expressions of the definition are evaluated when a row is written.
+    pub has_expressions: bool,
     /// Whether any column has ON UPDATE CURRENT_TIMESTAMP.
     pub has_on_update: bool,
     /// Shared with earlier and later definitions of the same table.
@@ -100,6 +104,8 @@ impl Table {
         Table {
             auto_column: def.columns.iter().position(|column| column.auto_increment),
             temporary: false,
+            has_expressions: def.checks.iter().any(|check| check.enforced)
+                || def.columns.iter().any(is_computed),
             has_on_update: def.columns.iter().any(|column| column.on_update_now),
             binlog: Arc::new(binlog_def(&def)),
             rows,
@@ -266,6 +272,11 @@ impl Table {
     pub fn clustered_key(&self, row: &Bytes) -> SqlResult<Bytes> {
         self.keys[0].clustered(&self.rows, row)
     }
+}
+
+/// Whether a column may get a value that an expression of the definition gives.
+fn is_computed(column: &Column) -> bool {
+    column.generated.is_some() || matches!(column.default, ColumnDefault::Expression(_))
 }
 
 fn binlog_def(def: &TableDef) -> omnibus_replication::generate::TableDef {

@@ -8,10 +8,11 @@ use super::alter_edit::Edit;
 use super::build::{BuildContext, build_table, pick_engine};
 use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl, ids};
+use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_own};
 use super::{parse_create, show_create_table};
 use crate::api::{Outcome, Priv};
-use crate::catalog::{Index, Table, TableDef};
+use crate::catalog::{Check, Index, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use omnibus_parser::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, Ident, ObjectName, TableOption};
@@ -81,11 +82,14 @@ impl Ddl<'_> {
             }
             Err(error) => return Err(error.into()),
         };
-        let edit = self.edit(&table, actions)?;
+        let mut edit = self.edit(&table, actions)?;
+        check_dependents(&table.def, &mut edit)?;
         let children = change.next.children(&db, &name.name);
         check_columns(&table, &edit, &children)?;
         let def = self.rebuild(&table, &edit, &mut change)?;
         check_indexes(&def, &edit, &children)?;
+        let shape = Arc::new(Table::new(def.clone(), Default::default()));
+        check_expressions(&shape, self.state, &change.next)?;
         self.apply(&mut change, &table, def, &edit)?;
         self.commit(change)
     }
@@ -103,7 +107,6 @@ impl Ddl<'_> {
             adds_foreign_keys: false,
             rename: None,
             force: false,
-            ignore_unsupported_constraints: self.state.settings.ignore_unsupported_constraints,
             auto_increment: None,
         };
         let redefines =
@@ -225,6 +228,12 @@ impl Ddl<'_> {
                 None => built.push(at),
             }
         }
+        let asked = |new: &Check| {
+            !new.enforced || table.def.checks.iter().any(|old| old.enforced && old.expr.text == new.expr.text)
+        };
+        if !def.checks.iter().all(asked) {
+            change.affected = copy::check_rows(self, table, &def)?;
+        }
         let gone = |old: &&Index| !def.indexes.iter().any(|new| new.space == old.space);
         change.dropped.extend(table.def.indexes.iter().filter(gone).map(|old| old.space));
         if !built.is_empty() {
@@ -276,6 +285,9 @@ impl Ddl<'_> {
             def.name = Arc::from(name.name.as_str());
         }
         rename_own(table, &mut def, &edit.renamed);
+        if edit.rename.is_some() {
+            rename_checks(&table.def, &mut def);
+        }
         self.follow_names(change, table, &def, &edit.renamed);
         let new = self.replace_def(change, table, def);
         self.check_relations(change, &new, Some(table))?;

@@ -4,7 +4,7 @@
 //! indexes name them as they are behind it.
 
 use super::copy::ColumnSource;
-use crate::catalog::{Table, charset, same_name};
+use crate::catalog::{StoredExpr, Table, charset, same_name};
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::{
     self, AlterAction, ColumnDef, ColumnPosition, CreateTable, DefaultValue, Ident, KeyTarget, ObjectName,
@@ -26,8 +26,6 @@ pub(super) struct Edit {
     pub adds_foreign_keys: bool,
     pub rename: Option<ObjectName>,
     pub force: bool,
-    /// There may be names of constraints that were passed over.
-    pub ignore_unsupported_constraints: bool,
     pub auto_increment: Option<u64>,
 }
 
@@ -180,28 +178,28 @@ impl Edit {
                 self.tree.foreign_keys.push((**key).clone());
             }
             AlterAction::AddCheck(check) => self.tree.checks.push((**check).clone()),
-            // There are none; where they were passed over, they may be taken away.
-            AlterAction::DropCheck { .. } | AlterAction::AlterCheck { .. }
-                if self.ignore_unsupported_constraints => {}
             AlterAction::DropForeignKey { name, if_exists } => {
-                if !self.drop_foreign_key(name) && !if_exists && !self.ignore_unsupported_constraints {
+                if !self.drop_foreign_key(name) && !if_exists {
                     return Err(SqlError::cant_drop_field_or_key(name));
                 }
             }
             AlterAction::DropConstraint { name, if_exists } => {
                 if self.drop_foreign_key(name) {
+                } else if let Some(at) = self.find_check(name) {
+                    self.tree.checks.remove(at);
                 } else if let Some(at) = self.find_index(name) {
                     self.drop_index(at);
-                } else if !if_exists && !self.ignore_unsupported_constraints {
+                } else if !if_exists {
                     return Err(SqlError::cant_drop_field_or_key(name));
                 }
             }
-            AlterAction::DropCheck { name } | AlterAction::AlterCheck { name, .. } => {
-                return Err(SqlError::new(
-                    3821,
-                    b"HY000",
-                    format!("Check constraint '{name}' is not found in the table."),
-                ));
+            AlterAction::DropCheck { name } => {
+                let at = self.find_check(name).ok_or_else(|| no_check(name))?;
+                self.tree.checks.remove(at);
+            }
+            AlterAction::AlterCheck { name, enforced } => {
+                let at = self.find_check(name).ok_or_else(|| no_check(name))?;
+                self.tree.checks[at].enforced = *enforced;
             }
             AlterAction::Partition(_) => return Err(SqlError::not_supported_yet("partitions")),
             AlterAction::DiscardTablespace | AlterAction::ImportTablespace => {
@@ -216,6 +214,23 @@ impl Edit {
     fn drop_index(&mut self, at: usize) {
         let key = self.tree.indexes.remove(at);
         self.dropped_indexes.push(key.name.unwrap_or_else(|| "PRIMARY".into()));
+    }
+
+    /// Whether a column still has this expression behind the edit.
+    pub(super) fn keeps(&self, column: &str, expr: &StoredExpr) -> bool {
+        let Some(at) = self.find_column(column) else { return false };
+        let column = &self.tree.columns[at];
+        let generated = column.generated.as_ref().map(|generated| &generated.expr);
+        let default = match &column.default {
+            Some(DefaultValue::Expression(expr)) => Some(expr),
+            _ => None,
+        };
+        generated.or(default).is_some_and(|now| now.column_names() == expr.tree.column_names())
+    }
+
+    pub(super) fn find_check(&self, name: &str) -> Option<usize> {
+        let named = |check: &ast::Check| check.name.as_ref().is_some_and(|own| same_name(own, name));
+        self.tree.checks.iter().position(named)
     }
 
     /// Whether there was one of this name.
@@ -297,6 +312,10 @@ impl Edit {
         self.sources.insert(to, source);
         Ok(())
     }
+}
+
+fn no_check(name: &str) -> SqlError {
+    SqlError::new(3821, b"HY000", format!("Check constraint '{name}' is not found in the table."))
 }
 
 fn part_is(part: &ast::KeyPart, column: &str) -> bool {

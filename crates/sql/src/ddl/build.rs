@@ -4,14 +4,16 @@
 //! catalog does so at start for every stored table.
 
 use super::defaults;
+use super::expressions;
 use super::keys;
 use super::types::{column_type, pick_collation};
-use crate::catalog::{Column, ColumnDefault, TableDef, same_name};
+use crate::catalog::{Column, ColumnDefault, Generated, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
-use omnibus_parser::ast::{Check, ColumnDef, CreateTable, Ident, TableOption, TypeName};
+use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, IndexDef, IndexKind, TableOption, TypeName};
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 const MAX_COLUMNS: usize = 1017;
@@ -48,11 +50,13 @@ pub(crate) struct BuildContext<'a> {
     /// Of the TIMESTAMPs in its defaults.
     pub zone: Zone,
     pub no_engine_substitution: bool,
-    /// JSON is another name for LONGTEXT, as on MariaDB.
-    pub json_is_text: bool,
+    /// The dialect: JSON is another name for LONGTEXT on MariaDB, and constraints have other names.
+    pub mariadb: bool,
     /// Engines there are; none if a stored definition says whatever it says.
     pub engines: Vec<EngineInfo>,
-    /// A CHECK is a warning, no error.
+    /// The collation of the statement's text.
+    pub client: u16,
+    /// Partitions, FULLTEXT and SPATIAL indexes are a warning, no error.
     pub ignore_unsupported_constraints: bool,
     /// `default_storage_engine`.
     pub default_engine: &'static str,
@@ -72,8 +76,7 @@ pub(crate) fn build_table(
     context: &mut BuildContext<'_>,
     ids: &mut Ids<'_>,
 ) -> SqlResult<Built> {
-    refuse_unsupported(tree)?;
-    pass_over_constraints(tree, context)?;
+    let tree = &*without_unsupported(tree, context)?;
     check_name(&tree.name.name)?;
     let options = table_options(tree, context)?;
     let mut columns = Vec::with_capacity(tree.columns.len());
@@ -81,7 +84,7 @@ pub(crate) fn build_table(
         if columns.iter().any(|other: &Column| same_name(&other.name, &column.name)) {
             return Err(SqlError::dup_fieldname(&column.name));
         }
-        columns.push(build_column(column, options.collation, context)?);
+        columns.push(build_column(column, &tree.name.name, options.collation, context)?);
     }
     if columns.is_empty() {
         return Err(SqlError::table_must_have_columns());
@@ -105,6 +108,7 @@ pub(crate) fn build_table(
         name: Arc::from(tree.name.name.as_str()),
         indexes,
         foreign_keys: super::foreign_keys::build_foreign_keys(tree, &columns, context)?,
+        checks: expressions::build_checks(tree, context.client, context.mariadb)?,
         columns,
         hidden_key,
         collation: options.collation,
@@ -116,36 +120,32 @@ pub(crate) fn build_table(
     Ok(Built { def, auto_increment: options.auto_increment })
 }
 
-fn refuse_unsupported(tree: &CreateTable) -> SqlResult<()> {
-    let what = if tree.partition.is_some() {
-        "PARTITION BY"
-    } else if tree.columns.iter().any(|column| column.generated.is_some()) {
-        "generated columns"
-    } else {
-        return Ok(());
-    };
-    Err(SqlError::not_supported_yet(what))
-}
-
-/// What nobody would check is an error, unless somebody has said that it is all right.
-fn pass_over_constraints(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResult<()> {
-    let checks = tree.checks.iter().chain(tree.columns.iter().flat_map(|column| &column.checks));
-    let checks = checks.filter(|check| !is_json_check(check));
-    let checks = checks.map(|check| format!("CHECK ({})", String::from_utf8_lossy(&check.text)));
-    for what in checks {
+/// What is not built is an error, unless somebody has said that the table will do without it.
+fn without_unsupported<'t>(
+    tree: &'t CreateTable,
+    context: &mut BuildContext<'_>,
+) -> SqlResult<Cow<'t, CreateTable>> {
+    let unsupported = |key: &&IndexDef| matches!(key.kind, IndexKind::FullText | IndexKind::Spatial);
+    let indexes = tree.indexes.iter().filter(unsupported).map(|key| match key.kind {
+        IndexKind::FullText => "FULLTEXT indexes",
+        _ => "SPATIAL indexes",
+    });
+    let found: Vec<&str> = tree.partition.iter().map(|_| "PARTITION BY").chain(indexes).collect();
+    if found.is_empty() {
+        return Ok(Cow::Borrowed(tree));
+    }
+    for what in found {
         if !context.ignore_unsupported_constraints {
-            let hint = "with ignore_unsupported_constraints=ON it is passed over";
+            let hint = "with ignore_unsupported_constraints=ON the table is made without";
             return Err(SqlError::not_supported_yet(format!("{what}; {hint}")));
         }
-        let message = format!("{what} is passed over (ignore_unsupported_constraints=ON)");
+        let message = format!("{what}: the table is made without (ignore_unsupported_constraints=ON)");
         context.diagnostics.warn(SqlError::new(1235, b"42000", message));
     }
-    Ok(())
-}
-
-/// What MariaDB shows of a JSON column's definition.
-fn is_json_check(check: &Check) -> bool {
-    check.text.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"json_valid("))
+    let mut tree = tree.clone();
+    tree.partition = None;
+    tree.indexes.retain(|key| !unsupported(&key));
+    Ok(Cow::Owned(tree))
 }
 
 /// Identifiers have at most 64 characters.
@@ -245,7 +245,12 @@ pub(crate) fn pick_engine(
     Ok(named(default))
 }
 
-fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>) -> SqlResult<Column> {
+fn build_column(
+    tree: &ColumnDef,
+    table: &str,
+    collation: u16,
+    context: &mut BuildContext<'_>,
+) -> SqlResult<Column> {
     if tree.name.chars().count() > MAX_IDENT {
         return Err(SqlError::too_long_ident(&tree.name));
     }
@@ -253,7 +258,7 @@ fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>
         return Err(SqlError::new(1166, b"42000", format!("Incorrect column name '{}'", tree.name)));
     }
     let (mut ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
-    if ty.kind == ColumnKind::Json && context.json_is_text {
+    if ty.kind == ColumnKind::Json && context.mariadb {
         ty.kind = ColumnKind::LongText;
     }
     let serial = tree.ty.name == TypeName::Serial;
@@ -262,6 +267,7 @@ fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>
         ty,
         nullable: tree.nullable.unwrap_or(true) && !serial && !tree.primary_key,
         default: ColumnDefault::None,
+        generated: None,
         on_update_now: tree.on_update.is_some(),
         auto_increment: tree.auto_increment || serial,
         invisible: tree.invisible.unwrap_or(false),
@@ -281,11 +287,17 @@ fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>
             format!("Invalid ON UPDATE clause for '{}' column", column.name),
         ));
     }
+    expressions::refuse_beside_generated(tree)?;
+    if let Some(generated) = &tree.generated {
+        let owner = || format!("Expression of generated column '{}'", tree.name);
+        let expr = expressions::stored(&generated.expr, table, context.client, (3102, &owner))?;
+        column.generated = Some(Generated { expr, stored: generated.stored });
+    }
     if let Some(default) = &tree.default {
         if column.auto_increment {
             return Err(SqlError::invalid_default(&column.name));
         }
-        column.default = defaults::build(&column, default, context.strict, context.zone)?;
+        column.default = defaults::build(&column, default, table, context)?;
     }
     Ok(column)
 }
@@ -294,6 +306,7 @@ fn build_column(tree: &ColumnDef, collation: u16, context: &mut BuildContext<'_>
 /// Runs after the keys, because PRIMARY KEY makes its columns NOT NULL.
 fn finish_default(column: &mut Column, tree: &ColumnDef) -> SqlResult<()> {
     match (&column.default, column.nullable) {
+        _ if column.generated.is_some() => {}
         (ColumnDefault::None, true) => column.default = ColumnDefault::Value(Value::Null),
         (ColumnDefault::Value(Value::Null), false) if tree.default.is_some() => {
             return Err(SqlError::invalid_default(&column.name));

@@ -8,7 +8,10 @@ use super::exec::Ddl;
 use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
 use crate::dml::cast::{date_mode, into_column};
 use crate::dml::defaults::{default_value, implicit_default};
+use crate::dml::{NewRow, RowExpressions};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::select::Storage;
+use crate::session::SessionState;
 use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_engine::Snapshot;
@@ -30,6 +33,15 @@ pub(super) enum ColumnSource {
 pub(super) fn rows_stay(old: &TableDef, new: &TableDef, sources: &[ColumnSource]) -> bool {
     let in_place = |(at, source): (usize, &ColumnSource)| *source == ColumnSource::Old(at);
     if old.columns.len() != new.columns.len() || !sources.iter().enumerate().all(in_place) {
+        return false;
+    }
+    let expression = |column: &Column| column.generated.as_ref().map(|generated| generated.expr.text.clone());
+    if old
+        .columns
+        .iter()
+        .zip(&new.columns)
+        .any(|(a, b)| b.generated.is_some() && expression(a) != expression(b))
+    {
         return false;
     }
     let shape = |def: &TableDef| RowShape::new(def.columns.iter().map(|column| &column.ty));
@@ -141,10 +153,11 @@ pub(super) fn copy_rows(
     def: &TableDef,
     sources: &[ColumnSource],
 ) -> ExecResult<u64> {
-    let new = Table::new(def.clone(), Arc::new(TableState::default()));
+    let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
     let rows = Rows::of(ddl, table);
     let added = added_values(ddl, def, sources)?;
     let (mut count, mut next_id) = (0_u64, 1_u64);
+    let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
     let Ddl { trx, state, .. } = ddl;
     let mut keys = HashSet::new();
     rows.each(|_, row| {
@@ -156,7 +169,8 @@ pub(super) fn copy_rows(
         if count == 1 {
             refuse_zero_dates(def, sources, state)?;
         }
-        let values = new_values(table, def, sources, &added, &old, count, state)?;
+        let mut values = new_values(table, def, sources, &added, &old, count, state)?;
+        apply_expressions(expressions.as_ref(), sources, &mut values, count, state, *trx)?;
         let row = new.rows.encode(&values)?;
         let key = if def.hidden_key {
             next_id += 1;
@@ -189,6 +203,40 @@ pub(super) fn copy_rows(
     Ok(count)
 }
 
+/// What the new definition's expressions say of a copied row: defaults of added columns, generated columns, checks.
+pub(super) fn apply_expressions(
+    expressions: Option<&RowExpressions>,
+    sources: &[ColumnSource],
+    values: &mut Vec<Value>,
+    number: u64,
+    state: &mut SessionState,
+    storage: &mut dyn Storage,
+) -> ExecResult<()> {
+    let Some(expressions) = expressions else { return Ok(()) };
+    let mut row = NewRow { values, number, ignore: false };
+    expressions.fill_defaults(|at| sources[at] == ColumnSource::Added, &mut row, state, storage)?;
+    expressions.finish(&mut row, state, storage).map(drop)
+}
+
+/// Asks the checks of a definition of all rows, which stay as they are. Returns how many.
+pub(super) fn check_rows(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef) -> ExecResult<u64> {
+    let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
+    let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
+    let Some(expressions) = expressions else { return Ok(0) };
+    let rows = Rows::of(ddl, table);
+    let Ddl { trx, state, .. } = ddl;
+    let mut number = 0_u64;
+    rows.each(|_, row| {
+        number += 1;
+        if number.is_multiple_of(1024) {
+            trx.look()?;
+        }
+        let mut row = NewRow { values: &mut table.decode(&row)?, number, ignore: false };
+        expressions.finish(&mut row, state, *trx).map(drop)
+    })?;
+    Ok(number)
+}
+
 /// The values of row number `count` under the new definition.
 pub(super) fn new_values(
     table: &Table,
@@ -197,7 +245,7 @@ pub(super) fn new_values(
     added: &[Value],
     old: &[Value],
     count: u64,
-    state: &mut crate::session::SessionState,
+    state: &mut SessionState,
 ) -> SqlResult<Vec<Value>> {
     let value = |(at, source): (usize, &ColumnSource)| {
         let column = &def.columns[at];
@@ -213,11 +261,7 @@ pub(super) fn new_values(
 }
 
 /// Rows that are there have no date to get in a new column that must have one.
-fn refuse_zero_dates(
-    def: &TableDef,
-    sources: &[ColumnSource],
-    state: &crate::session::SessionState,
-) -> SqlResult<()> {
+fn refuse_zero_dates(def: &TableDef, sources: &[ColumnSource], state: &SessionState) -> SqlResult<()> {
     let strict = state.settings.strict() && date_mode(&state.settings, true).no_zero_date;
     for (column, source) in def.columns.iter().zip(sources) {
         let (kind, zero) = match column.ty.kind {
@@ -228,6 +272,7 @@ fn refuse_zero_dates(
         if strict
             && *source == ColumnSource::Added
             && !column.nullable
+            && column.generated.is_none()
             && matches!(column.default, ColumnDefault::None)
         {
             return Err(SqlError::incorrect_value(kind, zero, &column.name, 1));
@@ -258,13 +303,7 @@ pub(super) fn added_values(ddl: &Ddl<'_>, def: &TableDef, sources: &[ColumnSourc
     sources.iter().enumerate().map(value).collect()
 }
 
-fn convert(
-    value: Value,
-    from: &Column,
-    to: &Column,
-    row: u64,
-    state: &mut crate::session::SessionState,
-) -> SqlResult<Value> {
+fn convert(value: Value, from: &Column, to: &Column, row: u64, state: &mut SessionState) -> SqlResult<Value> {
     if matches!(value, Value::Null) {
         if to.nullable {
             return Ok(Value::Null);

@@ -1,25 +1,30 @@
 //! DEFAULT clauses: constants are cast to the column's type once, here.
 
+use super::build::BuildContext;
+use super::expressions;
 use crate::catalog::{Column, ColumnDefault};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, UnaryOp};
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, Value};
 
-/// The default that a clause gives a column. `zone` is where the clause's TIMESTAMP is a time of; it is stored as UTC.
+/// The default that a clause gives a column. A TIMESTAMP is a time of the statement's zone; it is stored as UTC.
 pub(crate) fn build(
     column: &Column,
     default: &DefaultValue,
-    strict: bool,
-    zone: Zone,
+    table: &str,
+    context: &BuildContext<'_>,
 ) -> SqlResult<ColumnDefault> {
     let bad = || SqlError::invalid_default(&column.name);
     let expr = match default {
         DefaultValue::Value(expr) => expr,
         DefaultValue::Expression(expr) if constant(expr).is_some() && !column.is_blob() => expr,
-        DefaultValue::Expression(_) => return Err(SqlError::not_supported_yet("DEFAULT (expression)")),
+        DefaultValue::Expression(expr) => {
+            let owner = || format!("Default value expression of column '{}'", column.name);
+            let expr = expressions::stored(expr, table, context.client, (3769, &owner))?;
+            return Ok(ColumnDefault::Expression(expr));
+        }
     };
     if let Expr::Function(call) = expr {
         let temporal = matches!(column.ty.kind, ColumnKind::DateTime | ColumnKind::Timestamp);
@@ -48,7 +53,7 @@ pub(crate) fn build(
         (Value::Bytes(bytes), ColumnKind::Bit) if is_bits(expr) => Value::UInt(bytes_number(bytes)),
         _ => value,
     };
-    let cast = crate::dml::cast::store(value, column, strict, zone).map_err(|_| bad())?;
+    let cast = crate::dml::cast::store(value, column, context.strict, context.zone).map_err(|_| bad())?;
     Ok(ColumnDefault::Value(cast))
 }
 

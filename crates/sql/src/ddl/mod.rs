@@ -7,6 +7,7 @@ mod copy;
 mod database;
 mod defaults;
 mod exec;
+mod expressions;
 mod foreign_keys;
 mod keys;
 mod show_create;

@@ -2,7 +2,7 @@
 //! persisted, so everything that matters must be in it and must parse back to the same definition.
 
 use crate::catalog::{
-    Column, ColumnDefault, ForeignKey, Index, IndexKind, ReferenceAction, TableDef, charset,
+    Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, ReferenceAction, TableDef, charset,
 };
 use crate::codec::text;
 use omnibus_parser::OWN_VERSION;
@@ -46,6 +46,7 @@ pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> Str
         def.indexes.iter().filter(|index| !index.parts.is_empty()).map(|index| index_line(index, def)),
     );
     lines.extend(def.foreign_keys.iter().map(|key| foreign_key_text(key, def)));
+    lines.extend(def.checks.iter().map(check_line));
     for (at, line) in lines.iter().enumerate() {
         let comma = if at + 1 < lines.len() { "," } else { "" };
         let _ = writeln!(out, "  {line}{comma}");
@@ -81,6 +82,10 @@ fn column_line(column: &Column, table_collation: u16, zone: Zone) -> String {
             charset::collation_name(id)
         );
     }
+    if let Some(generated) = &column.generated {
+        let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+        let _ = write!(out, " GENERATED ALWAYS AS ({}) {kind}", generated.expr.text);
+    }
     let timestamp = column.ty.kind == ColumnKind::Timestamp;
     if !column.nullable {
         out.push_str(" NOT NULL");
@@ -114,7 +119,7 @@ fn default_text(column: &Column, zone: Zone) -> Option<String> {
     match &column.default {
         ColumnDefault::None => None,
         ColumnDefault::CurrentTimestamp => Some(now_text(column.ty.decimals)),
-        ColumnDefault::Expression(text) => Some(format!("({text})")),
+        ColumnDefault::Expression(expr) => Some(format!("({})", expr.text)),
         ColumnDefault::Value(Value::Null) if column.is_blob() && column.ty.kind != ColumnKind::Json => None,
         ColumnDefault::Value(Value::Null) => Some("NULL".into()),
         ColumnDefault::Value(Value::Bit(bits)) => Some(format!("b'{bits:b}'")),
@@ -155,6 +160,11 @@ fn index_line(index: &Index, def: &TableDef) -> String {
         out.push_str(" /*!80000 INVISIBLE */");
     }
     out
+}
+
+fn check_line(check: &Check) -> String {
+    let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+    format!("CONSTRAINT {} CHECK ({}){enforced}", quote_ident(&check.name), check.expr.text)
 }
 
 /// A foreign key of a definition, as its line in CREATE TABLE and as errors show it.

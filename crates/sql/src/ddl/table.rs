@@ -2,6 +2,7 @@
 
 use super::build::{Built, build_table};
 use super::exec::{Change, Ddl, ids, spaces};
+use super::expressions::{check_expressions, rename_checks};
 use super::foreign_keys::{cannot_drop, cannot_truncate, named_parents, rename_own};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Child, Table, TableDef, TableState, persist};
@@ -79,6 +80,7 @@ impl Ddl<'_> {
         };
         self.trx.lock_successor(built.def.id)?;
         let table = self.add_table(&mut change, built);
+        check_expressions(&table, self.state, &change.next)?;
         self.check_relations(&mut change, &table, None)?;
         Ok(Some(change))
     }
@@ -108,6 +110,7 @@ impl Ddl<'_> {
         def.name = Arc::from(name);
         def.created = (self.state.now_us / 1_000_000) as u64;
         def.foreign_keys.clear();
+        rename_checks(&source.def, &mut def);
         Ok(Built { def, auto_increment: None })
     }
 
@@ -245,6 +248,7 @@ impl Ddl<'_> {
         }
         let mut def = TableDef { db: Arc::from(db), name: Arc::from(name), ..table.def.clone() };
         rename_own(table, &mut def, &[]);
+        rename_checks(&table.def, &mut def);
         self.follow_names(change, table, &def, &[]);
         self.replace_def(change, table, def);
         Ok(())

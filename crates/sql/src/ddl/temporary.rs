@@ -6,8 +6,10 @@
 use super::build::build_table;
 use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl};
+use super::expressions::{check_expressions, rename_checks};
 use crate::api::Priv;
 use crate::catalog::{Catalog, Table, TableDef};
+use crate::dml::RowExpressions;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::{InsertOutcome, duplicate_error};
 use omnibus_parser::ast::{AlterAction, CreateTable, DropTable, ObjectName};
@@ -46,6 +48,7 @@ impl Ddl<'_> {
             self.trx.drop_temporary_table(&db, name);
         }
         let table = Arc::new(Table::temporary(def, counter));
+        check_expressions(&table, self.state, &self.trx.catalog())?;
         self.trx.put_temporary_table(table.clone());
         Ok(Some(table))
     }
@@ -68,6 +71,7 @@ impl Ddl<'_> {
         let own = (Arc::from(db), Arc::from(name));
         let mut def = TableDef { db: own.0, name: own.1, created, ..source.def.clone() };
         def.foreign_keys.clear();
+        rename_checks(&source.def, &mut def);
         Ok(self.renumbered(def))
     }
 
@@ -165,7 +169,9 @@ impl Ddl<'_> {
             Some(value) => value,
             None => table.state.auto_increment.load(Ordering::Acquire),
         };
+        rename_checks(&table.def, &mut def);
         let new = Arc::new(Table::temporary(def, counter));
+        check_expressions(&new, self.state, &self.trx.catalog())?;
         let count = self.refill(table, &new, &edit.sources)?;
         self.trx.drop_temporary_table(&table.def.db, &table.def.name);
         self.trx.put_temporary_table(new);
@@ -174,11 +180,13 @@ impl Ddl<'_> {
 
     fn refill(&mut self, table: &Arc<Table>, new: &Arc<Table>, sources: &[ColumnSource]) -> ExecResult<u64> {
         let added = copy::added_values(self, &new.def, sources)?;
+        let expressions = RowExpressions::bind(new, self.state, &self.trx.catalog(), None)?;
         let mut count = 0;
         for row in self.trx.temp_rows(table)? {
             count += 1;
             let old = table.decode(&row.row)?;
-            let values = copy::new_values(table, &new.def, sources, &added, &old, count, self.state)?;
+            let mut values = copy::new_values(table, &new.def, sources, &added, &old, count, self.state)?;
+            copy::apply_expressions(expressions.as_ref(), sources, &mut values, count, self.state, self.trx)?;
             let row = new.rows.encode(&values)?;
             if let InsertOutcome::Duplicate(duplicate) = self.trx.insert_row(new, &values, row)? {
                 return Err(duplicate_error(new, duplicate.index, &values).into());

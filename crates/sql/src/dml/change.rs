@@ -5,32 +5,57 @@ use super::Run;
 use super::defaults::{default_value, now_for, null_value};
 use super::plan::Assignment;
 use super::rows::{cast_into, same_value};
-use crate::catalog::{Column, Table};
+use super::{NewRow, RowExpressions};
+use crate::catalog::{Column, ColumnDefault, Table};
 use crate::error::{ExecResult, Interrupt, SqlResult};
 use crate::expr::exec::Exec;
+use crate::select::Storage;
 use crate::session::SessionState;
 use crate::store::{RowAt, RowChange, duplicate_error};
 use omnibus_value::Value;
 use std::sync::Arc;
 
 impl Assignment {
-    /// The value to store. `row` is the row's number, for warnings.
+    /// Puts the value into the row.
     pub(crate) fn evaluate(
         &self,
         table: &Table,
-        row: u64,
-        ignore: bool,
+        expressions: Option<&RowExpressions>,
+        row: &mut NewRow<'_>,
         exec: &mut Exec<'_>,
-    ) -> ExecResult<Value> {
+    ) -> ExecResult<()> {
         let column = &table.def.columns[self.column];
         let value = match &self.value {
-            None => default_value(column, exec.session)?,
+            None => return assign_default(table, self.column, expressions, row, exec.session, exec.storage),
             Some(expr) => {
                 let value = expr.eval(exec)?;
-                cast_into(value, expr, column, row, ignore, exec.session)?
+                cast_into(value, expr, column, row.number, row.ignore, exec.session)?
             }
         };
-        Ok(not_null(value, column, ignore, exec.session)?)
+        row.values[self.column] = not_null(value, column, row.ignore, exec.session)?;
+        Ok(())
+    }
+}
+
+/// `column = DEFAULT`: nothing is to be done about a generated column, which is computed later.
+pub(crate) fn assign_default(
+    table: &Table,
+    at: usize,
+    expressions: Option<&RowExpressions>,
+    row: &mut NewRow<'_>,
+    state: &mut SessionState,
+    storage: &mut dyn Storage,
+) -> ExecResult<()> {
+    let column = &table.def.columns[at];
+    match expressions {
+        Some(_) if column.generated.is_some() => Ok(()),
+        Some(expressions) if matches!(column.default, ColumnDefault::Expression(_)) => {
+            expressions.fill_defaults(|column| column == at, row, state, storage)
+        }
+        _ => {
+            row.values[at] = not_null(default_value(column, state)?, column, row.ignore, state)?;
+            Ok(())
+        }
     }
 }
 
@@ -71,6 +96,9 @@ pub(crate) struct RowUpdate<'a> {
     pub old: &'a [Value],
     pub assigned: &'a [usize],
     pub on_update: &'a [usize],
+    pub expressions: Option<&'a RowExpressions>,
+    /// For warnings.
+    pub number: u64,
     pub ignore: bool,
 }
 
@@ -78,11 +106,18 @@ impl RowUpdate<'_> {
     /// Writes `new`, which has the assigned values.
     pub(crate) fn write(&self, run: &mut Run<'_>, mut new: Vec<Value>) -> ExecResult<Written> {
         let table = self.table;
-        let mut changed = changed_columns(self.old, &new, self.assigned);
+        let mut changed = changed_columns(self.old, &new, self.assigned.iter().copied());
         if changed == 0 {
             return Ok(Written::Same);
         }
         changed |= touch_on_update(self.on_update, table.columns(), &mut new, run.state);
+        if let Some(expressions) = self.expressions {
+            let mut row = NewRow { values: &mut new, number: self.number, ignore: self.ignore };
+            if !expressions.finish(&mut row, run.state, run.trx)? {
+                return Ok(Written::Refused);
+            }
+            changed |= changed_columns(self.old, &new, expressions.generated_columns());
+        }
         let new_row = table.rows.encode(&new)?;
         let change = RowChange { at: self.at, old: self.old, new: &new, new_row: &new_row, changed };
         let written = run.trx.update_row(table, &change);
@@ -123,9 +158,8 @@ fn touch_on_update(columns: &[usize], defs: &[Column], values: &mut [Value], sta
 }
 
 /// Bit n % 64 for each column whose value differs.
-fn changed_columns(old: &[Value], new: &[Value], assigned: &[usize]) -> u64 {
+fn changed_columns(old: &[Value], new: &[Value], assigned: impl Iterator<Item = usize>) -> u64 {
     assigned
-        .iter()
-        .filter(|&&column| !same_value(&old[column], &new[column]))
+        .filter(|&column| !same_value(&old[column], &new[column]))
         .fold(0, |bits, column| bits | 1 << (column % 64))
 }

@@ -16,12 +16,13 @@ pub(crate) fn now_for(column: &Column, state: &SessionState) -> Value {
     Value::DateTime(now.unwrap_or_default().truncate(column.ty.decimals))
 }
 
-/// What DEFAULT gives a column.
+/// What DEFAULT gives a column; NULL for what an expression gives, until `RowExpressions` has computed it.
 pub(crate) fn default_value(column: &Column, state: &SessionState) -> SqlResult<Value> {
     match &column.default {
+        _ if column.generated.is_some() => Ok(Value::Null),
         ColumnDefault::Value(value) => Ok(value.clone()),
         ColumnDefault::CurrentTimestamp => Ok(now_for(column, state)),
-        ColumnDefault::Expression(_) => Err(SqlError::not_supported_yet("DEFAULT (expression)")),
+        ColumnDefault::Expression(_) => Ok(Value::Null),
         ColumnDefault::None if column.auto_increment => Ok(Value::Null),
         ColumnDefault::None if column.ty.kind == ColumnKind::Enum && !column.nullable => Ok(Value::Enum(1)),
         ColumnDefault::None => Err(SqlError::no_default_for_field(&column.name)),

@@ -12,6 +12,7 @@ mod delete;
 mod insert;
 mod multi;
 mod plan;
+mod row_expressions;
 mod rows;
 pub(crate) mod safety;
 mod update;
@@ -19,7 +20,8 @@ mod update;
 pub(crate) use delete::DeletePlan;
 pub(crate) use insert::{Counts, InsertPlan};
 use multi::MultiPlan;
-pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments};
+pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given};
+pub(crate) use row_expressions::{ExpressionOf, NewRow, RowExpressions};
 pub(crate) use update::UpdatePlan;
 
 use crate::error::{ExecResult, SqlError, SqlResult};

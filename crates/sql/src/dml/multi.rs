@@ -6,10 +6,9 @@
 //! values of its first appearance, as MySQL does.
 
 use super::cast::into_column;
-use super::change::{RowUpdate, Written, not_null, on_update_columns, passed_over};
-use super::defaults::default_value;
-use super::plan::Planner;
-use super::{Effect, Run};
+use super::change::{RowUpdate, Written, assign_default, not_null, on_update_columns, passed_over};
+use super::plan::{Planner, generated_given};
+use super::{Effect, NewRow, RowExpressions, Run};
 use crate::api::Priv;
 use crate::catalog::{Table, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -45,6 +44,7 @@ struct Target {
     assignments: Vec<(usize, Option<usize>)>,
     assigned: Vec<usize>,
     on_update: Vec<usize>,
+    expressions: Option<RowExpressions>,
 }
 
 /// A statement over several tables, compiled.
@@ -73,6 +73,9 @@ impl MultiPlan {
                 .ok_or_else(|| SqlError::bad_field(&assignment.column.name, "field list"))?;
             let value = match &assignment.value {
                 Expr::Default => None,
+                _ if table.columns()[column].generated.is_some() => {
+                    return Err(generated_given(table, column));
+                }
                 expr => {
                     values.push(expr.clone());
                     Some(values.len() - 1)
@@ -83,6 +86,7 @@ impl MultiPlan {
         for target in &mut targets {
             target.assigned = target.assignments.iter().map(|(column, _)| *column).collect();
             target.on_update = on_update_columns(&target.table, &target.assigned);
+            target.expressions = planner.row_expressions(&target.table)?;
         }
         let mut items = key_items(&mut targets)?;
         let first_value = items.len();
@@ -189,13 +193,13 @@ impl MultiPlan {
         let mut new = old.clone();
         for (column, value) in &target.assignments {
             let def = &table.def.columns[*column];
-            let stored = match value {
-                None => default_value(def, run.state)?,
-                Some(value) => {
-                    let source = &self.query.types[*value].column;
-                    into_column(joined[*value].clone(), source, def, number, self.ignore, run.state)?
-                }
+            let Some(value) = value else {
+                let mut row = NewRow { values: &mut new, number, ignore: self.ignore };
+                assign_default(table, *column, target.expressions.as_ref(), &mut row, run.state, run.trx)?;
+                continue;
             };
+            let source = &self.query.types[*value].column;
+            let stored = into_column(joined[*value].clone(), source, def, number, self.ignore, run.state)?;
             new[*column] = not_null(stored, def, self.ignore, run.state)?;
         }
         let update = RowUpdate {
@@ -204,6 +208,8 @@ impl MultiPlan {
             old: &old,
             assigned: &target.assigned,
             on_update: &target.on_update,
+            expressions: target.expressions.as_ref(),
+            number,
             ignore: self.ignore,
         };
         Ok(update.write(run, new)? == Written::Changed)
@@ -329,6 +335,7 @@ fn target(
         assignments: Vec::new(),
         assigned: Vec::new(),
         on_update: Vec::new(),
+        expressions: None,
     });
     Ok(targets.len() - 1)
 }

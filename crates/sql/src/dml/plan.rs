@@ -1,5 +1,6 @@
 //! From trees to plans: what INSERT, UPDATE and DELETE have in common.
 
+use super::RowExpressions;
 use crate::api::{AccessCheck, Priv};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
@@ -115,6 +116,11 @@ impl<'a> Planner<'a> {
         Known { zone: self.session.settings.zone }
     }
 
+    /// What the table's definition says of rows that are written.
+    pub(crate) fn row_expressions(&self, table: &Arc<Table>) -> SqlResult<Option<RowExpressions>> {
+        RowExpressions::bind(table, self.session, self.catalog, Some(self.uses))
+    }
+
     /// A binder without names yet.
     pub(crate) fn plain_binder(&self) -> Binder<'a> {
         let mut binder = Binder::new(self.session, self.catalog);
@@ -174,11 +180,20 @@ pub(crate) fn bind_assignments(
         let column = assigned_column(table, &assignment.column, alias)?;
         let value = match &assignment.value {
             ast::Expr::Default => None,
+            _ if table.columns()[column].generated.is_some() => return Err(generated_given(table, column)),
             expr => Some(binder.expr(expr)?),
         };
         out.push(Assignment { column, value });
     }
     Ok(out)
+}
+
+/// A statement gives a generated column a value.
+pub(crate) fn generated_given(table: &Table, column: usize) -> SqlError {
+    let (column, table) = (&table.columns()[column].name, &table.def.name);
+    let message =
+        format!("The value specified for generated column '{column}' in table '{table}' is not allowed.");
+    SqlError::new(3105, b"HY000", message)
 }
 
 /// The columns that an INSERT names, or all visible ones.

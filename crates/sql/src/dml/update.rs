@@ -4,7 +4,7 @@ use super::access::Finder;
 use super::change::{RowUpdate, Written, on_update_columns};
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::rows::chosen_rows;
-use super::{Effect, Run};
+use super::{Effect, NewRow, RowExpressions, Run};
 use crate::api::Priv;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind::Clause;
@@ -24,6 +24,7 @@ pub(crate) struct UpdatePlan {
     assigned: Vec<usize>,
     on_update: Vec<usize>,
     limit: Option<Expr>,
+    expressions: Option<RowExpressions>,
     ignore: bool,
 }
 
@@ -32,6 +33,7 @@ struct Computed {
     at: RowAt,
     old: Vec<Value>,
     new: Vec<Value>,
+    number: u64,
 }
 
 impl UpdatePlan {
@@ -56,7 +58,17 @@ impl UpdatePlan {
         let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints);
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&target.table, &assigned);
-        Ok(UpdatePlan { target, finder, assignments, assigned, on_update, limit, ignore: tree.ignore })
+        let expressions = planner.row_expressions(&target.table)?;
+        Ok(UpdatePlan {
+            target,
+            finder,
+            assignments,
+            assigned,
+            on_update,
+            limit,
+            expressions,
+            ignore: tree.ignore,
+        })
     }
 
     /// Runs it.
@@ -75,8 +87,8 @@ impl UpdatePlan {
                 break;
             }
             for computed in self.compute(run, batch, &mut number)? {
-                let Computed { at, old, new } = computed;
-                let written = self.row_update(&at, &old).write(run, new)?;
+                let Computed { at, old, new, number } = computed;
+                let written = self.row_update(&at, &old, number).write(run, new)?;
                 changed += u64::from(written == Written::Changed);
             }
         }
@@ -86,13 +98,15 @@ impl UpdatePlan {
         Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info })
     }
 
-    fn row_update<'a>(&'a self, at: &'a RowAt, old: &'a [Value]) -> RowUpdate<'a> {
+    fn row_update<'a>(&'a self, at: &'a RowAt, old: &'a [Value], number: u64) -> RowUpdate<'a> {
         RowUpdate {
             table: &self.target.table,
             at,
             old,
             assigned: &self.assigned,
             on_update: &self.on_update,
+            expressions: self.expressions.as_ref(),
+            number,
             ignore: self.ignore,
         }
     }
@@ -113,9 +127,10 @@ impl UpdatePlan {
                     // Later assignments see the values of earlier ones.
                     exec.frame[slot].row = Row::Values(new.as_slice().into());
                 }
-                new[assignment.column] = assignment.evaluate(table, *number, self.ignore, &mut exec)?;
+                let mut row = NewRow { values: &mut new, number: *number, ignore: self.ignore };
+                assignment.evaluate(table, self.expressions.as_ref(), &mut row, &mut exec)?;
             }
-            out.push(Computed { at, old, new });
+            out.push(Computed { at, old, new, number: *number });
         }
         Ok(out)
     }

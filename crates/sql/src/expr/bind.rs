@@ -52,6 +52,12 @@ pub enum Clause {
     Having,
     /// ORDER BY.
     Order,
+    /// GENERATED ALWAYS AS.
+    Generated,
+    /// DEFAULT (..).
+    DefaultValue,
+    /// CHECK.
+    Check,
 }
 
 impl Clause {
@@ -65,6 +71,9 @@ impl Clause {
             Clause::Group => "group statement",
             Clause::Having => "having clause",
             Clause::Order => "order clause",
+            Clause::Generated => "generated column function",
+            Clause::DefaultValue => "default value expression",
+            Clause::Check => "check constraint expression",
         }
     }
 }
@@ -137,7 +146,7 @@ impl BlockScope {
         let by_alias = match clause {
             Clause::Group | Clause::Order | Clause::Having => true,
             Clause::FieldList => !innermost,
-            Clause::Where | Clause::On => false,
+            Clause::Where | Clause::On | Clause::Generated | Clause::DefaultValue | Clause::Check => false,
         };
         if by_alias && table.is_none() { self.alias(name) } else { Ok(None) }
     }

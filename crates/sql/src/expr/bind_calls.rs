@@ -416,6 +416,11 @@ impl Binder<'_> {
         match &stored.columns()[usize::from(*at)].default {
             ColumnDefault::Value(value) => Ok(Expr::constant(value.clone(), e.ty.nullable(true))),
             ColumnDefault::CurrentTimestamp => self.call_function("NOW", Vec::new()),
+            ColumnDefault::Expression(_) => Err(SqlError::new(
+                3773,
+                b"HY000",
+                "DEFAULT function cannot be used with default value expressions",
+            )),
             _ => Err(SqlError::no_default_for_field(&*column.name)),
         }
     }

@@ -10,7 +10,9 @@ use super::reader::{Field, FieldReader};
 use crate::catalog::{Column, ColumnDefault, Table, charset};
 use crate::dml::cast::into_column;
 use crate::dml::defaults::{implicit_default, now_for};
-use crate::dml::{Assignment, Counts, Effect, InsertPlan, Planner, Run, TargetTable, bind_assignments};
+use crate::dml::{
+    Assignment, Counts, Effect, InsertPlan, Planner, Run, TargetTable, bind_assignments, generated_given,
+};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind::Clause;
 use crate::expr::exec::{Exec, Row};
@@ -79,6 +81,7 @@ impl LoadPlan {
         let replace = tree.duplicates == OnDuplicate::Replace;
         let table = planner.insert_target(&tree.table, replace)?;
         let targets = targets(&table, tree)?;
+        let expressions = planner.row_expressions(&table)?;
         let (mut binder, slot) = planner.binder(&table, None);
         binder.set_clause(Clause::FieldList);
         let assignments = bind_assignments(&mut binder, &table, &table.def.name, &tree.assignments)?;
@@ -94,7 +97,7 @@ impl LoadPlan {
             tree.duplicates == OnDuplicate::Ignore || (tree.local && tree.duplicates == OnDuplicate::Error);
         let target = TargetTable::new(table, slot, &binder);
         Ok(LoadPlan {
-            insert: InsertPlan::for_rows(target, given, replace, ignore),
+            insert: InsertPlan::for_rows(target, given, replace, ignore, expressions),
             targets,
             format,
             charset: string_column(16_383, collation),
@@ -139,7 +142,9 @@ impl LoadPlan {
             if !found {
                 break;
             }
+            let defaults = |at| self.assignments.iter().any(|a| a.column == at && a.value.is_none());
             self.assign(run, &mut values, row)?;
+            self.insert.fill_defaults(run, defaults, &mut values, row)?;
             self.insert.add(run, values, &[], &mut counts, 1)?;
             let more = reader.next_line()?;
             if reader.cut {
@@ -234,13 +239,17 @@ impl LoadPlan {
     }
 
     fn store(&self, run: &mut Run<'_>, at: usize, text: &[u8], row: u64) -> SqlResult<Value> {
+        if self.column(at).generated.is_some() {
+            // A file that SELECT * has written has a field for it: it is passed over, and computed.
+            return Ok(Value::Null);
+        }
         into_column(text_value(text), &self.charset, self.column(at), row, self.ignore, run.state)
     }
 
     /// NULL in the file.
     fn null(&self, run: &mut Run<'_>, at: usize, row: u64) -> SqlResult<Value> {
         let column = self.column(at);
-        if column.nullable || column.auto_increment {
+        if column.nullable || column.auto_increment || column.generated.is_some() {
             return Ok(Value::Null);
         }
         if column.ty.kind == ColumnKind::Timestamp {
@@ -328,7 +337,10 @@ fn targets(table: &Table, tree: &LoadData) -> SqlResult<Vec<Target>> {
         LoadTarget::Variable(name) => Ok(Target::Variable(name.to_lowercase())),
         LoadTarget::Column(name) => {
             let at = table.column_index(name).ok_or_else(|| SqlError::bad_field(name, "field list"))?;
-            Ok(Target::Column(at))
+            match table.columns()[at].generated {
+                Some(_) => Err(generated_given(table, at)),
+                None => Ok(Target::Column(at)),
+            }
         }
     };
     tree.columns.iter().map(target).collect()

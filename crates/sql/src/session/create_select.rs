@@ -5,7 +5,7 @@ use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{Table, same_name};
 use crate::ddl::{self, Ddl};
-use crate::dml::{InsertPlan, WritePlan};
+use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::types::{BINARY, Family, family};
@@ -51,7 +51,8 @@ impl SqlSession {
         tree: &CreateTable,
         call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
-        let insert = InsertPlan::for_query(table, names, plan, tree.on_duplicate)?;
+        let expressions = RowExpressions::bind(table, &self.state, &self.trx.catalog(), None)?;
+        let insert = InsertPlan::for_query(table, names, plan, tree.on_duplicate, expressions)?;
         let outcome = self.run_as_rows(&WritePlan::of_insert(insert), call)?;
         self.trx.end_statement()?;
         self.trx.finish_applied()?;

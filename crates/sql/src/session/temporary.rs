@@ -7,7 +7,7 @@ use super::{Call, SqlSession};
 use crate::api::Outcome;
 use crate::catalog::Table;
 use crate::ddl::Ddl;
-use crate::dml::{InsertPlan, WritePlan};
+use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError};
 use omnibus_parser::ast::{AlterAction, CreateTable, ObjectName, Query, Statement};
 use std::sync::Arc;
@@ -115,7 +115,11 @@ impl SqlSession {
         let Some(table) = self.temporary_ddl(call).create_temporary(&full)? else {
             return Ok(Outcome::ok());
         };
-        let result = InsertPlan::for_query(&table, &names, plan, tree.on_duplicate)
+        let expressions = RowExpressions::bind(&table, &self.state, &self.trx.catalog(), None);
+        let result = expressions
+            .and_then(|expressions| {
+                InsertPlan::for_query(&table, &names, plan, tree.on_duplicate, expressions)
+            })
             .map_err(Into::into)
             .and_then(|plan| {
                 self.enter();

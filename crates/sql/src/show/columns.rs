@@ -41,8 +41,14 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     for def in all() {
         for (at, (name, ty)) in def.columns.iter().enumerate() {
             let place = [text("def"), text(def.schema), text(def.name), text(name)];
-            let facts =
-                Facts { default: Value::Null, nullable: true, key: "", extra: String::new(), comment: "" };
+            let facts = Facts {
+                default: Value::Null,
+                nullable: true,
+                key: "",
+                extra: String::new(),
+                comment: "",
+                generation: "",
+            };
             rows.push(row(place, at, &column_type(*ty), facts));
         }
     }
@@ -55,6 +61,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
                 key: key_of(table, at),
                 extra: extra(column),
                 comment: &column.comment,
+                generation: column.generated.as_ref().map_or("", |generated| &generated.expr.text),
             };
             rows.push(row(place, at, &column.ty, facts));
         }
@@ -68,6 +75,7 @@ struct Facts<'a> {
     key: &'static str,
     extra: String,
     comment: &'a str,
+    generation: &'a str,
 }
 
 fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<Value> {
@@ -101,7 +109,7 @@ fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<V
         text(facts.extra),
         text("select,insert,update,references"),
         text(facts.comment),
-        text(""),
+        text(facts.generation),
         Value::Null,
     ]);
     row
@@ -166,7 +174,7 @@ fn default_value(column: &Column) -> Value {
         ColumnDefault::None | ColumnDefault::Value(Value::Null) => Value::Null,
         ColumnDefault::CurrentTimestamp if digits == 0 => text("CURRENT_TIMESTAMP"),
         ColumnDefault::CurrentTimestamp => text(format!("CURRENT_TIMESTAMP({digits})")),
-        ColumnDefault::Expression(expression) => text(expression),
+        ColumnDefault::Expression(expr) => text(&*expr.text),
         ColumnDefault::Value(Value::Bit(bits)) => text(format!("b'{bits:b}'")),
         ColumnDefault::Value(value) => text(charset::text(value, &column.ty)),
     }
@@ -202,6 +210,9 @@ fn extra(column: &Column) -> String {
     }
     if matches!(column.default, ColumnDefault::CurrentTimestamp | ColumnDefault::Expression(_)) {
         words.push("DEFAULT_GENERATED".into());
+    }
+    if let Some(generated) = &column.generated {
+        words.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.into());
     }
     if column.on_update_now {
         let digits = column.ty.decimals;

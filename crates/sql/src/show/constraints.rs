@@ -1,4 +1,4 @@
-//! TABLE_CONSTRAINTS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS. Checks are not stored, so they are not here.
+//! TABLE_CONSTRAINTS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS, CHECK_CONSTRAINTS.
 
 use super::computed::{Def, Reader, Ty, text};
 use crate::catalog::{ForeignKey, IndexKind, Table};
@@ -57,7 +57,28 @@ pub(super) const DEFS: &[Def] = &[
         ],
         rows: referential_constraints,
     },
+    Def {
+        schema: "information_schema",
+        name: "CHECK_CONSTRAINTS",
+        columns: &[
+            ("CONSTRAINT_CATALOG", Ty::Text(64)),
+            ("CONSTRAINT_SCHEMA", Ty::Name),
+            ("CONSTRAINT_NAME", Ty::Text(64)),
+            ("CHECK_CLAUSE", Ty::Long),
+        ],
+        rows: check_constraints,
+    },
 ];
+
+fn check_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for table in reader.tables() {
+        for check in &table.def.checks {
+            rows.push(["def", &table.def.db, &check.name, &check.expr.text].map(text).to_vec());
+        }
+    }
+    Ok(rows)
+}
 
 fn table_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
@@ -78,6 +99,11 @@ fn table_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>
             let (db, name) = (&table.def.db, &table.def.name);
             let kind = "FOREIGN KEY";
             rows.push(["def", db, &key.name, db, name, kind, "YES"].map(text).to_vec());
+        }
+        for check in &table.def.checks {
+            let (db, name) = (&table.def.db, &table.def.name);
+            let enforced = if check.enforced { "YES" } else { "NO" };
+            rows.push(["def", db, &check.name, db, name, "CHECK", enforced].map(text).to_vec());
         }
     }
     Ok(rows)

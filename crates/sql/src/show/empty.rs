@@ -11,17 +11,6 @@ fn none(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
 pub(super) const DEFS: &[Def] = &[
     Def {
         schema: "information_schema",
-        name: "CHECK_CONSTRAINTS",
-        columns: &[
-            ("CONSTRAINT_CATALOG", Ty::Text(64)),
-            ("CONSTRAINT_SCHEMA", Ty::Name),
-            ("CONSTRAINT_NAME", Ty::Text(64)),
-            ("CHECK_CLAUSE", Ty::Long),
-        ],
-        rows: none,
-    },
-    Def {
-        schema: "information_schema",
         name: "COLUMN_STATISTICS",
         columns: &[
             ("SCHEMA_NAME", Ty::Name),

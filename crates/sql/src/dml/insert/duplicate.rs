@@ -3,8 +3,8 @@
 use super::plan::InsertPlan;
 use super::run::Counts;
 use super::source;
-use crate::dml::Run;
 use crate::dml::change::{RowUpdate, Written};
+use crate::dml::{NewRow, Run};
 use crate::error::ExecResult;
 use crate::expr::exec::{Row, Slot};
 use crate::store::{Duplicate, auto_value, duplicate_error};
@@ -60,7 +60,8 @@ impl InsertPlan {
             if nth > 0 {
                 exec.frame[usize::from(self.target.slot)].row = Row::Values(new.as_slice().into());
             }
-            new[assignment.column] = assignment.evaluate(table, counts.records, self.ignore, &mut exec)?;
+            let mut row = NewRow { values: &mut new, number: counts.records, ignore: self.ignore };
+            assignment.evaluate(table, self.expressions.as_ref(), &mut row, &mut exec)?;
         }
         if let Some(at) = table.auto_column {
             counts.last_value = auto_value(&old[at]);
@@ -71,6 +72,8 @@ impl InsertPlan {
             old: &old,
             assigned: &self.assigned,
             on_update: &self.on_update,
+            expressions: self.expressions.as_ref(),
+            number: counts.records,
             ignore: self.ignore,
         };
         counts.affected += match update.write(run, new)? {

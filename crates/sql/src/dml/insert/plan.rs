@@ -4,8 +4,9 @@
 use super::source::{self, Beside, Source};
 use crate::api::Priv;
 use crate::catalog::Table;
+use crate::dml::RowExpressions;
 use crate::dml::change::on_update_columns;
-use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
+use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given, insert_columns};
 use crate::error::{SqlError, SqlResult};
 use crate::select::QueryPlan;
 use omnibus_parser::ast::{self, Insert};
@@ -29,6 +30,7 @@ pub(crate) struct InsertPlan {
     pub(super) beside: Vec<Beside>,
     pub(super) replace: bool,
     pub(super) ignore: bool,
+    pub(super) expressions: Option<RowExpressions>,
 }
 
 impl InsertPlan {
@@ -48,6 +50,7 @@ impl InsertPlan {
         let all = tree.columns.is_empty();
         let columns = insert_columns(&table, &tree.columns, all)?;
         let mut source = source::bind(&mut binder, tree, &columns, all)?;
+        refuse_generated(&table, &columns, &source)?;
         let select = source::select_scope(&mut binder, &source, tree);
         let values_slot = source::add_names(&mut binder, &table, tree, &select)?;
         let on_duplicate = bind_assignments(&mut binder, &table, &table.def.name, &tree.on_duplicate)?;
@@ -60,6 +63,7 @@ impl InsertPlan {
             Source::Query(_) => false,
         };
         Ok(InsertPlan {
+            expressions: planner.row_expressions(&table)?,
             target: TargetTable::new(table, slot, &binder),
             columns,
             rest,
@@ -81,8 +85,10 @@ impl InsertPlan {
         columns: Vec<usize>,
         replace: bool,
         ignore: bool,
+        expressions: Option<RowExpressions>,
     ) -> InsertPlan {
         InsertPlan {
+            expressions,
             rest: (0..target.table.columns().len()).filter(|at| !columns.contains(at)).collect(),
             columns,
             source: Source::Values(Vec::new()),
@@ -104,6 +110,7 @@ impl InsertPlan {
         names: &[ast::Ident],
         query: QueryPlan,
         duplicates: ast::OnDuplicate,
+        expressions: Option<RowExpressions>,
     ) -> SqlResult<InsertPlan> {
         let columns = insert_columns(table, names, false)?;
         let target = TargetTable {
@@ -114,7 +121,23 @@ impl InsertPlan {
         };
         let replace = duplicates == ast::OnDuplicate::Replace;
         let ignore = duplicates == ast::OnDuplicate::Ignore;
-        let plan = InsertPlan::for_rows(target, columns, replace, ignore);
-        Ok(InsertPlan { source: Source::Query(Box::new(query)), ..plan })
+        let plan = InsertPlan::for_rows(target, columns, replace, ignore, expressions);
+        let source = Source::Query(Box::new(query));
+        refuse_generated(table, &plan.columns, &source)?;
+        Ok(InsertPlan { source, ..plan })
     }
+}
+
+/// Generated columns may be named, but only get DEFAULT.
+fn refuse_generated(table: &Table, columns: &[usize], source: &Source) -> SqlResult<()> {
+    for (nth, &column) in columns.iter().enumerate() {
+        let given = match source {
+            Source::Values(rows) => rows.iter().any(|row| row.get(nth).is_some_and(Option::is_some)),
+            Source::Query(_) => true,
+        };
+        if given && table.columns()[column].generated.is_some() {
+            return Err(generated_given(table, column));
+        }
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use super::source::Source;
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, implicit_default, null_value};
 use crate::dml::rows::cast_into;
-use crate::dml::{Effect, Run, cast};
+use crate::dml::{Effect, NewRow, Run, cast};
 use crate::error::{ExecResult, SqlResult};
 use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::eval;
@@ -157,6 +157,9 @@ impl InsertPlan {
                 values[at] = null_value(column, lenient, run.state)?;
             }
         }
+        let said =
+            |at: usize| self.columns.iter().zip(row).any(|(&column, value)| column == at && value.is_none());
+        self.fill_defaults(run, said, &mut values, number)?;
         Ok(values)
     }
 
@@ -200,7 +203,21 @@ impl InsertPlan {
             let value = std::mem::take(&mut values[at]);
             values[at] = self.not_null(run, at, value)?;
         }
+        self.fill_defaults(run, |_| false, &mut values, number)?;
         Ok(values)
+    }
+
+    /// Computes the defaults that are expressions: of columns that nobody names, and where a row said DEFAULT.
+    pub(crate) fn fill_defaults(
+        &self,
+        run: &mut Run<'_>,
+        said: impl Fn(usize) -> bool,
+        values: &mut Vec<Value>,
+        number: u64,
+    ) -> ExecResult<()> {
+        let Some(expressions) = &self.expressions else { return Ok(()) };
+        let mut row = NewRow { values, number, ignore: self.ignore };
+        expressions.fill_defaults(|at| self.rest.contains(&at) || said(at), &mut row, run.state, run.trx)
     }
 
     /// Inserts a row, or does what is to be done about one in its way: `beside` is what a SELECT yields for that. `left`
@@ -216,6 +233,12 @@ impl InsertPlan {
         let table = &self.target.table;
         counts.records += 1;
         let generated = self.generate(run, &mut values, counts, left)?;
+        if let Some(expressions) = &self.expressions {
+            let mut row = NewRow { values: &mut values, number: counts.records, ignore: self.ignore };
+            if !expressions.finish(&mut row, run.state, run.trx)? {
+                return Ok(());
+            }
+        }
         let row = table.rows.encode(&values)?;
         loop {
             let inserted = run.trx.insert_row(table, &values, row.clone());

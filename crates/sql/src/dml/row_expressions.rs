@@ -1,0 +1,240 @@
+//! What a table's definition says about every row that is written: default expressions, generated columns, checks.
+//!
+//! In this order a row is made: the values that are given; DEFAULT (..) for columns without one; generated columns, from left to
+//! right; then the checks are asked. Each expression reads the row as it is then. Rows that a replica gets from its source, or
+//! that recovery finds in the log, are whole already: they do not come here.
+
+use super::change::not_null;
+use super::rows::cast_into;
+use crate::catalog::{Catalog, Check, ColumnDefault, StoredExpr, Table};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::bind::{Binder, Clause};
+use crate::expr::exec::{Exec, Row, Slot};
+use crate::expr::node::{Expr, Kind};
+use crate::expr::scope::Scope;
+use crate::expr::uses::UsesCell;
+use crate::select::Storage;
+use crate::session::SessionState;
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// The expressions of a definition, bound for one statement.
+pub(crate) struct RowExpressions {
+    table: Arc<Table>,
+    defaults: Vec<Computed>,
+    generated: Vec<Computed>,
+    checks: Vec<(usize, Expr)>,
+}
+
+/// A column and the expression that gives its value.
+struct Computed {
+    column: usize,
+    value: Expr,
+    /// Whether it reads a generated column.
+    reads_generated: bool,
+}
+
+/// What expressions are applied to: the row so far, its number for warnings, whether IGNORE was said.
+pub(crate) struct NewRow<'a> {
+    pub values: &'a mut Vec<Value>,
+    pub number: u64,
+    pub ignore: bool,
+}
+
+impl RowExpressions {
+    /// Binds them; `None` for a table that has none.
+    ///
+    /// # Errors
+    /// An expression does not bind: 1054 for a column that is not there.
+    pub(crate) fn bind(
+        table: &Arc<Table>,
+        session: &SessionState,
+        catalog: &Catalog,
+        uses: Option<&UsesCell>,
+    ) -> SqlResult<Option<RowExpressions>> {
+        if !table.has_expressions {
+            return Ok(None);
+        }
+        let mut binder = Binder::new(session, catalog);
+        binder.uses = uses;
+        let scope = binder.add_table(table, None);
+        binder.open(Scope::of(scope), Clause::FieldList);
+        let mut expressions = RowExpressions {
+            table: table.clone(),
+            defaults: Vec::new(),
+            generated: Vec::new(),
+            checks: Vec::new(),
+        };
+        for (at, column) in table.columns().iter().enumerate() {
+            if let ColumnDefault::Expression(expr) = &column.default {
+                let computed = computed(table, at, bind(&mut binder, expr, Clause::DefaultValue)?);
+                expressions.defaults.push(computed);
+            }
+            if let Some(generated) = &column.generated {
+                let computed = computed(table, at, bind(&mut binder, &generated.expr, Clause::Generated)?);
+                expressions.generated.push(computed);
+            }
+        }
+        for (at, check) in table.def.checks.iter().enumerate() {
+            expressions.checks.push((at, bind(&mut binder, &check.expr, Clause::Check)?));
+        }
+        Ok(Some(expressions))
+    }
+
+    /// Each of the expressions, with what it belongs to.
+    pub(crate) fn each(
+        &self,
+        mut visit: impl FnMut(ExpressionOf<'_>, &Expr) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        self.defaults.iter().try_for_each(|one| visit(ExpressionOf::Default(one.column), &one.value))?;
+        self.generated.iter().try_for_each(|one| visit(ExpressionOf::Generated(one.column), &one.value))?;
+        self.checks
+            .iter()
+            .try_for_each(|(at, check)| visit(ExpressionOf::Check(&self.table.def.checks[*at]), check))
+    }
+
+    /// Gives those of `columns` their values whose default is an expression. The row has its other values.
+    ///
+    /// # Errors
+    /// What the expressions say, and 1048.
+    pub(crate) fn fill_defaults(
+        &self,
+        columns: impl Fn(usize) -> bool,
+        row: &mut NewRow<'_>,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+    ) -> ExecResult<()> {
+        for one in self.defaults.iter().filter(|one| columns(one.column)) {
+            if one.reads_generated {
+                self.compute(self.generated.iter().filter(|g| g.column < one.column), row, state, storage)?;
+            }
+            self.compute(std::iter::once(one), row, state, storage)?;
+        }
+        Ok(())
+    }
+
+    /// Computes the generated columns and asks the checks; false if IGNORE made a warning of one that refuses the row.
+    ///
+    /// # Errors
+    /// What the expressions say, 1048, and 3819.
+    pub(crate) fn finish(
+        &self,
+        row: &mut NewRow<'_>,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+    ) -> ExecResult<bool> {
+        self.compute(self.generated.iter(), row, state, storage)?;
+        self.check(row, state, storage)
+    }
+
+    /// Gives the columns that nobody has given their values: a row of a source that has no such columns.
+    ///
+    /// # Errors
+    /// What the expressions say, and 1048.
+    pub(crate) fn supply(
+        &self,
+        missing: impl Fn(usize) -> bool,
+        row: &mut NewRow<'_>,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+    ) -> ExecResult<()> {
+        self.fill_defaults(&missing, row, state, storage)?;
+        self.compute(self.generated.iter().filter(|one| missing(one.column)), row, state, storage)
+    }
+
+    /// The generated columns.
+    pub(crate) fn generated_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.generated.iter().map(|one| one.column)
+    }
+
+    fn compute<'r>(
+        &'r self,
+        expressions: impl Iterator<Item = &'r Computed>,
+        row: &mut NewRow<'_>,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+    ) -> ExecResult<()> {
+        let mut stale = true;
+        let mut image = Row::Unset;
+        for one in expressions {
+            if stale || one.reads_generated {
+                image = Row::Values(row.values.as_slice().into());
+                stale = false;
+            }
+            let column = &self.table.def.columns[one.column];
+            let value = self.evaluate(image.clone(), row.ignore, state, storage, |cx| one.value.eval(cx))?;
+            let stored = cast_into(value, &one.value, column, row.number, row.ignore, state)?;
+            row.values[one.column] = not_null(stored, column, row.ignore, state)?;
+        }
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        row: &mut NewRow<'_>,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+    ) -> ExecResult<bool> {
+        let mut image = None;
+        for (at, condition) in &self.checks {
+            let check = &self.table.def.checks[*at];
+            if !check.enforced {
+                continue;
+            }
+            let image = image.get_or_insert_with(|| Row::Values(row.values.as_slice().into()));
+            let met =
+                self.evaluate(image.clone(), row.ignore, state, storage, |cx| condition.eval_bool(cx))?;
+            if met != Some(false) {
+                continue;
+            }
+            let error = SqlError::check_constraint_violated(&check.name);
+            if !row.ignore {
+                return Err(error.into());
+            }
+            state.diagnostics.warn(error);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn evaluate<T>(
+        &self,
+        image: Row,
+        ignore: bool,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+        evaluate: impl FnOnce(&mut Exec<'_>) -> ExecResult<T>,
+    ) -> ExecResult<T> {
+        let strict = state.settings.strict() && !ignore;
+        let mut exec = Exec::new(state, storage, &[]);
+        exec.strict = strict;
+        exec.frame.push(Slot { table: Some(self.table.clone()), row: image });
+        evaluate(&mut exec)
+    }
+}
+
+fn bind(binder: &mut Binder<'_>, expr: &StoredExpr, clause: Clause) -> SqlResult<Expr> {
+    binder.set_clause(clause);
+    binder.expr(&expr.tree)
+}
+
+fn computed(table: &Table, column: usize, value: Expr) -> Computed {
+    let mut reads_generated = false;
+    value.walk(&mut |e| {
+        if let Kind::Column { column, .. } = &e.kind {
+            reads_generated |= table.columns()[usize::from(*column)].generated.is_some();
+        }
+    });
+    Computed { column, value, reads_generated }
+}
+
+/// What an expression belongs to.
+#[derive(Clone, Copy)]
+pub(crate) enum ExpressionOf<'a> {
+    /// The default of this column.
+    Default(usize),
+    /// This generated column.
+    Generated(usize),
+    /// A check.
+    Check(&'a Check),
+}
