@@ -57,7 +57,7 @@ pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> Sq
         let expr = stored(&check.expr, table, client, (3815, &owner))?;
         checks.push(Check { name: name.into(), expr, enforced: check.enforced });
     }
-    checks.sort_by(|a, b| a.name.to_lowercase().cmp(&b.name.to_lowercase()));
+    checks.sort_by_key(|check| check.name.to_lowercase());
     Ok(checks)
 }
 
