@@ -134,7 +134,7 @@ def failures(directory):
                 failing.fail(what)
                 expect(failing.insert(1) != 0, f"{where}: the insert is refused")
                 failing.after_failure(action, where)
-            rotations = [f"ENOSPC open {{next}}", "EIO sync {next}", "ENOSPC write binlog.index", "EIO sync binlog.index",
+            rotations = [f"EIO open {{next}}", "EIO sync {next}", "EIO write binlog.index", "EIO sync binlog.index",
                          "EIO rename data/binlog.index"]
             for what in rotations if method == METHODS[0] else rotations[:2]:
                 failing.start(preloaded=True)

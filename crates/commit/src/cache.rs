@@ -56,6 +56,11 @@ impl CacheSettings {
             dialect: Dialect::Mysql,
         }
     }
+
+    /// A large transaction's file failed: it is beside the logs.
+    fn large_failed(&self, source: std::io::Error) -> CacheError {
+        CacheError::Spill { dir: self.large.directory(), source }
+    }
 }
 
 /// Why an event could not be kept.
@@ -325,9 +330,9 @@ impl TrxCache {
     pub(crate) fn settle(&mut self) -> Result<(), CacheError> {
         if self.is_large() {
             self.spill_memory()?;
-            let dir = &self.settings.spill_dir;
+            let settings = &self.settings;
             if let Some(large) = &mut self.large {
-                large.settle().map_err(|source| CacheError::Spill { dir: dir.clone(), source })?;
+                large.settle().map_err(|source| settings.large_failed(source))?;
             }
         }
         Ok(())
@@ -367,7 +372,7 @@ impl TrxCache {
             let dir = self.settings.spill_dir.clone();
             if let Some(large) = &mut self.large {
                 let cut = large.truncate(mark.len, mark.events);
-                cut.map_err(|source| CacheError::Spill { dir, source })?;
+                cut.map_err(|source| self.settings.large_failed(source))?;
             } else if let Some(spill) = &mut self.spill {
                 let cut = spill.file.set_len(mark.len).and_then(|()| spill.file.seek(SeekFrom::End(0)));
                 cut.map_err(|source| CacheError::Spill { dir, source })?;
@@ -408,7 +413,7 @@ impl TrxCache {
     ) -> Result<(), E> {
         let dir = &self.settings.spill_dir;
         if let Some(large) = &self.large {
-            let failed = |source| E::from(CacheError::Spill { dir: dir.clone(), source });
+            let failed = |source| E::from(self.settings.large_failed(source));
             large.read(piece, failed, &mut each)?;
         } else if let Some(spill) = &mut self.spill {
             spill.read_events(piece, dir, &mut each)?;
@@ -446,10 +451,8 @@ impl TrxCache {
         }
         let Some(large) = &mut self.large else { return Ok(()) };
         let events = self.events - large.size().1;
-        let dir = &self.settings.spill_dir;
-        large
-            .append(&self.memory, events)
-            .map_err(|source| CacheError::Spill { dir: dir.clone(), source })?;
+        let settings = &self.settings;
+        large.append(&self.memory, events).map_err(|source| settings.large_failed(source))?;
         self.memory.clear();
         Ok(())
     }
@@ -457,9 +460,9 @@ impl TrxCache {
     /// Goes on in a file that can become a log file. Copies what was spilled so far: about the threshold's
     /// number of bytes at most.
     fn become_large(&mut self) -> Result<(), CacheError> {
-        let dir = self.settings.spill_dir.clone();
-        let failed = |source| CacheError::Spill { dir: dir.clone(), source };
-        let mut large = self.settings.large.create().map_err(failed)?;
+        let (dir, settings) = (self.settings.spill_dir.clone(), self.settings.clone());
+        let failed = |source| settings.large_failed(source);
+        let mut large = settings.large.create().map_err(failed)?;
         if let Some(spill) = &mut self.spill {
             let copied: Result<(), CacheError> = spill.read_events(LARGE_RUN as usize, &dir, &mut |bytes| {
                 large.append(bytes, whole_events(bytes).1).map_err(failed)

@@ -83,6 +83,9 @@ pub enum CommitError {
     /// This transaction's own events could not be read back; the log is unharmed.
     #[error("the transaction's events could not be copied into the binary log: {0}")]
     Cache(Arc<str>),
+    /// There was no room for this transaction's own events; the log is unharmed.
+    #[error("{0}")]
+    DiskFull(Arc<str>),
     /// The log does not take it with the global transaction id that it was given. Nothing of it is anywhere.
     #[error(transparent)]
     Refused(#[from] crate::Refusal),

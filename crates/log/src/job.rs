@@ -99,11 +99,7 @@ impl WriteJob {
     /// A write for which there is no room is done again from its beginning once there may be: nobody was told of any of it.
     fn guarded(self, operation: impl Fn(&WriteJob) -> Result<(), IoFailure>) -> Result<(), WriteError> {
         self.shared.poison.check()?;
-        match operation(&self) {
-            Ok(()) => Ok(()),
-            Err(failure) => self.shared.space.retry(failure, || operation(&self)),
-        }
-        .map_err(|failure| self.shared.poison.set(failure))
+        self.shared.space.patiently(|| operation(&self)).map_err(|failure| self.shared.poison.set(failure))
     }
 
     fn blocks(&self) -> (u64, u64) {

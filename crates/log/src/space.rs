@@ -1,7 +1,7 @@
-//! Waiting for space: a job's write that found the disk full is tried again until there is room, or until nobody wants to wait
-//! any more. Not for syncs, whose failure leaves unknown what the device holds, and not for what is written in the background.
+//! Waiting for space: a job's write that found the disk full, and a rotation's new file and name, are tried again until there
+//! is room, or until nobody wants to wait any more. Not for syncs, whose failure leaves unknown what the device holds, and not for what is written in the background.
 //!
-//! On the threads that run jobs. What is behind a job that waits, waits too; readers do not.
+//! On the threads that run jobs or rotate. What is behind a job that waits, waits too; readers do not.
 
 use crate::error::IoFailure;
 use parking_lot::{Condvar, Mutex};
@@ -30,12 +30,12 @@ impl Space {
         self.changed.notify_all();
     }
 
-    /// Repeats `operation`, which has failed so, as long as nothing is wrong but that the disk is full.
-    pub(crate) fn retry(
-        &self,
-        mut failure: IoFailure,
-        operation: impl Fn() -> Result<(), IoFailure>,
-    ) -> Result<(), IoFailure> {
+    /// Repeats `operation` as long as nothing is wrong but that the disk is full.
+    pub(crate) fn patiently<T>(&self, operation: impl Fn() -> Result<T, IoFailure>) -> Result<T, IoFailure> {
+        let mut failure = match operation() {
+            Err(failure) => failure,
+            done => return done,
+        };
         let started = Instant::now();
         let mut said: Option<Instant> = None;
         loop {
@@ -43,9 +43,9 @@ impl Space {
                 return Err(failure);
             }
             match operation() {
-                Ok(()) => {
+                Ok(done) => {
                     tracing::info!(waited = ?started.elapsed(), "there is space again: the binary log goes on");
-                    return Ok(());
+                    return Ok(done);
                 }
                 Err(again) => failure = again,
             }

@@ -182,13 +182,14 @@ impl LogWriter {
     pub(crate) fn rotate_into(
         &mut self,
         head: &[u8],
-        open: impl FnOnce(&Catalog, FileSeq) -> Result<Arc<LogFile>, IoFailure>,
-        name: impl FnOnce(&Catalog, FileSeq) -> Result<(), IoFailure>,
+        open: impl Fn(&Catalog, FileSeq) -> Result<Arc<LogFile>, IoFailure>,
+        name: impl Fn(&Catalog, FileSeq) -> Result<(), IoFailure>,
     ) -> Result<(), RotateError> {
         let next = self.file.seq.next().ok_or(RotateError::NumbersUsedUp)?;
         let old = self.position();
         let uncut = self.finish_file(true)?;
-        let file = open(&self.catalog, next).map_err(|failure| self.shared.poison.set(failure))?;
+        let opened = self.shared.space.patiently(|| open(&self.catalog, next));
+        let file = opened.map_err(|failure| self.shared.poison.set(failure))?;
         self.file = file;
         self.buffer.truncate(0);
         (self.base, self.sealed) = (0, 0);
@@ -249,10 +250,11 @@ impl LogWriter {
     fn write_head(
         &mut self,
         head: &[u8],
-        name: impl FnOnce(&Catalog, FileSeq) -> Result<(), IoFailure>,
+        name: impl Fn(&Catalog, FileSeq) -> Result<(), IoFailure>,
     ) -> Result<(), WriteError> {
         self.write_unnamed_head(head)?;
-        name(&self.catalog, self.file.seq).map_err(|failure| self.shared.poison.set(failure))?;
+        let named = self.shared.space.patiently(|| name(&self.catalog, self.file.seq));
+        named.map_err(|failure| self.shared.poison.set(failure))?;
         self.shared.durable.advance(self.position());
         Ok(())
     }
@@ -272,14 +274,17 @@ impl LogWriter {
         self.shared.poison.check()?;
         let poison = |failure: IoFailure| self.shared.poison.set(failure);
         self.shared.recent.begin_anew();
-        self.file = open_next(&self.catalog, first).map_err(poison)?;
+        self.file = self.shared.space.patiently(|| open_next(&self.catalog, first)).map_err(poison)?;
         self.buffer.truncate(0);
         (self.base, self.sealed) = (0, 0);
         self.write_unnamed_head(head)?;
-        self.catalog.replace_all(first).map_err(|error| match error {
-            PurgeError::Io(failure) => ResetError::Write(self.shared.poison.set(failure)),
-            other => ResetError::Purge(other),
-        })?;
+        let replaced = self.shared.space.patiently(|| match self.catalog.replace_all(first) {
+            Err(PurgeError::Io(failure)) => Err(failure),
+            done => Ok(done),
+        });
+        replaced
+            .map_err(|failure| ResetError::Write(self.shared.poison.set(failure)))?
+            .map_err(ResetError::Purge)?;
         self.shared.durable.restart(self.position());
         if let Some(preparer) = self.catalog.preparer() {
             preparer.rotated(&self.file);

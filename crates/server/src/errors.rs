@@ -98,9 +98,12 @@ fn error_of_file(code: u16, message: String, cause: &std::io::Error) -> SqlError
     let text = text.split(" (os error").next().unwrap_or_default();
     error(code, b"HY000", format!("{message} (OS errno {number} - {text})"))
 }
-/// 3: a temporary file failed.
+/// 3, or 1021: a temporary file failed.
 #[must_use]
 pub fn temporary_file(cause: std::io::Error) -> SqlError {
+    if omnibus_sql::is_full(&cause) {
+        return SqlError::disk_full(format_args!("tmpdir: {cause}"));
+    }
     error_of_file(3, "Error writing a temporary file".into(), &cause)
 }
 /// 1085.

@@ -192,6 +192,21 @@ impl SqlError {
         SqlError::new(NEEDS_BLOCKING, b"HY000", "To be run where it may block")
     }
 
+    /// What a client is told of a commit that failed: 1180, or 1021 where there was no room.
+    #[must_use]
+    pub fn of_commit(error: omnibus_commit::CommitError) -> SqlError {
+        match error {
+            omnibus_commit::CommitError::DiskFull(what) => SqlError::disk_full(what),
+            other => SqlError::error_during_commit(other),
+        }
+    }
+
+    /// 1021: what was being written, and where.
+    #[must_use]
+    pub fn disk_full(what: impl std::fmt::Display) -> SqlError {
+        SqlError::new(1021, b"HY000", format!("Disk full ({what}); free some space and try again"))
+    }
+
     /// Whether it is that.
     #[must_use]
     pub fn is_needs_blocking(&self) -> bool {
@@ -199,19 +214,19 @@ impl SqlError {
     }
 }
 
+/// Whether there was no room: `SqlError::disk_full`.
+#[must_use]
+pub fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
 impl From<omnibus_engine::EngineError> for SqlError {
     fn from(error: omnibus_engine::EngineError) -> SqlError {
         tracing::error!(%error, "storage engine failed under a statement");
-        if let omnibus_engine::EngineError::Io { source, .. } = &error
-            && matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
-        {
-            return SqlError::new(
-                1021,
-                b"HY000",
-                format!("Disk full ({error}); free some space and try again"),
-            );
+        match &error {
+            omnibus_engine::EngineError::Io { source, .. } if is_full(source) => SqlError::disk_full(error),
+            _ => SqlError::get_errno(error),
         }
-        SqlError::get_errno(error)
     }
 }
 

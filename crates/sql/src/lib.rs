@@ -28,7 +28,7 @@ pub use api::{
     SessionHost, SessionSettings, VariableScope,
 };
 pub use ddl::{quote_ident, quote_string, show_create_table, type_text};
-pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
+pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult, is_full};
 pub use session::{Database, GivenGtid, NewInsertId, Prepared, SessionState, SqlSession, SystemTables};
 pub use show::InformationSchema;
 pub use store::Floor;

@@ -17,8 +17,9 @@ mod settings;
 pub(crate) use file::LargeFile;
 pub use settings::LargeSettings;
 
-use crate::{CommitError, CommitRequest, Coordinator};
+use crate::{CacheError, CommitError, CommitRequest, Coordinator};
 use omnibus_engine::Staged;
+use std::io::ErrorKind;
 
 /// A transaction that writes so many keys is staged, whatever its events take: installing them one by one would
 /// hold up the flush stage for about 20 ms.
@@ -45,7 +46,14 @@ impl Coordinator {
     /// Does for a large transaction what would be in others' way later. Afterwards the writes are the engine's:
     /// whatever else needs them comes before this.
     pub(crate) fn make_ready(&self, request: &mut CommitRequest) -> Result<(), CommitError> {
-        request.cache.settle().map_err(|error| CommitError::Cache(crate::log_env::reason(&error)))?;
+        request.cache.settle().map_err(|error| match &error {
+            CacheError::Spill { source, .. }
+                if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
+            {
+                CommitError::DiskFull(crate::log_env::reason(&error))
+            }
+            _ => CommitError::Cache(crate::log_env::reason(&error)),
+        })?;
         let writes = std::mem::take(&mut request.writes);
         let deletes = writes.iter().any(|(_, write)| write.is_none());
         request.staged = Some(Box::new(StagedWrites { staged: self.engine().stage(writes), deletes }));

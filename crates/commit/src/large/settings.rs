@@ -58,6 +58,11 @@ impl LargeSettings {
         threshold > 0 && bytes >= threshold && self.home.get().is_some()
     }
 
+    /// Where such files are.
+    pub(crate) fn directory(&self) -> std::path::PathBuf {
+        self.home.get().map(|home| home.directory.clone()).unwrap_or_default()
+    }
+
     /// A new file for a transaction's events, with the checksum algorithm of the log now.
     pub(crate) fn create(&self) -> std::io::Result<LargeFile> {
         let home = self.home.get().ok_or(std::io::ErrorKind::NotFound)?;

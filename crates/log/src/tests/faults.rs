@@ -234,6 +234,32 @@ fn a_write_that_finds_the_disk_full_waits_for_space_or_until_nobody_wants_to_wai
 }
 
 #[test]
+fn a_rotation_that_finds_the_disk_full_waits_for_space() {
+    for point in [Point::FileCreate, Point::IndexWrite, Point::IndexRename] {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let settings =
+            LogConfig { faults: faults.clone(), wait_for_space: true, ..config(FlushMethod::Fdatasync) };
+        let mut writer = start(dir.path(), settings);
+        commit(&mut writer, 1, 10).unwrap();
+        faults.clear();
+        faults.plant(point, Action::Fail(libc::ENOSPC));
+        std::thread::scope(|scope| {
+            let rotating = scope.spawn(|| writer.rotate(&head()).unwrap());
+            let attempts = || faults.passed().iter().filter(|&&passed| passed == point).count();
+            while attempts() < 2 && !rotating.is_finished() {
+                std::thread::yield_now();
+            }
+            faults.clear();
+            rotating.join().unwrap_or_else(|_| panic!("{point:?}: the rotation failed"));
+        });
+        commit(&mut writer, 2, 10).unwrap();
+        drop(writer);
+        assert_eq!(recover(dir.path()).0[..2], [1, 2], "{point:?}");
+    }
+}
+
+#[test]
 fn a_disk_too_full_to_extend_still_takes_what_fits() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Faults::default();

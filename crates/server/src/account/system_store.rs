@@ -166,7 +166,7 @@ pub(super) fn change(
         Interrupt::Error(error) => error,
         _ => SqlError::internal("account tables could not be changed"),
     })?;
-    outcome.wait.map(|ticket| ticket.wait().map_err(SqlError::error_during_commit)).transpose()
+    outcome.wait.map(|ticket| ticket.wait().map_err(SqlError::of_commit)).transpose()
 }
 
 /// The database rows of an account go first, so that what is put is all there is.

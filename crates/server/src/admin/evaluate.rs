@@ -115,7 +115,7 @@ impl Session {
             Ok(outcome) => match outcome.wait {
                 Some(ticket) => {
                     let done = tokio::task::block_in_place(|| ticket.wait());
-                    done.map(drop).map_err(SqlError::error_during_commit)
+                    done.map(drop).map_err(SqlError::of_commit)
                 }
                 None => Ok(()),
             },

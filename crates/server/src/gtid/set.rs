@@ -107,7 +107,7 @@ impl Session {
                     return Ok(GivenGtid::Owned { origin, guard });
                 }
                 Ownership::Executed(no) => {
-                    coordinator.wait_published(no).await.map_err(SqlError::error_during_commit)?;
+                    coordinator.wait_published(no).await.map_err(SqlError::of_commit)?;
                     return Ok(GivenGtid::Executed(gtid));
                 }
                 Ownership::Off => {

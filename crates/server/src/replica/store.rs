@@ -119,7 +119,7 @@ fn change(
         _ => SqlError::internal("the settings of a replication channel could not be stored"),
     })?;
     match outcome.wait {
-        Some(ticket) => ticket.wait().map(drop).map_err(SqlError::error_during_commit),
+        Some(ticket) => ticket.wait().map(drop).map_err(SqlError::of_commit),
         None => Ok(()),
     }
 }

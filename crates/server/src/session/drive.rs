@@ -166,7 +166,7 @@ impl Session {
                     return Err(crate::errors::refused(&refusal));
                 }
                 tracing::error!(id = self.process.id, %error, "commit failed");
-                return Err(SqlError::error_during_commit(error));
+                return Err(SqlError::of_commit(error));
             }
         };
         if self.runner.has_committed() {

@@ -29,7 +29,7 @@ impl Session {
         self.process.counters.add(Counter::CommitWaits, 1);
         let settled = tokio::select! {
             biased;
-            result = ticket => result.map_err(SqlError::error_during_commit),
+            result = ticket => result.map_err(SqlError::of_commit),
             () = self.process.connection_killed() => Err(SqlError::query_interrupted()),
         };
         let Err(error) = settled else { return true };

@@ -235,7 +235,7 @@ impl Applier {
         }
         // A definition is a transaction of its own. What follows must see it.
         if let Some(ticket) = outcome.wait {
-            let done = ticket.wait().map_err(SqlError::error_during_commit)?;
+            let done = ticket.wait().map_err(SqlError::of_commit)?;
             self.session.trx().commit_is_over();
             self.done = Some(Ticket::done(Ok(done)));
         }

@@ -90,5 +90,5 @@ fn commit(database: &Database, writes: WriteSet) -> SqlResult<()> {
     write_set_event(&mut cache, &writes)?;
     let now = crate::session::wall_clock_us();
     let ticket = port.commit(CommitRequest::new(cache, writes, false, now));
-    ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)
+    ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
 }

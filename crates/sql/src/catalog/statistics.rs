@@ -264,7 +264,7 @@ pub fn store(port: &dyn CommitPort, table: u64, statistics: &Statistics) -> SqlR
     write_set_event(&mut cache, &writes)?;
     let now = crate::session::wall_clock_us();
     let ticket = port.commit(CommitRequest::new(cache, writes, false, now));
-    ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)
+    ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
 }
 
 /// Gives the tables of a catalog what is kept of them. Rows that cannot be read are left out: they are estimates.

@@ -221,7 +221,7 @@ impl Trx {
             on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
             ..CommitRequest::new(cache, writes, false, crate::session::wall_clock_us())
         });
-        ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)
+        ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A file has any number of runs, which grow side by side in blocks; a run is read back in the order it was written. The file
 //! has no name, so it vanishes with its last user or with the process. Used where statements may block only.
 
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult, is_full};
 use crate::expr::Exec;
 use bytes::Bytes;
 use std::fs::File;
@@ -203,14 +203,10 @@ fn short() -> io::Error {
 
 fn write_error(error: &io::Error) -> SqlError {
     tracing::warn!(%error, "a temporary file cannot be written");
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SqlError::new(
-            1021,
-            b"HY000",
-            format!("Disk full (tmpdir: {error}); free some space and try again"),
-        ),
-        _ => SqlError::new(1026, b"HY000", format!("Error writing file in tmpdir ({error})")),
+    if is_full(error) {
+        return SqlError::disk_full(format_args!("tmpdir: {error}"));
     }
+    SqlError::new(1026, b"HY000", format!("Error writing file in tmpdir ({error})"))
 }
 
 fn read_error(error: &io::Error) -> SqlError {

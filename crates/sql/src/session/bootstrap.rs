@@ -86,7 +86,7 @@ pub(super) fn run(database: &Arc<Database>) -> SqlResult<()> {
             _ => SqlError::internal("the system schema could not be made"),
         })?;
         if let Some(ticket) = outcome.wait {
-            ticket.wait().map_err(SqlError::error_during_commit)?;
+            ticket.wait().map_err(SqlError::of_commit)?;
         }
     }
     Ok(())

@@ -183,7 +183,7 @@ impl SqlSession {
     /// Waits for a commit within a statement that goes on. Blocks.
     pub(super) fn finish_commit(&mut self, ticket: Option<omnibus_commit::Ticket>) -> ExecResult<()> {
         if let Some(ticket) = ticket {
-            ticket.wait().map_err(SqlError::error_during_commit)?;
+            ticket.wait().map_err(SqlError::of_commit)?;
         }
         self.trx.commit_is_over();
         Ok(())

@@ -95,7 +95,7 @@ impl SqlSession {
         let prepared = prepared.map(|(ticket, held)| (ticket, Held { owner, ..held }));
         let prepared = prepared.and_then(|(ticket, held)| match ticket.wait() {
             Ok(_) => Ok(held),
-            Err(error) => Err(SqlError::error_during_commit(error)),
+            Err(error) => Err(SqlError::of_commit(error)),
         });
         // The name is free if it failed, and its locks are let go with `held`.
         self.trx.leave_branch();
@@ -184,7 +184,7 @@ impl SqlSession {
             return Err(SqlError::xaer_inval());
         }
         let ticket = self.trx.finish_branch(xid, held, commit, wall_clock_us())?;
-        ticket.wait().map(|_| ()).map_err(SqlError::error_during_commit)
+        ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
     }
 
     /// What is prepared. The server has checked the privilege.

@@ -59,7 +59,7 @@ impl Trx {
 
     /// Waits until snapshots have a commit. Holds none meanwhile. On a thread that may block.
     pub(crate) fn await_snapshot_of(&mut self, no: CommitNo) -> ExecResult<()> {
-        self.shared.port.wait_published(no).wait().map_err(SqlError::error_during_commit)?;
+        self.shared.port.wait_published(no).wait().map_err(SqlError::of_commit)?;
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use super::temp::TempStore;
 use super::xa::{Branch, LockWaiter};
 use crate::api::{Budget, Isolation, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, TableState};
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult, is_full};
 use crate::exec::memory::MemoryLimits;
 use crate::exec::{ServerMemory, SessionMemory};
 use bytes::Bytes;
@@ -402,6 +402,11 @@ pub(crate) fn cache_error(error: CacheError) -> SqlError {
         CacheError::TooLarge => SqlError::new(1197, b"HY000", error.to_string()),
         other => {
             tracing::error!(error = %other, "the trx cache failed");
+            if let CacheError::Spill { source, .. } = &other
+                && is_full(source)
+            {
+                return SqlError::disk_full(other);
+            }
             SqlError::new(1026, b"HY000", format!("Error writing file 'binlog cache': {other}"))
         }
     }
