@@ -138,18 +138,51 @@ fn new_name(name: &str) -> &str {
 }
 
 /// Values that are known and not supported: refused by name rather than ignored.
-pub fn refuse_unsupported(def: &VarDef, value: &VarValue) -> omnibus_sql::SqlResult<()> {
+pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlResult<()> {
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
-    match (def.name, value.as_str()) {
-        ("binlog_encryption" | "binlog_transaction_compression", _) if value.as_bool() => {
+    match (def.name, given.as_str()) {
+        ("binlog_encryption" | "binlog_transaction_compression", _) if given.as_bool() => {
             refuse(format!("{}=ON", def.name))
         }
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }
+        (name, _) if DEFAULT_ONLY.contains(&name) => {
+            let same = given.text().eq_ignore_ascii_case(&def.default.value().text());
+            if same { Ok(()) } else { refuse(format!("{name}={}", given.text())) }
+        }
         _ => Ok(()),
     }
 }
+
+/// What somebody sets to be safe, or to have other results, and what nobody here would act upon: any value but the default is
+/// refused, at the start as well.
+const DEFAULT_ONLY: &[&str] = &[
+    "authentication_policy",
+    "auto_generate_invisible_key",
+    "completion_type",
+    "disabled_storage_engines",
+    "init_connect",
+    "init_file",
+    "innodb_force_recovery",
+    "innodb_read_only",
+    "innodb_rollback_on_timeout",
+    "mandatory_roles",
+    "partial_revokes",
+    "skip_character_set_client_handshake",
+    "skip_show_database",
+    "sql_generate_invisible_primary_key",
+    "sql_if_exists",
+    "sql_require_primary_key",
+    "ssl_capath",
+    "ssl_cipher",
+    "ssl_crl",
+    "ssl_crlpath",
+    "ssl_fips_mode",
+    "tls_ciphersuites",
+    "tls_version",
+    "xa_detach_on_prepare",
+];
 
 #[cfg(test)]
 mod tests {
@@ -170,6 +203,21 @@ mod tests {
             "dump files of older servers set it"
         );
         assert_eq!(settings::sql_mode_bits("STRICT_TRANS_TABLES,WRONG"), Err("WRONG".into()));
+    }
+
+    /// Also a guard against names that no variable has any more.
+    #[test]
+    fn what_nobody_acts_upon_takes_its_default_only() {
+        for name in DEFAULT_ONLY {
+            let def = Registry::get().def(Registry::get().find(name).unwrap());
+            assert_eq!(refuse_unsupported(def, &def.default.value()), Ok(()), "{name}");
+            let other = match def.default.value() {
+                VarValue::Bool(on) => VarValue::Bool(!on),
+                VarValue::UInt(number) => VarValue::UInt(number + 1),
+                _ => VarValue::Str("other".into()),
+            };
+            assert_eq!(refuse_unsupported(def, &other).unwrap_err().code, 1235, "{name}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::error::SqlResult;
 use crate::expr::bind::Binder;
 use crate::expr::{Expr, SlotSet};
 use crate::select::from::{Item, ItemSource, Nest, TableItem};
+use crate::select::VirtualTable;
 use crate::select::plan::{Node, NodeSource, OuterNode, ScanNode};
 use std::collections::HashMap;
 
@@ -279,7 +280,7 @@ impl Planner<'_, '_> {
                 (NodeSource::Derived { plan, filter: path.filter, id, outer_slots }, keep)
             }
             ItemSource::Virtual(table) => {
-                let mut path = TableAccess::all(conditions, COMPUTED_ROWS);
+                let mut path = TableAccess::all(conditions, virtual_rows(table.as_ref()));
                 let keep = keep_if_whole(&mut path, &own);
                 let (table, id) = (table.clone(), self.new_id());
                 (NodeSource::Virtual { table, filter: path.filter, id }, keep)
@@ -292,6 +293,11 @@ impl Planner<'_, '_> {
         }
         (ScanNode { slot: item.slot, alias: item.alias, source, keep }, rows)
     }
+}
+
+/// How many rows a virtual table is taken to have.
+fn virtual_rows(table: &dyn VirtualTable) -> f64 {
+    table.numbers().map_or(COMPUTED_ROWS, |numbers| numbers.count() as f64)
 }
 
 impl<'n> Members<'n> {
@@ -323,6 +329,7 @@ fn computed_rows(source: &ItemSource) -> f64 {
     match source {
         ItemSource::Derived { plan, .. } => plan.rows,
         ItemSource::Recursion(_) => 1.0,
+        ItemSource::Virtual(table) => virtual_rows(table.as_ref()),
         _ => COMPUTED_ROWS,
     }
 }

@@ -12,6 +12,7 @@ mod full_group;
 mod group;
 mod group_stream;
 pub mod key;
+mod numbers;
 mod order;
 pub mod plan;
 pub mod reader;
@@ -25,6 +26,7 @@ pub mod virtual_table;
 mod tests;
 
 pub use explain::explain;
+pub use numbers::Numbers;
 pub use plan::QueryPlan;
 pub use reader::RowReader;
 pub use storage::{LockMode, NoStorage, Scan, Storage, WaitPolicy};

@@ -4,6 +4,7 @@
 //! Push rather than pull: no state machine per operator, and a consumer that has enough says so
 //! with `Flow::Stop`. Recursion is as deep as the query has tables. On the session's thread.
 
+use super::numbers::Numbers;
 use super::plan::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, ScanNode};
 use super::reader::RowReader;
 use super::{group, order, set_operation};
@@ -327,6 +328,9 @@ fn read(
             push_rows(&rows, scan.slot, filter, cx, joined)
         }
         NodeSource::Virtual { table, filter, id } => {
+            if let Some(numbers) = table.numbers() {
+                return push_numbers(numbers, scan.slot, filter, cx, joined);
+            }
             let rows = match kept(cx, *id) {
                 Some(rows) => rows,
                 None => {
@@ -350,6 +354,23 @@ fn kept(cx: &Exec<'_>, id: usize) -> Option<Rc<Rows>> {
         SubqueryState::Table(rows) => Some(rows.clone()),
         _ => None,
     }
+}
+
+fn push_numbers(
+    numbers: Numbers,
+    slot: u16,
+    filter: &[Expr],
+    cx: &mut Exec<'_>,
+    joined: &mut Joined<'_>,
+) -> ExecResult<Flow> {
+    for number in numbers.iter() {
+        cx.tick()?;
+        cx.frame[usize::from(slot)].row = Row::Values(Rc::from([Value::UInt(number)]));
+        if meets(filter, cx)? && joined(cx)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
 }
 
 fn push_rows(

@@ -2,6 +2,7 @@
 //!
 //! Their contents belong to `show`; here is only how a query asks for them.
 
+use super::numbers::Numbers;
 use crate::api::ResultColumn;
 use crate::error::ExecResult;
 use crate::expr::Exec;
@@ -17,6 +18,10 @@ pub trait VirtualTable: Send + Sync {
     /// # Errors
     /// Whatever producing them meets.
     fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>>;
+    /// The rows of a table that has nothing but numbers in one column.
+    fn numbers(&self) -> Option<Numbers> {
+        None
+    }
 }
 
 /// Finds computed tables by name.
