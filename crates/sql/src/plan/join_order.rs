@@ -14,8 +14,8 @@ use super::simplify::{add_implied, simplify};
 use crate::error::SqlResult;
 use crate::expr::bind::Binder;
 use crate::expr::{Expr, SlotSet};
-use crate::select::from::{Item, ItemSource, Nest, TableItem};
 use crate::select::VirtualTable;
+use crate::select::from::{Item, ItemSource, Nest, TableItem};
 use crate::select::plan::{Node, NodeSource, OuterNode, ScanNode};
 use std::collections::HashMap;
 

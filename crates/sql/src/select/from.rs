@@ -5,9 +5,9 @@
 
 use super::bind::bind_query;
 use super::bind_compound::{recursive, rename};
+use super::numbers::NumberTable;
 use super::plan::QueryPlan;
 use super::storage::{LockMode, WaitPolicy};
-use super::numbers::NumberTable;
 use super::virtual_table::VirtualTable;
 use crate::api::{Priv, ResultColumn};
 use crate::catalog::Table;
@@ -257,7 +257,7 @@ impl<'q> From<'q> {
         } else {
             binder.note(|noted| noted.bits |= uses::TEMPORARY);
         }
-        if let Some(table) = number_table(binder, schema, name) {
+        if let Some(table) = NumberTable::meant(binder, schema, name) {
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
             let mut scope = computed(binder.new_slot(), alias, table.columns());
             scope.schema = Arc::from(schema);
@@ -531,12 +531,6 @@ fn derived_columns(columns: Vec<ResultColumn>) -> Arc<[ResultColumn]> {
             column
         })
         .collect()
-}
-
-/// MariaDB's `seq_1_to_500` and its kind, where no table is called so.
-fn number_table(binder: &Binder<'_>, schema: &str, name: &str) -> Option<NumberTable> {
-    let meant = binder.session.settings.mariadb && binder.catalog.find_table(schema, name).is_none();
-    if meant { NumberTable::named(schema, name) } else { None }
 }
 
 fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> ScopeTable {

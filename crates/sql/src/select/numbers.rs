@@ -8,6 +8,7 @@ use super::virtual_table::VirtualTable;
 use crate::api::{ResultColumn, flag};
 use crate::error::ExecResult;
 use crate::expr::Exec;
+use crate::expr::bind::Binder;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
@@ -59,7 +60,13 @@ pub(super) struct NumberTable {
 }
 
 impl NumberTable {
-    pub(super) fn named(schema: &str, name: &str) -> Option<NumberTable> {
+    /// The table that a name means where no stored one is called so.
+    pub(super) fn meant(binder: &Binder<'_>, schema: &str, name: &str) -> Option<NumberTable> {
+        let meant = binder.session.settings.mariadb && binder.catalog.find_table(schema, name).is_none();
+        if meant { NumberTable::named(schema, name) } else { None }
+    }
+
+    fn named(schema: &str, name: &str) -> Option<NumberTable> {
         let numbers = Numbers::named(name)?;
         let (schema, table, seq): (Arc<str>, Arc<str>, Arc<str>) = (schema.into(), name.into(), "seq".into());
         let column = ResultColumn {
@@ -102,8 +109,21 @@ mod tests {
         assert_eq!(of("seq_7_to_7"), Some(vec![7]));
         let most = format!("seq_{}_to_{}", u64::MAX - 1, u64::MAX);
         assert_eq!(of(&most), Some(vec![u64::MAX - 1, u64::MAX]));
-        assert_eq!(Numbers::named(&format!("seq_0_to_{}", u64::MAX)).map(|numbers| numbers.count()), Some(u64::MAX));
-        for name in ["seq_1_to_", "seq__to_3", "SEQ_1_to_3", "seq_-1_to_3", "seq_+1_to_3", "seq_1_to_3_", "seq_1_to_3_step_0", "seq_1_to_18446744073709551616", "seq_1"] {
+        assert_eq!(
+            Numbers::named(&format!("seq_0_to_{}", u64::MAX)).map(|numbers| numbers.count()),
+            Some(u64::MAX)
+        );
+        for name in [
+            "seq_1_to_",
+            "seq__to_3",
+            "SEQ_1_to_3",
+            "seq_-1_to_3",
+            "seq_+1_to_3",
+            "seq_1_to_3_",
+            "seq_1_to_3_step_0",
+            "seq_1_to_18446744073709551616",
+            "seq_1",
+        ] {
             assert_eq!(of(name), None, "{name}");
         }
     }
