@@ -144,6 +144,17 @@ fn binary_literal(bytes: bytes::Bytes) -> Expr {
     Expr::constant(Value::Bytes(bytes), ty)
 }
 
+/// Whether two values have the same type where they stand for a parameter or a variable; the length of text does not count.
+#[must_use]
+pub fn same_type(a: &Value, b: &Value) -> bool {
+    match a {
+        Value::Decimal(_) | Value::DateTime(_) | Value::Time(_) => {
+            value_type(a, BINARY) == value_type(b, BINARY)
+        }
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
 /// The type of a value that carries none, as a parameter or variable.
 #[must_use]
 pub fn value_type(value: &Value, collation: u16) -> ExprType {

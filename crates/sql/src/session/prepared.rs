@@ -6,8 +6,7 @@ use super::query::Plan;
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::bind_leaf::value_type;
-use crate::expr::types::BINARY;
+use crate::expr::bind_leaf::same_type;
 use crate::select::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
@@ -28,6 +27,11 @@ struct PlanKey {
     zone: Zone,
     access: u64,
     shared_reads: bool,
+    /// Of the user variables.
+    variable_types: u64,
+    div_precision_increment: u8,
+    group_concat_max_len: u64,
+    sql_auto_is_null: bool,
 }
 
 /// A text as long as one can be that a plan is made for before it is given.
@@ -64,13 +68,9 @@ impl Prepared {
 
     /// Whether the plan is for parameters of these types. NULL is of any.
     fn takes(&self, params: &[Value]) -> bool {
-        params.iter().zip(&self.samples).all(|(value, sample)| match (value, sample) {
-            (Value::Null, _) | (Value::Bytes(_), Value::Bytes(_)) => true,
-            (Value::Decimal(_) | Value::DateTime(_) | Value::Time(_), _) => {
-                value_type(value, BINARY) == value_type(sample, BINARY)
-            }
-            _ => std::mem::discriminant(value) == std::mem::discriminant(sample),
-        })
+        let fits =
+            |(value, sample): (&Value, &Value)| matches!(value, Value::Null) || same_type(value, sample);
+        params.iter().zip(&self.samples).all(fits)
     }
 
     /// From now on the plan is for parameters of these types.
@@ -176,6 +176,10 @@ impl SqlSession {
             zone: self.state.settings.zone,
             access: access.version(),
             shared_reads: self.read_lock(statement) != LockMode::None,
+            variable_types: self.state.variable_types,
+            div_precision_increment: self.state.settings.div_precision_increment,
+            group_concat_max_len: self.state.settings.group_concat_max_len,
+            sql_auto_is_null: self.state.settings.sql_auto_is_null,
         }
     }
 

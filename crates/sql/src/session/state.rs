@@ -6,6 +6,7 @@ use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
 use crate::error::{Diagnostics, SqlResult};
 use crate::exec::memory::MemoryLimits;
 use crate::exec::{Account, SessionMemory, codec};
+use crate::expr::bind_leaf::same_type;
 use crate::store::StatementInfo;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
@@ -37,6 +38,8 @@ pub struct SessionState {
     pub database: Option<Arc<str>>,
     /// @variables, by lower-case name, with the type they were last given.
     pub user_variables: Arc<UserVariables>,
+    /// Counts the times that a variable got a value of another type: a plan is for the types it was made with.
+    pub variable_types: u64,
     /// SHOW WARNINGS of the last statement, and what the running one adds.
     pub diagnostics: Diagnostics,
     /// LAST_INSERT_ID().
@@ -134,6 +137,12 @@ impl SessionState {
         } else {
             self.variables_memory.shrink(less - more);
         }
+        let like = |before: &(Value, ColumnType)| {
+            same_type(&before.0, &value.0) && before.1.collation == value.1.collation
+        };
+        if !self.user_variables.get(&name).is_some_and(like) {
+            self.variable_types += 1;
+        }
         Arc::make_mut(&mut self.user_variables).insert(name, value);
         Ok(())
     }
@@ -145,6 +154,7 @@ impl SessionState {
             // What was there once may be there again.
             let _ = self.variables_memory.resize(memory, MemoryLimits::of(&self.settings));
             self.user_variables = variables;
+            self.variable_types += 1;
         }
     }
 
@@ -183,6 +193,7 @@ impl Default for SessionState {
             settings: SessionSettings::default(),
             database: None,
             user_variables: Arc::default(),
+            variable_types: 0,
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
             new_insert_id: NewInsertId::None,
