@@ -191,6 +191,17 @@ def rows_of(sql, outcome):
     return kind, sorted(repr(tuple(map(fold, row))) for row in rest[1])
 
 
+def shown(answer, answers):
+    """What of an answer is not in all of them."""
+    for at, (kind, rest) in enumerate(answer):
+        if any(other[at] != (kind, rest) for other in answers.values()):
+            if kind != "rows":
+                return f"statement {at}: {kind} {rest}"
+            others = [other[at][1] for other in answers.values() if other[at][0] == "rows"]
+            return f"statement {at}: {[row for row in rest if not all(row in other for other in others)]}"[:600]
+    return "the same"
+
+
 def compare(runners, number, seed):
     """Runs statements against all runners; prints what differs. How many differ."""
     generator, failed = Generator(seed), 0
@@ -203,13 +214,15 @@ def compare(runners, number, seed):
         for runner in runners.values():
             runner.outcome(sql)
     for _ in range(number):
-        sql = generator.statement()
-        answers = {name: rows_of(sql, runner.outcome(sql)) for name, runner in runners.items()}
+        made = generator.statement()
+        several = [made] if isinstance(made, str) else made
+        answers = {name: [rows_of(sql, runner.outcome(sql)) for sql in several] for name, runner in runners.items()}
+        sql = ";\n".join(several)
         if any(answer != answers["MariaDB"] for answer in answers.values()):
             failed += 1
             if failed == 1:
                 print(*setup, sep=";\n", end=";\n")
-            print(f"{sql};", *(f"  {name}: {str(answer)[:300]}" for name, answer in answers.items()), sep="\n", flush=True)
+            print(f"{sql};", *(f"  {name}: {shown(answer, answers)}" for name, answer in answers.items()), sep="\n", flush=True)
     for runner in runners.values():
         runner.close()
     return failed
