@@ -66,7 +66,7 @@ fuzz: target
 # Simulated crashes until told to stop; says how many seeds a second, and what they found. SEED=.. runs that one again, 20 times
 # (TIMES=..); FIRST=.. begins there, SEEDS=.. ends after so many; SIM_KEEP=dir keeps the files of a finding.
 simulate: target
-	cargo build --locked --quiet --package omnibus-sim
+	cargo build --locked --quiet --package omnibus-sim --features scheduled
 	$(SIMULATE)
 
 # Histories of transactions at every level of isolation, checked; about ten minutes. ARGS="--seed N" repeats one.

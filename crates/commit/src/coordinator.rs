@@ -10,7 +10,7 @@ use crate::{
     just_block,
 };
 use omnibus_engine::{CommitNo, Engine, Snapshot};
-use parking_lot::Mutex;
+use omnibus_sync::Mutex;
 use std::sync::Arc;
 
 /// Shared by all sessions. See the methods for what may be called on which thread.

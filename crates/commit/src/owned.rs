@@ -10,7 +10,7 @@ use crate::Ticket;
 use crate::ticket::{Completer, ticket};
 use omnibus_engine::CommitNo;
 use omnibus_format::AnyGtid;
-use parking_lot::Mutex;
+use omnibus_sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

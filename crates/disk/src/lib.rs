@@ -17,7 +17,6 @@ mod real;
 
 pub use file::File;
 pub use overlay::Overlay;
-pub use platform::lower_this_thread;
 
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -114,8 +113,8 @@ pub trait FileSystem: Debug + Send + Sync {
         std::thread::sleep(time);
     }
 
-    /// Says that a thread is about to be started that will make requests here; what it gives is called first on that thread. The
-    /// operating system does not care; a simulation decides which thread goes on.
+    /// Says that a thread is about to be started that will make requests here in the background; what it gives is called first on that
+    /// thread. The operating system puts it behind everyone else; a simulation decides which thread goes on.
     fn announce(&self) -> Box<dyn FnOnce() + Send> {
         Box::new(|| {})
     }

@@ -35,6 +35,10 @@ impl FileSystem for Real {
         fs::metadata(path).map(|about| describe(&about))
     }
 
+    fn announce(&self) -> Box<dyn FnOnce() + Send> {
+        Box::new(platform::lower_this_thread)
+    }
+
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
         fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
     }

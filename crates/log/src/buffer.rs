@@ -5,7 +5,7 @@
 //! `unsafe` needed. An encoder may be handed the vector itself; when its growth moves the bytes to another address, they
 //! are aligned again by one copy before they are written. In steady state the pool hands out what it got back, and no group allocates.
 
-use parking_lot::Mutex;
+use omnibus_sync::Mutex;
 use std::io;
 use std::ops::{Deref, DerefMut};
 

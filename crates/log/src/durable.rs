@@ -5,7 +5,7 @@ use crate::error::{IoFailure, WriteError};
 use crate::position::LogPosition;
 use crate::recent::Recent;
 use crate::space::Space;
-use parking_lot::{Condvar, Mutex};
+use omnibus_sync::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};

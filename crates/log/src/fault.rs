@@ -111,7 +111,7 @@ mod plan {
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     #[cfg(any(test, feature = "faults"))]
-    plan: std::sync::Arc<parking_lot::Mutex<plan::Plan>>,
+    plan: std::sync::Arc<omnibus_sync::Mutex<plan::Plan>>,
 }
 
 /// What a caller of a fault point does.

@@ -18,7 +18,7 @@ use crate::generation::Generations;
 use crate::io::{sync_data, write_all_at};
 use crate::position::FileSeq;
 use omnibus_disk::{Disk, File, Open};
-use parking_lot::Mutex;
+use omnibus_sync::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

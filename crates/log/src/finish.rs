@@ -17,7 +17,7 @@ use crate::position::FileSeq;
 use crate::scan::{Next, ScanEnd, Torn, TornReason};
 use omnibus_disk::{Disk, File, Open};
 use omnibus_format::EventType;
-use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, MAGIC};
+use omnibus_format::header::{EventHeader, FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, MAGIC};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const FLAGS_AT: u64 = (MAGIC.len() + FLAGS_OFFSET) as u64;
 /// How much of a file is copied at once.
 const PIECE: u64 = 4 << 20;
+/// How much of a file's end is looked at: more than a ROTATE event has, with the longest of names.
+const TAIL: usize = 512;
 /// What is appended to a log file's name while its copy is being made.
 pub(crate) const TEMPORARY: &str = "tmp";
 
@@ -137,6 +139,19 @@ pub(crate) fn open_to_cut(disk: &Disk, faults: &Faults, path: &Path, keep: u64) 
     open()
 }
 
+/// Whether a file of `len` bytes, whose last ones these are, ends with a whole ROTATE event: the checksum of one in 256 ends with
+/// a zero, and reading such a file takes a while.
+fn ends_with_rotate(last: &[u8], len: u64) -> bool {
+    (HEADER_LEN..=last.len()).any(|event_len| {
+        let header = EventHeader::decode(&last[last.len() - event_len..]);
+        header.is_ok_and(|header| {
+            header.event_type == EventType::ROTATE
+                && header.size as usize == event_len
+                && u64::from(header.log_pos) == len & u64::from(u32::MAX)
+        })
+    })
+}
+
 impl LogDir {
     /// Finishes the cuts that a crash has interrupted: of files before the last one that end in zeros. Looks at a few
     /// bytes of each, and reads only a file whose end is in doubt.
@@ -146,10 +161,11 @@ impl LogDir {
             let path = self.path_of(seq);
             let file = self.config.disk.open(&path, Open::Read).map_err(failed("open", &path))?;
             let len = file.len().map_err(failed("read the size of", &path))?;
-            let mut last = [0; HEADER_LEN];
+            let mut last = [0; TAIL];
             let at = len.saturating_sub(last.len() as u64);
             let read = file.read_at(&mut last, at).map_err(failed("read", &path))?;
-            if last[..read].iter().any(|&byte| byte != 0) {
+            // A single zero may be spare: a crash comes between any two steps of a cut.
+            if last[..read].last() != Some(&0) || ends_with_rotate(&last[..read], len) {
                 continue;
             }
             if let Some(end) = self.end_of_rotated(seq)? {

@@ -13,8 +13,8 @@ use crate::index::Index;
 use crate::position::{FileNames, FileSeq, LogOffset, LogPosition};
 use crate::prealloc::{PreparedFiles, Preparer};
 use crate::scan::ReadFile;
-use omnibus_disk::{Disk, lower_this_thread};
-use parking_lot::Mutex;
+use omnibus_disk::Disk;
+use omnibus_sync::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -142,7 +142,6 @@ impl Catalog {
         let arrive = self.config.disk.announce();
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             arrive();
-            lower_this_thread();
             work();
         });
         match spawned {

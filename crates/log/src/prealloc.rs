@@ -14,9 +14,9 @@ use crate::position::FileSeq;
 use crate::prepare::{Preparation, Progress, prepare_file, remove_stale_temporaries};
 use crate::scan::ReadFile;
 use crate::{buffer::BLOCK, buffer::round_up, io};
-use omnibus_disk::{Disk, Open, lower_this_thread};
+use omnibus_disk::{Disk, Open};
 use omnibus_format::header::MAGIC;
-use parking_lot::{Condvar, Mutex};
+use omnibus_sync::{Condvar, Mutex};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -216,7 +216,6 @@ impl Drop for Preparer {
 
 impl Inner {
     fn run(&self) {
-        lower_this_thread();
         if let Err(error) = self.files.disk.create_dir_all(&self.files.dir) {
             tracing::warn!(dir = %self.files.dir.display(), %error, "can not prepare log files");
         }

@@ -9,7 +9,7 @@
 
 use crate::handle::LogHandle;
 use crate::position::{FileSeq, LogOffset, LogPosition};
-use parking_lot::Mutex;
+use omnibus_sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// More than a reader leaves lying in many milliseconds; one that is further behind reads the file.

@@ -4,7 +4,7 @@
 //! On the threads that run jobs or rotate. What is behind a job that waits, waits too; readers do not.
 
 use crate::error::IoFailure;
-use parking_lot::{Condvar, Mutex};
+use omnibus_sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// How often a write is tried again.

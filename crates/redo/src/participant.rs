@@ -11,7 +11,7 @@ use crate::record::{self, Record};
 use crate::segment;
 use omnibus_disk::{Disk, File};
 use omnibus_engine::{CommitNo, TrxId, WriteSet};
-use parking_lot::Mutex;
+use omnibus_sync::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,7 +2,9 @@
 //! simulated disk. Rows are those of the newest version; who wrote them is kept beside, so that the oracle can tell
 //! what is in there.
 
+use crate::disk::SimDisk;
 use crate::mutant::Mutant;
+use crate::random::Random;
 use crate::request::id_of;
 use bytes::Bytes;
 use omnibus_disk::Disk;
@@ -22,27 +24,28 @@ const SEGMENT: u64 = 4096;
 /// Rows, and the numbers of the transactions that made them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    pub(crate) rows: BTreeMap<Bytes, Bytes>,
+    pub(crate) rows: Arc<BTreeMap<Bytes, Bytes>>,
     /// The first key that each transaction wrote: who it is.
-    pub(crate) order: Vec<(CommitNo, Bytes)>,
+    pub(crate) order: Arc<Vec<(CommitNo, Bytes)>>,
     pub(crate) applied: CommitNo,
 }
 
 impl Tables {
     fn apply(&mut self, no: CommitNo, writes: WriteSet) {
         let mut first = None;
+        let rows = Arc::make_mut(&mut self.rows);
         for (key, write) in writes.into_writes() {
             first.get_or_insert_with(|| key.clone());
             match write {
-                Some(value) => self.rows.insert(key, value),
-                None => self.rows.remove(&key),
+                Some(value) => rows.insert(key, value),
+                None => rows.remove(&key),
             };
         }
-        self.order.push((no, first.unwrap_or_default()));
+        Arc::make_mut(&mut self.order).push((no, first.unwrap_or_default()));
     }
 
     fn drop_space(&mut self, space: SpaceId) {
-        self.rows.retain(|key, _| id_of(key) != Some(u64::from(space.0)));
+        Arc::make_mut(&mut self.rows).retain(|key, _| id_of(key) != Some(u64::from(space.0)));
     }
 }
 
@@ -53,6 +56,8 @@ struct State {
     /// Spaces that are gone, and since when.
     dropped: Vec<(SpaceId, CommitNo)>,
     mutant: Option<Mutant>,
+    /// While the log is replayed: when what is replayed is persisted.
+    replay: Option<Random>,
 }
 
 /// See the module.
@@ -61,6 +66,7 @@ pub(crate) struct SimEngine {
     redo: Participant,
     state: Mutex<State>,
     kept: Arc<Mutex<Tables>>,
+    process: SimDisk,
 }
 
 impl SimEngine {
@@ -69,13 +75,33 @@ impl SimEngine {
         directory: &Path,
         kept: Arc<Mutex<Tables>>,
         mutant: Option<Mutant>,
+        process: SimDisk,
     ) -> std::io::Result<SimEngine> {
         let tables = kept.lock().clone();
         let applied = tables.applied;
         let redo = Participant::open(disk, &directory.join("redo"), SEGMENT, applied)?;
         let (installed, dropped) = (VecDeque::new(), Vec::new());
-        let state = State { committed: tables, installed, newest: applied, dropped, mutant };
-        Ok(SimEngine { applied, redo, state: Mutex::new(state), kept })
+        let state = State {
+            committed: tables,
+            installed,
+            newest: applied,
+            dropped,
+            mutant,
+            replay: Some(process.fork_random()),
+        };
+        Ok(SimEngine { applied, redo, state: Mutex::new(state), kept, process })
+    }
+
+    /// Persists what there is, unless the process has ended.
+    fn keep(&self, tables: &Tables) {
+        if !self.process.is_dead() {
+            self.kept.lock().clone_from(tables);
+        }
+    }
+
+    /// The log is replayed.
+    pub(crate) fn is_recovered(&self) {
+        self.state.lock().replay = None;
     }
 
     /// Everything up to what is durable.
@@ -126,11 +152,14 @@ impl Engine for SimEngine {
         let mut state = self.state.lock();
         assert!(state.committed.applied <= up_to, "ENGINE-1: told of {up_to} too late");
         state.commit(up_to);
+        if state.replay.as_mut().is_some_and(|random| random.one_in(8)) {
+            self.keep(&state.committed);
+        }
     }
 
     fn snapshot(&self, _at: CommitNo) -> Box<dyn Snapshot> {
         let state = self.state.lock();
-        let mut rows = state.committed.rows.clone();
+        let mut rows = BTreeMap::clone(&state.committed.rows);
         for (key, write) in state.installed.iter().flat_map(|(_, writes)| writes.iter()) {
             match write {
                 Some(value) => rows.insert(key.clone(), value.clone()),
@@ -166,9 +195,8 @@ impl Engine for SimEngine {
                 state.commit(newest);
             }
             state.reclaim();
-            let mut kept = self.kept.lock();
-            kept.clone_from(&state.committed);
-            kept.applied
+            self.keep(&state.committed);
+            state.committed.applied
         };
         self.redo.checkpoint(applied).map_err(SimEngine::io)?;
         Ok(applied)

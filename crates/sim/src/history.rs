@@ -16,7 +16,9 @@ use std::sync::Arc;
 /// Lives of one history.
 const LIVES: u64 = 5;
 /// How many other crashes each life's end might have been: recovered from, judged, and thrown away.
-const IMAGES: u64 = 7;
+const IMAGES: u64 = 2;
+/// Of so many moments of a life one is looked at as if it had been the last.
+const MOMENTS: u64 = 12;
 
 /// Something that must not be.
 #[derive(Clone, Debug)]
@@ -104,20 +106,47 @@ pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
 }
 
 impl History {
-    /// What else the last life's end might have left.
-    fn images(&mut self, settings: &Settings, before: &End) -> Result<(), String> {
-        for _ in 0..IMAGES {
-            let schedule = Schedule::new();
-            let disk = before.disk.crash_or_kill(true, &schedule);
-            let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
-            let (life, shown) = Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.mutant)
-                .map_err(|reason| format!("it does not start (an image): {reason}"))?;
-            self.oracle.clone().judge(&shown, true)?;
+    /// What would be left if the process on `of` ended here: recovered from, judged, and thrown away. Some of these starts are cut
+    /// off in their turn.
+    fn image(&mut self, settings: &Settings, of: &SimDisk) -> Result<(), String> {
+        let mut power_cut = !self.random.one_in(3);
+        let mut more = self.random.pick(&[0, 0, 0, 1, 2]);
+        let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
+        let mut oracle = None;
+        let mut schedule = Schedule::new();
+        let mut disk = of.image(power_cut, &schedule);
+        power_cut |= of.has_lost();
+        loop {
+            if more > 0 && self.random.one_in(2) {
+                disk.plan(self.random.below(80), Trouble::Die);
+            }
+            match Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.mutant) {
+                Ok((life, shown)) => {
+                    if !disk.is_dead() {
+                        let oracle = oracle.get_or_insert_with(|| self.oracle.clone());
+                        oracle.judge(&shown, power_cut).map_err(|reason| format!("{reason} (an image)"))?;
+                        if more > 0 && self.random.one_in(2) {
+                            life.checkpoint();
+                        }
+                    }
+                    self.bury(life, &disk)?;
+                }
+                Err(_) if disk.is_dead() => {}
+                Err(reason) => {
+                    let files = disk.listing();
+                    return Err(format!("it does not start (an image, {more} to come): {reason}\n{files:?}"));
+                }
+            }
+            schedule.retire();
             self.report.crashes += 1;
             self.report.steps += disk.steps();
-            self.bury(life, &disk)?;
+            if more == 0 {
+                return Ok(());
+            }
+            (more, power_cut) = (more - 1, true);
+            schedule = Schedule::new();
+            disk = disk.crash_or_kill(true, &schedule);
         }
-        self.damaged_image(settings, before)
     }
 
     /// What a start makes of a device that has lost a transaction: it refuses, unless the loss looks like a torn tail.
@@ -129,7 +158,8 @@ impl History {
             return Ok(());
         }
         let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
-        match Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.mutant) {
+        let opened = Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.mutant);
+        let judged = match opened {
             Ok((life, shown)) => {
                 self.oracle.judge_damaged(&shown)?;
                 self.bury(life, &disk)
@@ -137,17 +167,25 @@ impl History {
             // Also where an engine has more than what is left of the log.
             Err(reason) if reason.contains("restore ") => Ok(()),
             Err(reason) => Err(format!("it does not start (a damaged device): {reason}")),
-        }
+        };
+        disk.die();
+        schedule.retire();
+        judged
     }
 
     /// One life, from opening what the last one left.
     fn live(&mut self, settings: &Settings, mut before: End) -> Result<End, String> {
         if before.power_cut {
-            self.images(settings, &before)?;
+            for _ in 0..IMAGES {
+                self.image(settings, &before.disk)?;
+            }
+            self.damaged_image(settings, &before)?;
         }
         let mut schedule = Schedule::new();
         let mut disk = before.disk.crash_or_kill(before.power_cut, &schedule);
         check_backups(&disk, &mut self.backups)?;
+        // What a sync that failed has taken for clean is gone for good.
+        before.power_cut |= before.disk.has_lost();
         let (mut life, shown) = loop {
             let dies = self.random.one_in(3);
             if dies {
@@ -167,11 +205,17 @@ impl History {
         };
         self.oracle.judge(&shown, before.power_cut)?;
         disk.forget_plans();
+        if self.random.one_in(2) {
+            schedule.stop_at_locks(self.random.fork());
+        }
         let trouble = self.plan_trouble(&disk);
         let budget = 20 + self.random.below(400);
         for _ in 0..budget {
             life.act(&mut self.random, &mut self.oracle, &mut self.next_id, &mut self.backups);
             life.tell(&mut self.oracle)?;
+            if self.random.one_in(MOMENTS) {
+                self.image(settings, &disk)?;
+            }
             if disk.is_dead() || life.has_failed() && self.random.one_in(10) {
                 break;
             }
@@ -184,7 +228,7 @@ impl History {
         self.report.crashes += 1;
         check_backups(&disk, &mut self.backups)?;
         // After a failed sync nobody knows what a kill leaves in the cache; the next start has to find out.
-        let power_cut = !self.random.one_in(4);
+        let power_cut = !self.random.one_in(if disk.has_lost() { 2 } else { 4 });
         let after = End { disk: disk.clone(), power_cut };
         disk.die();
         self.bury(life, &disk)?;
@@ -199,9 +243,9 @@ impl History {
     fn plan_trouble(&mut self, disk: &SimDisk) -> Option<Trouble> {
         let after = self.random.below(500);
         let trouble = match self.random.below(20) {
-            0..=9 => Trouble::Die,
-            10 | 11 => Trouble::FailSync,
-            12 => Trouble::FailWrite,
+            0..=6 => Trouble::Die,
+            7..=10 => Trouble::FailSync,
+            11 | 12 => Trouble::FailWrite,
             13 => Trouble::Fill,
             _ => return None,
         };

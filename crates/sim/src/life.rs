@@ -63,11 +63,13 @@ impl Life {
     ) -> Result<(Life, Shown), String> {
         let seam = disk.disk();
         let text = |error: &dyn std::error::Error| error.to_string();
-        let engine = SimEngine::open(&seam, &Path::new(DATA).join("sim"), Arc::clone(kept), mutant);
+        let engine =
+            SimEngine::open(&seam, &Path::new(DATA).join("sim"), Arc::clone(kept), mutant, disk.clone());
         let engine = Arc::new(engine.map_err(|error| text(&error))?);
         let dir = LogDir::open(DATA, settings.log(seam, mutant)).map_err(|error| text(&error))?;
         let mut reader = Reader::default();
         let recovered = recover(&dir, engine.as_ref(), &mut reader).map_err(|error| text(&error))?;
+        engine.is_recovered();
         let identity = LogIdentity {
             server_id: 7,
             uuid: UUID,
@@ -106,6 +108,11 @@ impl Life {
         Ok((life, shown))
     }
 
+    /// The engine persists what it has.
+    pub(crate) fn checkpoint(&self) {
+        let _ = self.engine.checkpoint();
+    }
+
     /// Does one thing.
     pub(crate) fn act(
         &mut self,
@@ -116,7 +123,8 @@ impl Life {
     ) {
         let waiting = self.schedule.waiting();
         // Mostly what is under way goes on.
-        if !waiting.is_empty() && (!random.one_in(4) || self.schedule.has_blocked()) {
+        let full = self.schedule.has_blocked() || self.schedule.alive() >= self.settings.threads;
+        if !waiting.is_empty() && (full || !random.one_in(self.settings.eager)) {
             let requests = random.pick(&[1, 1, 1, 2, 4, 20]);
             return self.schedule.go_on(random.pick(&waiting), requests);
         }
@@ -151,6 +159,7 @@ impl Life {
                     }
                 });
             }
+            32 => self.schedule.let_time_pass(),
             _ => {
                 if let Some(waiting) = waiting.first() {
                     self.schedule.go_on(*waiting, 1);
@@ -174,7 +183,7 @@ impl Life {
             let rows = 1 + random.index(4);
             let xid = (logged && !random.one_in(5)).then(|| self.coordinator.first_xid() + id);
             let drops = if random.one_in(8) { oracle.pick_promised(random) } else { None };
-            let wanted = Wanted { id, rows, row_bytes, logged, xid, drops };
+            let wanted = Wanted { logged, xid, ..Wanted::new(id, rows, row_bytes, drops) };
             oracle.asked(wanted.clone());
             let blocks = self.settings.protocol.is_two_phase() || self.settings.large > 0;
             if !blocks && !random.one_in(4) {

@@ -4,14 +4,15 @@
 use crate::random::Random;
 use crate::request::{Wanted, id_of};
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// What a recovered server shows.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     /// Numbers and transactions, in order, from 1 on.
     pub(crate) order: Vec<(u64, u64)>,
-    pub(crate) rows: BTreeMap<Bytes, Bytes>,
+    pub(crate) rows: Arc<BTreeMap<Bytes, Bytes>>,
     /// The newest number that the log has.
     pub(crate) last: u64,
     /// How many GTIDs were executed, and whether they have no gap. `None` where they do not say.
@@ -134,23 +135,30 @@ impl Oracle {
             as u64
     }
 
-    /// Compares what is there after a power cut, or a kill, with what must be.
+    /// Compares what is there after a power cut, or a kill, with what must be; the next life begins with it.
     pub(crate) fn judge(&mut self, shown: &Shown, power_cut: bool) -> Result<(), String> {
+        self.forgotten = self.look(shown, power_cut)?;
+        self.resets = false;
+        self.forget_lost(shown);
+        Ok(())
+    }
+
+    /// Compares what is there with what must be; gives how many GTIDs are forgotten.
+    pub(crate) fn look(&self, shown: &Shown, power_cut: bool) -> Result<u64, String> {
         self.judge_order(shown)?;
         self.judge_replies(shown, power_cut)?;
         self.judge_rows(shown)?;
         if let Some((count, whole)) = shown.gtids {
             let all = self.with_gtid(&shown.order);
-            if std::mem::take(&mut self.resets) && count <= all - self.forgotten {
-                self.forgotten = all - count;
-            }
-            let wanted = all - self.forgotten;
+            let reset = self.resets && count <= all - self.forgotten;
+            let forgotten = if reset { all - count } else { self.forgotten };
+            let wanted = all - forgotten;
             if count != wanted || !whole {
                 return Err(format!("GTID-2: {count} GTIDs for {wanted} transactions, without gap: {whole}"));
             }
+            return Ok(forgotten);
         }
-        self.forget_lost(shown);
-        Ok(())
+        Ok(self.forgotten)
     }
 
     fn judge_order(&self, shown: &Shown) -> Result<(), String> {
@@ -217,17 +225,17 @@ impl Oracle {
 
     /// RECOVER-2, and whole or absent.
     fn judge_rows(&self, shown: &Shown) -> Result<(), String> {
-        let mut rows = BTreeMap::new();
+        let mut rows = HashMap::new();
         let mut dropped = BTreeSet::new();
         for (_, id) in &shown.order {
             let wanted = &self.requests[id].0;
-            rows.extend(wanted.pairs());
+            rows.extend(wanted.pairs.iter().map(|(key, value)| (key, value)));
             dropped.extend(wanted.drops);
         }
         // Rows of a space that is gone are there until the engine gets to them.
         let alive = |key: &Bytes| id_of(key).is_none_or(|id| !dropped.contains(&id));
-        let differs = rows.iter().find(|(key, value)| alive(key) && shown.rows.get(*key) != Some(value));
-        let more = shown.rows.keys().find(|key| alive(key) && !rows.contains_key(*key));
+        let differs = rows.iter().find(|(key, value)| alive(key) && shown.rows.get(**key) != Some(value));
+        let more = shown.rows.keys().find(|key| alive(key) && !rows.contains_key(key));
         if differs.is_none() && more.is_none() {
             return Ok(());
         }

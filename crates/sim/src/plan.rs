@@ -35,14 +35,18 @@ pub(crate) struct Settings {
     pub(crate) protocol: CommitProtocol,
     pub(crate) sync_binlog: u64,
     pub(crate) checksum: Checksum,
-    /// One write at a time, or several.
-    fast: bool,
+    /// `binlog_fast_sync_us`: one write at a time below it, several above.
+    fast: u64,
     in_flight: u64,
     method: FlushMethod,
     max_size: u64,
     preallocate: bool,
     extend_chunk: u64,
     order_commits: bool,
+    /// Of so many steps one begins something new, while something is under way.
+    pub(crate) eager: u64,
+    /// As many threads of sessions and administrators at most, while one of them can go on.
+    pub(crate) threads: usize,
     /// `binlog_large_commit_threshold`.
     pub(crate) large: u64,
 }
@@ -58,13 +62,15 @@ impl Settings {
             protocol,
             sync_binlog,
             checksum: random.pick(&[Checksum::Crc32, Checksum::Crc32, Checksum::None]),
-            fast: random.one_in(3),
+            fast: random.pick(&[0, 0, 1500, u64::MAX]),
             in_flight: 2 + random.below(3),
             method: random.pick(&[FlushMethod::Fdatasync, FlushMethod::ODsync, FlushMethod::ODirectDsync]),
             max_size: random.pick(&[4 << 10, 16 << 10, 64 << 10]),
             preallocate: random.one_in(6),
             extend_chunk: random.pick(&[0, 4 << 10, 32 << 10]),
             order_commits: !random.one_in(5),
+            eager: random.pick(&[2, 4, 4, 8]),
+            threads: random.pick(&[2, 4, 6, 12]),
             large: random.pick(&[0, 0, 2000, 8000]),
         }
     }
@@ -97,7 +103,7 @@ impl Settings {
             sync_binlog: AtomicU64::new(self.sync_binlog),
             protocol: self.protocol,
             order_commits: AtomicBool::new(self.order_commits),
-            fast_sync_us: AtomicU64::new(if self.fast { u64::MAX } else { 0 }),
+            fast_sync_us: AtomicU64::new(self.fast),
             max_in_flight: AtomicU64::new(self.in_flight),
             log_threads: 0,
             ..CommitSettings::default()

@@ -17,8 +17,8 @@ const PRIVATE: &[u8] = b"OMNI\x01\x01";
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) id: u64,
-    pub(crate) rows: usize,
-    pub(crate) row_bytes: usize,
+    /// Its rows. Their keys sort before all others.
+    pub(crate) pairs: Arc<[(Bytes, Bytes)]>,
     /// Gets a GTID.
     pub(crate) logged: bool,
     /// Takes part in two phases.
@@ -49,20 +49,21 @@ pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
 }
 
 impl Wanted {
-    /// Its rows. Their keys sort before all others.
-    pub(crate) fn pairs(&self) -> Vec<(Bytes, Bytes)> {
+    /// A transaction of so many rows of about so many bytes.
+    pub(crate) fn new(id: u64, rows: usize, row_bytes: usize, drops: Option<u64>) -> Wanted {
         let own = |n| {
-            let value = format!("{}{}", self.id, "v".repeat(self.row_bytes));
-            (Bytes::from(format!("r{:08}.{n}", self.id)), Bytes::from(value))
+            let value = format!("{id}{}", "v".repeat(row_bytes));
+            (Bytes::from(format!("r{id:08}.{n}")), Bytes::from(value))
         };
-        let shared = (Bytes::from_static(SHARED), Bytes::from(self.id.to_string()));
-        let dropped = self.drops.map(|id| (Bytes::from(format!("space{id:08}")), Bytes::from("dropped")));
-        (0..self.rows).map(own).chain([shared]).chain(dropped).collect()
+        let shared = (Bytes::from_static(SHARED), Bytes::from(id.to_string()));
+        let dropped = drops.map(|id| (Bytes::from(format!("space{id:08}")), Bytes::from("dropped")));
+        let pairs = (0..rows).map(own).chain([shared]).chain(dropped).collect();
+        Wanted { id, pairs, logged: true, xid: None, drops }
     }
 
     fn writes(&self) -> WriteSet {
         let mut writes = WriteSet::default();
-        self.pairs().into_iter().for_each(|(key, value)| writes.put(key, value));
+        self.pairs.iter().for_each(|(key, value)| writes.put(key.clone(), value.clone()));
         writes
     }
 
@@ -79,9 +80,9 @@ impl Wanted {
             Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"", sql }
                 .encode(&mut body);
             add(EventType::QUERY, 0, &body)?;
-            for (key, value) in self.pairs() {
+            for (key, value) in &*self.pairs {
                 body.clear();
-                RowsQuery(&text(&key, &value)).encode(&mut body);
+                RowsQuery(&text(key, value)).encode(&mut body);
                 add(EventType::ROWS_QUERY, 0x80, &body)?;
             }
             body.clear();
@@ -89,8 +90,8 @@ impl Wanted {
             add(EventType::XID, 0, &body)?;
         } else {
             body.extend_from_slice(PRIVATE);
-            for (key, value) in self.pairs() {
-                body.extend(text(&key, &value));
+            for (key, value) in &*self.pairs {
+                body.extend(text(key, value));
                 body.push(b'\n');
             }
             add(EventType::IGNORABLE, 0x80, &body)?;

@@ -1,26 +1,39 @@
 //! Which thread goes on: one at a time, by the seed, from one request of the disk to the next.
 //!
 //! The code under test runs on real threads and takes real locks. Each request of the model disk is a place where its thread
-//! stops until the simulation lets it go on, so the order of requests is the simulation's. A thread that blocks elsewhere, in
-//! a lock that another one holds, is seen by what the operating system says of it; it goes on by itself up to its next request once the
-//! other lets go. The simulation's own thread never stops: what it does is one step.
+//! stops until the simulation lets it go on, so the order of requests is the simulation's. A thread that waits for a lock or for another
+//! thread says so (`omnibus_sync`, with the feature `scheduled`): it waits for its turn once it is woken. One that blocks elsewhere is seen
+//! by what the operating system says of it; it goes on by itself up to its next request. The simulation's own thread stops for nothing
+//! but a lock that a thread of its own holds, which goes on meanwhile: else what it does is one step.
 //!
 //! Threads that the code under test starts for its background work are announced by it; one that is not joins at its first request.
 
+use crate::random::Random;
+use omnibus_sync::{Seat, take_seat};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// How long a thread may be at it before it is looked at.
-const LOOK: Duration = Duration::from_micros(40);
+const LOOK: Duration = Duration::from_micros(if cfg!(feature = "scheduled") { 500 } else { 40 });
+
+/// How long a request takes.
+const TICK: Duration = Duration::from_micros(400);
+/// Of so many locks one is a place to stop at, where threads do.
+const STOP: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Stands before a request.
     Waiting,
     Running,
-    /// In a lock, or asleep.
+    /// Waits for a lock or for another thread, and says so; or for time to pass.
+    Parked {
+        timed: bool,
+    },
+    /// Waits for something that only the operating system knows.
     Blocked,
     Done,
 }
@@ -34,6 +47,8 @@ struct Thread {
     announced: bool,
     /// Requests that it may make before it stops again.
     leave: u64,
+    /// Since it began to wait.
+    woken: bool,
     go: Arc<Condvar>,
 }
 
@@ -42,37 +57,153 @@ struct Inner {
     threads: Vec<Thread>,
     free: bool,
     panics: Vec<String>,
+    /// How often a thread stood or came by: what time is here.
+    ticks: u32,
+    /// When a thread stops before a lock, too.
+    stops: Option<Random>,
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Schedule {
     inner: Mutex<Inner>,
+    began: Instant,
     changed: Condvar,
 }
 
 thread_local! {
-    static ME: RefCell<Option<Seat>> = const { RefCell::new(None) };
-    static CONDUCTOR: RefCell<bool> = const { RefCell::new(false) };
+    static ME: RefCell<Option<Chair>> = const { RefCell::new(None) };
+    static ID: u64 = thread_id();
+    static CONDUCTOR: RefCell<Option<Arc<Conductor>>> = const { RefCell::new(None) };
 }
 
 /// A thread's place in a schedule, until it ends, or until it is clear that it does not start.
-struct Seat {
+struct Chair(Arc<Place>);
+
+struct Place {
     schedule: Arc<Schedule>,
     number: usize,
 }
 
-impl Seat {
+impl Chair {
+    fn new(schedule: &Arc<Schedule>, announced: bool) -> Chair {
+        let number = schedule.add(announced);
+        Chair(Arc::new(Place { schedule: Arc::clone(schedule), number }))
+    }
+
     /// The calling thread is the one.
     fn take(self) {
-        self.schedule.inner.lock().threads[self.number].id = thread_id();
+        let Place { schedule, number } = &*self.0;
+        schedule.inner.lock().threads[*number].id = ID.with(|id| *id);
+        take_seat(Some(self.0.clone()));
         ME.with(|me| *me.borrow_mut() = Some(self));
     }
 }
 
-impl Drop for Seat {
+impl Drop for Chair {
     fn drop(&mut self) {
-        self.schedule.set(self.number, State::Done);
+        take_seat(None);
+        self.0.schedule.set(self.0.number, State::Done);
+    }
+}
+
+/// The simulation's own thread, and the schedules that it conducts, the newest last.
+#[derive(Default)]
+struct Conductor {
+    schedules: Mutex<Vec<Weak<Schedule>>>,
+    woken: AtomicBool,
+}
+
+impl Conductor {
+    fn of_this_thread() -> Arc<Conductor> {
+        CONDUCTOR.with(|conductor| {
+            let mut conductor = conductor.borrow_mut();
+            let conductor = conductor.get_or_insert_with(|| {
+                let conductor = Arc::<Conductor>::default();
+                take_seat(Some(conductor.clone()));
+                conductor
+            });
+            Arc::clone(conductor)
+        })
+    }
+
+    /// The newest one.
+    fn schedule(&self) -> Option<Arc<Schedule>> {
+        let mut schedules = self.schedules.lock();
+        schedules.retain(|schedule| schedule.strong_count() > 0);
+        schedules.last().and_then(Weak::upgrade)
+    }
+}
+
+impl Seat for Conductor {
+    fn now(&self) -> Option<Instant> {
+        self.schedule().map(|schedule| schedule.now())
+    }
+
+    fn begin(&self) -> bool {
+        self.woken.store(false, Ordering::SeqCst);
+        self.schedule().is_some_and(|schedule| !schedule.inner.lock().free)
+    }
+
+    /// Others go on until one of them gives back what is wanted.
+    fn wait(&self, timed: bool) -> bool {
+        while !self.woken.load(Ordering::SeqCst) {
+            let Some(schedule) = self.schedule() else { return false };
+            match schedule.waiting().first() {
+                Some(first) => schedule.go_on(*first, 1),
+                None if timed || schedule.inner.lock().free => return false,
+                None => panic!("everybody waits for each other"),
+            }
+        }
+        true
+    }
+
+    fn wake(&self) {
+        self.woken.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Schedule {
+    fn now(&self) -> Instant {
+        let ticks = self.inner.lock().ticks;
+        self.began + TICK * ticks
+    }
+}
+
+impl Seat for Place {
+    fn now(&self) -> Option<Instant> {
+        Some(self.schedule.now())
+    }
+
+    fn pass(&self) {
+        let mut inner = self.schedule.inner.lock();
+        let stops = inner.stops.as_mut().is_some_and(|random| random.one_in(STOP));
+        if stops && !inner.free {
+            self.schedule.stand(&mut inner, self.number, State::Waiting);
+        }
+    }
+
+    fn begin(&self) -> bool {
+        let mut inner = self.schedule.inner.lock();
+        inner.threads[self.number].woken = false;
+        !inner.free
+    }
+
+    fn wait(&self, timed: bool) -> bool {
+        let mut inner = self.schedule.inner.lock();
+        let woken = inner.threads[self.number].woken;
+        let state = if woken { State::Waiting } else { State::Parked { timed } };
+        self.schedule.stand(&mut inner, self.number, state);
+        inner.threads[self.number].woken
+    }
+
+    fn wake(&self) {
+        let mut inner = self.schedule.inner.lock();
+        let thread = &mut inner.threads[self.number];
+        thread.woken = true;
+        if matches!(thread.state, State::Parked { .. }) {
+            thread.state = State::Waiting;
+        }
     }
 }
 
@@ -80,17 +211,29 @@ impl Schedule {
     /// A new one, whose conductor is the calling thread.
     #[must_use]
     pub fn new() -> Arc<Schedule> {
-        CONDUCTOR.with(|conductor| *conductor.borrow_mut() = true);
-        Arc::default()
+        let (inner, changed) = (Mutex::default(), Condvar::new());
+        let schedule = Arc::new(Schedule { inner, began: Instant::now(), changed });
+        Conductor::of_this_thread().schedules.lock().push(Arc::downgrade(&schedule));
+        schedule
+    }
+
+    /// Its process has come and gone beside another one, whose schedule is the newest again.
+    pub(crate) fn retire(self: &Arc<Self>) {
+        let conductor = Conductor::of_this_thread();
+        conductor.schedules.lock().retain(|schedule| !std::ptr::eq(schedule.as_ptr(), Arc::as_ptr(self)));
+    }
+
+    /// From now on threads stop before some locks, too.
+    pub(crate) fn stop_at_locks(&self, random: Random) {
+        self.inner.lock().stops = Some(random);
     }
 
     /// Starts `work` on a thread of its own, which stops before its first request.
     pub fn spawn(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
-        let number = self.add(true);
-        let schedule = Arc::clone(self);
-        let seat = Seat { schedule: Arc::clone(self), number };
+        let chair = Chair::new(self, true);
+        let (schedule, number) = (Arc::clone(self), chair.0.number);
         workers::run(Box::new(move || {
-            seat.take();
+            chair.take();
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             if let Err(panic) = ended {
                 let text = panic.downcast_ref::<String>().cloned();
@@ -104,8 +247,8 @@ impl Schedule {
 
     /// See [`omnibus_disk::FileSystem::announce`].
     pub(crate) fn announce(self: &Arc<Self>) -> Box<dyn FnOnce() + Send> {
-        let seat = Seat { schedule: Arc::clone(self), number: self.add(false) };
-        Box::new(move || seat.take())
+        let chair = Chair::new(self, false);
+        Box::new(move || chair.take())
     }
 
     /// The threads that stand before a request.
@@ -129,7 +272,7 @@ impl Schedule {
         inner.threads.iter().filter(|thread| thread.announced && thread.state != State::Done).count()
     }
 
-    /// Whether one of the simulation's threads waits for a lock: of two, the operating system would choose.
+    /// Whether one of the simulation's threads waits for something that only the operating system knows: of two, it would choose.
     #[must_use]
     pub fn has_blocked(&self) -> bool {
         self.inner.lock().threads.iter().any(|thread| thread.announced && thread.state == State::Blocked)
@@ -150,6 +293,7 @@ impl Schedule {
             thread.go.notify_one();
         }
         self.settle(number);
+        self.settle_others();
     }
 
     /// From now on nobody stops.
@@ -174,46 +318,70 @@ impl Schedule {
         true
     }
 
-    /// Called by the disk before each request.
-    pub(crate) fn step(self: &Arc<Self>) {
-        if CONDUCTOR.with(|conductor| *conductor.borrow()) {
-            return;
+    /// Called by the disk before each request. Gives the thread's number; the simulation's own has none.
+    pub(crate) fn step(self: &Arc<Self>) -> Option<usize> {
+        if CONDUCTOR.with(|conductor| conductor.borrow().is_some()) {
+            return None;
         }
         let mine = ME.with(|me| {
             let me = me.borrow();
             match &*me {
-                Some(seat) if Arc::ptr_eq(&seat.schedule, self) => seat.number,
+                Some(chair) if Arc::ptr_eq(&chair.0.schedule, self) => chair.0.number,
                 _ => {
-                    let number = self.add(false);
+                    let chair = Chair::new(self, false);
+                    let number = chair.0.number;
                     drop(me);
-                    Seat { schedule: Arc::clone(self), number }.take();
+                    chair.take();
                     number
                 }
             }
         });
         let mut inner = self.inner.lock();
         if inner.free {
-            return;
+            return Some(mine);
         }
+        inner.ticks += 1;
         let thread = &mut inner.threads[mine];
         // One that was blocked goes on only when it is told to.
         if thread.state == State::Running && thread.leave > 0 {
             thread.leave -= 1;
-            return;
+            return Some(mine);
         }
-        let go = Arc::clone(&thread.go);
-        (thread.state, thread.leave) = (State::Waiting, 0);
-        self.changed.notify_one();
-        while !inner.free && inner.threads[mine].state == State::Waiting {
-            go.wait(&mut inner);
-        }
+        self.stand(&mut inner, mine, State::Waiting);
         let thread = &mut inner.threads[mine];
-        (thread.state, thread.leave) = (State::Running, thread.leave.saturating_sub(1));
+        thread.leave = thread.leave.saturating_sub(1);
+        Some(mine)
+    }
+
+    /// The calling thread stands until it is to go on.
+    fn stand(&self, inner: &mut MutexGuard<'_, Inner>, number: usize, state: State) {
+        let thread = &mut inner.threads[number];
+        let go = Arc::clone(&thread.go);
+        (thread.state, thread.leave) = (state, 0);
+        self.changed.notify_one();
+        while !inner.free && inner.threads[number].state != State::Running {
+            go.wait(inner);
+        }
+        inner.threads[number].state = State::Running;
+    }
+
+    /// Those who wait for a while have waited long enough.
+    pub fn let_time_pass(&self) {
+        let mut inner = self.inner.lock();
+        let timed = |thread: &&mut Thread| thread.state == State::Parked { timed: true };
+        inner.threads.iter_mut().filter(timed).for_each(|thread| thread.state = State::Waiting);
     }
 
     fn add(&self, announced: bool) -> usize {
         let mut inner = self.inner.lock();
-        inner.threads.push(Thread { state: State::Running, id: 0, announced, leave: 0, go: Arc::default() });
+        inner.threads.push(Thread {
+            state: State::Running,
+            id: 0,
+            announced,
+            leave: 0,
+            woken: false,
+            go: Arc::default(),
+        });
         inner.threads.len() - 1
     }
 
@@ -240,8 +408,18 @@ impl Schedule {
         }
     }
 
+    /// Waits until all of them stand, block or have ended: also those that were just started.
+    fn settle_others(&self) {
+        for (number, state, _) in self.moving() {
+            if state == State::Running {
+                self.settle(number);
+            }
+        }
+    }
+
     /// Threads that were blocked and are not any more go on to their next request before anything else happens.
     fn look_again(&self) {
+        self.settle_others();
         let deadline = Instant::now() + Duration::from_secs(5);
         let mut still = 0;
         while still < 2 && Instant::now() < deadline {

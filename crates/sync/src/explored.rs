@@ -2,6 +2,7 @@
 //!
 //! Waiting with a timeout never times out here: what only a timeout mends is found as a deadlock.
 
+pub use crate::now;
 pub use shuttle::sync::atomic;
 
 /// As `std::thread`.

@@ -10,6 +10,7 @@ use super::flush::Landing;
 use super::order::Order;
 use super::sync::MutexGuard;
 use super::sync::atomic::Ordering;
+use super::sync::now;
 use crate::env::Env;
 use omnibus_log::LogPosition;
 use omnibus_log::mutant::{self, Mutant};
@@ -94,7 +95,7 @@ impl<E: Env> Shared<E> {
     /// Without `up_to` all goes. What no replica will get goes with what is before it.
     fn let_go(&self, mut order: MutexGuard<'_, Order>, up_to: Option<LogPosition>) -> Released {
         let _whole = AbortOnPanic::new("commit stage");
-        let now = Instant::now();
+        let now = now();
         let (mut ready, mut released) = (Vec::new(), Released::default());
         while let Some(front) = order.held.front()
             && (up_to.is_none_or(|position| front.landing.end <= position)

@@ -10,6 +10,7 @@ use super::abort::AbortOnPanic;
 use super::flush::{Group, Landing};
 use super::gate::Held;
 use super::sync::atomic::Ordering;
+use super::sync::now;
 use super::ticket::Ticket;
 use super::ticket::{Completer, ticket};
 use crate::CommitError;
@@ -85,9 +86,9 @@ impl<E: Env> Shared<E> {
     pub(super) fn run(&self, group: Group<E::Job>) {
         let _whole = AbortOnPanic::new("sync and commit stage");
         let Group { job, sync, landing } = group;
-        let started = Instant::now();
+        let started = now();
         let result = self.env.write(job, sync);
-        let took = started.elapsed();
+        let took = now().saturating_duration_since(started);
         self.stats.sync_us.record_us(took);
         if sync {
             CommitStats::add(&self.stats.syncs, 1);
@@ -104,7 +105,7 @@ impl<E: Env> Shared<E> {
     }
 
     fn land(&self, #[allow(unused_mut)] mut landing: Landing) {
-        let started = Instant::now();
+        let started = now();
         let mut order = self.order.lock();
         if mutant::is(Mutant::LandOutOfOrder) {
             landing.turn = order.next_landing;
@@ -139,7 +140,7 @@ impl<E: Env> Shared<E> {
         for landing in ready {
             self.wake(landing, failed.as_ref());
         }
-        self.stats.commit_us.record_us(started.elapsed());
+        self.stats.commit_us.record_us(now().saturating_duration_since(started));
     }
 
     /// Everyone may see it. The one place that publishes: in order, with the order lock held, and what is to be durable

@@ -35,6 +35,21 @@ fn a_rotated_file_ends_with_its_rotate_event_and_nothing_behind_it() {
     }
 }
 
+/// RECOVER-1: a crash between two steps of a cut may leave any number of zeros, also fewer than an event's header has.
+#[test]
+fn however_little_of_a_spare_tail_is_left_the_next_start_cuts_it() {
+    let dir = tempfile::tempdir().unwrap();
+    log_with_three_files(dir.path());
+    let path = dir.path().join("binlog.000001");
+    let end = fs::metadata(&path).unwrap().len();
+    for spare in (0..40).chain([511, 512, 513, 5000]) {
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(end + spare).unwrap();
+        let opened = LogDir::open(dir.path(), LogConfig::default()).unwrap();
+        assert_eq!(file_len(dir.path(), "binlog.000001"), end, "{spare} zeros behind the end");
+        assert_eq!(numbers(&opened, FileSeq(1)).0, [1, 2, 3]);
+    }
+}
+
 #[test]
 fn a_lost_index_is_made_again_from_the_directory() {
     let dir = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 const EIO: i32 = 5;
@@ -32,9 +33,17 @@ fn not_found() -> io::Error {
 
 impl SimDisk {
     /// One step: others may come first, and the process may end here.
-    fn step<T>(&self, request: impl FnOnce(&mut World) -> io::Result<T>) -> io::Result<T> {
-        self.schedule.step();
+    fn step<T>(
+        &self,
+        what: impl FnOnce() -> String,
+        request: impl FnOnce(&mut World) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let thread = self.schedule.step();
         let mut world = self.world.lock();
+        if traces() {
+            let (disk, step, dead) = (Arc::as_ptr(&self.world), world.steps, world.dead);
+            println!("{disk:?} {step} thread {thread:?} {}{}", what(), if dead { " (dead)" } else { "" });
+        }
         if world.dead {
             return Err(killed());
         }
@@ -52,6 +61,12 @@ impl SimDisk {
         }
         request(&mut world)
     }
+}
+
+/// Whether each request is printed: `SIM_TRACE=1` with one seed, to see how a finding came about.
+fn traces() -> bool {
+    static TRACES: OnceLock<bool> = OnceLock::new();
+    *TRACES.get_or_init(|| std::env::var_os("SIM_TRACE").is_some())
 }
 
 impl World {
@@ -121,77 +136,101 @@ impl World {
 
 impl FileSystem for SimDisk {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn OpenFile>> {
-        let (ino, fd, told) = self.step(|world| {
-            let ino = world.open(path, how)?;
-            world.next_fd += 1;
-            let errors = world.inode(ino)?.errors;
-            Ok((ino, world.next_fd, errors))
-        })?;
+        let (ino, fd, told) = self.step(
+            || format!("open {} {how:?}", path.display()),
+            |world| {
+                let ino = world.open(path, how)?;
+                if traces() {
+                    println!("  it is file {ino}");
+                }
+                world.next_fd += 1;
+                let errors = world.inode(ino)?.errors;
+                Ok((ino, world.next_fd, errors))
+            },
+        )?;
         let through = matches!(how, Open::WriteThrough | Open::WriteDirect);
         Ok(Box::new(SimFile { disk: self.clone(), ino, fd, through, told: AtomicU64::new(told) }))
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        self.step(|world| {
-            if world.names.dirs.contains(path) {
-                let modified = SystemTime::UNIX_EPOCH;
-                return Ok(Metadata { len: 0, links: 1, is_file: false, modified });
-            }
-            world.metadata(world.named(path)?)
-        })
+        self.step(
+            || format!("look at {}", path.display()),
+            |world| {
+                if world.names.dirs.contains(path) {
+                    let modified = SystemTime::UNIX_EPOCH;
+                    return Ok(Metadata { len: 0, links: 1, is_file: false, modified });
+                }
+                world.metadata(world.named(path)?)
+            },
+        )
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
-        self.step(|world| {
-            if !world.names.dirs.contains(dir) {
-                return Err(not_found());
-            }
-            let inside = |path: &&std::path::PathBuf| path.parent() == Some(dir);
-            let all = world.names.now.keys().chain(&world.names.dirs).filter(inside);
-            Ok(all.filter_map(|path| path.file_name()).map(OsString::from).collect())
-        })
+        self.step(
+            || format!("list {}", dir.display()),
+            |world| {
+                if !world.names.dirs.contains(dir) {
+                    return Err(not_found());
+                }
+                let inside = |path: &&std::path::PathBuf| path.parent() == Some(dir);
+                let all = world.names.now.keys().chain(&world.names.dirs).filter(inside);
+                Ok(all.filter_map(|path| path.file_name()).map(OsString::from).collect())
+            },
+        )
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.step(|world| {
-            world.names.dirs.extend(dir.ancestors().map(Path::to_path_buf));
-            Ok(())
-        })
+        self.step(
+            || format!("make {}", dir.display()),
+            |world| {
+                world.names.dirs.extend(dir.ancestors().map(Path::to_path_buf));
+                Ok(())
+            },
+        )
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step(|world| {
-            let ino = world.named(from)?;
-            if world.lie == Some(Lie::RenameAsLink) {
-                world.names.change(&[(to, Some(ino))]);
-            } else {
-                world.names.change(&[(from, None), (to, Some(ino))]);
-            }
-            Ok(())
-        })
+        self.step(
+            || format!("rename {} {}", from.display(), to.display()),
+            |world| {
+                let ino = world.named(from)?;
+                if world.lie == Some(Lie::RenameAsLink) {
+                    world.names.change(&[(to, Some(ino))]);
+                } else {
+                    world.names.change(&[(from, None), (to, Some(ino))]);
+                }
+                Ok(())
+            },
+        )
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step(|world| {
-            let ino = world.named(from)?;
-            if world.names.now.contains_key(to) {
-                return Err(io::ErrorKind::AlreadyExists.into());
-            }
-            world.names.change(&[(to, Some(ino))]);
-            Ok(())
-        })
+        self.step(
+            || format!("link {} {}", from.display(), to.display()),
+            |world| {
+                let ino = world.named(from)?;
+                if world.names.now.contains_key(to) {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                world.names.change(&[(to, Some(ino))]);
+                Ok(())
+            },
+        )
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.step(|world| {
-            world.named(path)?;
-            world.names.change(&[(path, None)]);
-            Ok(())
-        })
+        self.step(
+            || format!("remove {}", path.display()),
+            |world| {
+                world.named(path)?;
+                world.names.change(&[(path, None)]);
+                Ok(())
+            },
+        )
     }
 
     fn pause(&self, _: Duration) {
-        let _ = self.step(|_| Ok(()));
+        let _ = self.step(|| "pause".to_owned(), |_| Ok(()));
     }
 
     fn announce(&self) -> Box<dyn FnOnce() + Send> {
@@ -199,104 +238,138 @@ impl FileSystem for SimDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.step(|_| Ok(()))?;
-        self.step(|world| {
-            if std::mem::take(&mut world.fail_sync) {
-                return Err(io::Error::from_raw_os_error(EIO));
-            }
-            if world.lie != Some(Lie::SyncDir) {
-                world.names.sync_dir(dir);
-            }
-            Ok(())
-        })
+        self.step(|| format!("begin to sync {}", dir.display()), |_| Ok(()))?;
+        self.step(
+            || format!("sync {}", dir.display()),
+            |world| {
+                if std::mem::take(&mut world.fail_sync) {
+                    return Err(io::Error::from_raw_os_error(EIO));
+                }
+                if world.lie != Some(Lie::SyncDir) {
+                    world.names.sync_dir(dir);
+                }
+                Ok(())
+            },
+        )
     }
 }
 
 impl SimFile {
+    fn step<T>(
+        &self,
+        what: impl FnOnce() -> String,
+        request: impl FnOnce(&mut World) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.disk.step(|| format!("{} of file {}", what(), self.ino), request)
+    }
+
     /// A sync: what was there when it began is durable when it ends.
     fn sync(&self, lie: Lie, metadata: bool) -> io::Result<()> {
-        let (covers, was_dirty) = self.disk.step(|world| {
-            let inode = world.inode(self.ino)?;
-            Ok((inode.newest(), inode.is_dirty()))
-        })?;
-        self.disk.step(|world| {
-            let (unit, told) = (world.rules.unit, self.told.load(Ordering::Relaxed));
-            if std::mem::take(&mut world.fail_sync) {
-                let mut random: Random = world.random.fork();
-                world.inode(self.ino)?.lose(&mut random, unit);
-            }
-            let told_lie = world.lie;
-            let inode = world.inode(self.ino)?;
-            if inode.errors > told && told_lie != Some(Lie::HideFailedSync) {
-                self.told.store(inode.errors, Ordering::Relaxed);
-                return Err(io::Error::from_raw_os_error(EIO));
-            }
-            match told_lie {
-                Some(found) if found == lie => return Ok(()),
-                Some(Lie::SyncLess) => inode.settle(covers.saturating_sub(1)),
-                _ => inode.settle(covers),
-            }
-            if metadata || was_dirty {
-                world.names.journal_commits();
-            }
-            Ok(())
-        })
+        let (covers, was_dirty) = self.step(
+            || "begin to sync".to_owned(),
+            |world| {
+                let inode = world.inode(self.ino)?;
+                Ok((inode.newest(), inode.is_dirty()))
+            },
+        )?;
+        self.step(
+            || "sync".to_owned(),
+            |world| {
+                let (unit, told) = (world.rules.unit, self.told.load(Ordering::Relaxed));
+                if std::mem::take(&mut world.fail_sync) {
+                    world.lost = true;
+                    let mut random: Random = world.random.fork();
+                    world.inode(self.ino)?.lose(&mut random, unit);
+                }
+                let told_lie = world.lie;
+                let inode = world.inode(self.ino)?;
+                if inode.errors > told && told_lie != Some(Lie::HideFailedSync) {
+                    self.told.store(inode.errors, Ordering::Relaxed);
+                    return Err(io::Error::from_raw_os_error(EIO));
+                }
+                match told_lie {
+                    Some(found) if found == lie => return Ok(()),
+                    Some(Lie::SyncLess) => inode.settle(covers.saturating_sub(1)),
+                    _ => inode.settle(covers),
+                }
+                if metadata || was_dirty {
+                    world.names.journal_commits();
+                }
+                Ok(())
+            },
+        )
     }
 }
 
 impl OpenFile for SimFile {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.disk.step(|world| {
-            let content = &world.inode(self.ino)?.now;
-            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
-            let count = bytes.len().min(content.len() - from);
-            bytes[..count].copy_from_slice(&content[from..from + count]);
-            Ok(count)
-        })
+        let wanted = bytes.len();
+        self.step(
+            || format!("read {wanted} at {offset}"),
+            |world| {
+                let content = &world.inode(self.ino)?.now;
+                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+                let count = bytes.len().min(content.len() - from);
+                bytes[..count].copy_from_slice(&content[from..from + count]);
+                Ok(count)
+            },
+        )
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let (written, change, lie) = self.disk.step(|world| {
-            let count = world.accept(self.ino, offset, bytes.len())?;
-            let (unit, lie) = (world.rules.unit, world.lie);
-            let kept = match lie {
-                Some(Lie::ShortWriteHidden) if count > 2 * unit => count - unit,
-                _ => count,
-            };
-            let change = world.inode(self.ino)?.write(offset, &bytes[..kept]);
-            Ok((count, change, lie))
-        })?;
+        let (written, change, lie) = self.step(
+            || format!("write {} at {offset}", bytes.len()),
+            |world| {
+                let count = world.accept(self.ino, offset, bytes.len())?;
+                let (unit, lie) = (world.rules.unit, world.lie);
+                let kept = match lie {
+                    Some(Lie::ShortWriteHidden) if count > 2 * unit => count - unit,
+                    _ => count,
+                };
+                let change = world.inode(self.ino)?.write(offset, &bytes[..kept]);
+                Ok((count, change, lie))
+            },
+        )?;
         if self.through && lie != Some(Lie::WriteThrough) {
-            self.disk.step(|world| {
-                world.inode(self.ino)?.force(change);
-                Ok(())
-            })?;
+            self.step(
+                || "write through".to_owned(),
+                |world| {
+                    world.inode(self.ino)?.force(change);
+                    Ok(())
+                },
+            )?;
         }
         Ok(written)
     }
 
     fn metadata(&self) -> io::Result<Metadata> {
-        self.disk.step(|world| world.metadata(self.ino))
+        self.step(|| "look".to_owned(), |world| world.metadata(self.ino))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.disk.step(|world| {
-            if world.lie != Some(Lie::SetLen) {
-                world.inode(self.ino)?.set_len(len);
-            }
-            Ok(())
-        })
+        self.step(
+            || format!("set the length to {len}"),
+            |world| {
+                if world.lie != Some(Lie::SetLen) {
+                    world.inode(self.ino)?.set_len(len);
+                }
+                Ok(())
+            },
+        )
     }
 
     fn reserve(&self, len: u64) -> io::Result<bool> {
-        self.disk.step(|world| {
-            let there = world.inode(self.ino)?.now.len() as u64;
-            if len.saturating_sub(there) > world.rules.capacity.saturating_sub(world.used()) {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            world.inode(self.ino)?.set_len(len.max(there));
-            Ok(true)
-        })
+        self.step(
+            || format!("reserve {len}"),
+            |world| {
+                let there = world.inode(self.ino)?.now.len() as u64;
+                if len.saturating_sub(there) > world.rules.capacity.saturating_sub(world.used()) {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                world.inode(self.ino)?.set_len(len.max(there));
+                Ok(true)
+            },
+        )
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -308,21 +381,27 @@ impl OpenFile for SimFile {
     }
 
     fn forget_cached(&self) -> io::Result<()> {
-        self.disk.step(|world| {
-            world.inode(self.ino)?.drop_clean();
-            Ok(())
-        })
+        self.step(
+            || "forget what is cached".to_owned(),
+            |world| {
+                world.inode(self.ino)?.drop_clean();
+                Ok(())
+            },
+        )
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        self.disk.step(|world| {
-            let inode = world.inode(self.ino)?;
-            let free = inode.locked_by.is_none_or(|fd| fd == self.fd);
-            if free {
-                inode.locked_by = Some(self.fd);
-            }
-            Ok(free)
-        })
+        self.step(
+            || "lock".to_owned(),
+            |world| {
+                let inode = world.inode(self.ino)?;
+                let free = inode.locked_by.is_none_or(|fd| fd == self.fd);
+                if free {
+                    inode.locked_by = Some(self.fd);
+                }
+                Ok(free)
+            },
+        )
     }
 }
 

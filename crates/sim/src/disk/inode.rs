@@ -5,6 +5,7 @@
 //! newest content of that moment.
 
 use crate::random::Random;
+use std::sync::Arc;
 
 /// A change that may or may not be on the device.
 #[derive(Clone, Debug)]
@@ -16,7 +17,7 @@ struct Change {
 
 #[derive(Clone, Debug)]
 enum What {
-    Write { offset: usize, bytes: Vec<u8> },
+    Write { offset: usize, bytes: Arc<[u8]> },
     SetLen(usize),
 }
 
@@ -51,8 +52,8 @@ impl What {
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inode {
-    pub(super) now: Vec<u8>,
-    durable: Vec<u8>,
+    pub(super) now: Arc<Vec<u8>>,
+    durable: Arc<Vec<u8>>,
     changes: Vec<Change>,
     /// Changes that have left `changes` in front.
     settled: u64,
@@ -64,7 +65,7 @@ pub(super) struct Inode {
 impl Inode {
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> u64 {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        self.change(What::Write { offset, bytes: bytes.to_vec() })
+        self.change(What::Write { offset, bytes: bytes.into() })
     }
 
     pub(super) fn set_len(&mut self, len: u64) -> u64 {
@@ -72,7 +73,7 @@ impl Inode {
     }
 
     fn change(&mut self, what: What) -> u64 {
-        what.apply(&mut self.now);
+        what.apply(Arc::make_mut(&mut self.now));
         self.changes.push(Change { what, forced: false });
         self.newest()
     }
@@ -90,7 +91,7 @@ impl Inode {
     /// Makes every change up to number `to` durable.
     pub(super) fn settle(&mut self, to: u64) {
         while self.settled < to && !self.changes.is_empty() {
-            self.changes.remove(0).what.apply(&mut self.durable);
+            self.changes.remove(0).what.apply(Arc::make_mut(&mut self.durable));
             self.settled += 1;
         }
     }
@@ -119,7 +120,7 @@ impl Inode {
     pub(super) fn drop_clean(&mut self) {
         let len = self.now.len();
         self.now.clone_from(&self.durable);
-        self.changes.iter().for_each(|change| change.what.apply(&mut self.now));
+        self.changes.iter().for_each(|change| change.what.apply(Arc::make_mut(&mut self.now)));
         if self.now.len() != len {
             self.change(What::SetLen(len));
         }
@@ -129,7 +130,7 @@ impl Inode {
     pub(super) fn damage(&mut self, bytes: &[u8]) -> bool {
         let found = self.durable.windows(bytes.len()).position(|window| window == bytes);
         if let Some(at) = found {
-            self.durable[at] ^= 1;
+            Arc::make_mut(&mut self.durable)[at] ^= 1;
             self.now.clone_from(&self.durable);
         }
         found.is_some()
@@ -144,13 +145,13 @@ impl Inode {
     }
 
     /// What a power cut leaves.
-    fn after_crash(&self, random: &mut Random, unit: usize) -> Vec<u8> {
+    fn after_crash(&self, random: &mut Random, unit: usize) -> Arc<Vec<u8>> {
         if self.changes.is_empty() {
-            return self.durable.clone();
+            return Arc::clone(&self.durable);
         }
         let persisted = self.persisted(random);
         let longest = self.longest();
-        let mut left = self.durable.clone();
+        let mut left = Vec::clone(&self.durable);
         left.resize(longest, 0);
         let by_unit = random.one_in(2);
         for start in (0..longest).step_by(unit) {
@@ -173,7 +174,7 @@ impl Inode {
             }
         }
         left.truncate(self.len_after_crash(random, &persisted));
-        left
+        Arc::new(left)
     }
 
     /// Which changes reached the device, if they go there whole.

@@ -87,6 +87,7 @@ struct World {
     troubles: BTreeMap<u64, Trouble>,
     fail_sync: bool,
     fail_write: bool,
+    lost: bool,
     dead: bool,
     lie: Option<Lie>,
 }
@@ -105,6 +106,7 @@ impl World {
             troubles: BTreeMap::new(),
             fail_sync: false,
             fail_write: false,
+            lost: false,
             dead: false,
             lie: None,
         }
@@ -149,6 +151,17 @@ impl SimDisk {
         self.world.lock().steps
     }
 
+    /// Whether a sync of this process has failed.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.world.lock().lost
+    }
+
+    /// Numbers for somebody who belongs to this process.
+    pub(crate) fn fork_random(&self) -> Random {
+        self.world.lock().random.fork()
+    }
+
     /// Whether the process has ended.
     #[must_use]
     pub fn is_dead(&self) -> bool {
@@ -170,13 +183,15 @@ impl SimDisk {
     /// saw, no more durable than it was.
     #[must_use]
     pub fn crash_or_kill(&self, power_cut: bool, schedule: &Arc<Schedule>) -> SimDisk {
-        self.end(Arc::clone(schedule), power_cut)
+        self.die();
+        self.image(power_cut, schedule)
     }
 
-    fn end(&self, schedule: Arc<Schedule>, power_cut: bool) -> SimDisk {
+    /// As [`SimDisk::crash_or_kill`] where this process goes on: what would be left if it had ended here.
+    #[must_use]
+    pub fn image(&self, power_cut: bool, schedule: &Arc<Schedule>) -> SimDisk {
+        let schedule = Arc::clone(schedule);
         let mut world = self.world.lock();
-        world.dead = true;
-        self.schedule.let_go();
         let mut random = world.random.fork();
         let (mut inodes, mut names) = (world.inodes.clone(), world.names.clone());
         if power_cut {
@@ -221,7 +236,7 @@ impl SimDisk {
     #[must_use]
     pub fn peek(&self, path: &Path) -> Option<Vec<u8>> {
         let world = self.world.lock();
-        world.names.now.get(path).and_then(|ino| world.inodes.get(ino)).map(|inode| inode.now.clone())
+        world.names.now.get(path).and_then(|ino| world.inodes.get(ino)).map(|inode| Vec::clone(&inode.now))
     }
 
     /// The files there are, with their lengths; for a report.
