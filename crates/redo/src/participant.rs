@@ -1,7 +1,8 @@
 //! The redo log of one engine. Every method may be called from any thread.
 //!
-//! Three locks, in this order: `syncing` (one sync at a time; a thread that waited for it finds its records synced by
-//! the one before, which is the group), `writer` (appending) and `book` (what is known, in memory). `prepare` does not
+//! Four locks, in this order: `syncing` (one sync at a time; a thread that waited for it finds its records synced by
+//! the one before, which is the group), `writer` (appending), `device` (a sync and what came of it: the operating system tells of a lost
+//! page once, and nobody may sync after that and find nothing wrong) and `book` (what is known, in memory). `prepare` does not
 //! take the first, so transactions prepare while a sync runs. `commit` and `rollback` take only the last, so the commit
 //! thread waits for no I/O: their records go out with the next prepare or sync. Losing them is harmless, because
 //! the binary log decides again at recovery.
@@ -24,6 +25,8 @@ pub struct Participant {
     segment_size: u64,
     syncing: Mutex<()>,
     writer: Mutex<Writer>,
+    /// Why a sync of a segment failed.
+    device: Mutex<Option<String>>,
     book: Mutex<Book>,
     syncs: AtomicU64,
 }
@@ -102,6 +105,7 @@ impl Participant {
             segment_size,
             syncing: Mutex::new(()),
             writer: Mutex::new(writer),
+            device: Mutex::default(),
             book: Mutex::new(Book { live, notes: Vec::new() }),
             syncs: AtomicU64::new(0),
         })
@@ -144,7 +148,7 @@ impl Participant {
             }
         };
         // Earlier segments were synced when they were left.
-        let done = file.sync_data();
+        let done = self.sync(&file);
         self.syncs.fetch_add(1, Ordering::Relaxed);
         let mut writer = self.writer.lock();
         writer.guard(done)?;
@@ -214,7 +218,7 @@ impl Participant {
             if active.offset + bytes <= self.segment_size {
                 return Ok(());
             }
-            active.file.sync_data()?;
+            self.sync(&active.file)?;
             writer.synced = writer.appended;
             self.truncate(writer, persisted)?;
         }
@@ -224,6 +228,15 @@ impl Participant {
         writer.segments.push(number);
         writer.active = Some(Active { file: Arc::new(file), number, offset: 0 });
         Ok(())
+    }
+
+    /// Syncs a segment, unless one of these syncs has failed.
+    fn sync(&self, file: &File) -> io::Result<()> {
+        let mut failed = self.device.lock();
+        if let Some(why) = &*failed {
+            return Err(io::Error::other(format!("the redo log failed before: {why}")));
+        }
+        file.sync_data().inspect_err(|error| *failed = Some(error.to_string()))
     }
 
     fn truncate(&self, writer: &mut Writer, persisted: CommitNo) -> io::Result<()> {

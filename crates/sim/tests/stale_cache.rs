@@ -6,8 +6,9 @@ use bytes::Bytes;
 use omnibus_disk::{Disk, Open};
 use omnibus_engine::{CommitNo, TrxId, WriteSet};
 use omnibus_redo::Participant;
-use omnibus_sim::{NameRule, Rules, Schedule, SimDisk, Trouble, run};
+use omnibus_sim::{NameRule, Random, Rules, Schedule, SimDisk, Trouble, run};
 use std::path::Path;
+use std::sync::Arc;
 
 const RULES: Rules = Rules { unit: 512, names: NameRule::Strict, capacity: u64::MAX, short_writes: false };
 
@@ -47,6 +48,38 @@ fn redo_goes_on_behind_what_the_device_has() {
             found.iter().all(|trx| stays.contains(trx)),
             "{found:?} were found, then {stays:?} (seed {seed})"
         );
+    }
+}
+
+/// RECOVER-1: of two syncs of one segment the device tells only one that a page was lost. The other must not take its segment for whole and
+/// go on in a new one.
+#[test]
+fn a_sync_that_failed_is_not_the_success_of_another_thread() {
+    for seed in 0..1000 {
+        let (schedule, mut random) = (Schedule::new(), Random::new(seed));
+        let disk = SimDisk::new(seed, RULES, Arc::clone(&schedule));
+        let redo = Arc::new(open(&disk.disk()));
+        disk.plan(random.below(60), Trouble::FailSync);
+        for thread in 0..3 {
+            let redo = Arc::clone(&redo);
+            schedule.spawn(move || {
+                for trx in 0..8 {
+                    let mut writes = WriteSet::default();
+                    writes.put(Bytes::from(trx.to_string()), Bytes::from(vec![b'v'; 700]));
+                    let done = redo.prepare(TrxId(thread * 10 + trx), &writes, CommitNo::ZERO);
+                    // One of them has everybody's records synced.
+                    if done.and_then(|()| if thread == 0 { redo.flush() } else { Ok(()) }).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        while let Some(thread) = Some(schedule.waiting()).filter(|waiting| !waiting.is_empty()) {
+            schedule.go_on(random.pick(&thread), 1);
+        }
+        let cut = disk.crash_or_kill(true, &Schedule::new());
+        let opened = Participant::open(&cut.disk(), Path::new("/data/redo"), 4096, CommitNo::ZERO);
+        assert!(opened.is_ok(), "{opened:?} (seed {seed})");
     }
 }
 
