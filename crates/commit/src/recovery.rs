@@ -170,7 +170,8 @@ pub fn recover(
     };
     let (facts, mut recovered, logged) = walk.end();
     if recovered.last < newest {
-        let log = format!("ends at transaction {}", recovered.last);
+        let LogPosition { file, offset } = tail.end;
+        let log = format!("ends at transaction {}, in {} at {offset}", recovered.last, dir.names().log(file));
         return Err(RecoverError::Gap { applied: newest, log });
     }
     damage::judge_tail(dir, &tail, recovered.last, facts)?;

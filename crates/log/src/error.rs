@@ -114,7 +114,10 @@ pub enum IndexError {
     #[error("the index names {}, which does not exist", .0.display())]
     Missing(PathBuf),
     /// A file with transactions is there and not named.
-    #[error("{} holds transactions and is not named by the index; add it or move it away", .0.display())]
+    #[error(
+        "{} holds transactions and is not named by the index {}; add it or move it away",
+        .0.display(), .0.with_extension("index").display()
+    )]
     Unlisted(PathBuf),
 }
 

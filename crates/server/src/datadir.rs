@@ -36,13 +36,21 @@ pub enum DataDirError {
     },
     /// A newer version wrote it.
     #[error(
-        "data directory {path} has format {found}, which a newer version wrote; this version reads formats up to {FORMAT}"
+        "data directory {path} has format {found}, which a newer version wrote ({MARKER} says so); this version reads formats up to {FORMAT}"
     )]
     Newer {
         /// The directory.
         path: PathBuf,
         /// Its format.
         found: String,
+    },
+    /// The marker is damaged.
+    #[error(
+        "{path}: there is no format in it; the file is damaged: restore it from a backup, or write the line '{FORMAT}' into it, and for a directory of MariaDB's dialect the line 'dialect=mariadb'"
+    )]
+    Marker {
+        /// The file.
+        path: PathBuf,
     },
     /// It was made for the other dialect.
     #[error(
@@ -58,7 +66,7 @@ pub enum DataDirError {
     },
     /// Something else is in it.
     #[error(
-        "data directory {path} is not empty and was not made by Omnibus ({found} is in it); give an empty or new directory"
+        "data directory {path} is not empty and was not made by Omnibus ({found} is in it, and no {MARKER}); give an empty or new directory"
     )]
     Foreign {
         /// The directory.
@@ -192,7 +200,8 @@ fn check_format(path: &Path, marker: &Path) -> Result<Dialect, DataDirError> {
     let mut lines = text.lines();
     match lines.next().and_then(|line| line.trim().parse::<u32>().ok()) {
         Some(found) if found <= FORMAT => {}
-        _ => return Err(newer()),
+        Some(_) => return Err(newer()),
+        None => return Err(DataDirError::Marker { path: marker.to_owned() }),
     }
     match lines.next().map(str::trim).filter(|line| !line.is_empty()) {
         None => Ok(Dialect::Mysql),

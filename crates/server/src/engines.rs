@@ -47,19 +47,24 @@ pub fn open(
     let others = others.collect::<Result<Vec<_>, _>>()?;
     for engine in &others {
         if first.applied() > CommitNo::ZERO && EngineSet::<LsmEngine>::is_new(&**engine)? {
-            refuse_if_used(&first, &**engine)?;
+            refuse_if_used(datadir, &first, &**engine)?;
         }
     }
     Ok(Arc::new(EngineSet::new(first, others, persist::definition_keys())?))
 }
 
 /// An engine without files is new only if no table is in it; else its files were lost.
-fn refuse_if_used(first: &dyn Engine, engine: &dyn Engine) -> Result<(), EngineError> {
+fn refuse_if_used(datadir: &Path, first: &dyn Engine, engine: &dyn Engine) -> Result<(), EngineError> {
     let damaged = |detail| EngineError::Corrupt { engine: engine.name(), detail };
     let catalog = persist::load(&*first.snapshot(CommitNo::MAX)).map_err(|error| damaged(error.message))?;
     match catalog.tables().find(|table| *table.def.engine == *engine.name()) {
         Some(table) => {
-            Err(damaged(format!("its files are missing, but {} is stored in it", table.qualified())))
+            let place = datadir.join(engine.name().to_ascii_lowercase());
+            Err(damaged(format!(
+                "its files are missing or empty in {}, but {} is stored in it; restore the data directory from a backup, or make this server anew from a replica",
+                place.display(),
+                table.qualified()
+            )))
         }
         None => Ok(()),
     }

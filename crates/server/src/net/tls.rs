@@ -110,6 +110,9 @@ pub fn acceptor(files: &TlsFiles) -> io::Result<Arc<TlsAcceptor>> {
     let chain = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|e| invalid(&files.cert, e))?;
+    if chain.is_empty() {
+        return Err(invalid(&files.cert, "it holds no certificate"));
+    }
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|e| invalid(&files.key, e))?;
     let builder =
         ServerConfig::builder_with_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
