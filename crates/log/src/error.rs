@@ -24,11 +24,16 @@ pub struct IoFailure {
 }
 
 impl IoFailure {
-    /// A write that did not happen, or not all of it, because there was no room, or a name for which there was none. A sync
-    /// that says so is something else: what of the bytes before it reached the device is unknown.
+    /// A write that did not happen, or not all of it, because there was no room. A sync that says so is something else: what
+    /// of the bytes before it reached the device is unknown.
     pub(crate) fn is_full_on_write(&self) -> bool {
-        matches!(self.operation, "write" | "create" | "rename")
+        self.operation == "write"
             && matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
+    /// As [`IoFailure::is_full_on_write`], or the file may not get that long: nothing is lost that was written before.
+    pub(crate) fn is_no_room(&self) -> bool {
+        self.is_full_on_write() || self.operation == "write" && self.kind == io::ErrorKind::FileTooLarge
     }
 
     /// What the operating system said about `operation` on `path`.

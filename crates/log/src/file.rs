@@ -158,11 +158,11 @@ impl LogFile {
             }
             match self.zero(from, to) {
                 Ok(()) => self.allocated.fetch_max(to, Ordering::AcqRel),
-                Err(error) if is_full(&error) => {
+                Err(failure) if failure.is_no_room() => {
                     self.allocated.fetch_max(round_up(needed), Ordering::AcqRel);
                     return Ok(());
                 }
-                Err(error) => return Err(IoFailure::new("extend", &self.path, &error)),
+                Err(failure) => return Err(failure),
             };
         }
         Ok(())
@@ -176,16 +176,22 @@ impl LogFile {
     }
 
     /// The write-through descriptor makes the new length durable too, so that a later write changes no metadata.
-    fn zero(&self, from: u64, to: u64) -> io::Result<()> {
+    ///
+    /// What goes by way of the page cache may be told of a page that a job has written, and lost: no later sync may find nothing
+    /// wrong then.
+    fn zero(&self, from: u64, to: u64) -> Result<(), IoFailure> {
         let zeros = &zeros()[..usize::try_from(to - from).unwrap_or(ZERO_PIECE).min(ZERO_PIECE)];
         let aligned = from.is_multiple_of(BLOCK as u64) && to.is_multiple_of(BLOCK as u64);
+        let write = |file| {
+            write_all_at(&self.faults, Point::FileExtend, file, zeros, from)
+                .map_err(failed("write", &self.path))
+        };
         match &self.through {
-            Some(file) if aligned || !self.is_direct() => {
-                write_all_at(&self.faults, Point::FileExtend, file, zeros, from)
-            }
+            Some(file) if self.is_direct() && aligned => write(file),
+            Some(file) if !self.is_direct() => self.generations.alone(|| write(file)),
             _ => {
-                write_all_at(&self.faults, Point::FileExtend, &self.plain, zeros, from)?;
-                self.plain.sync_data()
+                write(&self.plain)?;
+                self.generations.alone(|| self.plain.sync_data().map_err(failed("sync", &self.path)))
             }
         }
     }
@@ -194,13 +200,6 @@ impl LogFile {
     pub(crate) fn plain(&self) -> &File {
         &self.plain
     }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
 }
 
 /// One shared block of zeros; it is only read.

@@ -98,9 +98,7 @@ impl Generations {
         if let Some(failure) = &*failed {
             return Err(failure.clone());
         }
-        // No room for a write is no failure of the device, and is tried again.
-        work().inspect_err(|failure| {
-            *failed = Some(failure.clone()).filter(|failure| !failure.is_full_on_write())
-        })
+        // No room for a write is no failure of the device.
+        work().inspect_err(|failure| *failed = Some(failure.clone()).filter(|failure| !failure.is_no_room()))
     }
 }

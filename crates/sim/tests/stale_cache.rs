@@ -108,6 +108,15 @@ fn what_is_cached_differs_from_the_device_until_it_is_forgotten() {
     assert!(differed > 5);
 }
 
+/// COMMIT-2: the sync of zeros that extend the log ahead of time was told of the loss of what a job had written, said so to nobody, and
+/// the next job's sync found nothing wrong.
+#[test]
+fn a_sync_of_zeros_that_failed_is_a_failure_of_the_log() {
+    if let Err(finding) = run(1_795_387_082_865, None) {
+        panic!("{finding}");
+    }
+}
+
 /// RECOVER-2: a ROTATE in the cache alone was taken for the end of a closed file, which a power cut then left without it.
 #[test]
 fn a_log_that_was_closed_in_the_cache_alone_is_not_taken_for_closed() {
