@@ -322,8 +322,30 @@ def tcp(server, user, **more):
     return pymysql.connect(**({"host": "127.0.0.1", "port": server.port, "user": user, "connect_timeout": 60} | more))
 
 
+def nobody_is_known(server):
+    client(server, "RENAME USER root@localhost TO root@'10.9.9.9', weak@localhost TO weak@'10.9.9.9'")
+    connect(server)
+
+
+def the_product_is_the_dialects(directory):
+    """Who is not let in, and who makes a mistake, is told of a server of the dialect's name."""
+    for dialect, name in (("mysql", "MySQL server"), ("mariadb", "MariaDB server")):
+        (directory / dialect).mkdir()
+        server = Omnibus(directory / dialect, f"--dialect={dialect}", "--read-only=ON")
+        server.start()
+        client(server, "CREATE USER weak@localhost; GRANT ALL ON d.* TO weak@localhost")
+        weak = connect(server, user="weak").cursor()
+        for code, mistake in ((1064, lambda: weak.execute("SELEC")), (1290, lambda: weak.execute("CREATE DATABASE d")), (1130, lambda: nobody_is_known(server))):  # noqa: B023
+            try:
+                mistake()
+                expect(False, f"{code} did not come")
+            except pymysql.err.MySQLError as error:
+                expect(error.args[0] == code and name in error.args[1], f"{dialect}: {error}")
+        server.stop()
+
+
 def main():
-    tests = [refused_starts, refused_directories, no_root_again, passwords_of_before, names_cannot_be_told_apart, links_beside_the_socket, modes, backups, nothing_else_is_touched, half_open_connections]
+    tests = [the_product_is_the_dialects, refused_starts, refused_directories, no_root_again, passwords_of_before, names_cannot_be_told_apart, links_beside_the_socket, modes, backups, nothing_else_is_touched, half_open_connections]
     for test in tests:
         with Scratch("omnibus-door-") as directory:
             test(pathlib.Path(directory))

@@ -1,6 +1,7 @@
 //! Errors of connections, accounts and administration: MySQL's codes and messages that the SQL layer
 //! does not need.
 
+use omnibus_format::Dialect;
 use omnibus_sql::SqlError;
 use std::fmt::Display;
 
@@ -61,12 +62,22 @@ pub fn nonexisting_grant(user: impl Display, host: impl Display) -> SqlError {
 }
 /// As a server of MariaDB's dialect says it.
 #[must_use]
-pub fn of_mariadb(mut error: SqlError) -> SqlError {
+fn of_mariadb(mut error: SqlError) -> SqlError {
     if matches!(error.code, 1064 | 1130 | 1290) {
         error.message = error.message.replacen("MySQL server", "MariaDB server", 1);
     }
     error
 }
+
+/// An error as a server of this dialect says it.
+#[must_use]
+pub fn in_dialect(error: SqlError, dialect: Dialect) -> SqlError {
+    match dialect {
+        Dialect::Mysql => error,
+        Dialect::Mariadb => of_mariadb(error),
+    }
+}
+
 /// 1142.
 #[must_use]
 pub fn command_denied(command: &str, user: &str, host: &str, table: &str) -> SqlError {

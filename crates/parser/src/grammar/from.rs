@@ -184,7 +184,7 @@ impl Parser<'_> {
             return Err(crate::ParseError::Other {
                 code: 1235,
                 state: "42000",
-                message: "This version of MySQL doesn't yet support 'JSON_TABLE'".into(),
+                message: "This version of Omnibus doesn't yet support 'JSON_TABLE'".into(),
             });
         }
         let name = self.object_name()?;

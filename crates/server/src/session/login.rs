@@ -81,6 +81,7 @@ pub async fn login(
             Ok(logged_in)
         }
         Err(AuthFailure::Refused(error)) => {
+            let error = errors::in_dialect(error, server.log.dialect());
             log_refusal(server, process.id, client, &error);
             channel.refuse(&error).await;
             Err(Failed::Refused)

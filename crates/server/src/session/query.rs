@@ -5,7 +5,6 @@ use super::drive::{Job, Replied};
 use super::runner::{Parsed, first_mode};
 use crate::status::{Counter, com_index};
 use bytes::Bytes;
-use omnibus_format::Dialect;
 use omnibus_parser::ParseError;
 use omnibus_parser::ast::Statement;
 use omnibus_sql::{Level, Mode, SqlError, SqlResult};
@@ -143,10 +142,7 @@ impl Session {
     }
 
     fn in_dialect(&self, error: SqlError) -> SqlError {
-        match self.server.log.dialect() {
-            Dialect::Mysql => error,
-            Dialect::Mariadb => crate::errors::of_mariadb(error),
-        }
+        crate::errors::in_dialect(error, self.server.log.dialect())
     }
 
     /// Adds an error, and notes it for SHOW WARNINGS.
