@@ -21,6 +21,8 @@ TABLES = [
     ("a TINYINT UNSIGNED, b SMALLINT, c MEDIUMINT, d BIGINT UNSIGNED, e DECIMAL(65,30), f FLOAT, g DOUBLE", ["(255, -1, -2, 18446744073709551615, -1.5, 3.14, 0.1)"]),
     ("a TINYTEXT, b MEDIUMBLOB, c LONGTEXT CHARACTER SET latin1", ["('x', x'00', 'é')", "(NULL, NULL, NULL)"]), ("a LONGTEXT", ["(REPEAT('ü', 100000))", "('')"]),
     ("a VARCHAR(300), b CHAR(0), c CHAR(1) NOT NULL", ["(REPEAT('ü', 200), '', '')", "(NULL, NULL, 'x')"]), ("a INT PRIMARY KEY, b INT, KEY (b)", ["(3, NULL)", "(1, 2)", "(2, 3)"]), ("a INT", []),
+    ("a INT, b INT AS (a + 1) VIRTUAL, c INT AS (a + 2) STORED", ["(1, DEFAULT, DEFAULT)", "(NULL, DEFAULT, DEFAULT)"]), ("a VARCHAR(10), b VARCHAR(20) AS (CONCAT(a, 'x')) VIRTUAL", ["('q', DEFAULT)"]),
+    ("a INT NOT NULL, b INT AS (a + 1) VIRTUAL", ["(1, DEFAULT)"]), ("a INT, v INT AS (a + 1) VIRTUAL, d INT", ["(1, DEFAULT, 3)"]), ("a INT PRIMARY KEY, b VARCHAR(5) AS (a + 1) VIRTUAL, KEY (b)", ["(1, DEFAULT)"]),
     *((f"a {kind}", [f"({value})" for value in [*values, "NULL"]]) for kind, values, _ in TYPES),
     *((f"a {kind}, v VARCHAR(5) NOT NULL", [f"({value}, 'x')" for value in [*values, "NULL"]]) for kind, values, _ in TYPES),
 ]

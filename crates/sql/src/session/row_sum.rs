@@ -2,7 +2,7 @@
 //! have equal numbers there and here.
 //!
 //! The CRC32 of: the bits that say which columns are NULL, then each column that is not, as it stands in a row in memory. A row of
-//! fixed length has a bit in front of those for NULL; bits that nothing uses are set.
+//! fixed length has a bit in front of those for NULL; bits that nothing uses are set. Generated columns, stored or not, count as NULL.
 
 use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
@@ -21,9 +21,16 @@ enum Form {
     Fixed(ColumnShape),
 }
 
+/// A column of a table.
+struct Part {
+    form: Form,
+    nullable: bool,
+    generated: bool,
+}
+
 /// Of the rows of one table.
 pub(super) struct RowSum {
-    columns: Vec<(Form, bool)>,
+    columns: Vec<Part>,
     /// NULL bits begin with this one.
     first_bit: usize,
     /// Of the NULL bits.
@@ -44,11 +51,16 @@ impl RowSum {
             _ => Form::Fixed(ColumnShape::new(FieldType::of_column(&column.ty), column.ty.unsigned)),
         };
         let def = &table.def;
-        let columns: Vec<_> = def.columns.iter().map(|column| (form(column), column.nullable)).collect();
-        let varies = columns.iter().any(|(form, _)| matches!(form, Form::Text))
+        let part = |column: &crate::catalog::Column| Part {
+            form: form(column),
+            nullable: column.nullable,
+            generated: column.generated.is_some(),
+        };
+        let columns: Vec<_> = def.columns.iter().map(part).collect();
+        let varies = columns.iter().any(|part| matches!(part.form, Form::Text))
             || def.options.iter().any(|option| &**option == "ROW_FORMAT=DYNAMIC");
         let first_bit = usize::from(!varies);
-        let nullable = columns.iter().filter(|(_, nullable)| *nullable).count();
+        let nullable = columns.iter().filter(|part| part.nullable).count();
         RowSum { columns, first_bit, null_bytes: (first_bit + nullable).div_ceil(8) }
     }
 
@@ -60,8 +72,8 @@ impl RowSum {
         buffer.clear();
         buffer.resize(self.null_bytes, 0xff);
         let mut bit = self.first_bit;
-        for ((form, nullable), value) in self.columns.iter().zip(values) {
-            let is_null = matches!(value, Value::Null);
+        for (Part { form, nullable, generated }, value) in self.columns.iter().zip(values) {
+            let is_null = *generated || matches!(value, Value::Null);
             if *nullable {
                 if let (false, Some(byte)) = (is_null, buffer.get_mut(bit / 8)) {
                     *byte &= !(1 << (bit % 8));
