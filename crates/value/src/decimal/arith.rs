@@ -90,9 +90,17 @@ impl Decimal {
 
     /// Product; shows the sum of the two scales, at most 30.
     pub fn mul(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
-        let product = wide::mul(&self.mag(), &other.mag());
         let shown = (self.shown + other.shown).min(MAX_SCALE);
         let negative = self.negative != other.negative;
+        let scale = self.scale + other.scale;
+        if let (Some(x), Some(y)) = (self.small(), other.small())
+            && scale <= MAX_SCALE
+            && let Some(n) = x.checked_mul(y)
+        {
+            let low = [n as u64, (n >> 64) as u64, 0];
+            return Ok(Decimal { low, top: 0, scale, shown: shown.min(scale), negative: negative && n != 0 });
+        }
+        let product = wide::mul(&self.mag(), &other.mag());
         Decimal::make(negative, product, self.scale + other.scale, shown)
     }
 

@@ -116,6 +116,27 @@ proptest! {
     }
 
     #[test]
+    fn columns_of_any_precision_round_trip(v in any_decimal(), p in 1u8..=65, s in 0u8..=30) {
+        let s = s.min(p);
+        let mut out = Vec::new();
+        v.to_binlog(p, s, &mut out);
+        let (read, len) = Decimal::from_binlog(p, s, &out).unwrap();
+        let kept = v.fit(p, s).map_or_else(|clipped| clipped, |(kept, _)| kept);
+        prop_assert_eq!((read, len, read.scale(), read.shown_scale()), (kept, out.len(), s, s));
+        prop_assert!(!(read.is_zero() && read.is_negative()));
+    }
+
+    #[test]
+    fn products_are_exact(a in any::<i64>(), b in any::<i64>(), x in 0u8..=18, y in 0u8..=18) {
+        let product = Decimal::from_i128(a.into(), x).mul(&Decimal::from_i128(b.into(), y)).unwrap();
+        let exact = i128::from(a) * i128::from(b);
+        if x + y <= 30 {
+            prop_assert_eq!((product, product.scale()), (Decimal::from_i128(exact, x + y), x + y));
+        }
+        prop_assert!(!(product.is_zero() && product.is_negative()));
+    }
+
+    #[test]
     fn order_is_the_order_of_binlog_bytes_and_sort_keys(a in any_decimal(), b in any_decimal()) {
         let sort = |v: &Decimal| { let mut out = Vec::new(); v.to_sort_key(&mut out); out };
         prop_assert_eq!(sort(&a).cmp(&sort(&b)), a.cmp(&b));
