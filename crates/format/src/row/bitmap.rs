@@ -6,6 +6,13 @@ pub fn is_set(bits: &[u8], i: usize) -> bool {
     bits.get(i / 8).is_some_and(|byte| byte & (1 << (i % 8)) != 0)
 }
 
+/// Whether none of the first `columns` columns is in the bitmap.
+#[inline]
+pub fn none_set(bits: &[u8], columns: usize) -> bool {
+    let (whole, rest) = (columns / 8, columns % 8);
+    bits.len() > whole && bits[..whole].iter().all(|byte| *byte == 0) && bits[whole] & ((1 << rest) - 1) == 0
+}
+
 /// How many of the first `columns` columns are in the bitmap.
 #[inline]
 pub fn count_bits(bits: &[u8], columns: usize) -> usize {

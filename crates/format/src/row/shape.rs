@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use omnibus_value::{ColumnType, Value};
 
-use super::bitmap::is_set;
+use super::bitmap::{is_set, none_set};
 use crate::cursor::le_uint;
 use crate::error::{DecodeError, EncodeError};
 use crate::events::TableMap;
@@ -85,6 +85,8 @@ impl ColumnShape {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowShape {
     columns: Vec<ColumnShape>,
+    /// Bytes of the first so many columns, none of them NULL, up to the first one of variable length.
+    lead: Vec<u32>,
 }
 
 impl RowShape {
@@ -93,12 +95,22 @@ impl RowShape {
         let shape = |c: &ColumnType| {
             ColumnShape::new(FieldType::of_column(c), c.unsigned).with_collation(c.collation)
         };
-        Self { columns: columns.into_iter().map(shape).collect() }
+        Self::of(columns.into_iter().map(shape).collect())
+    }
+
+    fn of(columns: Vec<ColumnShape>) -> Self {
+        let mut lead = vec![0];
+        let mut end = 0;
+        for column in columns.iter().take_while(|column| column.fixed != VARIABLE) {
+            end += u32::from(column.fixed);
+            lead.push(end);
+        }
+        Self { columns, lead }
     }
 
     /// From fields, for tools and tests.
     pub fn of_fields(fields: impl IntoIterator<Item = (FieldType, bool)>) -> Self {
-        Self { columns: fields.into_iter().map(|(f, u)| ColumnShape::new(f, u)).collect() }
+        Self::of(fields.into_iter().map(|(f, u)| ColumnShape::new(f, u)).collect())
     }
 
     /// From a TABLE_MAP; columns without signedness metadata count as signed.
@@ -107,7 +119,7 @@ impl RowShape {
         // Without metadata (0) nobody knows, and CHAR is the better guess.
         let collation = |i: usize| map.metadata.get(i).and_then(|m| m.collation).unwrap_or(0);
         let shape = |(i, &f)| ColumnShape::new(f, unsigned(i)).with_collation(collation(i));
-        Self { columns: map.columns.iter().enumerate().map(shape).collect() }
+        Self::of(map.columns.iter().enumerate().map(shape).collect())
     }
 
     /// Number of columns.
@@ -233,13 +245,40 @@ impl RowShape {
         if row.len() < at || i >= self.columns.len() {
             return Err(DecodeError::new(row.len(), "null bitmap"));
         }
-        for before in 0..i {
+        let known = self.lead.len().saturating_sub(1).min(i);
+        let mut from = 0;
+        if known > 0 && none_set(row, known) {
+            from = known;
+            at += self.lead[known] as usize;
+        }
+        for before in from..i {
             at += self.skip(row, before, at)?;
         }
         if is_set(row, i) {
             return Ok(None);
         }
         Ok(Some((at, at + self.skip(row, i, at)?)))
+    }
+
+    /// The bytes of column `i` where they lie in the row, if it is one of text or bytes and they need no padding; `Some(None)`: it
+    /// is NULL.
+    pub fn text<'r>(&self, row: &'r [u8], i: usize) -> Result<Option<Option<&'r [u8]>>, DecodeError> {
+        let column = self.columns.get(i).ok_or(DecodeError::new(0, "column number"))?;
+        let plain = matches!(
+            column.field.code,
+            code::STRING
+                | code::VAR_STRING
+                | code::VARCHAR
+                | code::BLOB
+                | code::TINY_BLOB
+                | code::MEDIUM_BLOB
+                | code::LONG_BLOB
+        );
+        if column.padded || !plain {
+            return Ok(None);
+        }
+        let Some((at, end)) = self.column_span(row, i)? else { return Ok(Some(None)) };
+        Ok(Some(Some(&row[at + usize::from(column.prefix)..end])))
     }
 
     /// Bytes of column `i` at `at`; 0 when it is NULL.

@@ -184,6 +184,14 @@ impl Table {
         self.rows.decode_column(row, column)
     }
 
+    /// A column of text of a stored row where it lies; `None` if it must be decoded, `Some(None)` if it is NULL.
+    ///
+    /// # Errors
+    /// The stored bytes are damaged.
+    pub fn text_of<'r>(&self, row: &'r [u8], column: usize) -> SqlResult<Option<Option<&'r [u8]>>> {
+        self.rows.text(row, column)
+    }
+
     /// A key prefix in index `index`: its space, then the given leading values, which must already
     /// be of the columns' own types (`omnibus_value` casts). For the clustered index with all parts
     /// given, this is the row's key.

@@ -53,6 +53,14 @@ impl RowCodec {
         self.shape.column(row, column).map_err(damaged)
     }
 
+    /// The bytes of a column of text where they lie; `None` if it must be decoded, `Some(None)` if it is NULL.
+    ///
+    /// # Errors
+    /// The bytes are damaged.
+    pub fn text<'r>(&self, row: &'r [u8], column: usize) -> SqlResult<Option<Option<&'r [u8]>>> {
+        self.shape.text(row, column).map_err(damaged)
+    }
+
     /// The row of these values, which must be of the columns' types.
     ///
     /// # Errors

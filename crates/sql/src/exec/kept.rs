@@ -93,26 +93,44 @@ impl KeptBuilder {
 impl KeptRows {
     /// How many rows may have the key: numbers for [`KeptRows::row`].
     #[must_use]
-    pub fn find(&self, key: &[u8]) -> Found {
-        let memory = self.memory.get(key).map_or(0, Vec::len);
+    pub fn find(&self, key: &[u8]) -> Found<'_> {
+        let memory = self.memory.get(key).map_or(&[][..], |rows| &rows[..]);
         if self.index.is_empty() {
             return Found { memory, from: 0, to: 0 };
         }
         let hash = self.hasher.hash_one(key);
-        let from = self.index.partition_point(|(of, _)| *of < hash);
-        let to = from + self.index[from..].partition_point(|(of, _)| *of == hash);
+        let from = self.first_of(hash);
+        let to = from + self.index[from..].iter().take_while(|(of, _)| *of == hash).count();
         Found { memory, from, to }
+    }
+
+    /// Where the entries of a hash begin. Hashes are spread evenly, so the place is about as far into the index as the hash is into
+    /// all numbers; from there in steps that double.
+    fn first_of(&self, hash: u64) -> usize {
+        let len = self.index.len();
+        let guess = ((u128::from(hash) * len as u128) >> 64) as usize;
+        let (mut low, mut high, mut step) = (guess, guess, 8);
+        while low > 0 && self.index[low].0 >= hash {
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+        step = 8;
+        while high < len && self.index[high].0 < hash {
+            high = (high + step).min(len);
+            step *= 2;
+        }
+        low + self.index[low..high].partition_point(|(of, _)| *of < hash)
     }
 
     /// A row of those found; `None` if its key only has the same hash.
     ///
     /// # Errors
     /// The temporary file cannot be read.
-    pub fn row(&self, key: &[u8], found: &Found, nth: usize) -> SqlResult<Option<Row>> {
-        if nth < found.memory {
-            return Ok(self.memory.get(key).and_then(|rows| rows.get(nth)).cloned());
+    pub fn row(&self, key: &[u8], found: &Found<'_>, nth: usize) -> SqlResult<Option<Row>> {
+        if let Some(row) = found.memory.get(nth) {
+            return Ok(Some(row.clone()));
         }
-        let at = self.index.get(found.from + nth - found.memory);
+        let at = self.index.get(found.from + nth - found.memory.len());
         let (Some(file), Some((_, at))) = (&self.file, at) else { return Ok(None) };
         let mut record: Bytes = file.record_at(*at)?;
         let len = record.try_get_u32_le().unwrap_or_default() as usize;
@@ -126,16 +144,22 @@ impl KeptRows {
 
 /// Where the rows of a key may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
-    memory: usize,
+pub struct Found<'k> {
+    memory: &'k [Row],
     from: usize,
     to: usize,
 }
 
-impl Found {
+impl Found<'_> {
     /// How many.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.memory + self.to - self.from
+        self.memory.len() + self.to - self.from
+    }
+
+    /// Whether the key is not needed to tell them from others.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.from == self.to
     }
 }

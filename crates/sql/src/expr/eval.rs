@@ -4,11 +4,11 @@
 //! and three-valued logic are handled here; what an operator computes is in `arith`, `compare`,
 //! `like`, `cast`. On the session's thread; no allocation for columns, constants and comparisons.
 
-use super::compare;
 use super::convert::text_to_f64;
 use super::exec::Exec;
 use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
 use super::types::Family;
+use super::{compare, in_place};
 use crate::error::ExecResult;
 use crate::exec::held;
 use bytes::Bytes;
@@ -158,6 +158,11 @@ impl Expr {
 }
 
 fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    if op != CompareOp::NullSafeEq
+        && let Some(result) = in_place::compare(op, collation, pair, cx)?
+    {
+        return Ok(result);
+    }
     let left = pair[0].eval(cx)?;
     if op == CompareOp::NullSafeEq {
         let right = pair[1].eval(cx)?;
@@ -218,6 +223,9 @@ fn or(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
 }
 
 fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    if let Some(result) = in_place::is_in(operand, list, collation, cx)? {
+        return Ok(result);
+    }
     let value = operand.eval(cx)?;
     if matches!(value, Value::Null) {
         return Ok(None);

@@ -86,6 +86,8 @@ pub struct Exec<'a> {
     /// Whether bad data in expressions is an error (a statement that writes, in strict mode)
     /// rather than a warning.
     pub strict: bool,
+    /// A buffer for the key that a join looks up.
+    pub(crate) key: Vec<u8>,
     /// Below which address of the stack recursion ends.
     floor: usize,
     /// The first such error, until the expression that met it is evaluated.
@@ -109,6 +111,7 @@ impl<'a> Exec<'a> {
             rand_seeds: HashMap::new(),
             skipped: 0,
             strict: false,
+            key: Vec::new(),
             floor: stack::floor(),
             bad_data: None,
             compared: 0,

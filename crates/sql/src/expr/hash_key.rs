@@ -21,10 +21,7 @@ pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
         },
         Value::Float(n) => real(f64::from(*n), out),
         Value::Double(n) => real(*n, out),
-        Value::Bytes(text) => {
-            out.push(4);
-            charset::collation(collation).write_sort_key(text, out);
-        }
+        Value::Bytes(text) => write_text(text, collation, out),
         Value::Date(d) => {
             out.push(5);
             out.extend_from_slice(&omnibus_value::temporal::DateTime::from(*d).packed().to_be_bytes());
@@ -45,6 +42,12 @@ pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
             out.extend_from_slice(&text);
         }
     }
+}
+
+/// As `write`, of text.
+pub(super) fn write_text(text: &[u8], collation: u16, out: &mut Vec<u8>) {
+    out.push(4);
+    charset::collation(collation).write_sort_key(text, out);
 }
 
 fn integer(n: i128, out: &mut Vec<u8>) {

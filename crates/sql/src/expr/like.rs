@@ -39,6 +39,13 @@ impl LikeExpr {
     /// # Errors
     /// As evaluation of the operands.
     pub fn matches(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+        if let Some(matcher) = &self.matcher {
+            let found =
+                cx.with_text(&self.text, |text, cx| text.map(|t| matcher.matches(t, cx)).transpose())?;
+            if let Some(found) = found {
+                return Ok(found.map(|found| found != self.negated));
+            }
+        }
         let Some(text) = self.text.eval_str(cx)? else { return Ok(None) };
         let found = match &self.matcher {
             Some(matcher) => matcher.matches(&text, cx)?,

@@ -18,6 +18,7 @@ pub mod convert;
 pub mod eval;
 pub mod exec;
 pub mod hash_key;
+pub(crate) mod in_place;
 pub mod interval;
 pub mod json;
 pub mod like;

@@ -11,7 +11,7 @@ use crate::exec::codec;
 use crate::exec::memory::Account;
 use crate::exec::partition::{Partition, Partitions};
 use crate::exec::rows::temporary_table_max;
-use crate::expr::{Exec, Row, eval, hash_key};
+use crate::expr::{Exec, Row, eval, in_place};
 use crate::functions::aggregate::{Accumulator, GroupCount};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
@@ -138,8 +138,7 @@ pub(super) fn run(
     join(block, None, cx, &mut |cx| {
         key.clear();
         for e in &grouping.keys {
-            let value = e.eval(cx)?;
-            hash_key::write(&value, e.ty.column.collation, &mut key);
+            in_place::write_key(e, e.ty.column.collation, cx, &mut key)?;
         }
         groups.add(&key, grouping, &slots, cx)?;
         Ok(Flow::Continue)

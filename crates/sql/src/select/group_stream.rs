@@ -7,7 +7,7 @@ use super::plan::{Block, Grouping};
 use super::run::{Consumer, Flow, join};
 use crate::error::ExecResult;
 use crate::exec::memory::Account;
-use crate::expr::{Exec, Row, hash_key};
+use crate::expr::{Exec, Row, in_place};
 
 /// Runs a block whose rows come group by group.
 pub(super) fn run(
@@ -22,8 +22,7 @@ pub(super) fn run(
     let flow = join(block, None, cx, &mut |cx| {
         key.clear();
         for e in &grouping.keys {
-            let value = e.eval(cx)?;
-            hash_key::write(&value, e.ty.column.collation, &mut key);
+            in_place::write_key(e, e.ty.column.collation, cx, &mut key)?;
         }
         if key != last
             && let Some((group, _)) = current.take()

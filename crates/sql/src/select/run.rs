@@ -14,7 +14,7 @@ use crate::exec::codec;
 use crate::exec::distinct::{Distinct, Seen};
 use crate::exec::kept::{KeptBuilder, KeptRows};
 use crate::exec::rows::{Rows, RowsBuilder};
-use crate::expr::{Exec, Expr, Row, Slot, hash_key};
+use crate::expr::{Exec, Expr, Row, Slot, hash_key, in_place};
 use crate::select::storage::LockMode;
 use crate::select::subquery::SubqueryState;
 use omnibus_value::Value;
@@ -401,8 +401,20 @@ fn run_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>, joined: &mut Joined
             kept
         }
     };
-    let Some(key) = kept_key(&keep.probe, &keep.collations, cx)? else { return Ok(Flow::Continue) };
+    let mut key = std::mem::take(&mut cx.key);
+    key.clear();
+    if !write_kept_key(&keep.probe, &keep.collations, cx, &mut key)? {
+        cx.key = key;
+        return Ok(Flow::Continue);
+    }
     let found = kept.find(&key);
+    // The loops inside may want the buffer, too.
+    let key = if found.is_in_memory() {
+        cx.key = key;
+        Vec::new()
+    } else {
+        key
+    };
     for nth in 0..found.count() {
         cx.tick()?;
         let Some(row) = kept.row(&key, &found, nth)? else { continue };
@@ -416,8 +428,10 @@ fn run_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>, joined: &mut Joined
 
 fn read_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>) -> ExecResult<KeptRows> {
     let mut kept = KeptBuilder::new(cx);
+    let mut key = Vec::new();
     read(scan, None, cx, &mut |cx| {
-        if let Some(key) = kept_key(&keep.own, &keep.collations, cx)? {
+        key.clear();
+        if write_kept_key(&keep.own, &keep.collations, cx, &mut key)? {
             let row = cx.frame[usize::from(scan.slot)].row.clone();
             kept.push(&key, &row, cx)?;
         }
@@ -426,14 +440,17 @@ fn read_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>) -> ExecResult<Kept
     Ok(kept.finish()?)
 }
 
-/// The key of a kept row; `None` if a part is NULL, which equals nothing.
-fn kept_key(parts: &[Expr], collations: &[u16], cx: &mut Exec<'_>) -> ExecResult<Option<Vec<u8>>> {
-    let mut key = Vec::new();
+/// Appends the key of a kept row; false if a part is NULL, which equals nothing.
+fn write_kept_key(
+    parts: &[Expr],
+    collations: &[u16],
+    cx: &mut Exec<'_>,
+    key: &mut Vec<u8>,
+) -> ExecResult<bool> {
     for (part, collation) in parts.iter().zip(collations) {
-        match part.eval(cx)? {
-            Value::Null => return Ok(None),
-            value => hash_key::write(&value, *collation, &mut key),
+        if in_place::write_key(part, *collation, cx, key)? {
+            return Ok(false);
         }
     }
-    Ok(Some(key))
+    Ok(true)
 }
