@@ -7,6 +7,7 @@
 use super::access::TableAccess;
 use super::cost;
 use super::estimate::Known;
+use super::late;
 use super::needed::Needed;
 use super::rules::is_volatile;
 use super::scan::{Step, Stored, keep_if_whole};
@@ -53,7 +54,7 @@ pub(crate) fn plan(
     nest.conditions = rest;
     add_implied(&mut nest, own);
     let known = Known { zone: binder.session.settings.zone };
-    let (nodes, rows) = Planner { binder, known, straight, needed }.nest(nest, own.clone())?;
+    let (nodes, rows) = Planner { binder, known, straight, needed }.nest(nest, own.clone(), None)?;
     Ok(Planned { nodes, constants, volatile, rows })
 }
 
@@ -82,22 +83,31 @@ struct Planner<'b, 'a> {
 }
 
 impl Planner<'_, '_> {
-    /// Orders the members of a nest, and how many rows they give; `missing` are the block's slots that are not read yet.
-    fn nest(&mut self, nest: Nest, mut missing: SlotSet) -> SqlResult<(Vec<Node>, f64)> {
-        let order = self.order(&nest, &missing)?;
+    /// Orders the members of a nest, and how many rows they give for each of the `outside` rows that it is read for (`None`: it is
+    /// read once, or nobody knows); `missing` are the block's slots that are not read yet.
+    fn nest(
+        &mut self,
+        mut nest: Nest,
+        mut missing: SlotSet,
+        outside: Option<f64>,
+    ) -> SqlResult<(Vec<Node>, f64)> {
+        let late = late::take(&mut nest);
+        let order = self.order(&nest, &missing, outside)?;
         let Nest { items, mut conditions } = nest;
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut nodes: Vec<Node> = Vec::with_capacity(items.len());
+        let mut steps: Vec<late::Step> = Vec::with_capacity(items.len());
         let mut rows = 1.0;
         for (number, at) in order.iter().enumerate() {
             let Some(item) = items[*at].take() else { continue };
             let last = number + 1 == order.len();
+            let so_far = if number > 0 { Some(rows * outside.unwrap_or(1.0)) } else { outside };
             match item {
                 Item::Table(table) => {
                     let before = missing.clone();
                     missing.remove(&SlotSet::of(table.slot));
                     let concerning = take_ready(&mut conditions, &missing, last);
-                    let (node, each) = self.scan(*table, concerning, &before, (number > 0).then_some(rows));
+                    let (node, each) = self.scan(*table, concerning, &before, so_far);
                     rows *= each;
                     nodes.push(Node::Scan(Box::new(node)));
                 }
@@ -108,24 +118,28 @@ impl Planner<'_, '_> {
                         .into_iter()
                         .partition(|c| !c.slots().meets(&within) && !is_volatile(c));
                     inner.conditions = inside;
-                    let (inner, each) = self.nest(inner, missing.clone())?;
+                    let (inner, each) = self.nest(inner, missing.clone(), so_far)?;
                     rows *= each.max(1.0);
                     missing.remove(&within);
                     let filter = take_ready(&mut conditions, &missing, last);
                     nodes.push(Node::Outer(Box::new(OuterNode { nodes: inner, on, slots, filter })));
                 }
             }
+            rows = rows.max(1.0 / outside.unwrap_or(1.0).max(1.0));
+            steps.push(late::Step { missing: missing.clone(), rows });
         }
+        late::place(late, &steps, &mut nodes);
         Ok((nodes, rows))
     }
 
     /// The cheapest order of a nest's members.
-    fn order(&self, nest: &Nest, missing: &SlotSet) -> SqlResult<Vec<usize>> {
+    fn order(&self, nest: &Nest, missing: &SlotSet, outside: Option<f64>) -> SqlResult<Vec<usize>> {
         if nest.items.len() < 2 {
             return Ok((0..nest.items.len()).collect());
         }
         let members = Members::of(nest);
-        let start = Prefix { order: Vec::new(), missing: missing.clone(), cost: 0.0, rows: 1.0 };
+        let start =
+            Prefix { order: Vec::new(), missing: missing.clone(), cost: 0.0, rows: outside.unwrap_or(1.0) };
         if self.straight {
             return Ok(self.in_text_order(&members, start));
         }
@@ -206,22 +220,25 @@ impl Planner<'_, '_> {
                 self.step(table, &concerning, &prefix.missing, prefix.rows)
             }
             Item::Outer { nest, .. } => {
-                let inner = self.inner(nest, &prefix.missing)?;
+                let inner = self.inner(nest, prefix)?;
                 let concerning = members.concerning(&item.slots(), &missing);
                 let left = 0.5f64.powi(concerning.len() as i32);
-                Step { once: 0.0, each: inner.cost, rows: inner.rows.max(1.0) * left, hashed: false }
+                let each = (inner.rows / prefix.rows).max(1.0);
+                Step { once: inner.cost, each: 0.0, rows: each * left, hashed: false }
             }
         };
         let mut order = prefix.order.clone();
         order.push(at);
-        let rows = prefix.rows * step.rows;
+        // A part of a row is one row or none: what follows is read once at least.
+        let rows = (prefix.rows * step.rows).max(1.0);
         Ok(Prefix { order, missing, cost: prefix.cost + step.cost(prefix.rows), rows })
     }
 
-    /// What one reading of the inner side of an outer join costs and gives. In the order written: its own search comes later.
-    fn inner(&self, nest: &Nest, missing: &SlotSet) -> SqlResult<Prefix> {
+    /// What the inner side of an outer join costs and gives for the rows before it. In the order written: its own search comes later.
+    fn inner(&self, nest: &Nest, before: &Prefix) -> SqlResult<Prefix> {
         let members = Members::of(nest);
-        let mut prefix = Prefix { order: Vec::new(), missing: missing.clone(), cost: 0.0, rows: 1.0 };
+        let (missing, rows) = (before.missing.clone(), before.rows);
+        let mut prefix = Prefix { order: Vec::new(), missing, cost: 0.0, rows };
         for at in 0..nest.items.len() {
             prefix = self.extended(&members, &prefix, at)?;
         }

@@ -1,8 +1,11 @@
 //! Which columns of its tables a block reads: an index that has them all answers without the rows.
 
+use super::access::Access;
 use crate::expr::SlotSet;
 use crate::expr::node::{Expr, Kind};
 use crate::select::from::{Item, ItemSource, Nest};
+use crate::select::plan::{Node, NodeSource, ScanNode};
+use crate::select::storage::LockMode;
 use std::collections::HashMap;
 
 /// The columns that a block reads, by slot.
@@ -13,7 +16,64 @@ pub(crate) struct Needed {
     whole: SlotSet,
 }
 
+/// Has indexes answer alone where conditions read nothing else: of a block whose rows nobody looks at.
+pub(crate) fn cover(nodes: &mut [Node]) {
+    let mut needed = Needed::default();
+    needed.add_nodes(nodes);
+    for_each_scan(nodes, &mut |scan| {
+        let slot = scan.slot;
+        if let NodeSource::Table { table, path, lock: LockMode::None, .. } = &mut scan.source
+            && let Access::Ranges(ranges) = &path.access
+            && needed.of(slot).is_some_and(|columns| table.covers(ranges.index, columns))
+        {
+            path.covered = true;
+        }
+    });
+}
+
+fn for_each_scan(nodes: &mut [Node], each: &mut dyn FnMut(&mut ScanNode)) {
+    for node in nodes {
+        match node {
+            Node::Scan(scan) => each(scan),
+            Node::Outer(outer) => for_each_scan(&mut outer.nodes, each),
+        }
+    }
+}
+
 impl Needed {
+    /// Takes up what planned loops read.
+    fn add_nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            let scan = match node {
+                Node::Scan(scan) => scan,
+                Node::Outer(outer) => {
+                    outer.on.iter().chain(&outer.filter).for_each(|e| self.add(e));
+                    self.add_nodes(&outer.nodes);
+                    continue;
+                }
+            };
+            if let Some(keep) = &scan.keep {
+                keep.own.iter().chain(&keep.probe).chain(&keep.filter).for_each(|e| self.add(e));
+            }
+            match &scan.source {
+                NodeSource::Table { path, .. } => {
+                    path.access.values(&mut |e| self.add(e));
+                    if let Access::Union(branches) = &path.access {
+                        branches.iter().flat_map(|branch| &branch.conditions).for_each(|e| self.add(e));
+                    }
+                    path.filter.iter().chain(&path.implied).for_each(|e| self.add(e));
+                }
+                NodeSource::Derived { filter, outer_slots, .. } => {
+                    filter.iter().for_each(|e| self.add(e));
+                    self.whole.extend(outer_slots);
+                }
+                NodeSource::Virtual { filter, .. } | NodeSource::Recursion { filter, .. } => {
+                    filter.iter().for_each(|e| self.add(e));
+                }
+            }
+        }
+    }
+
     /// Takes up what an expression reads, subqueries inside it among it.
     pub(crate) fn add(&mut self, e: &Expr) {
         e.walk(&mut |e| match &e.kind {

@@ -13,6 +13,7 @@ use crate::expr::{Expr, Kind, SlotSet};
 use crate::select::from::TableItem;
 use crate::select::plan::Keep;
 use crate::select::storage::LockMode;
+use omnibus_parser::ast::IndexHintKind;
 use std::sync::Arc;
 
 /// What reading a table costs beside what was read before it.
@@ -78,7 +79,8 @@ impl Stored<'_> {
         {
             return nested;
         }
-        if self.item.lock != LockMode::None && !matches!(path.access, Access::Full { .. }) {
+        let forced = self.item.hints.iter().any(|hint| hint.kind == IndexHintKind::Force);
+        if (forced || self.item.lock != LockMode::None) && !matches!(path.access, Access::Full { .. }) {
             return nested;
         }
         let hashed = self.hashed(conditions, &own, rows);

@@ -70,6 +70,12 @@ impl QueryPlan {
         {
             block.limit.count = Some(Expr::integer(1));
             block.order.clear();
+            if block.grouping.is_none() && block.having.is_none() && !self.volatile {
+                block.distinct = false;
+                block.outputs.clear();
+                block.width = 0;
+                crate::plan::needed::cover(&mut block.nodes);
+            }
         }
     }
 }
