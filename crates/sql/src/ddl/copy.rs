@@ -9,7 +9,9 @@ use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
 use crate::dml::cast::{date_mode, into_column};
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::dml::{NewRow, RowExpressions};
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::exec::sort::{ExternalSort, KeyForm, Sorted};
+use crate::expr::Exec;
 use crate::select::Storage;
 use crate::session::SessionState;
 use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
@@ -113,7 +115,11 @@ impl Rows {
     }
 }
 
-/// Fills the space of index `at` of the new definition from the table's rows.
+/// Memory in which the entries of a new index are sorted.
+const SORT_BYTES: u64 = 16 << 20;
+
+/// Fills the space of index `at` of the new definition from the table's rows: sorted first, so that the engine writes its files
+/// one after another and each once, and equal keys of a unique index meet.
 pub(super) fn build_index(
     ddl: &mut Ddl<'_>,
     table: &Arc<Table>,
@@ -121,29 +127,90 @@ pub(super) fn build_index(
     at: usize,
 ) -> ExecResult<()> {
     let new = Table::new(def.clone(), Arc::new(TableState::default()));
-    let mut keys = HashSet::new();
-    let mut batch: Vec<(Bytes, Bytes)> = Vec::new();
     let port = ddl.trx.shared().port.clone();
     // Any published number will do: nothing reads this space below the statement's own number.
     let published = port.published();
-    let mut count = 0_u64;
-    let trx = &*ddl.trx;
-    Rows::of(ddl, table).each(|key, row| {
-        let values = table.decode(&row)?;
+    let rows = Rows::of(ddl, table);
+    let Ddl { trx, state, .. } = ddl;
+    let mut exec = Exec::new(state, *trx, &[]);
+    let sorted = sorted_entries(&rows, table, &new, at, &mut exec)?;
+    let prefix = def.indexes[at].space.prefix();
+    let mut entries = Entries { sorted, prefix, last: Bytes::new(), ended: Ok(()) };
+    let loaded = port.engine().load(published, &mut std::iter::from_fn(|| entries.next(&mut exec)));
+    match entries.ended {
+        Ok(()) => Ok(loaded.map_err(SqlError::from)?),
+        Err(Ended::Failed(interrupt)) => Err(interrupt),
+        Err(Ended::Duplicate(key, value)) => {
+            let clustered = new.clustered_of_entry(at, &key, &value)?;
+            let row = rows.snapshot.get(&clustered).map_err(SqlError::from)?.unwrap_or_default();
+            Err(duplicate_error(&new, at, &new.decode(&row)?).into())
+        }
+    }
+}
+
+/// The entries of an index: key without its space; whether it is the only one, then the value.
+fn sorted_entries(
+    rows: &Rows,
+    table: &Table,
+    new: &Table,
+    at: usize,
+    exec: &mut Exec<'_>,
+) -> ExecResult<Sorted> {
+    let mut sort = ExternalSort::with_budget(KeyForm::new(Vec::new()), SORT_BYTES, exec);
+    let mut values = vec![Value::Null; table.columns().len()];
+    let mut record = Vec::new();
+    rows.each(|key, row| {
+        exec.tick()?;
+        for part in &new.def.indexes[at].parts {
+            values[part.column] = table.decode_column(&row, part.column)?;
+        }
         let entry = new.keys[at].entry(&values, &key);
-        if entry.unique && !keys.insert(entry.key.clone()) {
-            return Err(duplicate_error(&new, at, &values).into());
-        }
-        batch.push((entry.key, entry.value));
-        count += 1;
-        if batch.len() >= 4096 {
-            trx.look()?;
-            port.engine().load(published, &mut batch.drain(..)).map_err(SqlError::from)?;
-        }
-        Ok(())
+        record.clear();
+        record.push(u8::from(entry.unique));
+        record.extend_from_slice(&entry.value);
+        sort.add(&entry.key[SPACE_BYTES..], &record, exec)
     })?;
-    port.engine().load(published, &mut batch.drain(..)).map_err(SqlError::from)?;
-    Ok(())
+    sort.finish(exec)
+}
+
+/// Bytes of a key that say in which space it is.
+const SPACE_BYTES: usize = 4;
+
+/// Sorted entries on their way into an engine, which may hold locks while it asks for them: nothing here asks the engine.
+struct Entries {
+    sorted: Sorted,
+    prefix: [u8; SPACE_BYTES],
+    last: Bytes,
+    /// Why there are no more.
+    ended: Result<(), Ended>,
+}
+
+enum Ended {
+    Failed(Interrupt),
+    /// A second entry of a unique index with this key, and its value.
+    Duplicate(Bytes, Bytes),
+}
+
+impl Entries {
+    fn next(&mut self, exec: &mut Exec<'_>) -> Option<(Bytes, Bytes)> {
+        self.try_next(exec).unwrap_or_else(|ended| {
+            self.ended = Err(ended);
+            None
+        })
+    }
+
+    fn try_next(&mut self, exec: &mut Exec<'_>) -> Result<Option<(Bytes, Bytes)>, Ended> {
+        exec.tick().map_err(Ended::Failed)?;
+        let next = self.sorted.next_record().map_err(|error| Ended::Failed(error.into()))?;
+        let Some((rest, record)) = next else { return Ok(None) };
+        let key = Bytes::from([&self.prefix[..], &rest].concat());
+        let (unique, value) = (record.first() == Some(&1), record.slice(1.min(record.len())..));
+        if unique && key == self.last {
+            return Err(Ended::Duplicate(key, value));
+        }
+        self.last = key.clone();
+        Ok(Some((key, value)))
+    }
 }
 
 /// Puts all rows, converted, under the new definition's spaces. Returns how many.

@@ -34,6 +34,8 @@ pub struct ExternalSort {
     runs: Vec<Run>,
     file: Option<SpillFile>,
     account: Account,
+    /// Bytes that stay in memory.
+    budget: u64,
 }
 
 /// Gives them back in order.
@@ -52,11 +54,18 @@ pub enum Sorted {
 }
 
 impl ExternalSort {
-    /// An empty sort.
+    /// An empty sort in `sort_buffer_size`.
     #[must_use]
     pub fn new(form: KeyForm, cx: &Exec<'_>) -> ExternalSort {
+        ExternalSort::with_budget(form, cx.session.settings.sort_buffer_size, cx)
+    }
+
+    /// An empty sort in so many bytes.
+    #[must_use]
+    pub fn with_budget(form: KeyForm, budget: u64, cx: &Exec<'_>) -> ExternalSort {
         let account = Account::new(&cx.session.memory);
-        ExternalSort { form, records: Vec::new(), entries: Vec::new(), runs: Vec::new(), file: None, account }
+        let (records, entries, runs) = (Vec::new(), Vec::new(), Vec::new());
+        ExternalSort { form, records, entries, runs, file: None, account, budget }
     }
 
     /// How keys are written.
@@ -71,7 +80,7 @@ impl ExternalSort {
     /// As a temporary file.
     pub fn add(&mut self, key: &[u8], record: &[u8], cx: &mut Exec<'_>) -> ExecResult<()> {
         let more = HEAD + key.len() + record.len() + size_of::<Entry>();
-        let budget = cx.session.settings.sort_buffer_size;
+        let budget = self.budget;
         if !self.account.has_room(more, budget, &cx.session.settings) {
             self.spill(cx)?;
             if !self.account.has_room(more, budget, &cx.session.settings) {
@@ -113,7 +122,7 @@ impl ExternalSort {
         self.entries.clear();
         self.records.clear();
         // What a long record needed is not kept.
-        if self.records.capacity() as u64 > 2 * cx.session.settings.sort_buffer_size {
+        if self.records.capacity() as u64 > 2 * self.budget {
             self.records = Vec::new();
         }
         self.account.clear();
