@@ -3,16 +3,16 @@
 use super::Run;
 use super::chosen::{ChosenRows, Finding};
 use super::plan::TargetTable;
-use crate::error::ExecResult;
+use crate::error::{ExecResult, SqlResult};
 use crate::expr::SlotSet;
 use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::plan::access::{self, TableAccess, Wanted};
 use crate::plan::estimate::Known;
 use crate::plan::rules;
-use crate::select::RowReader;
 use crate::select::from::column_of;
 use crate::select::storage::{LockMode, WaitPolicy};
+use crate::select::{Change, RowReader};
 use crate::store::RowAt;
 use omnibus_parser::ast::IndexHint;
 use omnibus_value::Value;
@@ -36,7 +36,8 @@ impl Finder {
         ignore: bool,
         known: Known,
         hints: &[IndexHint],
-    ) -> Finder {
+    ) -> SqlResult<Finder> {
+        access::check_hints(&target.table, &target.table.def.name, hints)?;
         let mut terms = Vec::new();
         if let Some(filter) = filter {
             rules::conjuncts(filter, &mut terms);
@@ -57,7 +58,18 @@ impl Finder {
         if keys.is_some_and(|keys| !keys.is_empty() && path.delivers(&target.table, &keys)) {
             order.clear();
         }
-        Finder { path, order, ignore }
+        Ok(Finder { path, order, ignore })
+    }
+
+    /// For EXPLAIN; `exprs` are evaluated beside the search.
+    pub(crate) fn change<'p>(
+        &'p self,
+        kind: &'static str,
+        target: &'p TargetTable,
+        exprs: Vec<&'p Expr>,
+    ) -> Change<'p> {
+        let path = Some((&self.path, !self.order.is_empty()));
+        Change { kind, table: &target.table, path, exprs, query: None }
     }
 
     /// Whether no key bounds what is read.

@@ -9,6 +9,7 @@ use crate::api::Priv;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind::Clause;
 use crate::expr::node::Expr;
+use crate::select::Change;
 use crate::select::bind::with_clause;
 use omnibus_parser::ast::{Delete, TableRef};
 
@@ -21,6 +22,11 @@ pub(crate) struct DeletePlan {
 }
 
 impl DeletePlan {
+    /// For EXPLAIN.
+    pub(crate) fn change(&self) -> Change<'_> {
+        self.finder.change("DELETE", &self.target, Vec::new())
+    }
+
     /// Compiles the one-table form.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Delete) -> SqlResult<DeletePlan> {
         let (true, [TableRef::Table(factor)]) = (tree.is_single(), tree.from.as_slice()) else {
@@ -40,7 +46,7 @@ impl DeletePlan {
         let target = TargetTable::new(table, slot, &binder);
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
-        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints);
+        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints)?;
         Ok(DeletePlan { target, finder, limit, ignore: tree.ignore })
     }
 

@@ -24,8 +24,10 @@ pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments, genera
 pub(crate) use row_expressions::{ExpressionOf, NewRow, RowExpressions};
 pub(crate) use update::UpdatePlan;
 
+use crate::api::RowSink;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::uses::Uses;
+use crate::select::explain_change;
 use crate::session::SessionState;
 use crate::store::Trx;
 use omnibus_parser::ast::Statement;
@@ -112,6 +114,16 @@ impl WritePlan {
         match &self.kind {
             WriteKind::Multi(plan) => plan.updated_tables(),
             _ => None,
+        }
+    }
+
+    /// Writes how its rows are found into a sink, as MySQL's table.
+    pub(crate) fn explain(&self, sink: &mut dyn RowSink) -> ExecResult<()> {
+        match &self.kind {
+            WriteKind::Insert(plan) => explain_change(&plan.change(), sink),
+            WriteKind::Update(plan) => explain_change(&plan.change(), sink),
+            WriteKind::Delete(plan) => explain_change(&plan.change(), sink),
+            WriteKind::Multi(plan) => plan.explain(sink),
         }
     }
 

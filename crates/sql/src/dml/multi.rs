@@ -9,7 +9,7 @@ use super::cast::into_column;
 use super::change::{RowUpdate, Written, assign_default, not_null, on_update_columns, passed_over};
 use super::plan::{Planner, generated_given};
 use super::{Effect, NewRow, RowExpressions, Run};
-use crate::api::Priv;
+use crate::api::{Priv, RowSink};
 use crate::catalog::{Table, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::distinct::KEY_COST;
@@ -56,6 +56,13 @@ pub(crate) struct MultiPlan {
 }
 
 impl MultiPlan {
+    /// Writes how its rows are found into a sink.
+    pub(crate) fn explain(&self, sink: &mut dyn RowSink) -> ExecResult<()> {
+        let does = if self.delete { "DELETE" } else { "UPDATE" };
+        let changed = self.targets.iter().map(|target| (target.alias.as_str(), does)).collect();
+        select::explain_changing(&self.query, changed, sink)
+    }
+
     /// Compiles UPDATE.
     pub(crate) fn update(planner: &Planner<'_>, tree: &Update) -> SqlResult<MultiPlan> {
         if !tree.order_by.is_empty() || tree.limit.is_some() {

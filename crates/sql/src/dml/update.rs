@@ -10,6 +10,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind::Clause;
 use crate::expr::exec::Row;
 use crate::expr::node::Expr;
+use crate::select::Change;
 use crate::select::bind::with_clause;
 use crate::store::RowAt;
 use omnibus_parser::ast::{TableRef, Update};
@@ -37,6 +38,12 @@ struct Computed {
 }
 
 impl UpdatePlan {
+    /// For EXPLAIN.
+    pub(crate) fn change(&self) -> Change<'_> {
+        let values = self.assignments.iter().filter_map(|assignment| assignment.value.as_ref());
+        self.finder.change("UPDATE", &self.target, values.collect())
+    }
+
     /// Compiles the one-table form.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Update) -> SqlResult<UpdatePlan> {
         let [TableRef::Table(factor)] = tree.tables.as_slice() else {
@@ -55,7 +62,7 @@ impl UpdatePlan {
         let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(values).chain(sorted))?;
-        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints);
+        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints)?;
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&target.table, &assigned);
         let expressions = planner.row_expressions(&target.table)?;

@@ -12,9 +12,26 @@ use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
 /// Rows of EXPLAIN's table.
-struct Explainer {
+#[derive(Default)]
+struct Explainer<'p> {
     rows: Vec<Vec<Value>>,
     next_id: u64,
+    /// What a statement does with tables of its query, by their names there.
+    changed: Vec<(&'p str, &'static str)>,
+}
+
+/// A statement that changes a table.
+pub(crate) struct Change<'p> {
+    /// INSERT, REPLACE, UPDATE, DELETE.
+    pub kind: &'static str,
+    /// The table.
+    pub table: &'p Table,
+    /// How its rows are found, and whether they are sorted then; `None` if they are made.
+    pub path: Option<(&'p TableAccess, bool)>,
+    /// What else is evaluated.
+    pub exprs: Vec<&'p Expr>,
+    /// Where the rows come from.
+    pub query: Option<&'p QueryPlan>,
 }
 
 const COLUMNS: [&str; 12] = [
@@ -37,6 +54,62 @@ const COLUMNS: [&str; 12] = [
 /// # Errors
 /// Those of the sink.
 pub fn explain(plan: &QueryPlan, sink: &mut dyn RowSink) -> ExecResult<()> {
+    explain_changing(plan, Vec::new(), sink)
+}
+
+/// As `explain`, of a query whose tables a statement changes: which ones, and what it does with them.
+///
+/// # Errors
+/// Those of the sink.
+pub(crate) fn explain_changing(
+    plan: &QueryPlan,
+    changed: Vec<(&str, &'static str)>,
+    sink: &mut dyn RowSink,
+) -> ExecResult<()> {
+    let mut explainer = Explainer { rows: Vec::new(), next_id: 1, changed };
+    explainer.query(plan, "SIMPLE");
+    explainer.finish(sink)
+}
+
+/// Writes how a statement changes a table into a sink.
+///
+/// # Errors
+/// Those of the sink.
+pub(crate) fn explain_change(change: &Change<'_>, sink: &mut dyn RowSink) -> ExecResult<()> {
+    let mut explainer = Explainer { next_id: 1, ..Explainer::default() };
+    let mut row = explainer.table_row(change.kind, &change.table.def.name);
+    let mut inner = Vec::new();
+    if let Some((path, sorted)) = change.path {
+        let mut extra = path_columns(&mut row, change.table, path);
+        // One row found for a change is a range of one for MySQL's clients.
+        if path.is_point() {
+            row[4] = text("range");
+        }
+        if path.filter.is_empty() && !path.implied.is_empty() {
+            extra.push("Using where".into());
+        }
+        if sorted {
+            extra.push("Using filesort".into());
+        }
+        row[11] = extras(&extra);
+        path.filter.iter().for_each(|e| subqueries(e, &mut inner));
+    } else {
+        row[10] = Value::Null;
+    }
+    explainer.rows.push(row);
+    change.exprs.iter().for_each(|e| subqueries(e, &mut inner));
+    match change.query {
+        // Its rows are those of the same part of the statement.
+        Some(query) => explainer.query(query, "SIMPLE"),
+        None => explainer.next_id = 2,
+    }
+    for (plan, correlated) in inner {
+        explainer.query(&plan, if correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
+    }
+    explainer.finish(sink)
+}
+
+fn write_columns(sink: &mut dyn RowSink) -> ExecResult<()> {
     let columns: Vec<ResultColumn> = COLUMNS
         .iter()
         .map(|name| {
@@ -58,24 +131,15 @@ pub fn explain(plan: &QueryPlan, sink: &mut dyn RowSink) -> ExecResult<()> {
         })
         .collect();
     sink.columns(&columns)?;
-    let mut explainer = Explainer { rows: Vec::new(), next_id: 1 };
-    explainer.query(plan, "SIMPLE");
-    if explainer.next_id > 2 {
-        // A query with parts is not simple.
-        for row in &mut explainer.rows {
-            if row[1].to_bytes(&string_column(64, 45)).as_ref() == b"SIMPLE" {
-                row[1] = text("PRIMARY");
-            }
-        }
-    }
-    for row in &explainer.rows {
-        sink.row(row)?;
-    }
     Ok(())
 }
 
 fn text(value: impl Into<String>) -> Value {
     Value::Bytes(value.into().into())
+}
+
+fn extras(extra: &[String]) -> Value {
+    if extra.is_empty() { Value::Null } else { text(extra.join("; ")) }
 }
 
 fn list(names: Vec<String>) -> Value {
@@ -103,7 +167,33 @@ fn part_length(table: &Table, column: usize) -> u32 {
     bytes + u32::from(column.nullable)
 }
 
-impl Explainer {
+impl Explainer<'_> {
+    fn finish(mut self, sink: &mut dyn RowSink) -> ExecResult<()> {
+        write_columns(sink)?;
+        if self.next_id > 2 {
+            // A query with parts is not simple.
+            for row in &mut self.rows {
+                if row[1].to_bytes(&string_column(64, 45)).as_ref() == b"SIMPLE" {
+                    row[1] = text("PRIMARY");
+                }
+            }
+        }
+        for row in &self.rows {
+            sink.row(row)?;
+        }
+        Ok(())
+    }
+
+    fn table_row(&self, kind: &str, alias: &str) -> Vec<Value> {
+        let mut row = vec![Value::Null; COLUMNS.len()];
+        row[0] = Value::UInt(self.next_id);
+        row[1] = text(kind);
+        row[2] = text(alias);
+        row[4] = text("ALL");
+        row[10] = Value::Decimal(omnibus_value::decimal::Decimal::from_i128(10_000, 2));
+        row
+    }
+
     fn query(&mut self, plan: &QueryPlan, kind: &str) {
         match &plan.body {
             Body::Block(block) => self.block(block, kind),
@@ -180,36 +270,12 @@ impl Explainer {
     }
 
     fn scan(&mut self, scan: &ScanNode, id: u64, kind: &str, derived: &mut Vec<Arc<QueryPlan>>) {
-        let mut row = vec![Value::Null; COLUMNS.len()];
+        let changed = self.changed.iter().find(|(alias, _)| **alias == *scan.alias);
+        let mut row = self.table_row(changed.map_or(kind, |(_, does)| does), &scan.alias);
         row[0] = Value::UInt(id);
-        row[1] = text(kind);
-        row[2] = text(&*scan.alias);
-        row[4] = text("ALL");
-        row[10] = Value::Decimal(omnibus_value::decimal::Decimal::from_i128(10_000, 2));
         let mut extra: Vec<String> = Vec::new();
         match &scan.source {
-            NodeSource::Table { table, path, .. } => {
-                row[4] = text(access_type(table, path));
-                let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
-                row[5] = list(names.collect());
-                key_columns(&mut row, table, path);
-                let rows =
-                    if path.is_point() { 1.0 } else { path.rows.min(table.rows_estimate().max(1) as f64) };
-                row[9] = Value::UInt(rows.max(1.0) as u64);
-                if let Access::Union(branches) = &path.access {
-                    let names = branches.iter().map(|b| &*table.indexes()[b.ranges.index].name);
-                    extra.push(format!("Using union({})", names.collect::<Vec<_>>().join(",")));
-                }
-                if !path.filter.is_empty() {
-                    extra.push("Using where".into());
-                }
-                if path.covered {
-                    extra.push("Using index".into());
-                }
-                if path.reverse {
-                    extra.push("Backward index scan".into());
-                }
-            }
+            NodeSource::Table { table, path, .. } => extra = path_columns(&mut row, table, path),
             NodeSource::Derived { plan, filter, .. } => {
                 derived.push(plan.clone());
                 row[9] = Value::UInt(2);
@@ -226,9 +292,34 @@ impl Explainer {
         if scan.keep.is_some() {
             extra.push("Using where; Using join buffer (hash join)".into());
         }
-        row[11] = if extra.is_empty() { Value::Null } else { text(extra.join("; ")) };
+        row[11] = extras(&extra);
         self.rows.push(row);
     }
+}
+
+/// Fills what a path says of its table; the members of Extra.
+fn path_columns(row: &mut [Value], table: &Table, path: &TableAccess) -> Vec<String> {
+    row[4] = text(access_type(table, path));
+    let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
+    row[5] = list(names.collect());
+    key_columns(row, table, path);
+    let rows = if path.is_point() { 1.0 } else { path.rows.min(table.rows_estimate().max(1) as f64) };
+    row[9] = Value::UInt(rows.max(1.0) as u64);
+    let mut extra = Vec::new();
+    if let Access::Union(branches) = &path.access {
+        let names = branches.iter().map(|b| &*table.indexes()[b.ranges.index].name);
+        extra.push(format!("Using union({})", names.collect::<Vec<_>>().join(",")));
+    }
+    if !path.filter.is_empty() {
+        extra.push("Using where".into());
+    }
+    if path.covered {
+        extra.push("Using index".into());
+    }
+    if path.reverse {
+        extra.push("Backward index scan".into());
+    }
+    extra
 }
 
 fn access_type(table: &Table, path: &TableAccess) -> &'static str {

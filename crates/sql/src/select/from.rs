@@ -16,6 +16,7 @@ use crate::expr::bind::{Binder, BlockScope, BoundCommon, Clause, CommonDefinitio
 use crate::expr::node::CompareOp;
 use crate::expr::scope::{ScopeTable, Source, same};
 use crate::expr::{Expr, Kind, SlotSet, uses};
+use crate::plan::access::check_hints;
 use omnibus_parser::ast::{self, IndexHint, JoinCondition, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
 
@@ -264,13 +265,7 @@ impl<'q> From<'q> {
             return self.add(binder, scope, ItemSource::Virtual(Arc::new(table)), Vec::new(), nest);
         }
         let table = binder.catalog.table(schema, name)?.clone();
-        for hint in &factor.hints {
-            for index in &hint.indexes {
-                if table.index_named(index).is_none() {
-                    return Err(SqlError::key_does_not_exist(&**index, alias));
-                }
-            }
-        }
+        check_hints(&table, alias, &factor.hints)?;
         binder.note(|noted| noted.bits |= uses::READS);
         let scope = binder.add_table(&table, Some(alias));
         self.add(binder, scope, ItemSource::Table(table), factor.hints.clone(), nest)

@@ -26,6 +26,7 @@ pub mod virtual_table;
 mod tests;
 
 pub use explain::explain;
+pub(crate) use explain::{Change, explain_change, explain_changing};
 pub use numbers::Numbers;
 pub use plan::QueryPlan;
 pub use reader::RowReader;

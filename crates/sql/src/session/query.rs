@@ -90,14 +90,23 @@ impl SqlSession {
         let ast::ExplainTarget::Statement(statement) = &explain.target else {
             return Err(SqlError::not_supported_yet("EXPLAIN FOR CONNECTION").into());
         };
-        let Statement::Select(query) = &**statement else {
-            return Err(SqlError::not_supported_yet("EXPLAIN of a statement that is no query").into());
-        };
         if explain.analyze || explain.format.as_ref().is_some_and(|format| !format.is("traditional")) {
             return Err(SqlError::not_supported_yet("EXPLAIN ANALYZE and EXPLAIN FORMAT").into());
         }
-        let plan = self.plan_query(query, call.access, Some(call.params))?;
-        select::explain(&plan, call.sink)?;
+        match &**statement {
+            Statement::Select(query) => {
+                let plan = self.plan_query(query, call.access, Some(call.params))?;
+                select::explain(&plan, call.sink)?;
+            }
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                let catalog = self.catalog();
+                self.plan_write(statement, &catalog, call.access, Some(call.params))?.explain(call.sink)?;
+            }
+            _ => {
+                let message = "EXPLAIN of a statement that neither asks for rows nor changes them";
+                return Err(SqlError::not_supported_yet(message).into());
+            }
+        }
         Ok(Outcome::rows())
     }
 

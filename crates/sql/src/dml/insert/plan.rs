@@ -8,7 +8,7 @@ use crate::dml::RowExpressions;
 use crate::dml::change::on_update_columns;
 use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given, insert_columns};
 use crate::error::{SqlError, SqlResult};
-use crate::select::QueryPlan;
+use crate::select::{Change, QueryPlan};
 use omnibus_parser::ast::{self, Insert};
 use std::sync::Arc;
 
@@ -34,6 +34,17 @@ pub(crate) struct InsertPlan {
 }
 
 impl InsertPlan {
+    /// For EXPLAIN.
+    pub(crate) fn change(&self) -> Change<'_> {
+        let query = match &self.source {
+            Source::Query(query) => Some(&**query),
+            Source::Values(_) => None,
+        };
+        let kind = if self.replace { "REPLACE" } else { "INSERT" };
+        let exprs = self.on_duplicate.iter().filter_map(|assignment| assignment.value.as_ref()).collect();
+        Change { kind, table: &self.target.table, path: None, exprs, query }
+    }
+
     /// Compiles.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Insert) -> SqlResult<InsertPlan> {
         if !tree.returning.is_empty() {
