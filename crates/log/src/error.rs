@@ -24,10 +24,10 @@ pub struct IoFailure {
 }
 
 impl IoFailure {
-    /// A write that did not happen, or not all of it, because there was no room. A sync that says so is something else: what
-    /// of the bytes before it reached the device is unknown.
+    /// A write that did not happen, or not all of it, because there was no room, or a name for which there was none. A sync
+    /// that says so is something else: what of the bytes before it reached the device is unknown.
     pub(crate) fn is_full_on_write(&self) -> bool {
-        self.operation == "write"
+        matches!(self.operation, "write" | "create" | "rename")
             && matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 
