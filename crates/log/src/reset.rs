@@ -77,9 +77,11 @@ impl Catalog {
         let mut index = self.index.lock();
         let leaving: Vec<FileSeq> = self.files.lock().files.iter().map(|file| file.seq).collect();
         let (file, all_leaving) = &mut *index;
-        all_leaving.extend(leaving);
-        file.write_purge_list(all_leaving)?;
+        // Asked again after a full disk, and each file leaves once.
+        let wanted = [all_leaving.as_slice(), leaving.as_slice()].concat();
+        file.write_purge_list(&wanted)?;
         file.replace(&[seq])?;
+        *all_leaving = wanted;
         self.begin_list(seq);
         Ok(())
     }

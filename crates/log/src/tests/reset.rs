@@ -170,3 +170,28 @@ fn a_foreign_file_in_the_way_is_found_before_anything_changes() {
     assert!(dir.path().join("binlog.000009").exists());
     writer.can_restart_at(FileSeq(1)).unwrap();
 }
+
+#[test]
+fn a_reset_that_finds_the_disk_full_waits_for_space() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let settings =
+        LogConfig { faults: faults.clone(), wait_for_space: true, ..config(FlushMethod::Fdatasync) };
+    let mut writer = start(dir.path(), settings);
+    commit(&mut writer, 1, 10).unwrap();
+    faults.clear();
+    faults.plant(Point::IndexWrite, Action::Fail(libc::ENOSPC));
+    std::thread::scope(|scope| {
+        let rotating = scope.spawn(|| rotate_alone(&mut writer).unwrap());
+        let attempts = || faults.passed().iter().filter(|&&passed| passed == Point::IndexWrite).count();
+        while attempts() < 2 && !rotating.is_finished() {
+            std::thread::yield_now();
+        }
+        faults.clear();
+        rotating.join().unwrap();
+    });
+    writer.restart_at(FileSeq(1), &head()).unwrap();
+    commit(&mut writer, 2, 10).unwrap();
+    drop(writer);
+    assert_eq!(recover(dir.path()).0, [2]);
+}
