@@ -1,4 +1,4 @@
-//! Number bases and text encodings: HEX, BIN, CONV, TO_BASE64, INET_ATON, UUID.
+//! Number bases and text encodings: HEX, BIN, CONV, TO_BASE64, UUID.
 
 use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError};
@@ -14,8 +14,6 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CONV", 3, 3, ty::ascii::<65>, conv),
     Def::new("TO_BASE64", 1, 1, ty::ascii::<{ u32::MAX }>, to_base64),
     Def::new("FROM_BASE64", 1, 1, ty::binary, from_base64),
-    Def::new("INET_ATON", 1, 1, ty::ubigint, inet_aton),
-    Def::new("INET_NTOA", 1, 1, ty::ascii::<31>, inet_ntoa),
     Def::volatile("UUID", 0, 0, ty::ascii::<36>, uuid),
     Def::volatile("UUID_SHORT", 0, 0, ty::ubigint, uuid_short),
     Def::new("IS_UUID", 1, 1, ty::boolean, is_uuid),
@@ -205,28 +203,6 @@ pub(crate) fn decode_base64(encoded: &[u8]) -> Option<Vec<u8>> {
 fn from_base64(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(decode_base64(&value).map_or(Value::Null, text))
-}
-
-fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let value = str_arg!(args, 0, cx);
-    let parts: Option<Vec<u8>> =
-        value.split(|b| *b == b'.').map(|p| std::str::from_utf8(p).ok()?.parse().ok()).collect();
-    Ok(match parts.as_deref() {
-        Some([a]) => Value::UInt(u64::from(*a)),
-        Some([a, rest @ ..]) if rest.len() <= 3 => {
-            let low = rest[..rest.len() - 1].iter().enumerate();
-            let high = low.fold(u64::from(*a) << 24, |n, (i, b)| n | u64::from(*b) << (16 - 8 * i));
-            Value::UInt(high | u64::from(rest[rest.len() - 1]))
-        }
-        _ => Value::Null,
-    })
-}
-
-fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    Ok(match u32::try_from(int_arg!(args, 0, cx)) {
-        Ok(n) => text(std::net::Ipv4Addr::from(n).to_string()),
-        Err(_) => Value::Null,
-    })
 }
 
 fn uuid(_: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {

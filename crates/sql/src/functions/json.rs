@@ -54,7 +54,12 @@ fn failure(error: &JsonError, number: usize, function: &str) -> SqlError {
 }
 
 /// Argument `at` as a document: JSON as it is, text parsed; `None` for NULL.
-fn document(args: &[Expr], at: usize, function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<Json>> {
+pub(super) fn document(
+    args: &[Expr],
+    at: usize,
+    function: &str,
+    cx: &mut Exec<'_>,
+) -> ExecResult<Option<Json>> {
     Ok(Some(match args[at].eval(cx)? {
         Value::Null => return Ok(None),
         Value::Json(binary) => json::decode(&binary),
@@ -70,7 +75,7 @@ fn document(args: &[Expr], at: usize, function: &str, cx: &mut Exec<'_>) -> Exec
 }
 
 /// Argument `at` as a member of a document: text becomes a string.
-fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Json> {
+pub(super) fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Json> {
     let value = args[at].eval(cx)?;
     Ok(match value {
         Value::Enum(_) | Value::Set(_) => json::from_value(&Value::Bytes(args[at].to_str(&value))),
@@ -79,7 +84,7 @@ fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Json> {
     })
 }
 
-fn path(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Path>> {
+pub(super) fn path(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Path>> {
     let Some(bytes) = args[at].eval_str(cx)? else { return Ok(None) };
     Ok(Some(Path::parse(&bytes).map_err(|error| failure(&error, at + 1, "path"))?))
 }
@@ -200,21 +205,27 @@ fn contains(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     Ok(boolean(cx.paced(|pace| found.contains(&candidate, pace))?))
 }
 
+/// Whether an argument says 'all', and not 'one'; `None` for NULL.
+pub(super) fn one_or_all(
+    args: &[Expr],
+    at: usize,
+    function: &str,
+    cx: &mut Exec<'_>,
+) -> ExecResult<Option<bool>> {
+    let Some(mode) = args[at].eval_str(cx)? else { return Ok(None) };
+    match mode.to_ascii_lowercase().as_slice() {
+        b"all" => Ok(Some(true)),
+        b"one" => Ok(Some(false)),
+        _ => {
+            let text = format!("The oneOrAll argument to {function} may take these values: 'one' or 'all'.");
+            Err(SqlError::new(3154, b"42000", text).into())
+        }
+    }
+}
+
 fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_contains_path", cx)? else { return Ok(Value::Null) };
-    let mode = str_arg!(args, 1, cx);
-    let all = match mode.to_ascii_lowercase().as_slice() {
-        b"all" => true,
-        b"one" => false,
-        _ => {
-            return Err(SqlError::new(
-                3154,
-                b"42000",
-                "The oneOrAll argument to json_contains_path may take these values: 'one' or 'all'.",
-            )
-            .into());
-        }
-    };
+    let Some(all) = one_or_all(args, 1, "json_contains_path", cx)? else { return Ok(Value::Null) };
     for at in 2..args.len() {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
         if cx.paced(|pace| path.find(&doc, pace))?.is_empty() == all {
@@ -238,7 +249,7 @@ fn change(args: &[Expr], mode: SetMode, cx: &mut Exec<'_>) -> ExecResult<Value> 
     Ok(json::to_value(&doc))
 }
 
-fn refuse_wildcard(path: &Path) -> ExecResult<()> {
+pub(super) fn refuse_wildcard(path: &Path) -> ExecResult<()> {
     if path.has_wildcard() {
         let text =
             "In this situation, path expressions may not contain the * and ** tokens or an array range.";

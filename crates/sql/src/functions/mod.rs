@@ -9,8 +9,10 @@ pub mod aggregate;
 mod control;
 mod encode;
 mod encrypt;
+mod inet;
 mod info;
 mod json;
+mod json_search;
 mod numeric;
 mod regexp;
 mod string;
@@ -95,8 +97,10 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
             control::DEFS,
             encode::DEFS,
             encrypt::DEFS,
+            inet::DEFS,
             info::DEFS,
             json::DEFS,
+            json_search::DEFS,
             numeric::DEFS,
             regexp::DEFS,
             string::DEFS,

@@ -38,7 +38,8 @@ pub struct Path {
 }
 
 impl Index {
-    fn resolve(self, len: usize) -> Option<usize> {
+    /// The position in an array of so many cells; from the front it may be behind the last one.
+    pub fn resolve(self, len: usize) -> Option<usize> {
         match self {
             Index::Front(n) => Some(n),
             Index::Back(n) => len.checked_sub(n + 1),
