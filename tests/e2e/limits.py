@@ -200,6 +200,11 @@ def the_time_limit_ends_reads(server, probe, _):
         parsing = len(sql) / 400_000
         expect(took < END_S + 3 * probe.calm + 0.5 + parsing, f"{name}: ended after {took:.2f} s")
         running.db.close()
+    hinted = READS["cross join"].replace("SELECT", "SELECT /*+ BKA(t) max_execution_time( 50 ) */", 1)
+    running = Running(server, hinted)
+    code = running.code()
+    expect(code == 3024, f"{hinted}: ended with {code}, not 3024")
+    running.db.close()
 
 
 def eight_at_once(server, probe, _):

@@ -67,6 +67,8 @@ pub struct SelectOptions {
     pub buffer_result: bool,
     pub no_cache: bool,
     pub calc_found_rows: bool,
+    /// The hint MAX_EXECUTION_TIME, milliseconds.
+    pub max_execution_time: Option<u32>,
 }
 
 /// One SELECT block.

@@ -108,7 +108,7 @@ fn whole_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
         Family::Integer => ExprType::bigint(),
         Family::Decimal if ty.integer_part() < 18 => ExprType::bigint(),
         Family::Decimal => ExprType::decimal(ty.integer_part() + 1, 0),
-        _ => ExprType::double(),
+        _ => ExprType::double().decimals(0),
     }
     .nullable(ty.nullable))
 }

@@ -11,7 +11,7 @@ use crate::store::{Marks, wait_failure};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_locks::WaitOutcome;
-use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_parser::ast::{QueryBody, Spanned, Statement};
 use std::sync::Arc;
 
 /// Lock waits after which an inline statement moves to a thread that may block.
@@ -107,7 +107,13 @@ impl SqlSession {
             return;
         }
         let settings = &self.state.settings;
-        let query = matches!(statement, Statement::Select(_)).then_some(settings.max_execution_time_ms);
+        let query = match statement {
+            Statement::Select(query) => {
+                let hint = hinted_time(&query.body).map(u64::from);
+                Some(hint.unwrap_or(settings.max_execution_time_ms))
+            }
+            _ => None,
+        };
         match (query.filter(|ms| *ms != 0), settings.max_statement_time_ms) {
             (Some(ms), statement) if statement == 0 || ms <= statement => {
                 self.kill.set_deadline(ms, TimeLimit::Query)
@@ -290,4 +296,14 @@ impl SqlSession {
 fn keeps_diagnostics(statement: &Statement) -> bool {
     use omnibus_parser::ast::Show;
     matches!(statement, Statement::Show(show) if matches!(**show, Show::Warnings { .. } | Show::Errors { .. }))
+}
+
+/// The milliseconds that a hint behind the query's first SELECT gives it; 0 is no limit.
+fn hinted_time(body: &QueryBody) -> Option<u32> {
+    match body {
+        QueryBody::Select(select) => select.options.max_execution_time,
+        QueryBody::SetOperation { left, .. } => hinted_time(left),
+        QueryBody::Nested(query) => hinted_time(&query.body),
+        _ => None,
+    }
 }
