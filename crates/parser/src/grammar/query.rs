@@ -186,7 +186,8 @@ impl Parser<'_> {
 
     fn select_options(&mut self) -> SelectOptions {
         let between = &self.src[self.last_end as usize..self.token.start as usize];
-        let mut options = SelectOptions { max_execution_time: time_hint(between), ..SelectOptions::default() };
+        let mut options =
+            SelectOptions { max_execution_time: time_hint(between), ..SelectOptions::default() };
         loop {
             match self.token.kw {
                 Kw::ALL => {}
