@@ -13,9 +13,9 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, Scratch, connect, expect, finished_binlogs, replay, wait_for  # noqa: E402
-from peers import MariaPeer, OmnibusPeer, create_user, log_position, replicate, wait_caught_up  # noqa: E402
-from twins import fresh, is_error, run, same  # noqa: E402
+from omnibus import MariaDB, Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
+from peers import wait_caught_up  # noqa: E402
+from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
 
 # MySQL's code where MariaDB has another.
 MYSQL = {("DROP TABLE p", 1451): 3730, ("DROP TABLE q, cc", 1451): 0, ("DROP DATABASE other", 1451): 3730}
@@ -412,56 +412,13 @@ def tables(connection):
         expect(run(connection, sql) == 0, sql)
 
 
-def logged(server, peer, format):
-    """Our log as a script for MariaDB: its own cascades find nothing left to do."""
-    c = connect(server, autocommit=True)
-    run(c, f"SET binlog_format = {format}")
-    run(c, "RESET BINARY LOGS AND GTIDS")
-    tables(c)
-    for sql in LOAD:
-        expect(not is_error(run(c, sql)), sql)
-    theirs = connect(peer, autocommit=True)
-    fresh(theirs)
-    run(theirs, "DROP DATABASE test")
-    finished_binlogs(server)
-    replay(server, peer)
-    expect(contents(c) == contents(theirs), f"{format}: {contents(c)}\n{contents(theirs)}")
-
-
-def replicas(directory):
-    """Each as the other's replica, and one of ours behind a replica of MariaDB, whose log has no rows of cascades."""
-    maria, ours = MariaPeer(directory / "s", 1), OmnibusPeer(directory / "o", 2)
-    chained, theirs = OmnibusPeer(directory / "c", 3), MariaPeer(directory / "t", 4)
-    servers = [maria, ours, chained, theirs]
-    try:
-        for server in servers:
-            server.start()
-            create_user(server)
-        for replica, source in ((ours, maria), (chained, ours), (theirs, ours)):
-            replicate(replica, source, position=log_position(source))
-        for source, others in ((maria, [ours, chained, theirs]), (ours, [chained, theirs])):
-            connection = connect(source, autocommit=True)
-            for format in ("ROW", "STATEMENT", "MIXED"):
-                run(connection, f"SET binlog_format = {format}")
-                tables(connection)
-                for sql in LOAD:
-                    expect(not is_error(run(connection, sql)), sql)
-                wanted = contents(connection)
-                for replica, its in ((ours, maria), (chained, ours), (theirs, ours)):
-                    if replica in others:
-                        wait_caught_up(replica, its)
-                for replica in others:
-                    found = contents(connect(replica, autocommit=True))
-                    expect(found == wanted, f"{type(source).__name__}, {format}, {servers.index(replica)}:\n{wanted}\n{found}")
-        # Many at once: what depends on what is in the log's order, also where appliers work side by side.
-        no_orphans(ours, "REPEATABLE READ")
-        wanted = contents(connect(ours, autocommit=True))
-        for replica in (chained, theirs):
-            wait_caught_up(replica, ours)
-            expect(contents(connect(replica, autocommit=True)) == wanted, f"after many at once: {servers.index(replica)}")
-    finally:
-        for server in servers:
-            server.stop()
+def many_at_once(ours, chained, theirs):
+    """What depends on what is in the log's order, also where appliers work side by side."""
+    no_orphans(ours, "REPEATABLE READ")
+    wanted = contents(connect(ours, autocommit=True))
+    for replica in (chained, theirs):
+        wait_caught_up(replica, ours)
+        expect(contents(connect(replica, autocommit=True)) == wanted, f"after many at once: {type(replica).__name__}")
 
 
 def main():
@@ -478,8 +435,9 @@ def main():
             no_orphans(server, level)
         killed(server)
         for format in ("ROW", "STATEMENT", "MIXED"):
-            logged(server, mariadb, format)
-        replicas(directory)
+            logged(server, mariadb, format, tables, LOAD, contents)
+        # A replica of MariaDB has a log without the rows of cascades; its own cascades find nothing left to do.
+        replicas(directory, tables, LOAD, contents, many_at_once)
         server.stop()
         mariadb.stop()
     print("ok")

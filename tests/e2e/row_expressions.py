@@ -12,9 +12,9 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from omnibus import MariaDB, Omnibus, Scratch, connect, expect, finished_binlogs, replay, wait_for  # noqa: E402
-from peers import MariaPeer, OmnibusPeer, create_user, log_position, replicate, wait_caught_up  # noqa: E402
-from twins import fresh, is_error, run, same  # noqa: E402
+from omnibus import MariaDB, Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
+from peers import wait_caught_up  # noqa: E402
+from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
 
 # MySQL's codes for MariaDB's.
 CODES = {1970: (3815,), 4025: (3819,), 1901: (3763, 3814, 3109, 3818, 3765, 3816, 3102), 1906: (3105,), 4029: (3107, 3767), 1054: (1054, 3820, 3108, 3959, 3766),
@@ -187,7 +187,7 @@ def shown(server):
         expect(found == code or code == 0 and not is_error(found), f"{sql}: {found}")
 
 
-def loaded(server, directory):
+def load_data(server, directory):
     """LOAD DATA: a file of SELECT * has a field for a generated column, which is passed over."""
     c = connect(server, autocommit=True, local_infile=True)
     fresh(c)
@@ -220,21 +220,6 @@ def tables(connection):
 
 def contents(connection):
     return [run(connection, f"SELECT * FROM test.{table} ORDER BY 1, 2") for table in ("t", "h")]
-
-
-def logged(server, peer, format):
-    """Our log as a script for MariaDB."""
-    c = connect(server, autocommit=True)
-    run(c, f"SET binlog_format = {format}")
-    run(c, "RESET BINARY LOGS AND GTIDS")
-    tables(c)
-    for sql in LOAD:
-        expect(not is_error(run(c, sql)), sql)
-    theirs = connect(peer, autocommit=True)
-    run(theirs, "DROP DATABASE IF EXISTS test")
-    finished_binlogs(server)
-    replay(server, peer)
-    expect(contents(c) == contents(theirs), f"{format}: {contents(c)}\n{contents(theirs)}")
 
 
 def killed(server):
@@ -275,45 +260,19 @@ def killed(server):
             expect(through == run(c, "SELECT COUNT(*) FROM test.t"), column)
 
 
-def replicas(directory):
-    """Each as the other's replica, in three formats; then one whose table knows more than its source's."""
-    maria, ours = MariaPeer(directory / "s", 1), OmnibusPeer(directory / "o", 2)
-    chained, theirs = OmnibusPeer(directory / "c", 3), MariaPeer(directory / "t", 4)
-    servers = [maria, ours, chained, theirs]
-    try:
-        for server in servers:
-            server.start()
-            create_user(server)
-        for replica, source in ((ours, maria), (chained, ours), (theirs, ours)):
-            replicate(replica, source, position=log_position(source))
-        for source, others in ((maria, [ours, chained, theirs]), (ours, [chained, theirs])):
-            connection = connect(source, autocommit=True)
-            for format in ("ROW", "STATEMENT", "MIXED"):
-                run(connection, f"SET binlog_format = {format}")
-                tables(connection)
-                for sql in LOAD:
-                    expect(not is_error(run(connection, sql)), sql)
-                wanted = contents(connection)
-                for replica, its in ((ours, maria), (chained, ours), (theirs, ours)):
-                    if replica in others:
-                        wait_caught_up(replica, its)
-                for replica in others:
-                    found = contents(connect(replica, autocommit=True))
-                    expect(found == wanted, f"{type(source).__name__}, {format}, {servers.index(replica)}:\n{wanted}\n{found}")
-        connection = connect(ours, autocommit=True)
-        run(connection, "SET binlog_format = ROW")
-        run(connection, "CREATE TABLE test.more (id INT PRIMARY KEY, a INT)")
-        wait_caught_up(chained, ours)
-        replica = connect(chained, autocommit=True)
-        run(replica, "ALTER TABLE test.more ADD g INT AS (a * 2) STORED, ADD d INT DEFAULT (a + 5)")
-        for sql in ("INSERT INTO test.more VALUES (1, 1), (2, 2)", "UPDATE test.more SET a = 10 WHERE id = 1"):
-            expect(not is_error(run(connection, sql)), sql)
-        wait_caught_up(chained, ours)
-        found = run(replica, "SELECT * FROM test.more ORDER BY id")
-        expect(found == ((1, 10, 20, 6), (2, 2, 4, 7)), found)
-    finally:
-        for server in servers:
-            server.stop()
+def more_than_its_source(ours, chained, _):
+    """A replica whose table has columns that its source's has not."""
+    connection = connect(ours, autocommit=True)
+    run(connection, "SET binlog_format = ROW")
+    run(connection, "CREATE TABLE test.more (id INT PRIMARY KEY, a INT)")
+    wait_caught_up(chained, ours)
+    replica = connect(chained, autocommit=True)
+    run(replica, "ALTER TABLE test.more ADD g INT AS (a * 2) STORED, ADD d INT DEFAULT (a + 5)")
+    for sql in ("INSERT INTO test.more VALUES (1, 1), (2, 2)", "UPDATE test.more SET a = 10 WHERE id = 1"):
+        expect(not is_error(run(connection, sql)), sql)
+    wait_caught_up(chained, ours)
+    found = run(replica, "SELECT * FROM test.more ORDER BY id")
+    expect(found == ((1, 10, 20, 6), (2, 2, 4, 7)), found)
 
 
 def main():
@@ -325,11 +284,11 @@ def main():
         mariadb.start()
         same(connect(server, autocommit=True), connect(mariadb, autocommit=True), SCRIPTS, allowed)
         shown(server)
-        loaded(server, directory)
+        load_data(server, directory)
         killed(server)
         for format in ("ROW", "STATEMENT", "MIXED"):
-            logged(server, mariadb, format)
-        replicas(directory)
+            logged(server, mariadb, format, tables, LOAD, contents)
+        replicas(directory, tables, LOAD, contents, more_than_its_source)
         server.stop()
         mariadb.stop()
     print("ok")

@@ -1,6 +1,7 @@
-"""The same statements here and on MariaDB, one after another."""
+"""The same statements here and on MariaDB: one after another, as a log, and as each other's replicas."""
 
-from omnibus import expect
+from omnibus import connect, expect, finished_binlogs, replay
+from peers import MariaPeer, OmnibusPeer, create_user, log_position, replicate, wait_caught_up
 
 
 def run(connection, sql):
@@ -46,3 +47,53 @@ def same(ours, theirs, scripts, allowed):
                 if here not in (allowed(sql, there) if is_error(there) else (there,)):
                     failures.append(f"{engine}, {name}: {sql}\n  here    {here}\n  MariaDB {there}")
         expect(not failures, "\n".join(failures))
+
+
+def loaded(connection, load):
+    for sql in load:
+        expect(not is_error(run(connection, sql)), sql)
+
+
+def logged(server, peer, format, tables, load, contents):
+    """Our log as a script for MariaDB. `tables(connection)` makes what `load` fills and `contents(connection)` reads."""
+    c = connect(server, autocommit=True)
+    run(c, f"SET binlog_format = {format}")
+    run(c, "RESET BINARY LOGS AND GTIDS")
+    tables(c)
+    loaded(c, load)
+    theirs = connect(peer, autocommit=True)
+    fresh(theirs)
+    run(theirs, "DROP DATABASE test")
+    finished_binlogs(server)
+    replay(server, peer)
+    expect(contents(c) == contents(theirs), f"{format}: {contents(c)}\n{contents(theirs)}")
+
+
+def replicas(directory, tables, load, contents, more):
+    """Each as the other's replica, and one of ours behind a replica of MariaDB, in three formats; then `more(ours, chained, theirs)`."""
+    maria, ours = MariaPeer(directory / "s", 1), OmnibusPeer(directory / "o", 2)
+    chained, theirs = OmnibusPeer(directory / "c", 3), MariaPeer(directory / "t", 4)
+    servers = [maria, ours, chained, theirs]
+    try:
+        for server in servers:
+            server.start()
+            create_user(server)
+        for replica, source in ((ours, maria), (chained, ours), (theirs, ours)):
+            replicate(replica, source, position=log_position(source))
+        for source, others in ((maria, [ours, chained, theirs]), (ours, [chained, theirs])):
+            connection = connect(source, autocommit=True)
+            for format in ("ROW", "STATEMENT", "MIXED"):
+                run(connection, f"SET binlog_format = {format}")
+                tables(connection)
+                loaded(connection, load)
+                wanted = contents(connection)
+                for replica, its in ((ours, maria), (chained, ours), (theirs, ours)):
+                    if replica in others:
+                        wait_caught_up(replica, its)
+                for replica in others:
+                    found = contents(connect(replica, autocommit=True))
+                    expect(found == wanted, f"{type(source).__name__}, {format}, {servers.index(replica)}:\n{wanted}\n{found}")
+        more(ours, chained, theirs)
+    finally:
+        for server in servers:
+            server.stop()
