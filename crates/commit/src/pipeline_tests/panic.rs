@@ -17,7 +17,10 @@ fn a_panic_under_the_flush_lock_ends_the_process() {
             ..request()
         });
         let _ = ticket.wait();
-        return;
+        // The ticket may end before the process does; this thread must not end it first.
+        loop {
+            std::thread::park();
+        }
     }
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
