@@ -278,6 +278,13 @@ fn expressions_survive_their_text() {
     client.ok("DROP TABLE t");
     client.ok(&text);
     assert_eq!(shown(&mut client, "t"), text);
+    // MariaDB lets a TEXT have a default.
+    assert_eq!(client.error("CREATE TABLE m (a INT, b TEXT DEFAULT 'é')").0, 1101);
+    client.session.state.settings.mariadb = true;
+    client.ok("CREATE TABLE m (a INT, b TEXT DEFAULT 'é')");
+    client.ok("INSERT INTO m (a) VALUES (1)");
+    assert_eq!(client.rows("SELECT b FROM m"), [["é"]]);
+    assert!(shown(&mut client, "m").contains("`b` text DEFAULT (_utf8mb4'é')"));
 }
 
 #[test]

@@ -42,8 +42,16 @@ pub(crate) fn build(
     if matches!(value, Value::Null) {
         return Ok(ColumnDefault::Value(Value::Null));
     }
-    if column.is_blob() {
+    if column.is_blob() && !context.mariadb {
         return Err(SqlError::blob_cant_have_default(&column.name));
+    }
+    if column.is_blob() {
+        return Ok(ColumnDefault::Expression(expressions::stored(
+            expr,
+            table,
+            context.client,
+            (1101, &String::new),
+        )?));
     }
     if matches!(column.ty.kind, ColumnKind::Enum | ColumnKind::Set) && is_number_of_label(&value, column) {
         return Err(bad());
