@@ -78,6 +78,10 @@ SCRIPTS = {
         INSERT INTO t VALUES (5, 5, 6, 12, 'n5')
         INSERT INTO t VALUES (5, 5, DEFAULT, DEFAULT, DEFAULT)
         INSERT INTO t (id, v) VALUES (6, 1)
+        SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'
+        INSERT INTO t VALUES (7, 7, 1, 2, 'x')
+        INSERT INTO t SELECT 8, 8, 'a', 'b', 'c'
+        SET sql_mode = DEFAULT
         INSERT INTO t (id, a) VALUES (6, 5)
         INSERT INTO t (id, a) VALUES (1, 20) ON DUPLICATE KEY UPDATE a = VALUES(a) + v
         REPLACE INTO t (id, a) VALUES (9, 2)

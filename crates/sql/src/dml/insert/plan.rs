@@ -6,7 +6,7 @@ use crate::api::Priv;
 use crate::catalog::Table;
 use crate::dml::RowExpressions;
 use crate::dml::change::on_update_columns;
-use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given, insert_columns};
+use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
 use crate::error::{SqlError, SqlResult};
 use crate::select::{Change, QueryPlan};
 use omnibus_parser::ast::{self, Insert};
@@ -31,6 +31,8 @@ pub(crate) struct InsertPlan {
     pub(super) replace: bool,
     pub(super) ignore: bool,
     pub(super) expressions: Option<RowExpressions>,
+    /// A generated column that the statement gives values.
+    pub(super) generated: Option<usize>,
 }
 
 impl InsertPlan {
@@ -61,7 +63,7 @@ impl InsertPlan {
         let all = tree.columns.is_empty();
         let columns = insert_columns(&table, &tree.columns, all)?;
         let mut source = source::bind(&mut binder, tree, &columns, all)?;
-        refuse_generated(&table, &columns, &source)?;
+        let generated = generated_one(&table, &columns, &source);
         let select = source::select_scope(&mut binder, &source, tree);
         let values_slot = source::add_names(&mut binder, &table, tree, &select)?;
         let on_duplicate = bind_assignments(&mut binder, &table, &table.def.name, &tree.on_duplicate)?;
@@ -75,6 +77,7 @@ impl InsertPlan {
         };
         Ok(InsertPlan {
             expressions: planner.row_expressions(&table)?,
+            generated,
             target: TargetTable::new(table, slot, &binder),
             columns,
             rest,
@@ -100,6 +103,7 @@ impl InsertPlan {
     ) -> InsertPlan {
         InsertPlan {
             expressions,
+            generated: None,
             rest: (0..target.table.columns().len()).filter(|at| !columns.contains(at)).collect(),
             columns,
             source: Source::Values(Vec::new()),
@@ -134,21 +138,17 @@ impl InsertPlan {
         let ignore = duplicates == ast::OnDuplicate::Ignore;
         let plan = InsertPlan::for_rows(target, columns, replace, ignore, expressions);
         let source = Source::Query(Box::new(query));
-        refuse_generated(table, &plan.columns, &source)?;
-        Ok(InsertPlan { source, ..plan })
+        let generated = generated_one(table, &plan.columns, &source);
+        Ok(InsertPlan { source, generated, ..plan })
     }
 }
 
-/// Generated columns may be named, but only get DEFAULT.
-fn refuse_generated(table: &Table, columns: &[usize], source: &Source) -> SqlResult<()> {
-    for (nth, &column) in columns.iter().enumerate() {
-        let given = match source {
-            Source::Values(rows) => rows.iter().any(|row| row.get(nth).is_some_and(Option::is_some)),
-            Source::Query(_) => true,
-        };
-        if given && table.columns()[column].generated.is_some() {
-            return Err(generated_given(table, column));
-        }
-    }
-    Ok(())
+/// The first generated column that gets a value other than DEFAULT.
+fn generated_one(table: &Table, columns: &[usize], source: &Source) -> Option<usize> {
+    let given = |nth: usize| match source {
+        Source::Values(rows) => rows.iter().any(|row| row.get(nth).is_some_and(Option::is_some)),
+        Source::Query(_) => true,
+    };
+    let generated = |(_, at): &(usize, &usize)| table.columns()[**at].generated.is_some();
+    columns.iter().enumerate().filter(generated).find(|(nth, _)| given(*nth)).map(|(_, at)| *at)
 }

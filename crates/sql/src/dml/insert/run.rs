@@ -6,7 +6,7 @@ use super::source::Source;
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, implicit_default, null_value};
 use crate::dml::rows::cast_into;
-use crate::dml::{Effect, NewRow, Run, cast};
+use crate::dml::{Effect, NewRow, Run, cast, generated_given};
 use crate::error::{ExecResult, SqlResult};
 use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::eval;
@@ -54,6 +54,7 @@ impl InsertPlan {
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
         run.trx.start_write(&self.target.table)?;
+        self.refuse_generated(run)?;
         let template = self.template(run)?;
         let mut counts = Counts::default();
         match &self.source {
@@ -80,6 +81,18 @@ impl InsertPlan {
             }
         }
         Ok(self.effect(run, &counts))
+    }
+
+    /// A value for a generated column is an error; where sql_mode is not strict it is passed over, as MariaDB does: its dumps have
+    /// such values.
+    fn refuse_generated(&self, run: &mut Run<'_>) -> SqlResult<()> {
+        let Some(at) = self.generated else { return Ok(()) };
+        let error = generated_given(&self.target.table, at);
+        if run.state.settings.strict() {
+            return Err(error);
+        }
+        run.state.diagnostics.warn(error);
+        Ok(())
     }
 
     pub(crate) fn effect(&self, run: &mut Run<'_>, counts: &Counts) -> Effect {
@@ -144,7 +157,7 @@ impl InsertPlan {
         let lenient = self.ignore || (multiple && !run.state.settings.strict());
         for (&at, expr) in self.columns.iter().zip(row) {
             let column = &self.target.table.def.columns[at];
-            let Some(expr) = expr else {
+            let Some(expr) = expr.as_ref().filter(|_| column.generated.is_none()) else {
                 values[at] = self.default_for(run, at)?;
                 continue;
             };
@@ -199,6 +212,9 @@ impl InsertPlan {
         let types = query.types.iter();
         for ((&at, value), source) in self.columns.iter().zip(row.iter().cloned()).zip(types) {
             let column = &self.target.table.def.columns[at];
+            if column.generated.is_some() {
+                continue;
+            }
             values[at] = cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
             let value = std::mem::take(&mut values[at]);
             values[at] = self.not_null(run, at, value)?;
