@@ -34,8 +34,17 @@ pub(super) fn stored(
 pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> SqlResult<Vec<Check>> {
     let table = &*tree.name.name;
     let prefix = if mariadb { "CONSTRAINT_".to_owned() } else { format!("{table}_chk_") };
-    let mut all: Vec<&ast::Check> =
-        tree.columns.iter().flat_map(|column| &column.checks).chain(&tree.checks).collect();
+    // MariaDB shows JSON columns as texts with such a check: it is another way to write the type.
+    let of_type = |column: &ColumnDef, check: &ast::Check| {
+        mariadb
+            && check.name.is_none()
+            && check.expr.to_sql() == format!("json_valid(`{}`)", column.name).into_bytes()
+    };
+    let of_columns = tree
+        .columns
+        .iter()
+        .flat_map(|column| column.checks.iter().filter(move |check| !of_type(column, check)));
+    let mut all: Vec<&ast::Check> = of_columns.chain(&tree.checks).collect();
     all.sort_by_key(|check| (check.name.is_none(), check.at));
     let number = |name: &str| name.strip_prefix(&prefix)?.parse::<u32>().ok();
     let mut last = all.iter().filter_map(|check| number(check.name.as_deref()?)).max().unwrap_or(0);
