@@ -244,6 +244,9 @@ fn what_a_replica_would_refuse_is_refused() {
     assert_eq!(client.error("ALTER TABLE t ADD f datetime NOT NULL").0, 1292);
     client.session.state.settings.sql_mode = 0;
     client.ok("ALTER TABLE t ADD f datetime NOT NULL");
+    client.ok("CREATE TABLE k (a INT, b INT)");
+    assert_eq!(client.error("ALTER TABLE k ALTER a SET DEFAULT NULL, ADD PRIMARY KEY (a)").0, 1067);
+    client.ok("ALTER TABLE k ADD PRIMARY KEY (a)");
 }
 
 #[test]

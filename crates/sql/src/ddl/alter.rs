@@ -105,6 +105,7 @@ impl Ddl<'_> {
             dropped_columns: Vec::new(),
             dropped_indexes: Vec::new(),
             adds_foreign_keys: false,
+            null_defaults: Vec::new(),
             rename: None,
             force: false,
             auto_increment: None,

@@ -24,6 +24,8 @@ pub(super) struct Edit {
     pub dropped_columns: Vec<Ident>,
     pub dropped_indexes: Vec<Ident>,
     pub adds_foreign_keys: bool,
+    /// Columns of which SET DEFAULT NULL says what a primary key forbids.
+    pub null_defaults: Vec<Ident>,
     pub rename: Option<ObjectName>,
     pub force: bool,
     pub auto_increment: Option<u64>,
@@ -89,12 +91,13 @@ impl Edit {
         self.tree.indexes.iter().position(|key| key.kind == ast::IndexKind::Primary)
     }
 
-    /// The columns of a new primary key become NOT NULL: a stored DEFAULT NULL goes.
+    /// The columns of a new primary key become NOT NULL: a stored DEFAULT NULL goes, one that this statement sets is an error.
     fn forget_null_defaults(&mut self, key: &ast::IndexDef) {
         for column in &mut self.tree.columns {
             let null = DefaultValue::Value(ast::Expr::Literal(ast::Literal::Null));
             if key.parts.iter().any(|part| part_is(part, &column.name))
                 && column.default.as_ref() == Some(&null)
+                && !self.null_defaults.contains(&column.name)
             {
                 column.default = None;
             }
@@ -134,6 +137,9 @@ impl Edit {
             }
             AlterAction::SetDefault { column, default } => {
                 let at = self.take_column(column)?;
+                if *default == DefaultValue::Value(ast::Expr::Literal(ast::Literal::Null)) {
+                    self.null_defaults.push(self.tree.columns[at].name.clone());
+                }
                 self.tree.columns[at].default = Some(default.clone());
             }
             AlterAction::DropDefault { column } => {
