@@ -68,12 +68,6 @@ impl Idle {
         self.sleeping.load(Ordering::SeqCst) == crate::settings::LOG_THREADS
     }
 
-    /// Whether one of so many threads is awake. Whoever asks has put its work where that one sees it: it announces its sleep before
-    /// it looks for the last time.
-    fn somebody_is_awake(&self, threads: usize) -> bool {
-        self.sleeping.load(Ordering::SeqCst) < threads
-    }
-
     /// Wakes one sleeping thread, if any.
     pub(super) fn call(&self) {
         if self.sleeping.load(Ordering::SeqCst) == 0 {
@@ -149,18 +143,7 @@ impl<E: Env> Shared<E> {
         if inline && before == 0 && self.lead_inline() {
             return ticket;
         }
-        let one_at_a_time = self.in_flight_limit() == 1;
-        let call = match before {
-            // A thread that is awake looks at the queue before it sleeps: a second one would only take turns with it.
-            0 => {
-                self.may_take_off()
-                    && !(one_at_a_time && self.idle.somebody_is_awake(self.settings.log_threads))
-            }
-            // On a fast device the write ends sooner than another thread has done the flush stage's work.
-            FLUSH_AHEAD => !one_at_a_time,
-            _ => false,
-        };
-        if call {
+        if before == 0 && self.may_take_off() || before == FLUSH_AHEAD {
             self.idle.call();
         }
         ticket
