@@ -9,6 +9,7 @@ use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
 use omnibus_sql::api::is_foreign_engine;
 use omnibus_sql::catalog::persist;
+use omnibus_sql::load_catalog;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -56,7 +57,7 @@ pub fn open(
 /// An engine without files is new only if no table is in it; else its files were lost.
 fn refuse_if_used(datadir: &Path, first: &dyn Engine, engine: &dyn Engine) -> Result<(), EngineError> {
     let damaged = |detail| EngineError::Corrupt { engine: engine.name(), detail };
-    let catalog = persist::load(&*first.snapshot(CommitNo::MAX)).map_err(|error| damaged(error.message))?;
+    let catalog = load_catalog(&*first.snapshot(CommitNo::MAX)).map_err(|error| damaged(error.message))?;
     match catalog.tables().find(|table| *table.def.engine == *engine.name()) {
         Some(table) => {
             let place = datadir.join(engine.name().to_ascii_lowercase());

@@ -7,7 +7,7 @@
 pub mod api;
 pub mod apply;
 pub mod catalog;
-pub mod codec;
+
 mod ddl;
 mod dml;
 pub mod error;
@@ -20,6 +20,7 @@ pub mod recover;
 pub mod select;
 pub mod session;
 mod show;
+pub mod storage;
 pub mod store;
 pub mod xa;
 
@@ -27,7 +28,8 @@ pub use api::{
     AccessCheck, AllowAll, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, ResultColumn, RowImage, RowSink,
     SessionHost, SessionSettings, VariableScope,
 };
-pub use ddl::{quote_ident, quote_string, show_create_table, type_text};
+pub use catalog::{quote_ident, quote_string, show_create_table, type_text};
+pub use ddl::load_catalog;
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult, is_full};
 pub use session::{Database, GivenGtid, NewInsertId, Prepared, SessionState, SqlSession, SystemTables};
 pub use show::InformationSchema;

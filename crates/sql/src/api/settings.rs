@@ -1,5 +1,6 @@
 //! The session variables that execution reads. The server parses and sets them.
 
+use omnibus_parser::ParseOptions;
 use omnibus_value::locale::{self, Locale};
 use omnibus_value::temporal::{UTC, Zone};
 use std::path::Path;
@@ -265,6 +266,21 @@ impl Default for SessionSettings {
 }
 
 impl SessionSettings {
+    /// What of `sql_mode` the grammar depends on.
+    #[must_use]
+    pub(crate) fn parse_options(&self) -> ParseOptions {
+        let has = |bit: u64| self.sql_mode & bit != 0;
+        ParseOptions {
+            ansi_quotes: has(sql_mode::ANSI_QUOTES),
+            pipes_as_concat: has(sql_mode::PIPES_AS_CONCAT),
+            no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
+            ignore_space: has(sql_mode::IGNORE_SPACE),
+            high_not_precedence: has(sql_mode::HIGH_NOT_PRECEDENCE),
+            mariadb: self.mariadb,
+            version: if self.mariadb { 110_405 } else { 80_400 },
+        }
+    }
+
     /// Whether bad values are errors.
     #[must_use]
     pub fn strict(&self) -> bool {

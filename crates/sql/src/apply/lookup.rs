@@ -6,7 +6,7 @@
 use super::mapping::Mapping;
 use crate::catalog::{IndexKind, Table};
 use crate::error::ExecResult;
-use crate::select::{LockMode, WaitPolicy};
+use crate::storage::{LockMode, WaitPolicy};
 use crate::store::{KeyRange, RowAt, Trx};
 use bytes::Bytes;
 use omnibus_value::Value;

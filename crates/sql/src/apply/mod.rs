@@ -15,6 +15,5 @@ mod set_statement;
 
 pub use applier::{Applier, ApplySettings, ServerStatements};
 pub use convert::Conversions;
-pub(crate) use position::is_position;
 pub use position::{forget_position, store_position, stored_position, stored_positions};
 pub(crate) use rows::{RowApplier, RowRules};

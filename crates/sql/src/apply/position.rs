@@ -3,6 +3,7 @@
 //! APPLY-1: written through the write set of the transaction that it stands behind, in a private event, so that a crash
 //! keeps or loses both. Not a table: no row events, no locks; whoever commits last has the last word, and commits are ordered.
 
+use crate::catalog::persist::POSITION_SPACE;
 use crate::error::{SqlError, SqlResult};
 use crate::session::Database;
 use crate::store::write_set_event;
@@ -12,7 +13,6 @@ use omnibus_engine::{SpaceId, WriteSet};
 use omnibus_replication::apply::Position;
 use std::ops::Bound;
 
-const POSITION_SPACE: SpaceId = SpaceId(3);
 const VERSION: u8 = 1;
 
 fn key(channel: &str) -> Bytes {
@@ -22,11 +22,6 @@ fn key(channel: &str) -> Bytes {
 /// The pair that stores a position.
 pub(super) fn pair(position: &Position) -> (Bytes, Bytes) {
     (key(&position.channel), [&[VERSION], &position.state[..]].concat().into())
-}
-
-/// Whether a key is a position's.
-pub(crate) fn is_position(key: &[u8]) -> bool {
-    key.starts_with(&POSITION_SPACE.prefix())
 }
 
 fn decode(key: &[u8], value: &[u8]) -> SqlResult<Position> {
@@ -88,7 +83,7 @@ fn commit(database: &Database, writes: WriteSet) -> SqlResult<()> {
     let port = database.port();
     let mut cache = port.new_cache();
     write_set_event(&mut cache, &writes)?;
-    let now = crate::session::wall_clock_us();
+    let now = omnibus_commit::now_us();
     let ticket = port.commit(CommitRequest::new(cache, writes, false, now));
     ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
 }

@@ -4,6 +4,9 @@ use super::{Generated, StoredExpr};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
+/// The decimals of a FLOAT or DOUBLE without (M,D).
+pub(crate) const NOT_FIXED: u8 = 31;
+
 /// What a column gets when INSERT does not name it.
 #[derive(Clone, Debug, Default)]
 pub enum ColumnDefault {

@@ -6,19 +6,23 @@
 //! transaction's own write set.
 
 pub mod charset;
+pub mod codec;
 mod column;
 mod expression;
 mod foreign_key;
 mod index;
 pub mod persist;
 mod schema;
+mod show_create;
 pub mod statistics;
 mod table;
 
+pub(crate) use column::NOT_FIXED;
 pub use column::{Column, ColumnDefault};
 pub use expression::{Check, Generated, StoredExpr};
 pub use foreign_key::{Child, ForeignKey, ReferenceAction};
 pub use index::{Index, IndexKind, IndexPart};
 pub use schema::{Catalog, CatalogCell, Schema};
+pub use show_create::{foreign_key_text, quote_ident, quote_string, show_create_table, type_text};
 pub use statistics::{IndexStatistics, Statistics};
 pub use table::{Table, TableDef, TableState, same_name};

@@ -12,9 +12,8 @@
 //! with a format version. Written only through a transaction's write set, so a crash loses or
 //! keeps a definition with the transaction that made it.
 
-use super::{Catalog, Schema, Table, TableDef, TableState};
-use crate::ddl;
-use crate::error::{Diagnostics, SqlError, SqlResult};
+use super::{Catalog, Schema, Table, TableDef, TableState, show_create_table};
+use crate::error::{SqlError, SqlResult};
 use bytes::{Buf, Bytes};
 use omnibus_engine::{Snapshot, SpaceId, Write, WriteSet};
 use omnibus_value::temporal::UTC;
@@ -24,6 +23,8 @@ use std::sync::Arc;
 
 /// The catalog's space.
 pub const CATALOG_SPACE: SpaceId = SpaceId(1);
+/// The space of replication positions: see [`crate::apply`].
+pub(crate) const POSITION_SPACE: SpaceId = SpaceId(3);
 /// The first space of user tables; the ones below are reserved.
 pub const FIRST_SPACE: u32 = 100;
 /// The first table id of user tables.
@@ -77,6 +78,11 @@ pub fn is_counter(key: &[u8]) -> bool {
     key.starts_with(&CATALOG_SPACE.prefix()) && key.get(4) == Some(&b'A')
 }
 
+/// Whether a key is a position's.
+pub(crate) fn is_position(key: &[u8]) -> bool {
+    key.starts_with(&POSITION_SPACE.prefix())
+}
+
 /// Writes the id counters.
 pub fn put_ids(writes: &mut WriteSet, catalog: &Catalog) {
     let mut value = vec![VERSION];
@@ -110,7 +116,7 @@ pub fn delete_table(writes: &mut WriteSet, id: u64) {
 /// Version, creation time u64, schema name and statement text (u32 length each), then the spaces of
 /// the indexes in order (u16 count, u32 each).
 fn encode_table(def: &TableDef) -> Vec<u8> {
-    let text = ddl::show_create_table(def, 0, UTC);
+    let text = show_create_table(def, 0, UTC);
     let mut out = vec![VERSION];
     out.extend_from_slice(&def.created.to_le_bytes());
     for part in [def.db.as_bytes(), text.as_bytes()] {
@@ -129,7 +135,11 @@ fn damaged(what: &str) -> SqlError {
     SqlError::internal(format!("the stored catalog is damaged: {what}"))
 }
 
-fn decode_table(id: u64, mut value: &[u8]) -> SqlResult<TableDef> {
+/// Makes the definition that a text of SHOW CREATE TABLE describes: schema, text, time of creation. The catalog keeps texts and
+/// knows no grammar.
+pub type ParseDefinition = fn(&str, &str, u64) -> SqlResult<TableDef>;
+
+fn decode_table(id: u64, mut value: &[u8], parse: ParseDefinition) -> SqlResult<TableDef> {
     let bad = || damaged("table row");
     if value.try_get_u8().map_err(|_| bad())? != VERSION {
         return Err(damaged("table row of an unknown version"));
@@ -137,7 +147,7 @@ fn decode_table(id: u64, mut value: &[u8]) -> SqlResult<TableDef> {
     let created = value.try_get_u64_le().map_err(|_| bad())?;
     let db = take_text(&mut value)?;
     let text = take_text(&mut value)?;
-    let mut def = ddl::parse_definition(&db, &text, created)?;
+    let mut def = parse(&db, &text, created)?;
     def.id = id;
     let count = usize::from(value.try_get_u16_le().map_err(|_| bad())?);
     if count != def.indexes.len() {
@@ -163,7 +173,7 @@ fn take_text(value: &mut &[u8]) -> SqlResult<String> {
 ///
 /// # Errors
 /// The engine, or damage.
-pub fn load(snapshot: &dyn Snapshot) -> SqlResult<Catalog> {
+pub fn load(snapshot: &dyn Snapshot, parse: ParseDefinition) -> SqlResult<Catalog> {
     let mut catalog =
         Catalog { version: 1, next_table_id: FIRST_TABLE, next_space_id: FIRST_SPACE, ..Catalog::default() };
     let from = key(0, &[]);
@@ -171,7 +181,7 @@ pub fn load(snapshot: &dyn Snapshot) -> SqlResult<Catalog> {
     // `D` sorts before `T`, so schemas are there when their tables come.
     for pair in snapshot.scan(Bound::Included(&from), Bound::Excluded(&to), false) {
         let (key, value) = pair?;
-        apply(&mut catalog, &key, &Some(value))?;
+        apply(&mut catalog, &key, &Some(value), parse)?;
     }
     Ok(catalog)
 }
@@ -180,7 +190,7 @@ pub fn load(snapshot: &dyn Snapshot) -> SqlResult<Catalog> {
 ///
 /// # Errors
 /// Damage.
-pub fn apply(catalog: &mut Catalog, key: &[u8], write: &Write) -> SqlResult<()> {
+pub fn apply(catalog: &mut Catalog, key: &[u8], write: &Write, parse: ParseDefinition) -> SqlResult<()> {
     let (Some(kind), Some(rest)) = (key.get(4), key.get(5..)) else { return Err(damaged("short key")) };
     match (kind, write) {
         (b'M', Some(value)) => {
@@ -195,7 +205,7 @@ pub fn apply(catalog: &mut Catalog, key: &[u8], write: &Write) -> SqlResult<()> 
         (b'D', write) => apply_schema(catalog, rest, write)?,
         (b'T', write) => {
             let id = u64::from_be_bytes(rest.try_into().map_err(|_| damaged("table key"))?);
-            apply_table(catalog, id, write)?;
+            apply_table(catalog, id, write, parse)?;
         }
         _ => {}
     }
@@ -220,20 +230,15 @@ fn apply_schema(catalog: &mut Catalog, name: &[u8], write: &Write) -> SqlResult<
     Ok(())
 }
 
-fn apply_table(catalog: &mut Catalog, id: u64, write: &Write) -> SqlResult<()> {
+fn apply_table(catalog: &mut Catalog, id: u64, write: &Write, parse: ParseDefinition) -> SqlResult<()> {
     let old = catalog.tables().find(|table| table.def.id == id).cloned();
     if let Some(old) = &old {
         catalog.remove_table(&old.def.db, &old.def.name);
     }
     if let Some(value) = write {
-        let def = decode_table(id, value)?;
+        let def = decode_table(id, value, parse)?;
         let state = old.map_or_else(|| Arc::new(TableState::default()), |old| old.state.clone());
         catalog.put_table(Arc::new(Table::new(def, state)));
     }
     Ok(())
-}
-
-/// A definition's text is parsed as if by a session without quirks.
-pub(crate) fn quiet() -> Diagnostics {
-    Diagnostics::default()
 }

@@ -1,26 +1,13 @@
-//! What is known of a table's contents: how many rows, how many different values, and how keys are spread. ANALYZE TABLE
-//! counts it and keeps it, as rows of space 4: key is the table's id, value a version, the number of rows, and for
-//! each index its space, how many different values one, two, … of its leading parts have, and samples of its keys.
-//!
-//! Written by a commit of its own that no log reader sees; read once at start. A table that is gone leaves its row
-//! behind, which means nothing: ids are never used again. What nobody has analysed is counted when a query first asks for it,
+//! What is known of a table's contents: how many rows, how many different values, and how keys are spread. What
+//! ANALYZE TABLE counts is kept (`store::kept_statistics`); what nobody has analysed is counted when a query first asks for it,
 //! and not kept (`store::statistics`).
 
-use super::{Catalog, Table, TableState};
-use crate::error::{SqlError, SqlResult};
-use crate::store::{CommitPort, by_ref, whole_index, write_set_event};
+use super::{Table, TableState};
 use bytes::Bytes;
-use omnibus_commit::CommitRequest;
-use omnibus_engine::{Snapshot, SpaceId, WriteSet};
-use omnibus_format::cursor::{Reader, put_lenenc, put_lenenc_bytes};
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-const SPACE: SpaceId = SpaceId(4);
-/// With samples. Version 1 had none.
-const VERSION: u8 = 2;
 /// Samples of an index: between this and half of it, where it has as many entries.
 const MOST_SAMPLES: usize = 256;
 /// Differences between tables smaller than this matter to no plan.
@@ -179,113 +166,4 @@ impl<'t> Counter<'t> {
         }
         IndexStatistics { distinct: self.distinct, samples: kept }
     }
-}
-
-/// Counts a whole table. `go_on` is asked now and then.
-///
-/// # Errors
-/// Damage; what `go_on` says.
-pub fn count(
-    snapshot: &dyn Snapshot,
-    table: &Table,
-    go_on: &mut dyn FnMut() -> SqlResult<()>,
-) -> SqlResult<Statistics> {
-    /// Entries between two questions.
-    const PAUSE: u64 = 4096;
-    let mut found = Statistics::default();
-    for index in 0..table.indexes().len() {
-        let mut counter = Counter::new(table, index);
-        let range = whole_index(table, index);
-        let mut result = Ok(());
-        snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, _| {
-            counter.add(&key);
-            if counter.entries().is_multiple_of(PAUSE) {
-                result = go_on();
-            }
-            result.is_ok()
-        })?;
-        result?;
-        if index == 0 {
-            found.rows = counter.entries();
-        }
-        found.indexes.insert(table.def.indexes[index].space.0, counter.finish());
-    }
-    Ok(found)
-}
-
-fn key(table: u64) -> Bytes {
-    [&SPACE.prefix()[..], &table.to_be_bytes()].concat().into()
-}
-
-fn encode(statistics: &Statistics) -> Bytes {
-    let mut out = vec![VERSION];
-    put_lenenc(&mut out, statistics.rows);
-    for (space, index) in &statistics.indexes {
-        put_lenenc(&mut out, u64::from(*space));
-        put_lenenc(&mut out, index.distinct.len() as u64);
-        index.distinct.iter().for_each(|count| put_lenenc(&mut out, *count));
-        put_lenenc(&mut out, index.samples.len() as u64);
-        index.samples.iter().for_each(|sample| put_lenenc_bytes(&mut out, sample));
-    }
-    out.into()
-}
-
-fn decode(value: &[u8]) -> Option<Statistics> {
-    let mut r = Reader::new(value);
-    let version = r.u8("version").ok()?;
-    if version == 0 || version > VERSION {
-        return None;
-    }
-    let mut statistics = Statistics { rows: r.lenenc("rows").ok()?, ..Statistics::default() };
-    while !r.is_empty() {
-        let space = u32::try_from(r.lenenc("space").ok()?).ok()?;
-        let parts = r.lenenc_len("parts").ok()?;
-        let counts = (0..parts.min(r.remaining())).map(|_| r.lenenc("count").ok());
-        let mut index = IndexStatistics { distinct: counts.collect::<Option<_>>()?, samples: Vec::new() };
-        if version >= 2 {
-            let samples = r.lenenc_len("samples").ok()?;
-            for _ in 0..samples.min(r.remaining()) {
-                index.samples.push(Bytes::copy_from_slice(r.lenenc_bytes("sample").ok()?));
-            }
-        }
-        statistics.indexes.insert(space, index);
-    }
-    Some(statistics)
-}
-
-/// Keeps what was found for a table, durable when it returns. Blocks.
-///
-/// # Errors
-/// The commit failed.
-pub fn store(port: &dyn CommitPort, table: u64, statistics: &Statistics) -> SqlResult<()> {
-    let mut writes = WriteSet::default();
-    writes.put(key(table), encode(statistics));
-    let mut cache = port.new_cache();
-    write_set_event(&mut cache, &writes)?;
-    let now = crate::session::wall_clock_us();
-    let ticket = port.commit(CommitRequest::new(cache, writes, false, now));
-    ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
-}
-
-/// Gives the tables of a catalog what is kept of them. Rows that cannot be read are left out: they are estimates.
-///
-/// # Errors
-/// The engine failed.
-pub fn load(port: &dyn CommitPort, catalog: &Catalog) -> SqlResult<()> {
-    let (from, to) = (SPACE.prefix(), SpaceId(SPACE.0 + 1).prefix());
-    let latest = port.latest();
-    let mut kept = HashMap::new();
-    for pair in latest.scan(Bound::Included(&from), Bound::Excluded(&to), false) {
-        let (key, value) = pair?;
-        let id = key.get(4..12).and_then(|id| id.try_into().ok()).map(u64::from_be_bytes);
-        if let (Some(id), Some(statistics)) = (id, decode(&value)) {
-            kept.insert(id, statistics);
-        }
-    }
-    for table in catalog.tables() {
-        if let Some(statistics) = kept.remove(&table.def.id) {
-            table.state.set_statistics(statistics);
-        }
-    }
-    Ok(())
 }

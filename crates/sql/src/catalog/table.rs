@@ -4,7 +4,7 @@
 //! with [`TableState`], the counters that survive an ALTER.
 
 use super::{Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, Statistics};
-use crate::codec::{KeyCodec, RowCodec};
+use crate::catalog::codec::{KeyCodec, RowCodec};
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;

@@ -121,7 +121,7 @@ impl Ddl<'_> {
         let logged = self.state.settings.sql_log_bin;
         let next = Arc::new(std::mem::take(&mut change.next));
         let affected = change.affected;
-        let now_us = crate::session::wall_clock_us();
+        let now_us = omnibus_commit::now_us();
         let lasting = |stale: &Arc<Table>| next.tables().any(|table| table.def.id == stale.def.id);
         let gone = change.stale.iter().filter(|stale| !lasting(stale)).map(|stale| stale.def.id).collect();
         let effect = effect(self.trx, change, next);
@@ -219,7 +219,7 @@ impl Trx {
         let current = current.clone();
         let ticket = shared.clone().port.commit(CommitRequest {
             on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
-            ..CommitRequest::new(cache, writes, false, crate::session::wall_clock_us())
+            ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
         });
         ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
     }

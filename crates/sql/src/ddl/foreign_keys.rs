@@ -338,7 +338,7 @@ pub(super) fn cannot_drop(table: &Table, child: &Child, mariadb: bool) -> SqlErr
 /// Error 1701.
 pub(super) fn cannot_truncate(child: &Child) -> SqlError {
     let key = child.foreign_key();
-    let quote = super::quote_ident;
+    let quote = crate::catalog::quote_ident;
     let message = format!(
         "Cannot truncate a table referenced in a foreign key constraint ({}.{}, CONSTRAINT {})",
         quote(&child.table.def.db),

@@ -10,12 +10,11 @@ mod exec;
 mod expressions;
 mod foreign_keys;
 mod keys;
-mod show_create;
 mod stored;
 mod table;
 mod temporary;
 mod types;
 
 pub(crate) use exec::Ddl;
-pub use show_create::{foreign_key_text, quote_ident, quote_string, show_create_table, type_text};
+pub use stored::load_catalog;
 pub(crate) use stored::{parse_create, parse_definition};

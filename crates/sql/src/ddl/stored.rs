@@ -1,11 +1,20 @@
 //! Definitions from their stored text.
 
 use super::build::{BuildContext, Ids, build_table};
-use crate::catalog::{TableDef, persist};
-use crate::error::{SqlError, SqlResult};
+use crate::catalog::{Catalog, TableDef, persist};
+use crate::error::{Diagnostics, SqlError, SqlResult};
+use omnibus_engine::Snapshot;
 use omnibus_parser::ParseOptions;
 use omnibus_parser::ast::{CreateTable, Statement};
 use omnibus_value::temporal::UTC;
+
+/// The catalog that an engine keeps.
+///
+/// # Errors
+/// The engine, or damage.
+pub fn load_catalog(snapshot: &dyn Snapshot) -> SqlResult<Catalog> {
+    persist::load(snapshot, parse_definition)
+}
 
 /// The tree of a CREATE TABLE text.
 pub(crate) fn parse_create(text: &str) -> SqlResult<CreateTable> {
@@ -22,7 +31,7 @@ pub(crate) fn parse_create(text: &str) -> SqlResult<CreateTable> {
 /// The definition that a stored text describes; ids and spaces are the caller's to fill in.
 pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<TableDef> {
     let tree = parse_create(text)?;
-    let mut diagnostics = persist::quiet();
+    let mut diagnostics = Diagnostics::default();
     let mut context = BuildContext {
         db,
         default_collation: crate::catalog::charset::server_default(),

@@ -32,9 +32,10 @@ impl Ddl<'_> {
     pub(crate) fn create_table_as(&mut self, tree: &CreateTable) -> ExecResult<Option<Arc<Table>>> {
         let Some(change) = self.new_table(tree)? else { return Ok(None) };
         let table = change.fresh.last().cloned().ok_or_else(SqlError::unknown_error)?;
-        let name = super::quote_ident(&table.def.name);
-        let full = format!("{}.{name}", super::quote_ident(&table.def.db));
-        let text = super::show_create_table(&table.def, 0, self.state.zone()).replacen(&name, &full, 1);
+        let name = crate::catalog::quote_ident(&table.def.name);
+        let full = format!("{}.{name}", crate::catalog::quote_ident(&table.def.db));
+        let text =
+            crate::catalog::show_create_table(&table.def, 0, self.state.zone()).replacen(&name, &full, 1);
         // The event says that it is in the client's character set.
         let text = crate::session::of_client(text.as_bytes(), self.state.settings.collation_client);
         let mut named = Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: &text };

@@ -1,14 +1,12 @@
 //! From a type as written to a column type. Pure; errors are MySQL's for bad types.
 
-use crate::catalog::charset;
+use crate::catalog::{NOT_FIXED, charset};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DataType, Ident, TypeName};
 use omnibus_value::{ColumnKind, ColumnType};
 use std::sync::Arc;
 
-/// FLOAT and DOUBLE without (M,D).
-pub(crate) const NOT_FIXED: u8 = 31;
 const BINARY: u16 = 63;
 const MAX_VARCHAR_BYTES: u32 = 65_535;
 

@@ -13,8 +13,8 @@ use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::Scope;
 use crate::expr::uses::UsesCell;
-use crate::select::Storage;
 use crate::session::SessionState;
+use crate::storage::Storage;
 use omnibus_value::Value;
 use std::sync::Arc;
 

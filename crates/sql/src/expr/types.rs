@@ -2,6 +2,7 @@
 //! holds. Evaluation looks at the values' own tags; these types decide result metadata, the target
 //! of implicit conversions and collations. Pure, used when a statement is bound.
 
+pub(crate) use crate::catalog::NOT_FIXED;
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_value::{ColumnKind, ColumnType};
@@ -9,8 +10,6 @@ use std::sync::{Arc, OnceLock};
 
 /// Collation id of `binary`.
 pub const BINARY: u16 = 63;
-/// "Not a fixed number of decimals", for FLOAT and DOUBLE.
-pub const NOT_FIXED: u8 = 31;
 
 /// How strongly an expression's collation holds; smaller wins (MySQL's coercibility numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

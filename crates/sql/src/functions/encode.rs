@@ -216,7 +216,7 @@ fn new_uuid() -> [u8; 16] {
     static LAST: AtomicU64 = AtomicU64::new(0);
     static NODE: OnceLock<u64> = OnceLock::new();
     let node = *NODE.get_or_init(|| super::numeric::entropy() | 1 << 40);
-    let wanted = crate::session::wall_clock_us() * 10 + 0x01B2_1DD2_1381_4000;
+    let wanted = omnibus_commit::now_us() * 10 + 0x01B2_1DD2_1381_4000;
     let before = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(wanted.max(last + 1)));
     let ticks = wanted.max(before.unwrap_or(0) + 1);
     let mut out = [0; 16];

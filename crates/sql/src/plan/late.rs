@@ -8,7 +8,7 @@ use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::select::from::{Item, ItemSource, Nest};
 use crate::select::plan::{Node, NodeSource};
-use crate::select::storage::LockMode;
+use crate::storage::LockMode;
 
 /// What is known when a node's rows have come.
 pub(super) struct Step {

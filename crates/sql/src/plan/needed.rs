@@ -5,7 +5,7 @@ use crate::expr::SlotSet;
 use crate::expr::node::{Expr, Kind};
 use crate::select::from::{Item, ItemSource, Nest};
 use crate::select::plan::{Node, NodeSource, ScanNode};
-use crate::select::storage::LockMode;
+use crate::storage::LockMode;
 use std::collections::HashMap;
 
 /// The columns that a block reads, by slot.

@@ -12,7 +12,7 @@ use crate::expr::types::Family;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::select::from::TableItem;
 use crate::select::plan::Keep;
-use crate::select::storage::LockMode;
+use crate::storage::LockMode;
 use omnibus_parser::ast::IndexHintKind;
 use std::sync::Arc;
 

@@ -12,8 +12,9 @@
 mod run;
 mod sink;
 
+use crate::catalog::codec::Entry;
 use crate::catalog::{Catalog, Table, persist};
-use crate::codec::Entry;
+use crate::ddl::{load_catalog, parse_definition};
 use crate::error::{SqlError, SqlResult};
 use crate::store::whole_index;
 use crate::xa::{Completion, Xid, completion, record};
@@ -74,7 +75,7 @@ impl Replayer {
     /// # Errors
     /// The engine failed, or its catalog is damaged.
     pub fn new(engine: Arc<dyn Engine>, folder: &Path) -> SqlResult<Replayer> {
-        let catalog = persist::load(&*engine.definitions())?;
+        let catalog = load_catalog(&*engine.definitions())?;
         let mut replayer = Replayer {
             engine,
             folder: folder.to_owned(),
@@ -191,7 +192,7 @@ impl Replayer {
             if persist::is_definition(key) {
                 definitions = true;
                 applied.before.get_or_insert_with(|| self.catalog.clone());
-                persist::apply(&mut self.catalog, key, &write)?;
+                persist::apply(&mut self.catalog, key, &write, parse_definition)?;
             }
             applied.writes.write(Bytes::copy_from_slice(key), write)?;
         }

@@ -6,7 +6,6 @@ use super::bind_compound::compound;
 use super::from::{From, Nest};
 use super::full_group;
 use super::plan::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey};
-use super::storage::LockMode;
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
@@ -15,6 +14,7 @@ use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use crate::plan::needed::Needed;
 use crate::plan::rules::is_volatile;
 use crate::plan::{join_order, order};
+use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
 

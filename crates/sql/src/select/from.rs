@@ -7,7 +7,6 @@ use super::bind::bind_query;
 use super::bind_compound::{recursive, rename};
 use super::numbers::NumberTable;
 use super::plan::QueryPlan;
-use super::storage::{LockMode, WaitPolicy};
 use super::virtual_table::VirtualTable;
 use crate::api::{Priv, ResultColumn};
 use crate::catalog::Table;
@@ -17,6 +16,7 @@ use crate::expr::node::CompareOp;
 use crate::expr::scope::{ScopeTable, Source, same};
 use crate::expr::{Expr, Kind, SlotSet, uses};
 use crate::plan::access::check_hints;
+use crate::storage::{LockMode, WaitPolicy};
 use omnibus_parser::ast::{self, IndexHint, JoinCondition, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
 

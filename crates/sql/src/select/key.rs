@@ -4,10 +4,11 @@
 //! number past the column's range. What is asked of the index is then a range that has all rows
 //! that may satisfy the condition, and the condition is checked again (`exact` is false).
 
-use super::storage::Scan;
+use crate::catalog::codec::successor;
 use crate::catalog::{Column, Table};
 use crate::expr::compare::as_f64;
 use crate::expr::convert::text_to_f64;
+use crate::storage::Scan;
 use bytes::Bytes;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, DateTime, Instant, Zone, parse_datetime, parse_time};
@@ -173,15 +174,6 @@ fn datetime(value: &Value) -> Option<DateTime> {
 fn truncated(at: DateTime, decimals: u8) -> Fit {
     let held = at.truncate(decimals);
     if held == at { Fit::Exact(Value::DateTime(held)) } else { Fit::After(Value::DateTime(held)) }
-}
-
-/// The first key that does not start with `prefix`; `None` if there is no such key.
-#[must_use]
-pub fn successor(prefix: &[u8]) -> Option<Bytes> {
-    let kept = prefix.iter().rposition(|b| *b != 0xff)?;
-    let mut out = prefix[..=kept].to_vec();
-    out[kept] += 1;
-    Some(out.into())
 }
 
 /// A bound of a range, evaluated.

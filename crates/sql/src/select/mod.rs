@@ -18,7 +18,6 @@ pub mod plan;
 pub mod reader;
 pub mod run;
 mod set_operation;
-pub mod storage;
 pub mod subquery;
 pub mod virtual_table;
 
@@ -30,7 +29,6 @@ pub(crate) use explain::{Change, explain_change, explain_changing};
 pub use numbers::Numbers;
 pub use plan::QueryPlan;
 pub use reader::RowReader;
-pub use storage::{LockMode, NoStorage, Scan, Storage, WaitPolicy};
 pub use virtual_table::{NoVirtualTables, VirtualTable, VirtualTables};
 
 use crate::api::{AccessCheck, RowSink};
@@ -39,6 +37,7 @@ use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::bind::Binder;
 use crate::expr::{Exec, eval};
 use crate::session::SessionState;
+use crate::storage::{LockMode, Storage};
 use omnibus_parser::ast::{Query, QueryBody};
 use omnibus_value::Value;
 use run::Flow;

@@ -3,13 +3,13 @@
 //! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by `bind`,
 //! run by `run`.
 
-use super::storage::{LockMode, WaitPolicy};
 use super::virtual_table::VirtualTable;
 use crate::api::ResultColumn;
 use crate::catalog::Table;
 use crate::expr::{Expr, ExprType, SlotSet};
 use crate::functions::aggregate::AggregateSpec;
 use crate::plan::access::{Access, TableAccess};
+use crate::storage::{LockMode, WaitPolicy};
 use std::fmt;
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 //! SELECT does.
 
 use super::key::{self, BoundValue, KeyRange};
-use super::storage::{LockMode, Scan, WaitPolicy};
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
 use crate::expr::convert::text_to_f64;
@@ -10,6 +9,7 @@ use crate::expr::like::LikeMatcher;
 use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Exec, Expr, Row};
 use crate::plan::access::{Access, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
+use crate::storage::{LockMode, Scan, WaitPolicy};
 use bytes::Bytes;
 use omnibus_value::Value;
 use std::rc::Rc;

@@ -15,8 +15,8 @@ use crate::exec::distinct::{Distinct, Seen};
 use crate::exec::kept::{KeptBuilder, KeptRows};
 use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::{Exec, Expr, Row, Slot, hash_key, in_place};
-use crate::select::storage::LockMode;
 use crate::select::subquery::SubqueryState;
+use crate::storage::LockMode;
 use omnibus_value::Value;
 use std::rc::Rc;
 

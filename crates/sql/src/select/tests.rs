@@ -1,10 +1,11 @@
 //! What result columns say about themselves: types, lengths, flags, names.
 #![allow(clippy::unwrap_used)]
 
-use super::{LockMode, NoVirtualTables, prepare};
+use super::{NoVirtualTables, prepare};
 use crate::api::{AllowAll, ResultColumn, flag};
 use crate::catalog::Catalog;
 use crate::session::SessionState;
+use crate::storage::LockMode;
 use omnibus_parser::ParseOptions;
 use omnibus_parser::ast::Statement;
 use omnibus_value::{ColumnKind, Value};

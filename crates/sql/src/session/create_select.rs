@@ -3,8 +3,8 @@
 
 use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv};
-use crate::catalog::{Table, same_name};
-use crate::ddl::{self, Ddl};
+use crate::catalog::{self, Table, same_name};
+use crate::ddl::{Ddl, parse_create};
 use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::charset;
@@ -77,7 +77,7 @@ pub(super) fn with_columns_of(tree: &CreateTable, plan: &QueryPlan) -> SqlResult
 
 /// A type's text with its character set and collation.
 fn in_collation(ty: &ColumnType) -> String {
-    let text = ddl::type_text(ty);
+    let text = catalog::type_text(ty);
     if family(ty.kind) != Family::String || ty.collation == BINARY {
         return text;
     }
@@ -88,7 +88,7 @@ fn in_collation(ty: &ColumnType) -> String {
 /// A column definition from its type's text.
 fn column_def(name: &str, ty: &str, nullable: bool) -> SqlResult<ColumnDef> {
     let null = if nullable { "" } else { " NOT NULL" };
-    let text = format!("CREATE TABLE `t` ({} {ty}{null})", ddl::quote_ident(name));
-    let tree = ddl::parse_create(&text)?;
+    let text = format!("CREATE TABLE `t` ({} {ty}{null})", catalog::quote_ident(name));
+    let tree = parse_create(&text)?;
     tree.columns.into_iter().next().ok_or_else(SqlError::table_must_have_columns)
 }

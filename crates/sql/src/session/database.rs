@@ -1,6 +1,7 @@
 //! The database behind all sessions: catalog, locks, commits.
 
 use crate::catalog::{Catalog, CatalogCell, Table, charset, persist};
+use crate::ddl::load_catalog;
 use crate::error::SqlResult;
 use crate::exec::ServerMemory;
 use crate::select::{NoVirtualTables, VirtualTables};
@@ -42,9 +43,9 @@ impl Database {
     /// # Errors
     /// The engine failed, or the stored catalog is damaged.
     pub fn open(port: Arc<dyn CommitPort>) -> SqlResult<Arc<Database>> {
-        let catalog = persist::load(&*port.latest())?;
+        let catalog = load_catalog(&*port.latest())?;
         drop_dead_spaces(&*port, &catalog);
-        crate::catalog::statistics::load(&*port, &catalog)?;
+        crate::store::kept_statistics::load(&*port, &catalog)?;
         let shared = TrxContext {
             locks: LockManager::new(),
             catalog: CatalogCell::new(catalog),

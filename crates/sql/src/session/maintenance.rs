@@ -9,8 +9,9 @@ use super::row_sum::RowSum;
 use super::show::answer_column;
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
-use crate::catalog::{Table, statistics};
+use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlResult};
+use crate::store::kept_statistics;
 use crate::store::{SnapshotHold, by_ref, whole_index};
 use omnibus_engine::Snapshot;
 use omnibus_parser::ast::{Maintenance, MaintenanceKind, ObjectName};
@@ -134,8 +135,8 @@ impl SqlSession {
 
     fn analyze(&mut self, table: &Arc<Table>) -> ExecResult<()> {
         let snapshot = self.newest();
-        let found = statistics::count(&*snapshot.snapshot, table, &mut || self.kill.check())?;
-        statistics::store(&**self.database.port(), table.def.id, &found)?;
+        let found = kept_statistics::count(&*snapshot.snapshot, table, &mut || self.kill.check())?;
+        kept_statistics::store(&**self.database.port(), table.def.id, &found)?;
         table.state.set_statistics(found);
         self.database.shared.statistics.fetch_add(1, Ordering::Release);
         Ok(())

@@ -35,11 +35,4 @@ pub use prepared::Prepared;
 pub(crate) use run::Call;
 pub use session::SqlSession;
 pub use state::{NewInsertId, SessionState};
-pub(crate) use statements::parse_options;
 pub use system::SystemTables;
-
-/// Microseconds since 1970 now. The only clock of the SQL layer.
-#[must_use]
-pub(crate) fn wall_clock_us() -> u64 {
-    omnibus_commit::now_us()
-}

@@ -7,7 +7,7 @@ use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind_leaf::same_type;
-use crate::select::LockMode;
+use crate::storage::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;

@@ -9,7 +9,8 @@ use crate::expr::Exec;
 use crate::expr::bind::{Binder, Clause};
 use crate::expr::scope::Scope;
 use crate::expr::uses::UsesCell;
-use crate::select::{self, LockMode, QueryPlan};
+use crate::select::{self, QueryPlan};
+use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, Statement};
 use omnibus_value::{ColumnType, Value};
 

@@ -88,7 +88,7 @@ impl SqlSession {
             self.kill.clear_deadline();
             self.state.now_us = match self.state.settings.timestamp_us {
                 Some(us) => us,
-                None => super::wall_clock_us() as i64,
+                None => omnibus_commit::now_us() as i64,
             };
         }
         if !keep_diagnostics && !self.resumed {
@@ -214,7 +214,7 @@ impl SqlSession {
         if self.given != Given::Automatic && self.commits_given == GivenCommit::First {
             self.trx.finish_applied()?;
         }
-        self.trx.commit(super::wall_clock_us())
+        self.trx.commit(omnibus_commit::now_us())
     }
 
     fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {

@@ -3,8 +3,7 @@
 
 use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv, ResultColumn};
-use crate::catalog::charset;
-use crate::ddl;
+use crate::catalog::{self, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Limit, Literal, ObjectName, Show};
@@ -97,7 +96,7 @@ impl SqlSession {
             answer_column("Table", ColumnKind::VarChar, 64),
             answer_column("Create Table", ColumnKind::VarChar, 1024),
         ])?;
-        let mut definition = ddl::show_create_table(&table.def, next, self.state.zone());
+        let mut definition = catalog::show_create_table(&table.def, next, self.state.zone());
         if table.temporary {
             definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
         }
@@ -116,7 +115,7 @@ impl SqlSession {
         let exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
         let sql = format!(
             "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
-            ddl::quote_ident(name),
+            catalog::quote_ident(name),
             charset::charset_name(schema.collation),
             charset::collation_name(schema.collation),
         );

@@ -5,13 +5,12 @@
 //! may change it. Not here: what makes a statement unsafe (`dml::safety`), and the events (`omnibus_replication`).
 
 use super::state::{NewInsertId, SessionState};
-use super::statements::parse_options;
 use super::{Call, SqlSession};
 use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
 use crate::dml::{WritePlan, safety};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::uses::{self, Uses};
-use crate::select::LockMode;
+use crate::storage::LockMode;
 use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_parser::ast::{InsertSource, Statement};
 use omnibus_replication::model::{LoadedFile, StatementView};
@@ -107,7 +106,7 @@ impl SqlSession {
     /// Where a LOAD DATA statement's text names its file.
     pub(super) fn file_span(&self, call: &Call<'_>) -> (u32, u32) {
         let text = super::dispatch::statement_text(call.text);
-        omnibus_parser::load_file_span(text, &parse_options(&self.state.settings)).unwrap_or((0, 0))
+        omnibus_parser::load_file_span(text, &self.state.settings.parse_options()).unwrap_or((0, 0))
     }
 
     /// The statement with the values of its parameters.
@@ -126,7 +125,7 @@ impl SqlSession {
             Some(value) => parameter(value, settings, out),
             None => out.extend_from_slice(b"NULL"),
         };
-        Cow::Owned(omnibus_parser::fill_params(text, &parse_options(settings), fill))
+        Cow::Owned(omnibus_parser::fill_params(text, &settings.parse_options(), fill))
     }
 }
 
@@ -175,7 +174,7 @@ impl StatementView for LoggedStatement<'_> {
     }
     fn exec_time_s(&self) -> u32 {
         let began = self.state.settings.timestamp_us.map_or(self.state.now_us, |_| i64::MAX);
-        u32::try_from((super::wall_clock_us() as i64).saturating_sub(began) / 1_000_000).unwrap_or(0)
+        u32::try_from((omnibus_commit::now_us() as i64).saturating_sub(began) / 1_000_000).unwrap_or(0)
     }
     fn sql_mode(&self) -> Option<u64> {
         Some(self.state.settings.sql_mode)

@@ -2,7 +2,7 @@
 
 use super::client_text;
 use super::prepared::Prepared;
-use crate::api::{SessionSettings, sql_mode};
+use crate::api::SessionSettings;
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{Spanned, Statement};
@@ -41,7 +41,7 @@ impl StatementCache {
         text: &Bytes,
         settings: &SessionSettings,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let (options, client) = (parse_options(settings), settings.collation_client);
+        let (options, client) = (settings.parse_options(), settings.collation_client);
         self.clock += 1;
         let hit = self
             .recent
@@ -110,20 +110,6 @@ impl StatementCache {
 
     pub(super) fn clear_prepared(&mut self) {
         self.prepared.clear();
-    }
-}
-
-/// What of `sql_mode` the grammar depends on.
-pub(crate) fn parse_options(settings: &SessionSettings) -> ParseOptions {
-    let has = |bit: u64| settings.sql_mode & bit != 0;
-    ParseOptions {
-        ansi_quotes: has(sql_mode::ANSI_QUOTES),
-        pipes_as_concat: has(sql_mode::PIPES_AS_CONCAT),
-        no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
-        ignore_space: has(sql_mode::IGNORE_SPACE),
-        high_not_precedence: has(sql_mode::HIGH_NOT_PRECEDENCE),
-        mariadb: settings.mariadb,
-        version: if settings.mariadb { 110_405 } else { 80_400 },
     }
 }
 

@@ -4,12 +4,11 @@
 //! text (with password hashes instead of passwords), not as row events: a replica has its own
 //! tables. Recovery gets the changes from the private write set beside it.
 
-use super::wall_clock_us;
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::select::{LockMode, WaitPolicy};
+use crate::storage::{LockMode, WaitPolicy};
 use crate::store::{InsertOutcome, RowAt, RowChange, Trx, by_ref, whole_index};
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -138,7 +137,7 @@ impl SqlSession {
         self.trx.take_along_applied()?;
         self.trx.log_ddl(&self.state.info(text), &[])?;
         let logged = self.state.settings.sql_log_bin;
-        let ticket = self.trx.commit_ddl(logged, wall_clock_us(), Vec::new(), |_| {});
+        let ticket = self.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), |_| {});
         Ok(Outcome { wait: Some(ticket), ..Outcome::ok() })
     }
 }

@@ -5,7 +5,6 @@
 //! may block: only a durable prepare may be shown to others, and one that failed must be undone.
 
 use super::show::answer_column;
-use super::wall_clock_us;
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
@@ -90,7 +89,7 @@ impl SqlSession {
         if !self.is_own(xid) {
             return Err(SqlError::xaer_nota().into());
         }
-        let prepared = self.trx.prepare_branch(wall_clock_us());
+        let prepared = self.trx.prepare_branch(omnibus_commit::now_us());
         let owner = Some(&*self.state.account).filter(|account| !account.is_empty()).map(Arc::from);
         let prepared = prepared.map(|(ticket, held)| (ticket, Held { owner, ..held }));
         let prepared = prepared.and_then(|(ticket, held)| match ticket.wait() {
@@ -183,7 +182,7 @@ impl SqlSession {
         if one_phase {
             return Err(SqlError::xaer_inval());
         }
-        let ticket = self.trx.finish_branch(xid, held, commit, wall_clock_us())?;
+        let ticket = self.trx.finish_branch(xid, held, commit, omnibus_commit::now_us())?;
         ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
     }
 

@@ -1,8 +1,8 @@
 //! COLUMNS: stored tables and the computed ones themselves.
 
 use super::computed::{Def, Reader, Ty, all, column_type, text, yes_no};
+use crate::catalog::type_text;
 use crate::catalog::{Column, ColumnDefault, IndexKind, Table, charset};
-use crate::ddl::type_text;
 use crate::error::ExecResult;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 

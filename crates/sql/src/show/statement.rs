@@ -275,11 +275,11 @@ fn missing(what: &str, name: &ObjectName) -> SqlError {
 }
 
 fn ident(name: &str) -> String {
-    crate::ddl::quote_ident(name)
+    crate::catalog::quote_ident(name)
 }
 
 fn string(text: &str) -> String {
-    format!("_utf8mb4{}", crate::ddl::quote_string(text))
+    format!("_utf8mb4{}", crate::catalog::quote_string(text))
 }
 
 fn parsed(sql: &str) -> SqlResult<Query> {

@@ -342,7 +342,7 @@ impl StatementEvents {
         let Some((_, context)) = &mut self.context else { return Ok(()) };
         let (database, utf8mb4) = (info.database.as_bytes(), info.settings.default_collation_for_utf8mb4);
         // Replicas of other kinds refuse engines that they lack (1286).
-        let options = crate::session::parse_options(info.settings);
+        let options = info.settings.parse_options();
         let sql = omnibus_parser::set_engines_aside(info.sql, &options, crate::api::is_own_engine);
         generate::ddl(context, &mut Sink(cache), database, &sql, xid, utf8mb4).map_err(cache_error)
     }

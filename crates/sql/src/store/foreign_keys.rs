@@ -12,11 +12,11 @@ use super::overlay::read_batch;
 use super::range::{KeyRange, RowAt};
 use super::trx::{Marks, Trx};
 use super::write::RowChange;
+use crate::catalog::codec::successor;
+use crate::catalog::foreign_key_text;
 use crate::catalog::{Catalog, Child, ForeignKey, ReferenceAction, Table};
-use crate::ddl::foreign_key_text;
 use crate::error::{ExecResult, SqlError};
-use crate::select::key::successor;
-use crate::select::storage::{LockMode, WaitPolicy};
+use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
 use omnibus_value::Value;
@@ -410,7 +410,7 @@ fn relations(catalog: &Catalog, table: &Table, found: &mut Vec<(u64, TableMode)>
 }
 
 fn constraint(table: &Table, key: &ForeignKey) -> String {
-    let quote = crate::ddl::quote_ident;
+    let quote = crate::catalog::quote_ident;
     let names = (quote(&table.def.db), quote(&table.def.name));
     format!("({}.{}, {})", names.0, names.1, foreign_key_text(key, &table.def))
 }

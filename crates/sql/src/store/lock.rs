@@ -3,7 +3,7 @@
 use super::trx::Trx;
 use crate::api::Mode;
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::select::storage::WaitPolicy;
+use crate::storage::WaitPolicy;
 use bytes::Bytes;
 use omnibus_locks::{Request, RowMode, WaitOutcome};
 use std::ops::Bound;

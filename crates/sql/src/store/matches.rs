@@ -9,7 +9,7 @@ use super::trx::Trx;
 use crate::api::{Isolation, Mode};
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt};
-use crate::select::storage::{LockMode, WaitPolicy};
+use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_locks::{Request, RowMode};
 use std::sync::Arc;

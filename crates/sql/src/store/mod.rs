@@ -12,6 +12,7 @@ mod end;
 mod events;
 mod floor;
 mod foreign_keys;
+pub(crate) mod kept_statistics;
 mod lock;
 mod matches;
 mod memory;

@@ -12,7 +12,7 @@ use super::trx::{Trx, need_replan};
 use crate::api::{Isolation, Mode};
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::select::storage::{LockMode, WaitPolicy};
+use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, Snapshot};
 use omnibus_locks::{RowMode, TableMode};

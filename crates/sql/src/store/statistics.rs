@@ -5,10 +5,12 @@
 //! so that a server stops without waiting for it.
 
 use super::auto::whole_index;
+use super::kept_statistics;
 use super::port::CommitPort;
 use super::range::by_ref;
 use super::trx::Trx;
-use crate::catalog::{Statistics, Table, statistics};
+use crate::catalog::statistics::Counter;
+use crate::catalog::{Statistics, Table};
 use omnibus_engine::EngineError;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
@@ -32,7 +34,7 @@ impl Trx {
         let latest = self.shared.port.latest();
         let rows = latest.scan(by_ref(&range.from), by_ref(&range.to), false).take(AT_ONCE + 1).count();
         if rows <= AT_ONCE {
-            if let Ok(found) = statistics::count(&*latest, table, &mut || Ok(())) {
+            if let Ok(found) = kept_statistics::count(&*latest, table, &mut || Ok(())) {
                 table.state.set_statistics(found);
             }
             return table.rows_estimate();
@@ -71,7 +73,7 @@ impl Trx {
 fn count(port: &Weak<dyn CommitPort>, table: &Table) -> Result<Option<Statistics>, EngineError> {
     let mut found = Statistics::default();
     for index in 0..table.indexes().len() {
-        let mut counter = statistics::Counter::new(table, index);
+        let mut counter = Counter::new(table, index);
         let mut range = whole_index(table, index);
         loop {
             let Some(port) = port.upgrade().filter(|_| !table.is_stale()) else { return Ok(None) };

@@ -5,7 +5,7 @@ use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt};
-use crate::select::storage::{LockMode, Scan, Storage, WaitPolicy};
+use crate::storage::{LockMode, Scan, Storage, WaitPolicy};
 use bytes::Bytes;
 use std::ops::Bound;
 use std::sync::Arc;

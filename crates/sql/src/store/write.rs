@@ -7,9 +7,9 @@
 use super::range::RowAt;
 use super::trx::Trx;
 use crate::catalog::Table;
-use crate::codec::Entry;
+use crate::catalog::codec::Entry;
 use crate::error::{ExecResult, SqlError};
-use crate::select::storage::WaitPolicy;
+use crate::storage::WaitPolicy;
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
 use omnibus_value::Value;
@@ -269,7 +269,7 @@ pub fn duplicate_error(table: &Table, index: usize, values: &[Value]) -> SqlErro
         .iter()
         .map(|part| {
             let column = &table.def.columns[part.column];
-            crate::codec::text(&values[part.column], &column.ty)
+            crate::catalog::codec::text(&values[part.column], &column.ty)
         })
         .collect::<Vec<_>>()
         .join("-");

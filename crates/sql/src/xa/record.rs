@@ -62,7 +62,7 @@ impl Prepared {
 
     /// A write of the branch's own as a row of the record; what takes effect at once as it is.
     pub(crate) fn row(&self, key: &Bytes, write: &Write) -> (Bytes, Write) {
-        if persist::is_counter(key) || crate::apply::is_position(key) {
+        if persist::is_counter(key) || persist::is_position(key) {
             return (key.clone(), write.clone());
         }
         let value = match write {

@@ -261,3 +261,12 @@ impl Part {
         omnibus_value::key::encode(value, &self.ty, self.prefix, self.descending, out);
     }
 }
+
+/// The first key that does not start with `prefix`; `None` if there is no such key.
+#[must_use]
+pub fn successor(prefix: &[u8]) -> Option<Bytes> {
+    let kept = prefix.iter().rposition(|b| *b != 0xff)?;
+    let mut out = prefix[..=kept].to_vec();
+    out[kept] += 1;
+    Some(out.into())
+}

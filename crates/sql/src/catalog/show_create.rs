@@ -1,10 +1,10 @@
 //! SHOW CREATE TABLE: a definition as MySQL writes it. Also the form in which definitions are
 //! persisted, so everything that matters must be in it and must parse back to the same definition.
 
-use crate::catalog::{
-    Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, ReferenceAction, TableDef, charset,
+use super::codec::text;
+use super::{
+    Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, NOT_FIXED, ReferenceAction, TableDef, charset,
 };
-use crate::codec::text;
 use omnibus_parser::OWN_VERSION;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -239,11 +239,7 @@ fn integer(name: &str, ty: &ColumnType) -> String {
 }
 
 fn floating(name: &str, ty: &ColumnType) -> String {
-    if ty.decimals < super::types::NOT_FIXED {
-        format!("{name}({},{})", ty.length, ty.decimals)
-    } else {
-        name.into()
-    }
+    if ty.decimals < NOT_FIXED { format!("{name}({},{})", ty.length, ty.decimals) } else { name.into() }
 }
 
 fn temporal(name: &str, ty: &ColumnType) -> String {

@@ -8,5 +8,5 @@
 mod key;
 mod row;
 
-pub use key::{Entry, KeyCodec};
+pub use key::{Entry, KeyCodec, successor};
 pub use row::{RowCodec, text};
