@@ -17,7 +17,7 @@ pub(super) fn changed_tables(statement: &dyn StatementView, database: &[u8]) -> 
         }
     };
     let client = statement.collations().map_or(0, |[client, ..]| client);
-    let text = omnibus_sql::session::to_parser(statement.sql(), client);
+    let text = omnibus_sql::api::client_text::to_parser(statement.sql(), client);
     let mut parsed = omnibus_parser::parse(&text, &options).unwrap_or_default();
     while let [only] = &*parsed
         && let Statement::SetStatement(tree) = &only.node

@@ -7,7 +7,7 @@ use crate::net::NetError;
 use crate::process::Activity;
 use crate::status::Counter;
 use bytes::Bytes;
-use omnibus_sql::session::to_parser;
+use omnibus_sql::api::client_text::to_parser;
 use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
 use omnibus_wire::{Capability, Command};
 use std::ops::{ControlFlow, Range};

@@ -3,6 +3,7 @@
 
 mod access;
 mod budget;
+pub mod client_text;
 mod engine;
 mod host;
 mod kill;

@@ -2,7 +2,7 @@
 
 use omnibus_parser::ParseOptions;
 use omnibus_value::locale::{self, Locale};
-use omnibus_value::temporal::{UTC, Zone};
+use omnibus_value::temporal::{DateMode, UTC, Zone};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -266,6 +266,17 @@ impl Default for SessionSettings {
 }
 
 impl SessionSettings {
+    /// Which dates `sql_mode` lets in.
+    #[must_use]
+    pub fn date_mode(&self) -> DateMode {
+        let has = |bit: u64| self.sql_mode & bit != 0;
+        DateMode {
+            no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
+            no_zero_date: has(sql_mode::NO_ZERO_DATE),
+            allow_invalid: has(sql_mode::ALLOW_INVALID_DATES),
+        }
+    }
+
     /// What of `sql_mode` the grammar depends on.
     #[must_use]
     pub(crate) fn parse_options(&self) -> ParseOptions {

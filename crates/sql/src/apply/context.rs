@@ -3,7 +3,8 @@
 //! What the statement's form does not say is what the applier's session was made with, the server's defaults.
 
 use crate::error::{SqlError, SqlResult};
-use crate::session::{NewInsertId, SessionState, SqlSession};
+use crate::session::SqlSession;
+use crate::state::{NewInsertId, SessionState};
 use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_replication::model::StatementView;
 use omnibus_value::decimal::Decimal;

@@ -9,7 +9,7 @@ use super::rows::RowRules;
 use crate::catalog::{Column, ColumnDefault, Table};
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::store::Trx;
 use bytes::Bytes;
 use omnibus_format::events::ColumnMetadata;

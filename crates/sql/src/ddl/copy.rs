@@ -6,13 +6,13 @@
 
 use super::exec::Ddl;
 use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
-use crate::dml::cast::{date_mode, into_column};
+use crate::dml::cast::into_column;
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::dml::{NewRow, RowExpressions};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::exec::sort::{ExternalSort, KeyForm, Sorted};
 use crate::expr::Exec;
-use crate::session::SessionState;
+use crate::sort::{ExternalSort, KeyForm, Sorted};
+use crate::state::SessionState;
 use crate::storage::Storage;
 use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
@@ -329,7 +329,7 @@ pub(super) fn new_values(
 
 /// Rows that are there have no date to get in a new column that must have one.
 fn refuse_zero_dates(def: &TableDef, sources: &[ColumnSource], state: &SessionState) -> SqlResult<()> {
-    let strict = state.settings.strict() && date_mode(&state.settings, true).no_zero_date;
+    let strict = state.settings.strict() && state.settings.date_mode().no_zero_date;
     for (column, source) in def.columns.iter().zip(sources) {
         let (kind, zero) = match column.ty.kind {
             ColumnKind::Date => ("date", "0000-00-00"),

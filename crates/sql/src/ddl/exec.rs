@@ -9,7 +9,7 @@ use super::build::{BuildContext, Ids};
 use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::store::{
     Names, OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event,
 };

@@ -2,14 +2,15 @@
 
 use super::alter_edit::Edit;
 use super::build::check_name;
+use crate::api::client_text::of_client;
 use crate::catalog::{
     Catalog, Check, ColumnDefault, ReferenceAction, StoredExpr, Table, TableDef, same_name,
 };
 use crate::dml::{ExpressionOf, RowExpressions};
 use crate::error::{SqlError, SqlResult};
+use crate::expr::functions::{SESSION, VOLATILE};
 use crate::expr::node::{Expr, Kind};
-use crate::functions::{SESSION, VOLATILE};
-use crate::session::{SessionState, of_client};
+use crate::state::SessionState;
 use omnibus_parser::ast::{self, ColumnDef, CreateTable};
 use omnibus_parser::{ParseOptions, Stored, parse_expr};
 use std::sync::Arc;

@@ -37,7 +37,7 @@ impl Ddl<'_> {
         let text =
             crate::catalog::show_create_table(&table.def, 0, self.state.zone()).replacen(&name, &full, 1);
         // The event says that it is in the client's character set.
-        let text = crate::session::of_client(text.as_bytes(), self.state.settings.collation_client);
+        let text = crate::api::client_text::of_client(text.as_bytes(), self.state.settings.collation_client);
         let mut named = Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: &text };
         named.leave_open(change)?;
         Ok(Some(table))

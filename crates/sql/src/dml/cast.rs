@@ -3,15 +3,14 @@
 //! The conversion itself is `omnibus_value`'s; here are its short cuts for values that fit as they
 //! are, and the session around it.
 
-use crate::api::{SessionSettings, sql_mode};
+use crate::api::SessionSettings;
 use crate::catalog::Column;
 use crate::error::{Level, SqlError, SqlResult};
 use crate::expr::types::{Family, family};
-use crate::session::SessionState;
-use omnibus_value::collation;
+use crate::state::SessionState;
 use omnibus_value::convert::{Problem, StoreContext};
 use omnibus_value::temporal::{Date, DateMode, DateTime, Zone};
-use omnibus_value::{ColumnKind, ColumnType, Value};
+use omnibus_value::{ColumnKind, ColumnType, Value, collation};
 
 /// A value that fits a column as it is, the usual case.
 fn fits(value: &Value, source: &ColumnType, ty: &ColumnType) -> bool {
@@ -66,7 +65,7 @@ pub(crate) fn into_column(
     let now = zone.local_us(state.now_us);
     let context = StoreContext {
         strict,
-        dates: date_mode(&state.settings, strict),
+        dates: state.settings.date_mode(),
         charset: collation::by_id_or_binary(text_collation(source, &state.settings)).charset,
         zone,
         today: DateTime::from_unix(now.div_euclid(1_000_000), 0).map_or(Date::ZERO, DateTime::date),
@@ -122,17 +121,6 @@ fn text_collation(source: &ColumnType, settings: &SessionSettings) -> u16 {
 
 fn state_of(problem: Problem) -> [u8; 5] {
     problem.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000")
-}
-
-/// Which dates sql_mode lets in.
-pub(crate) fn date_mode(settings: &SessionSettings, strict: bool) -> DateMode {
-    let has = |bit: u64| settings.sql_mode & bit != 0;
-    let _ = strict;
-    DateMode {
-        no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
-        no_zero_date: has(sql_mode::NO_ZERO_DATE),
-        allow_invalid: has(sql_mode::ALLOW_INVALID_DATES),
-    }
 }
 
 /// A literal as a column's default stores it.

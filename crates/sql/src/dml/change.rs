@@ -1,15 +1,14 @@
 //! The new version of a row that UPDATE or ON DUPLICATE KEY UPDATE writes: what is assigned, what changes along, and
 //! whether anything differs.
 
-use super::Run;
 use super::defaults::{default_value, now_for, null_value};
 use super::plan::Assignment;
 use super::rows::{cast_into, same_value};
-use super::{NewRow, RowExpressions};
+use super::{NewRow, RowExpressions, Run};
 use crate::catalog::{Column, ColumnDefault, Table};
 use crate::error::{ExecResult, Interrupt, SqlResult};
 use crate::expr::exec::Exec;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::storage::Storage;
 use crate::store::{RowAt, RowChange, duplicate_error};
 use omnibus_value::Value;

@@ -3,8 +3,8 @@
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::codec;
 use crate::exec::rows::{Rows, RowsBuilder, RowsReader};
-use crate::exec::sort::Sorted;
 use crate::expr::Exec;
+use crate::sort::Sorted;
 use crate::store::RowAt;
 use omnibus_value::Value;
 use std::rc::Rc;

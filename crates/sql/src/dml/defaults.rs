@@ -3,7 +3,7 @@
 
 use crate::catalog::{Column, ColumnDefault};
 use crate::error::{SqlError, SqlResult};
-use crate::session::SessionState;
+use crate::state::SessionState;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateTime, UTC};
 use omnibus_value::{ColumnKind, ColumnType, Value};

@@ -28,7 +28,7 @@ use crate::api::RowSink;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::uses::Uses;
 use crate::select::explain_change;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::store::Trx;
 use omnibus_parser::ast::Statement;
 use omnibus_value::Value;

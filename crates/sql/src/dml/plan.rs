@@ -10,7 +10,7 @@ use crate::expr::scope::Scope;
 use crate::expr::uses::{self, UsesCell};
 use crate::plan::estimate::Known;
 use crate::select::VirtualTables;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Ident, ObjectName};
 use omnibus_value::Value;

@@ -13,7 +13,7 @@ use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::expr::scope::Scope;
 use crate::expr::uses::UsesCell;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::storage::Storage;
 use omnibus_value::Value;
 use std::sync::Arc;

@@ -7,10 +7,10 @@ use super::plan::TargetTable;
 use crate::catalog::Column;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::codec;
-use crate::exec::sort::{ExternalSort, KeyForm, Part};
 use crate::expr::exec::Row;
 use crate::expr::node::Expr;
-use crate::session::SessionState;
+use crate::sort::{ExternalSort, KeyForm, Part};
+use crate::state::SessionState;
 use omnibus_value::Value;
 
 /// An expression's value as a column stores it.

@@ -1,7 +1,8 @@
 //! Values and rows of a frame as bytes, for temporary files. Not a format that anything else reads.
 
+use super::Row;
 use crate::error::SqlError;
-use crate::expr::Row;
+use crate::memory;
 use bytes::{Buf, Bytes};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
@@ -148,16 +149,6 @@ fn damaged() -> SqlError {
     SqlError::new(1024, b"HY000", "Error reading file in tmpdir (a record is damaged)")
 }
 
-/// About how many bytes a row of values takes in memory.
-#[must_use]
-pub fn memory_of(values: &[Value]) -> usize {
-    let long = |value: &Value| match value {
-        Value::Bytes(bytes) | Value::Json(bytes) => bytes.len() + 16,
-        _ => 0,
-    };
-    size_of_val(values) + values.iter().map(long).sum::<usize>() + 32
-}
-
 /// The same of a row of the frame.
 #[must_use]
 pub fn memory_of_row(row: &Row) -> usize {
@@ -165,7 +156,7 @@ pub fn memory_of_row(row: &Row) -> usize {
         + match row {
             Row::Unset | Row::Nulls => 0,
             Row::Image(image) => image.len(),
-            Row::Values(values) => memory_of(values),
+            Row::Values(values) => memory::memory_of(values),
             Row::Keyed(row) => row.0.len() + row.1.len() + 64,
         }
 }

@@ -3,13 +3,11 @@
 //! Keys that were seen are in memory up to `tmp_table_size`. Then the rows of all further keys go to disk in parts by their
 //! keys, and each part is gone through when the rest has been given.
 
-use super::Flow;
-use super::codec;
-use super::memory::Account;
 use super::partition::{Partition, Partitions};
 use super::rows::temporary_table_max;
+use super::{Flow, Running, codec};
 use crate::error::ExecResult;
-use crate::expr::Exec;
+use crate::memory::Account;
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashSet;
@@ -41,12 +39,12 @@ pub enum Seen {
 impl Distinct {
     /// Nothing was seen.
     #[must_use]
-    pub fn new(cx: &Exec<'_>) -> Distinct {
+    pub fn new(cx: &impl Running) -> Distinct {
         Distinct::at(0, cx)
     }
 
-    fn at(level: u64, cx: &Exec<'_>) -> Distinct {
-        Distinct { seen: HashSet::default(), account: Account::new(&cx.session.memory), later: None, level }
+    fn at(level: u64, cx: &impl Running) -> Distinct {
+        Distinct { seen: HashSet::default(), account: Account::new(&cx.session().memory), later: None, level }
     }
 
     /// Takes up a row, which `write` writes if it must be kept.
@@ -57,7 +55,7 @@ impl Distinct {
         &mut self,
         key: &[u8],
         write: impl FnOnce(&mut Vec<u8>),
-        cx: &mut Exec<'_>,
+        cx: &mut impl Running,
     ) -> ExecResult<Seen> {
         if self.seen.contains(key) {
             return Ok(Seen::Again);
@@ -78,19 +76,19 @@ impl Distinct {
     }
 
     /// Whether one more key may be kept; the first may always.
-    fn has_room(&mut self, key: usize, cx: &Exec<'_>) -> bool {
+    fn has_room(&mut self, key: usize, cx: &impl Running) -> bool {
         let more = key + KEY_COST;
-        self.account.has_room(more, temporary_table_max(cx), &cx.session.settings) || self.seen.is_empty()
+        self.account.has_room(more, temporary_table_max(cx), &cx.session().settings) || self.seen.is_empty()
     }
 
     /// Gives the rows that `add` put off, each once.
     ///
     /// # Errors
     /// As a temporary file, and as `each`.
-    pub fn finish(
+    pub fn finish<R: Running>(
         mut self,
-        cx: &mut Exec<'_>,
-        each: &mut dyn FnMut(&mut Exec<'_>, Vec<Value>) -> ExecResult<Flow>,
+        cx: &mut R,
+        each: &mut dyn FnMut(&mut R, Vec<Value>) -> ExecResult<Flow>,
     ) -> ExecResult<Flow> {
         let Some(later) = self.later.take() else { return Ok(Flow::Continue) };
         // The memory of what was given is the next ones'.
@@ -105,11 +103,11 @@ impl Distinct {
     }
 }
 
-fn give(
+fn give<R: Running>(
     part: &Partition,
     level: u64,
-    cx: &mut Exec<'_>,
-    each: &mut dyn FnMut(&mut Exec<'_>, Vec<Value>) -> ExecResult<Flow>,
+    cx: &mut R,
+    each: &mut dyn FnMut(&mut R, Vec<Value>) -> ExecResult<Flow>,
 ) -> ExecResult<Flow> {
     let mut seen = Distinct::at(level, cx);
     let mut reader = part.read();

@@ -3,9 +3,9 @@
 //! A row of a hundred long texts, or a hundred calls inside each other, each with a long argument, would otherwise take what
 //! no operator asks for. Whoever drops the last reference gives the memory back.
 
-use super::memory::Account;
 use crate::error::SqlResult;
-use crate::session::SessionState;
+use crate::memory::Account;
+use crate::state::SessionState;
 use bytes::Bytes;
 
 /// Shorter texts come and go without being counted.

@@ -1,11 +1,10 @@
 //! A table kept for a join, by the key that it is looked up with: in memory up to `join_buffer_size`. The rows behind are on
 //! disk, and what stays in memory of each is a hash and where it is.
 
-use super::codec;
-use super::memory::Account;
 use super::spill::{RunWriter, SpillFile};
+use super::{Row, Running, codec};
 use crate::error::{ExecResult, SqlResult};
-use crate::expr::{Exec, Row};
+use crate::memory::Account;
 use bytes::{Buf, Bytes};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -35,13 +34,13 @@ pub struct KeptRows {
 impl KeptBuilder {
     /// None yet.
     #[must_use]
-    pub fn new(cx: &Exec<'_>) -> KeptBuilder {
+    pub fn new(cx: &impl Running) -> KeptBuilder {
         let kept = KeptRows {
             memory: HashMap::default(),
             hasher: RandomState::default(),
             file: None,
             index: Vec::new(),
-            account: Account::new(&cx.session.memory),
+            account: Account::new(&cx.session().memory),
         };
         KeptBuilder { kept, writer: RunWriter::default() }
     }
@@ -50,12 +49,12 @@ impl KeptBuilder {
     ///
     /// # Errors
     /// As a temporary file; a limit of memory that not even the index fits.
-    pub fn push(&mut self, key: &[u8], row: &Row, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub fn push(&mut self, key: &[u8], row: &Row, cx: &mut impl Running) -> ExecResult<()> {
         let kept = &mut self.kept;
         if kept.file.is_none() {
             let more = KEY_COST + key.len() + codec::memory_of_row(row);
-            let budget = cx.session.settings.join_buffer_size;
-            if kept.account.has_room(more, budget, &cx.session.settings) {
+            let budget = cx.session().settings.join_buffer_size;
+            if kept.account.has_room(more, budget, &cx.session().settings) {
                 let row = codec::own_row(row);
                 match kept.memory.get_mut(key) {
                     Some(rows) => rows.push(row),
@@ -66,7 +65,7 @@ impl KeptBuilder {
             kept.file = Some(SpillFile::create(cx)?);
         }
         // Twice, because the index grows by doubling.
-        kept.account.grow(2 * size_of::<(u64, u64)>(), &cx.session.settings)?;
+        kept.account.grow(2 * size_of::<(u64, u64)>(), &cx.session().settings)?;
         let Some(file) = &mut kept.file else { return Ok(()) };
         let mut record = Vec::new();
         record.extend_from_slice(&(key.len() as u32).to_le_bytes());

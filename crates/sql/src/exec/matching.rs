@@ -4,18 +4,17 @@
 //! disk in parts by their keys; each part is matched by itself.
 
 use super::distinct::KEY_COST;
-use super::memory::Account;
 use super::partition::{Partition, Partitions};
 use super::rows::temporary_table_max;
-use super::{Flow, codec};
+use super::{Flow, Running, codec};
 use crate::error::ExecResult;
-use crate::expr::Exec;
+use crate::memory::Account;
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashMap;
 
 /// Takes the rows that pass.
-pub type Passed<'p> = dyn FnMut(&mut Exec<'_>, Vec<Value>) -> ExecResult<Flow> + 'p;
+pub type Passed<'p, R> = dyn FnMut(&mut R, Vec<Value>) -> ExecResult<Flow> + 'p;
 
 /// What a row needs to pass.
 #[derive(Clone, Copy, Debug)]
@@ -40,14 +39,14 @@ pub struct Matches {
 impl Matches {
     /// None yet.
     #[must_use]
-    pub fn new(rule: Rule, cx: &Exec<'_>) -> Matches {
+    pub fn new(rule: Rule, cx: &impl Running) -> Matches {
         Matches::at(0, rule, cx)
     }
 
-    fn at(level: u64, rule: Rule, cx: &Exec<'_>) -> Matches {
+    fn at(level: u64, rule: Rule, cx: &impl Running) -> Matches {
         Matches {
             counts: HashMap::default(),
-            account: Account::new(&cx.session.memory),
+            account: Account::new(&cx.session().memory),
             rule,
             level,
             later: None,
@@ -58,14 +57,14 @@ impl Matches {
     ///
     /// # Errors
     /// As a temporary file.
-    pub fn count(&mut self, key: &[u8], cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub fn count(&mut self, key: &[u8], cx: &mut impl Running) -> ExecResult<()> {
         if let Some(count) = self.counts.get_mut(key) {
             *count += 1;
             return Ok(());
         }
         if self.later.is_none() {
             let more = key.len() + KEY_COST + 8;
-            let fits = self.account.has_room(more, temporary_table_max(cx), &cx.session.settings);
+            let fits = self.account.has_room(more, temporary_table_max(cx), &cx.session().settings);
             if fits || self.counts.is_empty() {
                 self.counts.insert(key.into(), 1);
                 return Ok(());
@@ -104,7 +103,7 @@ impl Matches {
     ///
     /// # Errors
     /// As a temporary file, and as `each`.
-    pub fn finish(self, cx: &mut Exec<'_>, each: &mut Passed<'_>) -> ExecResult<Flow> {
+    pub fn finish<R: Running>(self, cx: &mut R, each: &mut Passed<'_, R>) -> ExecResult<Flow> {
         let Matches { counts, account, rule, later, .. } = self;
         drop((counts, account));
         let Some((keys, rows)) = later else { return Ok(Flow::Continue) };
@@ -117,12 +116,12 @@ impl Matches {
     }
 }
 
-fn match_part(
+fn match_part<R: Running>(
     keys: &Partition,
     rows: &Partition,
     rule: Rule,
-    cx: &mut Exec<'_>,
-    each: &mut Passed<'_>,
+    cx: &mut R,
+    each: &mut Passed<'_, R>,
 ) -> ExecResult<Flow> {
     let mut matches = Matches::at(keys.level + 1, rule, cx);
     let mut reader = keys.read();

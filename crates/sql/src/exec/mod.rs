@@ -9,13 +9,15 @@ pub mod distinct;
 pub mod held;
 pub mod kept;
 pub mod matching;
-pub mod memory;
 pub mod partition;
+mod row;
 pub mod rows;
-pub mod sort;
 pub mod spill;
 
-pub use memory::{Account, ServerMemory, SessionMemory};
+pub use row::Row;
+
+use crate::error::ExecResult;
+use crate::state::SessionState;
 
 /// Whether a consumer of rows wants more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,4 +26,22 @@ pub enum Flow {
     Continue,
     /// No.
     Stop,
+}
+
+/// The running statement, as rows see it that are kept and may outgrow memory.
+pub trait Running {
+    /// Its session: limits, the accountant, the budget.
+    fn session(&self) -> &SessionState;
+    /// Asks for a thread that may wait for a disk.
+    ///
+    /// # Errors
+    /// `NeedBlocking` where there is none.
+    fn need_blocking(&mut self) -> ExecResult<()>;
+    /// Counts a row or a comparison in the statement's budget.
+    ///
+    /// # Errors
+    /// 1317, 3024; `NeedBlocking` on an async worker.
+    fn tick(&self) -> ExecResult<()> {
+        self.session().budget.tick()
+    }
 }

@@ -1,9 +1,9 @@
 //! Records in parts by their keys, on disk: equal keys are in the same part, so each part can be worked on by itself in
 //! memory. One that is still too large is parted again, by other bits of the hash.
 
+use super::Running;
 use super::spill::{Run, RunReader, RunWriter, SpillFile};
 use crate::error::{ExecResult, SqlResult};
-use crate::expr::Exec;
 use bytes::Bytes;
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
@@ -41,9 +41,9 @@ impl Partitions {
     ///
     /// # Errors
     /// As [`SpillFile::create`].
-    pub fn create(level: u64, cx: &mut Exec<'_>) -> ExecResult<Partitions> {
+    pub fn create(level: u64, cx: &mut impl Running) -> ExecResult<Partitions> {
         let file = SpillFile::create(cx)?;
-        cx.session.memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
+        cx.session().memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
         let parts = (0..PARTS).map(|_| RunWriter::with_block(BLOCK)).collect();
         Ok(Partitions { file, parts, level })
     }

@@ -1,19 +1,18 @@
 //! Rows that a statement collects and reads again in the same order: derived and common tables, operands of set
 //! operations, what INSERT ... SELECT inserts. In memory up to `tmp_table_size`, on disk beyond.
 
-use super::codec;
-use super::memory::Account;
 use super::spill::{Run, RunReader, RunWriter, SpillFile};
+use super::{Running, codec};
 use crate::error::{ExecResult, SqlResult};
-use crate::expr::Exec;
+use crate::memory::{Account, memory_of};
 use omnibus_value::Value;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 /// The most bytes of a temporary table that is made for a statement.
 #[must_use]
-pub fn temporary_table_max(cx: &Exec<'_>) -> u64 {
-    cx.session.settings.tmp_table_size
+pub fn temporary_table_max(cx: &impl Running) -> u64 {
+    cx.session().settings.tmp_table_size
 }
 
 /// Rows that are being collected.
@@ -45,8 +44,8 @@ pub struct RowsReader {
 impl RowsBuilder {
     /// None yet.
     #[must_use]
-    pub fn new(cx: &Exec<'_>) -> RowsBuilder {
-        let account = Account::new(&cx.session.memory);
+    pub fn new(cx: &impl Running) -> RowsBuilder {
+        let account = Account::new(&cx.session().memory);
         RowsBuilder { memory: Vec::new(), account, rest: None, record: Vec::new() }
     }
 
@@ -54,14 +53,14 @@ impl RowsBuilder {
     ///
     /// # Errors
     /// As a temporary file.
-    pub fn push(&mut self, row: Rc<[Value]>, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub fn push(&mut self, row: Rc<[Value]>, cx: &mut impl Running) -> ExecResult<()> {
         if self.rest.is_none() {
-            let more = codec::memory_of(&row);
-            if self.account.has_room(more, temporary_table_max(cx), &cx.session.settings) {
+            let more = memory_of(&row);
+            if self.account.has_room(more, temporary_table_max(cx), &cx.session().settings) {
                 self.memory.push(row);
                 return Ok(());
             }
-            cx.session.memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
+            cx.session().memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
             self.rest = Some((SpillFile::create(cx)?, RunWriter::default()));
         }
         let Some((file, writer)) = &mut self.rest else { return Ok(()) };

@@ -3,8 +3,8 @@
 //! A file has any number of runs, which grow side by side in blocks; a run is read back in the order it was written. The file
 //! has no name, so it vanishes with its last user or with the process. Used where statements may block only.
 
+use super::Running;
 use crate::error::{ExecResult, SqlError, SqlResult, is_full};
-use crate::expr::Exec;
 use bytes::Bytes;
 use std::fs::File;
 use std::io;
@@ -58,11 +58,11 @@ impl SpillFile {
     ///
     /// # Errors
     /// `NeedBlocking` where a statement may not wait for a disk; 1021 and 1026 as the system refuses.
-    pub fn create(cx: &mut Exec<'_>) -> ExecResult<SpillFile> {
-        cx.storage.need_blocking()?;
-        let dir = &cx.session.settings.tmpdir;
+    pub fn create(cx: &mut impl Running) -> ExecResult<SpillFile> {
+        cx.need_blocking()?;
+        let dir = &cx.session().settings.tmpdir;
         let file = tempfile::tempfile_in(dir).map_err(|error| write_error(&error))?;
-        cx.session.memory.server().tmp_files.fetch_add(1, Ordering::Relaxed);
+        cx.session().memory.server().tmp_files.fetch_add(1, Ordering::Relaxed);
         Ok(SpillFile { file: Rc::new(file), end: 0 })
     }
 

@@ -10,14 +10,13 @@ use super::types::{BINARY, Coercibility, ExprType, Family, column_type, unify};
 use super::{charset, interval};
 use crate::catalog::ColumnDefault;
 use crate::error::{SqlError, SqlResult};
+use crate::expr::functions::aggregate::{self, AggregateSpec};
+use crate::expr::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::expr::scope::Source;
-use crate::functions::aggregate::{self, AggregateSpec};
-use crate::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::select::QueryPlan;
 use crate::select::subquery::{Member, Subquery, SubqueryKind};
 use omnibus_parser::ast::{self, AggregateKind, BinaryOp, CastType, Quantifier};
-use omnibus_value::collation;
-use omnibus_value::{ColumnKind, Value};
+use omnibus_value::{ColumnKind, Value, collation};
 use std::sync::Arc;
 
 /// Functions that the server implements because they are about replication.

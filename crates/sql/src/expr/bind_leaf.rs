@@ -5,8 +5,8 @@ use super::charset;
 use super::node::{Expr, Kind};
 use super::types::{BINARY, Coercibility, ExprType, string_column};
 use crate::api::VariableScope;
+use crate::api::client_text::{self, of_client};
 use crate::error::{SqlError, SqlResult};
-use crate::session::{client_literal, of_client};
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
@@ -70,7 +70,7 @@ impl Binder<'_> {
                 Expr::constant(Value::Decimal(parsed.value), ty)
             }
             L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),
-            L::Str(text) => self.string(client_literal(text, &self.session.settings), self.collation()),
+            L::Str(text) => self.string(client_text::literal(text, &self.session.settings), self.collation()),
             L::National(text) => self.string(self.as_written(text), 33),
             L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
             L::Date(text) => {
@@ -142,17 +142,6 @@ fn binary_literal(bytes: bytes::Bytes) -> Expr {
     let mut ty = ExprType::varchar(bytes.len() as u32, BINARY);
     ty.column.kind = ColumnKind::Binary;
     Expr::constant(Value::Bytes(bytes), ty)
-}
-
-/// Whether two values have the same type where they stand for a parameter or a variable; the length of text does not count.
-#[must_use]
-pub fn same_type(a: &Value, b: &Value) -> bool {
-    match a {
-        Value::Decimal(_) | Value::DateTime(_) | Value::Time(_) => {
-            value_type(a, BINARY) == value_type(b, BINARY)
-        }
-        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
-    }
 }
 
 /// The type of a value that carries none, as a parameter or variable.

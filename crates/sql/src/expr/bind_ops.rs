@@ -9,7 +9,7 @@ use super::regexp::RegexpMatcher;
 use super::scope::{ScopeTable, Source};
 use super::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED};
 use crate::error::{SqlError, SqlResult};
-use crate::functions;
+use crate::expr::functions;
 use omnibus_parser::ast::{self, BinaryOp, UnaryOp};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::DateTime;

@@ -46,7 +46,7 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 /// A date that sql_mode lets in; anything else is NULL with a warning.
 fn dated(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Option<DateTime> {
     let at = e.to_datetime(value, cx)?;
-    let mode = crate::dml::cast::date_mode(&cx.session.settings, false);
+    let mode = cx.session.settings.date_mode();
     if matches!(value, Value::Date(_) | Value::DateTime(_)) || at.check(mode).is_ok() {
         return Some(at);
     }
@@ -150,7 +150,7 @@ fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Va
         return Value::Bytes(charset::slice_chars(&text, 0, length, target.collation));
     }
     if target.kind == ColumnKind::Binary && count < length {
-        if !crate::functions::fits(length, "cast_as_binary", cx) {
+        if !crate::expr::functions::fits(length, "cast_as_binary", cx) {
             return Value::Null;
         }
         let mut padded = text.to_vec();

@@ -8,32 +8,17 @@ use super::charset;
 use crate::api::sql_mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
+pub use crate::exec::Row;
+use crate::exec::Running;
 use crate::select::subquery::SubqueryState;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::storage::Storage;
 use bytes::Bytes;
 use omnibus_value::pace::Pace;
 use omnibus_value::temporal::{DateTime, Zone};
 use omnibus_value::{ColumnType, Value, stack};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::Arc;
-
-/// The row now in a slot.
-#[derive(Clone, Debug, Default)]
-pub enum Row {
-    /// None yet.
-    #[default]
-    Unset,
-    /// All columns NULL (the missing side of an outer join).
-    Nulls,
-    /// A stored row image, decoded column by column on demand.
-    Image(Bytes),
-    /// A stored row with its clustered key in front, where somebody asks for the key.
-    Keyed(Rc<(Bytes, Bytes)>),
-    /// Computed values.
-    Values(Rc<[Value]>),
-}
 
 /// A table instance's place in the frame.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +83,16 @@ pub struct Exec<'a> {
 
 /// Bytes that are compared before they are counted.
 const COMPARED_MAX: usize = 1 << 16;
+
+impl Running for Exec<'_> {
+    fn session(&self) -> &SessionState {
+        self.session
+    }
+
+    fn need_blocking(&mut self) -> ExecResult<()> {
+        self.storage.need_blocking()
+    }
+}
 
 impl<'a> Exec<'a> {
     /// A statement about to run; `slots` and `subqueries` as the binder counted them.

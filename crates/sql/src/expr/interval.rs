@@ -159,7 +159,7 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Va
         U::Year => i64::from(year),
         U::Quarter => i64::from(month.div_ceil(3)),
         U::Month => i64::from(month),
-        U::Week => return Ok(super::super::functions::week_of(date, 0).map_or(Value::Null, Value::Int)),
+        U::Week => return Ok(super::functions::week_of(date, 0).map_or(Value::Null, Value::Int)),
         U::Day => i64::from(day),
         U::YearMonth => i64::from(year * 100 + month),
         _ => sign * of_day(unit, day, time),

@@ -17,6 +17,7 @@ pub mod compare;
 pub mod convert;
 pub mod eval;
 pub mod exec;
+pub mod functions;
 pub mod hash_key;
 pub(crate) mod in_place;
 pub mod interval;

@@ -9,7 +9,7 @@ use super::regexp::RegexpMatcher;
 use super::slot_set::SlotSet;
 use super::types::ExprType;
 use crate::api::VariableScope;
-use crate::functions::Def;
+use crate::expr::functions::Def;
 use crate::select::subquery::Subquery;
 use omnibus_value::Value;
 use omnibus_value::temporal::IntervalUnit;
@@ -299,7 +299,7 @@ impl Expr {
                 Kind::Column { .. } | Kind::RowKey(_) => false,
                 Kind::Subquery(_) | Kind::Assign(_) | Kind::UserVariable(_) => false,
                 Kind::ServerCall(..) => false,
-                Kind::Call(def, _) => def.traits & crate::functions::VOLATILE == 0,
+                Kind::Call(def, _) => def.traits & crate::expr::functions::VOLATILE == 0,
                 _ => true,
             }
         });
@@ -323,7 +323,7 @@ impl Expr {
                 | Kind::Unit(_)
                 | Kind::Param(_) => false,
                 Kind::Call(def, _) => {
-                    def.traits & (crate::functions::VOLATILE | crate::functions::SESSION) == 0
+                    def.traits & (crate::expr::functions::VOLATILE | crate::expr::functions::SESSION) == 0
                 }
                 _ => true,
             }

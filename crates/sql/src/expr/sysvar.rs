@@ -4,7 +4,7 @@ use super::exec::Exec;
 use super::types::{ExprType, string_column};
 use crate::api::VariableScope;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::session::SessionState;
+use crate::state::SessionState;
 use omnibus_value::{ColumnType, Value};
 
 /// Reads a system variable.

@@ -5,7 +5,7 @@ use super::bind::{Binder, Clause};
 use super::{Exec, Expr, Scope};
 use crate::catalog::Catalog;
 use crate::error::Interrupt;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::storage::NoStorage;
 use omnibus_parser::ParseOptions;
 use omnibus_value::Value;

@@ -17,7 +17,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::bind::Clause;
 use crate::expr::exec::{Exec, Row};
 use crate::expr::types::string_column;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_parser::ast::{LoadData, LoadTarget, OnDuplicate};
 use omnibus_value::{ColumnKind, ColumnType, Value};

@@ -97,7 +97,7 @@ fn calls_anew(e: &Expr) -> bool {
     let mut anew = false;
     e.walk(&mut |e| {
         anew |= match &e.kind {
-            Kind::Call(def, _) => def.traits & crate::functions::VOLATILE != 0,
+            Kind::Call(def, _) => def.traits & crate::expr::functions::VOLATILE != 0,
             Kind::Assign(_) | Kind::ServerCall(..) => true,
             Kind::Subquery(subquery) => subquery.plan.volatile,
             _ => false,

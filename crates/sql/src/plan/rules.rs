@@ -3,9 +3,9 @@
 //! Every rule holds in the three values of SQL, because a condition is also asked whether it is NULL (`IS NULL`, NOT) only as
 //! part of a larger one, which is left alone. A condition whose value changes each time it is asked is never moved.
 
+use crate::expr::functions::VOLATILE;
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::types::ExprType;
-use crate::functions::VOLATILE;
 
 /// Splits a condition into its conjuncts. `(a AND b) OR (a AND c)` becomes `a` and `b OR c`; `x = 1 OR x = 2` becomes
 /// `x IN (1, 2)`.

@@ -6,8 +6,8 @@ use super::group::{Group, Output};
 use super::plan::{Block, Grouping};
 use super::run::{Consumer, Flow, join};
 use crate::error::ExecResult;
-use crate::exec::memory::Account;
 use crate::expr::{Exec, Row, in_place};
+use crate::memory::Account;
 
 /// Runs a block whose rows come group by group.
 pub(super) fn run(

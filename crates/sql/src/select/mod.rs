@@ -36,7 +36,7 @@ use crate::catalog::Catalog;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::bind::Binder;
 use crate::expr::{Exec, eval};
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::storage::{LockMode, Storage};
 use omnibus_parser::ast::{Query, QueryBody};
 use omnibus_value::Value;

@@ -5,9 +5,9 @@ use super::run::{Consumer, Flow, Window};
 use crate::error::ExecResult;
 use crate::exec::codec;
 use crate::exec::distinct::{Distinct, Seen};
-use crate::exec::memory::Account;
-use crate::exec::sort::{ExternalSort, KeyForm, Part};
 use crate::expr::{Exec, Expr, ExprType, eval, hash_key};
+use crate::memory::Account;
+use crate::sort::{ExternalSort, KeyForm, Part};
 use omnibus_value::Value;
 use std::collections::BinaryHeap;
 

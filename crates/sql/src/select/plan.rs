@@ -6,8 +6,8 @@
 use super::virtual_table::VirtualTable;
 use crate::api::ResultColumn;
 use crate::catalog::Table;
+use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, ExprType, SlotSet};
-use crate::functions::aggregate::AggregateSpec;
 use crate::plan::access::{Access, TableAccess};
 use crate::storage::{LockMode, WaitPolicy};
 use std::fmt;

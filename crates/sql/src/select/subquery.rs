@@ -6,14 +6,14 @@
 use super::plan::QueryPlan;
 use super::run::Flow;
 use crate::error::{ExecResult, SqlError};
-use crate::exec::codec;
+
 use crate::exec::distinct::KEY_COST;
 use crate::exec::kept::KeptRows;
-use crate::exec::memory::Account;
 use crate::exec::rows::Rows;
 use crate::expr::exec::Row;
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::{Exec, SlotSet, eval, hash_key};
+use crate::memory::{Account, memory_of};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::borrow::Cow;
@@ -268,7 +268,7 @@ impl Subquery {
             let row = &*self.compared(row, cx)?;
             let has_null = row.iter().any(|value| matches!(value, Value::Null));
             if row.len() > 1 {
-                account.grow(codec::memory_of(row), &cx.session.settings)?;
+                account.grow(memory_of(row), &cx.session.settings)?;
                 members.rows[usize::from(has_null)].push(row.iter().cloned().map(eval::own).collect());
             }
             if has_null {
@@ -286,7 +286,7 @@ impl Subquery {
                 }
             }
             if compared && let [only] = row {
-                account.grow(codec::memory_of(row), &cx.session.settings)?;
+                account.grow(memory_of(row), &cx.session.settings)?;
                 members.values.push(eval::own(only.clone()));
             }
             Ok(Flow::Continue)

@@ -4,7 +4,7 @@
 use super::{NoVirtualTables, prepare};
 use crate::api::{AllowAll, ResultColumn, flag};
 use crate::catalog::Catalog;
-use crate::session::SessionState;
+use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ParseOptions;
 use omnibus_parser::ast::Statement;

@@ -3,7 +3,7 @@
 use crate::catalog::{Catalog, CatalogCell, Table, charset, persist};
 use crate::ddl::load_catalog;
 use crate::error::SqlResult;
-use crate::exec::ServerMemory;
+use crate::memory::ServerMemory;
 use crate::select::{NoVirtualTables, VirtualTables};
 use crate::show::InformationSchema;
 use crate::store::{CommitPort, TrxContext};

@@ -1,12 +1,11 @@
 //! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
-use super::client_text;
 use super::given::{Gate, Given};
 use super::query::Plan;
 use super::{Call, SqlSession};
-use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink};
+use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::bind_leaf::same_type;
+use crate::state::same_type;
 use crate::storage::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};

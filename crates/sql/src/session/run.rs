@@ -4,9 +4,9 @@
 use super::SqlSession;
 use super::given::{Gate, Given, GivenCommit};
 use super::prepared::is_planned;
-use super::state::NewInsertId;
 use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink, TimeLimit};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::state::NewInsertId;
 use crate::store::{Marks, wait_failure};
 use bytes::Bytes;
 use omnibus_commit::Ticket;

@@ -3,14 +3,13 @@
 use super::Database;
 use super::binlog::BinlogInput;
 use super::given::{Given, GivenCommit};
-use super::named_locks::NamedLocks;
-use super::state::{NewInsertId, SessionState};
 use super::statements::StatementCache;
 use crate::api::{Budget, Isolation, KillFlag};
 use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlResult};
-use crate::exec::SessionMemory;
 use crate::load::LoadInput;
+use crate::memory::SessionMemory;
+use crate::state::{NamedLocks, NewInsertId, SessionState};
 use crate::store::{LockWaiter, Trx};
 use bytes::Bytes;
 use omnibus_parser::ast::{Spanned, Statement};

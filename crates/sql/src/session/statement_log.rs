@@ -4,12 +4,12 @@
 //! that is one comparison. What the statement reads of the session is kept as it was before it ran, because the statement
 //! may change it. Not here: what makes a statement unsafe (`dml::safety`), and the events (`omnibus_replication`).
 
-use super::state::{NewInsertId, SessionState};
 use super::{Call, SqlSession};
 use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
 use crate::dml::{WritePlan, safety};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::uses::{self, Uses};
+use crate::state::{NewInsertId, SessionState};
 use crate::storage::LockMode;
 use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_parser::ast::{InsertSource, Statement};

@@ -1,8 +1,7 @@
 //! Parsed statements that a session keeps: recent texts, and PREPAREd ones by name.
 
-use super::client_text;
 use super::prepared::Prepared;
-use crate::api::SessionSettings;
+use crate::api::{SessionSettings, client_text};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{Spanned, Statement};

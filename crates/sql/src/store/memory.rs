@@ -5,8 +5,7 @@
 
 use super::trx::Trx;
 use crate::error::{SqlError, SqlResult};
-use crate::exec::SessionMemory;
-use crate::exec::memory::{Account, MemoryLimits};
+use crate::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_engine::WriteSet;
 use omnibus_locks::TrxLocks;
 use std::sync::Arc;

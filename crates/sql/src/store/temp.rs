@@ -15,7 +15,7 @@ use super::write::{Duplicate, InsertOutcome, RowChange};
 use crate::catalog::codec::Entry;
 use crate::catalog::{Catalog, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::Account;
+use crate::memory::Account;
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, EngineError, Mark, Snapshot, SnapshotIter, SpaceId, WriteSet};
 use parking_lot::Mutex;

@@ -14,7 +14,7 @@ use crate::expr::exec::{Exec, Row};
 use crate::expr::node::Expr;
 use crate::select::run::Flow;
 use crate::select::{self, QueryPlan};
-use crate::session::NewInsertId;
+use crate::state::NewInsertId;
 use crate::storage::Storage;
 use crate::store::{InsertOutcome, auto_value, duplicate_error};
 use omnibus_value::Value;

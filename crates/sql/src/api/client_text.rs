@@ -4,7 +4,7 @@
 //! byte is one character, so texts go to and fro without loss. Trees therefore hold UTF-8 whatever the client's set; texts
 //! stay as they were written, because that is what a log of statements says they are. Pure functions, any thread.
 
-use crate::api::SessionSettings;
+use super::SessionSettings;
 use bytes::Bytes;
 use omnibus_parser::ast::{Span, Spanned, Statement};
 use omnibus_parser::{ParseError, ParseOptions};
@@ -31,7 +31,7 @@ pub fn to_parser(text: &[u8], client: u16) -> Cow<'_, [u8]> {
 }
 
 /// What such a client would have written, of a text in UTF-8.
-pub(crate) fn of_client(text: &[u8], client: u16) -> Cow<'_, [u8]> {
+pub fn of_client(text: &[u8], client: u16) -> Cow<'_, [u8]> {
     if text.is_ascii() || charset(client) != Charset::Latin1 {
         return Cow::Borrowed(text);
     }
@@ -39,7 +39,7 @@ pub(crate) fn of_client(text: &[u8], client: u16) -> Cow<'_, [u8]> {
 }
 
 /// Text of a collation as the client would have written it: statements in variables.
-pub(super) fn of_value(text: &Bytes, collation: u16, client: u16) -> Bytes {
+pub(crate) fn of_value(text: &Bytes, collation: u16, client: u16) -> Bytes {
     let (from, to) = (charset(collation), charset(client));
     if text.is_ascii() || from.converts_as_is(to) {
         return text.clone();
@@ -67,7 +67,7 @@ fn characters(text: &[u8]) -> usize {
 }
 
 /// Parses a client's first statement; places are those of its own text.
-pub(super) fn parse_first(
+pub(crate) fn parse_first(
     text: &[u8],
     options: &ParseOptions,
     client: u16,

@@ -1,12 +1,13 @@
 //! What a session remembers between statements, as far as expressions and statements read it.
 //! The open transaction is not here ([`crate::store::Trx`]).
 
-use super::named_locks::NamedLocks;
+mod named_locks;
+
+pub use named_locks::NamedLocks;
+
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
 use crate::error::{Diagnostics, SqlResult};
-use crate::exec::memory::MemoryLimits;
-use crate::exec::{Account, SessionMemory, codec};
-use crate::expr::bind_leaf::same_type;
+use crate::memory::{Account, MemoryLimits, SessionMemory, memory_of};
 use crate::store::StatementInfo;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
@@ -19,7 +20,7 @@ pub type UserVariables = HashMap<String, (Value, ColumnType)>;
 /// Everything here that a statement may change by running, as it was before: a statement that gives its first try up, for a
 /// lock or to run elsewhere, leaves no trace of it. What a statement does beyond this memory and its transaction (locks by
 /// name, files, waiting) it does where it may block, which is never given up.
-pub(super) struct Checkpoint {
+pub(crate) struct Checkpoint {
     user_variables: Arc<UserVariables>,
     diagnostics: Diagnostics,
     last_insert_id: u64,
@@ -94,7 +95,7 @@ pub enum NewInsertId {
 
 impl SessionState {
     /// What `restore` needs.
-    pub(super) fn checkpoint(&self) -> Checkpoint {
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             user_variables: self.user_variables.clone(),
             diagnostics: self.diagnostics.clone(),
@@ -108,7 +109,7 @@ impl SessionState {
     }
 
     /// As before the statement.
-    pub(super) fn restore(&mut self, before: Checkpoint) {
+    pub(crate) fn restore(&mut self, before: Checkpoint) {
         self.set_user_variables(before.user_variables);
         self.diagnostics = before.diagnostics;
         self.last_insert_id = before.last_insert_id;
@@ -120,7 +121,7 @@ impl SessionState {
     }
 
     /// Counts what it keeps in memory with this session's.
-    pub(super) fn count_with(&mut self, memory: Arc<SessionMemory>) {
+    pub(crate) fn count_with(&mut self, memory: Arc<SessionMemory>) {
         self.variables_memory = Account::new(&memory);
         self.memory = memory;
     }
@@ -183,7 +184,7 @@ impl SessionState {
 
 fn variable_memory(name: &str, value: &Value) -> usize {
     // Its type and its place in the map.
-    name.len() + codec::memory_of(std::slice::from_ref(value)) + 128
+    name.len() + memory_of(std::slice::from_ref(value)) + 128
 }
 
 impl Default for SessionState {
@@ -214,5 +215,18 @@ impl Default for SessionState {
             memory,
             named_locks: None,
         }
+    }
+}
+
+/// Whether two values have the same type where they stand for a parameter or a variable; the length of text does not count.
+#[must_use]
+pub fn same_type(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Decimal(a), Value::Decimal(b)) => {
+            (a.precision(), a.shown_scale()) == (b.precision(), b.shown_scale())
+        }
+        (Value::DateTime(a), Value::DateTime(b)) => (a.micros() == 0) == (b.micros() == 0),
+        (Value::Time(a), Value::Time(b)) => (a.micros() == 0) == (b.micros() == 0),
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }

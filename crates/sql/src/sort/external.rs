@@ -5,9 +5,9 @@
 
 use super::key::KeyForm;
 use crate::error::{ExecResult, SqlResult};
-use crate::exec::memory::Account;
+use crate::exec::Running;
 use crate::exec::spill::{Run, RunReader, RunWriter, SpillFile};
-use crate::expr::Exec;
+use crate::memory::Account;
 use bytes::Bytes;
 use std::cmp::Ordering;
 use std::sync::atomic;
@@ -56,14 +56,14 @@ pub enum Sorted {
 impl ExternalSort {
     /// An empty sort in `sort_buffer_size`.
     #[must_use]
-    pub fn new(form: KeyForm, cx: &Exec<'_>) -> ExternalSort {
-        ExternalSort::with_budget(form, cx.session.settings.sort_buffer_size, cx)
+    pub fn new(form: KeyForm, cx: &impl Running) -> ExternalSort {
+        ExternalSort::with_budget(form, cx.session().settings.sort_buffer_size, cx)
     }
 
     /// An empty sort in so many bytes.
     #[must_use]
-    pub fn with_budget(form: KeyForm, budget: u64, cx: &Exec<'_>) -> ExternalSort {
-        let account = Account::new(&cx.session.memory);
+    pub fn with_budget(form: KeyForm, budget: u64, cx: &impl Running) -> ExternalSort {
+        let account = Account::new(&cx.session().memory);
         let (records, entries, runs) = (Vec::new(), Vec::new(), Vec::new());
         ExternalSort { form, records, entries, runs, file: None, account, budget }
     }
@@ -78,12 +78,12 @@ impl ExternalSort {
     ///
     /// # Errors
     /// As a temporary file.
-    pub fn add(&mut self, key: &[u8], record: &[u8], cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub fn add(&mut self, key: &[u8], record: &[u8], cx: &mut impl Running) -> ExecResult<()> {
         let more = HEAD + key.len() + record.len() + size_of::<Entry>();
         let budget = self.budget;
-        if !self.account.has_room(more, budget, &cx.session.settings) {
+        if !self.account.has_room(more, budget, &cx.session().settings) {
             self.spill(cx)?;
-            if !self.account.has_room(more, budget, &cx.session.settings) {
+            if !self.account.has_room(more, budget, &cx.session().settings) {
                 self.account.take_anyway(more);
             }
         }
@@ -104,7 +104,7 @@ impl ExternalSort {
     }
 
     /// Writes what is in memory as a run.
-    fn spill(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn spill(&mut self, cx: &mut impl Running) -> ExecResult<()> {
         if self.entries.is_empty() {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl ExternalSort {
     ///
     /// # Errors
     /// As a temporary file.
-    pub fn finish(mut self, cx: &mut Exec<'_>) -> ExecResult<Sorted> {
+    pub fn finish(mut self, cx: &mut impl Running) -> ExecResult<Sorted> {
         if self.runs.is_empty() {
             self.sort();
             let entries: Vec<usize> = self.entries.iter().map(|entry| entry.at).collect();
@@ -154,14 +154,19 @@ impl ExternalSort {
             }
             runs = longer;
         }
-        cx.session.memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
+        cx.session().memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
         Ok(Sorted::Merge(Merge::new(&runs, form, &file)?))
     }
 }
 
 /// One run of several.
-fn merge_into_one(runs: &[Run], form: &KeyForm, file: &mut SpillFile, cx: &mut Exec<'_>) -> ExecResult<Run> {
-    cx.session.memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
+fn merge_into_one(
+    runs: &[Run],
+    form: &KeyForm,
+    file: &mut SpillFile,
+    cx: &mut impl Running,
+) -> ExecResult<Run> {
+    cx.session().memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
     let mut heap = Heap::new(runs, form, file)?;
     let mut writer = RunWriter::default();
     while let Some(record) = heap.next(form)? {

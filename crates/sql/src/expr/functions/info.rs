@@ -4,7 +4,7 @@ use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Coercibility, Family};
 use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
-use crate::session::{NamedLocks, NewInsertId};
+use crate::state::{NamedLocks, NewInsertId};
 use omnibus_value::Value;
 use std::time::{Duration, Instant};
 

@@ -9,6 +9,7 @@
 
 use crate::api::SessionSettings;
 use crate::error::{SqlError, SqlResult};
+use omnibus_value::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -240,6 +241,16 @@ impl Drop for Account {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// About how many bytes a row of values takes in memory.
+#[must_use]
+pub fn memory_of(values: &[Value]) -> usize {
+    let long = |value: &Value| match value {
+        Value::Bytes(bytes) | Value::Json(bytes) => bytes.len() + 16,
+        _ => 0,
+    };
+    size_of_val(values) + values.iter().map(long).sum::<usize>() + 32
 }
 
 #[cfg(test)]

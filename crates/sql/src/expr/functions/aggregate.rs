@@ -5,10 +5,10 @@
 
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::distinct::{Distinct, KEY_COST, Seen};
-use crate::exec::memory::Account;
 use crate::exec::{Flow, codec};
 use crate::expr::types::{ExprType, Family, NOT_FIXED};
 use crate::expr::{BindContext, Exec, Expr, Kind as ExprKind, compare, eval, hash_key, json};
+use crate::memory::{Account, memory_of};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use omnibus_parser::ast::AggregateKind as Kind;
@@ -269,7 +269,7 @@ impl Accumulator {
                 // Without an order what is past the limit is never shown.
                 if !spec.order.is_empty() || *length <= max {
                     *length += text.len() + spec.separator.len();
-                    account.grow(codec::memory_of(&keys) + text.len() + PART_COST, &cx.session.settings)?;
+                    account.grow(memory_of(&keys) + text.len() + PART_COST, &cx.session.settings)?;
                     parts.push((keys, text.into()));
                 }
                 if *length / 2 > max.saturating_add(PRUNE_AT) {
@@ -420,7 +420,7 @@ const PRUNE_AT: usize = 64 << 10;
 
 /// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
 fn json_cost(value: &Value) -> usize {
-    2 * size_of::<Json>() + 2 * codec::memory_of(std::slice::from_ref(value))
+    2 * size_of::<Json>() + 2 * memory_of(std::slice::from_ref(value))
 }
 
 /// Drops the parts of GROUP_CONCAT that those in front of them leave no place for.
@@ -439,7 +439,7 @@ fn prune(
         kept += 1;
     }
     for (keys, text) in parts.drain(kept..) {
-        account.shrink(codec::memory_of(&keys) + text.len() + PART_COST);
+        account.shrink(memory_of(&keys) + text.len() + PART_COST);
     }
     *length = total;
 }

@@ -26,7 +26,7 @@ pub struct NamedLocks {
 
 impl NamedLocks {
     /// `transaction` are the session's other locks: who waits for one of a session's waits for all of it.
-    pub(super) fn new(manager: &Arc<LockManager>, connection_id: u32, transaction: &TrxLocks) -> NamedLocks {
+    pub(crate) fn new(manager: &Arc<LockManager>, connection_id: u32, transaction: &TrxLocks) -> NamedLocks {
         let locks = manager.begin(u64::from(connection_id));
         locks.set_beside(transaction);
         NamedLocks { manager: manager.clone(), locks, held: Vec::new() }
