@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod apply;
+pub mod bind;
 pub mod catalog;
 
 mod ddl;
@@ -24,6 +25,7 @@ mod sort;
 pub mod state;
 pub mod storage;
 pub mod store;
+mod text_file;
 pub mod xa;
 
 pub use api::{

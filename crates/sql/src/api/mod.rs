@@ -1,5 +1,5 @@
 //! What the server and the SQL layer say to each other: settings, result sinks, outcomes,
-//! access checks. Types only; behaviour is in [`crate::session`].
+//! access checks. Types only; behaviour is in `session`.
 
 mod access;
 mod budget;

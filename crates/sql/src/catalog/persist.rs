@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// The catalog's space.
 pub const CATALOG_SPACE: SpaceId = SpaceId(1);
-/// The space of replication positions: see [`crate::apply`].
+/// The space of replication positions (`apply::position`).
 pub(crate) const POSITION_SPACE: SpaceId = SpaceId(3);
 /// The first space of user tables; the ones below are reserved.
 pub const FIRST_SPACE: u32 = 100;

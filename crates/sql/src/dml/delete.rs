@@ -6,11 +6,11 @@ use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::rows::chosen_rows;
 use super::{Effect, Run};
 use crate::api::Priv;
+use crate::bind::Clause;
+use crate::bind::query::with_clause;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::bind::Clause;
 use crate::expr::node::Expr;
 use crate::select::Change;
-use crate::select::bind::with_clause;
 use omnibus_parser::ast::{Delete, TableRef};
 
 /// DELETE, compiled.

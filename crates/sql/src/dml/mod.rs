@@ -25,8 +25,8 @@ pub(crate) use row_expressions::{ExpressionOf, NewRow, RowExpressions};
 pub(crate) use update::UpdatePlan;
 
 use crate::api::RowSink;
+use crate::bind::uses::Uses;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::uses::Uses;
 use crate::select::explain_change;
 use crate::state::SessionState;
 use crate::store::Trx;

@@ -17,9 +17,10 @@ use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::node::Kind;
 use crate::expr::{self, Exec, eval};
 use crate::memory::Account;
-use crate::select::plan::{Body, Node, NodeSource};
+use crate::plan::QueryPlan;
+use crate::plan::tree::{Body, Node, NodeSource};
+use crate::select;
 use crate::select::run::Flow;
-use crate::select::{self, QueryPlan};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
 use bytes::Bytes;
@@ -401,7 +402,7 @@ fn query(
         locking: vec![locking],
         into: None,
     };
-    let mut plan = select::bind::query(&mut planner.plain_binder(), &query)?;
+    let mut plan = crate::bind::query::query(&mut planner.plain_binder(), &query)?;
     read_keys(&mut plan, targets);
     Ok(plan)
 }

@@ -2,14 +2,14 @@
 
 use super::RowExpressions;
 use crate::api::{AccessCheck, Priv};
+use crate::bind::scope::Scope;
+use crate::bind::uses::{self, UsesCell};
+use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::{Binder, Clause};
 use crate::expr::node::{Expr, Kind};
-use crate::expr::scope::Scope;
-use crate::expr::uses::{self, UsesCell};
+use crate::plan::VirtualTables;
 use crate::plan::estimate::Known;
-use crate::select::VirtualTables;
 use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Ident, ObjectName};

@@ -6,13 +6,13 @@
 
 use super::change::not_null;
 use super::rows::cast_into;
+use crate::bind::scope::Scope;
+use crate::bind::uses::UsesCell;
+use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Check, ColumnDefault, StoredExpr, Table};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::bind::{Binder, Clause};
 use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::{Expr, Kind};
-use crate::expr::scope::Scope;
-use crate::expr::uses::UsesCell;
 use crate::state::SessionState;
 use crate::storage::Storage;
 use omnibus_value::Value;

@@ -4,8 +4,8 @@
 //! Decided once per plan, from the tree, the target table and what the binder met. Too strict is harmless (MIXED logs
 //! rows), too lax is not.
 
+use crate::bind::uses::{self, Uses};
 use crate::catalog::Table;
-use crate::expr::uses::{self, Uses};
 use omnibus_parser::ast::{Delete, Expr, Insert, InsertSource, Limit, OrderItem, Statement, Update};
 
 /// A limit on rows whose order is not settled.

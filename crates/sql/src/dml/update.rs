@@ -6,12 +6,12 @@ use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit
 use super::rows::chosen_rows;
 use super::{Effect, NewRow, RowExpressions, Run};
 use crate::api::Priv;
+use crate::bind::Clause;
+use crate::bind::query::with_clause;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::bind::Clause;
 use crate::expr::exec::Row;
 use crate::expr::node::Expr;
 use crate::select::Change;
-use crate::select::bind::with_clause;
 use crate::store::RowAt;
 use omnibus_parser::ast::{TableRef, Update};
 use omnibus_value::Value;

@@ -10,7 +10,7 @@ use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
 pub use crate::exec::Row;
 use crate::exec::Running;
-use crate::select::subquery::SubqueryState;
+use crate::expr::subquery::SubqueryState;
 use crate::state::SessionState;
 use crate::storage::Storage;
 use bytes::Bytes;

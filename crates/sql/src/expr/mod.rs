@@ -1,15 +1,9 @@
-//! Expressions: bound from syntax trees, evaluated over the rows of a running statement.
+//! Expressions, evaluated over the rows of a running statement.
 //!
-//! `bind` resolves names and types once; `eval` runs the result any number of times. Values carry
-//! their own tags, so evaluation is dynamic where parameters may be anything; types decide metadata,
+//! [`crate::bind`] resolves names and types once; `eval` runs the result any number of times. Values carry their own tags, so evaluation is dynamic where parameters may be anything; types decide metadata,
 //! collations and implicit conversions.
 
 pub mod arith;
-pub mod bind;
-mod bind_calls;
-mod bind_compare;
-pub(crate) mod bind_leaf;
-mod bind_ops;
 pub mod cast;
 pub mod charset;
 pub mod comparable;
@@ -28,18 +22,12 @@ mod number_text;
 mod print;
 pub mod regexp;
 mod same;
-pub mod scope;
 pub mod slot_set;
+pub mod subquery;
 pub mod sysvar;
 pub mod types;
-pub mod uses;
 
-#[cfg(test)]
-mod tests;
-
-pub use bind::{BindContext, Binder, Clause};
 pub use exec::{Exec, Row, Slot};
 pub use node::{Expr, Kind};
-pub use scope::{Scope, ScopeTable};
 pub use slot_set::SlotSet;
-pub use types::{Coercibility, ExprType};
+pub use types::{BindContext, Coercibility, ExprType};

@@ -10,7 +10,7 @@ use super::slot_set::SlotSet;
 use super::types::ExprType;
 use crate::api::VariableScope;
 use crate::expr::functions::Def;
-use crate::select::subquery::Subquery;
+use crate::expr::subquery::Subquery;
 use omnibus_value::Value;
 use omnibus_value::temporal::IntervalUnit;
 

@@ -4,6 +4,7 @@
 
 pub(crate) use crate::catalog::NOT_FIXED;
 use crate::error::{SqlError, SqlResult};
+use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_value::{ColumnKind, ColumnType};
 use std::sync::{Arc, OnceLock};
@@ -509,4 +510,19 @@ fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprT
     };
     let length = a.display_length().max(b.display_length());
     Ok(ExprType { column: string_column(length, collation), nullable: false, coercibility })
+}
+
+/// What a result type may depend on beside the arguments.
+#[derive(Clone, Copy)]
+pub struct BindContext<'a> {
+    /// The session.
+    pub session: &'a SessionState,
+}
+
+impl BindContext<'_> {
+    /// The collation of literals.
+    #[must_use]
+    pub fn collation(&self) -> u16 {
+        self.session.settings.collation_connection
+    }
 }

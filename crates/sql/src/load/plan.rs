@@ -4,9 +4,9 @@
 //! fields, NULL for a NOT NULL column is 1263, fields may go to user variables, and SET assigns from
 //! them.
 
-use super::format::Format;
 use super::input::LoadInput;
 use super::reader::{Field, FieldReader};
+use crate::bind::Clause;
 use crate::catalog::{Column, ColumnDefault, Table, charset};
 use crate::dml::cast::into_column;
 use crate::dml::defaults::{implicit_default, now_for};
@@ -14,10 +14,10 @@ use crate::dml::{
     Assignment, Counts, Effect, InsertPlan, Planner, Run, TargetTable, bind_assignments, generated_given,
 };
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::bind::Clause;
 use crate::expr::exec::{Exec, Row};
 use crate::expr::types::string_column;
 use crate::state::SessionState;
+use crate::text_file::{Format, width};
 use bytes::Bytes;
 use omnibus_parser::ast::{LoadData, LoadTarget, OnDuplicate};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -368,43 +368,4 @@ fn widths(table: &Table, targets: &[Target], format: &Format) -> SqlResult<Vec<u
         widths.push(width(&column.ty));
     }
     Ok(widths)
-}
-
-/// The width of a column's text, in bytes.
-pub(super) fn width(ty: &ColumnType) -> usize {
-    use ColumnKind as K;
-    let fraction = if ty.decimals > 0 { usize::from(ty.decimals) + 1 } else { 0 };
-    let length = ty.length as usize;
-    let bytes = charset::max_len(ty.collation) as usize;
-    let integer = |signed: usize, unsigned: usize| match length {
-        0 if ty.unsigned => unsigned,
-        0 => signed,
-        length => length,
-    };
-    match ty.kind {
-        K::TinyInt => integer(4, 3),
-        K::SmallInt => integer(6, 5),
-        K::MediumInt => integer(9, 8),
-        K::Int => integer(11, 10),
-        K::BigInt => integer(20, 20),
-        K::Float if length == 0 => 12,
-        K::Double if length == 0 => 22,
-        K::Decimal => length + usize::from(ty.decimals > 0) + usize::from(!ty.unsigned),
-        K::Bit => length.div_ceil(8),
-        K::Year => 4,
-        K::Date => 10,
-        K::Time => 10 + fraction,
-        K::DateTime | K::Timestamp => 19 + fraction,
-        K::Char | K::VarChar => length * bytes,
-        K::TinyText | K::TinyBlob => 255,
-        K::Text | K::Blob => 65_535,
-        K::MediumText | K::MediumBlob => 16_777_215,
-        K::LongText | K::LongBlob | K::Json | K::Geometry => u32::MAX as usize,
-        K::Enum => ty.labels.iter().map(|label| label.len()).max().unwrap_or(0) * bytes,
-        K::Set => {
-            let commas = ty.labels.len().saturating_sub(1);
-            (ty.labels.iter().map(|label| label.len()).sum::<usize>() + commas) * bytes
-        }
-        _ => length,
-    }
 }

@@ -4,8 +4,8 @@
 //! character. A line that ends too early or too late is not an error here; the caller is told
 //! (`Field::None`, `next_line`).
 
-use super::format::{Format, unescaped};
 use crate::error::{SqlError, SqlResult};
+use crate::text_file::{Format, unescaped};
 use std::io::Read;
 
 /// Bytes read at a time.

@@ -1,9 +1,9 @@
 //! Files as bytes, and the fields that come out of them.
 #![allow(clippy::unwrap_used)]
 
-use super::format::Format;
 use super::reader::{Field, FieldReader};
 use super::{LoadInput, Spool};
+use crate::text_file::Format;
 use omnibus_parser::ast::FileFormat;
 
 fn format(parts: [&str; 5]) -> Format {

@@ -99,7 +99,7 @@ fn calls_anew(e: &Expr) -> bool {
         anew |= match &e.kind {
             Kind::Call(def, _) => def.traits & crate::expr::functions::VOLATILE != 0,
             Kind::Assign(_) | Kind::ServerCall(..) => true,
-            Kind::Subquery(subquery) => subquery.plan.volatile,
+            Kind::Subquery(subquery) => subquery.plan.is_volatile(),
             _ => false,
         };
     });

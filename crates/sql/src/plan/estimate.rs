@@ -6,7 +6,7 @@ use crate::catalog::{IndexKind, IndexStatistics, Table};
 use crate::expr::SlotSet;
 use crate::expr::like::LikeMatcher;
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
-use crate::select::key::{self, BoundValue, KeyRange};
+use crate::plan::key::{self, BoundValue, KeyRange};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 

@@ -5,19 +5,18 @@
 //! What a member costs depends on what was read before it only through how many rows that gave and which slots are known.
 
 use super::access::TableAccess;
-use super::cost;
 use super::estimate::Known;
-use super::late;
 use super::needed::Needed;
 use super::rules::is_volatile;
 use super::scan::{Step, Stored, keep_if_whole};
 use super::simplify::{add_implied, simplify};
+use super::{cost, late};
+use crate::bind::Binder;
 use crate::error::SqlResult;
-use crate::expr::bind::Binder;
 use crate::expr::{Expr, SlotSet};
-use crate::select::VirtualTable;
-use crate::select::from::{Item, ItemSource, Nest, TableItem};
-use crate::select::plan::{Node, NodeSource, OuterNode, ScanNode};
+use crate::plan::VirtualTable;
+use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
+use crate::plan::tree::{Node, NodeSource, OuterNode, ScanNode};
 use std::collections::HashMap;
 
 /// Members of a nest up to which every order is looked at. Ten tables would be five thousand steps of some microseconds.

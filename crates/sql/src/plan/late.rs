@@ -6,8 +6,8 @@
 use super::rules::is_volatile;
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind, SlotSet};
-use crate::select::from::{Item, ItemSource, Nest};
-use crate::select::plan::{Node, NodeSource};
+use crate::plan::nest::{Item, ItemSource, Nest};
+use crate::plan::tree::{Node, NodeSource};
 use crate::storage::LockMode;
 
 /// What is known when a node's rows have come.

@@ -1,7 +1,7 @@
 //! From bound conditions and tables to a physical plan: which index each table is read through, in which order tables are
 //! joined, where each condition is checked.
 //!
-//! Not binding (`select::bind`, `select::from`) and not execution (`select::run`, `select::reader`). The way of a FROM: `rules`
+//! Not binding ([`crate::bind`]) and not execution (`select::run`, `select::reader`). The way of a FROM: `rules`
 //! rewrites conditions into conjuncts, `condition` says what a conjunct asks of a column, `access` makes paths of that,
 //! `simplify` what several say together; `scan` prices one table of a join, `join_order` puts the tables in order, `late` puts
 //! off what a subquery makes dear, `order` finds orders that come for nothing; `estimate` and `cost` are what all of them compare by. Everything here runs once a plan, on the session's thread, and reads no rows.
@@ -11,10 +11,19 @@ pub(crate) mod condition;
 pub mod cost;
 pub(crate) mod estimate;
 pub(crate) mod join_order;
+pub mod key;
 mod late;
 pub(crate) mod needed;
+pub mod nest;
+pub mod numbers;
 pub(crate) mod order;
 mod ranges;
 pub(crate) mod rules;
 mod scan;
 mod simplify;
+pub mod tree;
+pub mod virtual_table;
+
+pub use numbers::Numbers;
+pub use tree::QueryPlan;
+pub use virtual_table::{NoVirtualTables, VirtualTable, VirtualTables};

@@ -3,8 +3,8 @@
 use super::access::Access;
 use crate::expr::SlotSet;
 use crate::expr::node::{Expr, Kind};
-use crate::select::from::{Item, ItemSource, Nest};
-use crate::select::plan::{Node, NodeSource, ScanNode};
+use crate::plan::nest::{Item, ItemSource, Nest};
+use crate::plan::tree::{Node, NodeSource, ScanNode};
 use crate::storage::LockMode;
 use std::collections::HashMap;
 

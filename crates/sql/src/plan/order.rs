@@ -1,8 +1,8 @@
 //! Orders that come for nothing: an index whose order is the one that ORDER BY, MIN or MAX wants.
 
 use crate::expr::Expr;
-use crate::select::from::column_of;
-use crate::select::plan::{Grouping, Node, NodeSource, SortBy, SortKey};
+use crate::plan::nest::column_of;
+use crate::plan::tree::{Grouping, Node, NodeSource, SortBy, SortKey};
 use omnibus_parser::ast::AggregateKind;
 
 /// Whether the first table can be read so that the rows come in the wanted order; makes it so.

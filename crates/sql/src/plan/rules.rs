@@ -163,7 +163,7 @@ pub(crate) fn is_volatile(e: &Expr) -> bool {
         volatile |= match &e.kind {
             Kind::Call(def, _) => def.traits & VOLATILE != 0,
             Kind::Assign(_) | Kind::UserVariable(_) | Kind::ServerCall(..) => true,
-            Kind::Subquery(subquery) => subquery.plan.volatile,
+            Kind::Subquery(subquery) => subquery.plan.is_volatile(),
             _ => false,
         };
     });

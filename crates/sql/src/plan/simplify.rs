@@ -4,7 +4,7 @@
 use super::rules::{is_volatile, share_of_slot};
 use crate::expr::node::{CompareOp, IsKind};
 use crate::expr::{Expr, Kind, SlotSet};
-use crate::select::from::{Item, Nest};
+use crate::plan::nest::{Item, Nest};
 
 /// Outer joins whose NULL rows a condition refuses anyway become inner ones.
 pub(super) fn simplify(mut nest: Nest) -> Nest {

@@ -1,6 +1,5 @@
 //! EXPLAIN: a plan as MySQL's table of one row per table read.
 
-use super::plan::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
 use crate::api::{ResultColumn, RowSink};
 use crate::catalog::Table;
 use crate::error::ExecResult;
@@ -8,7 +7,9 @@ use crate::expr::node::Expr;
 use crate::expr::types::string_column;
 use crate::expr::{ExprType, Kind};
 use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
+use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
 use omnibus_value::{ColumnKind, Value};
+use std::any::Any;
 use std::sync::Arc;
 
 /// Rows of EXPLAIN's table.
@@ -399,7 +400,10 @@ fn union_columns(row: &mut [Value], table: &Table, branches: &[UnionBranch]) {
 fn subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
     e.walk(&mut |e| {
         if let Kind::Subquery(subquery) = &e.kind {
-            out.push((subquery.plan.clone(), !subquery.outer_slots.is_empty()));
+            let plan: Arc<dyn Any + Send + Sync> = subquery.plan.clone();
+            if let Ok(plan) = plan.downcast() {
+                out.push((plan, !subquery.outer_slots.is_empty()));
+            }
         }
     });
 }

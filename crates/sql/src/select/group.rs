@@ -4,7 +4,6 @@
 //! they are in the frame, and each part is grouped when the groups before it have been given.
 
 use super::order::Sorter;
-use super::plan::{Block, Grouping, Node};
 use super::run::{Consumer, Emitter, Flow, Window, accepts_having, join};
 use crate::error::ExecResult;
 use crate::exec::codec;
@@ -13,6 +12,7 @@ use crate::exec::rows::temporary_table_max;
 use crate::expr::functions::aggregate::{Accumulator, GroupCount};
 use crate::expr::{Exec, Row, eval, in_place};
 use crate::memory::Account;
+use crate::plan::tree::{Block, Grouping, Node};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashMap;

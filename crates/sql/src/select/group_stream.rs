@@ -3,11 +3,11 @@
 //! Needs no memory but one group's, and a LIMIT ends the reading. The plan says when (`Grouping::stream`).
 
 use super::group::{Group, Output};
-use super::plan::{Block, Grouping};
 use super::run::{Consumer, Flow, join};
 use crate::error::ExecResult;
 use crate::expr::{Exec, Row, in_place};
 use crate::memory::Account;
+use crate::plan::tree::{Block, Grouping};
 
 /// Runs a block whose rows come group by group.
 pub(super) fn run(

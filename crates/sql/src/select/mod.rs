@@ -1,86 +1,28 @@
-//! SELECT: from a query's syntax tree to rows in a sink.
+//! Runs a [`QueryPlan`], any number of times: from its tables to rows in a sink.
 //!
-//! `bind` makes a [`QueryPlan`]: names and types here, access paths and join order in [`crate::plan`]. `run` executes it any
-//! number of times. Storage is behind the [`Storage`] trait. [`prepare`] and [`execute`] are what
-//! sessions call; UPDATE and DELETE read with [`RowReader`] too.
+//! [`crate::bind`] and [`crate::plan`] made it. Storage is behind the [`Storage`] trait. [`execute`] is what sessions call;
+//! UPDATE and DELETE read with [`RowReader`] too.
 
-pub mod bind;
-mod bind_compound;
 mod explain;
-pub(crate) mod from;
-mod full_group;
 mod group;
 mod group_stream;
-pub mod key;
-mod numbers;
 mod order;
-pub mod plan;
 pub mod reader;
 pub mod run;
 mod set_operation;
-pub mod subquery;
-pub mod virtual_table;
-
-#[cfg(test)]
-mod tests;
 
 pub use explain::explain;
 pub(crate) use explain::{Change, explain_change, explain_changing};
-pub use numbers::Numbers;
-pub use plan::QueryPlan;
 pub use reader::RowReader;
-pub use virtual_table::{NoVirtualTables, VirtualTable, VirtualTables};
 
-use crate::api::{AccessCheck, RowSink};
-use crate::catalog::Catalog;
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::expr::bind::Binder;
+use crate::api::RowSink;
+use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::{Exec, eval};
+use crate::plan::{QueryPlan, tree};
 use crate::state::SessionState;
-use crate::storage::{LockMode, Storage};
-use omnibus_parser::ast::{Query, QueryBody};
+use crate::storage::Storage;
 use omnibus_value::Value;
 use run::Flow;
-
-/// Compiles a query. `params` are the values of `?`, if they are known: types of result columns
-/// that depend on them are exact then. `access` is asked for each table read. `lock` is what plain reads lock (SERIALIZABLE).
-///
-/// # Errors
-/// Whatever is wrong with the query.
-pub fn prepare(
-    query: &Query,
-    session: &SessionState,
-    catalog: &Catalog,
-    virtuals: &dyn VirtualTables,
-    access: &dyn AccessCheck,
-    params: Option<&[Value]>,
-    lock: LockMode,
-) -> SqlResult<QueryPlan> {
-    let mut binder = Binder::new(session, catalog);
-    binder.virtuals = virtuals;
-    binder.access = access;
-    binder.params = params;
-    binder.default_lock = lock;
-    let mut plan = bind::query(&mut binder, query)?;
-    if counts_all(&query.body) && plan.into.is_empty() && plan.outfile.is_none() {
-        plan.late_limit = match &mut plan.body {
-            plan::Body::Block(block) => Some(std::mem::take(&mut block.limit)),
-            plan::Body::Compound(compound) => Some(std::mem::take(&mut compound.limit)),
-            _ => None,
-        };
-    }
-    Ok(plan)
-}
-
-/// SQL_CALC_FOUND_ROWS, which the first SELECT of a query has.
-fn counts_all(body: &QueryBody) -> bool {
-    match body {
-        QueryBody::Select(select) => select.options.calc_found_rows,
-        QueryBody::SetOperation { left, .. } => counts_all(left),
-        QueryBody::Nested(query) => counts_all(&query.body),
-        QueryBody::Table(_) | QueryBody::Values(_) => false,
-    }
-}
 
 /// Runs a compiled query into a sink; the number of rows. The plan must be of the present catalog.
 ///
@@ -121,7 +63,7 @@ pub fn execute(
 /// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent.
 fn counting(
     plan: &QueryPlan,
-    limit: &plan::Limit,
+    limit: &tree::Limit,
     cx: &mut Exec<'_>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<u64> {
@@ -143,9 +85,9 @@ fn counting(
 /// Not for point reads, which would pay for it and gain nothing.
 fn count_tables(plan: &QueryPlan, cx: &mut Exec<'_>) {
     let point = match &plan.body {
-        plan::Body::Block(block) => match &block.nodes[..] {
-            [plan::Node::Scan(scan)] => match &scan.source {
-                plan::NodeSource::Table { path, .. } => path.is_point(),
+        tree::Body::Block(block) => match &block.nodes[..] {
+            [tree::Node::Scan(scan)] => match &scan.source {
+                tree::NodeSource::Table { path, .. } => path.is_point(),
                 _ => false,
             },
             _ => false,
@@ -161,8 +103,8 @@ fn count_tables(plan: &QueryPlan, cx: &mut Exec<'_>) {
 
 fn has_limit(plan: &QueryPlan) -> bool {
     match &plan.body {
-        plan::Body::Block(block) => block.limit.count.is_some(),
-        plan::Body::Compound(compound) => compound.limit.count.is_some(),
+        tree::Body::Block(block) => block.limit.count.is_some(),
+        tree::Body::Compound(compound) => compound.limit.count.is_some(),
         _ => false,
     }
 }

@@ -1,12 +1,12 @@
 //! ORDER BY over the rows of a block: an external sort, or the best rows in a heap when there is a LIMIT.
 
-use super::plan::{Block, SortBy, SortKey};
 use super::run::{Consumer, Flow, Window};
 use crate::error::ExecResult;
 use crate::exec::codec;
 use crate::exec::distinct::{Distinct, Seen};
 use crate::expr::{Exec, Expr, ExprType, eval, hash_key};
 use crate::memory::Account;
+use crate::plan::tree::{Block, SortBy, SortKey};
 use crate::sort::{ExternalSort, KeyForm, Part};
 use omnibus_value::Value;
 use std::collections::BinaryHeap;

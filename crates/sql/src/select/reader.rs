@@ -1,7 +1,6 @@
 //! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as
 //! SELECT does.
 
-use super::key::{self, BoundValue, KeyRange};
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
 use crate::expr::convert::text_to_f64;
@@ -9,6 +8,7 @@ use crate::expr::like::LikeMatcher;
 use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Exec, Expr, Row};
 use crate::plan::access::{Access, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
+use crate::plan::key::{self, BoundValue, KeyRange};
 use crate::storage::{LockMode, Scan, WaitPolicy};
 use bytes::Bytes;
 use omnibus_value::Value;

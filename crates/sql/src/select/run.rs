@@ -4,8 +4,6 @@
 //! Push rather than pull: no state machine per operator, and a consumer that has enough says so
 //! with `Flow::Stop`. Recursion is as deep as the query has tables. On the session's thread.
 
-use super::numbers::Numbers;
-use super::plan::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, ScanNode};
 use super::reader::RowReader;
 use super::{group, order, set_operation};
 use crate::error::{ExecResult, SqlError};
@@ -14,14 +12,15 @@ use crate::exec::codec;
 use crate::exec::distinct::{Distinct, Seen};
 use crate::exec::kept::{KeptBuilder, KeptRows};
 use crate::exec::rows::{Rows, RowsBuilder};
+pub use crate::expr::subquery::Consumer;
+use crate::expr::subquery::{Subplan, SubqueryState};
 use crate::expr::{Exec, Expr, Row, Slot, hash_key, in_place};
-use crate::select::subquery::SubqueryState;
+use crate::plan::Numbers;
+use crate::plan::tree::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, ScanNode};
 use crate::storage::LockMode;
 use omnibus_value::Value;
 use std::rc::Rc;
 
-/// Takes result rows.
-pub type Consumer<'c> = dyn FnMut(&mut Exec<'_>, &[Value]) -> ExecResult<Flow> + 'c;
 /// Takes joined rows, which are in the frame.
 type Joined<'c> = dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow> + 'c;
 
@@ -38,7 +37,7 @@ pub struct Window {
 ///
 /// # Errors
 /// 1210 for what is no count.
-pub fn window(limit: &super::plan::Limit, cx: &mut Exec<'_>) -> ExecResult<Window> {
+pub fn window(limit: &crate::plan::tree::Limit, cx: &mut Exec<'_>) -> ExecResult<Window> {
     let mut number = |e: &Option<Expr>, missing: u64| -> ExecResult<u64> {
         let Some(e) = e else { return Ok(missing) };
         match e.eval(cx)? {
@@ -49,6 +48,16 @@ pub fn window(limit: &super::plan::Limit, cx: &mut Exec<'_>) -> ExecResult<Windo
         }
     };
     Ok(Window { offset: number(&limit.offset, 0)?, count: number(&limit.count, u64::MAX)? })
+}
+
+impl Subplan for QueryPlan {
+    fn run(&self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        run(self, cx, out)
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.volatile
+    }
 }
 
 /// Runs a query for the outer rows now in the frame.

@@ -3,16 +3,16 @@
 //! Operands are read one after another, and rows go on as they come; what must be known of earlier rows is in `exec`.
 
 use super::order::{Sorter, owned};
-use super::plan::{Compound, QueryPlan, Recursive, SetOperation};
 use super::run::{Consumer, Flow, run as run_query, window};
-use super::subquery::SubqueryState;
 use crate::error::{ExecResult, SqlError};
 use crate::exec::codec;
 use crate::exec::distinct::{Distinct, KEY_COST, Seen};
 use crate::exec::matching::{Matches, Rule};
 use crate::exec::rows::{Rows, RowsBuilder};
+use crate::expr::subquery::SubqueryState;
 use crate::expr::{Exec, Expr, ExprType, Kind, Row, cast, hash_key};
 use crate::memory::Account;
+use crate::plan::tree::{Compound, QueryPlan, Recursive, SetOperation};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashSet;

@@ -9,7 +9,7 @@ use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::types::{BINARY, Family, family};
-use crate::select::QueryPlan;
+use crate::plan::QueryPlan;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, Query};
 use omnibus_value::ColumnType;

@@ -4,7 +4,7 @@ use crate::catalog::{Catalog, CatalogCell, Table, charset, persist};
 use crate::ddl::load_catalog;
 use crate::error::SqlResult;
 use crate::memory::ServerMemory;
-use crate::select::{NoVirtualTables, VirtualTables};
+use crate::plan::{NoVirtualTables, VirtualTables};
 use crate::show::InformationSchema;
 use crate::store::{CommitPort, TrxContext};
 use omnibus_engine::{CommitNo, SpaceId};

@@ -5,12 +5,14 @@
 
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome};
+use crate::bind::uses::UsesCell;
 use crate::dml::{Planner, Run};
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::expr::uses::UsesCell;
-use crate::load::{LoadInput, LoadPlan, Outfile, OutfileSink, announce_variables};
-use crate::select::{self, QueryPlan};
+use crate::load::{LoadInput, LoadPlan, announce_variables};
+use crate::plan::QueryPlan;
+use crate::select;
 use crate::storage::LockMode;
+use crate::text_file::{Outfile, OutfileSink};
 use omnibus_parser::ast::{LoadData, OnDuplicate};
 use omnibus_replication::model::LoadedFile;
 use std::io;

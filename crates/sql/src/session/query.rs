@@ -2,15 +2,16 @@
 
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome};
+use crate::bind::scope::Scope;
+use crate::bind::uses::UsesCell;
+use crate::bind::{Binder, Clause};
 use crate::catalog::Catalog;
 use crate::dml::{Planner, Run, WritePlan};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::Exec;
-use crate::expr::bind::{Binder, Clause};
-use crate::expr::scope::Scope;
-use crate::expr::uses::UsesCell;
-use crate::select::{self, QueryPlan};
+use crate::plan::QueryPlan;
 use crate::storage::LockMode;
+use crate::{bind, select};
 use omnibus_parser::ast::{self, Query, Statement};
 use omnibus_value::{ColumnType, Value};
 
@@ -61,7 +62,7 @@ impl SqlSession {
     ) -> SqlResult<QueryPlan> {
         let catalog = self.catalog_to_plan();
         let virtuals = self.database.virtual_tables();
-        let plan = select::prepare(query, &self.state, &catalog, virtuals, access, params, lock)?;
+        let plan = bind::prepare(query, &self.state, &catalog, virtuals, access, params, lock)?;
         if !plan.tables.is_empty() {
             self.trx.floor().see_definitions();
         }

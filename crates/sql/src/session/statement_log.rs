@@ -6,9 +6,9 @@
 
 use super::{Call, SqlSession};
 use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
+use crate::bind::uses::{self, Uses};
 use crate::dml::{WritePlan, safety};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::uses::{self, Uses};
 use crate::state::{NewInsertId, SessionState};
 use crate::storage::LockMode;
 use omnibus_format::events::{UserVar, UserVarValue};

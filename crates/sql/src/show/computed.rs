@@ -4,7 +4,7 @@ use crate::api::{ResultColumn, flag};
 use crate::catalog::{Catalog, ForeignKey, Schema, Table};
 use crate::error::ExecResult;
 use crate::expr::Exec;
-use crate::select::{VirtualTable, VirtualTables};
+use crate::plan::{VirtualTable, VirtualTables};
 use crate::store::TrxContext;
 use bytes::Bytes;
 use omnibus_engine::EngineInfo;

@@ -8,7 +8,8 @@ use crate::dml::RowExpressions;
 use crate::dml::change::on_update_columns;
 use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
 use crate::error::{SqlError, SqlResult};
-use crate::select::{Change, QueryPlan};
+use crate::plan::QueryPlan;
+use crate::select::Change;
 use omnibus_parser::ast::{self, Insert};
 use std::sync::Arc;
 

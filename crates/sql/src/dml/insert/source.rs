@@ -1,14 +1,15 @@
 //! Where the rows of an INSERT come from, and what ON DUPLICATE KEY UPDATE sees of them. Compiling only: `insert` runs it.
 
+use crate::bind::scope::{Scope, VALUES_ALIAS};
+use crate::bind::{Binder, Clause};
 use crate::catalog::Table;
 use crate::dml::plan::Assignment;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
-use crate::expr::bind::{Binder, Clause};
 use crate::expr::exec::{Row, Slot};
 use crate::expr::node::{Expr, Kind};
-use crate::expr::scope::{Scope, VALUES_ALIAS};
-use crate::select::{self, QueryPlan, plan::Body};
+use crate::plan::QueryPlan;
+use crate::plan::tree::Body;
 use omnibus_parser::ast::{self, Insert, InsertSource};
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub(super) fn bind(
         InsertSource::Values(rows) => rows,
         InsertSource::Query(query) => {
             let target = std::mem::take(&mut binder.blocks);
-            let plan = select::bind::query(binder, query);
+            let plan = crate::bind::query::query(binder, query);
             binder.blocks = target;
             let plan = plan?;
             if plan.columns.len() != columns.len() {
@@ -115,7 +116,7 @@ pub(super) fn read_beside(source: &mut Source, select: &Scope, assignments: &[As
     let mut read = SlotSet::default();
     assignments.iter().filter_map(|a| a.value.as_ref()).for_each(|e| read.extend(&e.slots()));
     let mut beside = Vec::new();
-    crate::select::plan::read_whole_rows(&mut block.nodes);
+    crate::plan::tree::read_whole_rows(&mut block.nodes);
     for table in select.tables.iter().filter(|table| read.contains(table.slot)) {
         block.outputs.extend((0..table.width()).map(|at| {
             let mut column = table.expr(at);

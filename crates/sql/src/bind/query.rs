@@ -2,17 +2,18 @@
 //! order in which their names become visible. FROM is in `from`, join order in `join_order`, queries
 //! made of queries in `bind_compound`.
 
-use super::bind_compound::compound;
-use super::from::{From, Nest};
+use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
+use super::compound::compound;
+use super::from::From;
 use super::full_group;
-use super::plan::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey};
+use super::scope::same;
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
-use crate::expr::scope::same;
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use crate::plan::needed::Needed;
+use crate::plan::nest::Nest;
 use crate::plan::rules::is_volatile;
+use crate::plan::tree::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey};
 use crate::plan::{join_order, order};
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
@@ -81,7 +82,7 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<Qu
                 binder.access.check_files()?;
                 let escapes = crate::api::sql_mode::NO_BACKSLASH_ESCAPES;
                 let no_escapes = binder.session.settings.sql_mode & escapes != 0;
-                plan.outfile = crate::load::Outfile::new(file, no_escapes)?.map(Box::new);
+                plan.outfile = crate::text_file::Outfile::new(file, no_escapes)?.map(Box::new);
             }
         }
     }

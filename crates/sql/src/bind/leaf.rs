@@ -1,12 +1,12 @@
 //! Binding of what stands for a value by itself: literals, parameters, variables.
 
-use super::bind::Binder;
-use super::charset;
-use super::node::{Expr, Kind};
-use super::types::{BINARY, Coercibility, ExprType, string_column};
+use super::binder::Binder;
 use crate::api::VariableScope;
 use crate::api::client_text::{self, of_client};
 use crate::error::{SqlError, SqlResult};
+use crate::expr::charset;
+use crate::expr::node::{Expr, Kind};
+use crate::expr::types::{BINARY, Coercibility, ExprType, string_column};
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
@@ -47,7 +47,7 @@ impl Binder<'_> {
         };
         let name = name.to_ascii_lowercase();
         self.note(|noted| noted.system_variable(&name, scope == VariableScope::Global));
-        let (value, column) = super::sysvar::read(self.session, scope, &name)?;
+        let (value, column) = crate::expr::sysvar::read(self.session, scope, &name)?;
         let mut ty = value_type(&value, self.collation()).nullable(true);
         ty.column = column;
         Ok(Expr { kind: Kind::SystemVariable(Box::new((scope, name.into()))), ty })

@@ -1,13 +1,13 @@
 //! Binds set operations, VALUES and recursive common table expressions: queries made of queries.
 
-use super::bind::{bind_query, block, limit, plan_of, position, select_all};
-use super::plan::{Body, Compound, QueryPlan, Recursive, SetOperation, SortBy, SortKey};
+use super::binder::{Binder, Clause, CommonDefinition, CommonTable, computed_column};
+use super::query::{bind_query, block, limit, plan_of, position, select_all};
+use super::scope::{Scope, ScopeTable, Source};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::{Binder, Clause, CommonDefinition, CommonTable, computed_column};
-use crate::expr::scope::{Scope, ScopeTable, Source};
 use crate::expr::types::unify;
 use crate::expr::{Expr, ExprType, Kind};
+use crate::plan::tree::{Body, Compound, QueryPlan, Recursive, SetOperation, SortBy, SortKey};
 use omnibus_parser::ast::{self, Query, QueryBody};
 use std::sync::Arc;
 

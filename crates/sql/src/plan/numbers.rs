@@ -8,7 +8,6 @@ use super::virtual_table::VirtualTable;
 use crate::api::{ResultColumn, flag};
 use crate::error::ExecResult;
 use crate::expr::Exec;
-use crate::expr::bind::Binder;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
@@ -54,19 +53,14 @@ impl Numbers {
 }
 
 /// One of the tables.
-pub(super) struct NumberTable {
+pub(crate) struct NumberTable {
     numbers: Numbers,
     columns: Arc<[ResultColumn]>,
 }
 
 impl NumberTable {
-    /// The table that a name means where no stored one is called so.
-    pub(super) fn meant(binder: &Binder<'_>, schema: &str, name: &str) -> Option<NumberTable> {
-        let meant = binder.session.settings.mariadb && binder.catalog.find_table(schema, name).is_none();
-        if meant { NumberTable::named(schema, name) } else { None }
-    }
-
-    fn named(schema: &str, name: &str) -> Option<NumberTable> {
+    /// The table of such a name.
+    pub(crate) fn named(schema: &str, name: &str) -> Option<NumberTable> {
         let numbers = Numbers::named(name)?;
         let (schema, table, seq): (Arc<str>, Arc<str>, Arc<str>) = (schema.into(), name.into(), "seq".into());
         let column = ResultColumn {

@@ -1,8 +1,10 @@
 //! What FIELDS and LINES say, checked: the form of a file that LOAD DATA reads or INTO OUTFILE writes.
 
+use crate::catalog::charset;
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::FileFormat;
+use omnibus_value::{ColumnKind, ColumnType};
 
 /// Separators of a text file. Empty ones separate nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,5 +70,44 @@ pub(crate) fn unescaped(c: u8) -> u8 {
         b'0' => 0,
         b'Z' => 26,
         other => other,
+    }
+}
+
+/// The width of a column's text, in bytes.
+pub(crate) fn width(ty: &ColumnType) -> usize {
+    use ColumnKind as K;
+    let fraction = if ty.decimals > 0 { usize::from(ty.decimals) + 1 } else { 0 };
+    let length = ty.length as usize;
+    let bytes = charset::max_len(ty.collation) as usize;
+    let integer = |signed: usize, unsigned: usize| match length {
+        0 if ty.unsigned => unsigned,
+        0 => signed,
+        length => length,
+    };
+    match ty.kind {
+        K::TinyInt => integer(4, 3),
+        K::SmallInt => integer(6, 5),
+        K::MediumInt => integer(9, 8),
+        K::Int => integer(11, 10),
+        K::BigInt => integer(20, 20),
+        K::Float if length == 0 => 12,
+        K::Double if length == 0 => 22,
+        K::Decimal => length + usize::from(ty.decimals > 0) + usize::from(!ty.unsigned),
+        K::Bit => length.div_ceil(8),
+        K::Year => 4,
+        K::Date => 10,
+        K::Time => 10 + fraction,
+        K::DateTime | K::Timestamp => 19 + fraction,
+        K::Char | K::VarChar => length * bytes,
+        K::TinyText | K::TinyBlob => 255,
+        K::Text | K::Blob => 65_535,
+        K::MediumText | K::MediumBlob => 16_777_215,
+        K::LongText | K::LongBlob | K::Json | K::Geometry => u32::MAX as usize,
+        K::Enum => ty.labels.iter().map(|label| label.len()).max().unwrap_or(0) * bytes,
+        K::Set => {
+            let commas = ty.labels.len().saturating_sub(1);
+            (ty.labels.iter().map(|label| label.len()).sum::<usize>() + commas) * bytes
+        }
+        _ => length,
     }
 }

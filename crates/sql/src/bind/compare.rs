@@ -1,12 +1,12 @@
 //! Binding of comparisons, BETWEEN and IN: which collation decides, and what is converted so that both sides compare.
 
-use super::bind::Binder;
-use super::bind_ops::{as_text, number_literal};
-use super::charset;
-use super::comparable::As;
-use super::node::{CompareOp, Expr, Kind};
-use super::types::{BINARY, ExprType, Family, NOT_FIXED, merge_all, merge_collations};
+use super::binder::Binder;
+use super::operators::{as_text, number_literal};
 use crate::error::{SqlError, SqlResult};
+use crate::expr::charset;
+use crate::expr::comparable::As;
+use crate::expr::node::{CompareOp, Expr, Kind};
+use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, merge_all, merge_collations};
 use omnibus_parser::ast::{self, BinaryOp};
 use omnibus_value::{ColumnKind, Value};
 
@@ -136,7 +136,7 @@ impl Binder<'_> {
     /// A truth value beside JSON, where TRUE is not 1.
     fn json_truth(&mut self, e: Expr) -> Expr {
         let json = |truth| {
-            let value = super::json::to_value(&omnibus_value::json::Json::Bool(truth));
+            let value = crate::expr::json::to_value(&omnibus_value::json::Json::Bool(truth));
             Expr::constant(value, ExprType::json())
         };
         let nullable = e.ty.nullable;

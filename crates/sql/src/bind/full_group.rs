@@ -3,10 +3,10 @@
 //! A column passes if it is grouped, or its table's primary or unique key is (functional
 //! dependence), or WHERE fixes it to a constant.
 
+use super::binder::BlockScope;
+use super::scope::{ScopeTable, Source};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::BlockScope;
 use crate::expr::node::CompareOp;
-use crate::expr::scope::{ScopeTable, Source};
 use crate::expr::{Expr, Kind};
 
 /// Checks the select list.

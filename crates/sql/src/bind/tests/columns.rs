@@ -1,9 +1,10 @@
 //! What result columns say about themselves: types, lengths, flags, names.
 #![allow(clippy::unwrap_used)]
 
-use super::{NoVirtualTables, prepare};
 use crate::api::{AllowAll, ResultColumn, flag};
+use crate::bind::prepare;
 use crate::catalog::Catalog;
+use crate::plan::NoVirtualTables;
 use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ParseOptions;

@@ -1,20 +1,20 @@
 //! Binding of calls and of expressions with a syntax of their own: functions, aggregates, CASE,
 //! CAST, COLLATE, TRIM, VALUES(), DEFAULT(), subqueries.
 
-use super::bind::{Binder, BlockScope, OuterReads};
-use super::bind_compare::comparison;
-use super::bind_ops::{as_text, binary_string, number_literal};
-use super::node::{CompareOp, Expr, Kind};
-use super::slot_set::SlotSet;
-use super::types::{BINARY, Coercibility, ExprType, Family, column_type, unify};
-use super::{charset, interval};
+use super::binder::{Binder, BlockScope, OuterReads};
+use super::compare::comparison;
+use super::operators::{as_text, binary_string, number_literal};
+use super::scope::Source;
 use crate::catalog::ColumnDefault;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::aggregate::{self, AggregateSpec};
 use crate::expr::functions::{self, COLLATES, MANY, ONE_CHARSET};
-use crate::expr::scope::Source;
-use crate::select::QueryPlan;
-use crate::select::subquery::{Member, Subquery, SubqueryKind};
+use crate::expr::node::{CompareOp, Expr, Kind};
+use crate::expr::slot_set::SlotSet;
+use crate::expr::subquery::{Member, Subquery, SubqueryKind};
+use crate::expr::types::{BINARY, Coercibility, ExprType, Family, column_type, unify};
+use crate::expr::{charset, interval};
+use crate::plan::QueryPlan;
 use omnibus_parser::ast::{self, AggregateKind, BinaryOp, CastType, Quantifier};
 use omnibus_value::{ColumnKind, Value, collation};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Binder<'_> {
 
     /// Text in the character set that JSON has.
     fn in_utf8(&mut self, e: Expr) -> Expr {
-        if e.ty.is_null() { e } else { self.in_collation(e, super::json::COLLATION) }
+        if e.ty.is_null() { e } else { self.in_collation(e, crate::expr::json::COLLATION) }
     }
 
     /// `NULLIF(a, b)`: CASE WHEN a = b THEN NULL ELSE a END.
@@ -117,7 +117,7 @@ impl Binder<'_> {
     fn in_one_charset(&mut self, args: Vec<Expr>, name: &str) -> SqlResult<Vec<Expr>> {
         let lower = name.to_lowercase();
         let fallback = self.collation();
-        let (collation, _) = super::types::merge_all(args.iter().map(|a| &a.ty), fallback, &lower)?;
+        let (collation, _) = crate::expr::types::merge_all(args.iter().map(|a| &a.ty), fallback, &lower)?;
         Ok(args.into_iter().map(|a| self.in_collation(a, collation)).collect())
     }
 
@@ -210,7 +210,7 @@ impl Binder<'_> {
         }
         let mut order = Vec::with_capacity(call.order_by.len());
         for item in &call.order_by {
-            let e = match crate::select::bind::position(&item.expr, args.len(), "order clause")? {
+            let e = match super::query::position(&item.expr, args.len(), "order clause")? {
                 Some(at) => args[at].clone(),
                 None => self.expr(&item.expr)?,
             };
@@ -425,7 +425,7 @@ impl Binder<'_> {
     }
 
     fn subquery(&mut self, query: &ast::Query, kind: SubqueryKind, operands: Vec<Expr>) -> SqlResult<Expr> {
-        let (mut plan, outer) = crate::select::bind::subquery(self, query)?;
+        let (mut plan, outer) = super::query::subquery(self, query)?;
         let exists = kind == SubqueryKind::Exists;
         if exists {
             plan.stop_at_first();
@@ -473,7 +473,7 @@ impl Binder<'_> {
 
     /// A subquery as a value, or as a row of them if it has several columns.
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> SqlResult<Expr> {
-        let (plan, outer) = crate::select::bind::subquery(self, query)?;
+        let (plan, outer) = super::query::subquery(self, query)?;
         let plan = Arc::new(plan);
         let mut members = Vec::with_capacity(plan.types.len());
         for (column, ty) in plan.types.iter().enumerate() {

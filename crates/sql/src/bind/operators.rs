@@ -1,15 +1,15 @@
 //! Binding of operators: arithmetic and its types, bits, logic, LIKE, IS. Comparisons are in `bind_compare`.
 
-use super::bind::{Binder, Clause};
-use super::bind_compare::comparison;
-use super::convert::bytes_as_number;
-use super::like::LikeMatcher;
-use super::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
-use super::regexp::RegexpMatcher;
+use super::binder::{Binder, Clause};
+use super::compare::comparison;
 use super::scope::{ScopeTable, Source};
-use super::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED};
 use crate::error::{SqlError, SqlResult};
+use crate::expr::convert::bytes_as_number;
 use crate::expr::functions;
+use crate::expr::like::LikeMatcher;
+use crate::expr::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
+use crate::expr::regexp::RegexpMatcher;
+use crate::expr::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED};
 use omnibus_parser::ast::{self, BinaryOp, UnaryOp};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::DateTime;

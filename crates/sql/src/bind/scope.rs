@@ -1,11 +1,11 @@
 //! Name resolution: which slot and column a name means, in the block it is written in or in the
 //! blocks around it. Binding only; nothing of this is left at execution.
 
-use super::node::{Expr, Kind};
-use super::types::{Coercibility, ExprType, Family, family};
 use crate::api::{ResultColumn, flag};
 use crate::catalog::{Column, IndexKind, Table};
 use crate::error::{SqlError, SqlResult};
+use crate::expr::node::{Expr, Kind};
+use crate::expr::types::{Coercibility, ExprType, Family, family};
 use omnibus_value::ColumnKind;
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ pub fn type_flags(ty: &ExprType) -> u16 {
         _ if column.kind == K::Bit => flags |= flag::UNSIGNED,
         Family::Integer | Family::Decimal | Family::Real => flags |= flag::NUM | flag::BINARY,
         Family::Date | Family::DateTime | Family::Time | Family::Json => flags |= flag::BINARY,
-        Family::String if column.collation == super::types::BINARY => flags |= flag::BINARY,
+        Family::String if column.collation == crate::expr::types::BINARY => flags |= flag::BINARY,
         Family::String => {}
     }
     flags

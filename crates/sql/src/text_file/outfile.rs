@@ -3,8 +3,7 @@
 //! What is written here LOAD DATA reads back with the same clauses. The file is the server's to open
 //! (`SessionHost::open_file`); it is removed again if the statement fails.
 
-use super::format::Format;
-use super::plan::width;
+use super::format::{Format, width};
 use crate::api::{ResultColumn, RowSink};
 use crate::catalog::charset;
 use crate::error::{SqlError, SqlResult};

@@ -1,40 +1,25 @@
 //! From syntax tree to compiled expression: names, and the state of binding.
 //!
-//! Literals and variables are in `bind_leaf`, operators in `bind_ops` and `bind_compare`, calls in `bind_calls`, queries in `select::bind`. Runs when a
+//! Literals and variables are in `leaf`, operators in `operators` and `compare`, calls in `calls`, queries in `query`. Runs when a
 //! statement is prepared or when its cached plan is out of date; never per row.
 
-use super::exec::Exec;
-use super::node::{Expr, Kind};
 use super::scope::{Scope, ScopeTable};
-use super::slot_set::SlotSet;
-use super::types::ExprType;
 use super::uses::{self, Uses, UsesCell};
 use crate::api::{AccessCheck, AllowAll, ResultColumn};
 use crate::catalog::{Catalog, Table};
 use crate::error::{Interrupt, SqlError, SqlResult};
+use crate::expr::exec::Exec;
 use crate::expr::functions::aggregate::AggregateSpec;
-use crate::select::virtual_table::{NoVirtualTables, VirtualTables};
+use crate::expr::node::{Expr, Kind};
+use crate::expr::slot_set::SlotSet;
+use crate::expr::types::{BindContext, ExprType};
+use crate::plan::{NoVirtualTables, VirtualTables};
 use crate::state::SessionState;
 use crate::storage::{LockMode, NoStorage};
 use omnibus_parser::ast;
 use omnibus_value::Value;
 use omnibus_value::stack::Depth;
 use std::sync::Arc;
-
-/// What a result type may depend on beside the arguments.
-#[derive(Clone, Copy)]
-pub struct BindContext<'a> {
-    /// The session.
-    pub session: &'a SessionState,
-}
-
-impl BindContext<'_> {
-    /// The collation of literals.
-    #[must_use]
-    pub fn collation(&self) -> u16 {
-        self.session.settings.collation_connection
-    }
-}
 
 /// Where a name is written: what it may mean, and how an error calls the place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,7 +192,7 @@ pub(crate) enum CommonDefinition {
 
 /// A bound common table expression.
 pub(crate) struct BoundCommon {
-    pub plan: Arc<crate::select::QueryPlan>,
+    pub plan: Arc<crate::plan::QueryPlan>,
     pub columns: Arc<[ResultColumn]>,
     /// What it reads of blocks around its WITH, which are the first `depth` ones.
     pub outer: OuterReads,
@@ -378,7 +363,7 @@ impl<'a> Binder<'a> {
             E::Quantified { op, quantifier, left, query } => self.quantified(*op, *quantifier, left, query),
             E::Like(like) => self.like(like),
             E::Regexp { expr, pattern, negated } => self.regexp(expr, pattern, *negated),
-            E::IsNull { expr, negated } => self.is(expr, super::node::IsKind::Null, *negated),
+            E::IsNull { expr, negated } => self.is(expr, crate::expr::node::IsKind::Null, *negated),
             E::IsTruth { expr, truth, negated } => self.is_truth(expr, *truth, *negated),
             E::MemberOf { expr, array } => {
                 let (member, array) = (self.expr(expr)?, self.expr(array)?);

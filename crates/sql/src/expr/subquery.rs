@@ -3,16 +3,14 @@
 //! One that reads nothing from outside runs once and its result is kept in the statement's
 //! `SubqueryState`; a correlated one runs for each row of the query around it.
 
-use super::plan::QueryPlan;
-use super::run::Flow;
+use super::exec::Row;
+use super::node::{CompareOp, Expr, Kind};
+use super::{Exec, SlotSet, eval, hash_key};
 use crate::error::{ExecResult, SqlError};
-
+use crate::exec::Flow;
 use crate::exec::distinct::KEY_COST;
 use crate::exec::kept::KeptRows;
 use crate::exec::rows::Rows;
-use crate::expr::exec::Row;
-use crate::expr::node::{CompareOp, Expr, Kind};
-use crate::expr::{Exec, SlotSet, eval, hash_key};
 use crate::memory::{Account, memory_of};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
@@ -21,6 +19,20 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Takes result rows.
+pub type Consumer<'c> = dyn FnMut(&mut Exec<'_>, &[Value]) -> ExecResult<Flow> + 'c;
+
+/// The plan of a subquery. Expressions are below plans, so this is all that they know of one.
+pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
+    /// Gives its rows, for the rows now in the frame.
+    ///
+    /// # Errors
+    /// Whatever the query meets, and what `out` says.
+    fn run(&self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow>;
+    /// Whether two runs with the same outer rows may differ.
+    fn is_volatile(&self) -> bool;
+}
 
 /// What is asked of the subquery.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +64,7 @@ pub struct Subquery {
     /// Which cache.
     pub id: usize,
     /// The query.
-    pub plan: Arc<QueryPlan>,
+    pub plan: Arc<dyn Subplan>,
     /// What is asked.
     pub kind: SubqueryKind,
     /// What stands left of IN and of comparisons, as it is compared with the members.
@@ -111,7 +123,7 @@ pub struct Members {
 
 impl Subquery {
     fn is_constant(&self) -> bool {
-        self.outer_slots.is_empty() && !self.plan.volatile
+        self.outer_slots.is_empty() && !self.plan.is_volatile()
     }
 
     /// Evaluates the subquery for the rows now in the frame.
@@ -135,7 +147,7 @@ impl Subquery {
             return Ok(value.clone());
         }
         let mut result: Option<Value> = None;
-        super::run::run(&self.plan, cx, &mut |_, row| {
+        self.plan.run(cx, &mut |_, row| {
             if result.is_some() {
                 return Err(SqlError::subquery_no_1_row().into());
             }
@@ -154,7 +166,7 @@ impl Subquery {
             return Ok(Value::Int(i64::from(*found)));
         }
         let mut found = false;
-        super::run::run(&self.plan, cx, &mut |_, _| {
+        self.plan.run(cx, &mut |_, _| {
             found = true;
             Ok(Flow::Stop)
         })?;
@@ -190,7 +202,7 @@ impl Subquery {
 
     /// Whether both sides hash alike when equal: the same family of types on both.
     fn hashable(&self) -> bool {
-        use crate::expr::types::Family as F;
+        use super::types::Family as F;
         self.operands.iter().zip(&self.members).all(|(a, b)| {
             let (a, b) = (a.ty.family(), b.compared.ty.family());
             let exact = |f: F| matches!(f, F::Integer | F::Decimal);
@@ -208,7 +220,7 @@ impl Subquery {
             return self.contains_hashed(&wanted, cx);
         }
         let (mut found, mut unknown) = (false, false);
-        super::run::run(&self.plan, cx, &mut |cx, row| {
+        self.plan.run(cx, &mut |cx, row| {
             let row = self.compared(row, cx)?;
             match self.equals(&wanted, &row, cx) {
                 Some(true) => {
@@ -264,7 +276,7 @@ impl Subquery {
         let compared = matches!(self.kind, SubqueryKind::Quantified { .. });
         let mut members = Members::default();
         let mut account = Account::new(&cx.session.memory);
-        super::run::run(&self.plan, cx, &mut |cx, row| {
+        self.plan.run(cx, &mut |cx, row| {
             let row = &*self.compared(row, cx)?;
             let has_null = row.iter().any(|value| matches!(value, Value::Null));
             if row.len() > 1 {

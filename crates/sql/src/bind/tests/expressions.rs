@@ -1,10 +1,11 @@
 //! What a statement's rows do not show: warnings, folding, types, volatility.
 #![allow(clippy::unwrap_used)]
 
-use super::bind::{Binder, Clause};
-use super::{Exec, Expr, Scope};
+use crate::bind::Scope;
+use crate::bind::{Binder, Clause};
 use crate::catalog::Catalog;
 use crate::error::Interrupt;
+use crate::expr::{Exec, Expr};
 use crate::state::SessionState;
 use crate::storage::NoStorage;
 use omnibus_parser::ParseOptions;

@@ -3,12 +3,12 @@
 //! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by `bind`,
 //! run by `run`.
 
+use super::access::{Access, TableAccess};
 use super::virtual_table::VirtualTable;
 use crate::api::ResultColumn;
 use crate::catalog::Table;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, ExprType, SlotSet};
-use crate::plan::access::{Access, TableAccess};
 use crate::storage::{LockMode, WaitPolicy};
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct QueryPlan {
     /// SELECT ... INTO @a, @b.
     pub into: Vec<Box<str>>,
     /// SELECT ... INTO OUTFILE or DUMPFILE.
-    pub(crate) outfile: Option<Box<crate::load::Outfile>>,
+    pub(crate) outfile: Option<Box<crate::text_file::Outfile>>,
     /// SQL_CALC_FOUND_ROWS: the outermost LIMIT, applied while the rows behind it are counted.
     pub late_limit: Option<Limit>,
     /// Whether rows are locked.

@@ -1,111 +1,23 @@
 //! Binds FROM: tables get slots, ON and USING become conditions, outer joins become nests.
 //!
-//! Inner joins of any shape are flattened into one list of items and conditions (a `Nest`), which
-//! `join_order` may read in any order. The inner side of an outer join is a nest of its own.
+//! Inner joins of any shape are flattened into one [`Nest`].
 
-use super::bind::bind_query;
-use super::bind_compound::{recursive, rename};
-use super::numbers::NumberTable;
-use super::plan::QueryPlan;
-use super::virtual_table::VirtualTable;
+use super::binder::{Binder, BlockScope, BoundCommon, Clause, CommonDefinition, OuterReads};
+use super::compound::{recursive, rename};
+use super::query::bind_query;
+use super::scope::{ScopeTable, Source, same};
+use super::uses;
 use crate::api::{Priv, ResultColumn};
-use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bind::{Binder, BlockScope, BoundCommon, Clause, CommonDefinition, OuterReads};
 use crate::expr::node::CompareOp;
-use crate::expr::scope::{ScopeTable, Source, same};
-use crate::expr::{Expr, Kind, SlotSet, uses};
+use crate::expr::{Expr, SlotSet};
 use crate::plan::access::check_hints;
+use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
+use crate::plan::numbers::NumberTable;
+use crate::plan::virtual_table::VirtualTable;
 use crate::storage::{LockMode, WaitPolicy};
 use omnibus_parser::ast::{self, IndexHint, JoinCondition, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
-
-/// Tables that are inner-joined, and the conditions on them.
-#[derive(Debug, Default)]
-pub struct Nest {
-    /// Members, in the order written.
-    pub items: Vec<Item>,
-    /// Conjuncts.
-    pub conditions: Vec<Expr>,
-}
-
-/// A member of a nest.
-#[derive(Debug)]
-pub enum Item {
-    /// One table.
-    Table(Box<TableItem>),
-    /// The inner side of an outer join.
-    Outer {
-        /// What is inside.
-        nest: Nest,
-        /// Its slots.
-        slots: Vec<u16>,
-        /// Slots that must be read before.
-        required: SlotSet,
-    },
-}
-
-/// A table to be read.
-#[derive(Debug)]
-pub struct TableItem {
-    /// Its slot.
-    pub slot: u16,
-    /// Its name in EXPLAIN.
-    pub alias: Arc<str>,
-    /// What it is.
-    pub source: ItemSource,
-    /// USE, FORCE and IGNORE INDEX.
-    pub hints: Vec<IndexHint>,
-    /// Locks to take.
-    pub lock: LockMode,
-    /// When they are taken.
-    pub wait: WaitPolicy,
-    /// Slots that must be read before: what LATERAL reads, what stands left of STRAIGHT_JOIN.
-    pub after: SlotSet,
-}
-
-/// What a table item reads.
-pub enum ItemSource {
-    /// A stored table.
-    Table(Arc<Table>),
-    /// A derived table or common table expression.
-    Derived {
-        /// Its query.
-        plan: Arc<QueryPlan>,
-        /// The outer slots that it reads.
-        outer: SlotSet,
-        /// Where its rows are kept, if others read them as well.
-        store: Option<usize>,
-    },
-    /// A computed table.
-    Virtual(Arc<dyn VirtualTable>),
-    /// A recursive reference.
-    Recursion(usize),
-}
-
-impl std::fmt::Debug for ItemSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("table")
-    }
-}
-
-impl Nest {
-    /// The strongest lock that a table of it takes.
-    #[must_use]
-    pub fn locks(&self) -> LockMode {
-        let mut strongest = LockMode::None;
-        for item in &self.items {
-            let this = match item {
-                Item::Table(table) => table.lock,
-                Item::Outer { nest, .. } => nest.locks(),
-            };
-            if this == LockMode::Exclusive || strongest == LockMode::None {
-                strongest = this;
-            }
-        }
-        strongest
-    }
-}
 
 /// What MySQL allows in one FROM.
 const MOST_TABLES: usize = 61;
@@ -258,7 +170,7 @@ impl<'q> From<'q> {
         } else {
             binder.note(|noted| noted.bits |= uses::TEMPORARY);
         }
-        if let Some(table) = NumberTable::meant(binder, schema, name) {
+        if let Some(table) = number_table(binder, schema, name) {
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
             let mut scope = computed(binder.new_slot(), alias, table.columns());
             scope.schema = Arc::from(schema);
@@ -327,7 +239,7 @@ impl<'q> From<'q> {
             Some(block) if !derived.lateral => Some(std::mem::take(&mut block.scope)),
             _ => None,
         };
-        let bound = super::bind::subquery(binder, &derived.query);
+        let bound = super::query::subquery(binder, &derived.query);
         if let (Some(scope), Some(block)) = (hidden, binder.blocks.last_mut()) {
             block.scope = scope;
         }
@@ -388,24 +300,6 @@ impl<'q> From<'q> {
         }
         nest.items.push(Item::Outer { nest: inner, slots, required });
         Ok(star)
-    }
-}
-
-impl Item {
-    /// Its slots.
-    pub(crate) fn slots(&self) -> SlotSet {
-        match self {
-            Item::Table(table) => SlotSet::of(table.slot),
-            Item::Outer { slots, .. } => slots.iter().copied().collect(),
-        }
-    }
-
-    /// Has it read after these slots.
-    fn read_after(&mut self, slots: &SlotSet) {
-        match self {
-            Item::Table(table) => table.after.extend(slots),
-            Item::Outer { required, .. } => required.extend(slots),
-        }
     }
 }
 
@@ -586,10 +480,8 @@ fn visible_column(
     found.ok_or_else(|| SqlError::bad_field(name, "from clause"))
 }
 
-/// Whether an expression is a column of a slot.
-pub(crate) fn column_of(e: &Expr, wanted: u16) -> Option<usize> {
-    match &e.kind {
-        Kind::Column { slot, column, .. } if *slot == wanted => Some(usize::from(*column)),
-        _ => None,
-    }
+/// The table of numbers that a name means where no stored one is called so.
+fn number_table(binder: &Binder<'_>, schema: &str, name: &str) -> Option<NumberTable> {
+    let meant = binder.session.settings.mariadb && binder.catalog.find_table(schema, name).is_none();
+    if meant { NumberTable::named(schema, name) } else { None }
 }

@@ -1,0 +1,72 @@
+//! Names, types and rights: from syntax trees to typed expressions over slots, and to query plans.
+//!
+//! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`. Queries: `query`, `from`, `compound`,
+//! `full_group`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
+
+mod binder;
+mod calls;
+mod compare;
+mod compound;
+mod from;
+mod full_group;
+mod leaf;
+mod operators;
+pub mod query;
+pub mod scope;
+pub mod uses;
+
+#[cfg(test)]
+mod tests;
+
+pub use binder::{Binder, BlockScope, Clause, OuterReads};
+pub use scope::{Scope, ScopeTable};
+
+use crate::api::AccessCheck;
+use crate::catalog::Catalog;
+use crate::error::SqlResult;
+use crate::plan::tree::Body;
+use crate::plan::{QueryPlan, VirtualTables};
+use crate::state::SessionState;
+use crate::storage::LockMode;
+use omnibus_parser::ast::{Query, QueryBody};
+use omnibus_value::Value;
+
+/// Compiles a query. `params` are the values of `?`, if they are known: types of result columns
+/// that depend on them are exact then. `access` is asked for each table read. `lock` is what plain reads lock (SERIALIZABLE).
+///
+/// # Errors
+/// Whatever is wrong with the query.
+pub fn prepare(
+    query: &Query,
+    session: &SessionState,
+    catalog: &Catalog,
+    virtuals: &dyn VirtualTables,
+    access: &dyn AccessCheck,
+    params: Option<&[Value]>,
+    lock: LockMode,
+) -> SqlResult<QueryPlan> {
+    let mut binder = Binder::new(session, catalog);
+    binder.virtuals = virtuals;
+    binder.access = access;
+    binder.params = params;
+    binder.default_lock = lock;
+    let mut plan = query::query(&mut binder, query)?;
+    if counts_all(&query.body) && plan.into.is_empty() && plan.outfile.is_none() {
+        plan.late_limit = match &mut plan.body {
+            Body::Block(block) => Some(std::mem::take(&mut block.limit)),
+            Body::Compound(compound) => Some(std::mem::take(&mut compound.limit)),
+            _ => None,
+        };
+    }
+    Ok(plan)
+}
+
+/// SQL_CALC_FOUND_ROWS, which the first SELECT of a query has.
+fn counts_all(body: &QueryBody) -> bool {
+    match body {
+        QueryBody::Select(select) => select.options.calc_found_rows,
+        QueryBody::SetOperation { left, .. } => counts_all(left),
+        QueryBody::Nested(query) => counts_all(&query.body),
+        QueryBody::Table(_) | QueryBody::Values(_) => false,
+    }
+}

@@ -1,0 +1,123 @@
+//! FROM as the planner gets it. Inner joins of any shape are one list of items and conditions (a `Nest`), which `join_order` may
+//! read in any order. The inner side of an outer join is a nest of its own.
+
+use super::tree::QueryPlan;
+use super::virtual_table::VirtualTable;
+use crate::catalog::Table;
+use crate::expr::{Expr, Kind, SlotSet};
+use crate::storage::{LockMode, WaitPolicy};
+use omnibus_parser::ast::IndexHint;
+use std::sync::Arc;
+
+/// Tables that are inner-joined, and the conditions on them.
+#[derive(Debug, Default)]
+pub struct Nest {
+    /// Members, in the order written.
+    pub items: Vec<Item>,
+    /// Conjuncts.
+    pub conditions: Vec<Expr>,
+}
+
+/// A member of a nest.
+#[derive(Debug)]
+pub enum Item {
+    /// One table.
+    Table(Box<TableItem>),
+    /// The inner side of an outer join.
+    Outer {
+        /// What is inside.
+        nest: Nest,
+        /// Its slots.
+        slots: Vec<u16>,
+        /// Slots that must be read before.
+        required: SlotSet,
+    },
+}
+
+/// A table to be read.
+#[derive(Debug)]
+pub struct TableItem {
+    /// Its slot.
+    pub slot: u16,
+    /// Its name in EXPLAIN.
+    pub alias: Arc<str>,
+    /// What it is.
+    pub source: ItemSource,
+    /// USE, FORCE and IGNORE INDEX.
+    pub hints: Vec<IndexHint>,
+    /// Locks to take.
+    pub lock: LockMode,
+    /// When they are taken.
+    pub wait: WaitPolicy,
+    /// Slots that must be read before: what LATERAL reads, what stands left of STRAIGHT_JOIN.
+    pub after: SlotSet,
+}
+
+/// What a table item reads.
+pub enum ItemSource {
+    /// A stored table.
+    Table(Arc<Table>),
+    /// A derived table or common table expression.
+    Derived {
+        /// Its query.
+        plan: Arc<QueryPlan>,
+        /// The outer slots that it reads.
+        outer: SlotSet,
+        /// Where its rows are kept, if others read them as well.
+        store: Option<usize>,
+    },
+    /// A computed table.
+    Virtual(Arc<dyn VirtualTable>),
+    /// A recursive reference.
+    Recursion(usize),
+}
+
+impl std::fmt::Debug for ItemSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("table")
+    }
+}
+
+impl Nest {
+    /// The strongest lock that a table of it takes.
+    #[must_use]
+    pub fn locks(&self) -> LockMode {
+        let mut strongest = LockMode::None;
+        for item in &self.items {
+            let this = match item {
+                Item::Table(table) => table.lock,
+                Item::Outer { nest, .. } => nest.locks(),
+            };
+            if this == LockMode::Exclusive || strongest == LockMode::None {
+                strongest = this;
+            }
+        }
+        strongest
+    }
+}
+
+impl Item {
+    /// Its slots.
+    pub(crate) fn slots(&self) -> SlotSet {
+        match self {
+            Item::Table(table) => SlotSet::of(table.slot),
+            Item::Outer { slots, .. } => slots.iter().copied().collect(),
+        }
+    }
+
+    /// Has it read after these slots.
+    pub(crate) fn read_after(&mut self, slots: &SlotSet) {
+        match self {
+            Item::Table(table) => table.after.extend(slots),
+            Item::Outer { required, .. } => required.extend(slots),
+        }
+    }
+}
+
+/// Whether an expression is a column of a slot.
+pub(crate) fn column_of(e: &Expr, wanted: u16) -> Option<usize> {
+    match &e.kind {
+        Kind::Column { slot, column, .. } if *slot == wanted => Some(usize::from(*column)),
+        _ => None,
+    }
+}
