@@ -525,6 +525,9 @@ impl Printer<'_> {
             CastType::Double => "double".into(),
             CastType::Year => "year".into(),
             CastType::Json => "json".into(),
+            CastType::Uuid => "uuid".into(),
+            CastType::Inet4 => "inet4".into(),
+            CastType::Inet6 => "inet6".into(),
         };
         self.put(&text);
     }

@@ -34,6 +34,9 @@ pub enum ColumnKind {
     Set,
     Json,
     Geometry,
+    Uuid,
+    Inet4,
+    Inet6,
 }
 
 /// A column's full type.

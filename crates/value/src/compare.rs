@@ -60,6 +60,7 @@ fn same_kind(a: &Value, b: &Value, collation: &Collation) -> Option<Ordering> {
         (Value::Time(x), Value::Time(y)) => x.cmp(y),
         (Value::Year(x), Value::Year(y)) => x.cmp(y),
         (Value::Bit(x), Value::Bit(y)) => x.cmp(y),
+        (Value::Fixed(x), Value::Fixed(y)) => x.cmp(y),
         _ => return None,
     })
 }
@@ -169,6 +170,7 @@ pub fn hash<H: Hasher>(value: &Value, ty: &ColumnType, state: &mut H) {
         Value::Double(n) => hash_f64(*n, state),
         Value::Decimal(n) => n.hash(state),
         Value::Bytes(b) => ty.collation().hash(b, state),
+        Value::Fixed(v) => v.hash(state),
         Value::Date(d) => DateTime::from(*d).hash(state),
         Value::DateTime(dt) => dt.hash(state),
         Value::Time(t) => t.hash(state),

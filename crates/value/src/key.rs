@@ -10,6 +10,7 @@ use crate::Value;
 use crate::collation::skip_sort_key;
 use crate::column::{ColumnKind, ColumnType};
 use crate::decimal;
+use crate::fixed::FixedKind;
 
 const NULL: u8 = 1;
 const VALUE: u8 = 2;
@@ -83,7 +84,7 @@ fn fixed_width(ty: &ColumnType) -> Option<usize> {
         Decimal => decimal::binlog_size(ty.length.min(65) as u8, ty.decimals),
         Year | Enum => 2,
         Date => 3,
-        _ => return None,
+        kind => return FixedKind::of(kind).map(FixedKind::width),
     })
 }
 
@@ -133,7 +134,10 @@ fn encode_value(value: &Value, ty: &ColumnType, prefix: Option<u32>, out: &mut V
         Bit | Set => push_be(out, value.to_u64().value, 8),
         Year | Enum => push_be(out, value.to_u64().value, 2),
         Date | DateTime | Timestamp | Time => encode_temporal(value, ty, out),
-        _ => encode_string(value, ty, prefix, out),
+        kind => match FixedKind::of(kind) {
+            Some(kind) => encode_fixed(value, kind, out),
+            None => encode_string(value, ty, prefix, out),
+        },
     }
 }
 
@@ -156,6 +160,15 @@ fn encode_temporal(value: &Value, ty: &ColumnType, out: &mut Vec<u8>) {
             push_be(out, dt.packed() as u64, 8);
         }
     }
+}
+
+fn encode_fixed(value: &Value, kind: FixedKind, out: &mut Vec<u8>) {
+    let value = match value {
+        Value::Fixed(value) if value.kind() == kind => *value,
+        Value::Bytes(text) => kind.parse(text).unwrap_or(kind.zero()),
+        _ => kind.zero(),
+    };
+    out.extend_from_slice(&value.sort_key()[..kind.width()]);
 }
 
 fn encode_string(value: &Value, ty: &ColumnType, prefix: Option<u32>, out: &mut Vec<u8>) {
@@ -199,6 +212,11 @@ mod tests {
         let blob = prop::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], 0..5)
             .prop_map(|v| Value::Bytes(v.into()))
             .boxed();
+        let fixed = |kind: FixedKind| {
+            prop::collection::vec(prop_oneof![Just(0u8), Just(0x80), any::<u8>()], kind.width())
+                .prop_map(move |bytes| Value::Fixed(kind.from_bytes(&bytes).unwrap_or(kind.zero())))
+                .boxed()
+        };
         let varchar = |id| ColumnType::string(ColumnKind::VarChar, 10, id);
         prop_oneof![
             pair(of(ColumnKind::Int), any::<i32>().prop_map(|n| Value::Int(n.into())).boxed()),
@@ -232,6 +250,9 @@ mod tests {
             pair(varchar(46), text.clone()),
             pair(varchar(309), text),
             pair(varchar(63), blob),
+            pair(of(ColumnKind::Uuid), fixed(FixedKind::Uuid)),
+            pair(of(ColumnKind::Inet4), fixed(FixedKind::Inet4)),
+            pair(of(ColumnKind::Inet6), fixed(FixedKind::Inet6)),
         ]
     }
 

@@ -8,6 +8,7 @@ pub mod column;
 pub mod compare;
 pub mod convert;
 pub mod decimal;
+pub mod fixed;
 pub mod json;
 pub mod key;
 pub mod literal;
@@ -19,4 +20,5 @@ pub mod text;
 pub mod value;
 
 pub use column::{ColumnKind, ColumnType};
+pub use fixed::{Fixed, FixedKind};
 pub use value::Value;

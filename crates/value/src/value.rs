@@ -41,6 +41,8 @@ pub enum Value {
     Enum(u16),
     /// SET as a bit mask, member 1 is bit 0.
     Set(u64),
+    /// UUID, INET4, INET6.
+    Fixed(crate::fixed::Fixed),
     /// JSON in MySQL's binary form (`crate::json`).
     Json(Bytes),
 }

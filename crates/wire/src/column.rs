@@ -2,7 +2,7 @@
 
 use crate::buf::{DecodeError, Reader, put_lenenc_bytes};
 use crate::consts::{COLLATION_BINARY, ColumnFlag, FieldType};
-use omnibus_value::{ColumnKind, ColumnType};
+use omnibus_value::{ColumnKind, ColumnType, FixedKind};
 use std::borrow::Cow;
 
 /// What a client is told about one column.
@@ -92,7 +92,7 @@ pub fn field_type(kind: ColumnKind) -> FieldType {
         K::Time => FieldType::Time,
         K::DateTime => FieldType::DateTime,
         K::Timestamp => FieldType::Timestamp,
-        K::Char | K::Binary | K::Enum | K::Set => FieldType::String,
+        K::Char | K::Binary | K::Enum | K::Set | K::Uuid | K::Inet4 | K::Inet6 => FieldType::String,
         K::VarChar | K::VarBinary => FieldType::VarString,
         K::TinyText | K::Text | K::MediumText | K::LongText => FieldType::Blob,
         K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob => FieldType::Blob,
@@ -123,6 +123,7 @@ pub fn type_flags(ty: &ColumnType) -> ColumnFlag {
         K::Bit | K::Year => flags = flags.with(ColumnFlag::UNSIGNED),
         K::Timestamp => flags = flags.with(ColumnFlag::TIMESTAMP).with(ColumnFlag::BINARY),
         K::Date | K::Time | K::DateTime => flags = flags.with(ColumnFlag::BINARY),
+        K::Uuid | K::Inet4 | K::Inet6 => flags = flags.with(ColumnFlag::UNSIGNED),
         _ => {}
     }
     flags
@@ -137,7 +138,7 @@ pub fn is_text(ty: &ColumnType) -> bool {
         K::Char | K::VarChar | K::TinyText | K::Text | K::MediumText | K::LongText | K::Enum | K::Set => {
             ty.collation != COLLATION_BINARY
         }
-        _ => false,
+        kind => FixedKind::of(kind).is_some(),
     }
 }
 
@@ -178,6 +179,7 @@ pub fn display_length(ty: &ColumnType, char_bytes: u32) -> u32 {
             let labels = ty.labels.iter().map(|l| l.len() as u32).sum::<u32>();
             chars(labels + (ty.labels.len() as u32).saturating_sub(1))
         }
+        K::Uuid | K::Inet4 | K::Inet6 => chars(FixedKind::of(ty.kind).map_or(0, FixedKind::text_width)),
     }
 }
 

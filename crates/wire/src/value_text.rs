@@ -19,6 +19,7 @@ pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
         Value::Bit(bits) => out.extend_from_slice(bit_bytes(*bits, ty.length, &mut [0; 8])),
         Value::Enum(n) => out.extend_from_slice(enum_label(*n, ty)),
         Value::Set(mask) => put_set(out, *mask, ty),
+        Value::Fixed(v) => v.write_text(out),
         Value::Json(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_) => {
             put_other(out, value, ty);
         }

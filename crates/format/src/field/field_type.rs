@@ -92,6 +92,9 @@ impl FieldType {
             ColumnKind::Set => field(code::SET, set_bytes(column.labels.len())),
             ColumnKind::Json => field(code::JSON, 4),
             ColumnKind::Geometry => field(code::GEOMETRY, 4),
+            // As MariaDB writes them: BINARY(16) and BINARY(4).
+            ColumnKind::Uuid | ColumnKind::Inet6 => field(code::STRING, 16),
+            ColumnKind::Inet4 => field(code::STRING, 4),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `RowShape`: a table's column types, precomputed for encoding and decoding full rows.
 
 use bytes::Bytes;
-use omnibus_value::{ColumnType, Value};
+use omnibus_value::{ColumnKind, ColumnType, FixedKind, Value};
 
 use super::bitmap::{is_set, none_set};
 use crate::cursor::le_uint;
@@ -18,6 +18,8 @@ pub struct ColumnShape {
     pub unsigned: bool,
     /// BINARY(n): its trailing zeros are not stored, and come back when decoding.
     padded: bool,
+    /// UUID or an address, without its trailing zeros.
+    kind: Option<FixedKind>,
     /// Cached: bytes of a fixed-length field, or `VARIABLE`.
     fixed: u16,
     /// Cached: bytes of the length prefix.
@@ -31,7 +33,7 @@ impl ColumnShape {
     /// A column of that type.
     pub fn new(field: FieldType, unsigned: bool) -> Self {
         let fixed = field.fixed_len().map_or(VARIABLE, |len| len as u16);
-        Self { field, unsigned, padded: false, fixed, prefix: field.prefix_len() as u8 }
+        Self { field, unsigned, padded: false, kind: None, fixed, prefix: field.prefix_len() as u8 }
     }
 
     /// The same column with a collation: the binary one makes CHAR bytes BINARY.
@@ -40,11 +42,21 @@ impl ColumnShape {
         self
     }
 
+    /// The same column of values of a type; only UUIDs and addresses are other values than their bytes.
+    pub fn with_kind(mut self, kind: ColumnKind) -> Self {
+        self.kind = FixedKind::of(kind);
+        self
+    }
+
     /// Decodes the column's field bytes; strings are slices made by `slice`.
     #[inline]
     pub fn decode(&self, bytes: &[u8], slice: impl FnOnce(&[u8]) -> Bytes) -> Result<Value, DecodeError> {
         let value = decode_field(self.field, self.unsigned, bytes, slice)?;
         match value {
+            Value::Bytes(bytes) if let Some(kind) = self.kind => {
+                let whole = kind.from_stored(&bytes).map(Value::Fixed);
+                whole.ok_or(DecodeError::new(0, "UUID or address"))
+            }
             Value::Bytes(text) if self.padded && text.len() < usize::from(self.field.meta) => {
                 let mut padded = text.to_vec();
                 padded.resize(usize::from(self.field.meta), 0);
@@ -61,6 +73,12 @@ impl ColumnShape {
             Value::Bytes(text) if self.padded => {
                 let len = text.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
                 encode_field(self.field, self.unsigned, &Value::Bytes(text.slice(..len)), out)
+            }
+            Value::Fixed(fixed) if self.kind == Some(fixed.kind()) => {
+                let stored = fixed.stored();
+                out.push(stored.len() as u8);
+                out.extend_from_slice(stored);
+                Ok(())
             }
             value => encode_field(self.field, self.unsigned, value, out),
         }
@@ -93,7 +111,9 @@ impl RowShape {
     /// From column types of ours.
     pub fn new<'a>(columns: impl IntoIterator<Item = &'a ColumnType>) -> Self {
         let shape = |c: &ColumnType| {
-            ColumnShape::new(FieldType::of_column(c), c.unsigned).with_collation(c.collation)
+            ColumnShape::new(FieldType::of_column(c), c.unsigned)
+                .with_collation(c.collation)
+                .with_kind(c.kind)
         };
         Self::of(columns.into_iter().map(shape).collect())
     }
@@ -274,7 +294,7 @@ impl RowShape {
                 | code::MEDIUM_BLOB
                 | code::LONG_BLOB
         );
-        if column.padded || !plain {
+        if column.padded || column.kind.is_some() || !plain {
             return Ok(None);
         }
         let Some((at, end)) = self.column_span(row, i)? else { return Ok(Some(None)) };

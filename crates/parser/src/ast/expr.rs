@@ -160,6 +160,10 @@ pub enum CastType {
     Double,
     Year,
     Json,
+    /// MariaDB's.
+    Uuid,
+    Inet4,
+    Inet6,
 }
 
 /// A call by name. Special syntaxes with plain arguments (SUBSTRING FROM, POSITION IN, CURRENT_DATE

@@ -392,6 +392,9 @@ impl Parser<'_> {
             "REAL" => CastType::Double,
             "YEAR" => CastType::Year,
             "JSON" => CastType::Json,
+            "UUID" => CastType::Uuid,
+            "INET4" => CastType::Inet4,
+            "INET6" => CastType::Inet6,
             "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING" | "MULTIPOLYGON"
             | "GEOMETRYCOLLECTION" | "GEOMCOLLECTION" => {
                 return Err(ParseError::NotSupported("spatial types"));

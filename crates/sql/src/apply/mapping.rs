@@ -87,6 +87,11 @@ impl Mapping {
                 Some(column) => is_unsigned(field, meta, column, rules.conversions),
                 None => meta.unsigned.unwrap_or(false),
             };
+            let shape = ColumnShape::new(field, unsigned);
+            let shape = match column {
+                Some(column) if field == FieldType::of_column(&column.ty) => shape.with_kind(column.ty.kind),
+                _ => shape,
+            };
             // Without metadata a CHAR is what ours is.
             let known = meta.collation.or(column.map(|column| column.ty.collation)).unwrap_or(0);
             sources.push(Source {
@@ -94,7 +99,7 @@ impl Mapping {
                 unsigned: meta.unsigned,
                 collation: meta.collation,
                 nullable: view.nullable(at),
-                shape: ColumnShape::new(field, unsigned).with_collation(known),
+                shape: shape.with_collation(known),
                 cast,
             });
         }

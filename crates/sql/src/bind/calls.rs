@@ -12,11 +12,11 @@ use crate::expr::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::slot_set::SlotSet;
 use crate::expr::subquery::{Member, Subquery, SubqueryKind};
-use crate::expr::types::{BINARY, Coercibility, ExprType, Family, column_type, unify};
+use crate::expr::types::{BINARY, Coercibility, ExprType, Family, column_type, refuse_fixed, unify};
 use crate::expr::{charset, interval};
 use crate::plan::QueryPlan;
 use omnibus_parser::ast::{self, AggregateKind, BinaryOp, CastType, Quantifier};
-use omnibus_value::{ColumnKind, Value, collation};
+use omnibus_value::{ColumnKind, FixedKind, Value, collation};
 use std::sync::Arc;
 
 /// Functions that the server implements because they are about replication.
@@ -251,6 +251,9 @@ impl Binder<'_> {
         if matches!(target, CastType::Json) {
             e = self.in_utf8(e);
         }
+        if let Some(operation) = number_cast(target) {
+            refuse_fixed(&e.ty, operation)?;
+        }
         let nullable = e.ty.nullable;
         let collation = self.collation();
         let string = |kind, length: Option<u32>, collation: u16| -> ExprType {
@@ -306,6 +309,9 @@ impl Binder<'_> {
                 ty
             }
             CastType::Json => ExprType::json().nullable(true),
+            CastType::Uuid => ExprType::fixed(FixedKind::Uuid).nullable(true),
+            CastType::Inet4 => ExprType::fixed(FixedKind::Inet4).nullable(true),
+            CastType::Inet6 => ExprType::fixed(FixedKind::Inet6).nullable(true),
         };
         let nullable = nullable || ty.nullable;
         let ty = ty.nullable(nullable);
@@ -531,4 +537,18 @@ fn charset_by_name(name: &str) -> SqlResult<u16> {
     collation::Charset::by_name(name)
         .map(|set| set.default_collation().id)
         .ok_or_else(|| SqlError::unknown_character_set(name))
+}
+
+/// What MariaDB calls a cast to a number or a time.
+fn number_cast(target: &CastType) -> Option<&'static str> {
+    Some(match target {
+        CastType::Signed => "cast_as_signed",
+        CastType::Unsigned => "cast_as_unsigned",
+        CastType::Decimal { .. } => "decimal_typecast",
+        CastType::Float(_) | CastType::Double => "double_typecast",
+        CastType::Date => "cast_as_date",
+        CastType::Time(_) => "cast_as_time",
+        CastType::DateTime(_) => "cast_as_datetime",
+        _ => return None,
+    })
 }

@@ -6,9 +6,9 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::comparable::As;
 use crate::expr::node::{CompareOp, Expr, Kind};
-use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, merge_all, merge_collations};
+use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, illegal_types, merge_all, merge_collations};
 use omnibus_parser::ast::{self, BinaryOp};
-use omnibus_value::{ColumnKind, Value};
+use omnibus_value::{ColumnKind, FixedKind, Value};
 
 impl Binder<'_> {
     /// A comparison, with both sides made comparable; rows are taken apart.
@@ -24,6 +24,9 @@ impl Binder<'_> {
             if let Some(number) = label_number(&right, &left) {
                 return Ok(Expr::compare(op, BINARY, number, right));
             }
+        }
+        if unlike_fixed(&left.ty, &right.ty) {
+            return Err(illegal_types(&left.ty, &right.ty, op.symbol()));
         }
         let (left, right, collation) = self.comparable(left, right)?;
         let compared = Expr::compare(op, collation, left, right);
@@ -80,6 +83,9 @@ impl Binder<'_> {
     /// Converts what must be converted before two operands are compared, and says under which
     /// collation strings are.
     pub(crate) fn comparable(&mut self, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
+        if unlike_fixed(&left.ty, &right.ty) {
+            return Err(illegal_types(&left.ty, &right.ty, "="));
+        }
         let (left, right) = (prepare_side(left, &right.ty), right);
         let right = prepare_side(right, &left.ty);
         let (a, b) = (left.ty.family(), right.ty.family());
@@ -96,6 +102,10 @@ impl Binder<'_> {
         let what = match (e.ty.family(), other.ty.family()) {
             (_, Family::Json) if e.is_truth() => return self.json_truth(e),
             (Family::Json, _) | (_, Family::Json) => return e,
+            (Family::String, Family::Fixed) if !e.ty.is_null() => match FixedKind::of(other.ty.column.kind) {
+                Some(kind) => As::Fixed(kind),
+                None => return e,
+            },
             _ if e.ty.is_null() => return e,
             (_, Family::Integer) if year(other) && !year(&e) && e.is_fixed() => As::Year,
             (Family::String | Family::Time, Family::Date | Family::DateTime) => As::DateTime,
@@ -122,8 +132,9 @@ impl Binder<'_> {
             As::Year => ExprType::bigint(),
             As::DateTime => ExprType::datetime(6),
             As::Time => ExprType::time(6),
+            As::Fixed(kind) => ExprType::fixed(kind),
         };
-        ty.nullable = e.ty.nullable;
+        ty.nullable = e.ty.nullable || matches!(what, As::Fixed(_));
         let folded = self.fold(Expr { kind: Kind::Comparable(what, Box::new(e)), ty });
         match folded.as_const() {
             Some(Value::Int(_)) => Expr { ty: ExprType::bigint(), ..folded },
@@ -210,7 +221,10 @@ impl Binder<'_> {
     fn comparable_bounds(&mut self, e: Expr, low: Expr, high: Expr) -> SqlResult<(Expr, Expr, Expr, u16)> {
         let string = |e: &Expr| e.ty.family() == Family::String;
         let number = |e: &Expr| matches!(e.ty.family(), Family::Integer | Family::Decimal | Family::Real);
-        let temporal = [&e, &low, &high].into_iter().find(|e| e.ty.is_temporal()).cloned();
+        let temporal = [&e, &low, &high]
+            .into_iter()
+            .find(|e| e.ty.is_temporal() || e.ty.family() == Family::Fixed)
+            .cloned();
         if string(&e) && string(&low) && string(&high) {
             let types = [&e, &low, &high].map(|e| &e.ty);
             let (collation, _) = merge_all(types, BINARY, "between")?;
@@ -290,6 +304,9 @@ impl Binder<'_> {
         let mut apart = Vec::new();
         for member in members {
             let null = member.ty.is_null();
+            if unlike_fixed(&e.ty, &member.ty) {
+                return Err(illegal_types(&e.ty, &member.ty, "in"));
+            }
             let (left, right, this) = self.comparable(e.clone(), member)?;
             match alike.first() {
                 None if null => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
@@ -382,6 +399,13 @@ fn label_number(column: &Expr, text: &Expr) -> Option<Expr> {
     let found = ty.labels.iter().position(|label| charset::compare(label, text, ty.collation).is_eq())?;
     let number = u16::try_from(found + 1).ok()?;
     Some(Expr::constant(Value::Enum(number), column.ty.clone().nullable(false)))
+}
+
+/// Whether one side is a UUID or an address and the other cannot be one.
+fn unlike_fixed(a: &ExprType, b: &ExprType) -> bool {
+    let fixed = |ty: &ExprType| ty.family() == Family::Fixed;
+    let text = |ty: &ExprType| ty.family() == Family::String || ty.is_null();
+    (fixed(a) || fixed(b)) && a.column.kind != b.column.kind && !text(a) && !text(b)
 }
 
 /// One side of a comparison, given the other: labels of ENUM and SET become text beside text,

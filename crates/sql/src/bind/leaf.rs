@@ -157,6 +157,7 @@ pub fn value_type(value: &Value, collation: u16) -> ExprType {
         Value::Date(_) => ExprType::date(),
         Value::DateTime(d) => ExprType::datetime(if d.micros() == 0 { 0 } else { 6 }),
         Value::Time(t) => ExprType::time(if t.micros() == 0 { 0 } else { 6 }),
+        Value::Fixed(v) => ExprType::fixed(v.kind()),
         Value::Json(_) => ExprType::json(),
         Value::Bytes(bytes) => {
             let length = charset::char_count(bytes, collation) as u32;

@@ -9,7 +9,7 @@ use crate::expr::functions;
 use crate::expr::like::LikeMatcher;
 use crate::expr::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
 use crate::expr::regexp::RegexpMatcher;
-use crate::expr::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED};
+use crate::expr::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED, illegal_types, refuse_fixed};
 use omnibus_parser::ast::{self, BinaryOp, UnaryOp};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::DateTime;
@@ -24,6 +24,11 @@ impl Binder<'_> {
         }
         let e = self.expr(operand)?;
         let nullable = e.ty.nullable;
+        match op {
+            UnaryOp::Minus => refuse_fixed(&e.ty, "-")?,
+            UnaryOp::BitNot => refuse_fixed(&e.ty, "~")?,
+            _ => {}
+        }
         Ok(match op {
             UnaryOp::Plus => e,
             UnaryOp::Minus => {
@@ -65,6 +70,7 @@ impl Binder<'_> {
         }
         let (l, r) = (self.expr(left)?, self.expr(right)?);
         let nullable = l.ty.nullable || r.ty.nullable;
+        refuse_fixed_operands(op, &l.ty, &r.ty)?;
         match op {
             B::Xor => Ok(Expr::boolean(Kind::Xor(Box::new([l, r])), nullable)),
             B::Add => Ok(self.arith(ArithOp::Add, l, r)),
@@ -260,6 +266,26 @@ impl Binder<'_> {
     }
 }
 
+/// Refuses UUIDs and addresses as numbers, as MariaDB does.
+fn refuse_fixed_operands(op: BinaryOp, a: &ExprType, b: &ExprType) -> SqlResult<()> {
+    use BinaryOp as B;
+    let both = match op {
+        B::Add => "+",
+        B::Sub => "-",
+        B::Mul => "*",
+        B::Div => "/",
+        B::Mod => "MOD",
+        B::BitOr => return refuse_fixed(a, "|").and(refuse_fixed(b, "|")),
+        B::BitAnd => return refuse_fixed(a, "&").and(refuse_fixed(b, "&")),
+        B::BitXor => return refuse_fixed(a, "^").and(refuse_fixed(b, "^")),
+        B::ShiftLeft => return refuse_fixed(a, "<<").and(refuse_fixed(b, "<<")),
+        B::ShiftRight => return refuse_fixed(a, ">>").and(refuse_fixed(b, ">>")),
+        _ => return Ok(()),
+    };
+    let fixed = a.family() == Family::Fixed || b.family() == Family::Fixed;
+    if fixed { Err(illegal_types(a, b, both)) } else { Ok(()) }
+}
+
 /// The decimals of arithmetic of which one side is a FLOAT or DOUBLE, if both have a fixed number of them.
 fn fixed_decimals(a: &ExprType, b: &ExprType) -> u8 {
     a.fixed_decimals().max(b.fixed_decimals()).min(NOT_FIXED)
@@ -317,6 +343,11 @@ pub(super) fn as_text(e: Expr) -> Expr {
 
 /// `BINARY x`.
 pub(super) fn binary_string(e: Expr) -> Expr {
+    if e.ty.family() == Family::Fixed {
+        // Not its text: its bytes.
+        let ty = ExprType::varchar(16, BINARY).nullable(e.ty.nullable).coercible(Coercibility::Implicit);
+        return Expr { kind: Kind::Cast(Box::new(e)), ty };
+    }
     let e = as_text(e);
     let mut ty = ExprType::varchar(e.ty.display_length(), BINARY).nullable(e.ty.nullable);
     ty.coercibility = Coercibility::Implicit;

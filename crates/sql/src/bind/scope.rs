@@ -198,6 +198,8 @@ pub fn type_flags(ty: &ExprType) -> u16 {
         Family::Integer | Family::Decimal | Family::Real => flags |= flag::NUM | flag::BINARY,
         Family::Date | Family::DateTime | Family::Time | Family::Json => flags |= flag::BINARY,
         Family::String if column.collation == crate::expr::types::BINARY => flags |= flag::BINARY,
+        // As MariaDB marks these.
+        Family::Fixed => flags |= flag::UNSIGNED,
         Family::String => {}
     }
     flags
@@ -206,6 +208,9 @@ pub fn type_flags(ty: &ExprType) -> u16 {
 fn stored_flags(table: &Table, at: usize, nullable: bool) -> u16 {
     let column = &table.columns()[at];
     let mut flags = type_flags(&column_expr_type(column, nullable));
+    if family(column.ty.kind) == Family::Fixed {
+        flags |= flag::BINARY;
+    }
     if column.auto_increment {
         flags |= flag::AUTO_INCREMENT;
     }

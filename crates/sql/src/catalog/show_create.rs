@@ -223,6 +223,9 @@ pub fn type_text(ty: &ColumnType) -> String {
         K::Set => labels("set", ty),
         K::Json => "json".into(),
         K::Geometry => "geometry".into(),
+        K::Uuid => "uuid".into(),
+        K::Inet4 => "inet4".into(),
+        K::Inet6 => "inet6".into(),
     };
     if ty.unsigned && !matches!(ty.kind, K::Bit | K::Year) {
         out.push_str(" unsigned");

@@ -17,6 +17,7 @@ use crate::catalog::{Check, Index, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use omnibus_parser::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, Ident, ObjectName, TableOption};
+use omnibus_value::FixedKind;
 use std::sync::Arc;
 
 impl Ddl<'_> {
@@ -187,6 +188,7 @@ impl Ddl<'_> {
     ) -> SqlResult<TableDef> {
         let mut context = BuildContext {
             created: table.def.created,
+            uuids: self.state.settings.mariadb || has_uuids(table),
             ..self.build_context(
                 &table.def.db,
                 &crate::catalog::Schema {
@@ -331,4 +333,9 @@ fn same_index(
         && old.clustered == new.clustered
         && old.parts.len() == new.parts.len()
         && old.parts.iter().zip(&new.parts).all(same_part)
+}
+
+/// Whether a table has columns that only a statement of the mariadb dialect could give it.
+fn has_uuids(table: &Table) -> bool {
+    table.columns().iter().any(|column| FixedKind::of(column.ty.kind).is_some())
 }

@@ -12,7 +12,7 @@ use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, IndexDef, IndexKind, TableOption, TypeName};
 use omnibus_value::temporal::Zone;
-use omnibus_value::{ColumnKind, Value};
+use omnibus_value::{ColumnKind, FixedKind, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -52,6 +52,8 @@ pub(crate) struct BuildContext<'a> {
     pub no_engine_substitution: bool,
     /// The dialect: JSON is another name for LONGTEXT on MariaDB, and constraints have other names.
     pub mariadb: bool,
+    /// Whether columns may be UUIDs and addresses.
+    pub uuids: bool,
     /// Engines there are; none if a stored definition says whatever it says.
     pub engines: Vec<EngineInfo>,
     /// The collation of the statement's text.
@@ -260,6 +262,10 @@ fn build_column(
     let (mut ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
     if ty.kind == ColumnKind::Json && context.mariadb {
         ty.kind = ColumnKind::LongText;
+    }
+    // Other servers that speak the other dialect could not follow the statement.
+    if let (Some(kind), false) = (FixedKind::of(ty.kind), context.uuids) {
+        return Err(SqlError::not_supported_yet(&format!("{} columns", kind.name().to_uppercase())));
     }
     let serial = tree.ty.name == TypeName::Serial;
     let mut column = Column {

@@ -7,7 +7,7 @@ use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, UnaryOp};
 use omnibus_value::decimal::Decimal;
-use omnibus_value::{ColumnKind, Value};
+use omnibus_value::{ColumnKind, FixedKind, Value};
 
 /// The default that a clause gives a column. A TIMESTAMP is a time of the statement's zone; it is stored as UTC.
 pub(crate) fn build(
@@ -59,6 +59,9 @@ pub(crate) fn build(
     let value = match (&value, column.ty.kind) {
         // Bits of a BIT column are a number, however they were written.
         (Value::Bytes(bytes), ColumnKind::Bit) if is_bits(expr) => Value::UInt(bytes_number(bytes)),
+        (Value::Bytes(bytes), kind) if let Some(kind) = FixedKind::of(kind).filter(|_| is_bits(expr)) => {
+            Value::Fixed(kind.from_bytes(bytes).ok_or_else(bad)?)
+        }
         _ => value,
     };
     let cast = crate::dml::cast::store(value, column, context.strict, context.zone).map_err(|_| bad())?;

@@ -86,6 +86,7 @@ impl Ddl<'_> {
             zone: self.state.zone(),
             no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
             mariadb: self.state.settings.mariadb,
+            uuids: self.state.settings.mariadb,
             engines: self.trx.shared().port.engine().members(),
             ignore_unsupported_constraints: self.state.settings.ignore_unsupported_constraints,
             client: self.state.settings.collation_client,

@@ -40,6 +40,7 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
         zone: UTC,
         no_engine_substitution: false,
         mariadb: false,
+        uuids: true,
         engines: Vec::new(),
         ignore_unsupported_constraints: false,
         client: crate::catalog::charset::server_default(),

@@ -77,8 +77,9 @@ fn kind(name: TypeName) -> SqlResult<ColumnKind> {
         T::Enum => K::Enum,
         T::Set => K::Set,
         T::Json => K::Json,
-        T::Uuid => return Err(SqlError::not_supported_yet("UUID columns")),
-        T::Inet4 | T::Inet6 => return Err(SqlError::not_supported_yet("INET columns")),
+        T::Uuid => K::Uuid,
+        T::Inet4 => K::Inet4,
+        T::Inet6 => K::Inet6,
         T::Vector => return Err(SqlError::not_supported_yet("VECTOR columns")),
         _ => return Err(SqlError::not_supported_yet("spatial columns")),
     })

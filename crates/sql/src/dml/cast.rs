@@ -3,6 +3,7 @@
 //! The conversion itself is `omnibus_value`'s; here are its short cuts for values that fit as they
 //! are, and the session around it.
 
+use super::defaults::implicit_default;
 use crate::api::SessionSettings;
 use crate::catalog::Column;
 use crate::error::{Level, SqlError, SqlResult};
@@ -82,6 +83,10 @@ pub(crate) fn into_column(
                 let condition = condition(problem);
                 state.diagnostics.push(level, condition);
             }
+            // What is no value of its type is NULL, where it may be.
+            if stored.value.is_null() && !column.nullable {
+                return Ok(implicit_default(&column.ty));
+            }
             Ok(stored.value)
         }
     }
@@ -101,8 +106,9 @@ fn as_text(value: Value, source: &ColumnType, target: &ColumnType) -> Value {
     let labelled = matches!(value, Value::Enum(_) | Value::Set(_));
     let same = source.kind == target.kind && source.labels == target.labels;
     let number = is_number(target.kind) || target.kind == ColumnKind::Bit;
-    let temporal = matches!(value, Value::Time(_) | Value::DateTime(_));
-    if temporal && family(target.kind) == Family::String {
+    let printed = matches!(value, Value::Time(_) | Value::DateTime(_) | Value::Fixed(_));
+    let bytes = matches!(value, Value::Fixed(_)) && target.collation == collation::BINARY_ID;
+    if printed && !bytes && family(target.kind) == Family::String {
         return Value::Bytes(crate::expr::convert::to_text(&value, source));
     }
     if labelled && !same && !number { Value::Bytes(value.to_bytes(source)) } else { value }

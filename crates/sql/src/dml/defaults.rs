@@ -6,7 +6,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateTime, UTC};
-use omnibus_value::{ColumnKind, ColumnType, Value};
+use omnibus_value::{ColumnKind, ColumnType, FixedKind, Value};
 
 /// The value of CURRENT_TIMESTAMP for a column: TIMESTAMP is kept in UTC.
 pub(crate) fn now_for(column: &Column, state: &SessionState) -> Value {
@@ -46,6 +46,10 @@ pub(crate) fn implicit_default(ty: &ColumnType) -> Value {
         K::Enum => Value::Enum(1),
         K::Set => Value::Set(0),
         K::Json => Value::Json(omnibus_value::json::text_to_binary(b"null").unwrap_or_default()),
+        K::Uuid | K::Inet4 | K::Inet6 => match FixedKind::of(ty.kind) {
+            Some(kind) => Value::Fixed(kind.zero()),
+            None => Value::Null,
+        },
         K::Binary => Value::Bytes(vec![0; ty.length as usize].into()),
         _ => Value::Bytes(bytes::Bytes::new()),
     }

@@ -104,6 +104,7 @@ pub(crate) fn same_value(a: &Value, b: &Value) -> bool {
         (Value::DateTime(a), Value::DateTime(b)) => a.packed() == b.packed(),
         (Value::Time(a), Value::Time(b)) => a.packed() == b.packed(),
         (Value::Decimal(a), Value::Decimal(b)) => a == b,
+        (Value::Fixed(a), Value::Fixed(b)) => a == b,
         _ => false,
     }
 }

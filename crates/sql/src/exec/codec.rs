@@ -4,9 +4,9 @@ use super::Row;
 use crate::error::SqlError;
 use crate::memory;
 use bytes::{Buf, Bytes};
-use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{Date, DateTime, Time};
+use omnibus_value::{FixedKind, Value};
 use std::rc::Rc;
 
 /// Appends a row of values.
@@ -64,6 +64,14 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
         Value::Bit(n) => fixed(11, &n.to_le_bytes()),
         Value::Enum(n) => fixed(12, &n.to_le_bytes()),
         Value::Set(n) => fixed(13, &n.to_le_bytes()),
+        Value::Fixed(v) => {
+            let tag = match v.kind() {
+                FixedKind::Uuid => 15,
+                FixedKind::Inet4 => 16,
+                FixedKind::Inet6 => 17,
+            };
+            fixed(tag, v.bytes());
+        }
         Value::Json(bytes) => {
             out.push(14);
             write_bytes(bytes, out);
@@ -141,8 +149,15 @@ fn read_value(record: &mut Bytes) -> Result<Value, SqlError> {
         12 => Value::Enum(u16::from_le_bytes(array(record)?)),
         13 => Value::Set(u64::from_le_bytes(array(record)?)),
         14 => Value::Json(read_bytes(record)?),
+        15 => read_fixed(FixedKind::Uuid, &array::<16>(record)?)?,
+        16 => read_fixed(FixedKind::Inet4, &array::<4>(record)?)?,
+        17 => read_fixed(FixedKind::Inet6, &array::<16>(record)?)?,
         _ => return Err(damaged()),
     })
+}
+
+fn read_fixed(kind: FixedKind, bytes: &[u8]) -> Result<Value, SqlError> {
+    kind.from_stored(bytes).map(Value::Fixed).ok_or_else(damaged)
 }
 
 fn damaged() -> SqlError {

@@ -6,8 +6,9 @@ use super::node::{Expr, Kind};
 use super::types::{BINARY, ExprType, Family};
 use super::{charset, json};
 use crate::error::{ExecResult, SqlError};
+use bytes::Bytes;
 use omnibus_value::temporal::{DateTime, year_from_number};
-use omnibus_value::{ColumnKind, ColumnType, Value};
+use omnibus_value::{ColumnKind, ColumnType, FixedKind, Value, collation};
 
 /// Evaluates CAST(e AS type).
 ///
@@ -39,8 +40,37 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
             }
         },
         Family::Json => to_json(&value, &e.ty)?,
+        Family::Fixed => fit_common(e, value, ty, cx),
+        // Its bytes, where all else gives the bytes of its text.
+        Family::String if let (Value::Fixed(v), BINARY) = (&value, target.collation) => {
+            let bytes = Expr::constant(
+                Value::Bytes(Bytes::copy_from_slice(v.bytes())),
+                ExprType::varchar(16, BINARY),
+            );
+            string(&bytes, &bytes.eval(cx)?, target, cx)
+        }
         Family::String => string(e, &value, target, cx),
     })
+}
+
+/// A value as a UUID or an address; NULL with a warning if it is none.
+pub fn fixed(e: &Expr, value: &Value, kind: FixedKind, cx: &mut Exec<'_>) -> Value {
+    let charset = match e.ty.family() {
+        Family::String => collation::by_id_or_binary(e.ty.column.collation).charset,
+        _ => collation::Charset::Utf8mb4,
+    };
+    let text = || Value::Bytes(e.to_str(value));
+    let read = omnibus_value::convert::fixed(value, kind, charset)
+        .or_else(|| omnibus_value::convert::fixed(&text(), kind, charset));
+    match read {
+        Some(Ok(value)) => Value::Fixed(value),
+        _ => {
+            let shown = omnibus_value::convert::printable(&e.to_str(value));
+            let message = format!("Incorrect {} value: '{shown}'", kind.name());
+            cx.warn(SqlError::new(1292, b"22007", message));
+            Value::Null
+        }
+    }
 }
 
 /// A date that sql_mode lets in; anything else is NULL with a warning.
@@ -220,6 +250,10 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> V
         }
         (Family::Integer, Value::Int(n)) if ty.column.unsigned => Value::UInt(*n as u64),
         (Family::Integer, Value::UInt(n)) if !ty.column.unsigned => Value::Int(*n as i64),
+        (Family::Fixed, _) => match FixedKind::of(ty.column.kind) {
+            Some(kind) => fixed(e, &value, kind, cx),
+            None => value,
+        },
         (Family::DateTime, Value::Date(d)) => Value::DateTime(DateTime::from(*d)),
         (Family::DateTime, Value::Time(_)) => e.to_datetime(&value, cx).map_or(Value::Null, Value::DateTime),
         _ => value,

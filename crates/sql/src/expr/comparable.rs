@@ -13,15 +13,16 @@
 //! | TIME | DATE, DATETIME | date and time, the TIME on the current day |
 //! | YEAR | constant | years ([`As::Year`]): 1 is 2001 |
 //! | FLOAT(M,D) | number with D or fewer decimals | rounded to D decimals ([`As::Rounded`]) |
+//! | UUID, INET4, INET6 | text | the same type ([`As::Fixed`]); text that is none is NULL |
 //! | everything else | | by the tags: `compare` |
 
 use super::convert::{text_to_f64, to_text};
 use super::exec::Exec;
 use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
-use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, Time, datetime_from_number, year_from_number};
+use omnibus_value::{FixedKind, Value};
 
 /// What an operand becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub enum As {
     DateTime,
     /// Text as a time.
     Time,
+    /// Text or bytes as a UUID or an address.
+    Fixed(FixedKind),
     /// A number rounded to this many decimals.
     Rounded(u8),
 }
@@ -66,6 +69,7 @@ pub fn eval(what: As, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
             let time = Expr::constant(value, e.ty.clone()).eval_time(cx)?;
             Value::Time(time.unwrap_or(Time::ZERO))
         }
+        (As::Fixed(kind), _) => super::cast::fixed(e, &value, kind, cx),
         (As::Rounded(decimals), Value::Float(n)) => rounded(f64::from(*n), decimals),
         (As::Rounded(decimals), Value::Double(n)) => rounded(*n, decimals),
         _ => value,

@@ -47,6 +47,7 @@ fn mixed(a: &Value, b: &Value) -> Option<Ordering> {
         (V::Json(a), V::Json(b)) => Some(crate::expr::json::compare(a, b)),
         (V::Json(json), other) => Some(crate::expr::json::compare_value(json, other)),
         (other, V::Json(json)) => Some(crate::expr::json::compare_value(json, other).reverse()),
+        (V::Fixed(a), V::Fixed(b)) => Some(a.cmp(b)),
         (V::Enum(a), V::Enum(b)) => Some(a.cmp(b)),
         (V::Set(a), V::Set(b)) => Some(a.cmp(b)),
         _ => numbers(a, b).or_else(|| Some(as_f64(a).total_cmp(&as_f64(b)))),
@@ -128,6 +129,7 @@ pub fn as_f64(value: &Value) -> f64 {
         Value::Float(n) => f64::from(*n),
         Value::Double(n) => *n + 0.0,
         Value::Bytes(text) => super::convert::text_to_f64(text).0,
+        Value::Fixed(_) => super::convert::text_to_f64(&super::convert::print(value, 0)).0,
         value => match exact(value) {
             Some(Exact::Integer(n)) => n as f64,
             Some(Exact::Decimal(d)) => d.to_f64(),

@@ -34,6 +34,7 @@ pub fn print(value: &Value, decimals: u8) -> Vec<u8> {
         }
         Value::Enum(n) => out.extend_from_slice(n.to_string().as_bytes()),
         Value::Set(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Fixed(v) => v.write_text(&mut out),
         Value::Json(json) => super::json::print(json, &mut out),
     }
     out
@@ -184,6 +185,7 @@ impl Expr {
                 }
                 n
             }
+            Value::Fixed(_) => self.to_int(&Value::Bytes(self.to_str(value)), cx),
             Value::Json(json) => clip(super::json::to_f64(json)),
             Value::Null => 0,
         }
@@ -256,6 +258,7 @@ impl Expr {
                 Decimal::from_i128(i128::from(t.to_number()) * 1_000_000 + micros, 6)
                     .rescale(self.ty.column.decimals.min(6))
             }
+            Value::Fixed(_) => self.to_decimal(&Value::Bytes(self.to_str(value)), cx),
             Value::Json(json) => Decimal::from_f64(super::json::to_f64(json)).unwrap_or_default(),
             value => Decimal::from_i128(self.to_int(value, cx), 0),
         }
@@ -269,6 +272,7 @@ impl Expr {
             Value::Int(n) => Some(*n != 0),
             Value::UInt(n) => Some(*n != 0),
             Value::Decimal(d) => Some(!d.is_zero()),
+            Value::Fixed(v) => Some(!v.is_zero()),
             value => Some(self.to_f64(value, cx) != 0.0),
         }
     }
@@ -296,7 +300,7 @@ impl Expr {
                 }
                 Err(_) => bad_datetime(&lossy(text), cx),
             },
-            Value::Enum(_) | Value::Set(_) | Value::Bit(_) => {
+            Value::Enum(_) | Value::Set(_) | Value::Bit(_) | Value::Fixed(_) => {
                 self.to_datetime(&Value::Bytes(to_text(value, &self.ty.column)), cx)
             }
             value => {
@@ -360,7 +364,7 @@ impl Expr {
                     None
                 }
             },
-            Value::Enum(_) | Value::Set(_) | Value::Bit(_) => {
+            Value::Enum(_) | Value::Set(_) | Value::Bit(_) | Value::Fixed(_) => {
                 self.to_time(&Value::Bytes(to_text(value, &self.ty.column)), cx)
             }
             value => {

@@ -34,6 +34,10 @@ pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
             out.push(6);
             out.extend_from_slice(&t.packed().to_be_bytes());
         }
+        Value::Fixed(v) => {
+            out.push(8);
+            out.extend_from_slice(&v.sort_key());
+        }
         Value::Json(json) => {
             out.push(7);
             let mut text = Vec::new();

@@ -57,6 +57,9 @@ pub fn from_value(value: &Value) -> Json {
         Value::Date(d) => Json::Date(*d),
         Value::DateTime(d) => Json::DateTime(*d),
         Value::Time(t) => Json::Time(*t),
+        Value::Fixed(_) => {
+            Json::String(String::from_utf8_lossy(&super::convert::print(value, 0)).into_owned())
+        }
         Value::Json(binary) => decode(binary),
     }
 }

@@ -394,6 +394,20 @@ impl Expr {
 }
 
 impl CompareOp {
+    /// As it is written.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            CompareOp::Eq => "=",
+            CompareOp::NullSafeEq => "<=>",
+            CompareOp::Ne => "<>",
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+        }
+    }
+
     /// The operator with its sides exchanged.
     #[must_use]
     pub fn flipped(self) -> CompareOp {

@@ -6,7 +6,7 @@ pub(crate) use crate::catalog::NOT_FIXED;
 use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
 use bytes::Bytes;
-use omnibus_value::{ColumnKind, ColumnType};
+use omnibus_value::{ColumnKind, ColumnType, FixedKind};
 use std::sync::{Arc, OnceLock};
 
 /// Collation id of `binary`.
@@ -59,6 +59,8 @@ pub enum Family {
     Time,
     /// Characters and bytes, ENUM and SET too.
     String,
+    /// UUID, INET4 and INET6.
+    Fixed,
     /// JSON.
     Json,
 }
@@ -93,6 +95,7 @@ pub fn family(kind: ColumnKind) -> Family {
         K::Time => Family::Time,
         K::DateTime | K::Timestamp => Family::DateTime,
         K::Json => Family::Json,
+        K::Uuid | K::Inet4 | K::Inet6 => Family::Fixed,
         _ => Family::String,
     }
 }
@@ -173,6 +176,12 @@ impl ExprType {
     #[must_use]
     pub fn time(decimals: u8) -> ExprType {
         ExprType::number(ColumnKind::Time, false, 10 + fraction_width(decimals), decimals)
+    }
+
+    /// UUID, INET4 or INET6.
+    #[must_use]
+    pub fn fixed(kind: FixedKind) -> ExprType {
+        ExprType::number(kind.column(), false, 0, 0)
     }
 
     /// JSON.
@@ -265,6 +274,9 @@ impl ExprType {
             ColumnKind::Text | ColumnKind::Blob => 65_535,
             ColumnKind::MediumText | ColumnKind::MediumBlob => 16_777_215,
             ColumnKind::LongText | ColumnKind::LongBlob | ColumnKind::Json | ColumnKind::Geometry => u32::MAX,
+            ColumnKind::Uuid | ColumnKind::Inet4 | ColumnKind::Inet6 => {
+                FixedKind::of(column.kind).map_or(0, FixedKind::text_width)
+            }
             ColumnKind::Date => 10,
             ColumnKind::Year => 4,
             ColumnKind::Time => 10 + fraction_width(column.decimals),
@@ -436,6 +448,9 @@ pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType>
         return Ok(a.clone().nullable(nullable).coercible(coercibility));
     }
     Ok(match (a.family(), b.family()) {
+        (Family::Fixed, Family::String) => a.clone().nullable(true),
+        (Family::String, Family::Fixed) => b.clone().nullable(true),
+        (Family::Fixed, _) | (_, Family::Fixed) => return Err(illegal_types(a, b, operation)),
         (Family::Integer, Family::Integer) => unify_integers(a, b),
         (Family::Integer | Family::Decimal, Family::Integer | Family::Decimal) => {
             let scale = a.scale().max(b.scale());
@@ -453,7 +468,63 @@ pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType>
         (Family::Json, Family::Json) => ExprType::json(),
         _ => unify_strings(a, b, operation)?,
     }
-    .nullable(nullable))
+    .nullable(nullable || a.family() == Family::Fixed || b.family() == Family::Fixed))
+}
+
+/// Error 4078: what MariaDB says of a UUID or an address beside what is none.
+pub fn illegal_types(a: &ExprType, b: &ExprType, operation: &str) -> SqlError {
+    let (a, b) = (type_word(a), type_word(b));
+    let message = format!("Illegal parameter data types {a} and {b} for operation '{operation}'");
+    SqlError::new(4078, b"HY000", message)
+}
+
+/// Refuses UUIDs and addresses where numbers or times are wanted: error 4079.
+pub fn refuse_fixed(ty: &ExprType, operation: &str) -> SqlResult<()> {
+    if ty.family() != Family::Fixed {
+        return Ok(());
+    }
+    let message = format!("Illegal parameter data type {} for operation '{operation}'", type_word(ty));
+    Err(SqlError::new(4079, b"HY000", message))
+}
+
+/// How MariaDB calls a type in an error.
+fn type_word(ty: &ExprType) -> &'static str {
+    use ColumnKind as K;
+    match ty.column.kind {
+        K::TinyInt => "tinyint",
+        K::SmallInt => "smallint",
+        K::MediumInt => "mediumint",
+        K::BigInt if ty.column.unsigned => "bigint unsigned",
+        // The type of a literal of few digits.
+        K::BigInt if ty.column.length > 11 => "bigint",
+        K::Int | K::BigInt => "int",
+        K::Float => "float",
+        K::Double => "double",
+        K::Decimal => "decimal",
+        K::Bit => "bit",
+        K::Year => "year",
+        K::Date => "date",
+        K::Time => "time",
+        K::DateTime => "datetime",
+        K::Timestamp => "timestamp",
+        K::Json => "json",
+        K::Char | K::Enum | K::Set => "char",
+        K::TinyText => "tinytext",
+        K::Text => "text",
+        K::MediumText => "mediumtext",
+        K::LongText => "longtext",
+        K::Binary => "binary",
+        K::VarBinary => "varbinary",
+        K::TinyBlob => "tinyblob",
+        K::Blob => "blob",
+        K::MediumBlob => "mediumblob",
+        K::LongBlob => "longblob",
+        K::Geometry => "geometry",
+        K::VarChar => "varchar",
+        K::Uuid => "uuid",
+        K::Inet4 => "inet4",
+        K::Inet6 => "inet6",
+    }
 }
 
 fn unify_reals(a: &ExprType, b: &ExprType) -> ExprType {

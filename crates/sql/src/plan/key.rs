@@ -89,6 +89,10 @@ pub fn fit(value: &Value, column: &Column, zone: Zone) -> Fit {
             _ => Fit::Unknown,
         },
         K::Float | K::Set | K::Json | K::Geometry => Fit::Unknown,
+        K::Uuid | K::Inet4 | K::Inet6 => match value {
+            Value::Fixed(v) if v.kind().column() == ty.kind => Fit::Exact(value.clone()),
+            _ => Fit::Unknown,
+        },
         _ => match value {
             Value::Bytes(_) => Fit::Exact(value.clone()),
             _ => Fit::Unknown,

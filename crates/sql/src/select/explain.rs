@@ -162,6 +162,8 @@ fn part_length(table: &Table, column: usize) -> u32 {
         ColumnKind::Timestamp => 4 + u32::from(ty.decimals).div_ceil(2),
         ColumnKind::DateTime => 5 + u32::from(ty.decimals).div_ceil(2),
         ColumnKind::Decimal => ty.length.div_ceil(2),
+        ColumnKind::Uuid | ColumnKind::Inet6 => 16,
+        ColumnKind::Inet4 => 4,
         ColumnKind::Char | ColumnKind::Binary => ty.length * width,
         _ => ty.length * width + 2,
     };

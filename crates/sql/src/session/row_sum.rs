@@ -9,7 +9,7 @@ use crate::error::{SqlError, SqlResult};
 use omnibus_format::checksum::crc32;
 use omnibus_format::field::FieldType;
 use omnibus_format::row::ColumnShape;
-use omnibus_value::{ColumnKind, Value, collation};
+use omnibus_value::{ColumnKind, FixedKind, Value, collation};
 
 /// How a column stands in a row.
 enum Form {
@@ -48,6 +48,7 @@ impl RowSum {
                 let most = collation::by_id(column.ty.collation).map_or(1, |found| found.charset.max_len());
                 Form::Padded(column.ty.length as usize * most, b' ')
             }
+            kind if let Some(kind) = FixedKind::of(kind) => Form::Padded(kind.width(), 0),
             _ => Form::Fixed(ColumnShape::new(FieldType::of_column(&column.ty), column.ty.unsigned)),
         };
         let def = &table.def;
@@ -88,6 +89,7 @@ impl RowSum {
                     buffer.extend_from_slice(text);
                     buffer.resize(end, *with);
                 }
+                (Form::Padded(len, _), Value::Fixed(v)) => buffer.extend_from_slice(&v.sort_key()[..*len]),
                 (Form::Fixed(shape), value) => shape.encode(value, buffer).map_err(SqlError::internal)?,
                 _ => return Err(SqlError::internal("a value of another type than its column's")),
             }

@@ -101,6 +101,10 @@ impl Part {
                 crate::expr::json::print(json, &mut text);
                 charset::collation(crate::expr::json::COLLATION).write_sort_key(&text, out);
             }
+            Value::Fixed(v) if self.family == Family::Fixed => {
+                out.push(1);
+                out.extend_from_slice(&v.sort_key());
+            }
             Value::Date(date) if !self.is_number() => temporal(DateTime::from(*date).packed(), out),
             Value::DateTime(at) if !self.is_number() => temporal(at.packed(), out),
             Value::Time(time) if !self.is_number() => temporal(time.packed(), out),

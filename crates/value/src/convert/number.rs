@@ -2,6 +2,7 @@
 
 use super::{Converted, Problem};
 use crate::Value;
+use crate::column::{ColumnKind, ColumnType};
 use crate::decimal::Decimal;
 use crate::json::Json;
 
@@ -95,6 +96,7 @@ impl Value {
             Value::Int(n) => *n != 0,
             Value::UInt(n) | Value::Bit(n) | Value::Set(n) => *n != 0,
             Value::Decimal(n) => !n.is_zero(),
+            Value::Fixed(v) => !v.is_zero(),
             Value::Json(binary) => match Json::decode(binary) {
                 Ok(Json::Bool(b)) => b,
                 Ok(json) => json.as_f64().is_none_or(|n| n != 0.0),
@@ -122,6 +124,7 @@ impl Value {
                 }
                 n
             }
+            Value::Fixed(_) => return self.text().to_f64(),
             Value::Json(binary) => match json_number(binary) {
                 Some(json) => json.as_f64().unwrap_or(0.0),
                 None => return Converted::lossy(0.0, Problem::TruncatedWrong("DOUBLE")),
@@ -197,6 +200,11 @@ impl Value {
         }
     }
 
+    /// As it prints.
+    fn text(&self) -> Value {
+        Value::Bytes(self.to_bytes(&ColumnType::of(ColumnKind::VarBinary)))
+    }
+
     /// As a decimal. NULL gives 0.
     pub fn to_decimal(&self) -> Converted<Decimal> {
         let wrong = Problem::TruncatedWrong("DECIMAL");
@@ -224,6 +232,7 @@ impl Value {
                 }
                 parsed.value
             }
+            Value::Fixed(_) => return self.text().to_decimal(),
             Value::Json(binary) => match json_number(binary) {
                 Some(json) => match json.as_f64().map(Decimal::from_f64) {
                     _ if matches!(json, Json::Int(_) | Json::UInt(_) | Json::Decimal(_)) => {

@@ -21,6 +21,17 @@ pub enum Problem {
     /// 1292 for a column: a time that the session's clocks were set forward past.
     #[error("incorrect datetime value")]
     SkippedTime,
+    /// 1292 for a column, as a warning too: no UUID or address. Carries the type.
+    #[error("incorrect {0} value")]
+    IncorrectFixed(&'static str),
+    /// 4078: a value of a type that never is a UUID or an address.
+    #[error("cannot cast '{from}' as '{to}'")]
+    CannotCast {
+        /// Its type.
+        from: &'static str,
+        /// The column's.
+        to: &'static str,
+    },
     /// 1299: the same as a warning; the moment of the change was taken.
     #[error("invalid timestamp value")]
     InvalidTimestamp,
@@ -59,7 +70,9 @@ impl Problem {
             Problem::IncorrectTemporal(_)
             | Problem::TemporalRange(_)
             | Problem::SkippedTime
+            | Problem::IncorrectFixed(_)
             | Problem::TruncatedWrong(_) => 1292,
+            Problem::CannotCast { .. } => 4078,
             Problem::InvalidTimestamp => 1299,
             Problem::IncorrectNumber(_) | Problem::IncorrectString => 1366,
             Problem::TooLong | Problem::TooManyBits => 1406,
@@ -77,7 +90,9 @@ impl Problem {
             Problem::IncorrectTemporal(_)
             | Problem::TemporalRange(_)
             | Problem::SkippedTime
+            | Problem::IncorrectFixed(_)
             | Problem::TruncatedWrong(_) => "22007",
+            Problem::CannotCast { .. } => "HY000",
             Problem::IncorrectNumber(_) | Problem::IncorrectString | Problem::InvalidTimestamp => "HY000",
             Problem::TooLong | Problem::TooManyBits => "22001",
             Problem::InvalidJson => "22032",
@@ -110,8 +125,12 @@ impl Problem {
             }
             Problem::IncorrectTemporal(what)
             | Problem::TemporalRange(what)
+            | Problem::IncorrectFixed(what)
             | Problem::IncorrectNumber(what) => {
                 format!("Incorrect {what} value: '{shown}' for column '{column}' at row {row}")
+            }
+            Problem::CannotCast { from, to } => {
+                format!("Cannot cast '{from}' as '{to}' in assignment of `{column}`")
             }
             Problem::SkippedTime => Problem::IncorrectTemporal("datetime").message(column, row, value),
             Problem::InvalidTimestamp => {
@@ -144,7 +163,7 @@ impl Problem {
 }
 
 /// At most 128 characters, invalid bytes as \xHH.
-fn printable(value: &[u8]) -> String {
+pub fn printable(value: &[u8]) -> String {
     let mut out = String::new();
     for chunk in value[..value.len().min(512)].utf8_chunks() {
         out.push_str(chunk.valid());

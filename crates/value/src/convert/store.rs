@@ -7,6 +7,7 @@ use crate::Value;
 use crate::collation::Charset;
 use crate::column::{ColumnKind, ColumnType, NOT_FIXED};
 use crate::decimal::Decimal;
+use crate::fixed::{Fixed, FixedKind};
 use crate::json::Json;
 use crate::temporal::{Date, DateMode, UTC, Zone};
 
@@ -77,6 +78,17 @@ fn always_fails(problem: Problem) -> bool {
 
 fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     use ColumnKind::*;
+    if let (Value::Fixed(fixed), Some(to)) = (value, number_or_time(ty)) {
+        let text = Value::Bytes(value.to_bytes(ty));
+        return (store(&text, ty, ctx).0, Some(Problem::CannotCast { from: fixed.kind().name(), to }));
+    }
+    // Bytes are kept as bytes, as MariaDB does with those of a column.
+    if let (Value::Fixed(fixed), Binary | VarBinary | TinyBlob | Blob | MediumBlob | LongBlob) =
+        (value, ty.kind)
+    {
+        let bytes = Value::Bytes(Bytes::copy_from_slice(fixed.bytes()));
+        return store_string::store(&bytes, ty, &StoreContext { charset: Charset::Binary, ..*ctx });
+    }
     match ty.kind {
         TinyInt | SmallInt | MediumInt | Int | BigInt => store_integer(value, ty),
         Float | Double => store_real(value, ty),
@@ -92,7 +104,78 @@ fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
             Value::Bytes(b) if b.len() >= 9 => (value.clone(), None),
             _ => (Value::Null, Some(Problem::InvalidGeometry)),
         },
-        _ => store_string::store(value, ty, ctx),
+        kind => match FixedKind::of(kind) {
+            Some(kind) => store_fixed(value, kind, ctx),
+            None => store_string::store(value, ty, ctx),
+        },
+    }
+}
+
+/// What cannot be one is NULL, which a NOT NULL column makes zero.
+fn store_fixed(value: &Value, kind: FixedKind, ctx: &StoreContext) -> Raw {
+    match fixed(value, kind, ctx.charset) {
+        Some(Ok(value)) => (Value::Fixed(value), None),
+        Some(Err(())) => (Value::Null, Some(Problem::IncorrectFixed(kind.name()))),
+        None => (Value::Null, Some(Problem::CannotCast { from: type_name(value), to: kind.name() })),
+    }
+}
+
+/// A UUID or an address as one of a type, text by what it says and bytes as they are; `Some(Err)` if it is none, and nothing at
+/// all if values of its type never are.
+pub fn fixed(value: &Value, kind: FixedKind, charset: Charset) -> Option<Result<Fixed, ()>> {
+    Some(match value {
+        Value::Fixed(value) if value.kind() == kind => Ok(*value),
+        Value::Bytes(bytes) if charset == Charset::Binary => kind.from_bytes(bytes).ok_or(()),
+        Value::Bytes(text) => {
+            let mut utf8 = Vec::new();
+            charset.convert(Charset::Utf8mb4, text, &mut utf8);
+            kind.parse(&utf8).ok_or(())
+        }
+        _ => return None,
+    })
+}
+
+/// How MariaDB calls a type that is of numbers or of times.
+fn number_or_time(ty: &ColumnType) -> Option<&'static str> {
+    use ColumnKind::*;
+    Some(match ty.kind {
+        TinyInt => "tinyint",
+        SmallInt => "smallint",
+        MediumInt => "mediumint",
+        Int => "int",
+        BigInt => "bigint",
+        Float => "float",
+        Double => "double",
+        Decimal => "decimal",
+        Bit => "bit",
+        Year => "year",
+        Date => "date",
+        Time => "time",
+        DateTime => "datetime",
+        Timestamp => "timestamp",
+        _ => return None,
+    })
+}
+
+/// How MariaDB calls the type of a value.
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Int(n) if i32::try_from(*n).is_ok() => "int",
+        Value::Int(_) => "bigint",
+        Value::UInt(_) => "bigint unsigned",
+        Value::Float(_) => "float",
+        Value::Double(_) => "double",
+        Value::Decimal(_) => "decimal",
+        Value::Date(_) => "date",
+        Value::DateTime(_) => "datetime",
+        Value::Time(_) => "time",
+        Value::Year(_) => "year",
+        Value::Bit(_) => "bit",
+        Value::Enum(_) => "enum",
+        Value::Set(_) => "set",
+        Value::Json(_) => "json",
+        Value::Fixed(value) => value.kind().name(),
+        Value::Null | Value::Bytes(_) => "varchar",
     }
 }
 
@@ -283,6 +366,10 @@ pub(crate) fn scalar_json(value: &Value) -> Json {
         Value::Set(n) => Json::UInt(*n),
         Value::Bit(n) => Json::Opaque(16, Bytes::copy_from_slice(&n.to_be_bytes())),
         Value::Bytes(b) => Json::String(String::from_utf8_lossy(b).into_owned()),
+        Value::Fixed(_) => {
+            let text = value.to_bytes(&ColumnType::of(ColumnKind::VarChar));
+            Json::String(String::from_utf8_lossy(&text).into_owned())
+        }
         Value::Json(b) => Json::decode(b).unwrap_or(Json::Null),
     }
 }

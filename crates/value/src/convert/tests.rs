@@ -163,3 +163,26 @@ fn values_print_by_their_type() {
     let fixed = ColumnType { length: 7, decimals: 3, ..ColumnType::of(Float) };
     assert_eq!(show(Value::Float(1.5), fixed), "1.500");
 }
+
+#[test]
+fn uuids_and_addresses_are_text_or_bytes_and_nothing_else() {
+    use crate::fixed::FixedKind;
+    let ty = ColumnType::of(ColumnKind::Inet6);
+    let store = |value: &Value, charset| {
+        let context = StoreContext { charset, ..StoreContext::default() };
+        value.cast_for_column(&ty, &context).map(|stored| stored.value).map_err(|error| error.0)
+    };
+    let bytes = |b: &[u8]| Value::Bytes(Bytes::copy_from_slice(b));
+    let one = Value::Fixed(FixedKind::Inet6.parse(b"::1").unwrap());
+    assert_eq!(store(&bytes(b"0:0::1"), Charset::Utf8mb4), Ok(one.clone()));
+    assert_eq!(store(&bytes(&[0; 16]), Charset::Binary), Ok(Value::Fixed(FixedKind::Inet6.zero())));
+    assert_eq!(store(&bytes(b"0:0::1"), Charset::Binary), Err(Problem::IncorrectFixed("inet6")));
+    assert_eq!(store(&bytes(b"1.2.3.4"), Charset::Utf8mb4), Err(Problem::IncorrectFixed("inet6")));
+    let refused = Err(Problem::CannotCast { from: "int", to: "inet6" });
+    assert_eq!(store(&Value::Int(1), Charset::Utf8mb4), refused);
+    let into_int = one.cast_for_column(&ColumnType::of(ColumnKind::Int), &StoreContext::default());
+    assert_eq!(into_int.unwrap_err().0, Problem::CannotCast { from: "inet6", to: "int" });
+    let text = ColumnType::string(ColumnKind::VarChar, 40, 45);
+    let stored = one.cast_for_column(&text, &StoreContext::default()).unwrap();
+    assert_eq!(stored.value, bytes(b"::1"));
+}

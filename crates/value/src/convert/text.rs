@@ -77,6 +77,7 @@ impl Value {
             Value::Bit(bits) => return write_bit(*bits, ty, out),
             Value::Enum(index) => return out.extend_from_slice(ty.enum_label(*index)),
             Value::Set(mask) => return ty.write_set(*mask, out),
+            Value::Fixed(v) => return v.write_text(out),
             // A damaged document has no text; whoever stored it is to blame, not the reader.
             Value::Json(binary) => return json::binary_to_text(binary, out).unwrap_or(()),
         }

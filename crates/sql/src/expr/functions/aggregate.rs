@@ -46,6 +46,21 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
     if kind == Kind::JsonObjectAgg && args.len() != 2 {
         return Err(SqlError::wrong_parameter_count_to_native_fct("json_objectagg"));
     }
+    let number = match kind {
+        Kind::Sum => Some("sum("),
+        Kind::Avg => Some("avg("),
+        Kind::BitAnd => Some("bit_and("),
+        Kind::BitOr => Some("bit_or("),
+        Kind::BitXor => Some("bit_xor("),
+        Kind::StdDevPop => Some("std("),
+        Kind::StdDevSamp => Some("stddev_samp("),
+        Kind::VarPop => Some("variance("),
+        Kind::VarSamp => Some("var_samp("),
+        _ => None,
+    };
+    if let (Some(operation), Some(ty)) = (number, first) {
+        crate::expr::types::refuse_fixed(ty, operation)?;
+    }
     Ok(match (kind, first) {
         (Kind::Count, _) => {
             let mut ty = ExprType::bigint();

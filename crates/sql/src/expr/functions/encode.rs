@@ -40,6 +40,7 @@ fn hex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         Value::Int(n) => text(format!("{n:X}")),
         Value::UInt(n) | Value::Bit(n) => text(format!("{n:X}")),
         Value::Year(n) => text(format!("{n:X}")),
+        Value::Fixed(v) => text(to_hex(v.bytes(), UPPER)),
         Value::Float(_) | Value::Double(_) | Value::Decimal(_) => {
             // Half of one is away from zero, unlike where an integer is wanted.
             let n = args[0].to_f64(&value, cx).round();
@@ -229,8 +230,9 @@ fn new_uuid() -> [u8; 16] {
 }
 
 fn dashed(bytes: &[u8; 16]) -> Vec<u8> {
-    let digits = to_hex(bytes, LOWER);
-    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join(&b'-')
+    let mut out = Vec::with_capacity(36);
+    omnibus_value::fixed::write_uuid(bytes, &mut out);
+    out
 }
 
 fn uuid_short(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -5,6 +5,7 @@ use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
 use crate::expr::{BindContext, Exec, Expr, ExprType};
 use omnibus_value::Value;
+use omnibus_value::fixed::{parse_v4, parse_v6, write_v6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(super) const DEFS: &[Def] = &[
@@ -12,8 +13,8 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("INET_NTOA", 1, 1, ty::ascii::<31>, inet_ntoa),
     Def::new("INET6_ATON", 1, 1, address_bytes, inet6_aton),
     Def::new("INET6_NTOA", 1, 1, ty::ascii::<39>, inet6_ntoa),
-    Def::new("IS_IPV4", 1, 1, ty::boolean, |args, _, cx| is(args, cx, |text| v4(text).is_some())),
-    Def::new("IS_IPV6", 1, 1, ty::boolean, |args, _, cx| is(args, cx, |text| v6(text).is_some())),
+    Def::new("IS_IPV4", 1, 1, ty::boolean, |args, _, cx| is(args, cx, |text| parse_v4(text).is_some())),
+    Def::new("IS_IPV6", 1, 1, ty::boolean, |args, _, cx| is(args, cx, |text| parse_v6(text).is_some())),
     Def::new("IS_IPV4_COMPAT", 1, 1, ty::boolean, |args, _, cx| {
         is(args, cx, |bytes| bytes.len() == 16 && bytes[..12] == [0; 12] && bytes[12..] > [0, 0, 0, 1][..])
     }),
@@ -29,23 +30,6 @@ fn address_bytes(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 /// NULL is no address.
 fn is(args: &[Expr], cx: &mut Exec<'_>, holds: impl FnOnce(&[u8]) -> bool) -> ExecResult<Value> {
     Ok(boolean(args[0].eval_str(cx)?.is_some_and(|bytes| holds(&bytes))))
-}
-
-fn v4(text: &[u8]) -> Option<Ipv4Addr> {
-    let text = std::str::from_utf8(text).ok()?;
-    // 01.2.3.4 is one here, and none to the standard library.
-    let parts: Vec<u8> = text.split('.').map(decimal).collect::<Option<_>>()?;
-    let [a, b, c, d] = parts[..] else { return None };
-    Some(Ipv4Addr::new(a, b, c, d))
-}
-
-fn decimal(part: &str) -> Option<u8> {
-    let digits = !part.is_empty() && part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
-    if digits { part.parse().ok() } else { None }
-}
-
-fn v6(text: &[u8]) -> Option<Ipv6Addr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -72,7 +56,7 @@ fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
 
 fn inet6_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    let address = v4(&value).map(IpAddr::V4).or_else(|| v6(&value).map(IpAddr::V6));
+    let address = parse_v4(&value).map(IpAddr::V4).or_else(|| parse_v6(&value).map(IpAddr::V6));
     Ok(match address {
         Some(IpAddr::V4(address)) => text(address.octets().to_vec()),
         Some(IpAddr::V6(address)) => text(address.octets().to_vec()),
@@ -91,12 +75,11 @@ fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
         return Ok(text(Ipv4Addr::from(octets).to_string()));
     }
     Ok(match <[u8; 16]>::try_from(&bytes[..]) {
-        // An address of the old world in the new one's clothes is shown as the old one's.
-        Ok(octets) if octets[..12] == [0; 12] && octets[12..14] != [0; 2] => {
-            let [.., a, b, c, d] = octets;
-            text(format!("::{}", Ipv4Addr::new(a, b, c, d)))
+        Ok(octets) => {
+            let mut shown = Vec::new();
+            write_v6(Ipv6Addr::from(octets), &mut shown);
+            text(shown)
         }
-        Ok(octets) => text(Ipv6Addr::from(octets).to_string()),
         Err(_) => Value::Null,
     })
 }
