@@ -265,7 +265,7 @@ fn build_column(
     }
     // Other servers that speak the other dialect could not follow the statement.
     if let (Some(kind), false) = (FixedKind::of(ty.kind), context.uuids) {
-        return Err(SqlError::not_supported_yet(&format!("{} columns", kind.name().to_uppercase())));
+        return Err(SqlError::not_supported_yet(format!("{} columns", kind.name().to_uppercase())));
     }
     let serial = tree.ty.name == TypeName::Serial;
     let mut column = Column {
