@@ -18,6 +18,7 @@ pub mod load;
 pub mod memory;
 pub mod plan;
 pub mod recover;
+mod row_events;
 pub mod select;
 pub mod session;
 mod show;

@@ -1,11 +1,10 @@
 //! The target: transactions, statements and what they must end with, commits with their position.
 
-use super::convert::Conversions;
-use super::rows::{RowApplier, RowRules};
 use super::{context, position};
 use crate::api::{AllowAll, BinlogFormat, Isolation, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::load;
+use crate::row_events::{Conversions, RowApplier, RowRules};
 use crate::session::{Nowhere, SqlSession};
 use crate::store::{Applied, TemporaryTables};
 use bytes::Bytes;
@@ -388,7 +387,8 @@ impl ApplyTarget for Applier {
             self.session.begin_rows(view.query().unwrap_or_default(), Mode::Blocking);
         }
         let rules = self.rules();
-        match self.rows.apply(&mut self.session, view, &rules).map_err(error_of) {
+        let (state, trx) = self.session.parts();
+        match self.rows.apply(state, trx, view, &rules).map_err(error_of) {
             Err(error) if self.settings.skip_errors.contains(&error.code) => {}
             Err(error) => return Err(failed(of_rows(view, error))),
             Ok(()) => {}

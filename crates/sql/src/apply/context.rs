@@ -2,6 +2,7 @@
 //!
 //! What the statement's form does not say is what the applier's session was made with, the server's defaults.
 
+use crate::catalog::charset::known_collation;
 use crate::error::{SqlError, SqlResult};
 use crate::session::SqlSession;
 use crate::state::{NewInsertId, SessionState};
@@ -142,16 +143,6 @@ fn stand_in(id: u16) -> u16 {
         2304..=2559 => UTF8MB4_GENERAL,
         other => other,
     }
-}
-
-/// A collation of a source by its id.
-///
-/// # Errors
-/// 1273 with the number: its name is the source's to know.
-pub(super) fn known_collation(id: u64) -> SqlResult<u16> {
-    let id16 = u16::try_from(id).ok().filter(|id| collation::by_id(*id).is_some());
-    let family = if (2048..3328).contains(&id) { "uca1400 " } else { "" };
-    id16.ok_or_else(|| SqlError::unknown_collation(format!("{family}#{id}")))
 }
 
 /// Sets the session back to what it was.

@@ -1,19 +1,14 @@
 //! Applying what another server did: a session of the SQL layer as a target of changes.
 //!
-//! [`Applier`] executes statements with their whole context and row events by their images, and keeps a channel's
+//! [`Applier`] executes statements with their whole context and row events ([`crate::row_events`]), and keeps a channel's
 //! position in the same transaction. It is privileged and exempt from `read_only`. It runs on a thread that may block.
 //! Not here: reading streams, choosing what may run in parallel, deciding what to do after an error.
 
 mod applier;
 mod context;
-mod convert;
-mod lookup;
-mod mapping;
 mod position;
-mod rows;
 mod set_statement;
 
+pub use crate::row_events::Conversions;
 pub use applier::{Applier, ApplySettings, ServerStatements};
-pub use convert::Conversions;
 pub use position::{forget_position, store_position, stored_position, stored_positions};
-pub(crate) use rows::{RowApplier, RowRules};

@@ -353,7 +353,14 @@ fn finish_block(
     for aggregate in &scope.aggregates {
         aggregate.args.iter().chain(aggregate.order.iter().map(|(e, _)| e)).for_each(|e| needed.add(e));
     }
-    let planned = join_order::plan(binder, nest, &own, select.options.straight_join, &needed)?;
+    let planned = join_order::plan(
+        binder.session,
+        &mut binder.subqueries,
+        nest,
+        &own,
+        select.options.straight_join,
+        &needed,
+    )?;
     let row_slots = scope.scope.tables.iter().map(|t| t.slot).collect();
     binder.last_scope = scope.scope;
     let mut grouping = grouped.then(|| Grouping {

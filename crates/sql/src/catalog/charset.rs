@@ -1,6 +1,7 @@
 //! Character sets and collations by id and name, as definitions need them. Thin over
 //! `omnibus_value::collation`.
 
+use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -89,4 +90,14 @@ fn convert(text: &Bytes, from: Charset, to: Charset) -> Bytes {
 #[must_use]
 pub fn text(value: &Value, ty: &ColumnType) -> String {
     to_utf8(&value.to_bytes(ty), ty.collation)
+}
+
+/// A collation of a source by its id.
+///
+/// # Errors
+/// 1273 with the number: its name is the source's to know.
+pub(crate) fn known_collation(id: u64) -> SqlResult<u16> {
+    let id16 = u16::try_from(id).ok().filter(|id| collation::by_id(*id).is_some());
+    let family = if (2048..3328).contains(&id) { "uca1400 " } else { "" };
+    id16.ok_or_else(|| SqlError::unknown_collation(format!("{family}#{id}")))
 }

@@ -11,12 +11,12 @@ use super::rules::is_volatile;
 use super::scan::{Step, Stored, keep_if_whole};
 use super::simplify::{add_implied, simplify};
 use super::{cost, late};
-use crate::bind::Binder;
 use crate::error::SqlResult;
 use crate::expr::{Expr, SlotSet};
 use crate::plan::VirtualTable;
 use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
 use crate::plan::tree::{Node, NodeSource, OuterNode, ScanNode};
+use crate::state::SessionState;
 use std::collections::HashMap;
 
 /// Members of a nest up to which every order is looked at. Ten tables would be five thousand steps of some microseconds.
@@ -34,9 +34,11 @@ pub(crate) struct Planned {
     pub rows: f64,
 }
 
-/// Plans a block; `own` are the slots that belong to it.
+/// Plans a block; `own` are the slots that belong to it, `subqueries` counts those of the statement and the tables kept for its
+/// joins.
 pub(crate) fn plan(
-    binder: &mut Binder<'_>,
+    session: &SessionState,
+    subqueries: &mut usize,
     nest: Nest,
     own: &SlotSet,
     straight: bool,
@@ -52,8 +54,9 @@ pub(crate) fn plan(
     constants.extend(checked_first);
     nest.conditions = rest;
     add_implied(&mut nest, own);
-    let known = Known { zone: binder.session.settings.zone };
-    let (nodes, rows) = Planner { binder, known, straight, needed }.nest(nest, own.clone(), None)?;
+    let known = Known { zone: session.settings.zone };
+    let (nodes, rows) =
+        Planner { session, subqueries, known, straight, needed }.nest(nest, own.clone(), None)?;
     Ok(Planned { nodes, constants, volatile, rows })
 }
 
@@ -74,14 +77,15 @@ struct Members<'n> {
     nodes: u32,
 }
 
-struct Planner<'b, 'a> {
-    binder: &'b mut Binder<'a>,
+struct Planner<'b> {
+    session: &'b SessionState,
+    subqueries: &'b mut usize,
     known: Known,
     straight: bool,
     needed: &'b Needed,
 }
 
-impl Planner<'_, '_> {
+impl Planner<'_> {
     /// Orders the members of a nest, and how many rows they give for each of the `outside` rows that it is read for (`None`: it is
     /// read once, or nobody knows); `missing` are the block's slots that are not read yet.
     fn nest(
@@ -209,7 +213,7 @@ impl Planner<'_, '_> {
     }
 
     fn extended(&self, members: &Members<'_>, prefix: &Prefix, at: usize) -> SqlResult<Prefix> {
-        self.binder.session.budget.spend_plan(members.nodes)?;
+        self.session.budget.spend_plan(members.nodes)?;
         let item = &members.items[at];
         let mut missing = prefix.missing.clone();
         missing.remove(&item.slots());
@@ -260,8 +264,8 @@ impl Planner<'_, '_> {
     }
 
     fn new_id(&mut self) -> usize {
-        self.binder.subqueries += 1;
-        self.binder.subqueries - 1
+        *self.subqueries += 1;
+        *self.subqueries - 1
     }
 
     /// A table to be read for each of `before` rows of the tables before it (`None`: it is the first), and how many rows it gives

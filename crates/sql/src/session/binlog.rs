@@ -1,13 +1,13 @@
 //! BINLOG 'base64': what mariadb-binlog and mysqlbinlog print for row events, applied like statements.
 //!
 //! The events are FORMAT_DESCRIPTION, which a session must be given first, then per statement TABLE_MAP and rows events of
-//! any server. What they mean is [`crate::apply`]'s. The changes belong to the session's transaction and are logged as
+//! any server. What they mean is [`crate::row_events`]'s. The changes belong to the session's transaction and are logged as
 //! its own. On a thread that may block. Not replication: nothing here knows of GTIDs.
 
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, VariableScope};
-use crate::apply::{Conversions, RowApplier, RowRules};
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::row_events::{Conversions, RowApplier, RowRules};
 use bytes::Bytes;
 use omnibus_format::events::{FormatDescription, RowsKind, XaPrepare};
 use omnibus_format::header::HEADER_LEN;
@@ -57,8 +57,9 @@ impl ApplyTarget for Direct<'_> {
         let table = rows.table();
         let name = |bytes| String::from_utf8_lossy(bytes);
         let allowed = self.access.check_rows(&name(table.database()), &name(table.name()));
+        let (state, trx) = self.session.parts();
         let result =
-            allowed.map_err(Interrupt::from).and_then(|()| self.rows.apply(self.session, rows, &self.rules));
+            allowed.map_err(Interrupt::from).and_then(|()| self.rows.apply(state, trx, rows, &self.rules));
         self.done(result)
     }
     fn commit(&mut self, _: Option<&Position>) -> Result<(), ApplyError> {

@@ -15,6 +15,7 @@ mod run;
 #[allow(clippy::module_inception, reason = "the session itself")]
 mod session;
 mod show;
+mod show_query;
 mod statement_log;
 mod statements;
 mod system;

@@ -206,7 +206,7 @@ impl SqlSession {
 
     /// The catalog now, this session's temporary tables in front.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.trx.with_temporary_tables(self.stored_catalog())
+        self.trx.with_temporary_tables(self.trx.stored_catalog())
     }
 
     /// As `catalog`, for a plan: who finds something in it, or misses it, must see to it that the reply waits.
@@ -219,15 +219,5 @@ impl SqlSession {
     #[must_use]
     pub fn floor(&self) -> &Arc<crate::store::Floor> {
         self.trx.floor()
-    }
-
-    /// Whether the open transaction makes no table.
-    pub(crate) fn has_no_open_definition(&self) -> bool {
-        self.trx.open_catalog().is_none()
-    }
-
-    /// The catalog now, or as the open transaction makes it.
-    pub(crate) fn stored_catalog(&self) -> Arc<Catalog> {
-        self.trx.open_catalog().cloned().unwrap_or_else(|| self.trx.catalog())
     }
 }

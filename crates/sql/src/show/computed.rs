@@ -126,7 +126,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Def> {
 }
 
 /// Names of the schemas that have only computed tables.
-pub(super) const SCHEMAS: [&str; 2] = ["information_schema", "performance_schema"];
+pub(crate) const SCHEMAS: [&str; 2] = ["information_schema", "performance_schema"];
 
 /// Finds computed tables; one for all sessions.
 pub struct InformationSchema {

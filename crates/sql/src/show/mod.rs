@@ -3,7 +3,7 @@
 //!
 //! A table here is a list of columns and a function that computes its rows from the catalog and the
 //! session's host; it is read through [`crate::plan::VirtualTables`] like any table. SHOW is a
-//! SELECT from such a table (`statement`), so LIKE, WHERE, metadata and conversion are the query's.
+//! SELECT from such a table (`session::show_query`), so LIKE, WHERE, metadata and conversion are the query's.
 //! Rows come in catalog order (schema, table, position), which SHOW relies on instead of sorting.
 //! Runs on the session's thread; takes no lock but the catalog's `Arc`.
 
@@ -15,8 +15,8 @@ mod empty;
 mod replication;
 mod schemata;
 mod server;
-mod statement;
 mod statistics;
 mod tables;
 
 pub use computed::InformationSchema;
+pub(crate) use computed::SCHEMAS;

@@ -143,7 +143,7 @@ impl ExternalSort {
         self.spill(cx)?;
         let (mut runs, form) = (self.runs, self.form);
         let Some(mut file) = self.file else {
-            return Err(crate::SqlError::internal("no file of runs").into());
+            return Err(crate::error::SqlError::internal("no file of runs").into());
         };
         while runs.len() > FAN_IN {
             let mut longer = Vec::new();

@@ -58,6 +58,11 @@ impl Trx {
         self.definition.as_ref().map(|definition| &definition.catalog)
     }
 
+    /// The catalog now, or as the open transaction makes it.
+    pub(crate) fn stored_catalog(&self) -> Arc<Catalog> {
+        self.open_catalog().cloned().unwrap_or_else(|| self.catalog())
+    }
+
     /// Writes the events of an open definition: BEGIN, what recovery needs, and the statement.
     ///
     /// # Errors

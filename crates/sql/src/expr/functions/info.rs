@@ -44,7 +44,7 @@ pub(super) const DEFS: &[Def] = &[
 const VERSION: &str = "8.4.0-omnibus";
 
 fn version(cx: &Exec<'_>) -> Value {
-    let known = cx.session.host.variable(crate::VariableScope::Global, "version");
+    let known = cx.session.host.variable(crate::api::VariableScope::Global, "version");
     known.map_or_else(|_| text(VERSION), |(value, _)| value)
 }
 

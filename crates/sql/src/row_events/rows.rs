@@ -8,9 +8,8 @@ use super::convert::Conversions;
 use super::lookup::{BATCH, Lookup, by_clustered_key, by_key};
 use super::mapping::{Mapping, damaged};
 use crate::catalog::Table;
-use crate::dml::{NewRow, RowExpressions};
+use crate::dml::NewRow;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::session::SqlSession;
 use crate::state::SessionState;
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::{Duplicate, InsertOutcome, RowAt, RowChange, Trx, duplicate_error, whole_index};
@@ -53,40 +52,36 @@ impl RowApplier {
     /// 1146, 1677, 1032, 1062, lock waits; what was done stays to be rolled back.
     pub(crate) fn apply(
         &mut self,
-        session: &mut SqlSession,
+        state: &mut SessionState,
+        trx: &mut Trx,
         view: &dyn RowsView,
         rules: &RowRules,
     ) -> ExecResult<()> {
         for _ in 0..REPLANS {
-            let mapping = self.mapping(session, view, rules)?;
-            session.trx().check_foreign_keys(view.foreign_key_checks());
-            match session.trx().start_write(&mapping.table) {
+            let mapping = self.mapping(trx, view, rules)?;
+            trx.check_foreign_keys(view.foreign_key_checks());
+            match trx.start_write(&mapping.table) {
                 Err(Interrupt::Error(error)) if error.code == 1615 => continue,
                 started => started?,
             }
-            return Event { session, mapping, rules, view }.apply();
+            return Event { state, trx, mapping, rules, view }.apply();
         }
         Err(crate::store::need_replan().into())
     }
 
-    fn mapping(
-        &mut self,
-        session: &SqlSession,
-        view: &dyn RowsView,
-        rules: &RowRules,
-    ) -> SqlResult<&mut Mapping> {
+    fn mapping(&mut self, trx: &Trx, view: &dyn RowsView, rules: &RowRules) -> SqlResult<&mut Mapping> {
         let theirs = view.table();
         self.name.clear();
         self.name.extend_from_slice(theirs.database());
         self.name.push(0);
         self.name.extend_from_slice(theirs.name());
         // A table that this transaction makes may have taken the place of another.
-        let holds = session.has_no_open_definition()
+        let holds = trx.open_catalog().is_none()
             && self.mappings.get(&self.name).is_some_and(|mapping| mapping.holds(theirs, rules));
         if !holds {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let (db, name) = (text(theirs.database()), text(theirs.name()));
-            let table = session.stored_catalog().table(&db, &name)?.clone();
+            let table = trx.stored_catalog().table(&db, &name)?.clone();
             if self.mappings.len() >= KEPT {
                 self.mappings.clear();
             }
@@ -98,7 +93,8 @@ impl RowApplier {
 
 /// One event being applied.
 struct Event<'a> {
-    session: &'a mut SqlSession,
+    state: &'a mut SessionState,
+    trx: &'a mut Trx,
     mapping: &'a mut Mapping,
     rules: &'a RowRules,
     view: &'a dyn RowsView,
@@ -153,10 +149,8 @@ impl Event<'_> {
         }
         let found = match (lookup, self.mapping.row(before)) {
             // The image's bytes are the row's: only the key's columns are decoded.
-            (Lookup::Clustered, Some(row)) => {
-                by_clustered_key(self.session.trx(), &table, table.clustered_key(&row)?)?
-            }
-            _ => by_key(self.session.trx(), &table, lookup, &self.mapping.values(before)?)?,
+            (Lookup::Clustered, Some(row)) => by_clustered_key(self.trx, &table, table.clustered_key(&row)?)?,
+            _ => by_key(self.trx, &table, lookup, &self.mapping.values(before)?)?,
         };
         let Some(at) = found else { return self.missing() };
         let Some(image) = &change.after else { return self.delete(&at) };
@@ -184,15 +178,14 @@ impl Event<'_> {
         let (values, row) = if let Some(row) = self.mapping.row(image) {
             (table.decode(&row).map_err(damaged)?, row)
         } else {
-            let (state, trx) = self.session.parts();
-            let (mut values, missing) = self.mapping.new_row(image, state, trx)?;
-            supply(&table, &missing, &mut values, state, trx)?;
+            let (mut values, missing) = self.mapping.new_row(image, self.state, self.trx)?;
+            self.supply(&missing, &mut values)?;
             let row = table.rows.encode(&values)?;
             (values, row)
         };
         // Each refusal takes one row out of the way; there cannot be more than one for each index.
         for _ in 0..=table.keys.len() {
-            match self.session.trx().insert_row(&table, &values, row.clone())? {
+            match self.trx.insert_row(&table, &values, row.clone())? {
                 InsertOutcome::Inserted => return Ok(()),
                 InsertOutcome::Duplicate(found) => self.make_way(&table, &found, &values)?,
             }
@@ -211,7 +204,7 @@ impl Event<'_> {
     fn delete(&mut self, at: &RowAt) -> ExecResult<()> {
         let table = self.mapping.table.clone();
         let old = table.decode(&at.row)?;
-        self.session.trx().delete_row(&table, at, &old)
+        self.trx.delete_row(&table, at, &old)
     }
 
     fn after(&self, image: &RowImage<'_>) -> SqlResult<After> {
@@ -238,8 +231,7 @@ impl Event<'_> {
                     changed(document, JsonDiffs(&diffs)).map_err(|error| refused(&table, column, &error))?;
             }
         }
-        let (state, trx) = self.session.parts();
-        supply(&table, &missing, &mut new, state, trx)?;
+        self.supply(&missing, &mut new)?;
         self.update(at, new, None)
     }
 
@@ -258,12 +250,23 @@ impl Event<'_> {
             .fold(0u64, |bits, (column, _)| bits | 1 << (column % 64));
         for _ in 0..=table.keys.len() {
             let change = RowChange { at, old: &old, new: &new, new_row: &new_row, changed };
-            match self.session.trx().update_row(&table, &change)? {
+            match self.trx.update_row(&table, &change)? {
                 None => return Ok(()),
                 Some(found) => self.make_way(&table, &found, &new)?,
             }
         }
         Err(SqlError::unknown_error().into())
+    }
+
+    /// Computes those of the missing columns that the table's definition has an expression for.
+    fn supply(&mut self, missing: &[usize], values: &mut Vec<Value>) -> ExecResult<()> {
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let catalog = self.trx.catalog();
+        let Some(expressions) = self.mapping.expressions(self.state, &catalog)? else { return Ok(()) };
+        let mut row = NewRow { values, number: 1, ignore: false };
+        expressions.supply(|at| missing.contains(&at), &mut row, self.state, self.trx)
     }
 
     /// Reads the table once and changes every row that is wanted.
@@ -279,11 +282,11 @@ impl Event<'_> {
         }
         let whole = known.iter().all(|known| *known);
         let mut range = whole_index(&table, 0);
-        self.session.trx().begin_scan(&table, &range, LockMode::Exclusive)?;
+        self.trx.begin_scan(&table, &range, LockMode::Exclusive)?;
         loop {
             let mut found = Vec::new();
             let (lock, wait) = (LockMode::Exclusive, WaitPolicy::Wait);
-            let done = self.session.trx().scan(&table, 0, &mut range, lock, wait, BATCH, &mut found)?;
+            let done = self.trx.scan(&table, 0, &mut range, lock, wait, BATCH, &mut found)?;
             for at in found {
                 let key = if whole {
                     at.row.clone()
@@ -306,22 +309,6 @@ impl Event<'_> {
             }
         }
     }
-}
-
-/// Computes those of the missing columns that the table's definition has an expression for.
-fn supply(
-    table: &Arc<Table>,
-    missing: &[usize],
-    values: &mut Vec<Value>,
-    state: &mut SessionState,
-    trx: &mut Trx,
-) -> ExecResult<()> {
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let Some(expressions) = RowExpressions::bind(table, state, &trx.catalog(), None)? else { return Ok(()) };
-    let mut row = NewRow { values, number: 1, ignore: false };
-    expressions.supply(|at| missing.contains(&at), &mut row, state, trx)
 }
 
 /// A document with changes; one that we keep as text, too.

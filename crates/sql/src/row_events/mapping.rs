@@ -6,7 +6,8 @@
 use super::convert::{Conversions, Relation, charset_differs, is_unsigned, relation, type_name};
 use super::lookup::Lookup;
 use super::rows::RowRules;
-use crate::catalog::{Column, ColumnDefault, Table};
+use crate::catalog::{Catalog, Column, ColumnDefault, Table, charset};
+use crate::dml::RowExpressions;
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::state::SessionState;
@@ -50,6 +51,8 @@ pub(super) struct Mapping {
     /// Full images are rows of ours, byte by byte.
     pub(super) identical: bool,
     conversions: Conversions,
+    /// What the definition says of columns without a value, once one was missing.
+    expressions: Option<Option<RowExpressions>>,
     /// How rows were found last, for which columns.
     pub(super) lookup: Option<(Vec<u8>, Lookup)>,
 }
@@ -109,7 +112,26 @@ impl Mapping {
                     && source.field == FieldType::of_column(&column.ty)
                     && (column.nullable || !source.nullable)
             });
-        Ok(Mapping { table, sources, identical, conversions: rules.conversions, lookup: None })
+        Ok(Mapping {
+            table,
+            sources,
+            identical,
+            conversions: rules.conversions,
+            expressions: None,
+            lookup: None,
+        })
+    }
+
+    /// The expressions of our definition, if it has any.
+    pub(super) fn expressions(
+        &mut self,
+        state: &SessionState,
+        catalog: &Catalog,
+    ) -> SqlResult<Option<&RowExpressions>> {
+        if self.expressions.is_none() {
+            self.expressions = Some(RowExpressions::bind(&self.table, state, catalog, None)?);
+        }
+        Ok(self.expressions.as_ref().and_then(Option::as_ref))
     }
 
     /// The columns of ours that an image has.
@@ -224,7 +246,7 @@ fn cast_of(
     rules: &RowRules,
 ) -> SqlResult<Option<Cast>> {
     if let Some(id) = meta.collation.filter(|_| crate::catalog::charset::is_character(&column.ty)) {
-        super::context::known_collation(u64::from(id))?;
+        charset::known_collation(u64::from(id))?;
     }
     let relation = relation(field, meta, column, rules.conversions);
     let refused = match relation {
@@ -235,7 +257,7 @@ fn cast_of(
     };
     if refused {
         let (db, name) = (&table.def.db, &table.def.name);
-        let (theirs, ours) = (type_name(field), crate::type_text(&column.ty));
+        let (theirs, ours) = (type_name(field), crate::catalog::type_text(&column.ty));
         let message = format!(
             "Column {at} of table '{db}.{name}' cannot be converted from type '{theirs}' to type '{ours}'"
         );

@@ -3,10 +3,10 @@
 //! Each form is a SELECT text over a computed table; LIKE and WHERE become the filter of a query
 //! around it, so they see the columns by the names that SHOW gives them.
 
-use super::computed::SCHEMAS;
+use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::session::{Call, SqlSession};
+use crate::show::SCHEMAS;
 use bytes::Bytes;
 use omnibus_parser::ast::{
     ColumnRef, Derived, Expr, Like, Literal, ObjectName, Query, QueryBody, Select, SelectItem, SelectOptions,
