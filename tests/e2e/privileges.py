@@ -47,6 +47,20 @@ STATEMENTS = [
     ("DROP INDEX v ON app.t", ["INDEX ON app.*"]),
     ("TRUNCATE TABLE app.t", ["DROP ON app.*"]),
     ("RENAME TABLE app.t TO app.n", ["ALTER ON app.*", "DROP ON app.*", "CREATE ON app.*", "INSERT ON app.*"]),
+    ("SELECT * FROM app.w", ["SELECT ON app.*"]),
+    ("SELECT * FROM app.s", ["SELECT ON app.*"]),
+    ("CREATE VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*"]),
+    ("CREATE VIEW app.n AS SELECT * FROM app.t", ["CREATE VIEW ON app.*", "SELECT ON app.*"]),
+    ("CREATE OR REPLACE VIEW app.w AS SELECT 1", ["CREATE VIEW ON app.*", "DROP ON app.*"]),
+    ("ALTER VIEW app.w AS SELECT 1", ["CREATE VIEW ON app.*", "DROP ON app.*"]),
+    ("CREATE DEFINER = other@localhost VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*", "SET_ANY_DEFINER ON *.*"]),
+    ("CREATE DEFINER = nobody@localhost VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*", "ALLOW_NONEXISTENT_DEFINER ON *.*"]),
+    ("CREATE DEFINER = root@localhost VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*", "SET_ANY_DEFINER ON *.*", "SYSTEM_USER ON *.*"]),
+    ("DROP VIEW app.w", ["DROP ON app.*"]),
+    ("RENAME TABLE app.w TO app.n", ["ALTER ON app.*", "DROP ON app.*", "CREATE ON app.*", "INSERT ON app.*"]),
+    ("SHOW CREATE VIEW app.w", ["SELECT ON app.*", "SHOW VIEW ON app.*"]),
+    ("SHOW CREATE TABLE app.w", ["SELECT ON app.*", "SHOW VIEW ON app.*"]),
+    ("LOCK TABLES app.w READ", ["LOCK TABLES ON app.*", "SELECT ON app.*"]),
     ("LOCK TABLES app.t READ", ["LOCK TABLES ON app.*", "SELECT ON app.*"]),
     ("ANALYZE TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
     ("OPTIMIZE TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
@@ -116,7 +130,7 @@ FREE = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "UNLOCK TABLES", "SET @a =
         "SHOW AUTHORS", "SHOW CHARACTER SET", "SHOW COLLATION", "SHOW CONTRIBUTORS", "SHOW ERRORS", "SHOW LOCALES", "SHOW OPEN TABLES",
         "SHOW PLUGINS", "SHOW PRIVILEGES", "SHOW PROFILE", "SHOW PROFILES", "SHOW EXPLAIN FOR 0", "SHOW FUNCTION STATUS", "SHOW PROCEDURE STATUS", "SHOW PACKAGE STATUS"]
 # There are none of these things, whoever asks: an error that says so, or that the thing is not there, for everybody.
-NOTHING = ["CALL app.p()", "DROP VIEW app.t", "CREATE VIEW app.w AS SELECT 1", "SHOW CREATE EVENT app.e", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p",
+NOTHING = ["CALL app.p()", "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", "SHOW CREATE EVENT app.e", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p",
            "SHOW CREATE TRIGGER app.g", "SHOW FUNCTION CODE app.f", "SHOW PROCEDURE CODE app.p"]
 
 
@@ -181,6 +195,7 @@ def matrix(server, files):
     def fresh(rights):
         for sql in ["UNLOCK TABLES", "DROP DATABASE IF EXISTS app", "DROP DATABASE IF EXISTS app2", "CREATE DATABASE app",
                     "CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY v (v))", "CREATE TABLE app.u LIKE app.t",
+                    "CREATE VIEW app.w AS SELECT * FROM app.t", "CREATE SQL SECURITY INVOKER VIEW app.s AS SELECT * FROM app.t",
                     "INSERT INTO app.t VALUES (1, 1)", "DROP USER IF EXISTS worker@localhost, made@localhost",
                     "CREATE USER IF NOT EXISTS other@localhost", "CREATE USER worker@localhost",
                     *(f"GRANT {right} TO worker@localhost" for right in rights)]:

@@ -18,7 +18,7 @@ pub use aside::{OWN_VERSION, set_engines_aside};
 pub use error::ParseError;
 pub use options::ParseOptions;
 pub use params::{fill_params, load_file_span};
-pub use print::{Stored, quote_ident, quote_string};
+pub use print::{Facts, Meaning, Stored, ViewText, quote_ident, quote_string};
 pub use redact::redact;
 
 use ast::{Spanned, Statement};

@@ -26,7 +26,7 @@ pub struct Server {
     /// Counters.
     pub counters: ServerCounters,
     /// Accounts.
-    pub accounts: Accounts,
+    pub accounts: Arc<Accounts>,
     /// Passwords that were checked in full.
     pub fast_cache: FastCache,
     /// The key for passwords over plain TCP.
@@ -80,7 +80,7 @@ impl Server {
             globals,
             processes: Processes::default(),
             counters: ServerCounters::default(),
-            accounts,
+            accounts: Arc::new(accounts),
             fast_cache: FastCache::default(),
             rsa,
             tls,

@@ -33,7 +33,7 @@ pub use api::{
     AccessCheck, AllowAll, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, ResultColumn, RowImage, RowSink,
     SessionHost, SessionSettings, VariableScope,
 };
-pub use catalog::{quote_ident, quote_string, show_create_table, type_text};
+pub use catalog::{Definer, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult, is_full};
 pub use session::{Database, GivenGtid, Prepared, SqlSession, SystemTables};

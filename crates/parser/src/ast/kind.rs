@@ -44,6 +44,7 @@ impl Statement {
                 | Self::CreateTable(_)
                 | Self::AlterTable(_)
                 | Self::DropTable(_)
+                | Self::CreateView(_)
                 | Self::DropView(_)
                 | Self::CreateIndex(_)
                 | Self::DropIndex(_)
@@ -75,6 +76,7 @@ impl Statement {
             Self::CreateTable(_) => "create_table",
             Self::AlterTable(_) => "alter_table",
             Self::DropTable(_) => "drop_table",
+            Self::CreateView(_) => "create_view",
             Self::DropView(_) => "drop_view",
             Self::CreateIndex(_) => "create_index",
             Self::DropIndex(_) => "drop_index",

@@ -20,6 +20,7 @@ mod set;
 mod show;
 mod statement;
 mod user;
+mod view;
 mod words;
 
 pub use admin::*;
@@ -33,3 +34,4 @@ pub use set::*;
 pub use show::*;
 pub use statement::*;
 pub use user::*;
+pub use view::*;

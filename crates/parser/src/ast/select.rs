@@ -1,6 +1,7 @@
 //! Queries: SELECT, VALUES, TABLE, set operations, FROM clauses.
 
 use bytes::Bytes;
+use std::sync::Arc;
 
 use super::{Expr, Ident, ObjectName, WindowSpec};
 
@@ -53,7 +54,8 @@ pub struct With {
 pub struct CommonTable {
     pub name: Ident,
     pub columns: Vec<Ident>,
-    pub query: Query,
+    /// Shared, so that binding it needs no copy.
+    pub query: Arc<Query>,
 }
 
 /// Modifiers after SELECT.

@@ -28,6 +28,8 @@ pub enum Statement {
     CreateTable(Box<CreateTable>),
     AlterTable(Box<AlterTable>),
     DropTable(DropTable),
+    /// CREATE VIEW and ALTER VIEW.
+    CreateView(Box<CreateView>),
     DropView(DropTable),
     CreateIndex(Box<CreateIndex>),
     DropIndex(Box<DropIndex>),

@@ -122,10 +122,9 @@ impl Parser<'_> {
             _ => MaintenanceKind::Repair,
         };
         let local = self.local();
-        if self.is_word("VIEW") {
-            return Ok(self.unsupported("CHECK VIEW", "check"));
-        }
-        if !self.eat_kw(Kw::TABLE) {
+        if matches!(kind, MaintenanceKind::Check | MaintenanceKind::Repair) && self.is_word("VIEW") {
+            self.advance();
+        } else if !self.eat_kw(Kw::TABLE) {
             self.expect_word("TABLES")?;
         }
         let tables = self.comma_list(Self::object_name)?;

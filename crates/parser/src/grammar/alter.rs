@@ -40,11 +40,12 @@ impl Parser<'_> {
             let ignore = self.eat_kw(Kw::IGNORE);
             return self.alter_table(ignore);
         }
+        let algorithm = self.view_algorithm()?;
+        let definer = self.definer()?;
+        if algorithm.is_some() || self.at_view() {
+            return self.view(false, true, algorithm, definer);
+        }
         for (word, what, kind) in [
-            ("ALGORITHM", "ALTER VIEW", "alter_view"),
-            ("DEFINER", "ALTER VIEW", "alter_view"),
-            ("SQL", "ALTER VIEW", "alter_view"),
-            ("VIEW", "ALTER VIEW", "alter_view"),
             ("EVENT", "ALTER EVENT", "alter_event"),
             ("SERVER", "ALTER SERVER", "alter_server"),
             ("TABLESPACE", "ALTER TABLESPACE", "alter_tablespace"),

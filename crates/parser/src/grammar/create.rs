@@ -23,7 +23,7 @@ impl Parser<'_> {
             Kw::PROCEDURE => Ok(self.unsupported("CREATE PROCEDURE", "create_procedure")),
             Kw::FUNCTION => Ok(self.unsupported("CREATE FUNCTION", "create_function")),
             Kw::TRIGGER => Ok(self.unsupported("CREATE TRIGGER", "create_trigger")),
-            Kw::SQL => Ok(self.unsupported("CREATE VIEW", "create_view")),
+            Kw::SQL => self.view(or_replace, false, None, None),
             _ => self.create_other(or_replace),
         }
     }
@@ -44,24 +44,20 @@ impl Parser<'_> {
             let roles = self.comma_list(Self::user_name)?;
             return Ok(Statement::CreateRole { if_not_exists, roles });
         }
+        let algorithm = self.view_algorithm()?;
+        let definer = self.definer()?;
+        if algorithm.is_some() || self.at_view() {
+            return self.view(or_replace, false, algorithm, definer);
+        }
         self.create_unsupported()
     }
 
-    /// Kinds of object that are known and not had; a DEFINER may stand before them.
+    /// Kinds of object that are known and not had.
     fn create_unsupported(&mut self) -> Rule<Statement> {
         if self.eat_word("AGGREGATE") {
             return Ok(self.unsupported("CREATE FUNCTION", "create_function"));
         }
-        if self.eat_word("ALGORITHM") {
-            return Ok(self.unsupported("CREATE VIEW", "create_view"));
-        }
-        if self.eat_word("DEFINER") {
-            self.expect(Tok::Eq)?;
-            self.user_name()?;
-        }
         for (word, what, kind) in [
-            ("VIEW", "CREATE VIEW", "create_view"),
-            ("SQL", "CREATE VIEW", "create_view"),
             ("TRIGGER", "CREATE TRIGGER", "create_trigger"),
             ("PROCEDURE", "CREATE PROCEDURE", "create_procedure"),
             ("FUNCTION", "CREATE FUNCTION", "create_function"),

@@ -25,6 +25,7 @@ mod show;
 mod statement;
 mod transaction;
 mod user;
+mod view;
 
 use bytes::Bytes;
 use omnibus_value::stack;

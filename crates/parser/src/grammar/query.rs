@@ -7,6 +7,7 @@ use crate::ast::{
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
+use std::sync::Arc;
 
 impl Parser<'_> {
     /// A query expression with all its clauses.
@@ -70,7 +71,7 @@ impl Parser<'_> {
             let name = p.ident()?;
             let columns = if p.is(Tok::LParen) { p.ident_list()? } else { Vec::new() };
             p.expect_kw(Kw::AS)?;
-            Ok(CommonTable { name, columns, query: p.paren_query()? })
+            Ok(CommonTable { name, columns, query: Arc::new(p.paren_query()?) })
         })?;
         Ok(Some(Box::new(With { recursive, tables })))
     }

@@ -48,6 +48,12 @@ pub struct Accounts {
     generation: AtomicU64,
 }
 
+impl std::fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Accounts").field("accounts", &self.table().len()).finish_non_exhaustive()
+    }
+}
+
 impl Accounts {
     /// Loads the table from the store.
     pub fn open(store: Box<dyn AccountStore>) -> SqlResult<Accounts> {

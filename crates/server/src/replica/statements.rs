@@ -74,6 +74,7 @@ fn collect<'a>(statement: &'a Statement, names: &mut Vec<&'a ObjectName>) {
         }
         Statement::LoadData(load) => names.push(&load.table),
         Statement::CreateTable(create) => names.push(&create.name),
+        Statement::CreateView(view) => names.push(&view.name),
         Statement::AlterTable(alter) => names.push(&alter.table),
         Statement::DropTable(drop) | Statement::DropView(drop) => names.extend(&drop.tables),
         Statement::CreateIndex(create) => names.push(&create.table),

@@ -4,7 +4,7 @@ use super::rule::{self, Rule};
 use crate::account::{Account, Accounts, Privileges};
 use crate::errors;
 use omnibus_parser::ast::Statement;
-use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Definer, Priv, SqlError, SqlResult};
 use omnibus_wire::Command;
 use std::sync::Arc;
 
@@ -17,13 +17,21 @@ pub struct SessionAccess {
     confined: Option<(bool, Option<i64>)>,
     user: Arc<str>,
     host: Arc<str>,
+    accounts: Arc<Accounts>,
 }
 
 impl SessionAccess {
     /// For a session that logged in to `account`.
     #[must_use]
-    pub fn new(account: Arc<Account>, user: &str, host: &str) -> SessionAccess {
-        SessionAccess { account, generation: u64::MAX, confined: None, user: user.into(), host: host.into() }
+    pub fn new(account: Arc<Account>, user: &str, host: &str, accounts: &Arc<Accounts>) -> SessionAccess {
+        SessionAccess {
+            account,
+            generation: u64::MAX,
+            confined: None,
+            user: user.into(),
+            host: host.into(),
+            accounts: accounts.clone(),
+        }
     }
 
     /// Until its password is another one, the session may do nothing but see to that.
@@ -112,7 +120,7 @@ pub fn is_system_table(db: &str, table: &str) -> bool {
 
 /// Whether it would change what only the server itself changes.
 fn writes_system(db: &str, table: Option<&str>, privilege: Priv) -> bool {
-    let reads = matches!(privilege, Priv::Select | Priv::LockTables | Priv::Any);
+    let reads = matches!(privilege, Priv::Select | Priv::LockTables | Priv::ShowView | Priv::Any);
     match table {
         _ if reads => false,
         Some(table) => is_system_table(db, table),
@@ -122,6 +130,12 @@ fn writes_system(db: &str, table: Option<&str>, privilege: Priv) -> bool {
         }
     }
 }
+
+/// What lets an account name another one as a definer, and one that is not there.
+const NAMES_DEFINERS: Privileges =
+    Privileges::SET_ANY_DEFINER.with(Privileges::SET_USER_ID).with(Privileges::SUPER);
+const NAMES_ANYBODY: Privileges =
+    Privileges::ALLOW_NONEXISTENT_DEFINER.with(Privileges::SET_USER_ID).with(Privileges::SUPER);
 
 fn needed(privilege: Priv) -> Privileges {
     match privilege {
@@ -136,8 +150,15 @@ fn needed(privilege: Priv) -> Privileges {
         Priv::References => Privileges::REFERENCES,
         Priv::LockTables => Privileges::LOCK_TABLES,
         Priv::CreateTemporary => Privileges::CREATE_TEMPORARY,
+        Priv::CreateView => Privileges::CREATE_VIEW,
+        Priv::ShowView => Privileges::SHOW_VIEW,
         Priv::Any => Privileges::NONE,
     }
+}
+
+/// Whether an account has a privilege on a database, by itself or on everything.
+pub fn has(account: &Account, db: &str, privilege: Priv) -> bool {
+    account.on_database(db).has(needed(privilege))
 }
 
 impl SessionAccess {
@@ -195,6 +216,35 @@ impl AccessCheck for SessionAccess {
             return Ok(());
         }
         Err(errors::access_denied(&self.user, &self.host, true))
+    }
+
+    fn of_definer(&self, definer: &Definer) -> SqlResult<Arc<dyn AccessCheck>> {
+        let (user, host) = (&*definer.user, &*definer.host);
+        if self.account.is_anybody() || self.account.is(user, host) {
+            return Ok(Arc::new(self.clone()));
+        }
+        match self.accounts.table().exact(user, host) {
+            Some(account) => Ok(Arc::new(SessionAccess {
+                generation: self.generation,
+                ..SessionAccess::new(account, user, host, &self.accounts)
+            })),
+            // Others need not know which accounts there are.
+            None if self.has(NAMES_DEFINERS) => Err(SqlError::no_such_user(user, host)),
+            None => Err(errors::access_denied(&self.user, &self.host, true)),
+        }
+    }
+
+    fn check_names_definer(&self, definer: &Definer) -> SqlResult<()> {
+        if self.account.is(&definer.user, &definer.host) {
+            return Ok(());
+        }
+        match self.accounts.table().exact(&definer.user, &definer.host) {
+            Some(other) => {
+                self.require(NAMES_DEFINERS)?;
+                self.account.may_change(&other)
+            }
+            None => self.require(NAMES_ANYBODY),
+        }
     }
 
     fn version(&self) -> u64 {

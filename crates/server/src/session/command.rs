@@ -299,7 +299,8 @@ impl Session {
     }
 
     fn become_account(&mut self, account: Arc<crate::account::Account>, user: String) {
-        self.access = super::SessionAccess::new(account.clone(), &user, &self.client.name());
+        self.access =
+            super::SessionAccess::new(account.clone(), &user, &self.client.name(), &self.server.accounts);
         self.shared.set_account(self.access.account());
         {
             let mut identity = self.process.identity.lock();

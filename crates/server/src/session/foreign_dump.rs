@@ -75,6 +75,8 @@ fn targets(statement: &Statement) -> Option<(Vec<&ObjectName>, Privileges)> {
     Some(match statement {
         Statement::CreateTable(tree) if !tree.temporary => (vec![&tree.name], Privileges::CREATE),
         Statement::DropTable(tree) if !tree.temporary => (tree.tables.iter().collect(), Privileges::DROP),
+        // MariaDB's `user` is a view.
+        Statement::CreateView(tree) => (vec![&tree.name], Privileges::CREATE),
         Statement::DropView(tree) => (tree.tables.iter().collect(), Privileges::DROP),
         Statement::AlterTable(tree) => (vec![&tree.table], Privileges::ALTER),
         Statement::Truncate(name) => (vec![name], Privileges::DROP),
@@ -97,10 +99,6 @@ impl Session {
         let (names, needed): (Vec<String>, _) = match statement {
             Statement::DropDatabase { name, .. } if name.eq_ignore_ascii_case("mysql") => {
                 (vec!["mysql".into()], Privileges::DROP)
-            }
-            // MariaDB's `user` is a view. Views have no tree that would name it.
-            Statement::Unsupported(what) if in_mysql && what.kind == "create_view" => {
-                (vec!["mysql.user".into()], Privileges::CREATE)
             }
             other => {
                 let Some((tables, needed)) = targets(other) else { return false };

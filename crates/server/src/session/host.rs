@@ -297,6 +297,10 @@ impl SessionHost for SessionShared {
         gtid::call(&context, name, args)
     }
 
+    fn may(&self, db: &str, _: &str, privilege: omnibus_sql::Priv) -> bool {
+        access::has(&self.account.lock(), db, privilege)
+    }
+
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {
         let hidden = table.is_some_and(|table| access::is_system_table(db, table));
         let account = self.account.lock();

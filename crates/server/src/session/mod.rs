@@ -160,7 +160,8 @@ impl Session {
         client: ClientHost,
         login: login::LoggedIn,
     ) -> Result<Session, Box<(Channel, omnibus_sql::SqlError)>> {
-        let mut access = SessionAccess::new(login.account.clone(), &login.user, &client.name());
+        let mut access =
+            SessionAccess::new(login.account.clone(), &login.user, &client.name(), &server.accounts);
         access.confine(login.must_change_password);
         let shared = Arc::new(SessionShared::new(
             server.clone(),

@@ -47,6 +47,7 @@ pub fn of_statement(statement: &Statement) -> Rule {
         | Statement::CreateTable(_)
         | Statement::AlterTable(_)
         | Statement::DropTable(_)
+        | Statement::CreateView(_)
         | Statement::DropView(_)
         | Statement::CreateIndex(_)
         | Statement::DropIndex(_)

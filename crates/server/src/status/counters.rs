@@ -59,6 +59,7 @@ pub static COM_NAMES: &[&str] = &[
     "create_role",
     "create_table",
     "create_user",
+    "create_view",
     "dealloc_sql",
     "delete",
     "delete_multi",

@@ -2,8 +2,11 @@
 //!
 //! Accounts and grants themselves are the server's.
 
+use crate::catalog::Definer;
 use crate::error::SqlResult;
 use omnibus_parser::ast::Statement;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// A privilege that a statement needs on a table or database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +33,10 @@ pub enum Priv {
     LockTables,
     /// CREATE TEMPORARY TABLES, on a database.
     CreateTemporary,
+    /// CREATE VIEW.
+    CreateView,
+    /// SHOW VIEW.
+    ShowView,
     /// Any privilege at all (SHOW, USE).
     Any,
 }
@@ -50,6 +57,8 @@ impl Priv {
             Priv::References => "REFERENCES",
             Priv::LockTables => "LOCK TABLES",
             Priv::CreateTemporary => "CREATE TEMPORARY TABLES",
+            Priv::CreateView => "CREATE VIEW",
+            Priv::ShowView => "SHOW VIEW",
         }
     }
 }
@@ -79,10 +88,46 @@ pub trait AccessCheck: Send + Sync {
         Ok(())
     }
 
+    /// The rights of an account that a definition names, in the place of the session's.
+    ///
+    /// # Errors
+    /// 1449: there is no such account.
+    fn of_definer(&self, _definer: &Definer) -> SqlResult<Arc<dyn AccessCheck>> {
+        Ok(Arc::new(AllowAll))
+    }
+
+    /// Whether the account may name another one as a definer.
+    ///
+    /// # Errors
+    /// 1227 if not.
+    fn check_names_definer(&self, _definer: &Definer) -> SqlResult<()> {
+        Ok(())
+    }
+
     /// Changes whenever answers may have changed: plans are checked when they are made, and made
     /// again when this differs.
     fn version(&self) -> u64 {
         0
+    }
+}
+
+/// Whose rights are asked: the session's, or those of an account that a definition names.
+#[derive(Clone)]
+pub enum Rights<'a> {
+    /// The session's.
+    Session(&'a dyn AccessCheck),
+    /// A definer's.
+    Definer(Arc<dyn AccessCheck>),
+}
+
+impl<'a> Deref for Rights<'a> {
+    type Target = dyn AccessCheck + 'a;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Rights::Session(access) => *access,
+            Rights::Definer(access) => &**access,
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! byte is one character, so texts go to and fro without loss. Trees therefore hold UTF-8 whatever the client's set; texts
 //! stay as they were written, because that is what a log of statements says they are. Pure functions, any thread.
 
-use super::SessionSettings;
 use bytes::Bytes;
 use omnibus_parser::ast::{Span, Spanned, Statement};
 use omnibus_parser::{ParseError, ParseOptions};
@@ -48,11 +47,11 @@ pub(crate) fn of_value(text: &Bytes, collation: u16, client: u16) -> Bytes {
 }
 
 /// A string literal of a tree in `character_set_connection`. What that set lacks becomes a question mark.
-pub(crate) fn literal(text: &Bytes, settings: &SessionSettings) -> Bytes {
+pub(crate) fn literal(text: &Bytes, client: u16, connection: u16) -> Bytes {
     if text.is_ascii() {
         return text.clone();
     }
-    let (client, connection) = (charset(settings.collation_client), charset(settings.collation_connection));
+    let (client, connection) = (charset(client), charset(connection));
     let to = if connection == Charset::Binary { client } else { connection };
     let from = if client == Charset::Latin1 { Charset::Utf8mb4 } else { client };
     if from.converts_as_is(to) {

@@ -55,6 +55,10 @@ pub trait SessionHost: Send + Sync {
     }
     /// Removes a file that `open_file` has just made.
     fn remove_file(&self, _path: &[u8]) {}
+    /// Whether the account has a privilege on a table.
+    fn may(&self, _db: &str, _table: &str, _privilege: super::Priv) -> bool {
+        true
+    }
     /// Whether the account may know that a schema, or a table of it, exists.
     fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {
         true

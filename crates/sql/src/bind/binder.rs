@@ -5,8 +5,8 @@
 
 use super::scope::{Scope, ScopeTable};
 use super::uses::{self, Uses, UsesCell};
-use crate::api::{AccessCheck, AllowAll, ResultColumn};
-use crate::catalog::{Catalog, Table};
+use crate::api::{AllowAll, ResultColumn, Rights};
+use crate::catalog::{Catalog, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::expr::exec::Exec;
 use crate::expr::functions::aggregate::AggregateSpec;
@@ -16,10 +16,24 @@ use crate::expr::types::{BindContext, ExprType};
 use crate::plan::{NoVirtualTables, VirtualTables};
 use crate::state::SessionState;
 use crate::storage::{LockMode, NoStorage};
-use omnibus_parser::ast;
+use omnibus_parser::{Meaning, ast};
 use omnibus_value::Value;
 use omnibus_value::stack::Depth;
+use std::cell::RefCell;
 use std::sync::Arc;
+
+/// Whose words are bound: the session's, or those of a view.
+#[derive(Clone)]
+pub(crate) struct Author<'a> {
+    /// What they may read: asked wherever a query names a stored table, before it is looked up.
+    pub access: Rights<'a>,
+    /// The collation of the character set that literals were written in.
+    pub client: u16,
+    /// The collation that literals have.
+    pub connection: u16,
+    /// CURRENT_USER() of who has the rights of a view's definer.
+    pub account: Option<Arc<str>>,
+}
 
 /// Where a name is written: what it may mean, and how an error calls the place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -213,8 +227,14 @@ pub struct Binder<'a> {
     pub params: Option<&'a [Value]>,
     /// information_schema and the like.
     pub virtuals: &'a dyn VirtualTables,
-    /// What the account may read: asked wherever a query names a stored table, before it is looked up.
-    pub access: &'a dyn AccessCheck,
+    /// Whose words are bound.
+    pub(crate) author: Author<'a>,
+    /// Views that are being expanded, outermost first.
+    pub(crate) expanding: Vec<Arc<View>>,
+    /// Views used, each once per use.
+    pub(crate) views: Vec<Arc<View>>,
+    /// Where it is noted what names mean, for a definition of a view.
+    pub(crate) meaning: Option<&'a RefCell<Meaning>>,
     /// Query blocks, innermost last.
     pub blocks: Vec<BlockScope>,
     /// Stored tables used, each once per use.
@@ -247,7 +267,15 @@ impl<'a> Binder<'a> {
             catalog,
             params: None,
             virtuals: &NoVirtualTables,
-            access: &AllowAll,
+            author: Author {
+                access: Rights::Session(&AllowAll),
+                client: session.settings.collation_client,
+                connection: session.settings.collation_connection,
+                account: None,
+            },
+            expanding: Vec::new(),
+            views: Vec::new(),
+            meaning: None,
             blocks: Vec::new(),
             tables: Vec::new(),
             slots: Vec::new(),
@@ -266,13 +294,34 @@ impl<'a> Binder<'a> {
     /// For result types.
     #[must_use]
     pub fn context(&self) -> BindContext<'a> {
-        BindContext { session: self.session }
+        BindContext { session: self.session, collation: self.author.connection }
     }
 
     /// The collation of literals.
     #[must_use]
     pub fn collation(&self) -> u16 {
-        self.session.settings.collation_connection
+        self.author.connection
+    }
+
+    /// Notes what names mean, where that is wanted.
+    pub(crate) fn mean(&self, note: impl FnOnce(&mut Meaning)) {
+        if let Some(meaning) = self.meaning {
+            note(&mut meaning.borrow_mut());
+        }
+    }
+
+    /// Notes which column of a block's tables a name means, if it is one of these.
+    pub(crate) fn mean_column(&self, block: &BlockScope, name: &ast::ColumnRef, found: &Expr) {
+        let (schema, table) = (name.schema().map(|s| &**s), name.table().map(|t| &**t));
+        let Ok(Some((table, at))) = block.scope.place(schema, table, &name.name, "") else { return };
+        if table.expr(at).same(found) {
+            self.mean(|meaning| meaning.set_column(name, table.full_name(at)));
+        }
+    }
+
+    /// A column under its full name.
+    pub(crate) fn full_name(&self, slot: u16, column: usize) -> Option<ast::ColumnRef> {
+        self.slots.get(usize::from(slot))?.as_ref().map(|table| table.full_name(column))
     }
 
     /// Fails before a recursion is too deep for the stack.
@@ -397,6 +446,9 @@ impl<'a> Binder<'a> {
         for at in (0..self.blocks.len()).rev() {
             let innermost = at + 1 == self.blocks.len();
             if let Some(expr) = self.blocks[at].find(schema, table, name, innermost)? {
+                if self.meaning.is_some() {
+                    self.mean_column(&self.blocks[at], column, &expr);
+                }
                 for inner in &mut self.blocks[at + 1..] {
                     inner.outer.add(&expr);
                 }

@@ -96,6 +96,7 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
         source: Source::Columns(columns.clone().into()),
         nullable: false,
         hidden: Vec::new(),
+        inner: false,
     });
     binder.open(scope, Clause::Order);
     let order = compound_order(binder, query, slot, &types);
@@ -212,11 +213,7 @@ pub(super) fn rename(columns: &mut [ResultColumn], names: &[ast::Ident]) -> SqlR
         return Ok(());
     }
     if names.len() != columns.len() {
-        return Err(SqlError::new(
-            1353,
-            b"HY000",
-            "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts",
-        ));
+        return Err(SqlError::view_wrong_list());
     }
     for (column, name) in columns.iter_mut().zip(names) {
         column.name = Arc::from(&**name);

@@ -2,21 +2,21 @@
 //!
 //! Inner joins of any shape are flattened into one [`Nest`].
 
-use super::binder::{Binder, BlockScope, BoundCommon, Clause, CommonDefinition, OuterReads};
+use super::binder::{Binder, BlockScope, BoundCommon, CommonDefinition, OuterReads};
 use super::compound::{recursive, rename};
+use super::join_condition::{Operands, join_condition};
 use super::query::bind_query;
 use super::scope::{ScopeTable, Source, same};
 use super::uses;
 use crate::api::{Priv, ResultColumn};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::node::CompareOp;
-use crate::expr::{Expr, SlotSet};
+use crate::expr::SlotSet;
 use crate::plan::access::check_hints;
 use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
 use crate::plan::numbers::NumberTable;
 use crate::plan::virtual_table::VirtualTable;
 use crate::storage::{LockMode, WaitPolicy};
-use omnibus_parser::ast::{self, IndexHint, JoinCondition, JoinKind, LockStrength, LockWait, TableRef};
+use omnibus_parser::ast::{self, IndexHint, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
 
 /// What MySQL allows in one FROM.
@@ -28,11 +28,18 @@ pub(super) type Star = Vec<(u16, usize)>;
 /// FROM of one block.
 pub(super) struct From<'q> {
     locking: &'q [ast::Locking],
+    /// What is locked that no clause of its own names: of a view, what the query around it says.
+    inherited: Option<(LockMode, WaitPolicy)>,
 }
 
 impl<'q> From<'q> {
     pub(super) fn new(locking: &'q [ast::Locking]) -> From<'q> {
-        From { locking }
+        From { locking, inherited: None }
+    }
+
+    /// Of a view that stands in another FROM.
+    pub(super) fn of_view(locking: &'q [ast::Locking], inherited: (LockMode, WaitPolicy)) -> From<'q> {
+        From { locking, inherited: Some(inherited) }
     }
 
     /// Binds all of FROM: what is to be joined, and what `*` gives.
@@ -65,11 +72,12 @@ impl<'q> From<'q> {
             TableRef::Join(join) => return self.join(binder, join, nest),
         }
         let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables[start..]);
-        let visible = |t: &ScopeTable| {
+        let visible = |t: &&ScopeTable| !t.inner;
+        let columns = |t: &ScopeTable| {
             let shown: Vec<_> = (0..t.width()).filter(|at| !t.is_invisible(*at)).collect();
             shown.into_iter().map(|at| (t.slot, at)).collect::<Star>()
         };
-        Ok(tables.iter().flat_map(visible).collect())
+        Ok(tables.iter().filter(visible).flat_map(columns).collect())
     }
 
     /// FOR UPDATE OF names tables of this FROM, each once.
@@ -81,7 +89,7 @@ impl<'q> From<'q> {
                 let schema = name.schema.as_ref().is_none_or(|schema| **schema == *t.schema);
                 schema && *t.alias == *name.name
             };
-            if !tables.iter().any(here) {
+            if !tables.iter().any(|table| !table.inner && here(table)) {
                 let message = format!("Unresolved table name {} in locking clause.", name.name);
                 return Err(SqlError::new(3568, b"HY000", message));
             }
@@ -94,7 +102,7 @@ impl<'q> From<'q> {
         Ok(())
     }
 
-    fn lock_of(&self, binder: &Binder<'_>, alias: &str) -> (LockMode, WaitPolicy) {
+    pub(super) fn lock_of(&self, binder: &Binder<'_>, alias: &str) -> (LockMode, WaitPolicy) {
         for locking in self.locking {
             if !locking.tables.is_empty() && !locking.tables.iter().any(|t| *t.name == *alias) {
                 continue;
@@ -111,7 +119,7 @@ impl<'q> From<'q> {
             };
             return (lock, wait);
         }
-        (binder.default_lock, WaitPolicy::Wait)
+        self.inherited.unwrap_or((binder.default_lock, WaitPolicy::Wait))
     }
 
     /// FOR UPDATE keeps others from writing, so it asks for more than reading does.
@@ -119,7 +127,7 @@ impl<'q> From<'q> {
         let writers = [Priv::Update, Priv::Delete, Priv::LockTables];
         if self.locking.is_empty()
             || self.lock_of(binder, alias).0 != LockMode::Exclusive
-            || writers.into_iter().any(|writer| binder.access.check(db, Some(table), writer).is_ok())
+            || writers.into_iter().any(|writer| binder.author.access.check(db, Some(table), writer).is_ok())
         {
             return Ok(());
         }
@@ -156,6 +164,7 @@ impl<'q> From<'q> {
             let columns = table.columns();
             let mut scope = computed(binder.new_slot(), alias, columns);
             scope.schema = Arc::from(schema);
+            binder.mean(|meaning| meaning.set_table(factor, schema.into()));
             return self.add(binder, scope, ItemSource::Virtual(table), Vec::new(), nest);
         }
         if schema.eq_ignore_ascii_case("information_schema") {
@@ -165,10 +174,20 @@ impl<'q> From<'q> {
             return Err(SqlError::no_such_table(schema, name));
         }
         if !binder.catalog.find_table(schema, name).is_some_and(|table| table.temporary) {
-            binder.access.check(schema, Some(name), Priv::Select)?;
+            binder.author.access.check(schema, Some(name), Priv::Select)?;
             self.may_lock(binder, schema, name, alias)?;
         } else {
             binder.note(|noted| noted.bits |= uses::TEMPORARY);
+            if binder.meaning.is_some() {
+                return Err(SqlError::view_select_tmptable(name));
+            }
+        }
+        binder.mean(|meaning| meaning.set_table(factor, schema.into()));
+        if let Some(view) = binder.catalog.find_view(schema, name).cloned() {
+            if let Some(index) = factor.hints.iter().flat_map(|hint| &hint.indexes).next() {
+                return Err(SqlError::key_does_not_exist(index, alias));
+            }
+            return self.view(binder, &view, alias, nest);
         }
         if let Some(table) = number_table(binder, schema, name) {
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
@@ -183,7 +202,7 @@ impl<'q> From<'q> {
         self.add(binder, scope, ItemSource::Table(table), factor.hints.clone(), nest)
     }
 
-    fn add(
+    pub(super) fn add(
         &mut self,
         binder: &mut Binder<'_>,
         scope: ScopeTable,
@@ -196,13 +215,7 @@ impl<'q> From<'q> {
         let stored = matches!(source, ItemSource::Table(_));
         let (lock, wait) =
             if stored { self.lock_of(binder, &alias) } else { (LockMode::None, WaitPolicy::Wait) };
-        binder.slots[usize::from(slot)] = Some(scope.clone());
-        let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
-        let twice = block.scope.tables.iter().any(|t| t.alias == alias && t.schema == scope.schema);
-        if twice {
-            return Err(SqlError::nonuniq_table(alias));
-        }
-        block.scope.tables.push(scope);
+        push_scope(binder, scope)?;
         let after = match &source {
             ItemSource::Derived { outer, .. } => outer.clone(),
             _ => SlotSet::default(),
@@ -303,70 +316,10 @@ impl<'q> From<'q> {
     }
 }
 
-/// The two sides of a join: where their tables are in the scope, and what `*` gives of each.
-struct Operands {
-    start: usize,
-    middle: usize,
-    left: Star,
-    right: Star,
-}
-
-/// Binds ON, USING or NATURAL; what `*` gives of the join: the columns in common, the first side's others, the second's. A
-/// RIGHT join that has columns in common begins with its right side.
-fn join_condition(
-    binder: &mut Binder<'_>,
-    join: &ast::Join,
-    operands: Operands,
-    conditions: &mut Vec<Expr>,
-) -> SqlResult<Star> {
-    let Operands { start, middle, mut left, mut right } = operands;
-    let swapped = join.kind == JoinKind::Right;
-    let names: Vec<String> = match &join.condition {
-        JoinCondition::On(condition) => {
-            // ON sees only the tables of this join and outer blocks.
-            binder.set_clause(Clause::On);
-            let before = hide_before(binder, start);
-            let bound = binder.expr(condition);
-            restore_before(binder, before);
-            crate::plan::rules::conjuncts(bound?, conditions);
-            left.append(&mut right);
-            return Ok(left);
-        }
-        JoinCondition::Using(names) => names.iter().map(|n| n.to_string()).collect(),
-        JoinCondition::None if join.natural && swapped => natural_columns(binder, &right, &left),
-        JoinCondition::None if join.natural => natural_columns(binder, &left, &right),
-        JoinCondition::None => {
-            left.append(&mut right);
-            return Ok(left);
-        }
-    };
-    let mut common = Star::new();
-    let mut hidden_columns = Star::new();
-    for name in names {
-        let left = visible_column(binder, start..middle, &name)?;
-        let right = visible_column(binder, middle..scope_len(binder), &name)?;
-        let (kept, hidden) = if swapped { (right, left) } else { (left, right) };
-        let Some(block) = binder.blocks.last_mut() else { continue };
-        let (kept_table, hidden_table) = (&block.scope.tables[kept.0], &block.scope.tables[hidden.0]);
-        let (a, b) = (kept_table.expr(kept.1), hidden_table.expr(hidden.1));
-        common.push((kept_table.slot, kept.1));
-        hidden_columns.push((hidden_table.slot, hidden.1));
-        block.scope.tables[hidden.0].hidden.push(hidden.1);
-        conditions.push(binder.compare(CompareOp::Eq, a, b)?);
-    }
-    let (first, second) = if swapped { (right, left) } else { (left, right) };
-    let (mut star, others): (Star, Star) = first.into_iter().partition(|column| common.contains(column));
-    // A column in common that `*` does not give by itself, being invisible, is given by the join.
-    star.extend(common.iter().filter(|column| !star.contains(column)).copied().collect::<Star>());
-    star.extend(others);
-    star.extend(second.into_iter().filter(|column| !hidden_columns.contains(column)));
-    Ok(star)
-}
-
 /// The slots of some tables of the innermost block.
 fn slots_of(binder: &Binder<'_>, tables: std::ops::Range<usize>) -> SlotSet {
     binder.blocks.last().map_or_else(SlotSet::default, |block| {
-        block.scope.tables[tables].iter().map(|table| table.slot).collect()
+        block.scope.tables[tables].iter().filter(|table| table.has_rows()).map(|table| table.slot).collect()
     })
 }
 
@@ -411,7 +364,7 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
 
 /// The columns of a derived table: they keep their types and lose what is special about a stored
 /// column.
-fn derived_columns(columns: Vec<ResultColumn>) -> Arc<[ResultColumn]> {
+pub(super) fn derived_columns(columns: Vec<ResultColumn>) -> Arc<[ResultColumn]> {
     use crate::api::flag;
     columns
         .into_iter()
@@ -422,7 +375,19 @@ fn derived_columns(columns: Vec<ResultColumn>) -> Arc<[ResultColumn]> {
         .collect()
 }
 
-fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> ScopeTable {
+/// Makes a table known to its block.
+pub(super) fn push_scope(binder: &mut Binder<'_>, scope: ScopeTable) -> SqlResult<()> {
+    binder.slots[usize::from(scope.slot)] = Some(scope.clone());
+    let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
+    let same = |t: &ScopeTable| !t.inner && t.alias == scope.alias && t.schema == scope.schema;
+    if block.scope.tables.iter().any(same) {
+        return Err(SqlError::nonuniq_table(&scope.alias));
+    }
+    block.scope.tables.push(scope);
+    Ok(())
+}
+
+pub(super) fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> ScopeTable {
     ScopeTable {
         slot,
         schema: Arc::from(""),
@@ -430,54 +395,12 @@ fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> ScopeTable 
         source: Source::Columns(columns),
         nullable: false,
         hidden: Vec::new(),
+        inner: false,
     }
 }
 
-fn scope_len(binder: &Binder<'_>) -> usize {
+pub(super) fn scope_len(binder: &Binder<'_>) -> usize {
     binder.blocks.last().map_or(0, |block| block.scope.tables.len())
-}
-
-fn hide_before(binder: &mut Binder<'_>, start: usize) -> Vec<ScopeTable> {
-    match binder.blocks.last_mut() {
-        Some(block) => block.scope.tables.drain(..start).collect(),
-        None => Vec::new(),
-    }
-}
-
-fn restore_before(binder: &mut Binder<'_>, before: Vec<ScopeTable>) {
-    if let Some(block) = binder.blocks.last_mut() {
-        block.scope.tables.splice(..0, before);
-    }
-}
-
-/// Names of columns that both sides of a NATURAL join have, in the order of the first.
-fn natural_columns(binder: &Binder<'_>, first: &Star, second: &Star) -> Vec<String> {
-    let name = |(slot, column): &(u16, usize)| match binder.slots.get(usize::from(*slot)) {
-        Some(Some(table)) => table.column_name(*column).to_string(),
-        _ => String::new(),
-    };
-    let second: Vec<String> = second.iter().map(name).collect();
-    first.iter().map(name).filter(|name| second.iter().any(|other| same(other, name))).collect()
-}
-
-/// The one visible column of a name among some tables: table position and column.
-fn visible_column(
-    binder: &Binder<'_>,
-    range: std::ops::Range<usize>,
-    name: &str,
-) -> SqlResult<(usize, usize)> {
-    let Some(block) = binder.blocks.last() else { return Err(SqlError::bad_field(name, "from clause")) };
-    let mut found = None;
-    for at in range {
-        let table = &block.scope.tables[at];
-        if let Some(column) = table.find(name).filter(|c| !table.hidden.contains(c)) {
-            if found.is_some() {
-                return Err(SqlError::non_uniq(name, "from clause"));
-            }
-            found = Some((at, column));
-        }
-    }
-    found.ok_or_else(|| SqlError::bad_field(name, "from clause"))
 }
 
 /// The table of numbers that a name means where no stored one is called so.

@@ -70,7 +70,10 @@ impl Binder<'_> {
                 Expr::constant(Value::Decimal(parsed.value), ty)
             }
             L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),
-            L::Str(text) => self.string(client_text::literal(text, &self.session.settings), self.collation()),
+            L::Str(text) => {
+                let text = client_text::literal(text, self.author.client, self.author.connection);
+                self.string(text, self.collation())
+            }
             L::National(text) => self.string(self.as_written(text), 33),
             L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
             L::Date(text) => {

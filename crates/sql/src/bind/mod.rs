@@ -9,19 +9,22 @@ mod compare;
 mod compound;
 mod from;
 mod full_group;
+mod join_condition;
 mod leaf;
 mod operators;
 pub mod query;
 pub mod scope;
 pub mod uses;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use binder::{Binder, BlockScope, Clause, OuterReads};
 pub use scope::{Scope, ScopeTable};
+pub(crate) use view::{Outline, outline};
 
-use crate::api::AccessCheck;
+use crate::api::{AccessCheck, Rights};
 use crate::catalog::Catalog;
 use crate::error::SqlResult;
 use crate::plan::tree::Body;
@@ -47,7 +50,7 @@ pub fn prepare(
 ) -> SqlResult<QueryPlan> {
     let mut binder = Binder::new(session, catalog);
     binder.virtuals = virtuals;
-    binder.access = access;
+    binder.author.access = Rights::Session(access);
     binder.params = params;
     binder.default_lock = lock;
     let mut plan = query::query(&mut binder, query)?;

@@ -6,7 +6,7 @@ use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, O
 use super::compound::compound;
 use super::from::From;
 use super::full_group;
-use super::scope::same;
+use super::scope::{ScopeTable, same};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
@@ -28,6 +28,7 @@ pub fn query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
     plan.slots = binder.slots.len();
     plan.subqueries = binder.subqueries;
     plan.tables = std::mem::take(&mut binder.tables);
+    plan.views = std::mem::take(&mut binder.views);
     plan.untyped_params = binder.untyped_params && depends_on_params(&plan);
     plan.catalog_version = binder.catalog.version;
     Ok(plan)
@@ -79,7 +80,7 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<Qu
                 plan.into = names.iter().map(|name| name.to_lowercase().into()).collect();
             }
             file => {
-                binder.access.check_files()?;
+                binder.author.access.check_files()?;
                 let escapes = crate::api::sql_mode::NO_BACKSLASH_ESCAPES;
                 let no_escapes = binder.session.settings.sql_mode & escapes != 0;
                 plan.outfile = crate::text_file::Outfile::new(file, no_escapes)?.map(Box::new);
@@ -97,7 +98,7 @@ pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, out
             return Err(SqlError::nonuniq_table(&*table.name));
         }
         let definition = CommonDefinition::Query {
-            query: Arc::new(table.query.clone()),
+            query: table.query.clone(),
             columns: table.columns.clone().into(),
             outer,
             recursive: with.recursive,
@@ -119,7 +120,7 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
 }
 
 /// `TABLE t` as a SELECT.
-pub(super) fn select_all(name: &ast::ObjectName) -> Select {
+pub(crate) fn select_all(name: &ast::ObjectName) -> Select {
     Select {
         options: ast::SelectOptions::default(),
         items: vec![SelectItem::Wildcard],
@@ -159,13 +160,13 @@ pub(super) fn limit(binder: &mut Binder<'_>, limit: Option<&ast::Limit>) -> SqlR
 }
 
 /// The clauses of a SELECT block, bound.
-struct Clauses {
-    nest: Nest,
-    outputs: Vec<Expr>,
-    names: Vec<Arc<str>>,
+pub(super) struct Clauses {
+    pub nest: Nest,
+    pub outputs: Vec<Expr>,
+    pub names: Vec<Arc<str>>,
     group: Vec<Expr>,
     having: Option<Expr>,
-    order: Vec<(Expr, bool)>,
+    pub order: Vec<(Expr, bool)>,
     limit: Limit,
 }
 
@@ -177,13 +178,17 @@ pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> 
         return Err(SqlError::not_supported_yet("window functions"));
     }
     binder.blocks.push(BlockScope::default());
-    let clauses = clauses(binder, select, query);
+    let clauses = clauses(binder, select, query, From::new(&query.locking));
     let block = binder.blocks.pop().unwrap_or_default();
     finish_block(binder, select, clauses?, block)
 }
 
-fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<Clauses> {
-    let mut from = From::new(&query.locking);
+pub(super) fn clauses(
+    binder: &mut Binder<'_>,
+    select: &Select,
+    query: &Query,
+    mut from: From<'_>,
+) -> SqlResult<Clauses> {
     let (mut nest, star) = from.bind(binder, &select.from)?;
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
@@ -224,15 +229,33 @@ fn clauses(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult
         order.push((e, item.descending));
     }
     set_aggregates(binder, false);
+    if order.is_empty() && keeps_order(binder, select) {
+        order = std::mem::take(&mut nest.order);
+    }
     let limit = limit(binder, query.limit.as_ref())?;
     Ok(Clauses { nest, outputs, names, group, having, order, limit })
+}
+
+/// Whether the rows come as the one view says that they are read from.
+fn keeps_order(binder: &Binder<'_>, select: &Select) -> bool {
+    matches!(select.from[..], [ast::TableRef::Table(_)])
+        && select.group_by.is_empty()
+        && select.having.is_none()
+        && !select.options.distinct
+        && binder.blocks.last().is_some_and(|block| block.aggregates.is_empty())
 }
 
 /// The expression behind a name that ORDER BY has by itself: an alias goes before a column. Inside an expression it is the
 /// other way round.
 fn lone_alias(binder: &Binder<'_>, e: &ast::Expr) -> SqlResult<Option<Expr>> {
     match (e, binder.blocks.last()) {
-        (ast::Expr::Column(column), Some(block)) if column.table().is_none() => block.alias(&column.name),
+        (ast::Expr::Column(column), Some(block)) if column.table().is_none() => {
+            let found = block.alias(&column.name)?;
+            if let (Some(e), true) = (&found, binder.meaning.is_some()) {
+                binder.mean_column(block, column, e);
+            }
+            Ok(found)
+        }
         _ => Ok(None),
     }
 }
@@ -273,6 +296,7 @@ fn select_list(
         block.forthcoming = items.iter().filter_map(written).collect();
     }
     for item in items {
+        let first = names.len();
         match item {
             SelectItem::Wildcard => {
                 if star.is_empty() {
@@ -287,7 +311,8 @@ fn select_list(
             SelectItem::TableWildcard(wanted) => {
                 let tables = binder.blocks.last().map_or(Vec::new(), |b| b.scope.tables.clone());
                 let table = tables.iter().find(|t| {
-                    *t.alias == *wanted.name
+                    !t.inner
+                        && *t.alias == *wanted.name
                         && wanted.schema.as_ref().is_none_or(|s| t.schema.is_empty() || *t.schema == **s)
                 });
                 let Some(table) = table else { return Err(SqlError::bad_table(&wanted.name)) };
@@ -312,8 +337,42 @@ fn select_list(
                 outputs.push(e);
             }
         }
+        if binder.meaning.is_some() {
+            mean_item(binder, item, star, &names[first..], first);
+        }
     }
     Ok((outputs, names))
+}
+
+/// Notes what a member of a select list gives, under names that a view's columns may have.
+fn mean_item(
+    binder: &Binder<'_>,
+    item: &SelectItem,
+    star: &[(u16, usize)],
+    names: &[Arc<str>],
+    first: usize,
+) {
+    let full: Vec<Option<ast::ColumnRef>> = match item {
+        SelectItem::Wildcard => star.iter().map(|(slot, column)| binder.full_name(*slot, *column)).collect(),
+        SelectItem::TableWildcard(wanted) => {
+            let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
+            let table = tables.iter().find(|t| !t.inner && *t.alias == *wanted.name);
+            let visible = |t: &ScopeTable| (0..t.width()).filter(|at| !t.is_invisible(*at)).collect();
+            let columns: Vec<usize> = table.map_or_else(Vec::new, visible);
+            columns.into_iter().filter_map(|at| Some(Some(table?.full_name(at)))).collect()
+        }
+        SelectItem::Expr { .. } => vec![None],
+    };
+    let written = matches!(item, SelectItem::Expr { alias: Some(_), .. });
+    let name = |(at, name): (usize, &Arc<str>)| {
+        let fits = !name.is_empty() && name.chars().count() <= 64 && !name.ends_with(' ');
+        match written || fits {
+            true => ast::Ident::new(&**name),
+            false => ast::Ident::new(format!("Name_exp_{}", first + at + 1)),
+        }
+    };
+    let names = names.iter().enumerate().map(name);
+    binder.mean(|meaning| meaning.set_item(item, full.into_iter().zip(names).collect()));
 }
 
 /// A bound member of the select list: subqueries behind it may use its alias.
@@ -333,7 +392,8 @@ fn finish_block(
     scope: BlockScope,
 ) -> SqlResult<QueryPlan> {
     let Clauses { nest, outputs, names, group, having, order, limit } = clauses;
-    let own: SlotSet = scope.scope.tables.iter().map(|table| table.slot).collect();
+    let tables = || scope.scope.tables.iter().filter(|table| table.has_rows());
+    let own: SlotSet = tables().map(|table| table.slot).collect();
     let columns: Vec<ResultColumn> =
         outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
     let types: Vec<ExprType> = outputs.iter().map(|e| e.ty.clone()).collect();
@@ -361,7 +421,7 @@ fn finish_block(
         select.options.straight_join,
         &needed,
     )?;
-    let row_slots = scope.scope.tables.iter().map(|t| t.slot).collect();
+    let row_slots = tables().map(|table| table.slot).collect();
     binder.last_scope = scope.scope;
     let mut grouping = grouped.then(|| Grouping {
         keys: group,
@@ -453,6 +513,7 @@ pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprTyp
         slots: 0,
         subqueries: 0,
         tables: Vec::new(),
+        views: Vec::new(),
         volatile: false,
         untyped_params: false,
         catalog_version: 0,

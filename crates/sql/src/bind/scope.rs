@@ -2,10 +2,11 @@
 //! blocks around it. Binding only; nothing of this is left at execution.
 
 use crate::api::{ResultColumn, flag};
-use crate::catalog::{Column, IndexKind, Table};
+use crate::catalog::{Column, IndexKind, Table, View};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::{Expr, Kind};
 use crate::expr::types::{Coercibility, ExprType, Family, family};
+use omnibus_parser::ast::{ColumnRef, Qualifier};
 use omnibus_value::ColumnKind;
 use std::sync::Arc;
 
@@ -16,6 +17,21 @@ pub enum Source {
     Table(Arc<Table>),
     /// Computed: a derived table, a common table expression, a virtual table.
     Columns(Arc<[ResultColumn]>),
+    /// A view whose tables stand in its place.
+    View(Arc<MergedView>),
+}
+
+/// What a view is where its tables stand in its place: they are in the same scope, where no name finds them.
+#[derive(Debug)]
+pub struct MergedView {
+    /// The view.
+    pub view: Arc<View>,
+    /// Its columns.
+    pub columns: Vec<ResultColumn>,
+    /// What they are.
+    pub exprs: Vec<Expr>,
+    /// A table of it that has a row whenever the view has one.
+    pub witness: u16,
 }
 
 /// A table instance that names may refer to.
@@ -33,6 +49,8 @@ pub struct ScopeTable {
     pub nullable: bool,
     /// Columns of USING or NATURAL that another table stands for.
     pub hidden: Vec<usize>,
+    /// A table of a view that stands in this scope, too.
+    pub inner: bool,
 }
 
 /// No identifier can be this.
@@ -76,6 +94,31 @@ impl ScopeTable {
             source: Source::Table(table),
             nullable: false,
             hidden: Vec::new(),
+            inner: false,
+        }
+    }
+
+    /// Whether its slot gets rows: that of a merged view has none.
+    #[must_use]
+    pub fn has_rows(&self) -> bool {
+        !matches!(self.source, Source::View(_))
+    }
+
+    /// A column under its full name: with the database, unless the table goes by an alias.
+    #[must_use]
+    pub fn full_name(&self, at: usize) -> ColumnRef {
+        let own = match &self.source {
+            Source::Table(table) => Some(&table.def.name),
+            Source::View(merged) => Some(&merged.view.def.name),
+            Source::Columns(columns) => columns.first().map(|column| &column.org_table),
+        };
+        let schema = Some(&self.schema).filter(|schema| !schema.is_empty() && own == Some(&self.alias));
+        ColumnRef {
+            qualifier: Some(Box::new(Qualifier {
+                schema: schema.map(|schema| (&**schema).into()),
+                table: (&*self.alias).into(),
+            })),
+            name: (&**self.column_name(at)).into(),
         }
     }
 
@@ -92,6 +135,7 @@ impl ScopeTable {
         match &self.source {
             Source::Table(table) => table.columns().len(),
             Source::Columns(columns) => columns.len(),
+            Source::View(merged) => merged.columns.len(),
         }
     }
 
@@ -101,6 +145,7 @@ impl ScopeTable {
         match &self.source {
             Source::Table(table) => &table.columns()[at].name,
             Source::Columns(columns) => &columns[at].name,
+            Source::View(merged) => &merged.columns[at].name,
         }
     }
 
@@ -109,7 +154,7 @@ impl ScopeTable {
     pub fn is_invisible(&self, at: usize) -> bool {
         match &self.source {
             Source::Table(table) => table.columns()[at].invisible,
-            Source::Columns(_) => false,
+            Source::Columns(_) | Source::View(_) => false,
         }
     }
 
@@ -119,6 +164,7 @@ impl ScopeTable {
         match &self.source {
             Source::Table(table) => table.column_index(name),
             Source::Columns(columns) => columns.iter().position(|c| same(&c.name, name)),
+            Source::View(merged) => merged.columns.iter().position(|c| same(&c.name, name)),
         }
     }
 
@@ -139,6 +185,10 @@ impl ScopeTable {
                 let nullable = self.nullable || column.flags & flag::NOT_NULL == 0;
                 (ExprType { column: column.ty.clone(), nullable, coercibility }, false)
             }
+            Source::View(merged) => {
+                let e = merged.exprs[at].clone();
+                return if self.nullable { of_optional(e, merged.witness) } else { e };
+            }
         };
         Expr { kind: Kind::Column { slot: self.slot, column: at as u16, utc }, ty }
     }
@@ -156,6 +206,9 @@ impl ScopeTable {
                 ty: table.columns()[at].ty.clone(),
                 flags: stored_flags(table, at, ty.nullable),
             },
+            Source::View(merged) => {
+                ResultColumn { name, flags: type_flags(ty), ..merged.columns[at].clone() }
+            }
             Source::Columns(columns) => ResultColumn {
                 schema: columns[at].schema.clone(),
                 table: self.alias.clone(),
@@ -165,6 +218,19 @@ impl ScopeTable {
                 ty: columns[at].ty.clone(),
                 flags: type_flags(ty),
             },
+        }
+    }
+}
+
+/// An expression over a row that an outer join may not find: NULL then.
+fn of_optional(e: Expr, witness: u16) -> Expr {
+    let ty = e.ty.clone().nullable(true);
+    match e.kind {
+        Kind::Column { .. } => Expr { kind: e.kind, ty },
+        kind => {
+            let present = Expr::boolean(Kind::Present(witness), false);
+            let e = Expr { kind, ty: ty.clone() };
+            Expr { kind: Kind::Case { whens: Box::new([(present, e)]), otherwise: None }, ty }
         }
     }
 }
@@ -258,9 +324,23 @@ impl Scope {
         {
             return Ok(Some(merged.clone()));
         }
+        Ok(self.place(schema, table, name, clause)?.map(|(table, at)| table.expr(at)))
+    }
+
+    /// The table, and the place in it, of a column.
+    ///
+    /// # Errors
+    /// As `find`.
+    pub fn place(
+        &self,
+        schema: Option<&str>,
+        table: Option<&str>,
+        name: &str,
+        clause: &str,
+    ) -> SqlResult<Option<(&ScopeTable, usize)>> {
         let mut found = None;
         for candidate in &self.tables {
-            if candidate.is_values_row() || table.is_some_and(|t| t != &*candidate.alias) {
+            if candidate.inner || candidate.is_values_row() || table.is_some_and(|t| t != &*candidate.alias) {
                 continue;
             }
             if schema.is_some_and(|s| !candidate.schema.is_empty() && s != &*candidate.schema) {
@@ -274,7 +354,7 @@ impl Scope {
                 let full = table.map_or_else(|| name.to_owned(), |t| format!("{t}.{name}"));
                 return Err(SqlError::non_uniq(full, clause));
             }
-            found = Some(candidate.expr(at));
+            found = Some((candidate, at));
         }
         Ok(found)
     }

@@ -4,7 +4,9 @@
 //! Gathered while a statement is bound and kept with its plan. [`Uses`] says what there is; whether that matters is
 //! decided when the statement is logged (`session::statement_log`).
 
+use crate::catalog::View;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// RAND() without a seed.
 pub const RAND: u32 = 1;
@@ -32,6 +34,8 @@ pub struct Uses {
     pub bits: u32,
     /// User variables that it reads, by lower-case name, each once.
     pub variables: Vec<Box<str>>,
+    /// Views that it reads or changes through.
+    pub views: Vec<Arc<View>>,
 }
 
 /// Where a binder puts what it meets.

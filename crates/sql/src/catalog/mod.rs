@@ -16,6 +16,7 @@ mod schema;
 mod show_create;
 pub mod statistics;
 mod table;
+mod view;
 
 pub(crate) use column::NOT_FIXED;
 pub use column::{Column, ColumnDefault};
@@ -26,3 +27,5 @@ pub use schema::{Catalog, CatalogCell, Schema};
 pub use show_create::{foreign_key_text, quote_ident, quote_string, show_create_table, type_text};
 pub use statistics::{IndexStatistics, Statistics};
 pub use table::{Table, TableDef, TableState, same_name};
+pub(crate) use view::parse_view;
+pub use view::{Definer, View, ViewDef};

@@ -5,6 +5,7 @@
 //! | `M` | next table id u64, next space id u32 |
 //! | `D` db | default collation u16 |
 //! | `T` table id u64 | see `encode_table` |
+//! | `V` view id u64 | see `encode_view` |
 //! | `A` table id u64, counter u64 | empty: the table's AUTO_INCREMENT is at least `counter` |
 //!
 //! Integers in keys are big-endian, in values little-endian. A table's columns and indexes are kept
@@ -12,12 +13,11 @@
 //! with a format version. Written only through a transaction's write set, so a crash loses or
 //! keeps a definition with the transaction that made it.
 
-use super::{Catalog, Schema, Table, TableDef, TableState, show_create_table};
+use super::{Catalog, Schema, Table, TableDef, TableState, View, ViewDef, parse_view, show_create_table};
 use crate::error::{SqlError, SqlResult};
 use bytes::{Buf, Bytes};
 use omnibus_engine::{Snapshot, SpaceId, Write, WriteSet};
 use omnibus_value::temporal::UTC;
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -113,6 +113,44 @@ pub fn delete_table(writes: &mut WriteSet, id: u64) {
     writes.delete(key(b'T', &id.to_be_bytes()));
 }
 
+/// Writes a view.
+pub fn put_view(writes: &mut WriteSet, def: &ViewDef) {
+    writes.put(key(b'V', &def.id.to_be_bytes()), encode_view(def).into());
+}
+
+/// Removes a view.
+pub fn delete_view(writes: &mut WriteSet, id: u64) {
+    writes.delete(key(b'V', &id.to_be_bytes()));
+}
+
+/// Version, creation time u64, collations of the client and the connection u16 each, schema name and statement text (u32 length
+/// each).
+fn encode_view(def: &ViewDef) -> Vec<u8> {
+    let text = def.show_create(None);
+    let mut out = vec![VERSION];
+    out.extend_from_slice(&def.created.to_le_bytes());
+    out.extend_from_slice(&def.client.to_le_bytes());
+    out.extend_from_slice(&def.connection.to_le_bytes());
+    for part in [def.db.as_bytes(), text.as_bytes()] {
+        out.extend_from_slice(&(part.len() as u32).to_le_bytes());
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+fn decode_view(id: u64, mut value: &[u8]) -> SqlResult<ViewDef> {
+    let bad = |_| damaged("view row");
+    if value.try_get_u8().map_err(bad)? != VERSION {
+        return Err(damaged("view row of an unknown version"));
+    }
+    let created = value.try_get_u64_le().map_err(bad)?;
+    let client = value.try_get_u16_le().map_err(bad)?;
+    let connection = value.try_get_u16_le().map_err(bad)?;
+    let db = take_text(&mut value)?;
+    let text = take_text(&mut value)?;
+    Ok(ViewDef { id, created, client, connection, ..parse_view(&db, &text)? })
+}
+
 /// Version, creation time u64, schema name and statement text (u32 length each), then the spaces of
 /// the indexes in order (u16 count, u32 each).
 fn encode_table(def: &TableDef) -> Vec<u8> {
@@ -178,7 +216,7 @@ pub fn load(snapshot: &dyn Snapshot, parse: ParseDefinition) -> SqlResult<Catalo
         Catalog { version: 1, next_table_id: FIRST_TABLE, next_space_id: FIRST_SPACE, ..Catalog::default() };
     let from = key(0, &[]);
     let to = SpaceId(CATALOG_SPACE.0 + 1).prefix();
-    // `D` sorts before `T`, so schemas are there when their tables come.
+    // `D` sorts before `T` and `V`, so schemas are there when their tables and views come.
     for pair in snapshot.scan(Bound::Included(&from), Bound::Excluded(&to), false) {
         let (key, value) = pair?;
         apply(&mut catalog, &key, &Some(value), parse)?;
@@ -207,6 +245,10 @@ pub fn apply(catalog: &mut Catalog, key: &[u8], write: &Write, parse: ParseDefin
             let id = u64::from_be_bytes(rest.try_into().map_err(|_| damaged("table key"))?);
             apply_table(catalog, id, write, parse)?;
         }
+        (b'V', write) => {
+            let id = u64::from_be_bytes(rest.try_into().map_err(|_| damaged("view key"))?);
+            apply_view(catalog, id, write)?;
+        }
         _ => {}
     }
     Ok(())
@@ -223,8 +265,7 @@ fn apply_schema(catalog: &mut Catalog, name: &[u8], write: &Write) -> SqlResult<
     match catalog.schemas.get_mut(&name) {
         Some(schema) => Arc::make_mut(schema).collation = collation,
         None => {
-            let schema = Schema { name: name.clone(), collation, tables: BTreeMap::new() };
-            catalog.schemas.insert(name, Arc::new(schema));
+            catalog.schemas.insert(name.clone(), Arc::new(Schema::new(name, collation)));
         }
     }
     Ok(())
@@ -239,6 +280,17 @@ fn apply_table(catalog: &mut Catalog, id: u64, write: &Write, parse: ParseDefini
         let def = decode_table(id, value, parse)?;
         let state = old.map_or_else(|| Arc::new(TableState::default()), |old| old.state.clone());
         catalog.put_table(Arc::new(Table::new(def, state)));
+    }
+    Ok(())
+}
+
+fn apply_view(catalog: &mut Catalog, id: u64, write: &Write) -> SqlResult<()> {
+    let old = catalog.views().find(|view| view.def.id == id).map(|view| view.def.clone());
+    if let Some(old) = old {
+        catalog.remove_view(&old.db, &old.name);
+    }
+    if let Some(value) = write {
+        catalog.put_view(Arc::new(View::new(decode_view(id, value)?)));
     }
     Ok(())
 }

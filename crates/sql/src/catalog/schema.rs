@@ -1,6 +1,6 @@
 //! Schemas and the catalog as a whole.
 
-use super::{Child, Table};
+use super::{Child, Table, View};
 use crate::error::{SqlError, SqlResult};
 use omnibus_engine::CommitNo;
 use parking_lot::RwLock;
@@ -20,6 +20,22 @@ pub struct Schema {
     pub collation: u16,
     /// Tables by name; names are case-sensitive.
     pub tables: BTreeMap<Arc<str>, Arc<Table>>,
+    /// Views by name, which no table has.
+    pub views: BTreeMap<Arc<str>, Arc<View>>,
+}
+
+impl Schema {
+    /// Without tables.
+    #[must_use]
+    pub fn new(name: Arc<str>, collation: u16) -> Schema {
+        Schema { name, collation, tables: BTreeMap::new(), views: BTreeMap::new() }
+    }
+
+    /// Whether a table or a view has this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.tables.contains_key(name) || self.views.contains_key(name)
+    }
 }
 
 /// Everything that exists, at one moment.
@@ -55,9 +71,49 @@ impl Catalog {
     /// A table.
     ///
     /// # Errors
-    /// 1049 or 1146.
+    /// 1049 or 1146; 1347 for a view.
     pub fn table(&self, db: &str, name: &str) -> SqlResult<&Arc<Table>> {
-        self.schema(db)?.tables.get(name).ok_or_else(|| SqlError::no_such_table(db, name))
+        let schema = self.schema(db)?;
+        schema.tables.get(name).ok_or_else(|| match schema.views.get(name) {
+            Some(view) => SqlError::wrong_object(&view.def.db, &view.def.name, "BASE TABLE"),
+            None => SqlError::no_such_table(db, name),
+        })
+    }
+
+    /// A view, if there is one that no table of the session hides.
+    #[must_use]
+    pub fn find_view(&self, db: &str, name: &str) -> Option<&Arc<View>> {
+        let schema = self.schemas.get(db)?;
+        schema.views.get(name).filter(|_| !schema.tables.contains_key(name))
+    }
+
+    /// A view.
+    ///
+    /// # Errors
+    /// 1049 or 1146; 1347 for a table.
+    pub fn view(&self, db: &str, name: &str) -> SqlResult<&Arc<View>> {
+        let schema = self.schema(db)?;
+        schema.views.get(name).ok_or_else(|| match schema.tables.get(name) {
+            Some(_) => SqlError::wrong_object(db, name, "VIEW"),
+            None => SqlError::no_such_table(db, name),
+        })
+    }
+
+    /// Adds or replaces a view. The schema must exist.
+    pub fn put_view(&mut self, view: Arc<View>) {
+        if let Some(schema) = self.schemas.get_mut(&view.def.db) {
+            Arc::make_mut(schema).views.insert(view.def.name.clone(), view);
+        }
+    }
+
+    /// Removes a view.
+    pub fn remove_view(&mut self, db: &str, name: &str) -> Option<Arc<View>> {
+        Arc::make_mut(self.schemas.get_mut(db)?).views.remove(name)
+    }
+
+    /// All views of all schemas.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.schemas.values().flat_map(|schema| schema.views.values())
     }
 
     /// Adds or replaces a table. The schema must exist.

@@ -13,7 +13,7 @@ use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_ow
 use super::parse_create;
 use crate::api::{Outcome, Priv};
 use crate::catalog::show_create_table;
-use crate::catalog::{Check, Index, Table, TableDef};
+use crate::catalog::{Check, Index, Schema, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use omnibus_parser::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, Ident, ObjectName, TableOption};
@@ -148,11 +148,7 @@ impl Ddl<'_> {
                 Ok(())
             }
             AlterAction::Option(TableOption::Engine(name)) => {
-                let schema = crate::catalog::Schema {
-                    name: table.def.db.clone(),
-                    collation: table.def.collation,
-                    tables: Default::default(),
-                };
+                let schema = Schema::new(table.def.db.clone(), table.def.collation);
                 let mut context = self.build_context(&table.def.db, &schema);
                 let (engine, _) = pick_engine(name, &table.def.name, &mut context)?;
                 // Rows of another engine are in other spaces: all are copied.
@@ -189,14 +185,7 @@ impl Ddl<'_> {
         let mut context = BuildContext {
             created: table.def.created,
             uuids: self.state.settings.mariadb || has_uuids(table),
-            ..self.build_context(
-                &table.def.db,
-                &crate::catalog::Schema {
-                    name: table.def.db.clone(),
-                    collation: table.def.collation,
-                    tables: Default::default(),
-                },
-            )
+            ..self.build_context(&table.def.db, &Schema::new(table.def.db.clone(), table.def.collation))
         };
         // The table's own id stays; building hands out one that is not used.
         let mut def = build_table(&edit.tree, &mut context, &mut ids(&mut change.next))?.def;

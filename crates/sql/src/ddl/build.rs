@@ -257,7 +257,7 @@ fn build_column(
         return Err(SqlError::too_long_ident(&tree.name));
     }
     if tree.name.is_empty() || tree.name.ends_with(' ') {
-        return Err(SqlError::new(1166, b"42000", format!("Incorrect column name '{}'", tree.name)));
+        return Err(SqlError::wrong_column_name(&tree.name));
     }
     let (mut ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
     if ty.kind == ColumnKind::Json && context.mariadb {

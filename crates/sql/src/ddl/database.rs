@@ -8,7 +8,6 @@ use crate::catalog::{Schema, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use omnibus_parser::ast::{AlterDatabase, CreateDatabase, DatabaseOptions};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Schemas that only the server itself may make or drop.
@@ -43,11 +42,7 @@ impl Ddl<'_> {
             self.take_out(&mut change, name)?;
         }
         let picked = self.picked_collation(&tree.options)?;
-        let schema = Schema {
-            name: Arc::from(name),
-            collation: picked.unwrap_or_else(|| self.server_collation()),
-            tables: BTreeMap::new(),
-        };
+        let schema = Schema::new(Arc::from(name), picked.unwrap_or_else(|| self.server_collation()));
         persist::put_schema(self.trx.writes_mut(), &schema);
         change.next.schemas.insert(schema.name.clone(), Arc::new(schema));
         change.affected = 1;
@@ -116,7 +111,10 @@ impl Ddl<'_> {
             change.dropped.extend(spaces(table));
             change.stale.push(table.clone());
         }
+        for view in schema.views.values() {
+            self.forget_view(change, view);
+        }
         persist::delete_schema(self.trx.writes_mut(), name);
-        Ok(schema.tables.len() as u64)
+        Ok((schema.tables.len() + schema.views.len()) as u64)
     }
 }

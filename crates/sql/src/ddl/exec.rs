@@ -7,7 +7,7 @@
 
 use super::build::{BuildContext, Ids};
 use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
-use crate::catalog::{Catalog, Schema, Table, charset, persist};
+use crate::catalog::{Catalog, Schema, Table, View, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::state::SessionState;
 use crate::store::{
@@ -43,6 +43,8 @@ pub(super) struct Change {
     pub stale: Vec<Arc<Table>>,
     /// Definitions whose contents no older snapshot can read.
     pub fresh: Vec<Arc<Table>>,
+    /// Views that end.
+    pub stale_views: Vec<Arc<View>>,
     /// Spaces that end.
     pub dropped: Vec<SpaceId>,
     /// Indexes that recovery builds from the table: table id, space.
@@ -183,6 +185,7 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
         for table in &change.stale {
             table.stale.store(true, Ordering::Release);
         }
+        change.stale_views.iter().for_each(|view| view.set_stale());
         for space in change.dropped {
             shared.port.engine().drop_space(space, no);
         }

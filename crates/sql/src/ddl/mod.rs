@@ -14,6 +14,7 @@ mod stored;
 mod table;
 mod temporary;
 mod types;
+mod view;
 
 pub(crate) use exec::Ddl;
 pub use stored::load_catalog;

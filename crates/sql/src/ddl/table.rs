@@ -60,17 +60,16 @@ impl Ddl<'_> {
         }
         let mut change = self.begin(Names::Tables(&names))?;
         let schema = change.next.schema(&db)?.clone();
-        if let Some(existing) = schema.tables.get(name).cloned() {
-            if tree.or_replace {
-                self.refuse_to_drop(&change, &existing, |_| false)?;
-                self.drop_one(&mut change, &existing);
-            } else if tree.if_not_exists {
-                self.state.diagnostics.note(SqlError::table_exists(name));
-                self.trx.rollback();
-                return Ok(None);
-            } else {
-                return Err(SqlError::table_exists(name).into());
-            }
+        if let Some(existing) = schema.tables.get(name).filter(|_| tree.or_replace).cloned() {
+            self.refuse_to_drop(&change, &existing, |_| false)?;
+            self.drop_one(&mut change, &existing);
+        } else if schema.has(name) && tree.if_not_exists {
+            self.state.diagnostics.note(SqlError::table_exists(name));
+            self.trx.rollback();
+            return Ok(None);
+        } else if schema.has(name) {
+            let view = self.is_a_view(&change, &db, name).filter(|_| tree.or_replace);
+            return Err(view.unwrap_or_else(|| SqlError::table_exists(name)).into());
         }
         let built = match &tree.like {
             Some(source) => self.like(&mut change, source, &db, name)?,
@@ -166,7 +165,11 @@ impl Ddl<'_> {
                     self.drop_one(&mut change, &table);
                 }
                 None if change.next.schemas.contains_key(&**db) || tree.if_exists => {
-                    missing.push(format!("{db}.{name}"));
+                    match self.is_a_view(&change, db, name) {
+                        Some(note) if tree.if_exists => self.state.diagnostics.note(note),
+                        Some(error) => return Err(error.into()),
+                        None => missing.push(format!("{db}.{name}")),
+                    }
                 }
                 None => return Err(SqlError::bad_db(db).into()),
             }
@@ -189,6 +192,9 @@ impl Ddl<'_> {
         let db = self.schema_of(name)?;
         self.check(&db, Some(&name.name), Priv::Drop)?;
         let mut change = self.begin(Names::Tables(&[(db.clone(), name.name.to_string())]))?;
+        if change.next.find_view(&db, &name.name).is_some() {
+            return Err(SqlError::no_such_table(&db, &name.name).into());
+        }
         let table = change.next.table(&db, &name.name)?.clone();
         if let Some(child) = self.refuse_referenced(&change.next, &table, |_| false)? {
             return Err(cannot_truncate(&child).into());
@@ -228,6 +234,10 @@ impl Ddl<'_> {
         };
         let mut change = self.begin(Names::Tables(&locks))?;
         for (from_db, from, to_db, to) in names {
+            if let Some(view) = change.next.find_view(&from_db, &from).cloned() {
+                self.rename_view(&mut change, &view, (&to_db, &to))?;
+                continue;
+            }
             let table = change.next.table(&from_db, &from)?.clone();
             self.rename(&mut change, &table, &to_db, &to)?;
         }
@@ -243,8 +253,7 @@ impl Ddl<'_> {
         name: &str,
     ) -> SqlResult<()> {
         super::build::check_name(name)?;
-        change.next.schema(db)?;
-        if change.next.find_table(db, name).is_some() {
+        if change.next.schema(db)?.has(name) {
             return Err(SqlError::table_exists(name));
         }
         let mut def = TableDef { db: Arc::from(db), name: Arc::from(name), ..table.def.clone() };

@@ -1,7 +1,7 @@
 //! From trees to plans: what INSERT, UPDATE and DELETE have in common.
 
 use super::RowExpressions;
-use crate::api::{AccessCheck, Priv};
+use crate::api::{AccessCheck, Priv, Rights};
 use crate::bind::scope::Scope;
 use crate::bind::uses::{self, UsesCell};
 use crate::bind::{Binder, Clause};
@@ -60,6 +60,9 @@ impl<'a> Planner<'a> {
         self.access.check(db, Some(&name.name), privilege)?;
         if ["information_schema", "performance_schema"].iter().any(|system| db.eq_ignore_ascii_case(system)) {
             return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
+        }
+        if self.catalog.find_view(db, &name.name).is_some() {
+            return Err(SqlError::not_supported_yet("changes of views"));
         }
         self.catalog.table(db, &name.name).cloned()
     }
@@ -126,7 +129,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn plain_binder(&self) -> Binder<'a> {
         let mut binder = Binder::new(self.session, self.catalog);
         binder.virtuals = self.virtuals;
-        binder.access = self.access;
+        binder.author.access = Rights::Session(self.access);
         binder.params = self.params;
         binder.uses = Some(self.uses);
         binder.default_lock = self.read_lock;

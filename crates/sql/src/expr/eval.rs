@@ -37,6 +37,7 @@ impl Expr {
                 })
             }
             Kind::RowKey(slot) => Ok(cx.row_key(*slot)),
+            Kind::Present(slot) => Ok(Value::Int(i64::from(cx.has_row(*slot)))),
             Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
             _ => {
                 cx.check_stack()?;
@@ -57,7 +58,9 @@ impl Expr {
 
     fn compute(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
         match &self.kind {
-            Kind::Const(_) | Kind::Column { .. } | Kind::RowKey(_) | Kind::Param(_) => self.eval(cx),
+            Kind::Const(_) | Kind::Column { .. } | Kind::RowKey(_) | Kind::Present(_) | Kind::Param(_) => {
+                self.eval(cx)
+            }
             Kind::Compare(..)
             | Kind::And(_)
             | Kind::Or(_)

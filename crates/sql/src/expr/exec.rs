@@ -227,6 +227,12 @@ impl<'a> Exec<'a> {
         self.frame[usize::from(slot)].key()
     }
 
+    /// Whether an outer join has found a row for a slot.
+    #[must_use]
+    pub fn has_row(&self, slot: u16) -> bool {
+        !matches!(self.frame[usize::from(slot)].row, Row::Nulls)
+    }
+
     /// A column of the row in a slot.
     ///
     /// # Errors

@@ -104,6 +104,8 @@ pub enum Kind {
     },
     /// The clustered key of the row in a slot that is read for changing it.
     RowKey(u16),
+    /// Whether an outer join has found a row for a slot.
+    Present(u16),
     /// `@name`.
     UserVariable(Box<str>),
     /// `@name := value`.
@@ -296,7 +298,7 @@ impl Expr {
         let mut fixed = true;
         self.walk(&mut |e| {
             fixed &= match &e.kind {
-                Kind::Column { .. } | Kind::RowKey(_) => false,
+                Kind::Column { .. } | Kind::RowKey(_) | Kind::Present(_) => false,
                 Kind::Subquery(_) | Kind::Assign(_) | Kind::UserVariable(_) => false,
                 Kind::ServerCall(..) => false,
                 Kind::Call(def, _) => def.traits & crate::expr::functions::VOLATILE == 0,
@@ -314,6 +316,7 @@ impl Expr {
             foldable &= match &e.kind {
                 Kind::Column { .. }
                 | Kind::RowKey(_)
+                | Kind::Present(_)
                 | Kind::Subquery(_)
                 | Kind::Assign(_)
                 | Kind::UserVariable(_)
@@ -344,6 +347,7 @@ impl Expr {
             | Kind::Param(_)
             | Kind::Column { .. }
             | Kind::RowKey(_)
+            | Kind::Present(_)
             | Kind::UserVariable(_)
             | Kind::SystemVariable(_)
             | Kind::Unit(_) => {}
@@ -385,7 +389,7 @@ impl Expr {
     pub fn slots(&self) -> SlotSet {
         let mut slots = SlotSet::default();
         self.walk(&mut |e| match &e.kind {
-            Kind::Column { slot, .. } | Kind::RowKey(slot) => slots.insert(*slot),
+            Kind::Column { slot, .. } | Kind::RowKey(slot) | Kind::Present(slot) => slots.insert(*slot),
             Kind::Subquery(subquery) => slots.extend(&subquery.outer_slots),
             _ => {}
         });

@@ -33,6 +33,7 @@ fn same_node(a: &Kind, b: &Kind) -> bool {
     match (a, b) {
         (Kind::Const(a), Kind::Const(b)) => same_constant(a, b),
         (Kind::Param(a), Kind::Param(b)) => a == b,
+        (Kind::Present(a), Kind::Present(b)) => a == b,
         (Kind::UserVariable(a), Kind::UserVariable(b)) => a == b,
         (Kind::Assign(a), Kind::Assign(b)) => a.0 == b.0,
         (Kind::SystemVariable(a), Kind::SystemVariable(b)) => a == b,

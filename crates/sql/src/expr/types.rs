@@ -588,12 +588,6 @@ fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprT
 pub struct BindContext<'a> {
     /// The session.
     pub session: &'a SessionState,
-}
-
-impl BindContext<'_> {
     /// The collation of literals.
-    #[must_use]
-    pub fn collation(&self) -> u16 {
-        self.session.settings.collation_connection
-    }
+    pub collation: u16,
 }

@@ -96,7 +96,7 @@ impl Planner<'_> {
     ) -> SqlResult<(Vec<Node>, f64)> {
         let late = late::take(&mut nest);
         let order = self.order(&nest, &missing, outside)?;
-        let Nest { items, mut conditions } = nest;
+        let Nest { items, mut conditions, .. } = nest;
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut nodes: Vec<Node> = Vec::with_capacity(items.len());
         let mut steps: Vec<late::Step> = Vec::with_capacity(items.len());

@@ -16,6 +16,8 @@ pub struct Nest {
     pub items: Vec<Item>,
     /// Conjuncts.
     pub conditions: Vec<Expr>,
+    /// What a view among them says of the order of its rows.
+    pub order: Vec<(Expr, bool)>,
 }
 
 /// A member of a nest.

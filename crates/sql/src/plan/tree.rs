@@ -6,7 +6,7 @@
 use super::access::{Access, TableAccess};
 use super::virtual_table::VirtualTable;
 use crate::api::ResultColumn;
-use crate::catalog::Table;
+use crate::catalog::{Table, View};
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, ExprType, SlotSet};
 use crate::storage::{LockMode, WaitPolicy};
@@ -28,6 +28,8 @@ pub struct QueryPlan {
     pub subqueries: usize,
     /// Stored tables that the whole statement reads.
     pub tables: Vec<Arc<Table>>,
+    /// Views that the whole statement reads.
+    pub views: Vec<Arc<View>>,
     /// Whether two runs with the same outer rows may differ.
     pub volatile: bool,
     /// Whether a result type depends on a parameter's type: bind again with the values.

@@ -4,7 +4,9 @@ use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
-use omnibus_parser::ast::{Completion, CreateTable, ObjectName, StartTransaction, Statement, TableOption};
+use omnibus_parser::ast::{
+    Completion, CreateTable, CreateView, ObjectName, StartTransaction, Statement, TableOption,
+};
 
 impl SqlSession {
     pub(super) fn dispatch(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -133,6 +135,9 @@ impl SqlSession {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
         self.commit_before_definition()?;
+        if let Statement::CreateView(tree) = statement {
+            return self.create_view(tree, call);
+        }
         let Call { access, text, .. } = call;
         let sql = statement_text(text);
         let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: *access, sql };
@@ -145,6 +150,7 @@ impl SqlSession {
                 Some(rest) => ddl.drop_tables(&rest),
                 None => Ok(Outcome::ok()),
             },
+            Statement::DropView(tree) => ddl.drop_views(tree),
             Statement::Truncate(name) => ddl.truncate(name),
             Statement::RenameTable(pairs) => ddl.rename_tables(pairs),
             Statement::AlterTable(tree) => ddl.alter_table(tree),
@@ -152,6 +158,14 @@ impl SqlSession {
             Statement::DropIndex(tree) => ddl.drop_index(tree),
             _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
         };
+        self.end_definition(result)
+    }
+
+    fn create_view(&mut self, tree: &CreateView, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let (catalog, database) = (self.catalog(), self.database.clone());
+        let sql = statement_text(call.text);
+        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql };
+        let result = ddl.create_view(tree, &catalog, database.virtual_tables());
         self.end_definition(result)
     }
 
@@ -235,6 +249,8 @@ fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateTable(_)
             | Statement::AlterTable(_)
             | Statement::DropTable(_)
+            | Statement::CreateView(_)
+            | Statement::DropView(_)
             | Statement::CreateIndex(_)
             | Statement::DropIndex(_)
             | Statement::Truncate(_)

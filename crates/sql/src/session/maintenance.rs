@@ -9,6 +9,7 @@ use super::row_sum::RowSum;
 use super::show::answer_column;
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
+use crate::bind;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlResult};
 use crate::store::kept_statistics;
@@ -87,6 +88,15 @@ impl SqlSession {
         db: &str,
         name: &ObjectName,
     ) -> ExecResult<Vec<(&'static str, String)>> {
+        if let Some(view) =
+            self.catalog().find_view(db, &name.name).filter(|_| kind == MaintenanceKind::Check)
+        {
+            let found = bind::outline(view, &self.state, &self.catalog(), self.database.virtual_tables());
+            return Ok(match found {
+                Ok(_) => vec![("status", "OK".into())],
+                Err(error) => vec![("Error", error.message), ("error", "Corrupt".into())],
+            });
+        }
         let table = match self.catalog().table(db, &name.name) {
             Ok(table) => table.clone(),
             Err(error) => return Ok(vec![("Error", error.message), ("status", "Operation failed".into())]),

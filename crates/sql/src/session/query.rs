@@ -1,11 +1,11 @@
 //! SELECT, DO and the data-changing statements as a session runs them: plan, check, run.
 
 use super::{Call, SqlSession};
-use crate::api::{AccessCheck, Mode, Outcome};
+use crate::api::{AccessCheck, Mode, Outcome, Priv, Rights};
 use crate::bind::scope::Scope;
 use crate::bind::uses::UsesCell;
 use crate::bind::{Binder, Clause};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Table, View};
 use crate::dml::{Planner, Run, WritePlan};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::Exec;
@@ -14,6 +14,18 @@ use crate::storage::LockMode;
 use crate::{bind, select};
 use omnibus_parser::ast::{self, Query, Statement};
 use omnibus_value::{ColumnType, Value};
+use std::sync::Arc;
+
+/// EXPLAIN tells what a view is made of.
+fn may_explain(plan: &QueryPlan, access: &dyn AccessCheck) -> SqlResult<()> {
+    let shown = |view: &Arc<View>| access.check(&view.def.db, Some(&view.def.name), Priv::ShowView);
+    let read = |table: &Arc<Table>| access.check(&table.def.db, Some(&table.def.name), Priv::Select);
+    let mut tables = plan.tables.iter().filter(|table| !table.temporary && !plan.views.is_empty());
+    plan.views.iter().try_for_each(shown).and_then(|()| tables.try_for_each(read)).map_err(|_| {
+        let message = "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
+        SqlError::new(1345, b"HY000", message)
+    })
+}
 
 /// A compiled statement.
 pub(super) enum Plan {
@@ -63,15 +75,16 @@ impl SqlSession {
         let catalog = self.catalog_to_plan();
         let virtuals = self.database.virtual_tables();
         let plan = bind::prepare(query, &self.state, &catalog, virtuals, access, params, lock)?;
-        if !plan.tables.is_empty() {
+        if !plan.tables.is_empty() || !plan.views.is_empty() {
             self.trx.floor().see_definitions();
         }
         Ok(plan)
     }
 
     pub(crate) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        if !plan.tables.is_empty() {
+        if !plan.tables.is_empty() || !plan.views.is_empty() {
             self.enter();
+            self.trx.lock_views(&plan.views)?;
         }
         if !plan.locks {
             self.trx.start_query(&plan.tables)?;
@@ -98,6 +111,7 @@ impl SqlSession {
         match &**statement {
             Statement::Select(query) => {
                 let plan = self.plan_query(query, call.access, Some(call.params))?;
+                may_explain(&plan, call.access)?;
                 select::explain(&plan, call.sink)?;
             }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
@@ -138,6 +152,7 @@ impl SqlSession {
 
     pub(super) fn run_write(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         self.enter();
+        self.trx.lock_views(&plan.uses.views)?;
         let as_text = self.choose_format(plan)?;
         let outcome = self.run_as_rows(plan, call)?;
         if let Some(before) = as_text {
@@ -196,7 +211,7 @@ impl SqlSession {
             let mut binder = Binder::new(&self.state, &catalog);
             binder.virtuals = self.database.virtual_tables();
             binder.params = Some(params);
-            binder.access = access;
+            binder.author.access = Rights::Session(access);
             binder.open(Scope::default(), Clause::FieldList);
             (binder.expr(expr)?, binder.slots.len(), binder.subqueries)
         };

@@ -3,6 +3,7 @@
 
 use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv, ResultColumn};
+use crate::bind;
 use crate::catalog::{self, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
 use bytes::Bytes;
@@ -42,6 +43,7 @@ impl SqlSession {
             Show::Warnings { count, limit } => self.show_conditions(call, *count, limit.as_ref(), false),
             Show::Errors { count, limit } => self.show_conditions(call, *count, limit.as_ref(), true),
             Show::CreateTable(name) => self.show_create_table(name, call),
+            Show::CreateView(name) => self.show_create_view(name, call),
             Show::CreateDatabase { if_not_exists, name } => {
                 self.show_create_database(name, *if_not_exists, call)
             }
@@ -87,6 +89,9 @@ impl SqlSession {
         if self.trx.temporary_table(&db, &name.name).is_none() {
             call.access.check(&db, Some(&name.name), Priv::Any)?;
         }
+        if self.catalog().find_view(&db, &name.name).is_some() {
+            return self.show_create_view(name, call);
+        }
         let table = self.catalog().table(&db, &name.name)?.clone();
         let next = match table.auto_column {
             Some(_) => self.trx.auto_increment(&table)?,
@@ -101,6 +106,31 @@ impl SqlSession {
             definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
         }
         call.sink.row(&[text(&*table.def.name), text(definition)])?;
+        Ok(Outcome::rows())
+    }
+
+    fn show_create_view(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let db = self.schema_of(name)?;
+        call.access.check(&db, Some(&name.name), Priv::Select)?;
+        call.access.check(&db, Some(&name.name), Priv::ShowView)?;
+        let catalog = self.catalog();
+        let view = catalog.view(&db, &name.name)?;
+        let (client, connection) = (view.def.client, view.def.connection);
+        if let Err(error) = bind::outline(view, &self.state, &catalog, self.database.virtual_tables()) {
+            self.state.diagnostics.warn(error);
+        }
+        call.sink.columns(&[
+            answer_column("View", ColumnKind::VarChar, 64),
+            answer_column("Create View", ColumnKind::VarChar, 1024),
+            answer_column("character_set_client", ColumnKind::VarChar, 64),
+            answer_column("collation_connection", ColumnKind::VarChar, 64),
+        ])?;
+        call.sink.row(&[
+            text(&*view.def.name),
+            text(view.def.show_create(self.state.database.as_deref())),
+            text(charset::charset_name(client)),
+            text(charset::collation_name(connection)),
+        ])?;
         Ok(Outcome::rows())
     }
 

@@ -5,6 +5,7 @@
 
 use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv};
+use crate::bind;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::show::SCHEMAS;
 use bytes::Bytes;
@@ -135,10 +136,6 @@ impl SqlSession {
             Show::ProcedureStatus(filter) | Show::FunctionStatus(filter) | Show::PackageStatus(filter) => {
                 Form::new("Name", ROUTINES.into(), filter.as_ref())
             }
-            Show::CreateView(name) => {
-                let (db, name) = self.shown_table(name, call)?;
-                return Err(SqlError::new(1347, b"HY000", format!("'{db}.{name}' is not VIEW")));
-            }
             Show::CreateProcedure(name) | Show::ProcedureCode(name) => {
                 return Err(missing("PROCEDURE", name));
             }
@@ -191,7 +188,12 @@ impl SqlSession {
         if self.trx.temporary_table(&db, &name.name).is_none() {
             call.access.check(&db, Some(&name.name), Priv::Any)?;
         }
-        let table = self.catalog().table(&db, &name.name)?.clone();
+        let catalog = self.catalog();
+        if let Some(view) = catalog.find_view(&db, &name.name) {
+            bind::outline(view, &self.state, &catalog, self.database.virtual_tables())?;
+            return Ok((view.def.db.to_string(), view.def.name.to_string()));
+        }
+        let table = catalog.table(&db, &name.name)?;
         Ok((table.def.db.to_string(), table.def.name.to_string()))
     }
 

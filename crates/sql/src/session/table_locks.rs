@@ -3,7 +3,9 @@
 
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
+use crate::bind;
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::store::Locked;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{Flush, FlushTarget, TableLock};
 use std::time::{Duration, Instant};
@@ -30,11 +32,18 @@ impl SqlSession {
             if ["information_schema", "performance_schema"].contains(&&*db) {
                 continue;
             }
+            let mode = if lock.write { TableMode::Exclusive } else { TableMode::Shared };
+            if let Some(view) = catalog.find_view(&db, &lock.table.name) {
+                let outline = bind::outline(view, &self.state, &catalog, self.database.virtual_tables())?;
+                wanted.extend(outline.tables.into_iter().map(|table| (Locked::Table(table), mode)));
+                wanted.extend(outline.views.into_iter().map(|view| (Locked::View(view), TableMode::Shared)));
+                continue;
+            }
             let table = catalog.table(&db, &lock.table.name)?.clone();
             if table.temporary {
                 continue;
             }
-            wanted.push((table, if lock.write { TableMode::Exclusive } else { TableMode::Shared }));
+            wanted.push((Locked::Table(table), mode));
         }
         self.trx.lock_tables(wanted)?;
         Ok(Outcome::ok())

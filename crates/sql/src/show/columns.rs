@@ -1,9 +1,11 @@
 //! COLUMNS: stored tables and the computed ones themselves.
 
 use super::computed::{Def, Reader, Ty, all, column_type, text, yes_no};
+use crate::bind::Outline;
 use crate::catalog::type_text;
-use crate::catalog::{Column, ColumnDefault, IndexKind, Table, charset};
+use crate::catalog::{Column, ColumnDefault, IndexKind, Table, View, charset};
 use crate::error::ExecResult;
+use crate::expr::types::{Family, family};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
 pub(super) const DEFS: &[Def] = &[Def {
@@ -52,6 +54,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             rows.push(row(place, at, &column_type(*ty), facts));
         }
     }
+    let computed = rows.len();
     for table in reader.tables() {
         for (at, column) in table.columns().iter().enumerate() {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
@@ -66,7 +69,44 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             rows.push(row(place, at, &column.ty, facts));
         }
     }
+    for (view, outline) in reader.views() {
+        match outline {
+            Ok(outline) => rows.extend(of_view(&view, &outline)),
+            Err(error) => reader.cx.warn(error),
+        }
+    }
+    // The catalog has tables and views apart. The sort keeps the order of columns.
+    rows[computed..].sort_by(|a, b| match (&a[1], &a[2], &b[1], &b[2]) {
+        (Value::Bytes(a), Value::Bytes(t), Value::Bytes(b), Value::Bytes(u)) => (a, t).cmp(&(b, u)),
+        _ => std::cmp::Ordering::Equal,
+    });
     Ok(rows)
+}
+
+fn of_view(view: &View, outline: &Outline) -> Vec<Vec<Value>> {
+    let mut rows = Vec::with_capacity(outline.columns.len());
+    for (at, column) in outline.columns.iter().enumerate() {
+        let place = [text("def"), text(&view.def.db), text(&view.def.name), text(&column.name)];
+        let default = match &column.base {
+            Some((table, at)) => default_value(&table.columns()[*at]),
+            None if column.nullable => Value::Null,
+            None => match family(column.ty.kind) {
+                Family::Integer | Family::Decimal | Family::Real => text("0"),
+                Family::String => text(""),
+                _ => Value::Null,
+            },
+        };
+        let facts = Facts {
+            default,
+            nullable: column.nullable,
+            key: "",
+            extra: String::new(),
+            comment: "",
+            generation: "",
+        };
+        rows.push(row(place, at, &column.ty, facts));
+    }
+    rows
 }
 
 struct Facts<'a> {

@@ -1,8 +1,9 @@
 //! Computed tables: their definitions, and how a query finds them.
 
 use crate::api::{ResultColumn, flag};
-use crate::catalog::{Catalog, ForeignKey, Schema, Table};
-use crate::error::ExecResult;
+use crate::bind::{Outline, outline};
+use crate::catalog::{Catalog, ForeignKey, Schema, Table, View};
+use crate::error::{ExecResult, SqlResult};
 use crate::expr::Exec;
 use crate::plan::{VirtualTable, VirtualTables};
 use crate::store::TrxContext;
@@ -62,6 +63,7 @@ pub(super) struct Def {
 /// What a table's rows are computed from.
 pub(super) struct Reader<'a, 'b> {
     catalog: &'a Catalog,
+    shared: &'a Arc<TrxContext>,
     pub engines: Vec<EngineInfo>,
     pub cx: &'a mut Exec<'b>,
 }
@@ -82,6 +84,22 @@ impl Reader<'_, '_> {
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.cx.storage.see_definitions();
         self.catalog.tables().filter(|table| self.sees(&table.def.db, Some(&table.def.name)))
+    }
+
+    /// Every view the account may know of, in order, as it looks now.
+    pub fn views(&self) -> Vec<(Arc<View>, SqlResult<Outline>)> {
+        self.cx.storage.see_definitions();
+        let views = self.catalog.views().filter(|view| self.sees(&view.def.db, Some(&view.def.name)));
+        let views: Vec<_> = views.cloned().collect();
+        if views.is_empty() {
+            return Vec::new();
+        }
+        let virtuals = InformationSchema::new(self.shared);
+        let look = |view: Arc<View>| {
+            let outline = outline(&view, self.cx.session, self.catalog, &virtuals);
+            (view, outline)
+        };
+        views.into_iter().map(look).collect()
     }
 
     /// A table that another refers to, whoever may see it.
@@ -111,7 +129,7 @@ pub(super) fn yes_no(value: bool) -> Value {
 
 /// All computed tables, information_schema's in the order of their names.
 pub(super) fn all() -> impl Iterator<Item = &'static Def> {
-    let groups: [&'static [Def]; 9] = [
+    let groups: [&'static [Def]; 10] = [
         super::charsets::DEFS,
         super::columns::DEFS,
         super::constraints::DEFS,
@@ -121,6 +139,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Def> {
         super::server::DEFS,
         super::statistics::DEFS,
         super::tables::DEFS,
+        super::views::DEFS,
     ];
     groups.into_iter().flatten()
 }
@@ -191,7 +210,7 @@ impl VirtualTable for Computed {
     fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
         let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
-        let mut rows = (self.def.rows)(&mut Reader { catalog: &catalog, engines, cx })?;
+        let mut rows = (self.def.rows)(&mut Reader { catalog: &catalog, shared: &self.shared, engines, cx })?;
         for (at, (_, ty)) in self.def.columns.iter().enumerate() {
             let column = rows.iter_mut().filter_map(|row| row.get_mut(at));
             match ty {

@@ -140,21 +140,4 @@ pub(super) const DEFS: &[Def] = &[
         ],
         rows: none,
     },
-    Def {
-        schema: "information_schema",
-        name: "VIEWS",
-        columns: &[
-            ("TABLE_CATALOG", Ty::Text(64)),
-            ("TABLE_SCHEMA", Ty::Name),
-            ("TABLE_NAME", Ty::Name),
-            ("VIEW_DEFINITION", Ty::Long),
-            ("CHECK_OPTION", Ty::Text(8)),
-            ("IS_UPDATABLE", Ty::Text(3)),
-            ("DEFINER", Ty::Text(288)),
-            ("SECURITY_TYPE", Ty::Text(7)),
-            ("CHARACTER_SET_CLIENT", Ty::Text(64)),
-            ("COLLATION_CONNECTION", Ty::Text(64)),
-        ],
-        rows: none,
-    },
 ];

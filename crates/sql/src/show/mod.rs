@@ -17,6 +17,7 @@ mod schemata;
 mod server;
 mod statistics;
 mod tables;
+mod views;
 
 pub use computed::InformationSchema;
 pub(crate) use computed::SCHEMAS;

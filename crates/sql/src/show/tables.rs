@@ -43,7 +43,11 @@ const LEAST_BYTES: u64 = 16 << 10;
 fn tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows: Vec<Vec<Value>> = all().map(|def| computed(def.schema, def.name)).collect();
     rows.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
-    rows.extend(reader.tables().map(|table| stored(reader, table)));
+    let mut stored: Vec<Vec<Value>> = reader.tables().map(|table| stored(reader, table)).collect();
+    stored.extend(views(reader));
+    // The catalog has tables and views apart.
+    stored.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
+    rows.append(&mut stored);
     Ok(rows)
 }
 
@@ -62,6 +66,26 @@ fn computed(schema: &str, name: &str) -> Vec<Value> {
     row.extend([Value::Null, Value::Null, Value::Null, Value::Null, Value::Null, Value::Null]);
     row.extend([text(""), text("")]);
     row
+}
+
+fn views(reader: &mut Reader<'_, '_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for (view, outline) in reader.views() {
+        let comment = match outline {
+            Ok(_) => "VIEW".to_owned(),
+            Err(error) => {
+                let message = error.message.clone();
+                reader.cx.warn(error);
+                message
+            }
+        };
+        let mut row = vec![text("def"), text(&view.def.db), text(&view.def.name), text("VIEW")];
+        row.resize(20, Value::Null);
+        row[14] = reader.time(view.def.created);
+        row.push(text(comment));
+        rows.push(row);
+    }
+    rows
 }
 
 fn stored(reader: &Reader<'_, '_>, table: &Table) -> Vec<Value> {

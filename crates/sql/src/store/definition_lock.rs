@@ -26,8 +26,14 @@ pub(crate) enum Names<'a> {
 }
 
 impl Names<'_> {
-    /// What is there of it, with the tables that foreign keys connect to it.
-    fn find(self, catalog: &Catalog) -> Vec<Arc<Table>> {
+    /// The numbers of what is there of it, views among it, and of the tables that foreign keys connect to it.
+    fn find(self, catalog: &Catalog) -> Vec<u64> {
+        let mut found: Vec<u64> = self.tables(catalog).iter().map(|table| table.def.id).collect();
+        found.extend(self.views(catalog));
+        found
+    }
+
+    fn tables(self, catalog: &Catalog) -> Vec<Arc<Table>> {
         let mut found = self.named(catalog);
         let mut related: Vec<Arc<Table>> = Vec::new();
         for table in &found {
@@ -49,6 +55,19 @@ impl Names<'_> {
             }
         }
         found
+    }
+
+    fn views(self, catalog: &Catalog) -> Vec<u64> {
+        match self {
+            Names::Tables(names) => {
+                let found = names.iter().filter_map(|(db, name)| catalog.find_view(db, name));
+                found.map(|view| view.def.id).collect()
+            }
+            Names::Database(name) => catalog
+                .schemas
+                .get(name)
+                .map_or_else(Vec::new, |schema| schema.views.values().map(|view| view.def.id).collect()),
+        }
     }
 
     fn named(self, catalog: &Catalog) -> Vec<Arc<Table>> {
@@ -78,7 +97,7 @@ impl Trx {
         loop {
             self.wait_for_backups()?;
             let found = names.find(&self.shared.catalog.load());
-            let wanted: Vec<_> = found.iter().map(|table| (table.def.id, TableMode::Exclusive)).collect();
+            let wanted: Vec<_> = found.into_iter().map(|id| (id, TableMode::Exclusive)).collect();
             if !self.locked_tables {
                 self.lock_together(&wanted, &mut held)?;
             }
@@ -87,7 +106,7 @@ impl Trx {
                 self.release_tables(&mut held);
             } else {
                 let now = names.find(&self.shared.catalog.load());
-                if self.locked_tables || now.iter().all(|table| held.contains(&table.def.id)) {
+                if self.locked_tables || now.iter().all(|id| held.contains(id)) {
                     return Ok(());
                 }
                 self.unlock_definitions();
@@ -138,8 +157,9 @@ impl Trx {
         let Names::Tables(names) = names else { return Err(tables_are_locked().into()) };
         let catalog = self.shared.catalog.load();
         for (db, name) in names {
-            let table = catalog.find_table(db, name);
-            let mode = table.and_then(|table| self.tables.iter().find(|(id, _)| *id == table.def.id));
+            let table = catalog.find_table(db, name).map(|table| table.def.id);
+            let found = table.or_else(|| catalog.find_view(db, name).map(|view| view.def.id));
+            let mode = found.and_then(|found| self.tables.iter().find(|(id, _)| *id == found));
             match mode {
                 Some((_, TableMode::Exclusive)) => {}
                 Some(_) => return Err(super::table_lock::only_read_locked(name).into()),

@@ -42,6 +42,7 @@ pub use port::{CommitPort, SnapshotHold};
 pub(crate) use private_events::{private_event, write_set_event};
 pub(crate) use range::by_ref;
 pub use range::{KeyRange, RowAt};
+pub(crate) use table_lock::Locked;
 pub use temp::TemporaryTables;
 pub(crate) use trx::need_replan;
 pub(crate) use trx::set_cache_context;

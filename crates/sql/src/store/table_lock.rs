@@ -2,21 +2,43 @@
 //! READ LOCK).
 
 use super::trx::{Trx, need_replan};
-use crate::catalog::Table;
+use crate::catalog::{Table, View};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_locks::{Request, TableMode};
 use std::sync::Arc;
+
+/// What LOCK TABLES locks.
+pub(crate) enum Locked {
+    Table(Arc<Table>),
+    View(Arc<View>),
+}
+
+impl Locked {
+    fn id(&self) -> u64 {
+        match self {
+            Locked::Table(table) => table.def.id,
+            Locked::View(view) => view.def.id,
+        }
+    }
+
+    fn is_stale(&self) -> bool {
+        match self {
+            Locked::Table(table) => table.is_stale(),
+            Locked::View(view) => view.is_stale(),
+        }
+    }
+}
 
 impl Trx {
     /// LOCK TABLES: all at once or none. They outlive transactions until `unlock_tables`.
     ///
     /// # Errors
     /// Lock waits; 1615 if a definition changed meanwhile.
-    pub(crate) fn lock_tables(&mut self, mut tables: Vec<(Arc<Table>, TableMode)>) -> ExecResult<()> {
+    pub(crate) fn lock_tables(&mut self, mut tables: Vec<(Locked, TableMode)>) -> ExecResult<()> {
         // A name that stands for two aliases is locked once, in the stronger mode.
-        tables.sort_by_key(|(table, mode)| (table.def.id, std::cmp::Reverse(table_mode_rank(*mode))));
-        tables.dedup_by_key(|(table, _)| table.def.id);
-        let wanted: Vec<_> = tables.iter().map(|(table, mode)| (table.def.id, *mode)).collect();
+        tables.sort_by_key(|(table, mode)| (table.id(), std::cmp::Reverse(table_mode_rank(*mode))));
+        tables.dedup_by_key(|(table, _)| table.id());
+        let wanted: Vec<_> = tables.iter().map(|(table, mode)| (table.id(), *mode)).collect();
         self.lock_together(&wanted, &mut Vec::new())?;
         if tables.iter().any(|(table, _)| table.is_stale()) {
             return Err(need_replan().into());
@@ -52,7 +74,29 @@ impl Trx {
         if table.temporary {
             return Ok(());
         }
-        let id = table.def.id;
+        self.lock_named(table.def.id, &table.def.name, mode)?;
+        if table.is_stale() {
+            return Err(need_replan().into());
+        }
+        Ok(())
+    }
+
+    /// Keeps the views of a statement as they are until the transaction ends, so that the log has them in an order that others
+    /// can follow.
+    ///
+    /// # Errors
+    /// As `lock_table`.
+    pub(crate) fn lock_views(&mut self, views: &[Arc<View>]) -> ExecResult<()> {
+        for view in views {
+            self.lock_named(view.def.id, &view.def.name, TableMode::IntentShared)?;
+            if view.is_stale() {
+                return Err(need_replan().into());
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_named(&mut self, id: u64, name: &str, mode: TableMode) -> ExecResult<()> {
         if self.holds_table(id, mode) {
             return Ok(());
         }
@@ -65,17 +109,14 @@ impl Trx {
             };
         }
         if self.locked_tables && held.is_none() {
-            return Err(not_locked(&table.def.name).into());
+            return Err(not_locked(name).into());
         }
         if self.locked_tables && held == Some(TableMode::Shared) {
-            return Err(only_read_locked(&table.def.name).into());
+            return Err(only_read_locked(name).into());
         }
         self.lock_table_id(id, mode)?;
         self.tables.retain(|(held, _)| *held != id);
         self.tables.push((id, mode));
-        if table.is_stale() {
-            return Err(need_replan().into());
-        }
         Ok(())
     }
 

@@ -31,7 +31,7 @@ pub(super) const LOWER: &[u8; 16] = b"0123456789abcdef";
 
 fn hex_type(args: &[Expr], cx: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
     let length = args[0].ty.display_length().saturating_mul(8);
-    Ok(ExprType::varchar(length, cx.collation()).nullable(args[0].ty.nullable))
+    Ok(ExprType::varchar(length, cx.collation).nullable(args[0].ty.nullable))
 }
 
 fn hex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -206,7 +206,7 @@ pub(crate) mod ty {
     }
     /// A string of `length` in the merged collation of the arguments.
     pub fn string_of(args: &[Expr], length: u32, cx: &BindContext<'_>) -> SqlResult<ExprType> {
-        let (collation, coercibility) = merge_all(args.iter().map(|a| &a.ty), cx.collation(), "concat")?;
+        let (collation, coercibility) = merge_all(args.iter().map(|a| &a.ty), cx.collation, "concat")?;
         Ok(ExprType::varchar(length, collation).coercible(coercibility).nullable(true))
     }
     /// A binary string.
@@ -216,7 +216,7 @@ pub(crate) mod ty {
     }
     /// A string of the connection's collation.
     pub fn ascii<const N: u32>(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
-        Ok(ExprType::varchar(N, cx.collation()).nullable(true))
+        Ok(ExprType::varchar(N, cx.collation).nullable(true))
     }
     /// A nullable DATE.
     pub fn date(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {

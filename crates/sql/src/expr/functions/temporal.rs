@@ -221,7 +221,7 @@ fn timestampdiff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<V
 fn timestampadd_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let mut ty = crate::expr::interval::date_arith_type(&args[2], &args[1], unit_of(&args[0]));
     if ty.family() == Family::String {
-        ty.column.collation = cx.collation();
+        ty.column.collation = cx.collation;
     }
     Ok(ty)
 }
@@ -236,7 +236,7 @@ fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(match args[0].ty.family() {
         Family::DateTime | Family::Date => ExprType::datetime(decimals),
         Family::Time => ExprType::time(decimals),
-        _ => ExprType::varchar(29, cx.collation()),
+        _ => ExprType::varchar(29, cx.collation),
     }
     .nullable(true))
 }

@@ -22,7 +22,7 @@ pub(super) const DEFS: &[Def] = &[
 
 fn format_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let length = args[1].ty.display_length().saturating_mul(10);
-    Ok(ExprType::varchar(length, cx.collation()).nullable(true))
+    Ok(ExprType::varchar(length, cx.collation).nullable(true))
 }
 
 fn ordinal(day: u32) -> &'static str {

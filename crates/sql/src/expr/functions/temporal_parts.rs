@@ -44,12 +44,12 @@ fn number(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<i64>) -> Ex
 
 fn day_type(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let (longest, _) = cx.session.settings.lc_time_names.longest();
-    Ok(ExprType::varchar(longest, cx.collation()).nullable(true))
+    Ok(ExprType::varchar(longest, cx.collation).nullable(true))
 }
 
 fn month_type(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let (_, longest) = cx.session.settings.lc_time_names.longest();
-    Ok(ExprType::varchar(longest, cx.collation()).nullable(true))
+    Ok(ExprType::varchar(longest, cx.collation).nullable(true))
 }
 
 /// A name in the session's language and the result's character set.

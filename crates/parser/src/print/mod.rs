@@ -1,8 +1,13 @@
 //! Expressions back to SQL, the way MySQL prints stored ones: names in backquotes, operators in
-//! parentheses, function names in lower case. Used for DEFAULT expressions, generated columns and CHECK.
+//! parentheses, function names in lower case. Used for DEFAULT expressions, generated columns and CHECK; with `query` for the
+//! queries of views.
 //!
 //! The output parses back to the same tree under default options (a long AND/OR chain may be
-//! grouped otherwise). Subqueries cannot occur in those places and print as `(...)`.
+//! grouped otherwise). Outside of a view's query, subqueries cannot occur and print as `(...)`.
+
+mod query;
+
+pub use query::{Facts, Meaning, ViewText};
 
 use bytes::Bytes;
 
@@ -78,6 +83,9 @@ struct Printer<'a> {
     out: Vec<u8>,
     columns: Vec<Ident>,
     stored: Option<&'a Stored<'a>>,
+    /// Set for the query of a view.
+    view: Option<&'a ViewText<'a>>,
+    facts: Facts,
 }
 
 impl Printer<'_> {
@@ -104,13 +112,18 @@ impl Printer<'_> {
             Expr::Introduced(pair) => {
                 self.put("_");
                 self.put(&pair.0);
-                match (self.stored, &pair.1) {
-                    (Some(stored), Literal::Str(text)) if pair.0.is("utf8mb4") => {
-                        self.utf8(text, stored.bytes)
+                let written = match (self.stored, self.view) {
+                    (Some(stored), _) => Some(stored.written),
+                    (_, Some(view)) => view.written,
+                    _ => None,
+                };
+                match (written, &pair.1) {
+                    (Some(_), Literal::Str(text)) if pair.0.is("utf8mb4") => {
+                        self.utf8(text, self.stored.is_some_and(|stored| stored.bytes))
                     }
-                    (Some(stored), Literal::Str(text)) if !text.is_ascii() => {
+                    (Some(written), Literal::Str(text)) if !text.is_ascii() => {
                         self.put(" ");
-                        self.literal(&Literal::Hex((stored.written)(text).into()));
+                        self.literal(&Literal::Hex(written(text).into()));
                     }
                     (_, Literal::Str(text)) => quote_string(text, &mut self.out),
                     (_, literal) => {
@@ -119,14 +132,22 @@ impl Printer<'_> {
                     }
                 }
             }
-            Expr::Param(_) => self.put("?"),
+            Expr::Param(_) => {
+                self.facts.variable = true;
+                self.put("?");
+            }
             Expr::Column(column) => self.column(column),
             Expr::UserVar(name) => {
+                self.facts.variable = true;
                 self.put("@");
                 self.ident(name);
             }
-            Expr::SysVar { scope, name } => self.system_variable(*scope, name),
+            Expr::SysVar { scope, name } => {
+                self.facts.variable = true;
+                self.system_variable(*scope, name);
+            }
             Expr::AssignUserVar(pair) => {
+                self.facts.variable = true;
                 self.put("(@");
                 self.ident(&pair.0);
                 self.put(" := ");
@@ -154,10 +175,14 @@ impl Printer<'_> {
                 self.put(&call.name);
                 self.put("(");
                 self.list(&call.args);
-                self.put(") over (...)");
+                self.put(")");
+                self.over(&call.over);
             }
-            Expr::Subquery(_) => self.put("(...)"),
-            Expr::Exists(_) => self.put("exists(...)"),
+            Expr::Subquery(query) => self.subquery(query),
+            Expr::Exists(query) => {
+                self.put("exists");
+                self.exists(query);
+            }
             Expr::Default => self.put("default"),
             Expr::DefaultOf(column) => self.wrapped("default", column),
             Expr::Values(column) => self.wrapped("values", column),
@@ -277,16 +302,18 @@ impl Printer<'_> {
                 self.list(list);
                 self.put(")");
             }
-            Expr::InSubquery { expr, negated, .. } => {
+            Expr::InSubquery { expr, query, negated } => {
                 self.put("(");
                 self.expr(expr);
                 self.put(not(*negated));
-                self.put(" in (...)");
+                self.put(" in ");
+                self.subquery(query);
             }
-            Expr::Quantified { op, quantifier, left, .. } => {
+            Expr::Quantified { op, quantifier, left, query } => {
                 self.put("(");
                 self.expr(left);
-                self.put(&format!(" {} {quantifier:?} (...)", op.word()).to_lowercase());
+                self.put(&format!(" {} {quantifier:?} ", op.word()).to_lowercase());
+                self.subquery(query);
             }
             Expr::Like(like) => {
                 self.put("(");
@@ -424,7 +451,9 @@ impl Printer<'_> {
         if self.stored.is_some_and(|stored| column.table().is_some_and(|table| table.is(stored.table))) {
             return self.ident(&column.name);
         }
-        if let Some(schema) = column.schema() {
+        let meant = self.view.and_then(|view| view.meaning?.column(column));
+        let column = meant.unwrap_or(column);
+        if let Some(schema) = column.schema().filter(|schema| !self.is_home(schema)) {
             self.ident(schema);
             self.put(".");
         }
@@ -476,6 +505,7 @@ impl Printer<'_> {
     }
 
     fn aggregate(&mut self, call: &Aggregate) {
+        self.facts.aggregate = true;
         self.put(call.kind.name());
         self.put("(");
         if call.distinct {
@@ -495,8 +525,8 @@ impl Printer<'_> {
             quote_string(separator, &mut self.out);
         }
         self.put(")");
-        if call.over.is_some() {
-            self.put(" over (...)");
+        if let Some(over) = &call.over {
+            self.over(over);
         }
     }
 

@@ -1,0 +1,118 @@
+//! Conditions of joins: ON, USING and NATURAL, and what `*` gives of a join.
+
+use super::binder::{Binder, Clause};
+use super::from::{Star, scope_len};
+use super::scope::{ScopeTable, same};
+use crate::error::{SqlError, SqlResult};
+use crate::expr::Expr;
+use crate::expr::node::CompareOp;
+use omnibus_parser::ast::{self, JoinCondition, JoinKind};
+
+/// The two sides of a join: where their tables are in the scope, and what `*` gives of each.
+pub(super) struct Operands {
+    pub start: usize,
+    pub middle: usize,
+    pub left: Star,
+    pub right: Star,
+}
+
+/// Binds ON, USING or NATURAL; what `*` gives of the join: the columns in common, the first side's others, the second's. A
+/// RIGHT join that has columns in common begins with its right side.
+pub(super) fn join_condition(
+    binder: &mut Binder<'_>,
+    join: &ast::Join,
+    operands: Operands,
+    conditions: &mut Vec<Expr>,
+) -> SqlResult<Star> {
+    let Operands { start, middle, mut left, mut right } = operands;
+    let swapped = join.kind == JoinKind::Right;
+    let names: Vec<String> = match &join.condition {
+        JoinCondition::On(condition) => {
+            // ON sees only the tables of this join and outer blocks.
+            binder.set_clause(Clause::On);
+            let before = hide_before(binder, start);
+            let bound = binder.expr(condition);
+            restore_before(binder, before);
+            crate::plan::rules::conjuncts(bound?, conditions);
+            left.append(&mut right);
+            return Ok(left);
+        }
+        JoinCondition::Using(names) => names.iter().map(|n| n.to_string()).collect(),
+        JoinCondition::None if join.natural && swapped => natural_columns(binder, &right, &left),
+        JoinCondition::None if join.natural => natural_columns(binder, &left, &right),
+        JoinCondition::None => {
+            left.append(&mut right);
+            return Ok(left);
+        }
+    };
+    let mut pairs = Vec::new();
+    let mut common = Star::new();
+    let mut hidden_columns = Star::new();
+    for name in names {
+        let left = visible_column(binder, start..middle, &name)?;
+        let right = visible_column(binder, middle..scope_len(binder), &name)?;
+        let (kept, hidden) = if swapped { (right, left) } else { (left, right) };
+        let Some(block) = binder.blocks.last_mut() else { continue };
+        let (kept_table, hidden_table) = (&block.scope.tables[kept.0], &block.scope.tables[hidden.0]);
+        let (a, b) = (kept_table.expr(kept.1), hidden_table.expr(hidden.1));
+        pairs.push((kept_table.full_name(kept.1), hidden_table.full_name(hidden.1)));
+        common.push((kept_table.slot, kept.1));
+        hidden_columns.push((hidden_table.slot, hidden.1));
+        block.scope.tables[hidden.0].hidden.push(hidden.1);
+        conditions.push(binder.compare(CompareOp::Eq, a, b)?);
+    }
+    binder.mean(|meaning| meaning.set_join(join, pairs));
+    let (first, second) = if swapped { (right, left) } else { (left, right) };
+    let (mut star, others): (Star, Star) = first.into_iter().partition(|column| common.contains(column));
+    // A column in common that `*` does not give by itself, being invisible, is given by the join.
+    star.extend(common.iter().filter(|column| !star.contains(column)).copied().collect::<Star>());
+    star.extend(others);
+    star.extend(second.into_iter().filter(|column| !hidden_columns.contains(column)));
+    Ok(star)
+}
+
+fn hide_before(binder: &mut Binder<'_>, start: usize) -> Vec<ScopeTable> {
+    match binder.blocks.last_mut() {
+        Some(block) => block.scope.tables.drain(..start).collect(),
+        None => Vec::new(),
+    }
+}
+
+fn restore_before(binder: &mut Binder<'_>, before: Vec<ScopeTable>) {
+    if let Some(block) = binder.blocks.last_mut() {
+        block.scope.tables.splice(..0, before);
+    }
+}
+
+/// Names of columns that both sides of a NATURAL join have, in the order of the first.
+fn natural_columns(binder: &Binder<'_>, first: &Star, second: &Star) -> Vec<String> {
+    let name = |(slot, column): &(u16, usize)| match binder.slots.get(usize::from(*slot)) {
+        Some(Some(table)) => table.column_name(*column).to_string(),
+        _ => String::new(),
+    };
+    let second: Vec<String> = second.iter().map(name).collect();
+    first.iter().map(name).filter(|name| second.iter().any(|other| same(other, name))).collect()
+}
+
+/// The one visible column of a name among some tables: table position and column.
+fn visible_column(
+    binder: &Binder<'_>,
+    range: std::ops::Range<usize>,
+    name: &str,
+) -> SqlResult<(usize, usize)> {
+    let Some(block) = binder.blocks.last() else { return Err(SqlError::bad_field(name, "from clause")) };
+    let mut found = None;
+    for at in range {
+        let table = &block.scope.tables[at];
+        if table.inner {
+            continue;
+        }
+        if let Some(column) = table.find(name).filter(|c| !table.hidden.contains(c)) {
+            if found.is_some() {
+                return Err(SqlError::non_uniq(name, "from clause"));
+            }
+            found = Some((at, column));
+        }
+    }
+    found.ok_or_else(|| SqlError::bad_field(name, "from clause"))
+}
