@@ -162,6 +162,29 @@ fn every_commit_is_durable_in_order_and_acknowledged_under_every_schedule() {
     sync::explore(SCHEDULES, || sessions(2, 1, FAST));
 }
 
+/// COMMIT-2: whoever commits while the pipeline ends gets an answer, and what was acknowledged is in the log.
+#[test]
+fn nobody_is_left_without_an_answer_when_the_pipeline_ends() {
+    for log_threads in [0, 1] {
+        sync::explore(SCHEDULES, move || {
+            let world = Arc::new(World::default());
+            let pipeline = start(&world, log_threads, SLOW);
+            let sessions: Vec<_> = (0..2)
+                .map(|_| {
+                    let (world, pipeline) = (world.clone(), pipeline.clone());
+                    thread::spawn(move || {
+                        if let Ok(no) = pipeline.commit(request()).wait() {
+                            assert!(no.0 <= world.durable(), "COMMIT-2: {no} is acknowledged");
+                        }
+                    })
+                })
+                .collect();
+            assert!(pipeline.close().is_some());
+            sessions.into_iter().for_each(|session| session.join().expect("a session"));
+        });
+    }
+}
+
 /// Whether the tests above notice a breakage.
 fn is_found(mutant: Mutant) -> bool {
     set_for_thread(mutant);

@@ -145,13 +145,13 @@ impl<E: Env> Shared<E> {
     fn flush_one(&self, flush: &mut Flush<E>, enrolled: Enrolled) {
         let Enrolled { mut request, completer, last_seen, at } = enrolled;
         self.learn_failure(flush);
+        let Some(writer) = flush.writer.as_mut() else {
+            return self.turn_away(&request, completer, CommitError::ShuttingDown);
+        };
         if let Some(reason) = &flush.failed {
             let error = CommitError::LogFailed(reason.clone());
             return self.turn_away(&request, completer, error);
         }
-        let Some(writer) = flush.writer.as_mut() else {
-            return self.turn_away(&request, completer, CommitError::ShuttingDown);
-        };
         let no = flush.last.next();
         if let Err(error) = self.append(writer, no, last_seen, &mut request) {
             let CommitError::LogFailed(reason) = &error else {

@@ -140,6 +140,11 @@ impl<E: Env> Shared<E> {
         let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));
         let enrolled = Enrolled { request, completer, last_seen, at: Instant::now() };
         let before = self.queue.push(enrolled);
+        if self.idle.is_shut_down() {
+            // Whoever ends the pipeline may have looked at the queue for the last time.
+            self.drain(&mut self.flush.lock());
+            return ticket;
+        }
         if inline && before == 0 && self.lead_inline() {
             return ticket;
         }
