@@ -17,8 +17,8 @@ use std::sync::Arc;
 const LIVES: u64 = 5;
 /// How many other crashes each life's end might have been: recovered from, judged, and thrown away.
 const IMAGES: u64 = 2;
-/// Of so many moments of a life one is looked at as if it had been the last.
-const MOMENTS: u64 = 12;
+/// Of so many moments of a life one is looked at as if it had been the last; and of those in which something was promised.
+const MOMENTS: (u64, u64) = (40, 6);
 
 /// Something that must not be.
 #[derive(Clone, Debug)]
@@ -205,15 +205,18 @@ impl History {
         };
         self.oracle.judge(&shown, before.power_cut)?;
         disk.forget_plans();
-        if self.random.one_in(2) {
+        schedule.slow_down(settings.slow);
+        if settings.is_storm() || self.random.one_in(2) {
             schedule.stop_at_locks(self.random.fork());
         }
         let trouble = self.plan_trouble(&disk);
-        let budget = 20 + self.random.below(400);
+        let budget = 20 + self.random.below(800);
         for _ in 0..budget {
+            let before = self.oracle.promised();
             life.act(&mut self.random, &mut self.oracle, &mut self.next_id, &mut self.backups);
             life.tell(&mut self.oracle)?;
-            if self.random.one_in(MOMENTS) {
+            let moments = if self.oracle.promised() > before { MOMENTS.1 } else { MOMENTS.0 };
+            if self.random.one_in(moments) {
                 self.image(settings, &disk)?;
             }
             if disk.is_dead() || life.has_failed() && self.random.one_in(10) {
@@ -241,7 +244,7 @@ impl History {
     }
 
     fn plan_trouble(&mut self, disk: &SimDisk) -> Option<Trouble> {
-        let after = self.random.below(500);
+        let after = self.random.below(1000);
         let trouble = match self.random.below(20) {
             0..=6 => Trouble::Die,
             7..=10 => Trouble::FailSync,

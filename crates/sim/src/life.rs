@@ -19,11 +19,15 @@ use omnibus_log::LogDir;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 pub(crate) const DATA: &str = "/data";
 const BACKUP: &str = "/backup";
 const UUID: ServerUuid = ServerUuid([9; 16]);
+
+/// Which of the things that are done is RESET BINARY LOGS AND GTIDS.
+const RESET: u64 = 29;
 
 /// Who waits for an answer.
 type Tickets = Arc<Mutex<Vec<(u64, Ticket)>>>;
@@ -47,6 +51,8 @@ pub(crate) struct Life {
     follower: Arc<Mutex<Follower>>,
     published: u64,
     gate: Gate,
+    /// How many switches of it are under way.
+    switching: Arc<AtomicUsize>,
     next_backup: u64,
     mutant: Option<Mutant>,
 }
@@ -102,6 +108,7 @@ impl Life {
             follower: Arc::default(),
             published: recovered.last.0,
             gate: Gate::Open,
+            switching: Arc::default(),
             next_backup: disk.steps(),
             mutant,
         };
@@ -128,24 +135,31 @@ impl Life {
             let requests = random.pick(&[1, 1, 1, 2, 4, 20]);
             return self.schedule.go_on(random.pick(&waiting), requests);
         }
-        match random.below(34) {
+        let what = random.below(34);
+        match if self.settings.does(what) { what } else { what % 2 * 13 } {
             0..=12 => self.submit(random, oracle, next_id),
-            13..=22 => self.work(|coordinator| {
-                coordinator.lead();
-            }),
+            13..=22 => {
+                self.lead();
+                // Groups meet in flight only where the next one comes at once.
+                while random.one_in(2) {
+                    self.submit(random, oracle, next_id);
+                    self.lead();
+                }
+            }
             23 => self.work(|coordinator| drop(coordinator.rotate())),
             24 => self.work(|coordinator| drop(coordinator.engine().checkpoint())),
             25 => {
-                let mutant = self.mutant;
-                self.work(move |coordinator| purge(coordinator, mutant));
+                let (mutant, pauses) = (self.mutant, random.pick(&[0, 0, 20, 150]));
+                self.work(move |coordinator| purge(coordinator, mutant, pauses));
+                // Another administrator, meanwhile.
+                if pauses > 0 && self.settings.does(RESET) && random.one_in(2) {
+                    self.reset(oracle);
+                }
             }
             26 => self.sync_all(oracle),
             27 => self.switch_gate(random),
             28 => self.back_up(backups),
-            29 if random.one_in(3) => {
-                oracle.resets();
-                self.work(|coordinator| drop(coordinator.reset_log(omnibus_log::FileSeq::FIRST)));
-            }
+            RESET if random.one_in(3) => self.reset(oracle),
             30 => {
                 let seen = self.coordinator.numbered();
                 self.replies.push((seen.0, self.coordinator.wait_published(seen)));
@@ -172,6 +186,12 @@ impl Life {
     fn work(&self, work: impl FnOnce(&Coordinator) + Send + 'static) {
         let coordinator = Arc::clone(&self.coordinator);
         self.schedule.spawn(move || work(&coordinator));
+    }
+
+    fn lead(&self) {
+        self.work(|coordinator| {
+            coordinator.lead();
+        });
     }
 
     fn submit(&mut self, random: &mut Random, oracle: &mut Oracle, next_id: &mut u64) {
@@ -204,6 +224,11 @@ impl Life {
         }
     }
 
+    fn reset(&self, oracle: &mut Oracle) {
+        oracle.resets();
+        self.work(|coordinator| drop(coordinator.reset_log(omnibus_log::FileSeq::FIRST)));
+    }
+
     fn sync_all(&self, oracle: &mut Oracle) {
         oracle.told(self.coordinator.durable().0);
         self.work(|coordinator| drop(coordinator.with_quiet_log(|_, _| ())));
@@ -219,9 +244,15 @@ impl Life {
         } else {
             self.gate = Gate::Open;
         }
-        let gate = self.gate;
+        self.set_gate();
+    }
+
+    fn set_gate(&self) {
+        let (gate, switching) = (self.gate, Arc::clone(&self.switching));
+        switching.fetch_add(1, Ordering::SeqCst);
         self.work(move |coordinator| {
             coordinator.set_gate(gate);
+            switching.fetch_sub(1, Ordering::SeqCst);
         });
     }
 
@@ -298,22 +329,21 @@ impl Life {
 
     /// Lets everything end that was begun. Everybody must have an answer then.
     pub(crate) fn come_to_rest(&mut self, random: &mut Random, oracle: &mut Oracle) -> Result<(), String> {
-        self.gate = Gate::Open;
-        self.work(|coordinator| {
-            coordinator.set_gate(Gate::Open);
-        });
-        let mut quiet = 0;
+        let (mut quiet, mut opened) = (0, false);
         for _ in 0..100_000 {
+            // Not beside one that closes it.
+            if !opened && self.switching.load(Ordering::SeqCst) == 0 {
+                (self.gate, opened) = (Gate::Open, true);
+                self.set_gate();
+            }
             let waiting = self.schedule.waiting();
             if !waiting.is_empty() {
                 self.schedule.go_on(random.pick(&waiting), 1 + random.below(20));
             } else if self.schedule.alive() > 0 || !self.tickets.lock().is_empty() {
                 quiet += 1;
-                self.work(|coordinator| {
-                    coordinator.lead();
-                });
+                self.lead();
                 if quiet > 200 {
-                    std::thread::sleep(std::time::Duration::from_millis(2));
+                    std::thread::sleep(Duration::from_millis(2));
                 }
             } else {
                 return Ok(());
@@ -324,7 +354,8 @@ impl Life {
             }
             if quiet > 600 {
                 let waits = self.tickets.lock().len() + self.schedule.alive();
-                return Err(format!("nothing moves, and {waits} still wait for an answer"));
+                let held = self.coordinator.held();
+                return Err(format!("nothing moves, and {waits} still wait for an answer; {held:?}"));
             }
         }
         Err("it never comes to rest".to_owned())
@@ -374,9 +405,13 @@ fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
     Shown { order, rows, last: recovered.last.0, gtids }
 }
 
-fn purge(coordinator: &Coordinator, mutant: Option<Mutant>) {
+/// Purges all that may go, after so many steps of others.
+fn purge(coordinator: &Coordinator, mutant: Option<Mutant>, pauses: u64) {
     let early = (mutant == Some(Mutant::PurgeAsksEarly)).then(|| coordinator.recovery_start());
     let files = coordinator.log().files();
+    for _ in 0..pauses {
+        files.disk().pause(Duration::ZERO);
+    }
     if let Some(last) = files.list().last() {
         let keep_from = || match mutant {
             Some(Mutant::PurgeTooMuch) => Ok(last.file),

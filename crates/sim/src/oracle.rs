@@ -59,6 +59,11 @@ impl Oracle {
         self.requests.insert(wanted.id, (wanted, Reply::None));
     }
 
+    /// Up to which number everything is to survive a power cut.
+    pub(crate) fn promised(&self) -> u64 {
+        self.promised
+    }
+
     /// A replica got some of it.
     pub(crate) fn sent(&mut self, id: u64) {
         self.sent.insert(id);

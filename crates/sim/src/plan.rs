@@ -42,6 +42,9 @@ pub(crate) struct Settings {
     max_size: u64,
     preallocate: bool,
     extend_chunk: u64,
+    cut_step: u64,
+    /// How many turns of other threads a sync takes longer than anything else.
+    pub(crate) slow: u64,
     order_commits: bool,
     /// Of so many steps one begins something new, while something is under way.
     pub(crate) eager: u64,
@@ -49,6 +52,9 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// `binlog_large_commit_threshold`.
     pub(crate) large: u64,
+    /// What sessions and administrators do in this life: a bit for each kind. What is rare beside everything else is not where few
+    /// other things are done.
+    kinds: u64,
 }
 
 impl Settings {
@@ -58,21 +64,49 @@ impl Settings {
             _ => random.pick(&CommitProtocol::ALL),
         };
         let sync_binlog = if protocol == CommitProtocol::None { 0 } else { random.pick(&[1, 1, 1, 0, 2, 3]) };
-        Settings {
+        let settings = Settings {
             protocol,
             sync_binlog,
             checksum: random.pick(&[Checksum::Crc32, Checksum::Crc32, Checksum::None]),
-            fast: random.pick(&[0, 0, 1500, u64::MAX]),
+            fast: random.pick(&[0, 0, 0, 1500, u64::MAX]),
             in_flight: 2 + random.below(3),
             method: random.pick(&[FlushMethod::Fdatasync, FlushMethod::ODsync, FlushMethod::ODirectDsync]),
-            max_size: random.pick(&[4 << 10, 16 << 10, 64 << 10]),
+            max_size: random.pick(&[4 << 10, 16 << 10, 64 << 10, 1 << 20]),
             preallocate: random.one_in(6),
             extend_chunk: random.pick(&[0, 4 << 10, 32 << 10]),
+            // Each step is three requests.
+            cut_step: random.pick(&[2 << 10, 64 << 10, 64 << 10]),
+            slow: random.pick(&[0, 0, 4, 12]),
             order_commits: !random.one_in(5),
-            eager: random.pick(&[2, 4, 4, 8]),
-            threads: random.pick(&[2, 4, 6, 12]),
+            eager: random.pick(&[1, 2, 2, 4]),
+            threads: random.pick(&[3, 6, 12, 24]),
             large: random.pick(&[0, 0, 2000, 8000]),
+            kinds: if random.one_in(2) { u64::MAX } else { random.number() & random.number() },
+        };
+        if random.one_in(4) { settings.storm() } else { settings }
+    }
+
+    /// Nothing but commits, on a device that is slow at syncs: groups meet in flight all the time.
+    fn storm(self) -> Settings {
+        Settings {
+            protocol: CommitProtocol::OneSync,
+            fast: 0,
+            max_size: 1 << 20,
+            large: 0,
+            slow: 4,
+            kinds: 0,
+            ..self
         }
+    }
+
+    /// Whether nothing but commits is done.
+    pub(crate) fn is_storm(&self) -> bool {
+        self.kinds == 0
+    }
+
+    /// Whether this is one of the things that are done, beside commits.
+    pub(crate) fn does(&self, kind: u64) -> bool {
+        self.kinds >> kind & 1 == 1
     }
 
     /// Whether an acknowledgement survives a power cut.
@@ -89,7 +123,7 @@ impl Settings {
             extend_chunk: self.extend_chunk,
             extend_ahead: 16 << 10,
             cut_later: 2 << 10,
-            cut_step: 1 << 10,
+            cut_step: self.cut_step,
             ..LogConfig::default()
         };
         if let Some(mutant) = mutant {

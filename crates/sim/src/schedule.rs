@@ -19,10 +19,15 @@ use std::time::{Duration, Instant};
 /// How long a thread may be at it before it is looked at.
 const LOOK: Duration = Duration::from_micros(if cfg!(feature = "scheduled") { 500 } else { 40 });
 
+/// For how long nobody can go on before that is called a deadlock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long a request takes.
 const TICK: Duration = Duration::from_micros(400);
 /// Of so many locks one is a place to stop at, where threads do.
 const STOP: u64 = 8;
+/// Of so many writes one returns late, where threads stop at locks.
+const LATE: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -59,8 +64,10 @@ struct Inner {
     panics: Vec<String>,
     /// How often a thread stood or came by: what time is here.
     ticks: u32,
-    /// When a thread stops before a lock, too.
+    /// When a thread stops before a lock or behind a write, too.
     stops: Option<Random>,
+    /// How often others may go on while a sync is under way.
+    slow: u64,
 }
 
 /// See the module.
@@ -147,12 +154,21 @@ impl Seat for Conductor {
 
     /// Others go on until one of them gives back what is wanted.
     fn wait(&self, timed: bool) -> bool {
+        let mut stands_since = None;
         while !self.woken.load(Ordering::SeqCst) {
             let Some(schedule) = self.schedule() else { return false };
             match schedule.waiting().first() {
-                Some(first) => schedule.go_on(*first, 1),
+                Some(first) => {
+                    stands_since = None;
+                    schedule.go_on(*first, 1);
+                }
                 None if timed || schedule.inner.lock().free => return false,
-                None => panic!("everybody waits for each other"),
+                // A thread sleeps, too, while one of an earlier life that has lost its processor holds what both need for an instant.
+                None => {
+                    let since = *stands_since.get_or_insert_with(Instant::now);
+                    assert!(since.elapsed() < PATIENCE, "everybody waits for each other: {schedule:?}");
+                    std::thread::sleep(TICK);
+                }
             }
         }
         true
@@ -176,11 +192,7 @@ impl Seat for Place {
     }
 
     fn pass(&self) {
-        let mut inner = self.schedule.inner.lock();
-        let stops = inner.stops.as_mut().is_some_and(|random| random.one_in(STOP));
-        if stops && !inner.free {
-            self.schedule.stand(&mut inner, self.number, State::Waiting);
-        }
+        self.schedule.stand_sometimes(self.number, STOP);
     }
 
     fn begin(&self) -> bool {
@@ -223,9 +235,14 @@ impl Schedule {
         conductor.schedules.lock().retain(|schedule| !std::ptr::eq(schedule.as_ptr(), Arc::as_ptr(self)));
     }
 
-    /// From now on threads stop before some locks, too.
+    /// From now on threads stop before some locks and behind some writes, too.
     pub(crate) fn stop_at_locks(&self, random: Random) {
         self.inner.lock().stops = Some(random);
+    }
+
+    /// From now on syncs take so many turns of threads longer.
+    pub(crate) fn slow_down(&self, turns: u64) {
+        self.inner.lock().slow = turns;
     }
 
     /// Starts `work` on a thread of its own, which stops before its first request.
@@ -353,13 +370,46 @@ impl Schedule {
         Some(mine)
     }
 
+    /// Called by the disk behind a write: its thread may learn of it late, when others have gone on.
+    pub(crate) fn written(&self) {
+        if let Some(number) = self.my_number() {
+            self.stand_sometimes(number, LATE);
+        }
+    }
+
+    /// Called by the disk in the middle of a sync.
+    pub(crate) fn syncing(&self) {
+        let Some(number) = self.my_number() else { return };
+        let mut inner = self.inner.lock();
+        for _ in 0..inner.slow {
+            if !inner.free {
+                self.stand(&mut inner, number, State::Waiting);
+            }
+        }
+    }
+
+    fn my_number(&self) -> Option<usize> {
+        let place = ME.with(|me| me.borrow().as_ref().map(|chair| Arc::clone(&chair.0)));
+        place.filter(|place| std::ptr::eq(&raw const *place.schedule, self)).map(|place| place.number)
+    }
+
+    fn stand_sometimes(&self, number: usize, one_in: u64) {
+        let mut inner = self.inner.lock();
+        let stops = inner.stops.as_mut().is_some_and(|random| random.one_in(one_in));
+        if stops && !inner.free {
+            self.stand(&mut inner, number, State::Waiting);
+        }
+    }
+
     /// The calling thread stands until it is to go on.
     fn stand(&self, inner: &mut MutexGuard<'_, Inner>, number: usize, state: State) {
         let thread = &mut inner.threads[number];
         let go = Arc::clone(&thread.go);
         (thread.state, thread.leave) = (state, 0);
         self.changed.notify_one();
-        while !inner.free && inner.threads[number].state != State::Running {
+        // One that was told to go on and has not woken yet may look as if it were blocked.
+        let is_told = |state| matches!(state, State::Running | State::Blocked);
+        while !inner.free && !is_told(inner.threads[number].state) {
             go.wait(inner);
         }
         inner.threads[number].state = State::Running;

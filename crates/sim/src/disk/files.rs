@@ -272,6 +272,7 @@ impl SimFile {
                 Ok((inode.newest(), inode.is_dirty()))
             },
         )?;
+        self.disk.schedule.syncing();
         self.step(
             || "sync".to_owned(),
             |world| {
@@ -339,6 +340,7 @@ impl OpenFile for SimFile {
                 },
             )?;
         }
+        self.disk.schedule.written();
         Ok(written)
     }
 
