@@ -149,10 +149,9 @@ impl Life {
             23 => self.work(|coordinator| drop(coordinator.rotate())),
             24 => self.work(|coordinator| drop(coordinator.engine().checkpoint())),
             25 => {
-                let (mutant, pauses) = (self.mutant, random.pick(&[0, 0, 20, 150]));
-                self.work(move |coordinator| purge(coordinator, mutant, pauses));
-                // Another administrator, meanwhile.
-                if pauses > 0 && self.settings.does(RESET) && random.one_in(2) {
+                let (mutant, beside_reset) = (self.mutant, self.settings.does(RESET) && random.one_in(3));
+                self.work(move |coordinator| purge(coordinator, mutant, beside_reset));
+                if beside_reset {
                     self.reset(oracle);
                 }
             }
@@ -405,12 +404,17 @@ fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
     Shown { order, rows, last: recovered.last.0, gtids }
 }
 
-/// Purges all that may go, after so many steps of others.
-fn purge(coordinator: &Coordinator, mutant: Option<Mutant>, pauses: u64) {
+/// Purges all that may go; once the log has begun anew and has a few files, if another administrator is about to do that.
+fn purge(coordinator: &Coordinator, mutant: Option<Mutant>, beside_reset: bool) {
     let early = (mutant == Some(Mutant::PurgeAsksEarly)).then(|| coordinator.recovery_start());
     let files = coordinator.log().files();
-    for _ in 0..pauses {
+    let newest = files.list().last().map(|file| file.file);
+    for _ in 0..if beside_reset { 600 } else { 0 } {
         files.disk().pause(Duration::ZERO);
+        let list = files.list();
+        if list.len() > 2 && list.last().map(|file| file.file) < newest {
+            break;
+        }
     }
     if let Some(last) = files.list().last() {
         let keep_from = || match mutant {

@@ -3,8 +3,8 @@
 use omnibus_sim::run;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Seeds, of about 35 crashes each.
-const SEEDS: u64 = 170;
+/// Seeds, of about 95 crashes each.
+const SEEDS: u64 = 70;
 
 /// COMMIT-1, COMMIT-2, COMMIT-3, ENGINE-1, GTID-2, PURGE-1, RECOVER-1, RECOVER-2, SEMI-1: after every crash everything that was
 /// acknowledged is there, in order, and nothing is there by halves.
