@@ -117,8 +117,12 @@ class Generator:
 
     def subquery_condition(self, kind, one):
         wanted, rest = self.inner(kind)
+        quantified = f"{one} {self.r.choice(['=', '<', '>='])} {self.r.choice(['ANY', 'ALL'])} (SELECT {wanted} {rest})"
+        # MariaDB loses the NULLs and the collation of a quantified subquery inside of another.
+        if " ANY (" in rest or " ALL (" in rest or " ANY (" in one or " ALL (" in one:
+            quantified = f"{one} IN (SELECT {wanted} {rest})"
         return self.r.choice([f"{one} {self.r.choice(['', 'NOT '])}IN (SELECT {wanted} {rest})", f"{self.r.choice(['', 'NOT '])}EXISTS (SELECT 1 {rest})",
-                              f"{one} {self.r.choice(['=', '<', '>='])} {self.r.choice(['ANY', 'ALL'])} (SELECT {wanted} {rest})",
+                              quantified,
                               f"{one} {self.r.choice(['=', '<', '>'])} (SELECT {self.r.choice(['MAX', 'MIN'])}({wanted}) {rest})"])
 
     def tables(self):
@@ -171,6 +175,7 @@ class Generator:
         return self.select(kinds)
 
 
+COLLATIONS = (1267, 1270, 1271)
 MERGES = ("GROUP BY", "DISTINCT", "UNION", "EXCEPT", "INTERSECT")
 
 
@@ -191,6 +196,20 @@ def rows_of(sql, outcome):
     return kind, sorted(repr(tuple(map(fold, row))) for row in rest[1])
 
 
+def here(statement):
+    """A pair has what the peer is asked instead."""
+    return statement if isinstance(statement, str) else statement[0]
+
+
+def outcomes(runner, several):
+    return [runner.outcome(here(each) if runner.engine or isinstance(each, str) else each[1]) for each in several]
+
+
+def unmixed(sql, outcomes):
+    """MariaDB refused to mix collations because it does not take what a function gives for ASCII."""
+    return any(outcome[0] == "error" and outcome[1] in COLLATIONS for outcome in outcomes) and expressions.ASCII.search(sql)
+
+
 def shown(answer, answers):
     """What of an answer is not in all of them."""
     for at, (kind, rest) in enumerate(answer):
@@ -209,16 +228,17 @@ def compare(runners, number, seed):
         runner.session("").execute("DROP DATABASE IF EXISTS golden")
         runner.close()
     # MariaDB does not see that an expression of GROUP BY is one.
-    setup = ["SET sql_mode = 'STRICT_TRANS_TABLES'", *generator.setup()]
+    setup = ["SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO'", *generator.setup()]
     for sql in setup:
         for runner in runners.values():
             runner.outcome(sql)
     for _ in range(number):
         made = generator.statement()
         several = [made] if isinstance(made, str) else made
-        answers = {name: [rows_of(sql, runner.outcome(sql)) for sql in several] for name, runner in runners.items()}
-        sql = ";\n".join(several)
-        if any(answer != answers["MariaDB"] for answer in answers.values()):
+        raw = {name: outcomes(runner, several) for name, runner in runners.items()}
+        answers = {name: [rows_of(here(sql), outcome) for sql, outcome in zip(several, each)] for name, each in raw.items()}
+        sql = ";\n".join(map(here, several))
+        if any(answer != answers["MariaDB"] for answer in answers.values()) and not unmixed(sql, raw["MariaDB"]):
             failed += 1
             if failed == 1:
                 print(*setup, sep=";\n", end=";\n")

@@ -20,9 +20,8 @@ pub fn write_f64_fixed(n: f64, decimals: u8, out: &mut Vec<u8>) {
         (places, _) if places <= decimals => text.extend(std::iter::repeat_n('0', decimals - places)),
         _ => text = format!("{n:.decimals$}"),
     }
-    // MySQL prints no negative zero.
-    let zero = text.bytes().all(|c| matches!(c, b'-' | b'0' | b'.'));
-    out.extend_from_slice(if zero { text.trim_start_matches('-') } else { &text }.as_bytes());
+    // A zero has no sign; a number below it that is shown as one has.
+    out.extend_from_slice(if n == 0.0 { text.trim_start_matches('-') } else { &text }.as_bytes());
 }
 
 /// Like C's `%g` with MySQL's limits. `scientific` is '[-]d[.ddd]e[-]x'.

@@ -9,6 +9,7 @@ use crate::session::Session;
 use crate::sysvars::{Change, Given, Registry, Scope, VarDef, VarId, VarValue, coerce, isolation_name};
 use omnibus_format::Dialect;
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
+use omnibus_sql::expr::eval::for_variable;
 use omnibus_sql::{Isolation, SqlError, SqlResult};
 
 /// What SET GLOBAL needs.
@@ -35,8 +36,10 @@ impl Session {
             match (item, assignment) {
                 (_, Some(assignment)) => self.assign(assignment).await?,
                 (SetItem::User { name, value }, None) => {
-                    let typed = self.evaluate(value).await?;
-                    self.runner.state_mut().set_user_variable(name.to_ascii_lowercase(), typed)?;
+                    let (value, ty) = self.evaluate(value).await?;
+                    let state = self.runner.state_mut();
+                    let typed = for_variable(value, &ty, state.settings.collation_connection);
+                    state.set_user_variable(name.to_ascii_lowercase(), typed)?;
                 }
                 (SetItem::System { scope, name, value }, None) => {
                     let SetValue::Expr(expr) = value else { continue };

@@ -89,15 +89,15 @@ fn sorted_rows(
     Ok(ChosenRows::sorted(sort.finish(&mut exec)?, count))
 }
 
-/// Whether two stored values are the same bytes.
+/// Whether two stored values are the same bytes; zeros have no sign.
 pub(crate) fn same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Null, Value::Null) => true,
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::UInt(a), Value::UInt(b)) => a == b,
         (Value::Bytes(a), Value::Bytes(b)) | (Value::Json(a), Value::Json(b)) => a == b,
-        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
-        (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits(),
+        (Value::Float(a), Value::Float(b)) => a == b,
+        (Value::Double(a), Value::Double(b)) => a == b,
         (Value::Bit(a), Value::Bit(b)) | (Value::Set(a), Value::Set(b)) => a == b,
         (Value::Enum(a), Value::Enum(b)) | (Value::Year(a), Value::Year(b)) => a == b,
         (Value::Date(a), Value::Date(b)) => a.packed() == b.packed(),

@@ -235,7 +235,7 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> V
         (Family::String, Value::Bytes(_)) => value,
         (Family::String, Value::Enum(_) | Value::Set(_)) if e.ty.column == ty.column => value,
         (Family::String, value) => Value::Bytes(e.to_str(value)),
-        (Family::Decimal, value) => Value::Decimal(e.to_decimal(value, cx).rescale(ty.column.decimals)),
+        (Family::Decimal, value) => Value::Decimal(e.to_decimal(value, cx).show(ty.column.decimals)),
         (Family::Real, Value::Float(_) | Value::Double(_)) if ty.column.kind == e.ty.column.kind => value,
         (Family::Real, value) => {
             let n = e.to_f64(value, cx);

@@ -85,7 +85,7 @@ fn exact(value: &Value) -> Option<Exact> {
         Value::Int(n) => Exact::Integer(i128::from(*n)),
         Value::UInt(n) | Value::Bit(n) | Value::Set(n) => Exact::Integer(i128::from(*n)),
         Value::Year(n) | Value::Enum(n) => Exact::Integer(i128::from(*n)),
-        Value::Decimal(d) => Exact::Decimal(*d),
+        Value::Decimal(d) => Exact::Decimal(d.as_shown()),
         Value::Date(d) => Exact::Integer(i128::from(d.to_number())),
         Value::DateTime(d) => fraction(i128::from(d.to_number()), d.micros()),
         Value::Time(t) => {
@@ -130,6 +130,7 @@ pub fn as_f64(value: &Value) -> f64 {
         Value::Double(n) => *n + 0.0,
         Value::Bytes(text) => super::convert::text_to_f64(text).0,
         Value::Fixed(_) => super::convert::text_to_f64(&super::convert::print(value, 0)).0,
+        Value::Decimal(d) => d.to_f64(),
         value => match exact(value) {
             Some(Exact::Integer(n)) => n as f64,
             Some(Exact::Decimal(d)) => d.to_f64(),

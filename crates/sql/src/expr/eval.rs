@@ -298,8 +298,10 @@ fn assign(name: &str, value: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
 #[must_use]
 pub fn for_variable(value: Value, ty: &ColumnType, collation: u16) -> (Value, ColumnType) {
     match value {
-        Value::Null | Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
-            (value, ty.clone())
+        Value::Null | Value::Int(_) | Value::UInt(_) | Value::Double(_) => (value, ty.clone()),
+        Value::Decimal(d) => {
+            let d = d.in_full();
+            (Value::Decimal(d), super::ExprType::decimal(u32::from(d.precision()), d.scale()).column)
         }
         Value::Bytes(_) => (own(value), ty.clone()),
         Value::Float(n) => (Value::Double(f64::from(n)), super::ExprType::double().column),

@@ -47,9 +47,9 @@ impl Slot {
     }
 }
 
-/// What strict mode makes an error of: text that is no number or time, texts and groups that are cut.
+/// What strict mode makes an error of: text that is no number or time, numbers, texts and groups that are cut.
 fn is_bad_data(code: u16) -> bool {
-    matches!(code, 1260 | 1292 | 1411 | 1441)
+    matches!(code, 1260 | 1264 | 1292 | 1411 | 1441)
 }
 
 /// A running statement.

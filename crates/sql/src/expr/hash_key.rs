@@ -12,13 +12,16 @@ pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
         Value::Int(n) => integer(i128::from(*n), out),
         Value::UInt(n) | Value::Bit(n) | Value::Set(n) => integer(i128::from(*n), out),
         Value::Year(n) | Value::Enum(n) => integer(i128::from(*n), out),
-        Value::Decimal(d) => match d.to_i64() {
-            Ok(n) if Decimal::from_i128(i128::from(n), 0) == *d => integer(i128::from(n), out),
-            _ => {
-                out.push(2);
-                d.to_sort_key(out);
+        Value::Decimal(d) => {
+            let d = d.as_shown();
+            match d.to_i64() {
+                Ok(n) if Decimal::from_i128(i128::from(n), 0) == d => integer(i128::from(n), out),
+                _ => {
+                    out.push(2);
+                    d.to_sort_key(out);
+                }
             }
-        },
+        }
         Value::Float(n) => real(f64::from(*n), out),
         Value::Double(n) => real(*n, out),
         Value::Bytes(text) => write_text(text, collation, out),

@@ -6,6 +6,7 @@ use super::node::Expr;
 use super::types::{ExprType, Family};
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateTime, Interval, IntervalUnit, Time};
 
 /// The amount of an INTERVAL; `None` for NULL or what is no amount.
@@ -19,11 +20,12 @@ fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<
         return Ok(Interval::parse(&text, unit));
     }
     if unit == IntervalUnit::Second && !matches!(value, Value::Int(_) | Value::UInt(_)) {
-        let micros = e.to_decimal(&value, cx).to_f64() * 1e6;
-        if micros.abs() > 9e18 {
-            return overflow(cx);
-        }
-        return Ok(Some(Interval::of_micros(micros.round() as i64)));
+        let million = Decimal::from(1_000_000_i64);
+        let micros = e.to_decimal(&value, cx).truncate(6).mul(&million).ok().and_then(|n| n.to_i64().ok());
+        return match micros {
+            Some(micros) => Ok(Some(Interval::of_micros(micros))),
+            None => overflow(cx),
+        };
     }
     let n = match &value {
         Value::Bytes(text) => {

@@ -116,14 +116,18 @@ fn integer(value: &Value, kind: ColumnKind, unsigned: bool) -> Fit {
         Value::Int(n) => (i128::from(*n), false),
         Value::UInt(n) | Value::Bit(n) | Value::Set(n) => (i128::from(*n), false),
         Value::Year(n) | Value::Enum(n) => (i128::from(*n), false),
-        Value::Decimal(d) => match d.floor().to_i64() {
-            Ok(floor) => (i128::from(floor), d.floor() != *d),
-            Err(i64::MAX) if unsigned => match d.floor().to_u64() {
-                Ok(floor) => (i128::from(floor), d.floor() != *d),
-                Err(_) => return Fit::Above,
-            },
-            Err(clipped) => return if clipped < 0 { Fit::Below } else { Fit::Above },
-        },
+        Value::Decimal(d) => {
+            let d = d.as_shown();
+            let floor = d.floor();
+            match floor.to_i64() {
+                Ok(n) => (i128::from(n), floor != d),
+                Err(i64::MAX) if unsigned => match floor.to_u64() {
+                    Ok(n) => (i128::from(n), floor != d),
+                    Err(_) => return Fit::Above,
+                },
+                Err(clipped) => return if clipped < 0 { Fit::Below } else { Fit::Above },
+            }
+        }
         Value::Float(_) | Value::Double(_) => match double(as_f64(value)) {
             Some(split) => split,
             None => return Fit::Unknown,
@@ -152,7 +156,7 @@ fn double(n: f64) -> Option<(i128, bool)> {
 
 fn decimal(value: &Value, precision: u8, scale: u8) -> Fit {
     let exact = match value {
-        Value::Decimal(d) => *d,
+        Value::Decimal(d) => d.as_shown(),
         Value::Int(n) => Decimal::from_i128(i128::from(*n), 0),
         Value::UInt(n) => Decimal::from_i128(i128::from(*n), 0),
         _ => return Fit::Unknown,

@@ -47,6 +47,9 @@ fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>) -
             let e = Expr { kind: Kind::Const(Value::Null), ty: from.clone() };
             *value = cast::fit_common(&e, std::mem::take(value), to, cx);
         }
+        if let Value::Decimal(d) = value {
+            *d = d.as_shown();
+        }
     }
     row
 }

@@ -121,7 +121,7 @@ impl Part {
         match (self.family, exact_integer(value)) {
             (Family::Decimal, Some(n)) => Decimal::from_i128(n, 0).to_sort_key(out),
             (Family::Decimal, None) => match value {
-                Value::Decimal(d) => d.to_sort_key(out),
+                Value::Decimal(d) => d.as_shown().to_sort_key(out),
                 value => Decimal::from_f64(compare::as_f64(value)).unwrap_or_default().to_sort_key(out),
             },
             (Family::Real, _) => {

@@ -11,8 +11,10 @@ use crate::column::{ColumnKind, ColumnType};
 /// The value's text in the column's character set. Numbers and dates are ASCII.
 fn text_for(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> (Bytes, Option<Problem>) {
     let target = ty.charset();
-    let Value::Bytes(text) = value else {
-        return (value.to_bytes(&natural_type(value)), None);
+    let text = match value {
+        Value::Bytes(text) => text,
+        Value::Decimal(d) => return (Value::Decimal(d.in_full()).to_bytes(&natural_type(value)), None),
+        _ => return (value.to_bytes(&natural_type(value)), None),
     };
     if ctx.charset == target || ctx.charset.converts_as_is(target) {
         if target == Charset::Binary || text.is_ascii() {

@@ -106,6 +106,19 @@ impl Decimal {
     pub fn shown_scale(&self) -> u8 {
         self.shown
     }
+    /// The number with the digits that are shown and no others: what comparing, sorting and grouping see of it, while
+    /// arithmetic goes on with all of them.
+    pub fn as_shown(&self) -> Decimal {
+        if self.scale > self.shown { self.round(i32::from(self.shown)) } else { *self }
+    }
+    /// The same number, all digits shown: what a variable or a text column gets of it.
+    pub fn in_full(&self) -> Decimal {
+        Decimal { shown: self.scale, ..*self }
+    }
+    /// The same number, shown with `scale` digits.
+    pub fn show(&self, scale: u8) -> Decimal {
+        if self.scale > scale { Decimal { shown: scale, ..*self } } else { self.rescale(scale) }
+    }
     /// Digits before the point; 0 for 0.5.
     pub fn int_digits(&self) -> u32 {
         wide::digits(&self.mag()).saturating_sub(u32::from(self.scale))

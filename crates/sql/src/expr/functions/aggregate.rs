@@ -380,14 +380,14 @@ impl Accumulator {
             State::Count(n) => Value::Int(n),
             State::SumInt(sum) => sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0))),
             State::SumDecimal(sum) => {
-                sum.map_or(Value::Null, |d| Value::Decimal(d.rescale(spec.ty.column.decimals)))
+                sum.map_or(Value::Null, |d| Value::Decimal(d.show(spec.ty.column.decimals)))
             }
             State::SumReal(sum) => sum.map_or(Value::Null, Value::Double),
             State::Avg(_, 0) | State::AvgReal(_, 0) => Value::Null,
             State::Avg(sum, count) => {
                 let increment = cx.session.settings.div_precision_increment;
                 match sum.div(&Decimal::from_i128(i128::from(count), 0), increment) {
-                    Ok(Some(d)) => Value::Decimal(d.rescale(spec.ty.column.decimals)),
+                    Ok(Some(d)) => Value::Decimal(d.show(spec.ty.column.decimals)),
                     _ => Value::Null,
                 }
             }
