@@ -24,10 +24,8 @@ fn clauses_of_mariadb_are_refused_by_name() {
         ("FOR PORTION OF", "UPDATE t FOR PORTION OF p FROM 1 TO 2 SET a = 1"),
         ("DELETE HISTORY", "DELETE HISTORY FROM t"),
         ("DELETE HISTORY", "DELETE HISTORY FROM t BEFORE SYSTEM_TIME '2020-01-01'"),
-        ("sequences", "SELECT NEXTVAL(s)"),
         ("sequences", "SELECT NEXT VALUE FOR s"),
         ("sequences", "SELECT PREVIOUS VALUE FOR d.s"),
-        ("sequences", "SELECT SETVAL(s, 5), LASTVAL(s)"),
         ("sequences", "SHOW CREATE SEQUENCE s"),
         ("packages", "SHOW CREATE PACKAGE p"),
         ("COMPRESSED columns", "CREATE TABLE t (a TEXT COMPRESSED)"),
@@ -47,6 +45,37 @@ fn clauses_of_mariadb_are_refused_by_name() {
         "SELECT previous.value FROM previous",
     ] {
         parse(sql.as_bytes(), &ParseOptions::default()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+#[test]
+fn sequences_are_of_the_mariadb_dialect() {
+    let options = ParseOptions { mariadb: true, ..ParseOptions::default() };
+    for sql in [
+        "CREATE OR REPLACE SEQUENCE d.s START WITH 5 INCREMENT BY -1 MINVALUE = -9223372036854775807 NO MAXVALUE CACHE 3 CYCLE ENGINE=x COMMENT='y'",
+        "CREATE SEQUENCE IF NOT EXISTS s NOMINVALUE MAXVALUE 9 NOCACHE NOCYCLE",
+        "ALTER SEQUENCE IF EXISTS s RESTART",
+        "ALTER SEQUENCE s RESTART WITH 3 INCREMENT 2",
+        "DROP SEQUENCE IF EXISTS s, d.t",
+        "SHOW CREATE SEQUENCE s",
+        "SELECT NEXT VALUE FOR d.s, PREVIOUS VALUE FOR s, next, previous.value FROM previous",
+    ] {
+        parse(sql.as_bytes(), &options).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        if !sql.starts_with("SELECT") {
+            assert_eq!(
+                parse(sql.as_bytes(), &ParseOptions::default()).map_or_else(|e| e.code(), |_| 1235),
+                1235,
+                "{sql}"
+            );
+        }
+    }
+    for sql in [
+        "ALTER SEQUENCE s",
+        "CREATE SEQUENCE s MAXVALUE 9223372036854775808",
+        "CREATE SEQUENCE s START",
+        "SELECT NEXT VALUE FOR",
+    ] {
+        assert_eq!(parse(sql.as_bytes(), &options).unwrap_err().code(), 1064, "{sql}");
     }
 }
 

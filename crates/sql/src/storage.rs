@@ -7,6 +7,7 @@
 //! Called on the session's thread only. Every method may return an `Interrupt`; the caller passes
 //! it up untouched with `?`. The kill flag and the row budget are checked in here, once a batch.
 
+use crate::api::SessionSettings;
 use crate::catalog::Table;
 use crate::error::Interrupt;
 use bytes::Bytes;
@@ -73,6 +74,21 @@ impl Scan {
             done: false,
         }
     }
+}
+
+/// What a sequence's own transaction must know of the statement that asks for a number.
+#[derive(Clone, Copy)]
+pub struct SequenceAsk<'a> {
+    /// The session's variables.
+    pub settings: &'a SessionSettings,
+    /// The current database, empty if none.
+    pub database: &'a str,
+    /// The statement's text.
+    pub sql: &'a [u8],
+    /// Its start, seconds since 1970.
+    pub timestamp: u32,
+    /// CONNECTION_ID().
+    pub connection_id: u32,
 }
 
 /// Rows by key and by range. Rows are full row images (null bitmap + binlog field encoding).
@@ -190,6 +206,27 @@ pub trait Storage {
     /// Asks to go on on a thread that may block (SLEEP, GET_LOCK): `NeedBlocking` if this one may not.
     fn need_blocking(&mut self) -> Result<(), Interrupt> {
         Ok(())
+    }
+
+    /// The next number of a sequence.
+    ///
+    /// # Errors
+    /// 4084, lock waits, `NeedBlocking`.
+    fn next_value(&mut self, _: &Arc<Table>, _: &SequenceAsk<'_>) -> Result<i64, Interrupt> {
+        Err(Interrupt::NeedBlocking)
+    }
+
+    /// Lets a sequence go on from a number; false if it has passed it.
+    ///
+    /// # Errors
+    /// As `next_value`.
+    fn set_value(
+        &mut self,
+        _: &Arc<Table>,
+        _: (i64, bool, i64),
+        _: &SequenceAsk<'_>,
+    ) -> Result<bool, Interrupt> {
+        Err(Interrupt::NeedBlocking)
     }
 
     /// Fails with 1317 when the statement has been killed.

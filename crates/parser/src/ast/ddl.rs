@@ -241,11 +241,46 @@ pub enum TableOption {
     AutoIncrement(u64),
     RowFormat(Ident),
     KeyBlockSize(u64),
+    /// What makes a table a sequence: never written so.
+    Sequence,
     /// Any other `NAME = value`, kept as text; accepted without effect.
     Other {
         name: Ident,
         value: Bytes,
     },
+}
+
+/// CREATE SEQUENCE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSequence {
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    pub name: ObjectName,
+    pub options: SequenceOptions,
+    pub table: Vec<TableOption>,
+}
+
+/// ALTER SEQUENCE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterSequence {
+    pub if_exists: bool,
+    pub name: ObjectName,
+    pub options: SequenceOptions,
+}
+
+/// What is said of a sequence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SequenceOptions {
+    pub start: Option<i64>,
+    /// `Some(None)`: NO MINVALUE.
+    pub minimum: Option<Option<i64>>,
+    pub maximum: Option<Option<i64>>,
+    pub increment: Option<i64>,
+    /// 0 is NOCACHE.
+    pub cache: Option<u64>,
+    pub cycle: Option<bool>,
+    /// ALTER only; `Some(None)`: from where it started.
+    pub restart: Option<Option<i64>>,
 }
 
 /// CREATE TABLE.

@@ -50,6 +50,9 @@ impl Statement {
                 | Self::DropIndex(_)
                 | Self::Truncate(_)
                 | Self::RenameTable(_)
+                | Self::CreateSequence(_)
+                | Self::AlterSequence(_)
+                | Self::DropSequence(_)
         ) || self.is_about_accounts()
     }
 
@@ -82,6 +85,9 @@ impl Statement {
             Self::DropIndex(_) => "drop_index",
             Self::Truncate(_) => "truncate",
             Self::RenameTable(_) => "rename_table",
+            Self::CreateSequence(_) => "create_sequence",
+            Self::AlterSequence(_) => "alter_sequence",
+            Self::DropSequence(_) => "drop_sequence",
             Self::Begin(_) => "begin",
             Self::Commit(_) => "commit",
             Self::Rollback(_) => "rollback",
@@ -168,6 +174,7 @@ impl Show {
             Self::CreateFunction(_) => "show_create_func",
             Self::CreateTrigger(_) => "show_create_trigger",
             Self::CreateEvent(_) => "show_create_event",
+            Self::CreateSequence(_) => "show_create_sequence",
             Self::ProcedureStatus(_) => "show_procedure_status",
             Self::FunctionStatus(_) => "show_function_status",
             Self::ProcedureCode(_) => "show_procedure_code",

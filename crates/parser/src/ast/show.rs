@@ -60,6 +60,8 @@ pub enum Show {
     },
     CreateTable(ObjectName),
     CreateView(ObjectName),
+    /// MariaDB's.
+    CreateSequence(ObjectName),
     CreateDatabase {
         if_not_exists: bool,
         name: Ident,

@@ -36,6 +36,10 @@ pub enum Statement {
     Truncate(ObjectName),
     /// (from, to) pairs.
     RenameTable(Vec<(ObjectName, ObjectName)>),
+    /// MariaDB's.
+    CreateSequence(Box<CreateSequence>),
+    AlterSequence(Box<AlterSequence>),
+    DropSequence(DropTable),
 
     Begin(StartTransaction),
     Commit(Completion),

@@ -35,6 +35,9 @@ impl Parser<'_> {
         if self.eat_word("USER") {
             return self.alter_user();
         }
+        if self.options.mariadb && self.eat_word("SEQUENCE") {
+            return self.alter_sequence();
+        }
         if self.is_word("ONLINE") {
             self.advance();
             let ignore = self.eat_kw(Kw::IGNORE);

@@ -39,6 +39,9 @@ impl Parser<'_> {
         if self.eat_word("USER") {
             return self.create_user(or_replace);
         }
+        if self.options.mariadb && self.eat_word("SEQUENCE") {
+            return self.create_sequence(or_replace);
+        }
         if self.eat_word("ROLE") {
             let if_not_exists = self.if_not_exists();
             let roles = self.comma_list(Self::user_name)?;
@@ -246,6 +249,9 @@ impl Parser<'_> {
         }
         if self.eat_word("VIEW") {
             return Ok(Statement::DropView(self.drop_names(false)?));
+        }
+        if self.options.mariadb && self.eat_word("SEQUENCE") {
+            return Ok(Statement::DropSequence(self.drop_names(false)?));
         }
         if self.eat_word("PREPARE") {
             return Ok(Statement::Deallocate(self.ident()?));

@@ -49,7 +49,6 @@ impl Parser<'_> {
             b"weight_string" => self.weight_string(),
             b"value" => self.values_of(),
             b"json_value" => self.json_value(),
-            b"nextval" | b"lastval" | b"setval" => Err(ParseError::NotSupported("sequences")),
             b"column_create" | b"column_add" | b"column_get" | b"column_delete" | b"column_exists"
             | b"column_list" | b"column_check" | b"column_json" => {
                 Err(ParseError::NotSupported("dynamic columns"))

@@ -20,6 +20,7 @@ mod options;
 mod primary;
 mod query;
 mod replication;
+mod sequence;
 mod set;
 mod show;
 mod statement;

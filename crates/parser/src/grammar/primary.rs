@@ -121,6 +121,12 @@ impl Parser<'_> {
 
     /// A word that is not reserved: an introducer, a temporal literal, CAST, a call, or a name.
     fn plain_word(&mut self) -> Rule<Expr> {
+        if (self.is_word("NEXT") || self.is_word("PREVIOUS"))
+            && self.options.mariadb
+            && let Some(call) = self.value_for()?
+        {
+            return Ok(call);
+        }
         let token = self.token;
         let next = self.peek();
         match next.kind {

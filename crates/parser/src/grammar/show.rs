@@ -194,6 +194,7 @@ impl Parser<'_> {
             "FUNCTION" => Show::CreateFunction(self.object_name()?),
             "TRIGGER" => Show::CreateTrigger(self.object_name()?),
             "EVENT" => Show::CreateEvent(self.object_name()?),
+            "SEQUENCE" if self.options.mariadb => Show::CreateSequence(self.object_name()?),
             "SEQUENCE" => return Err(ParseError::NotSupported("sequences")),
             "PACKAGE" => return Err(ParseError::NotSupported("packages")),
             _ => return Err(self.error()),

@@ -53,6 +53,9 @@ pub fn of_statement(statement: &Statement) -> Rule {
         | Statement::DropIndex(_)
         | Statement::Truncate(_)
         | Statement::RenameTable(_)
+        | Statement::CreateSequence(_)
+        | Statement::AlterSequence(_)
+        | Statement::DropSequence(_)
         | Statement::LockTables(_)
         | Statement::Use(_)
         | Statement::Describe { .. }
@@ -125,6 +128,7 @@ fn of_show(show: &Show) -> Rule {
         | Show::Events { .. }
         | Show::CreateTable(_)
         | Show::CreateView(_)
+        | Show::CreateSequence(_)
         | Show::CreateDatabase { .. }
         | Show::CreateProcedure(_)
         | Show::CreateFunction(_)

@@ -5,11 +5,14 @@ use super::binder::{Binder, BlockScope, OuterReads};
 use super::compare::comparison;
 use super::operators::{as_text, binary_string, number_literal};
 use super::scope::Source;
+use crate::api::Priv;
 use crate::catalog::ColumnDefault;
+use crate::catalog::sequence;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::aggregate::{self, AggregateSpec};
 use crate::expr::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::expr::node::{CompareOp, Expr, Kind};
+use crate::expr::sequence::{SequenceCall, SequenceFunction};
 use crate::expr::slot_set::SlotSet;
 use crate::expr::subquery::{Member, Subquery, SubqueryKind};
 use crate::expr::types::{BINARY, Coercibility, ExprType, Family, column_type, refuse_fixed, unify};
@@ -43,6 +46,9 @@ fn server_function(name: &str) -> (std::ops::RangeInclusive<usize>, bool) {
 
 impl Binder<'_> {
     pub(super) fn function(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
+        if let Some(expr) = self.sequence_call(call)? {
+            return Ok(expr);
+        }
         let mut args = Vec::with_capacity(call.args.len());
         for arg in &call.args {
             args.push(self.expr(arg)?);
@@ -555,4 +561,40 @@ fn number_cast(target: &CastType) -> Option<&'static str> {
         CastType::DateTime(_) => "cast_as_datetime",
         _ => return None,
     })
+}
+
+impl Binder<'_> {
+    /// NEXTVAL, LASTVAL or SETVAL, if it is one: the first argument is the name of a sequence.
+    fn sequence_call(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Expr>> {
+        let Some(what) = SequenceFunction::named(&call.name).filter(|_| call.schema.is_none()) else {
+            return Ok(None);
+        };
+        let counts = if what == SequenceFunction::SetVal { 2..=4 } else { 1..=1 };
+        let Some(ast::Expr::Column(name)) = call.args.first().filter(|_| counts.contains(&call.args.len()))
+        else {
+            return Err(SqlError::wrong_parameter_count_to_native_fct(&call.name));
+        };
+        let db = match (name.table(), &self.session.database) {
+            (Some(db), _) => db.as_str(),
+            (None, Some(current)) => current,
+            (None, None) => return Err(SqlError::no_db()),
+        };
+        let asks = if what == SequenceFunction::LastVal { Priv::Select } else { Priv::Insert };
+        self.author.access.check(db, Some(&name.name), asks)?;
+        let table = match self.catalog.find_table(db, &name.name) {
+            Some(table) if table.def.is_sequence() => table.clone(),
+            Some(table) => return Err(sequence::not_sequence(table)),
+            None if !self.session.settings.mariadb => return Err(SqlError::not_supported_yet("sequences")),
+            None => return Err(sequence::unknown(&name.name)),
+        };
+        self.note(|noted| noted.bits |= super::uses::SYSTEM_FUNCTION);
+        // A plan with it is made anew when its definition changes.
+        self.tables.push(table.clone());
+        let mut args = Vec::with_capacity(call.args.len() - 1);
+        for arg in &call.args[1..] {
+            args.push(self.expr(arg)?);
+        }
+        let kind = Kind::Sequence(Box::new(SequenceCall { table, what, args: args.into() }));
+        Ok(Some(Expr { kind, ty: ExprType::bigint().nullable(true) }))
+    }
 }

@@ -13,6 +13,7 @@ mod foreign_key;
 mod index;
 pub mod persist;
 mod schema;
+pub mod sequence;
 mod show_create;
 pub mod statistics;
 mod table;

@@ -44,6 +44,14 @@ pub struct TableDef {
     pub created: u64,
 }
 
+impl TableDef {
+    /// Whether it is a sequence.
+    #[must_use]
+    pub fn is_sequence(&self) -> bool {
+        self.options.iter().any(|option| **option == *super::sequence::OPTION)
+    }
+}
+
 /// Counters that outlive one definition of a table.
 #[derive(Debug, Default)]
 pub struct TableState {
@@ -60,6 +68,8 @@ pub struct TableState {
     pub(crate) referenced: AtomicBool,
     /// Somebody is counting it in the background, or has failed to.
     pub(crate) counting: AtomicBool,
+    /// Numbers that were taken out of it, if it is a sequence.
+    pub(crate) sequence: super::sequence::SequenceState,
     /// What was counted.
     pub(crate) statistics: parking_lot::RwLock<Option<Arc<Statistics>>>,
 }

@@ -12,6 +12,7 @@ use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_own};
 use super::parse_create;
 use crate::api::{Outcome, Priv};
+use crate::catalog::sequence::no_option;
 use crate::catalog::show_create_table;
 use crate::catalog::{Check, Index, Schema, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -84,6 +85,9 @@ impl Ddl<'_> {
             }
             Err(error) => return Err(error.into()),
         };
+        if table.def.is_sequence() && !actions.iter().all(|action| matches!(action, AlterAction::Rename(_))) {
+            return Err(no_option(&table).into());
+        }
         let mut edit = self.edit(&table, actions)?;
         check_dependents(&table.def, &mut edit)?;
         let children = change.next.children(&db, &name.name);

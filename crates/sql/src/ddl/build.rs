@@ -7,6 +7,7 @@ use super::defaults;
 use super::expressions;
 use super::keys;
 use super::types::{column_type, pick_collation};
+use crate::catalog::sequence;
 use crate::catalog::{Column, ColumnDefault, Generated, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
@@ -191,6 +192,14 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
                 options.rest.push(format!("ROW_FORMAT={}", name.to_uppercase()).into())
             }
             TableOption::KeyBlockSize(size) => options.rest.push(format!("KEY_BLOCK_SIZE={size}").into()),
+            TableOption::Sequence => options.rest.push(sequence::OPTION.into()),
+            TableOption::Other { name, value } if name.is("SEQUENCE") && value[..] == *b"1" => {
+                // A table of any columns is none; only what we stored ourselves says so.
+                if !context.engines.is_empty() {
+                    return Err(SqlError::not_supported_yet("CREATE TABLE .. SEQUENCE=1"));
+                }
+                options.rest.push(sequence::OPTION.into());
+            }
             TableOption::Other { .. } => {}
         }
     }

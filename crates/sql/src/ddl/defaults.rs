@@ -2,10 +2,11 @@
 
 use super::build::BuildContext;
 use super::expressions;
+use crate::catalog::sequence;
 use crate::catalog::{Column, ColumnDefault};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_parser::ast::{DefaultValue, Expr, Literal, UnaryOp};
+use omnibus_parser::ast::{DefaultValue, Expr, Literal, Qualifier, UnaryOp};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::{ColumnKind, FixedKind, Value};
 
@@ -17,6 +18,14 @@ pub(crate) fn build(
     context: &BuildContext<'_>,
 ) -> SqlResult<ColumnDefault> {
     let bad = || SqlError::invalid_default(&column.name);
+    let qualified;
+    let default = match default {
+        DefaultValue::Expression(expr) if sequence::named_in(expr).is_some() => {
+            qualified = DefaultValue::Expression(in_database(expr, context.db));
+            &qualified
+        }
+        default => default,
+    };
     let expr = match default {
         DefaultValue::Value(expr) => expr,
         DefaultValue::Expression(expr) if constant(expr).is_some() && !column.is_blob() => expr,
@@ -66,6 +75,18 @@ pub(crate) fn build(
     };
     let cast = crate::dml::cast::store(value, column, context.strict, context.zone).map_err(|_| bad())?;
     Ok(ColumnDefault::Value(cast))
+}
+
+/// The same with the database of its sequence, which is that of the table if it does not say.
+fn in_database(expr: &Expr, db: &str) -> Expr {
+    let mut expr = expr.clone();
+    if let Expr::Function(call) = &mut expr
+        && let [Expr::Column(name)] = &mut call.args[..]
+        && name.qualifier.is_none()
+    {
+        name.qualifier = Some(Box::new(Qualifier { schema: None, table: db.into() }));
+    }
+    expr
 }
 
 /// A default is a label; its number, which would be stored as well, is none.

@@ -149,6 +149,8 @@ fn check_node(def: &TableDef, one: ExpressionOf<'_>, e: &Expr) -> SqlResult<()> 
             return Err(refused(def, one, Refused::Variable));
         }
         Kind::Param(_) | Kind::Subquery(_) => return Err(refused(def, one, Refused::Something)),
+        Kind::Sequence(_) if matches!(one, ExpressionOf::Default(_)) => return Ok(()),
+        Kind::Sequence(call) => call.what.name().to_owned(),
         Kind::ServerCall(name, _) => name.to_lowercase(),
         Kind::Call(called, args) => {
             let anew = called.traits & VOLATILE != 0;

@@ -10,6 +10,7 @@ mod exec;
 mod expressions;
 mod foreign_keys;
 mod keys;
+mod sequence;
 mod stored;
 mod table;
 mod temporary;

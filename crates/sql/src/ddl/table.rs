@@ -5,6 +5,7 @@ use super::exec::{Change, Ddl, ids, spaces};
 use super::expressions::{check_expressions, rename_checks};
 use super::foreign_keys::{cannot_drop, cannot_truncate, named_parents, rename_own};
 use crate::api::{Outcome, Priv};
+use crate::catalog::sequence::no_option;
 use crate::catalog::{Child, Table, TableDef, TableState, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
@@ -44,7 +45,7 @@ impl Ddl<'_> {
     }
 
     /// The change that adds a table; `None` if it is there and may be.
-    fn new_table(&mut self, tree: &CreateTable) -> ExecResult<Option<Change>> {
+    pub(super) fn new_table(&mut self, tree: &CreateTable) -> ExecResult<Option<Change>> {
         let db = self.schema_of(&tree.name)?;
         let name = tree.name.name.as_str();
         self.check(&db, Some(name), Priv::Create)?;
@@ -100,6 +101,9 @@ impl Ddl<'_> {
 
     fn like(&mut self, change: &mut Change, source: &ObjectName, db: &str, name: &str) -> SqlResult<Built> {
         let source = self.table_to_copy(source)?;
+        if source.def.is_sequence() {
+            return Err(no_option(&source));
+        }
         let mut def = source.def.clone();
         let mut ids = ids(&mut change.next);
         def.id = ids.table();
@@ -196,6 +200,9 @@ impl Ddl<'_> {
             return Err(SqlError::no_such_table(&db, &name.name).into());
         }
         let table = change.next.table(&db, &name.name)?.clone();
+        if table.def.is_sequence() {
+            return Err(no_option(&table).into());
+        }
         if let Some(child) = self.refuse_referenced(&change.next, &table, |_| false)? {
             return Err(cannot_truncate(&child).into());
         }

@@ -5,6 +5,7 @@ use crate::api::{AccessCheck, Priv, Rights};
 use crate::bind::scope::Scope;
 use crate::bind::uses::{self, UsesCell};
 use crate::bind::{Binder, Clause};
+use crate::catalog::sequence;
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::{Expr, Kind};
@@ -64,7 +65,11 @@ impl<'a> Planner<'a> {
         if self.catalog.find_view(db, &name.name).is_some() {
             return Err(SqlError::not_supported_yet("changes of views"));
         }
-        self.catalog.table(db, &name.name).cloned()
+        let table = self.catalog.table(db, &name.name)?;
+        if table.def.is_sequence() && !matches!(privilege, Priv::Select) {
+            return Err(sequence::no_option(table));
+        }
+        Ok(table.clone())
     }
 
     /// The table that rows go into, `replace` if others may have to make place for them.

@@ -98,6 +98,7 @@ impl Expr {
             Kind::Row(_) => Err(crate::error::SqlError::operand_columns(1).into()),
             Kind::Subquery(subquery) => subquery.eval(cx),
             Kind::ServerCall(name, args) => server_call(name, args, cx),
+            Kind::Sequence(call) => call.eval(cx),
         }
     }
 

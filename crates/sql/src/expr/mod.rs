@@ -22,6 +22,7 @@ mod number_text;
 mod print;
 pub mod regexp;
 mod same;
+pub mod sequence;
 pub mod slot_set;
 pub mod subquery;
 pub mod sysvar;

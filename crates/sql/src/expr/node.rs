@@ -195,6 +195,8 @@ pub enum Kind {
     Call(&'static Def, Box<[Expr]>),
     /// A function of the server's (replication).
     ServerCall(Box<str>, Box<[Expr]>),
+    /// NEXTVAL, LASTVAL, SETVAL.
+    Sequence(Box<super::sequence::SequenceCall>),
     /// A row value; only beside another one, which the binder takes apart.
     Row(Box<[Expr]>),
     /// A subquery.
@@ -300,7 +302,7 @@ impl Expr {
             fixed &= match &e.kind {
                 Kind::Column { .. } | Kind::RowKey(_) | Kind::Present(_) => false,
                 Kind::Subquery(_) | Kind::Assign(_) | Kind::UserVariable(_) => false,
-                Kind::ServerCall(..) => false,
+                Kind::ServerCall(..) | Kind::Sequence(_) => false,
                 Kind::Call(def, _) => def.traits & crate::expr::functions::VOLATILE == 0,
                 _ => true,
             }
@@ -322,6 +324,7 @@ impl Expr {
                 | Kind::UserVariable(_)
                 | Kind::SystemVariable(_)
                 | Kind::ServerCall(..)
+                | Kind::Sequence(_)
                 | Kind::Row(_)
                 | Kind::Unit(_)
                 | Kind::Param(_) => false,
@@ -371,6 +374,7 @@ impl Expr {
             Kind::In { args, .. } | Kind::Call(_, args) | Kind::ServerCall(_, args) => {
                 args.iter().for_each(visit)
             }
+            Kind::Sequence(call) => call.args.iter().for_each(visit),
             Kind::Like(like) => [&like.text, &like.pattern].into_iter().for_each(visit),
             Kind::Regexp(regexp) => [&regexp.text, &regexp.pattern].into_iter().for_each(visit),
             Kind::Case { whens, otherwise } => {

@@ -57,6 +57,8 @@ fn same_node(a: &Kind, b: &Kind) -> bool {
         (Kind::Extract(a, _), Kind::Extract(b, _)) | (Kind::Unit(a), Kind::Unit(b)) => a == b,
         (Kind::Call(a, _), Kind::Call(b, _)) => std::ptr::eq(*a, *b),
         (Kind::ServerCall(a, _), Kind::ServerCall(b, _)) => a == b,
+        // No two calls are the same.
+        (Kind::Sequence(_), Kind::Sequence(_)) => false,
         (Kind::Subquery(a), Kind::Subquery(b)) => a.id == b.id,
         (Kind::Column { .. }, _) | (_, Kind::Column { .. }) => false,
         // The rest is told apart by its operands and its type.

@@ -183,6 +183,9 @@ impl Event<'_> {
             let row = table.rows.encode(&values)?;
             (values, row)
         };
+        if table.def.is_sequence() {
+            return self.trx.put_sequence(&table, row);
+        }
         // Each refusal takes one row out of the way; there cannot be more than one for each index.
         for _ in 0..=table.keys.len() {
             match self.trx.insert_row(&table, &values, row.clone())? {

@@ -153,6 +153,9 @@ impl SqlSession {
             Statement::DropView(tree) => ddl.drop_views(tree),
             Statement::Truncate(name) => ddl.truncate(name),
             Statement::RenameTable(pairs) => ddl.rename_tables(pairs),
+            Statement::CreateSequence(tree) => ddl.create_sequence(tree),
+            Statement::AlterSequence(tree) => ddl.alter_sequence(tree),
+            Statement::DropSequence(tree) => ddl.drop_sequences(tree),
             Statement::AlterTable(tree) => ddl.alter_table(tree),
             Statement::CreateIndex(tree) => ddl.create_index(tree),
             Statement::DropIndex(tree) => ddl.drop_index(tree),
@@ -255,5 +258,8 @@ fn is_ddl(statement: &Statement) -> bool {
             | Statement::DropIndex(_)
             | Statement::Truncate(_)
             | Statement::RenameTable(_)
+            | Statement::CreateSequence(_)
+            | Statement::AlterSequence(_)
+            | Statement::DropSequence(_)
     )
 }

@@ -185,6 +185,7 @@ impl SqlSession {
         self.binlog_input = BinlogInput::default();
         self.state.set_user_variables(Arc::default());
         self.state.diagnostics.clear();
+        self.state.sequence_values.clear();
         self.state.last_insert_id = 0;
         self.state.new_insert_id = NewInsertId::None;
         self.state.row_count = 0;

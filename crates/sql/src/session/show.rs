@@ -44,6 +44,7 @@ impl SqlSession {
             Show::Errors { count, limit } => self.show_conditions(call, *count, limit.as_ref(), true),
             Show::CreateTable(name) => self.show_create_table(name, call),
             Show::CreateView(name) => self.show_create_view(name, call),
+            Show::CreateSequence(name) => self.show_create_sequence(name, call),
             Show::CreateDatabase { if_not_exists, name } => {
                 self.show_create_database(name, *if_not_exists, call)
             }
@@ -131,6 +132,29 @@ impl SqlSession {
             text(charset::charset_name(client)),
             text(charset::collation_name(connection)),
         ])?;
+        Ok(Outcome::rows())
+    }
+
+    fn show_create_sequence(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let db = self.schema_of(name)?;
+        call.access.check(&db, Some(&name.name), Priv::Any)?;
+        let table = self.catalog().table(&db, &name.name)?.clone();
+        if !table.def.is_sequence() {
+            return Err(catalog::sequence::not_sequence(&table).into());
+        }
+        let row = self.trx.sequence_row(&table)?;
+        self.trx.floor().see_everything();
+        let def = &table.def;
+        let mut sql = format!("CREATE SEQUENCE {} {}", catalog::quote_ident(&def.name), row.text());
+        sql.push_str(&format!(" /*!{} ENGINE={} */", omnibus_parser::OWN_VERSION, def.engine));
+        if !def.comment.is_empty() {
+            sql.push_str(&format!(" COMMENT={}", catalog::quote_string(&def.comment)));
+        }
+        call.sink.columns(&[
+            answer_column("Table", ColumnKind::VarChar, 64),
+            answer_column("Create Table", ColumnKind::VarChar, 1024),
+        ])?;
+        call.sink.row(&[text(&*def.name), text(sql)])?;
         Ok(Outcome::rows())
     }
 

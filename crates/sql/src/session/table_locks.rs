@@ -4,6 +4,7 @@
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
+use crate::catalog::sequence::sequences_of;
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::store::Locked;
 use omnibus_locks::TableMode;
@@ -42,6 +43,11 @@ impl SqlSession {
             let table = catalog.table(&db, &lock.table.name)?.clone();
             if table.temporary {
                 continue;
+            }
+            // What its defaults take numbers from is locked with it.
+            for (db, name) in sequences_of(&table) {
+                let found = catalog.find_table(&db, &name).filter(|found| found.def.is_sequence());
+                wanted.extend(found.map(|found| (Locked::Table(found.clone()), TableMode::IntentExclusive)));
             }
             wanted.push((Locked::Table(table), mode));
         }

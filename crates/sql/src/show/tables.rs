@@ -103,7 +103,7 @@ fn stored(reader: &Reader<'_, '_>, table: &Table) -> Vec<Value> {
         text("def"),
         text(&def.db),
         text(&def.name),
-        text("BASE TABLE"),
+        text(if def.is_sequence() { "SEQUENCE" } else { "BASE TABLE" }),
         text(&def.engine),
         Value::UInt(10),
         text(title(format.unwrap_or("Dynamic"))),

@@ -53,6 +53,8 @@ pub struct SessionState {
     pub row_count: i64,
     /// FOUND_ROWS() of the last SELECT.
     pub found_rows: u64,
+    /// LASTVAL(), by the id of the sequence.
+    pub sequence_values: HashMap<u64, i64>,
     /// The number of the connection. What statements see of it is `thread_id`.
     pub connection_id: u32,
     /// USER(): the name the client gave.
@@ -201,6 +203,7 @@ impl Default for SessionState {
             last_insert_id_set: None,
             row_count: 0,
             found_rows: 0,
+            sequence_values: HashMap::new(),
             connection_id: 0,
             user: String::new(),
             host_name: "localhost".into(),

@@ -43,6 +43,7 @@ impl Trx {
         count_rows(&mut self.deltas);
         let locks = self.locks.clone();
         let covers = std::mem::take(&mut self.covers);
+        let sequences = std::mem::take(&mut self.sequences);
         let keep_tables = self.locked_tables;
         let large = self.is_large() && !keep_tables;
         if large {
@@ -80,6 +81,7 @@ impl Trx {
                     defines(no);
                 }
                 take_effect(covers);
+                sequences.iter().for_each(|state| state.sequence.changed());
                 if let Some(counter) = in_flight {
                     counter.fetch_sub(1, Ordering::AcqRel);
                 }
@@ -182,6 +184,7 @@ impl Trx {
         self.cache.clear();
         self.events.end();
         self.covers.clear();
+        self.sequences.clear();
         self.deltas.clear();
         self.savepoints.clear();
         self.drop_snapshot();

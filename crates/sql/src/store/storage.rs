@@ -5,7 +5,7 @@ use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt};
-use crate::storage::{LockMode, Scan, Storage, WaitPolicy};
+use crate::storage::{LockMode, Scan, SequenceAsk, Storage, WaitPolicy};
 use bytes::Bytes;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -49,6 +49,19 @@ fn note_progress(scan: &mut Scan, range: &KeyRange) {
 }
 
 impl Storage for Trx {
+    fn next_value(&mut self, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
+        Trx::next_value(self, table, ask)
+    }
+
+    fn set_value(
+        &mut self,
+        table: &Arc<Table>,
+        to: (i64, bool, i64),
+        ask: &SequenceAsk<'_>,
+    ) -> ExecResult<bool> {
+        Trx::set_value(self, table, to, ask)
+    }
+
     fn see_definitions(&self) {
         self.floor.see_definitions();
     }

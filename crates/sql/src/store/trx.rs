@@ -83,10 +83,15 @@ pub struct Trx {
     pub(super) budget: Arc<Budget>,
     pub(super) memory: TrxMemory,
     pub(super) covers: Vec<Covers>,
+    /// Sequences whose rows it writes.
+    pub(super) sequences: Vec<Arc<TableState>>,
     /// AUTO_INCREMENT values that the running statement took: table, how many, first. If it is
     /// run again it takes the same ones again.
     pub(super) auto_taken: Vec<(u64, u64, u64)>,
     pub(super) auto_reused: usize,
+    /// The same of numbers out of sequences: table, number.
+    pub(super) numbers_taken: Vec<(u64, i64)>,
+    pub(super) numbers_reused: usize,
     /// Rows added and removed, per table, for estimates only: a rolled back statement's stay in.
     pub(super) deltas: Vec<(Arc<TableState>, i64)>,
     pub(super) savepoints: Vec<Savepoint>,
@@ -152,8 +157,11 @@ impl Trx {
             memory: TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone()))),
             budget,
             covers: Vec::new(),
+            sequences: Vec::new(),
             auto_taken: Vec::new(),
             auto_reused: 0,
+            numbers_taken: Vec::new(),
+            numbers_reused: 0,
             deltas: Vec::new(),
             savepoints: Vec::new(),
             tables: Vec::new(),
@@ -247,6 +255,7 @@ impl Trx {
     /// Whether the statement is a new one, or the last one again after an interrupt.
     pub(crate) fn again(&mut self, again: bool) {
         self.auto_reused = 0;
+        self.numbers_reused = 0;
         if again && !self.kept_snapshot {
             self.drop_snapshot();
         }
@@ -254,6 +263,7 @@ impl Trx {
             self.kept_snapshot = self.snapshot.is_some();
             self.awaited = None;
             self.auto_taken.clear();
+            self.numbers_taken.clear();
         }
     }
 
