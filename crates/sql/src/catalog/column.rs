@@ -47,6 +47,12 @@ pub struct Column {
 }
 
 impl Column {
+    /// Whether it may get a value that an expression of the definition gives.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.generated.is_some() || matches!(self.default, ColumnDefault::Expression(_))
+    }
+
     /// Whether values are byte or character strings of any kind.
     #[must_use]
     pub fn is_string(&self) -> bool {

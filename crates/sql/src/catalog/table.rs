@@ -3,7 +3,7 @@
 //! `TableDef` is what DDL builds and what is persisted. [`Table`] wraps it with derived data and
 //! with [`TableState`], the counters that survive an ALTER.
 
-use super::{Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, Statistics};
+use super::{Check, Column, ForeignKey, Index, IndexKind, Statistics};
 use crate::catalog::codec::{KeyCodec, RowCodec};
 use crate::error::SqlResult;
 use bytes::Bytes;
@@ -115,7 +115,7 @@ impl Table {
             auto_column: def.columns.iter().position(|column| column.auto_increment),
             temporary: false,
             has_expressions: def.checks.iter().any(|check| check.enforced)
-                || def.columns.iter().any(is_computed),
+                || def.columns.iter().any(Column::is_computed),
             has_on_update: def.columns.iter().any(|column| column.on_update_now),
             binlog: Arc::new(binlog_def(&def)),
             rows,
@@ -290,11 +290,6 @@ impl Table {
     pub fn clustered_key(&self, row: &Bytes) -> SqlResult<Bytes> {
         self.keys[0].clustered(&self.rows, row)
     }
-}
-
-/// Whether a column may get a value that an expression of the definition gives.
-fn is_computed(column: &Column) -> bool {
-    column.generated.is_some() || matches!(column.default, ColumnDefault::Expression(_))
 }
 
 fn binlog_def(def: &TableDef) -> omnibus_replication::generate::TableDef {

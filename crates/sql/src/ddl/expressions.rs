@@ -182,13 +182,12 @@ fn check_read(def: &TableDef, one: ExpressionOf<'_>, read: usize) -> SqlResult<(
     if column.auto_increment {
         return Err(refused(def, one, Refused::AutoIncrement));
     }
-    let computed = column.generated.is_some() || matches!(column.default, ColumnDefault::Expression(_));
     match one {
         ExpressionOf::Generated(at) if column.generated.is_some() && read >= at => {
             let message = "Generated column can refer only to generated columns defined prior to it.";
             Err(SqlError::new(3107, b"HY000", message))
         }
-        ExpressionOf::Default(at) if computed && read >= at => {
+        ExpressionOf::Default(at) if column.is_computed() && read >= at => {
             let message = format!(
                 "Default value expression of column '{}' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.",
                 def.columns[at].name

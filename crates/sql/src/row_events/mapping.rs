@@ -6,7 +6,7 @@
 use super::convert::{Conversions, Relation, charset_differs, is_unsigned, relation, type_name};
 use super::lookup::Lookup;
 use super::rows::RowRules;
-use crate::catalog::{Catalog, Column, ColumnDefault, Table, charset};
+use crate::catalog::{Catalog, Column, Table, charset};
 use crate::dml::RowExpressions;
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -220,9 +220,7 @@ impl Mapping {
                     let next = trx.take_auto_values(&self.table, 1, step, offset)?;
                     if column.ty.unsigned { Value::UInt(next) } else { Value::Int(next as i64) }
                 }
-                None if column.generated.is_some()
-                    || matches!(column.default, ColumnDefault::Expression(_)) =>
-                {
+                None if column.is_computed() => {
                     computed.push(number);
                     Value::Null
                 }
