@@ -58,6 +58,9 @@ SPILLS = {
     "common table": (f"WITH c AS (SELECT id, pad FROM {WIDE}) SELECT COUNT(*), SUM(LENGTH(p.pad)) FROM c p JOIN c q ON p.id = q.id",
                      EXPECTED),
     "count distinct": (f"SELECT COUNT(DISTINCT pad) FROM {WIDE}", (16_000,)),
+    "window": (f"SELECT SUM(LENGTH(a)), SUM(b), SUM(c) FROM (SELECT LAG(pad, 0) OVER (ORDER BY id DESC) AS a, "
+               f"ROW_NUMBER() OVER (PARTITION BY small % 2 ORDER BY pad, id) AS b, COUNT(*) OVER () AS c FROM {WIDE}) x",
+               (EXPECTED[1], 64_008_000, 256_000_000)),
     "the shown part of a group": (f"SELECT LENGTH(GROUP_CONCAT(pad ORDER BY id)) FROM {WIDE}", (1024,)),
 }
 

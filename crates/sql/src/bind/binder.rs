@@ -5,6 +5,7 @@
 
 use super::scope::{Scope, ScopeTable};
 use super::uses::{self, Uses, UsesCell};
+use super::windows::BlockWindows;
 use crate::api::{AllowAll, ResultColumn, Rights};
 use crate::catalog::{Catalog, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
@@ -100,6 +101,8 @@ pub struct BlockScope {
     pub forthcoming: Vec<Arc<str>>,
     /// What it reads of outer blocks.
     pub outer: OuterReads,
+    /// Its window functions.
+    pub(crate) windows: BlockWindows,
 }
 
 /// What a query block or a subquery reads of the blocks around it.
@@ -420,7 +423,7 @@ impl<'a> Binder<'a> {
             }
             E::Function(call) => self.function(call),
             E::Aggregate(aggregate) => self.aggregate(aggregate),
-            E::Window(_) => Err(SqlError::not_supported_yet("window functions")),
+            E::Window(call) => self.window(call),
             E::Case(case) => self.case(case),
             E::Cast { expr, ty } => self.cast(expr, ty),
             E::ConvertUsing { expr, charset } => self.convert_using(expr, charset),

@@ -132,22 +132,15 @@ impl Binder<'_> {
     }
 
     pub(super) fn aggregate(&mut self, call: &ast::Aggregate) -> SqlResult<Expr> {
-        if call.over.is_some() {
-            return Err(SqlError::not_supported_yet("window functions"));
+        if let Some(over) = &call.over {
+            return self.windowed_aggregate(call, over);
         }
         let outer: Vec<OuterReads> = self.blocks.iter().map(|block| block.outer.clone()).collect();
         let was_inside = self.set_in_aggregate(true);
         let bound = self.aggregate_operands(call);
         self.set_in_aggregate(was_inside);
-        let (mut args, order) = bound?;
-        if let AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg = call.kind {
-            args = args.into_iter().map(|arg| self.in_utf8(arg)).collect();
-        }
-        // Labels come in the order of their text, not of their numbers.
-        if let AggregateKind::Min | AggregateKind::Max = call.kind {
-            let labels = |e: &Expr| matches!(e.ty.column.kind, ColumnKind::Enum | ColumnKind::Set);
-            args = args.into_iter().map(|arg| if labels(&arg) { as_text(arg) } else { arg }).collect();
-        }
+        let (args, order) = bound?;
+        let args = self.aggregate_args(call.kind, args);
         let at = self.aggregating_block(args.iter().chain(order.iter().map(|(e, _)| e)))?;
         // What is read for an aggregate of an outer block is that block's to read.
         for (block, before) in self.blocks.iter_mut().zip(outer).skip(at + 1) {
@@ -185,6 +178,21 @@ impl Binder<'_> {
         let result = Expr { kind: Kind::Column { slot, column, utc: false }, ty };
         self.blocks[at + 1..].iter_mut().for_each(|inner| inner.outer.add(&result));
         Ok(result)
+    }
+
+    /// Arguments as the aggregate takes them.
+    pub(super) fn aggregate_args(&mut self, kind: AggregateKind, args: Vec<Expr>) -> Vec<Expr> {
+        if let AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg = kind {
+            return args.into_iter().map(|arg| self.in_utf8(arg)).collect();
+        }
+        // Labels come in the order of their text, not of their numbers.
+        let labels = |e: &Expr| matches!(e.ty.column.kind, ColumnKind::Enum | ColumnKind::Set);
+        match kind {
+            AggregateKind::Min | AggregateKind::Max => {
+                args.into_iter().map(|arg| if labels(&arg) { as_text(arg) } else { arg }).collect()
+            }
+            _ => args,
+        }
     }
 
     /// The block that computes an aggregate: the innermost one whose columns its arguments read, or the next one further in
@@ -373,13 +381,25 @@ impl Binder<'_> {
         unit: ast::IntervalUnit,
         subtract: bool,
     ) -> SqlResult<Expr> {
-        let (date, value) = (self.expr(date)?, number_literal(self.expr(value)?));
+        let (date, value) = (self.expr(date)?, self.expr(value)?);
+        Ok(self.date_plus(date, value, unit, subtract))
+    }
+
+    /// A time and an interval.
+    pub(super) fn date_plus(
+        &mut self,
+        date: Expr,
+        value: Expr,
+        unit: ast::IntervalUnit,
+        subtract: bool,
+    ) -> Expr {
+        let value = number_literal(value);
         let mut ty = interval::date_arith_type(&date, &value, unit);
         if ty.family() == Family::String {
             ty.column.collation = self.collation();
         }
         let args = Box::new([date, value]);
-        Ok(self.fold(Expr { kind: Kind::DateArith { args, unit, subtract }, ty }))
+        self.fold(Expr { kind: Kind::DateArith { args, unit, subtract }, ty })
     }
 
     pub(super) fn trim(&mut self, trim: &ast::Trim) -> SqlResult<Expr> {

@@ -8,6 +8,7 @@ use super::scope::{ScopeTable, Source};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind};
+use crate::plan::window::Windows;
 
 /// Checks the select list.
 ///
@@ -42,6 +43,32 @@ pub(super) fn check(
         if let Some(column) = offender(scope, group, e, conditions) {
             return Err(SqlError::wrong_field_with_group(number + 1, "ORDER BY clause", name(column)));
         }
+    }
+    Ok(())
+}
+
+/// Checks what window functions read.
+///
+/// # Errors
+/// As `check`.
+pub(super) fn check_windows(
+    scope: &BlockScope,
+    group: &[Expr],
+    outputs: &[Expr],
+    windows: &Windows,
+    conditions: &[Expr],
+) -> SqlResult<()> {
+    for window in &windows.windows {
+        let order = window.order.iter().map(|(e, _)| e);
+        let mut read = window.partition.iter().chain(order).chain(&window.inputs);
+        let Some((at, column)) = read.find_map(|e| offender(scope, group, e, conditions)) else { continue };
+        if group.is_empty() {
+            return Err(SqlError::mix_of_group_func_and_fields());
+        }
+        let table = &scope.scope.tables[at];
+        let name = format!("{}.{}.{}", table.schema, table.alias, table.column_name(column));
+        let number = outputs.iter().position(|output| output.slots().contains(windows.slot)).unwrap_or(0);
+        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", name));
     }
     Ok(())
 }

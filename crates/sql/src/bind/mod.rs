@@ -1,7 +1,7 @@
 //! Names, types and rights: from syntax trees to typed expressions over slots, and to query plans.
 //!
 //! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`. Queries: `query`, `from`, `compound`,
-//! `full_group`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
+//! `full_group`, `windows`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
 
 mod binder;
 mod calls;
@@ -16,6 +16,7 @@ pub mod query;
 pub mod scope;
 pub mod uses;
 mod view;
+mod windows;
 
 #[cfg(test)]
 mod tests;

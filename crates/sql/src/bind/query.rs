@@ -174,9 +174,6 @@ pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> 
     if select.with_rollup {
         return Err(SqlError::not_supported_yet("WITH ROLLUP"));
     }
-    if !select.windows.is_empty() {
-        return Err(SqlError::not_supported_yet("window functions"));
-    }
     binder.blocks.push(BlockScope::default());
     let clauses = clauses(binder, select, query, From::new(&query.locking));
     let block = binder.blocks.pop().unwrap_or_default();
@@ -190,18 +187,21 @@ pub(super) fn clauses(
     mut from: From<'_>,
 ) -> SqlResult<Clauses> {
     let (mut nest, star) = from.bind(binder, &select.from)?;
+    binder.name_windows(&select.windows)?;
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
         crate::plan::rules::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
+    binder.allow_windows(true);
     binder.set_clause(Clause::FieldList);
     let (outputs, names) = select_list(binder, &select.items, &star)?;
     if let Some(block) = binder.blocks.last_mut() {
         block.scope.aliases = aliases(&select.items, &names, &outputs);
     }
     set_aggregates(binder, false);
+    binder.allow_windows(false);
     binder.set_clause(Clause::Group);
     let mut group = Vec::with_capacity(select.group_by.len());
     for item in &select.group_by {
@@ -218,7 +218,9 @@ pub(super) fn clauses(
         block.having = group.iter().chain(&outputs).cloned().collect();
     }
     let having = select.having.as_ref().map(|e| binder.expr(e)).transpose()?;
+    group.iter().chain(&having).try_for_each(|e| binder.refuse_windowed(e))?;
     binder.set_clause(Clause::Order);
+    binder.allow_windows(true);
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
         let named = match position(&item.expr, outputs.len(), "order clause")? {
@@ -232,6 +234,7 @@ pub(super) fn clauses(
     if order.is_empty() && keeps_order(binder, select) {
         order = std::mem::take(&mut nest.order);
     }
+    binder.allow_windows(false);
     let limit = limit(binder, query.limit.as_ref())?;
     Ok(Clauses { nest, outputs, names, group, having, order, limit })
 }
@@ -389,7 +392,7 @@ fn finish_block(
     binder: &mut Binder<'_>,
     select: &Select,
     clauses: Clauses,
-    scope: BlockScope,
+    mut scope: BlockScope,
 ) -> SqlResult<QueryPlan> {
     let Clauses { nest, outputs, names, group, having, order, limit } = clauses;
     let tables = || scope.scope.tables.iter().filter(|table| table.has_rows());
@@ -402,8 +405,14 @@ fn finish_block(
     if select.options.distinct && only_full {
         full_group::check_distinct(&scope, &outputs, &order)?;
     }
+    let tables = scope.scope.tables.iter().map(|table| table.slot);
+    let row_slots: Vec<u16> = tables.chain(scope.aggregate_slot.filter(|_| grouped)).collect();
+    let windows = scope.windows.plan(row_slots);
     if grouped && only_full {
         full_group::check(&scope, &group, &outputs, &order, &nest.conditions)?;
+        if let Some(windows) = &windows {
+            full_group::check_windows(&scope, &group, &outputs, windows, &nest.conditions)?;
+        }
     }
     let locks = nest.locks() != LockMode::None;
     let mut needed = Needed::default();
@@ -412,6 +421,13 @@ fn finish_block(
     order.iter().for_each(|(e, _)| needed.add(e));
     for aggregate in &scope.aggregates {
         aggregate.args.iter().chain(aggregate.order.iter().map(|(e, _)| e)).for_each(|e| needed.add(e));
+    }
+    let mut volatile = false;
+    if let Some(windows) = &windows {
+        windows.visit(&mut |e| {
+            needed.add(e);
+            volatile |= is_volatile(e);
+        });
     }
     let planned = join_order::plan(
         binder.session,
@@ -441,6 +457,7 @@ fn finish_block(
         .map(|(e, descending)| sort_key(e, descending, &outputs))
         .collect();
     match &mut grouping {
+        _ if windows.is_some() => {}
         None if !order.is_empty()
             && order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) =>
         {
@@ -460,7 +477,7 @@ fn finish_block(
         _ => {}
     }
     let rows = expected_rows(planned.rows, grouping.as_ref(), &limit);
-    let volatile = outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
+    let volatile = volatile || outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
     let block = Block {
         constants: planned.constants,
         nodes,
@@ -468,6 +485,7 @@ fn finish_block(
         outputs,
         grouping,
         having,
+        windows,
         distinct: select.options.distinct,
         order,
         limit,

@@ -7,6 +7,7 @@
 pub mod codec;
 pub mod distinct;
 pub mod held;
+pub mod indexed;
 pub mod kept;
 pub mod matching;
 pub mod partition;

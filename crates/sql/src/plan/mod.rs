@@ -23,6 +23,7 @@ mod scan;
 mod simplify;
 pub mod tree;
 pub mod virtual_table;
+pub mod window;
 
 pub use numbers::Numbers;
 pub use tree::QueryPlan;

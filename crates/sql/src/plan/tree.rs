@@ -5,6 +5,7 @@
 
 use super::access::{Access, TableAccess};
 use super::virtual_table::VirtualTable;
+use super::window::Windows;
 use crate::api::ResultColumn;
 use crate::catalog::{Table, View};
 use crate::expr::functions::aggregate::AggregateSpec;
@@ -75,6 +76,7 @@ impl QueryPlan {
             if block.grouping.is_none() && block.having.is_none() && !self.volatile {
                 block.distinct = false;
                 block.outputs.clear();
+                block.windows = None;
                 block.width = 0;
                 crate::plan::needed::cover(&mut block.nodes);
             }
@@ -110,6 +112,8 @@ pub struct Block {
     pub grouping: Option<Grouping>,
     /// HAVING.
     pub having: Option<Expr>,
+    /// Window functions.
+    pub windows: Option<Windows>,
     /// DISTINCT.
     pub distinct: bool,
     /// ORDER BY, empty if the rows come in order already.

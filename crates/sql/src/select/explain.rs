@@ -8,6 +8,7 @@ use crate::expr::types::string_column;
 use crate::expr::{ExprType, Kind};
 use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
 use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
+use crate::plan::window::Windows;
 use omnibus_value::{ColumnKind, Value};
 use std::any::Any;
 use std::sync::Arc;
@@ -230,10 +231,13 @@ impl Explainer<'_> {
         let id = self.next_id;
         self.next_id += 1;
         let mut extra = Vec::new();
-        if block.grouping.as_ref().is_some_and(|g| !g.keys.is_empty() && !g.stream) || block.distinct {
+        if block.grouping.as_ref().is_some_and(|g| !g.keys.is_empty() && !g.stream)
+            || block.distinct
+            || block.windows.is_some()
+        {
             extra.push("Using temporary");
         }
-        if !block.order.is_empty() {
+        if !block.order.is_empty() || block.windows.as_ref().is_some_and(Windows::sorts) {
             extra.push("Using filesort");
         }
         let from = self.rows.len();
@@ -257,6 +261,9 @@ impl Explainer<'_> {
         let conditions = block.outputs.iter().chain(&block.constants).chain(&block.having);
         let mut inner = Vec::new();
         conditions.for_each(|e| subqueries(e, &mut inner));
+        if let Some(windows) = &block.windows {
+            windows.visit(&mut |e| subqueries(e, &mut inner));
+        }
         node_subqueries(&block.nodes, &mut inner);
         for (plan, correlated) in inner {
             self.query(&plan, if correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });

@@ -1,10 +1,9 @@
-//! GROUP BY and aggregates: groups by hash key, then HAVING, ORDER BY, LIMIT over the groups.
+//! GROUP BY and aggregates: groups by hash key.
 //!
 //! Groups are in memory up to `tmp_table_size`. Then the rows of all further groups go to disk in parts by their keys, as
 //! they are in the frame, and each part is grouped when the groups before it have been given.
 
-use super::order::Sorter;
-use super::run::{Consumer, Emitter, Flow, Window, accepts_having, join};
+use super::run::{Flow, Joined, join};
 use crate::error::ExecResult;
 use crate::exec::codec;
 use crate::exec::partition::{Partition, Partitions};
@@ -73,63 +72,20 @@ impl Group {
     }
 }
 
-/// Where groups go.
-pub(super) enum Output<'p> {
-    Plain(Box<Emitter>),
-    Sorted(Box<Sorter<'p>>),
-}
-
-impl<'p> Output<'p> {
-    pub(super) fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
-        match block.order.is_empty() {
-            true => Output::Plain(Box::new(Emitter::new(block, window, cx))),
-            false => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
-        }
-    }
-
-    pub(super) fn give(
-        &mut self,
-        block: &Block,
-        cx: &mut Exec<'_>,
-        out: &mut Consumer<'_>,
-    ) -> ExecResult<Flow> {
-        if !accepts_having(block, cx)? {
-            return Ok(Flow::Continue);
-        }
-        match self {
-            Output::Plain(emitter) => emitter.emit(&block.outputs, cx, out),
-            Output::Sorted(sorter) => {
-                sorter.add(&block.outputs, cx)?;
-                Ok(Flow::Continue)
-            }
-        }
-    }
-
-    pub(super) fn finish(self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
-        match self {
-            Output::Plain(emitter) => emitter.finish(cx, out),
-            Output::Sorted(sorter) => sorter.finish(cx, out),
-        }
-    }
-}
-
-/// Runs a block with grouping.
+/// Puts each group of a block into the frame.
 pub(super) fn run(
     block: &Block,
     grouping: &Grouping,
-    window: Window,
     cx: &mut Exec<'_>,
-    out: &mut Consumer<'_>,
+    each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
-    let mut output = Output::new(block, window, cx);
     if grouping.keys.is_empty() {
         let mut account = Account::new(&cx.session.memory);
         single(block, grouping, &mut account, cx)?.enter(grouping, cx)?;
-        output.give(block, cx, out)?;
-        return output.finish(cx, out);
+        return each(cx);
     }
     if grouping.stream {
-        return super::group_stream::run(block, grouping, output, cx, out);
+        return super::group_stream::run(block, grouping, cx, each);
     }
     let mut slots = Vec::new();
     slots_of(&block.nodes, &mut slots);
@@ -143,8 +99,7 @@ pub(super) fn run(
         groups.add(&key, grouping, &slots, cx)?;
         Ok(Flow::Continue)
     })?;
-    groups.give(grouping, &slots, cx, &mut |cx| output.give(block, cx, out))?;
-    output.finish(cx, out)
+    groups.give(grouping, &slots, cx, each)
 }
 
 /// Everything is one group, even if there are no rows.
@@ -229,7 +184,7 @@ impl Groups {
         grouping: &Grouping,
         slots: &[u16],
         cx: &mut Exec<'_>,
-        each: &mut dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow>,
+        each: &mut Joined<'_>,
     ) -> ExecResult<Flow> {
         drop(self.places);
         for group in self.groups {

@@ -2,8 +2,8 @@
 //!
 //! Needs no memory but one group's, and a LIMIT ends the reading. The plan says when (`Grouping::stream`).
 
-use super::group::{Group, Output};
-use super::run::{Consumer, Flow, join};
+use super::group::Group;
+use super::run::{Flow, Joined, join};
 use crate::error::ExecResult;
 use crate::expr::{Exec, Row, in_place};
 use crate::memory::Account;
@@ -13,9 +13,8 @@ use crate::plan::tree::{Block, Grouping};
 pub(super) fn run(
     block: &Block,
     grouping: &Grouping,
-    mut output: Output<'_>,
     cx: &mut Exec<'_>,
-    out: &mut Consumer<'_>,
+    each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     let mut current: Option<(Group, Account)> = None;
     let (mut key, mut last) = (Vec::new(), Vec::new());
@@ -26,7 +25,7 @@ pub(super) fn run(
         }
         if key != last
             && let Some((group, _)) = current.take()
-            && give(group, block, grouping, &mut output, cx, out)? == Flow::Stop
+            && give(group, grouping, cx, each)? == Flow::Stop
         {
             return Ok(Flow::Stop);
         }
@@ -38,25 +37,18 @@ pub(super) fn run(
         group.add(grouping, account, cx)?;
         Ok(Flow::Continue)
     })?;
-    if let Some((group, _)) = current.filter(|_| flow == Flow::Continue) {
-        give(group, block, grouping, &mut output, cx, out)?;
+    match current.filter(|_| flow == Flow::Continue) {
+        Some((group, _)) => give(group, grouping, cx, each),
+        None => Ok(flow),
     }
-    output.finish(cx, out)
 }
 
 /// Gives a finished group out. The loops are in the middle of the next one: their rows stay.
-fn give(
-    group: Group,
-    block: &Block,
-    grouping: &Grouping,
-    output: &mut Output<'_>,
-    cx: &mut Exec<'_>,
-    out: &mut Consumer<'_>,
-) -> ExecResult<Flow> {
+fn give(group: Group, grouping: &Grouping, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     let slots = || grouping.row_slots.iter().map(|slot| usize::from(*slot));
     let rows: Vec<Row> = slots().map(|slot| cx.frame[slot].row.clone()).collect();
     group.enter(grouping, cx)?;
-    let flow = output.give(block, cx, out)?;
+    let flow = each(cx)?;
     for (slot, row) in slots().zip(rows) {
         cx.frame[slot].row = row;
     }

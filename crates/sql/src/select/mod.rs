@@ -10,6 +10,9 @@ mod order;
 pub mod reader;
 pub mod run;
 mod set_operation;
+mod window;
+mod window_frame;
+mod window_value;
 
 pub use explain::explain;
 pub(crate) use explain::{Change, explain_change, explain_changing};

@@ -4,8 +4,10 @@
 //! Push rather than pull: no state machine per operator, and a consumer that has enough says so
 //! with `Flow::Stop`. Recursion is as deep as the query has tables. On the session's thread.
 
+use super::order::Sorter;
 use super::reader::RowReader;
-use super::{group, order, set_operation};
+use super::window::Stage;
+use super::{group, set_operation};
 use crate::error::{ExecResult, SqlError};
 pub use crate::exec::Flow;
 use crate::exec::codec;
@@ -22,7 +24,7 @@ use omnibus_value::Value;
 use std::rc::Rc;
 
 /// Takes joined rows, which are in the frame.
-type Joined<'c> = dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow> + 'c;
+pub(super) type Joined<'c> = dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow> + 'c;
 
 /// LIMIT's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,37 +102,71 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
     if window.count == 0 {
         return Ok(Flow::Continue);
     }
-    if let Some(grouping) = &block.grouping {
-        return group::run(block, grouping, window, cx, out);
-    }
-    if !block.order.is_empty() {
-        let mut sorter = order::Sorter::new(block, window, cx);
-        join(block, None, cx, &mut |cx| {
-            if accepts_having(block, cx)? {
-                sorter.add(&block.outputs, cx)?;
-            }
-            Ok(Flow::Continue)
-        })?;
-        return sorter.finish(cx, out);
-    }
     // Only a plain LIMIT bounds what the innermost loop may read ahead.
-    let plain = !block.distinct && block.having.is_none();
+    let plain = block.grouping.is_none()
+        && block.windows.is_none()
+        && block.order.is_empty()
+        && block.having.is_none()
+        && !block.distinct;
     let read_limit = plain.then(|| window.offset.saturating_add(window.count));
-    let mut emitter = Emitter::new(block, window, cx);
-    join(block, read_limit, cx, &mut |cx| {
-        if !accepts_having(block, cx)? {
-            return Ok(Flow::Continue);
+    let mut output = Output::new(block, window, cx);
+    match &block.windows {
+        None => rows(block, read_limit, cx, &mut |cx| output.give(block, cx, out))?,
+        Some(windows) => {
+            let mut stage = Stage::new(windows, cx);
+            rows(block, None, cx, &mut |cx| stage.add(cx).map(|()| Flow::Continue))?;
+            stage.finish(cx, &mut |cx| output.give(block, cx, out))?
         }
-        emitter.emit(&block.outputs, cx, out)
-    })?;
-    emitter.finish(cx, out)
+    };
+    output.finish(cx, out)
 }
 
-/// Whether the row in the frame meets HAVING.
-pub(super) fn accepts_having(block: &Block, cx: &mut Exec<'_>) -> ExecResult<bool> {
-    match &block.having {
-        Some(having) => Ok(having.eval_bool(cx)? == Some(true)),
-        None => Ok(true),
+/// The rows of a block, grouped or not, that meet HAVING.
+fn rows(block: &Block, limit: Option<u64>, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    match (&block.grouping, &block.having) {
+        (None, None) => join(block, limit, cx, each),
+        (None, Some(having)) => join(block, limit, cx, &mut |cx| filtered(having, cx, each)),
+        (Some(grouping), None) => group::run(block, grouping, cx, each),
+        (Some(grouping), Some(having)) => {
+            group::run(block, grouping, cx, &mut |cx| filtered(having, cx, each))
+        }
+    }
+}
+
+/// Gives the row in the frame on if it meets HAVING.
+fn filtered(having: &Expr, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    if having.eval_bool(cx)? == Some(true) { each(cx) } else { Ok(Flow::Continue) }
+}
+
+/// Where the rows of a block go.
+enum Output<'p> {
+    Plain(Box<Emitter>),
+    Sorted(Box<Sorter<'p>>),
+}
+
+impl<'p> Output<'p> {
+    fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
+        match block.order.is_empty() {
+            true => Output::Plain(Box::new(Emitter::new(block, window, cx))),
+            false => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
+        }
+    }
+
+    fn give(&mut self, block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        match self {
+            Output::Plain(emitter) => emitter.emit(&block.outputs, cx, out),
+            Output::Sorted(sorter) => {
+                sorter.add(&block.outputs, cx)?;
+                Ok(Flow::Continue)
+            }
+        }
+    }
+
+    fn finish(self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        match self {
+            Output::Plain(emitter) => emitter.finish(cx, out),
+            Output::Sorted(sorter) => sorter.finish(cx, out),
+        }
     }
 }
 

@@ -129,7 +129,7 @@ pub enum GroupCount {
     Many,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum State {
     Count(i64),
     SumInt(Option<i128>),
@@ -364,6 +364,39 @@ impl Accumulator {
             Ok(Flow::Continue)
         })?;
         Ok(())
+    }
+
+    /// The result so far, of an aggregate without DISTINCT.
+    pub fn value(&self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
+        Accumulator { state: self.state.clone(), seen: None }.result(spec, cx)
+    }
+
+    /// Gives the row now in the frame back; false if that can't be done exactly.
+    ///
+    /// # Errors
+    /// As evaluation of the arguments.
+    pub fn give_up(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<bool> {
+        match &mut self.state {
+            State::Count(n) => {
+                for arg in &spec.args {
+                    if matches!(arg.eval(cx)?, Value::Null) {
+                        return Ok(true);
+                    }
+                }
+                *n -= 1;
+            }
+            State::Avg(sum, count) => {
+                let value = spec.args[0].eval(cx)?;
+                if !matches!(value, Value::Null) {
+                    let value = spec.args[0].to_decimal(&value, cx);
+                    *sum = sum.sub(&value).map_err(|_| SqlError::data_out_of_range("DECIMAL", "sum"))?;
+                    *count -= 1;
+                }
+            }
+            // Whether a sum has any row left, it does not know.
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// The group's result.
