@@ -405,9 +405,9 @@ fn finish_block(
     if select.options.distinct && only_full {
         full_group::check_distinct(&scope, &outputs, &order)?;
     }
-    let tables = scope.scope.tables.iter().map(|table| table.slot);
-    let row_slots: Vec<u16> = tables.chain(scope.aggregate_slot.filter(|_| grouped)).collect();
-    let windows = scope.windows.plan(row_slots);
+    let mut read: Vec<u16> = tables().map(|table| table.slot).collect();
+    read.extend(scope.aggregate_slot.filter(|_| grouped));
+    let windows = scope.windows.plan(read);
     if grouped && only_full {
         full_group::check(&scope, &group, &outputs, &order, &nest.conditions)?;
         if let Some(windows) = &windows {
