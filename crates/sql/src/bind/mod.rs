@@ -1,6 +1,6 @@
 //! Names, types and rights: from syntax trees to typed expressions over slots, and to query plans.
 //!
-//! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`. Queries: `query`, `from`, `compound`,
+//! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `subquery`. Queries: `query`, `from`, `compound`,
 //! `full_group`, `windows`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
 
 mod binder;
@@ -14,6 +14,7 @@ mod leaf;
 mod operators;
 pub mod query;
 pub mod scope;
+mod subquery;
 pub mod uses;
 mod view;
 mod windows;
