@@ -67,6 +67,14 @@ STATEMENTS = [
     ("REPAIR TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
     ("CHECK TABLE app.t", ["SELECT ON app.*"]),
     ("CHECKSUM TABLE app.t", ["SELECT ON app.*"]),
+    ("CREATE PROCEDURE app.made() DO 1", ["CREATE ROUTINE ON app.*"]),
+    ("CREATE FUNCTION app.made() RETURNS INT NO SQL RETURN 1", ["CREATE ROUTINE ON app.*"]),
+    ("ALTER PROCEDURE app.p COMMENT 'x'", ["ALTER ROUTINE ON app.*"]),
+    ("ALTER FUNCTION app.f COMMENT 'x'", ["ALTER ROUTINE ON app.*"]),
+    ("DROP PROCEDURE app.p", ["ALTER ROUTINE ON app.*"]),
+    ("DROP FUNCTION app.f", ["ALTER ROUTINE ON app.*"]),
+    ("CALL app.p()", ["EXECUTE ON app.*"]),
+    ("SELECT app.f()", ["EXECUTE ON app.*"]),
     ("USE app", ["INSERT ON app.*"]),
     ("DESCRIBE app.t", ["INSERT ON app.*"]),
     ("EXPLAIN SELECT * FROM app.t", ["SELECT ON app.*"]),
@@ -125,12 +133,13 @@ STATEMENTS = [
 # The rest of what parses is anybody's: transactions, SHOW of what everybody may see, variables of the session, help.
 FREE = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "UNLOCK TABLES", "SET @a = 1", "SET autocommit = 1", "SHOW PROCESSLIST",
         "SHOW GRANTS", "SHOW VARIABLES LIKE 'x'", "SHOW STATUS LIKE 'x'", "SHOW DATABASES", "SHOW WARNINGS", "SHOW ENGINES",
-        "XA START 'a'", "XA END 'a'", "XA ROLLBACK 'a'", "XA START 'b'", "XA END 'b'", "XA PREPARE 'b'", "XA COMMIT 'b'", "DO 1", "SELECT 1",
+        "XA START 'a'", "XA END 'a'", "XA ROLLBACK 'a'", "XA START 'b'", "XA END 'b'", "XA PREPARE 'b'", "XA COMMIT 'b'", "DO 1", "SELECT 1", "GET DIAGNOSTICS @a = NUMBER",
         "ROLLBACK TO s", "RELEASE SAVEPOINT s", "PREPARE p FROM 'DO 1'", "EXECUTE p", "DEALLOCATE PREPARE p", "HELP 'x'", "SET ROLE NONE",
         "SHOW AUTHORS", "SHOW CHARACTER SET", "SHOW COLLATION", "SHOW CONTRIBUTORS", "SHOW ERRORS", "SHOW LOCALES", "SHOW OPEN TABLES",
         "SHOW PLUGINS", "SHOW PRIVILEGES", "SHOW PROFILE", "SHOW PROFILES", "SHOW EXPLAIN FOR 0", "SHOW FUNCTION STATUS", "SHOW PROCEDURE STATUS", "SHOW PACKAGE STATUS"]
 # There are none of these things, whoever asks: an error that says so, or that the thing is not there, for everybody.
-NOTHING = ["CALL app.p()", "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", "SHOW CREATE EVENT app.e", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p",
+NOTHING = ["CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", "SHOW CREATE EVENT app.e", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p", "DROP EVENT app.e", "DROP TRIGGER app.g",
+           "CREATE TRIGGER app.g BEFORE INSERT ON app.none FOR EACH ROW SET @a = 1", "SIGNAL SQLSTATE '45000'", "RESIGNAL",
            "SHOW CREATE TRIGGER app.g", "SHOW FUNCTION CODE app.f", "SHOW PROCEDURE CODE app.p"]
 
 
@@ -196,7 +205,7 @@ def matrix(server, files):
         for sql in ["UNLOCK TABLES", "DROP DATABASE IF EXISTS app", "DROP DATABASE IF EXISTS app2", "CREATE DATABASE app",
                     "CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY v (v))", "CREATE TABLE app.u LIKE app.t",
                     "CREATE VIEW app.w AS SELECT * FROM app.t", "CREATE SQL SECURITY INVOKER VIEW app.s AS SELECT * FROM app.t",
-                    "INSERT INTO app.t VALUES (1, 1)", "DROP USER IF EXISTS worker@localhost, made@localhost",
+                    "INSERT INTO app.t VALUES (1, 1)", "CREATE PROCEDURE app.p() DO 1", "CREATE FUNCTION app.f() RETURNS INT NO SQL RETURN 1", "DROP USER IF EXISTS worker@localhost, made@localhost",
                     "CREATE USER IF NOT EXISTS other@localhost", "CREATE USER worker@localhost",
                     *(f"GRANT {right} TO worker@localhost" for right in rights)]:
             root.execute(sql)

@@ -19,6 +19,21 @@ pub struct ParseOptions {
     pub mariadb: bool,
 }
 
+impl ParseOptions {
+    /// What the bits of a `sql_mode` say, which have MySQL's own positions; the rest as by default.
+    pub fn of_sql_mode(bits: u64) -> Self {
+        let has = |bit: u32| bits & (1 << bit) != 0;
+        Self {
+            pipes_as_concat: has(1),
+            ansi_quotes: has(2),
+            ignore_space: has(3),
+            no_backslash_escapes: has(20),
+            high_not_precedence: has(29),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for ParseOptions {
     fn default() -> Self {
         Self {

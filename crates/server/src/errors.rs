@@ -60,6 +60,23 @@ pub fn host_not_allowed(host: impl Display) -> SqlError {
 pub fn nonexisting_grant(user: impl Display, host: impl Display) -> SqlError {
     error(1141, b"42000", format!("There is no such grant defined for user '{user}' on host '{host}'"))
 }
+/// 1370.
+#[must_use]
+pub fn routine_denied(
+    command: &str,
+    user: impl Display,
+    host: impl Display,
+    db: impl Display,
+    routine: impl Display,
+) -> SqlError {
+    let message = format!("{command} command denied to user '{user}'@'{host}' for routine '{db}.{routine}'");
+    error(1370, b"42000", message)
+}
+/// 1449.
+#[must_use]
+pub fn no_such_definer(user: impl Display, host: impl Display) -> SqlError {
+    error(1449, b"HY000", format!("The user specified as a definer ('{user}'@'{host}') does not exist"))
+}
 /// As a server of MariaDB's dialect says it.
 #[must_use]
 fn of_mariadb(mut error: SqlError) -> SqlError {

@@ -151,6 +151,10 @@ impl Runner for SqlRunner {
         self.session.supply_file(file);
     }
 
+    fn answer(&mut self, answer: SqlResult<()>) {
+        self.session.answer(answer);
+    }
+
     fn give_up(&mut self, error: &SqlError) {
         self.session.give_up(error);
     }

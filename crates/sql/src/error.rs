@@ -5,7 +5,9 @@
 //! reader can look them up. [`Interrupt`] is what a running statement stops with: an error, or
 //! the wish to be run again later.
 
+use omnibus_parser::ast::{Spanned, Statement};
 use std::fmt::Display;
+use std::sync::Arc;
 
 /// Result of anything that can fail with a client-visible error.
 pub type SqlResult<T> = Result<T, SqlError>;
@@ -120,6 +122,23 @@ errors! {
     duplicated_value_in_type(column, value, kind) = 1291, b"HY000", "Column '{column}' has duplicated value '{value}' in {kind}";
     truncated_wrong_value(kind, value) = 1292, b"22007", "Truncated incorrect {kind} value: '{value}'";
     incorrect_value(kind, value, column, row) = 1292, b"22007", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
+    sp_badstatement(what) = 1314, b"0A000", "{what} is not allowed in stored procedures";
+    sp_wrong_no_of_args(kind, name, expected, given) = 1318, b"42000", "Incorrect number of arguments for {kind} {name}; expected {expected}, got {given}";
+    sp_noreturnend(name) = 1321, b"2F005", "FUNCTION {name} ended without RETURN";
+    sp_cursor_already_open() = 1325, b"24000", "Cursor is already open";
+    sp_cursor_not_open() = 1326, b"24000", "Cursor is not open";
+    sp_wrong_no_of_fetch_args() = 1328, b"HY000", "Incorrect number of FETCH variables";
+    sp_fetch_no_data() = 1329, b"02000", "No data - zero rows fetched, selected, or processed";
+    stmt_not_allowed_in_sf_or_trg(what) = 1336, b"0A000", "{what} is not allowed in stored function or trigger";
+    sp_case_not_found() = 1339, b"20000", "Case not found for CASE statement";
+    sp_not_var_arg(number, name) = 1414, b"42000", "OUT or INOUT argument {number} for routine {name} is not a variable or NEW pseudo-variable in BEFORE trigger";
+    sp_no_retset(what) = 1415, b"0A000", "Not allowed to return a result set from a {what}";
+    commit_not_allowed_in_sf_or_trg() = 1422, b"HY000", "Explicit or implicit commit is not allowed in stored function or trigger.";
+    sp_no_recursion() = 1424, b"HY000", "Recursive stored functions and triggers are not allowed.";
+    cant_update_used_table_in_sf_or_trg(table) = 1442, b"HY000", "Can't update table '{table}' in stored function/trigger because it is already used by statement which invoked this stored function/trigger";
+    sp_recursion_limit(limit, name) = 1456, b"HY000", "Recursive limit {limit} (as set by the max_sp_recursion_depth variable) was exceeded for routine {name}";
+    resignal_without_active_handler() = 1645, b"0K000", "RESIGNAL when handler not active";
+    sp_already_exists(kind, name) = 1304, b"42000", "{kind} {name} already exists";
     sp_does_not_exist(kind, name) = 1305, b"42000", "{kind} {name} does not exist";
     query_interrupted() = 1317, b"70100", "Query execution was interrupted";
     wrong_object(db, name, kind) = 1347, b"HY000", "'{db}.{name}' is not {kind}";
@@ -250,6 +269,17 @@ impl From<omnibus_engine::EngineError> for SqlError {
     }
 }
 
+/// A statement of a procedure for the server.
+#[derive(Debug)]
+pub struct ServerStatement {
+    /// Its tree.
+    pub statement: Arc<Spanned<Statement>>,
+    /// Its text.
+    pub text: bytes::Bytes,
+    /// In whose name it is run, if not in the client's: user and host.
+    pub account: Option<(String, String)>,
+}
+
 /// Why a statement stopped before its end. Everything but `Error` means "run it again".
 #[derive(Debug)]
 pub enum Interrupt {
@@ -260,6 +290,9 @@ pub enum Interrupt {
     LockWait(omnibus_locks::LockWait),
     /// Too much work or too many waits for inline mode: run it again in `Mode::Blocking`.
     NeedBlocking,
+    /// A procedure has come to a statement that the server executes: do so, hand its result to
+    /// [`crate::SqlSession::answer`], and execute again.
+    Server(Box<ServerStatement>),
     /// LOAD DATA LOCAL: get the client's file of this name, hand it over with
     /// [`crate::SqlSession::supply_file`], and execute again.
     NeedFile(bytes::Bytes),
@@ -337,6 +370,14 @@ impl Diagnostics {
     /// Adds a note.
     pub fn note(&mut self, condition: SqlError) {
         self.push(Level::Note, condition);
+    }
+
+    /// Takes the last condition that is like this one out.
+    pub fn take_out(&mut self, condition: &SqlError) {
+        if let Some(at) = self.conditions.iter().rposition(|(_, known)| known == condition) {
+            self.conditions.remove(at);
+            self.total = self.total.saturating_sub(1);
+        }
     }
 
     /// What is kept, in order.

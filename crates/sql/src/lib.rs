@@ -35,7 +35,7 @@ pub use api::{
 };
 pub use catalog::{Definer, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;
-pub use error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult, is_full};
+pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlError, SqlResult, is_full};
 pub use session::{Database, GivenGtid, Prepared, SqlSession, SystemTables};
 pub use show::InformationSchema;
 pub use state::{NewInsertId, SessionState};

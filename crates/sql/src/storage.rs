@@ -237,6 +237,11 @@ pub trait Storage {
     /// The statement looks at definitions: its reply waits until they are durable.
     fn see_definitions(&self) {}
 
+    /// The transaction (a `Trx`), if there is one: for what runs statements of its own.
+    fn transaction(&mut self) -> Option<&mut dyn std::any::Any> {
+        None
+    }
+
     /// About how many rows the table has, for join order and EXPLAIN. Cheap; may be stale.
     fn estimate_rows(&mut self, table: &Arc<Table>) -> u64;
 }

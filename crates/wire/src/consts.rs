@@ -92,6 +92,8 @@ flags! {
         AUTOCOMMIT = 2;
         /// Another result follows.
         MORE_RESULTS = 8;
+        /// The row is the OUT parameters of a prepared CALL.
+        PS_OUT_PARAMS = 4096;
         /// No index could be used well.
         NO_GOOD_INDEX = 16;
         /// No index was used.

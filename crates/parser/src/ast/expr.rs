@@ -316,6 +316,8 @@ pub enum Expr {
     Introduced(Box<(Ident, Literal)>),
     /// `?`, numbered from 0 within its statement.
     Param(u32),
+    /// A variable of a stored program, by its number.
+    Local(u32),
     Column(ColumnRef),
     /// `@name`, without the `@`.
     UserVar(Ident),

@@ -1,6 +1,8 @@
 //! Statement kinds: by the names of the `Com_` status variables, and by what they are about.
 
-use super::{Delete, InsertSource, MaintenanceKind, Reset, Show, Statement, TableRef, Update, Xa};
+use super::{
+    Delete, InsertSource, MaintenanceKind, ProgramKind, Reset, Show, Statement, TableRef, Update, Xa,
+};
 
 impl Update {
     /// Whether this is the one-table form.
@@ -53,6 +55,10 @@ impl Statement {
                 | Self::CreateSequence(_)
                 | Self::AlterSequence(_)
                 | Self::DropSequence(_)
+                | Self::CreateRoutine(_)
+                | Self::AlterRoutine(_)
+                | Self::CreateTrigger(_)
+                | Self::DropProgram(_)
         ) || self.is_about_accounts()
     }
 
@@ -139,6 +145,24 @@ impl Statement {
             Self::CreateRole { .. } => "create_role",
             Self::DropRole { .. } => "drop_role",
             Self::SetRole(_) => "set_role",
+            Self::CreateRoutine(routine) => match routine.kind {
+                ProgramKind::Function => "create_function",
+                _ => "create_procedure",
+            },
+            Self::AlterRoutine(routine) => match routine.kind {
+                ProgramKind::Function => "alter_function",
+                _ => "alter_procedure",
+            },
+            Self::CreateTrigger(_) => "create_trigger",
+            Self::DropProgram(drop) => match drop.kind {
+                ProgramKind::Procedure => "drop_procedure",
+                ProgramKind::Function => "drop_function",
+                ProgramKind::Trigger => "drop_trigger",
+                ProgramKind::Event => "drop_event",
+            },
+            Self::Signal(signal) if signal.resignal => "resignal",
+            Self::Signal(_) => "signal",
+            Self::GetDiagnostics(_) => "get_diagnostics",
             Self::Unsupported(u) => u.kind,
         }
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use std::sync::Arc;
 
-use super::{Expr, Ident, ObjectName, WindowSpec};
+use super::{Expr, Ident, ObjectName, Target, WindowSpec};
 
 /// A whole query expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,8 +147,8 @@ pub enum LockWait {
 /// SELECT .. INTO.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Into {
-    /// User variables (without `@`).
-    Variables(Vec<Ident>),
+    /// User variables, and variables of a stored program.
+    Variables(Vec<Target>),
     Outfile {
         file: Bytes,
         charset: Option<Ident>,

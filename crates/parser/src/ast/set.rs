@@ -21,6 +21,16 @@ pub enum SetItem {
         name: Ident,
         value: Expr,
     },
+    /// A variable of a stored program.
+    Local {
+        local: u32,
+        value: Expr,
+    },
+    /// `NEW.column` of a trigger that runs before its row is written.
+    NewColumn {
+        column: Ident,
+        value: Expr,
+    },
     /// A system variable; no scope written is the session (or global-only error) as MySQL decides.
     System {
         scope: Option<VarScope>,

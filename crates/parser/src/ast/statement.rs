@@ -117,6 +117,14 @@ pub enum Statement {
     },
     SetRole(Bytes),
 
+    CreateRoutine(Box<CreateRoutine>),
+    AlterRoutine(Box<AlterRoutine>),
+    CreateTrigger(Box<CreateTrigger>),
+    DropProgram(DropProgram),
+    /// SIGNAL and RESIGNAL.
+    Signal(Box<Signal>),
+    GetDiagnostics(Box<GetDiagnostics>),
+
     /// Recognised by its leading words and nothing more; the server answers 1235 naming it.
     Unsupported(Unsupported),
 }

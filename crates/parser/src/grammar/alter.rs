@@ -3,7 +3,9 @@
 use super::create::Constraint;
 use super::{Parser, Rule};
 use crate::ParseError;
-use crate::ast::{AlterAction, AlterDatabase, AlterTable, ColumnPosition, Ident, OnlineOptions, Statement};
+use crate::ast::{
+    AlterAction, AlterDatabase, AlterTable, ColumnPosition, Ident, OnlineOptions, ProgramKind, Statement,
+};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
@@ -28,8 +30,8 @@ impl Parser<'_> {
                 let options = self.database_options()?;
                 return Ok(Statement::AlterDatabase(Box::new(AlterDatabase { name, options })));
             }
-            Kw::PROCEDURE => return Ok(self.unsupported("ALTER PROCEDURE", "alter_procedure")),
-            Kw::FUNCTION => return Ok(self.unsupported("ALTER FUNCTION", "alter_function")),
+            Kw::PROCEDURE => return self.alter_routine(ProgramKind::Procedure),
+            Kw::FUNCTION => return self.alter_routine(ProgramKind::Function),
             _ => {}
         }
         if self.eat_word("USER") {

@@ -1,7 +1,9 @@
 //! CREATE, DROP, RENAME: the dispatch, and CREATE TABLE.
 
 use super::{Parser, Rule};
-use crate::ast::{CreateIndex, CreateTable, DropIndex, DropTable, OnDuplicate, OnlineOptions, Statement};
+use crate::ast::{
+    CreateIndex, CreateTable, DropIndex, DropTable, OnDuplicate, OnlineOptions, ProgramKind, Statement,
+};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
@@ -20,9 +22,8 @@ impl Parser<'_> {
                 Ok(self.unsupported("CREATE SPATIAL REFERENCE SYSTEM", "create_srs"))
             }
             Kw::UNIQUE | Kw::FULLTEXT | Kw::SPATIAL | Kw::INDEX => self.create_index(or_replace),
-            Kw::PROCEDURE => Ok(self.unsupported("CREATE PROCEDURE", "create_procedure")),
-            Kw::FUNCTION => Ok(self.unsupported("CREATE FUNCTION", "create_function")),
-            Kw::TRIGGER => Ok(self.unsupported("CREATE TRIGGER", "create_trigger")),
+            Kw::PROCEDURE | Kw::FUNCTION => self.create_routine(or_replace, None),
+            Kw::TRIGGER => self.create_trigger(or_replace, None),
             Kw::SQL => self.view(or_replace, false, None, None),
             _ => self.create_other(or_replace),
         }
@@ -52,7 +53,11 @@ impl Parser<'_> {
         if algorithm.is_some() || self.at_view() {
             return self.view(or_replace, false, algorithm, definer);
         }
-        self.create_unsupported()
+        match self.token.kw {
+            Kw::PROCEDURE | Kw::FUNCTION => self.create_routine(or_replace, definer),
+            Kw::TRIGGER => self.create_trigger(or_replace, definer),
+            _ => self.create_unsupported(),
+        }
     }
 
     /// Kinds of object that are known and not had.
@@ -61,9 +66,6 @@ impl Parser<'_> {
             return Ok(self.unsupported("CREATE FUNCTION", "create_function"));
         }
         for (word, what, kind) in [
-            ("TRIGGER", "CREATE TRIGGER", "create_trigger"),
-            ("PROCEDURE", "CREATE PROCEDURE", "create_procedure"),
-            ("FUNCTION", "CREATE FUNCTION", "create_function"),
             ("AGGREGATE", "CREATE FUNCTION", "create_function"),
             ("EVENT", "CREATE EVENT", "create_event"),
             ("SERVER", "CREATE SERVER", "create_server"),
@@ -233,9 +235,9 @@ impl Parser<'_> {
                 let online = self.online_options()?;
                 Ok(Statement::DropIndex(Box::new(DropIndex { if_exists, name, table, online })))
             }
-            Kw::PROCEDURE => Ok(self.unsupported("DROP PROCEDURE", "drop_procedure")),
-            Kw::FUNCTION => Ok(self.unsupported("DROP FUNCTION", "drop_function")),
-            Kw::TRIGGER => Ok(self.unsupported("DROP TRIGGER", "drop_trigger")),
+            Kw::PROCEDURE => self.drop_program(ProgramKind::Procedure),
+            Kw::FUNCTION => self.drop_program(ProgramKind::Function),
+            Kw::TRIGGER => self.drop_program(ProgramKind::Trigger),
             _ => self.drop_other(),
         }
     }
@@ -253,6 +255,9 @@ impl Parser<'_> {
         if self.options.mariadb && self.eat_word("SEQUENCE") {
             return Ok(Statement::DropSequence(self.drop_names(false)?));
         }
+        if self.is_word("EVENT") {
+            return self.drop_program(ProgramKind::Event);
+        }
         if self.eat_word("PREPARE") {
             return Ok(Statement::Deallocate(self.ident()?));
         }
@@ -265,7 +270,6 @@ impl Parser<'_> {
             return Ok(Statement::DropRole { if_exists, roles: self.comma_list(Self::user_name)? });
         }
         for (word, what, kind) in [
-            ("EVENT", "DROP EVENT", "drop_event"),
             ("SERVER", "DROP SERVER", "drop_server"),
             ("TABLESPACE", "DROP TABLESPACE", "alter_tablespace"),
             ("UNDO", "DROP UNDO TABLESPACE", "alter_tablespace"),

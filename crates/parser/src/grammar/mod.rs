@@ -8,6 +8,7 @@
 mod admin;
 mod alter;
 mod column;
+mod condition;
 mod create;
 mod dml;
 mod expr;
@@ -18,8 +19,10 @@ mod load;
 mod names;
 mod options;
 mod primary;
+mod program;
 mod query;
 mod replication;
+mod routine;
 mod sequence;
 mod set;
 mod show;
@@ -51,6 +54,8 @@ pub(crate) struct Parser<'a> {
     token: Token,
     /// Where the last consumed token ended.
     last_end: u32,
+    /// Where it started.
+    last_start: u32,
     params: u32,
     /// Height of the tree being built, see `nest`.
     height: u32,
@@ -58,6 +63,8 @@ pub(crate) struct Parser<'a> {
     shared: Option<Bytes>,
     scratch: Vec<u8>,
     options: ParseOptions,
+    /// What is in sight in the body of a stored program.
+    program: Option<Box<program::Scopes>>,
 }
 
 /// A place to come back to.
@@ -79,11 +86,13 @@ impl<'a> Parser<'a> {
             lexer,
             token,
             last_end: at as u32,
+            last_start: at as u32,
             params: 0,
             height: 0,
             shared: None,
             scratch: Vec::new(),
             options: *options,
+            program: None,
         }
     }
 
@@ -131,6 +140,7 @@ impl<'a> Parser<'a> {
     fn advance(&mut self) -> Token {
         let token = self.token;
         self.last_end = token.end;
+        self.last_start = token.start;
         self.token = self.lexer.next();
         token
     }

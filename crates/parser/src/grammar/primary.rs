@@ -164,6 +164,14 @@ impl Parser<'_> {
         if self.is(Tok::LParen) {
             return self.stored_call(None, first);
         }
+        if !self.is(Tok::Dot)
+            && let Some(local) = self.local_operand(&first)
+        {
+            return Ok(local);
+        }
+        if self.in_trigger() && self.is(Tok::Dot) {
+            self.trigger_row(&first)?;
+        }
         let column = self.column_ref_after(first)?;
         if self.is(Tok::LParen) {
             return match column.qualifier {

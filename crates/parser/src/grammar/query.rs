@@ -312,6 +312,7 @@ impl Parser<'_> {
         match self.token.kind {
             Tok::Int | Tok::HexNum => Ok(Expr::Literal(Literal::Int(self.number()?))),
             Tok::Param | Tok::UserVar | Tok::AtAt => self.simple_expr(),
+            _ if self.program.is_some() && self.at_local() => self.simple_expr(),
             _ => Err(self.error()),
         }
     }
@@ -360,7 +361,7 @@ impl Parser<'_> {
         if self.eat_word("DUMPFILE") {
             return Ok(Some(Box::new(Into::Dumpfile(self.string()?))));
         }
-        Ok(Some(Box::new(Into::Variables(self.comma_list(Self::user_var)?))))
+        Ok(Some(Box::new(Into::Variables(self.comma_list(Self::target)?))))
     }
 }
 

@@ -66,6 +66,19 @@ impl Parser<'_> {
         }
         let token = self.token;
         let next = self.peek();
+        if matches!(next.kind, Tok::Eq | Tok::Assign) && self.at_local() {
+            let name = self.ident()?;
+            let Some(local) = self.variable_named(&name) else { return Err(self.error()) };
+            self.assign()?;
+            return Ok(SetItem::Local { local, value: self.expr()? });
+        }
+        if next.kind == Tok::Dot && self.in_trigger() && (self.is_word("NEW") || self.is_word("OLD")) {
+            let row = self.ident()?;
+            self.advance();
+            let column = self.new_column(&row)?;
+            self.assign()?;
+            return Ok(SetItem::NewColumn { column, value: self.expr()? });
+        }
         if !matches!(next.kind, Tok::Eq | Tok::Assign | Tok::Dot) {
             if let Some(item) = self.special_item()? {
                 return Ok(item);

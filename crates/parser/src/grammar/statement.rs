@@ -42,9 +42,8 @@ impl Parser<'_> {
             Kw::CHANGE => self.change(),
             Kw::GRANT => self.grant(),
             Kw::REVOKE => self.revoke(),
-            Kw::SIGNAL => Ok(self.unsupported("SIGNAL", "signal")),
-            Kw::RESIGNAL => Ok(self.unsupported("RESIGNAL", "resignal")),
-            Kw::GET => Ok(self.unsupported("GET DIAGNOSTICS", "get_diagnostics")),
+            Kw::SIGNAL | Kw::RESIGNAL => self.signal(),
+            Kw::GET => self.get_diagnostics(),
             Kw::NONE => self.word_statement(),
             _ => Err(self.error()),
         }

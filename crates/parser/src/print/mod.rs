@@ -136,6 +136,8 @@ impl Printer<'_> {
                 self.facts.variable = true;
                 self.put("?");
             }
+            // Nothing that is stored is in a program's scope.
+            Expr::Local(number) => self.put(&format!("local#{number}")),
             Expr::Column(column) => self.column(column),
             Expr::UserVar(name) => {
                 self.facts.variable = true;

@@ -48,6 +48,9 @@ impl Session {
                     let assignment = checked_value(id, global, &Given::Value(value))?;
                     self.assign(assignment).await?;
                 }
+                (SetItem::Local { .. } | SetItem::NewColumn { .. }, None) => {
+                    return Err(SqlError::internal("a variable outside of its program"));
+                }
                 (SetItem::Names { charset, collation }, None) => {
                     self.set_names(charset.as_deref(), collation.as_deref())?;
                 }

@@ -152,6 +152,10 @@ fn needed(privilege: Priv) -> Privileges {
         Priv::CreateTemporary => Privileges::CREATE_TEMPORARY,
         Priv::CreateView => Privileges::CREATE_VIEW,
         Priv::ShowView => Privileges::SHOW_VIEW,
+        Priv::Execute => Privileges::EXECUTE,
+        Priv::CreateRoutine => Privileges::CREATE_ROUTINE,
+        Priv::AlterRoutine => Privileges::ALTER_ROUTINE,
+        Priv::Trigger => Privileges::TRIGGER,
         Priv::Any => Privileges::NONE,
     }
 }
@@ -245,6 +249,30 @@ impl AccessCheck for SessionAccess {
             }
             None => self.require(NAMES_ANYBODY),
         }
+    }
+
+    fn check_routine(
+        &self,
+        db: &str,
+        name: &str,
+        definer: Option<&Definer>,
+        privilege: Priv,
+    ) -> SqlResult<()> {
+        let own = definer.is_some_and(|definer| self.account.is(&definer.user, &definer.host));
+        let held = self.account.privileges.with(self.account.on_database(db));
+        let routines = Privileges::EXECUTE.with(Privileges::CREATE_ROUTINE).with(Privileges::ALTER_ROUTINE);
+        let allowed = match privilege {
+            Priv::Any => own || held.any(routines) || self.check("mysql", Some("proc"), Priv::Select).is_ok(),
+            Priv::CreateRoutine => held.has(Privileges::CREATE_ROUTINE),
+            other => own || held.has(needed(other)),
+        };
+        if allowed {
+            return Ok(());
+        }
+        if privilege == Priv::CreateRoutine {
+            return Err(self.database_denied(db));
+        }
+        Err(errors::routine_denied(&privilege.name().to_lowercase(), &self.user, &self.host, db, name))
     }
 
     fn version(&self) -> u64 {

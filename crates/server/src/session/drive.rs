@@ -3,14 +3,15 @@
 
 use super::runner::{Parsed, PreparedHandle, RunContext};
 use super::sink::{ReplySink, RowFormat};
-use super::{ResultSet, Session, TrackGtids};
+use super::{ResultSet, Session, SessionAccess, TrackGtids};
 use crate::process::Stage;
 use crate::status::Counter;
 use omnibus_locks::{LockWait, WaitOutcome};
-use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, RowSink, SqlError, SqlResult};
+use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, RowSink, ServerStatement, SqlError, SqlResult};
 use omnibus_value::Value;
 use omnibus_wire::session_state::StateChange;
-use omnibus_wire::{Capability, OkPacket, Status};
+use omnibus_wire::{Capability, OkPacket, OutMark, Status};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,9 +59,9 @@ impl Session {
         &mut self,
         job: &mut Job<'_>,
         mode: Mode,
-        sink_state: &mut (bool, u64),
+        sink_state: &mut (bool, u64, Option<OutMark>),
     ) -> ExecResult<Outcome> {
-        let binary = matches!(job, Job::Prepared(..));
+        let binary = matches!(job, Job::Prepared(..)) || self.inside.binary;
         let format = self.row_format(binary);
         let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
         let mut sink = ReplySink::new(&mut self.channel.out, format, stream);
@@ -73,7 +74,7 @@ impl Session {
                 self.runner.execute_prepared(parsed, handle, params, &context, &mut sink)
             }
         };
-        *sink_state = (sink.overflow, sink.flushed);
+        *sink_state = (sink.overflow, sink.flushed, sink.complete);
         if sink.broken {
             // Nothing more may be sent: the client would read the rest of a torn packet in it.
             self.process.kill.kill_connection();
@@ -88,7 +89,7 @@ impl Session {
     pub(crate) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
         let mut mark = self.channel.out.mark();
         let (mut mode, mut restarts) = (job.first_mode(), 0);
-        let mut sink_state = (false, 0);
+        let mut sink_state = (false, 0, None);
         loop {
             let result = match mode {
                 Mode::Inline => self.attempt(&mut job, mode, &mut sink_state),
@@ -98,7 +99,9 @@ impl Session {
                     tokio::task::block_in_place(|| self.attempt(&mut job, mode, &mut sink_state))
                 }
             };
-            let (overflow, flushed) = sink_state;
+            let (overflow, flushed, complete) = sink_state;
+            // What a procedure has given already stays.
+            mark = complete.unwrap_or(mark);
             if result.is_err() && flushed == 0 {
                 self.channel.out.rollback(mark);
             }
@@ -109,6 +112,12 @@ impl Session {
                 Err(Interrupt::NeedBlocking) if mode == Mode::Inline => mode = Mode::Blocking,
                 Err(Interrupt::NeedBlocking) => {
                     return Err(SqlError::internal("a statement that cannot end"));
+                }
+                Err(Interrupt::Server(inner)) => {
+                    let binary = matches!(job, Job::Prepared(..));
+                    let answer = self.inner_statement(*inner, binary).await;
+                    self.runner.answer(answer);
+                    mark = self.channel.out.mark();
                 }
                 Err(Interrupt::NeedFile(name)) => {
                     match self.client_file(&name).await {
@@ -130,6 +139,44 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// Runs a statement of a procedure as one of the client's, without the reply that has no rows.
+    fn inner_statement(
+        &mut self,
+        inner: ServerStatement,
+        binary: bool,
+    ) -> Pin<Box<dyn Future<Output = SqlResult<()>> + Send + '_>> {
+        // Boxed: what runs inside may be a call again.
+        Box::pin(async move {
+            let access = match &inner.account {
+                None => None,
+                Some((user, host)) => Some(self.definer_access(user, host)?),
+            };
+            let own = access.map(|access| std::mem::replace(&mut self.access, access));
+            let kind = crate::status::com_index(inner.statement.node.kind());
+            let parsed = Arc::new(Parsed { text: inner.text, statement: inner.statement, kind });
+            let outer = std::mem::replace(&mut self.inside.binary, binary);
+            self.inside.depth += 1;
+            let replied = self.run_statement(&parsed, true).await;
+            self.inside.depth -= 1;
+            self.inside.binary = outer;
+            if let Some(own) = own {
+                self.access = own;
+                self.shared.set_account(self.access.account());
+            }
+            match (replied, self.inside.error.take()) {
+                (Replied::Good, _) => Ok(()),
+                (Replied::Bad, error) => Err(error.unwrap_or_else(SqlError::unknown_error)),
+            }
+        })
+    }
+
+    fn definer_access(&self, user: &str, host: &str) -> SqlResult<SessionAccess> {
+        match self.server.accounts.table().exact(user, host) {
+            Some(account) => Ok(SessionAccess::new(account, user, host, &self.server.accounts)),
+            None => Err(crate::errors::no_such_definer(user, host)),
         }
     }
 
@@ -226,6 +273,9 @@ impl Session {
     }
 
     pub(crate) fn ok_packet(&mut self, affected: u64, last_insert_id: u64, info: &str, status: Status) {
+        if self.inside.depth > 0 {
+            return;
+        }
         let warnings = self.runner.state().diagnostics.count();
         let caps = self.channel.caps;
         let track = std::mem::take(&mut self.schema_changed) && caps.has(Capability::SESSION_TRACK);
@@ -270,7 +320,7 @@ impl Session {
 
     /// Adds a result that the server itself made, with its end.
     pub(crate) fn reply_rows(&mut self, rows: &ResultSet, more: bool) -> SqlResult<()> {
-        let format = self.row_format(false);
+        let format = self.row_format(self.inside.binary);
         let mut sink = ReplySink::new(&mut self.channel.out, format, None);
         rows.send(&mut sink as &mut dyn RowSink)?;
         self.end_of_rows(more);

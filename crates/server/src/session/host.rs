@@ -16,7 +16,7 @@ use crate::sysvars::{
 };
 use bytes::Bytes;
 use omnibus_format::Dialect;
-use omnibus_sql::{SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
+use omnibus_sql::{AccessCheck, SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -216,6 +216,17 @@ const OLD_NAMES: &[&str] = &[
 ];
 
 impl SessionHost for SessionShared {
+    fn own_access(&self) -> Option<Arc<dyn AccessCheck>> {
+        let account = self.account.lock().clone();
+        let identity = self.process.identity.lock();
+        let host = identity.host.rsplit_once(':').map_or(&*identity.host, |(host, _)| host);
+        Some(Arc::new(SessionAccess::new(account, &identity.user, host, &self.server.accounts)))
+    }
+
+    fn sql_mode_text(&self, bits: u64) -> String {
+        crate::sysvars::sql_mode_text(bits)
+    }
+
     fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
         let registry = Registry::get();
         let id = registry

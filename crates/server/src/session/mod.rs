@@ -81,8 +81,21 @@ pub struct Session {
     track_gtids: TrackGtids,
     /// `gtid_seq_no` may have been set.
     pub(crate) sequence_given: bool,
+    /// Statements of procedures that it runs for them.
+    inside: Inside,
     /// `gtid_next` is ANONYMOUS.
     pub(crate) anonymous: Option<omnibus_commit::AnonymousGuard>,
+}
+
+/// Where a statement of a procedure runs.
+#[derive(Debug, Default)]
+struct Inside {
+    /// How many procedures wait for the server.
+    depth: u32,
+    /// Rows are binary: the CALL was prepared.
+    binary: bool,
+    /// What the statement failed with.
+    error: Option<omnibus_sql::SqlError>,
 }
 
 /// What an OK packet says of GTIDs to clients that track the session's state.
@@ -213,6 +226,7 @@ impl Session {
             track_gtids: TrackGtids::Off,
             sequence_given: false,
             anonymous: None,
+            inside: Inside::default(),
         };
         session.channel.write_timeout = session.shared.write_timeout();
         Ok(session)

@@ -135,8 +135,7 @@ impl Session {
         let noted = self.runner.state().diagnostics.conditions().iter().any(|(_, c)| *c == error);
         if noted {
             let error = self.in_dialect(error);
-            self.channel.error(&error);
-            return Replied::Bad;
+            return self.error_reply(error);
         }
         self.failed(error)
     }
@@ -151,7 +150,16 @@ impl Session {
         let diagnostics = &mut self.runner.state_mut().diagnostics;
         diagnostics.clear();
         diagnostics.push(Level::Error, error.clone());
-        self.channel.error(&error);
+        self.error_reply(error)
+    }
+
+    /// Tells the client, or the procedure whose statement it was.
+    fn error_reply(&mut self, error: SqlError) -> Replied {
+        if self.inside.depth > 0 {
+            self.inside.error = Some(error);
+        } else {
+            self.channel.error(&error);
+        }
         Replied::Bad
     }
 

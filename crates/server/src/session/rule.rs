@@ -60,7 +60,12 @@ pub fn of_statement(statement: &Statement) -> Rule {
         | Statement::Use(_)
         | Statement::Describe { .. }
         | Statement::Explain(_)
-        | Statement::Maintenance(_) => Rule::Names,
+        | Statement::Maintenance(_)
+        | Statement::Call { .. }
+        | Statement::CreateRoutine(_)
+        | Statement::AlterRoutine(_)
+        | Statement::CreateTrigger(_)
+        | Statement::DropProgram(_) => Rule::Names,
 
         Statement::Begin(_)
         | Statement::Commit(_)
@@ -71,7 +76,9 @@ pub fn of_statement(statement: &Statement) -> Rule {
         | Statement::UnlockTables
         | Statement::Deallocate(_)
         | Statement::Help(_)
-        | Statement::SetRole(_) => Rule::Free,
+        | Statement::SetRole(_)
+        | Statement::Signal(_)
+        | Statement::GetDiagnostics(_) => Rule::Free,
 
         // What they run is a statement with a rule of its own.
         Statement::Prepare { .. }
@@ -79,7 +86,7 @@ pub fn of_statement(statement: &Statement) -> Rule {
         | Statement::ExecuteImmediate { .. }
         | Statement::SetStatement(_) => Rule::Free,
         // Answered with 1235.
-        Statement::Call { .. } | Statement::Unsupported(_) => Rule::Free,
+        Statement::Unsupported(_) => Rule::Free,
 
         Statement::Xa(xa) => of_xa(xa),
         Statement::Show(show) => of_show(show),

@@ -139,6 +139,8 @@ pub trait Runner: Send {
     fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError;
     /// The client's file that an execution asked for (`Interrupt::NeedFile`), for the next one.
     fn supply_file(&mut self, _file: omnibus_sql::load::LoadInput) {}
+    /// What the server has made of a statement that a procedure waits for.
+    fn answer(&mut self, _answer: SqlResult<()>) {}
     /// A statement that was interrupted will not be run again.
     fn give_up(&mut self, _error: &SqlError) {}
     /// What ends a lock wait that parks a thread, for KILL from another session.

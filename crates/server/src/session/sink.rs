@@ -14,7 +14,7 @@ use omnibus_wire::column::{display_length, field_type, is_text};
 use omnibus_wire::consts::{COLLATION_BINARY, ColumnFlag};
 use omnibus_wire::reply::encode_eof;
 use omnibus_wire::text_row::put_text_row;
-use omnibus_wire::{Capability, ColumnDef, OutBuf, Status};
+use omnibus_wire::{Capability, ColumnDef, OkPacket, OutBuf, OutMark, Status};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,6 +103,10 @@ pub struct ReplySink<'a> {
     pub flushed: u64,
     /// The client could not be written to: a packet may be torn, and the connection must end.
     pub broken: bool,
+    /// Where the results of a procedure end that are complete.
+    pub complete: Option<OutMark>,
+    /// Bytes that had left when the running one began, and whether it has begun.
+    began: (u64, bool),
 }
 
 impl<'a> ReplySink<'a> {
@@ -120,6 +124,8 @@ impl<'a> ReplySink<'a> {
             overflow: false,
             flushed: 0,
             broken: false,
+            complete: None,
+            began: (0, false),
         }
     }
 
@@ -239,7 +245,37 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
 }
 
 impl RowSink for ReplySink<'_> {
+    fn result_begins(&mut self) {
+        self.complete = Some(self.out.mark());
+        self.began = (self.flushed, false);
+    }
+
+    fn result_ends(&mut self, warnings: u16, out: bool) -> SqlResult<()> {
+        let status = self.format.status.with(Status::MORE_RESULTS);
+        let status = if out { status.with(Status::PS_OUT_PARAMS) } else { status };
+        if self.format.caps.has(Capability::DEPRECATE_EOF) {
+            let (packet, caps) = (OkPacket { status, warnings, ..OkPacket::default() }, self.format.caps);
+            self.out.packet(|packet_out| packet.encode(packet_out, caps, true));
+        } else {
+            self.out.packet(|packet_out| encode_eof(packet_out, warnings, status));
+        }
+        self.complete = Some(self.out.mark());
+        Ok(())
+    }
+
+    fn result_fails(&mut self) -> bool {
+        let (flushed, begun) = self.began;
+        if begun && flushed == self.flushed {
+            if let Some(mark) = self.complete {
+                self.out.rollback(mark);
+            }
+            self.began.1 = false;
+        }
+        flushed == self.flushed
+    }
+
     fn columns(&mut self, columns: &[ResultColumn]) -> SqlResult<()> {
+        self.began.1 = true;
         self.types = columns.iter().map(|c| c.ty.clone()).collect();
         self.conversions = conversions(&self.types, self.format.collation);
         self.out.packet(|out| put_lenenc(out, columns.len() as u64));

@@ -37,6 +37,14 @@ pub enum Priv {
     CreateView,
     /// SHOW VIEW.
     ShowView,
+    /// EXECUTE of a routine.
+    Execute,
+    /// CREATE ROUTINE, on a database.
+    CreateRoutine,
+    /// ALTER ROUTINE.
+    AlterRoutine,
+    /// TRIGGER, on a table.
+    Trigger,
     /// Any privilege at all (SHOW, USE).
     Any,
 }
@@ -59,6 +67,10 @@ impl Priv {
             Priv::CreateTemporary => "CREATE TEMPORARY TABLES",
             Priv::CreateView => "CREATE VIEW",
             Priv::ShowView => "SHOW VIEW",
+            Priv::Execute => "EXECUTE",
+            Priv::CreateRoutine => "CREATE ROUTINE",
+            Priv::AlterRoutine => "ALTER ROUTINE",
+            Priv::Trigger => "TRIGGER",
         }
     }
 }
@@ -101,6 +113,18 @@ pub trait AccessCheck: Send + Sync {
     /// # Errors
     /// 1227 if not.
     fn check_names_definer(&self, _definer: &Definer) -> SqlResult<()> {
+        Ok(())
+    }
+
+    /// Fails with 1370 unless the account may do this with a stored routine (1044: create one). Whoever it acts for may run,
+    /// change and see it.
+    fn check_routine(
+        &self,
+        _db: &str,
+        _name: &str,
+        _definer: Option<&Definer>,
+        _privilege: Priv,
+    ) -> SqlResult<()> {
         Ok(())
     }
 

@@ -2,9 +2,10 @@
 //!
 //! Asked on the session's thread, while a statement runs.
 
-use super::SessionSettings;
+use super::{AccessCheck, SessionSettings};
 use crate::error::{SqlError, SqlResult};
 use omnibus_value::{ColumnType, Value};
+use std::sync::Arc;
 
 /// Which values `@@name` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,14 @@ pub trait SessionHost: Send + Sync {
     /// Whether the account has a privilege on a table.
     fn may(&self, _db: &str, _table: &str, _privilege: super::Priv) -> bool {
         true
+    }
+    /// What the session's own account may do. `None`: anything.
+    fn own_access(&self) -> Option<Arc<dyn AccessCheck>> {
+        None
+    }
+    /// The names of the bits of a `sql_mode`.
+    fn sql_mode_text(&self, bits: u64) -> String {
+        bits.to_string()
     }
     /// Whether the account may know that a schema, or a table of it, exists.
     fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {

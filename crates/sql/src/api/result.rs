@@ -63,6 +63,16 @@ pub trait RowSink {
     fn columns(&mut self, columns: &[ResultColumn]) -> SqlResult<()>;
     /// One row, one value a column.
     fn row(&mut self, values: &[Value]) -> SqlResult<()>;
+    /// A statement of a procedure begins, which may have a result.
+    fn result_begins(&mut self) {}
+    /// The result is complete, and more follows; `out`: its one row is the OUT parameters.
+    fn result_ends(&mut self, _warnings: u16, _out: bool) -> SqlResult<()> {
+        Ok(())
+    }
+    /// The statement failed: what there is of its result is taken back. False if some of it was sent.
+    fn result_fails(&mut self) -> bool {
+        true
+    }
 }
 
 /// A statement's end.

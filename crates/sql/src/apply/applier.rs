@@ -529,7 +529,7 @@ fn error_of(interrupt: Interrupt) -> SqlError {
     match interrupt {
         Interrupt::Error(error) => error,
         // Neither is asked for on a thread that may block.
-        Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_) => {
+        Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_) | Interrupt::Server(_) => {
             SqlError::internal("a change asked to be run again")
         }
     }

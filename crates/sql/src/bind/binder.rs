@@ -350,6 +350,7 @@ impl<'a> Binder<'a> {
         let slot = self.new_slot();
         let scope = ScopeTable::stored(slot, table.clone(), alias);
         self.tables.push(table.clone());
+        self.note(|noted| noted.tables.push(table.def.id));
         self.slots[usize::from(slot)] = Some(scope.clone());
         scope
     }
@@ -392,6 +393,7 @@ impl<'a> Binder<'a> {
             E::Literal(literal) => self.literal(literal),
             E::Introduced(pair) => self.introduced(&pair.0, &pair.1),
             E::Param(number) => Ok(self.param(*number as usize)),
+            E::Local(number) => self.local(*number),
             E::Column(column) => self.column(column),
             E::UserVar(name) => Ok(self.user_variable(name)),
             E::SysVar { scope, name } => self.system_variable(*scope, name),
@@ -446,6 +448,11 @@ impl<'a> Binder<'a> {
     pub(crate) fn column(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
         let (schema, table) = (column.schema().map(|s| &**s), column.table().map(|t| &**t));
         let name: &str = &column.name;
+        if let (None, Some(row)) = (schema, table)
+            && let Some(local) = self.trigger_column(row, name)
+        {
+            return local;
+        }
         for at in (0..self.blocks.len()).rev() {
             let innermost = at + 1 == self.blocks.len();
             if let Some(expr) = self.blocks[at].find(schema, table, name, innermost)? {

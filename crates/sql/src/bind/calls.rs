@@ -19,7 +19,7 @@ use omnibus_parser::ast::{self, AggregateKind, CastType};
 use omnibus_value::{ColumnKind, FixedKind, Value, collation};
 
 /// Functions that the server implements because they are about replication.
-const SERVER_FUNCTIONS: &[&str] = &[
+pub(super) const SERVER_FUNCTIONS: &[&str] = &[
     "GTID_SUBSET",
     "GTID_SUBTRACT",
     "WAIT_FOR_EXECUTED_GTID_SET",
@@ -49,8 +49,8 @@ impl Binder<'_> {
         for arg in &call.args {
             args.push(self.expr(arg)?);
         }
-        if call.schema.is_some() {
-            return Err(self.no_such_function(&call.name, call.schema.as_deref()));
+        if !self.is_built_in(call) {
+            return self.stored_function(call, args);
         }
         let mut bound = self.call_function(&call.name, args)?;
         if let (true, Some(account)) = (call.name.is("current_user"), &self.author.account) {
@@ -59,7 +59,7 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    fn no_such_function(&self, name: &str, schema: Option<&str>) -> SqlError {
+    pub(super) fn no_such_function(&self, name: &str, schema: Option<&str>) -> SqlError {
         let db = schema.or(self.session.database.as_deref());
         match db {
             Some(db) => SqlError::sp_does_not_exist("FUNCTION", format!("{db}.{name}")),

@@ -6,6 +6,7 @@ use crate::api::client_text::{self, of_client};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::node::{Expr, Kind};
+use crate::expr::stored::local_type;
 use crate::expr::types::{BINARY, Coercibility, ExprType, string_column};
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
@@ -21,6 +22,27 @@ impl Binder<'_> {
             None => ExprType::varchar(16_383, self.collation()).nullable(true),
         };
         Expr { kind: Kind::Param(number), ty }
+    }
+
+    /// A variable of the running program.
+    pub(super) fn local(&self, number: u32) -> SqlResult<Expr> {
+        let Some(column) = self.session.programs.locals.ty(number) else {
+            return Err(SqlError::internal("a variable outside of its program"));
+        };
+        Ok(Expr { kind: Kind::Local(number), ty: local_type(column) })
+    }
+
+    /// `NEW.name` or `OLD.name` in a trigger.
+    pub(super) fn trigger_column(&self, row: &str, name: &str) -> Option<SqlResult<Expr>> {
+        let trigger = self.session.programs.trigger.as_ref()?;
+        let new = row.eq_ignore_ascii_case("NEW");
+        if !new && !row.eq_ignore_ascii_case("OLD") {
+            return None;
+        }
+        match trigger.local(new, name) {
+            Some(number) => Some(self.local(number)),
+            None => Some(Err(SqlError::bad_field(name, if new { "NEW" } else { "OLD" }))),
+        }
     }
 
     pub(super) fn user_variable(&mut self, name: &str) -> Expr {

@@ -14,6 +14,7 @@ mod leaf;
 mod operators;
 pub mod query;
 pub mod scope;
+mod stored;
 mod subquery;
 pub mod uses;
 mod view;
@@ -23,6 +24,7 @@ mod windows;
 mod tests;
 
 pub use binder::{Binder, BlockScope, Clause, OuterReads};
+pub(crate) use leaf::value_type;
 pub use scope::{Scope, ScopeTable};
 pub(crate) use view::{Outline, outline};
 

@@ -77,7 +77,7 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<Qu
                 if names.len() != plan.types.len() {
                     return Err(SqlError::wrong_number_of_columns_in_select());
                 }
-                plan.into = names.iter().map(|name| name.to_lowercase().into()).collect();
+                plan.into = names.clone();
             }
             file => {
                 binder.author.access.check_files()?;

@@ -20,6 +20,8 @@ pub const ASSIGNS: u32 = 1 << 3;
 pub const TEMPORARY: u32 = 1 << 4;
 /// LAST_INSERT_ID is read if it is new (`sql_auto_is_null`).
 pub const NEW_INSERT_ID: u32 = 1 << 5;
+/// A stored function, or a trigger.
+pub const STORED_FUNCTION: u32 = 1 << 6;
 /// A function whose value another server would not have.
 pub const SYSTEM_FUNCTION: u32 = 1 << 8;
 /// A system variable that no event carries.
@@ -36,6 +38,8 @@ pub struct Uses {
     pub variables: Vec<Box<str>>,
     /// Views that it reads or changes through.
     pub views: Vec<Arc<View>>,
+    /// Stored tables that it names, by id.
+    pub tables: Vec<u64>,
 }
 
 /// Where a binder puts what it meets.

@@ -44,6 +44,12 @@ pub fn collation_name(id: u16) -> &'static str {
     collation::by_id_or_binary(id).name
 }
 
+/// Whether it is another collation than the one that its character set has by default.
+#[must_use]
+pub fn is_not_default(id: u16) -> bool {
+    default_collation(charset_name(id)) != Some(id)
+}
+
 /// The most bytes a character takes.
 #[must_use]
 pub fn max_len(id: u16) -> u32 {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `M` | next table id u64, next space id u32 |
 //! | `D` db | default collation u16 |
+//! | `P` kind u8, db, 0, name | see `put_program` |
 //! | `T` table id u64 | see `encode_table` |
 //! | `V` view id u64 | see `encode_view` |
 //! | `A` table id u64, counter u64 | empty: the table's AUTO_INCREMENT is at least `counter` |
@@ -13,10 +14,13 @@
 //! with a format version. Written only through a transaction's write set, so a crash loses or
 //! keeps a definition with the transaction that made it.
 
-use super::{Catalog, Schema, Table, TableDef, TableState, View, ViewDef, parse_view, show_create_table};
+use super::{
+    Catalog, ProgramDef, Schema, Table, TableDef, TableState, View, ViewDef, parse_view, show_create_table,
+};
 use crate::error::{SqlError, SqlResult};
 use bytes::{Buf, Bytes};
 use omnibus_engine::{Snapshot, SpaceId, Write, WriteSet};
+use omnibus_parser::ast::ProgramKind;
 use omnibus_value::temporal::UTC;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -151,6 +155,69 @@ fn decode_view(id: u64, mut value: &[u8]) -> SqlResult<ViewDef> {
     Ok(ViewDef { id, created, client, connection, ..parse_view(&db, &text)? })
 }
 
+fn program_row_key(program: &ProgramDef) -> Bytes {
+    let (kind, name) = program.key();
+    key(b'P', &[&[kind as u8], program.db.as_bytes(), &[0], name.as_bytes()].concat())
+}
+
+/// Writes a stored program: version, creation and change i64, `sql_mode` and place u64, three collations u16, name and text
+/// (u32 length each).
+pub fn put_program(writes: &mut WriteSet, program: &ProgramDef) {
+    let mut value = vec![VERSION];
+    value.extend_from_slice(&program.created_us.to_le_bytes());
+    value.extend_from_slice(&program.modified_us.to_le_bytes());
+    value.extend_from_slice(&program.sql_mode.to_le_bytes());
+    value.extend_from_slice(&program.order.to_le_bytes());
+    for collation in [program.client, program.connection, program.database] {
+        value.extend_from_slice(&collation.to_le_bytes());
+    }
+    for part in [program.name.as_bytes(), program.text.as_bytes()] {
+        value.extend_from_slice(&(part.len() as u32).to_le_bytes());
+        value.extend_from_slice(part);
+    }
+    writes.put(program_row_key(program), value.into());
+}
+
+/// Removes a stored program.
+pub fn delete_program(writes: &mut WriteSet, program: &ProgramDef) {
+    writes.delete(program_row_key(program));
+}
+
+fn program_kind(byte: u8) -> SqlResult<ProgramKind> {
+    use ProgramKind as K;
+    let kinds = [K::Procedure, K::Function, K::Trigger, K::Event];
+    kinds.into_iter().find(|kind| *kind as u8 == byte).ok_or_else(|| damaged("kind of a program"))
+}
+
+fn apply_program(catalog: &mut Catalog, rest: &[u8], write: &Write) -> SqlResult<()> {
+    let bad = || damaged("program row");
+    let (kind, rest) = rest.split_first().ok_or_else(bad)?;
+    let kind = program_kind(*kind)?;
+    let end = rest.iter().position(|byte| *byte == 0).ok_or_else(bad)?;
+    let text = |bytes: &[u8]| std::str::from_utf8(bytes).map(Arc::<str>::from).map_err(|_| bad());
+    let (db, name) = (text(&rest[..end])?, text(&rest[end + 1..])?);
+    let Some(value) = write else {
+        catalog.remove_program(&db, &(kind, name));
+        return Ok(());
+    };
+    let mut value = &value[..];
+    if value.try_get_u8().map_err(|_| bad())? != VERSION {
+        return Err(damaged("program row of an unknown version"));
+    }
+    let mut program = ProgramDef { kind: Some(kind), db, ..ProgramDef::default() };
+    program.created_us = value.try_get_i64_le().map_err(|_| bad())?;
+    program.modified_us = value.try_get_i64_le().map_err(|_| bad())?;
+    program.sql_mode = value.try_get_u64_le().map_err(|_| bad())?;
+    program.order = value.try_get_u64_le().map_err(|_| bad())?;
+    program.client = value.try_get_u16_le().map_err(|_| bad())?;
+    program.connection = value.try_get_u16_le().map_err(|_| bad())?;
+    program.database = value.try_get_u16_le().map_err(|_| bad())?;
+    program.name = take_text(&mut value)?.into();
+    program.set_text(take_text(&mut value)?);
+    catalog.put_program(Arc::new(program));
+    Ok(())
+}
+
 /// Version, creation time u64, schema name and statement text (u32 length each), then the spaces of
 /// the indexes in order (u16 count, u32 each).
 fn encode_table(def: &TableDef) -> Vec<u8> {
@@ -241,6 +308,7 @@ pub fn apply(catalog: &mut Catalog, key: &[u8], write: &Write, parse: ParseDefin
             catalog.next_space_id = value.try_get_u32_le().map_err(bad)?;
         }
         (b'D', write) => apply_schema(catalog, rest, write)?,
+        (b'P', write) => apply_program(catalog, rest, write)?,
         (b'T', write) => {
             let id = u64::from_be_bytes(rest.try_into().map_err(|_| damaged("table key"))?);
             apply_table(catalog, id, write, parse)?;

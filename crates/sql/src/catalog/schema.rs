@@ -1,8 +1,9 @@
 //! Schemas and the catalog as a whole.
 
-use super::{Child, Table, View};
+use super::{Child, ProgramDef, ProgramKey, Table, View, program_key};
 use crate::error::{SqlError, SqlResult};
 use omnibus_engine::CommitNo;
+use omnibus_parser::ast::ProgramKind;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,13 +23,15 @@ pub struct Schema {
     pub tables: BTreeMap<Arc<str>, Arc<Table>>,
     /// Views by name, which no table has.
     pub views: BTreeMap<Arc<str>, Arc<View>>,
+    /// Stored programs by kind and name.
+    pub programs: BTreeMap<ProgramKey, Arc<ProgramDef>>,
 }
 
 impl Schema {
     /// Without tables.
     #[must_use]
     pub fn new(name: Arc<str>, collation: u16) -> Schema {
-        Schema { name, collation, tables: BTreeMap::new(), views: BTreeMap::new() }
+        Schema { name, collation, tables: BTreeMap::new(), views: BTreeMap::new(), programs: BTreeMap::new() }
     }
 
     /// Whether a table or a view has this name.
@@ -114,6 +117,29 @@ impl Catalog {
     /// All views of all schemas.
     pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
         self.schemas.values().flat_map(|schema| schema.views.values())
+    }
+
+    /// A stored program, if there is one.
+    #[must_use]
+    pub fn program(&self, kind: ProgramKind, db: &str, name: &str) -> Option<&Arc<ProgramDef>> {
+        self.schemas.get(db)?.programs.get(&program_key(kind, name))
+    }
+
+    /// All stored programs.
+    pub fn programs(&self) -> impl Iterator<Item = &Arc<ProgramDef>> {
+        self.schemas.values().flat_map(|schema| schema.programs.values())
+    }
+
+    /// Adds or replaces a stored program. The schema must exist.
+    pub fn put_program(&mut self, program: Arc<ProgramDef>) {
+        if let Some(schema) = self.schemas.get_mut(&program.db) {
+            Arc::make_mut(schema).programs.insert(program.key(), program);
+        }
+    }
+
+    /// Removes a stored program.
+    pub fn remove_program(&mut self, db: &str, key: &ProgramKey) -> Option<Arc<ProgramDef>> {
+        Arc::make_mut(self.schemas.get_mut(db)?).programs.remove(key)
     }
 
     /// Adds or replaces a table. The schema must exist.

@@ -114,6 +114,9 @@ impl Ddl<'_> {
         for view in schema.views.values() {
             self.forget_view(change, view);
         }
+        for program in schema.programs.values() {
+            persist::delete_program(self.trx.writes_mut(), program);
+        }
         persist::delete_schema(self.trx.writes_mut(), name);
         Ok((schema.tables.len() + schema.views.len()) as u64)
     }

@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 const WRITE_SET_EVENT: usize = 1 << 20;
 
 /// Something to run when the commit has its place.
-pub(super) type Hook = Box<dyn FnOnce(CommitNo) + Send>;
+pub(crate) type Hook = Box<dyn FnOnce(CommitNo) + Send>;
 
 /// A running definition statement.
 pub(crate) struct Ddl<'a> {
@@ -36,7 +36,7 @@ pub(crate) struct Ddl<'a> {
 
 /// What a statement makes of the catalog.
 #[derive(Default)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// The catalog to be.
     pub next: Catalog,
     /// Definitions that end.
@@ -57,7 +57,7 @@ pub(super) struct Change {
 
 impl Ddl<'_> {
     /// Locks what the statement names, waits for other definition statements, and gives the catalog to change.
-    pub(super) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
+    pub(crate) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
         self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         self.trx.lock_for_definition(names)?;
         let mut next = Catalog::clone(&self.trx.catalog());
@@ -66,7 +66,7 @@ impl Ddl<'_> {
     }
 
     /// The schema that a name means.
-    pub(super) fn schema_of(&self, name: &ObjectName) -> SqlResult<String> {
+    pub(crate) fn schema_of(&self, name: &ObjectName) -> SqlResult<String> {
         match (&name.schema, &self.state.database) {
             (Some(schema), _) => Ok(schema.to_string()),
             (None, Some(current)) => Ok(current.to_string()),
@@ -117,7 +117,7 @@ impl Ddl<'_> {
     }
 
     /// Commits. The reply must wait for the ticket in the outcome.
-    pub(super) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
+    pub(crate) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
         persist::put_ids(self.trx.writes_mut(), &change.next);
         self.trx.take_along_applied()?;
         self.log(&change)?;

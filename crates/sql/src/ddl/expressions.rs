@@ -148,9 +148,12 @@ fn check_node(def: &TableDef, one: ExpressionOf<'_>, e: &Expr) -> SqlResult<()> 
         Kind::UserVariable(_) | Kind::SystemVariable(_) | Kind::Assign(_) => {
             return Err(refused(def, one, Refused::Variable));
         }
-        Kind::Param(_) | Kind::Subquery(_) => return Err(refused(def, one, Refused::Something)),
         Kind::Sequence(_) if matches!(one, ExpressionOf::Default(_)) => return Ok(()),
         Kind::Sequence(call) => call.what.name().to_owned(),
+        Kind::Stored(call) => call.def.name.to_lowercase(),
+        Kind::Param(_) | Kind::Local(_) | Kind::Subquery(_) => {
+            return Err(refused(def, one, Refused::Something));
+        }
         Kind::ServerCall(name, _) => name.to_lowercase(),
         Kind::Call(called, args) => {
             let anew = called.traits & VOLATILE != 0;

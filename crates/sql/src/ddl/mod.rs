@@ -17,6 +17,8 @@ mod temporary;
 mod types;
 mod view;
 
+pub(crate) use build::check_name;
 pub(crate) use exec::Ddl;
 pub use stored::load_catalog;
 pub(crate) use stored::{parse_create, parse_definition};
+pub(crate) use types::column_type;

@@ -4,7 +4,6 @@
 //! prepared statement keeps it as long as the catalog stays the same.
 
 mod access;
-pub(crate) mod cast;
 mod change;
 mod chosen;
 pub(crate) mod defaults;
@@ -24,14 +23,18 @@ pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments, genera
 pub(crate) use row_expressions::{ExpressionOf, NewRow, RowExpressions};
 pub(crate) use update::UpdatePlan;
 
+pub(crate) use crate::expr::into_column as cast;
+
 use crate::api::RowSink;
 use crate::bind::uses::Uses;
+use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::select::explain_change;
 use crate::state::SessionState;
 use crate::store::Trx;
 use omnibus_parser::ast::Statement;
 use omnibus_value::Value;
+use std::sync::Arc;
 
 /// What a running statement works with.
 pub(crate) struct Run<'a> {
@@ -106,6 +109,16 @@ impl WritePlan {
             WriteKind::Update(plan) => plan.target.table.temporary,
             WriteKind::Delete(plan) => plan.target.table.temporary,
             WriteKind::Multi(plan) => plan.only_temporary(),
+        }
+    }
+
+    /// The tables that it may change.
+    pub(crate) fn targets(&self) -> Vec<&Arc<Table>> {
+        match &self.kind {
+            WriteKind::Insert(plan) => vec![&plan.target.table],
+            WriteKind::Update(plan) => vec![&plan.target.table],
+            WriteKind::Delete(plan) => vec![&plan.target.table],
+            WriteKind::Multi(plan) => plan.targets(),
         }
     }
 

@@ -121,6 +121,11 @@ impl MultiPlan {
         Ok(MultiPlan { query, targets, delete: true, ignore: tree.ignore })
     }
 
+    /// The tables that change.
+    pub(crate) fn targets(&self) -> Vec<&Arc<Table>> {
+        self.targets.iter().map(|target| &target.table).collect()
+    }
+
     /// Whether only temporary tables change.
     pub(crate) fn only_temporary(&self) -> bool {
         self.targets.iter().all(|target| target.table.temporary)

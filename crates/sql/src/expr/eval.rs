@@ -82,6 +82,11 @@ impl Expr {
             Kind::Text(e) => Ok(e.eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
             Kind::Transcode(e) => super::cast::transcode(e, &self.ty, cx),
             Kind::Retype(e) => e.eval(cx),
+            Kind::Local(number) => {
+                let locals = &cx.session.programs.locals;
+                Ok(locals.values.get(*number as usize).cloned().unwrap_or(Value::Null))
+            }
+            Kind::Stored(call) => call.eval(cx),
             Kind::UserVariable(name) => {
                 Ok(cx.session.user_variables.get(&**name).map_or(Value::Null, |(value, _)| value.clone()))
             }

@@ -4,6 +4,7 @@
 //! collations and implicit conversions.
 
 pub mod arith;
+pub(crate) mod assign;
 pub mod cast;
 pub mod charset;
 pub mod comparable;
@@ -15,6 +16,7 @@ pub mod functions;
 pub mod hash_key;
 pub(crate) mod in_place;
 pub mod interval;
+pub(crate) mod into_column;
 pub mod json;
 pub mod like;
 pub mod node;
@@ -24,6 +26,7 @@ pub mod regexp;
 mod same;
 pub mod sequence;
 pub mod slot_set;
+pub mod stored;
 pub mod subquery;
 pub mod sysvar;
 pub mod types;

@@ -92,6 +92,10 @@ pub enum Kind {
     Const(Value),
     /// `?` number n.
     Param(usize),
+    /// A variable of the running stored program.
+    Local(u32),
+    /// A call of a stored function.
+    Stored(Box<super::stored::StoredCall>),
     /// A column of the row in a slot of the statement's frame. `utc`: a stored TIMESTAMP, to be
     /// shown in the session's zone.
     Column {
@@ -302,7 +306,7 @@ impl Expr {
             fixed &= match &e.kind {
                 Kind::Column { .. } | Kind::RowKey(_) | Kind::Present(_) => false,
                 Kind::Subquery(_) | Kind::Assign(_) | Kind::UserVariable(_) => false,
-                Kind::ServerCall(..) | Kind::Sequence(_) => false,
+                Kind::ServerCall(..) | Kind::Sequence(_) | Kind::Stored(_) => false,
                 Kind::Call(def, _) => def.traits & crate::expr::functions::VOLATILE == 0,
                 _ => true,
             }
@@ -325,6 +329,8 @@ impl Expr {
                 | Kind::SystemVariable(_)
                 | Kind::ServerCall(..)
                 | Kind::Sequence(_)
+                | Kind::Stored(_)
+                | Kind::Local(_)
                 | Kind::Row(_)
                 | Kind::Unit(_)
                 | Kind::Param(_) => false,
@@ -348,6 +354,7 @@ impl Expr {
         match &self.kind {
             Kind::Const(_)
             | Kind::Param(_)
+            | Kind::Local(_)
             | Kind::Column { .. }
             | Kind::RowKey(_)
             | Kind::Present(_)
@@ -375,6 +382,7 @@ impl Expr {
                 args.iter().for_each(visit)
             }
             Kind::Sequence(call) => call.args.iter().for_each(visit),
+            Kind::Stored(call) => call.args.iter().for_each(visit),
             Kind::Like(like) => [&like.text, &like.pattern].into_iter().for_each(visit),
             Kind::Regexp(regexp) => [&regexp.text, &regexp.pattern].into_iter().for_each(visit),
             Kind::Case { whens, otherwise } => {

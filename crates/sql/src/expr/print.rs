@@ -27,6 +27,12 @@ fn symbol(op: ArithOp) -> &'static str {
     }
 }
 
+/// A variable of a program, which MySQL shows with its value.
+fn local_name(number: u32, cx: &Exec<'_>) -> String {
+    let columns = &cx.session.programs.locals.columns;
+    columns.get(number as usize).map_or_else(String::new, |column| column.name.to_string())
+}
+
 fn expr(e: &Expr, cx: &Exec<'_>) -> String {
     match &e.kind {
         Kind::Const(Value::Null) => "NULL".into(),
@@ -35,6 +41,11 @@ fn expr(e: &Expr, cx: &Exec<'_>) -> String {
             String::from_utf8_lossy(&super::convert::print(value, e.ty.column.decimals)).into_owned()
         }
         Kind::Param(_) => "?".into(),
+        Kind::Local(number) => local_name(*number, cx),
+        Kind::Stored(call) => {
+            let args: Vec<String> = call.args.iter().map(|e| expr(e, cx)).collect();
+            format!("`{}`.`{}`({})", call.def.db, call.def.name, args.join(","))
+        }
         Kind::Column { slot, column, .. } => column_name(*slot, *column, cx),
         Kind::UserVariable(name) => format!("(@`{name}`)"),
         Kind::Arith(op, pair) => binary(*op, &pair[0], &pair[1], cx),

@@ -34,6 +34,8 @@ fn same_node(a: &Kind, b: &Kind) -> bool {
         (Kind::Const(a), Kind::Const(b)) => same_constant(a, b),
         (Kind::Param(a), Kind::Param(b)) => a == b,
         (Kind::Present(a), Kind::Present(b)) => a == b,
+        (Kind::Local(a), Kind::Local(b)) => a == b,
+        (Kind::Stored(a), Kind::Stored(b)) => std::sync::Arc::ptr_eq(&a.def, &b.def),
         (Kind::UserVariable(a), Kind::UserVariable(b)) => a == b,
         (Kind::Assign(a), Kind::Assign(b)) => a.0 == b.0,
         (Kind::SystemVariable(a), Kind::SystemVariable(b)) => a == b,

@@ -18,6 +18,12 @@ pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResu
         "error_count" => number(session.diagnostics.error_count()),
         "last_insert_id" | "identity" => number(session.last_insert_id),
         "pseudo_thread_id" => number(u64::from(session.thread_id())),
+        // A program runs under its own, whatever the session has.
+        "sql_mode" if scope != VariableScope::Global && !session.programs.running.is_empty() => {
+            let text = session.host.sql_mode_text(session.settings.sql_mode);
+            let collation = session.settings.collation_connection;
+            Ok((Value::Bytes(text.clone().into()), string_column(text.len() as u32, collation)))
+        }
         "timestamp" if scope != VariableScope::Global => {
             Ok((Value::Double(session.now_us as f64 / 1e6), ExprType::double().column))
         }

@@ -98,7 +98,7 @@ fn calls_anew(e: &Expr) -> bool {
     e.walk(&mut |e| {
         anew |= match &e.kind {
             Kind::Call(def, _) => def.traits & crate::expr::functions::VOLATILE != 0,
-            Kind::Assign(_) | Kind::ServerCall(..) | Kind::Sequence(_) => true,
+            Kind::Assign(_) | Kind::ServerCall(..) | Kind::Sequence(_) | Kind::Stored(_) => true,
             Kind::Subquery(subquery) => subquery.plan.is_volatile(),
             _ => false,
         };

@@ -162,7 +162,11 @@ pub(crate) fn is_volatile(e: &Expr) -> bool {
     e.walk(&mut |e| {
         volatile |= match &e.kind {
             Kind::Call(def, _) => def.traits & VOLATILE != 0,
-            Kind::Assign(_) | Kind::UserVariable(_) | Kind::ServerCall(..) | Kind::Sequence(_) => true,
+            Kind::Assign(_)
+            | Kind::UserVariable(_)
+            | Kind::ServerCall(..)
+            | Kind::Sequence(_)
+            | Kind::Stored(_) => true,
             Kind::Subquery(subquery) => subquery.plan.is_volatile(),
             _ => false,
         };

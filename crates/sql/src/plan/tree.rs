@@ -11,6 +11,7 @@ use crate::catalog::{Table, View};
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, ExprType, SlotSet};
 use crate::storage::{LockMode, WaitPolicy};
+use omnibus_parser::ast::Target;
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub struct QueryPlan {
     /// The catalog it was made for.
     pub catalog_version: u64,
     /// SELECT ... INTO @a, @b.
-    pub into: Vec<Box<str>>,
+    pub into: Vec<Target>,
     /// SELECT ... INTO OUTFILE or DUMPFILE.
     pub(crate) outfile: Option<Box<crate::text_file::Outfile>>,
     /// SQL_CALC_FOUND_ROWS: the outermost LIMIT, applied while the rows behind it are counted.

@@ -126,9 +126,8 @@ fn into_variables(plan: &QueryPlan, cx: &mut Exec<'_>) -> ExecResult<u64> {
         cx.warn(SqlError::new(1329, b"02000", "No data - zero rows fetched, selected, or processed"));
         return Ok(0);
     };
-    for ((name, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
-        let kept = eval::for_variable(value, &ty.column, cx.session.settings.collation_connection);
-        cx.session.set_user_variable(name.to_string(), kept)?;
+    for ((target, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
+        cx.session.assign(target, value, &ty.column)?;
     }
     Ok(1)
 }

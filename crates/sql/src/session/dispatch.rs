@@ -52,6 +52,8 @@ impl SqlSession {
             Statement::Explain(explain) => self.explain(explain, call),
             Statement::Describe { table, column } => self.describe(table, column.as_ref(), call),
             Statement::Maintenance(what) => self.maintain(what, call),
+            Statement::Signal(signal) => self.signal(signal, call),
+            Statement::GetDiagnostics(get) => self.get_diagnostics(get, call),
             statement if is_ddl(statement) => self.define(statement, call),
             Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),
             other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
@@ -159,6 +161,9 @@ impl SqlSession {
             Statement::AlterTable(tree) => ddl.alter_table(tree),
             Statement::CreateIndex(tree) => ddl.create_index(tree),
             Statement::DropIndex(tree) => ddl.drop_index(tree),
+            Statement::CreateRoutine(tree) => ddl.create_routine(tree),
+            Statement::AlterRoutine(tree) => ddl.alter_routine(tree),
+            Statement::DropProgram(tree) => ddl.drop_program(tree),
             _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
         };
         self.end_definition(result)
@@ -198,7 +203,7 @@ impl SqlSession {
     }
 
     /// Waits for a commit within a statement that goes on. Blocks.
-    pub(super) fn finish_commit(&mut self, ticket: Option<omnibus_commit::Ticket>) -> ExecResult<()> {
+    pub(crate) fn finish_commit(&mut self, ticket: Option<omnibus_commit::Ticket>) -> ExecResult<()> {
         if let Some(ticket) = ticket {
             ticket.wait().map_err(SqlError::of_commit)?;
         }
@@ -261,5 +266,9 @@ fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateSequence(_)
             | Statement::AlterSequence(_)
             | Statement::DropSequence(_)
+            | Statement::CreateRoutine(_)
+            | Statement::AlterRoutine(_)
+            | Statement::CreateTrigger(_)
+            | Statement::DropProgram(_)
     )
 }

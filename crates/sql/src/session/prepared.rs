@@ -240,16 +240,24 @@ impl SqlSession {
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
         let text = prepared.text.clone();
-        let mut call = Call { mode, access, sink, text: &text, params };
+        if self.answer.is_some() {
+            let mut call = Call { mode, access, sink, text: &text, params, inner: None };
+            return self.resume_call(&mut call);
+        }
+        let mut call = Call { mode, access, sink, text: &text, params, inner: None };
         self.begin(&text, false);
         self.bound_time(&prepared.statement.node);
         if params.len() != prepared.params {
             return Err(SqlError::wrong_arguments("EXECUTE").into());
         }
+        let statement = prepared.statement.clone();
+        if let Some(result) = self.called(&statement.node, &mut call) {
+            return result;
+        }
         self.run(&mut call, |session, call| session.run_prepared(prepared, call))
     }
 
-    pub(super) fn run_prepared(
+    pub(crate) fn run_prepared(
         &mut self,
         prepared: &mut Prepared,
         call: &mut Call<'_>,
@@ -340,8 +348,14 @@ impl SqlSession {
             return Err(SqlError::wrong_arguments("EXECUTE").into());
         }
         let text = prepared.text.clone();
-        let mut inner =
-            Call { mode: call.mode, access: call.access, sink: &mut *call.sink, text: &text, params };
+        let mut inner = Call {
+            mode: call.mode,
+            access: call.access,
+            sink: &mut *call.sink,
+            text: &text,
+            params,
+            inner: None,
+        };
         self.run_prepared(prepared, &mut inner)
     }
 

@@ -8,8 +8,9 @@ use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Table, View};
 use crate::dml::{Planner, Run, WritePlan};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::expr::Exec;
+use crate::expr::{Exec, Kind};
 use crate::plan::QueryPlan;
+use crate::state::Inside;
 use crate::storage::LockMode;
 use crate::{bind, select};
 use omnibus_parser::ast::{self, Query, Statement};
@@ -82,6 +83,9 @@ impl SqlSession {
     }
 
     pub(crate) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let tables = &mut self.state.programs.tables;
+        tables.clear();
+        tables.extend(plan.tables.iter().map(|table| table.def.id));
         if !plan.tables.is_empty() || !plan.views.is_empty() {
             self.enter();
             self.trx.lock_views(&plan.views)?;
@@ -153,12 +157,29 @@ impl SqlSession {
     pub(super) fn run_write(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         self.enter();
         self.trx.lock_views(&plan.uses.views)?;
-        let as_text = self.choose_format(plan)?;
+        let nested = self.state.programs.inside == Inside::Statement;
+        self.note_tables(plan, nested)?;
+        let as_text = if nested { None } else { self.choose_format(plan)? };
         let outcome = self.run_as_rows(plan, call)?;
         if let Some(before) = as_text {
             self.log_text(&before, None, call)?;
         }
         Ok(outcome)
+    }
+
+    /// Notes which tables the running statement uses. One of a function or trigger changes none that the statement around
+    /// it uses.
+    fn note_tables(&mut self, plan: &WritePlan, nested: bool) -> SqlResult<()> {
+        let programs = &mut self.state.programs;
+        for table in plan.targets() {
+            if nested && programs.used.contains(&table.def.id) {
+                return Err(SqlError::cant_update_used_table_in_sf_or_trg(&table.def.name));
+            }
+        }
+        programs.tables.clear();
+        programs.tables.extend(&plan.uses.tables);
+        programs.tables.extend(plan.targets().iter().map(|table| table.def.id));
+        Ok(())
     }
 
     /// Runs a plan whose rows are logged, unless the transaction was told otherwise.
@@ -200,7 +221,7 @@ impl SqlSession {
         self.evaluate_with(expr, &[], access)
     }
 
-    fn evaluate_with(
+    pub(crate) fn evaluate_with(
         &mut self,
         expr: &ast::Expr,
         params: &[Value],
@@ -222,5 +243,30 @@ impl SqlSession {
         exec.reserve(slots, subqueries);
         let value = bound.eval(&mut exec)?;
         Ok((value, bound.ty.column))
+    }
+
+    /// As `evaluate_with`, if nothing but the session is asked; an expression with subqueries or stored functions is a part of
+    /// a statement.
+    pub(crate) fn evaluate_plainly(
+        &mut self,
+        expr: &ast::Expr,
+        access: &dyn AccessCheck,
+    ) -> ExecResult<Option<(Value, ColumnType)>> {
+        let catalog = self.catalog_to_plan();
+        let (bound, subqueries) = {
+            let mut binder = Binder::new(&self.state, &catalog);
+            binder.virtuals = self.database.virtual_tables();
+            binder.author.access = Rights::Session(access);
+            binder.open(Scope::default(), Clause::FieldList);
+            (binder.expr(expr)?, binder.subqueries)
+        };
+        let mut stored = false;
+        bound.walk(&mut |e| stored |= matches!(e.kind, Kind::Stored(_)));
+        if subqueries > 0 || stored {
+            return Ok(None);
+        }
+        let mut exec = Exec::new(&mut self.state, &mut self.trx, &[]);
+        let value = bound.eval(&mut exec)?;
+        Ok(Some((value, bound.ty.column)))
     }
 }

@@ -6,12 +6,14 @@ use super::given::{Gate, Given, GivenCommit};
 use super::prepared::is_planned;
 use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink, TimeLimit};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::session::programs::takes_call;
+use crate::state::Inside;
 use crate::state::NewInsertId;
 use crate::store::{Marks, wait_failure};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_locks::WaitOutcome;
-use omnibus_parser::ast::{QueryBody, Spanned, Statement};
+use omnibus_parser::ast::{Expr, InnerStatement, QueryBody, Spanned, Statement};
 use std::sync::Arc;
 
 /// Lock waits after which an inline statement moves to a thread that may block.
@@ -27,6 +29,8 @@ pub(crate) struct Call<'a> {
     pub sink: &'a mut dyn RowSink,
     pub text: &'a Bytes,
     pub params: &'a [omnibus_value::Value],
+    /// The statement of a program that it is.
+    pub inner: Option<&'a InnerStatement>,
 }
 
 impl SqlSession {
@@ -43,7 +47,11 @@ impl SqlSession {
         access: &dyn AccessCheck,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
-        if self.given == Given::Automatic {
+        if self.answer.is_some() {
+            let mut call = Call { mode, access, sink, text, params: &[], inner: None };
+            return self.resume_call(&mut call);
+        }
+        if self.given == Given::Automatic || takes_call(&statement.node) {
             return self.execute_plain(statement, text, mode, access, sink);
         }
         match self.gate(&statement.node) {
@@ -68,9 +76,12 @@ impl SqlSession {
         let span = statement.span;
         let whole = span.end.saturating_sub(span.start) as usize == text.len();
         let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
-        let mut call = Call { mode, access, sink, text, params: &[] };
+        let mut call = Call { mode, access, sink, text, params: &[], inner: None };
         self.begin(text, keeps_diagnostics(&statement.node));
         self.bound_time(&statement.node);
+        if let Some(result) = self.called(&statement.node, &mut call) {
+            return result;
+        }
         if is_planned(&statement.node)
             && let Some(mut plan) = self.statements.take_plan(statement, self.state.database.as_ref())
         {
@@ -83,9 +94,12 @@ impl SqlSession {
 
     /// What every statement does before it runs.
     pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
+        let outside = self.state.programs.inside == Inside::Nothing;
         if !self.resumed {
             // Who runs statements forgets a KILL of the one before, before it parses this one.
-            self.kill.clear_deadline();
+            if outside {
+                self.kill.clear_deadline();
+            }
             self.state.now_us = match self.state.settings.timestamp_us {
                 Some(us) => us,
                 None => omnibus_commit::now_us() as i64,
@@ -94,6 +108,7 @@ impl SqlSession {
         if !keep_diagnostics && !self.resumed {
             self.state.diagnostics.clear();
         }
+        self.state.programs.tables.clear();
         self.state.last_insert_id_set = None;
         if self.state.new_insert_id == NewInsertId::Asked && !self.resumed {
             self.state.new_insert_id = NewInsertId::None;
@@ -156,6 +171,20 @@ impl SqlSession {
         self.finish(result)
     }
 
+    /// As `run`, or as a part of the statement that a program runs in.
+    pub(crate) fn run_within(
+        &mut self,
+        inside: Inside,
+        call: &mut Call<'_>,
+        writes: bool,
+        body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
+    ) -> ExecResult<Outcome> {
+        match inside {
+            Inside::Statement => self.run_part(call, writes, body),
+            _ => self.run(call, body),
+        }
+    }
+
     fn begin_statement(&mut self, call: &Call<'_>) -> Marks {
         let marks = self.trx.begin_statement(call.mode, &self.state.info(call.text));
         if !self.trx.is_open() {
@@ -190,7 +219,7 @@ impl SqlSession {
     }
 
     /// Opens a transaction if autocommit is off and the statement needs one.
-    pub(super) fn enter(&mut self) {
+    pub(crate) fn enter(&mut self) {
         if !self.trx.is_open() && !self.state.settings.autocommit {
             let isolation = self.next_isolation.take().unwrap_or(self.state.settings.isolation);
             let read_only = self.next_read_only.take().unwrap_or(self.state.settings.read_only);
@@ -221,7 +250,9 @@ impl SqlSession {
         self.resumed = false;
         self.state.budget.end();
         if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
-            self.kill.clear_deadline();
+            if self.state.programs.inside == Inside::Nothing {
+                self.kill.clear_deadline();
+            }
             self.state.settings.insert_id = None;
             self.load_input = None;
         }
@@ -292,10 +323,24 @@ impl SqlSession {
     }
 }
 
+/// The arguments of a prepared CALL: what goes out goes into the variable that was given.
+fn given_args(args: &[Expr], using: &[Expr]) -> Vec<Expr> {
+    let given = |arg: &Expr| match arg {
+        Expr::Param(number) => using.get(*number as usize).unwrap_or(arg).clone(),
+        arg => arg.clone(),
+    };
+    args.iter().map(given).collect()
+}
+
 /// Statements that show what the statement before left.
 fn keeps_diagnostics(statement: &Statement) -> bool {
     use omnibus_parser::ast::Show;
-    matches!(statement, Statement::Show(show) if matches!(**show, Show::Warnings { .. } | Show::Errors { .. }))
+    match statement {
+        Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),
+        Statement::GetDiagnostics(_) => true,
+        Statement::Signal(signal) => signal.resignal,
+        _ => false,
+    }
 }
 
 /// The milliseconds that a hint behind the query's first SELECT gives it; 0 is no limit.
@@ -305,5 +350,72 @@ fn hinted_time(body: &QueryBody) -> Option<u32> {
         QueryBody::SetOperation { left, .. } => hinted_time(left),
         QueryBody::Nested(query) => hinted_time(&query.body),
         _ => None,
+    }
+}
+
+impl SqlSession {
+    /// A statement that is CALL, or EXECUTE of one: run here, for none of them is a statement of a transaction itself.
+    pub(super) fn called(
+        &mut self,
+        statement: &Statement,
+        call: &mut Call<'_>,
+    ) -> Option<ExecResult<Outcome>> {
+        match statement {
+            Statement::Call { name, args } => Some(match call.access.check_statement(statement) {
+                Ok(()) => self.call_statement(name, args, call),
+                Err(error) => Err(error.into()),
+            }),
+            Statement::Execute { name, using } => {
+                let prepared = self.statements.prepared.get(&name.to_lowercase())?;
+                let statement = prepared.statement.clone();
+                let Statement::Call { name, args } = &statement.node else { return None };
+                if using.len() != prepared.params {
+                    return Some(Err(SqlError::wrong_arguments("EXECUTE").into()));
+                }
+                Some(self.call_statement(name, &given_args(args, using), call))
+            }
+            Statement::ExecuteImmediate { source: source @ (Expr::Literal(_) | Expr::UserVar(_)), using } => {
+                let (value, ty) = self.evaluate(source, call.access).ok()?;
+                let (statement, _) = self.parse(&value.to_bytes(&ty)).ok()?;
+                let Statement::Call { name, args } = &statement.node else { return None };
+                Some(match using.len() == statement.params as usize {
+                    true => self.call_statement(name, &given_args(args, using), call),
+                    false => Err(SqlError::wrong_arguments("EXECUTE").into()),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// One statement of a program, with the plan that it had before.
+    pub(crate) fn run_statement(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        inside: Inside,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let class = match inside {
+            Inside::Procedure if self.given != Given::Automatic => match self.gate(&statement.node) {
+                Gate::Done(result) => return result,
+                Gate::Run(class) => Some(class),
+            },
+            _ => None,
+        };
+        self.begin(call.text, keeps_diagnostics(&statement.node));
+        let writes =
+            matches!(statement.node, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
+        let result = if is_planned(&statement.node) {
+            let mut plan = self.statements.take_program(statement, call.text, self.state.database.as_ref());
+            let result =
+                self.run_within(inside, call, writes, |session, call| session.run_prepared(&mut plan, call));
+            self.statements.keep_program(plan);
+            result
+        } else {
+            self.run_within(inside, call, writes, |session, call| session.dispatch(&statement.node, call))
+        };
+        if let Some(class) = class {
+            self.passed(class, &result);
+        }
+        result
     }
 }

@@ -9,7 +9,8 @@ use crate::catalog::Catalog;
 use crate::error::{SqlError, SqlResult};
 use crate::load::LoadInput;
 use crate::memory::SessionMemory;
-use crate::state::{NamedLocks, NewInsertId, SessionState};
+use crate::session::programs::{Interpreter, Machine};
+use crate::state::{NamedLocks, NewInsertId, ProgramState, SessionState};
 use crate::store::{LockWaiter, Trx};
 use bytes::Bytes;
 use omnibus_parser::ast::{Spanned, Statement};
@@ -21,7 +22,7 @@ pub struct SqlSession {
     pub state: SessionState,
     pub(crate) database: Arc<Database>,
     pub(crate) trx: Trx,
-    pub(super) kill: Arc<KillFlag>,
+    pub(crate) kill: Arc<KillFlag>,
     pub(super) statements: StatementCache,
     pub(super) binlog_input: BinlogInput,
     /// The file that the running LOAD DATA was given.
@@ -42,6 +43,10 @@ pub struct SqlSession {
     pub(super) keep_failed: Option<u16>,
     /// CREATE TABLE is the first part of a transaction: its rows follow.
     pub(crate) leaves_open: bool,
+    pub(crate) interpreter: Arc<Interpreter>,
+    /// Procedures that wait for the server, innermost last, and what it has to say to that one.
+    pub(crate) suspended: Vec<Machine>,
+    pub(crate) answer: Option<SqlResult<()>>,
 }
 
 impl SqlSession {
@@ -53,6 +58,8 @@ impl SqlSession {
         let memory = Arc::new(SessionMemory::of(database.shared.memory.clone()));
         trx.count_with(&memory);
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
+        let interpreter = Interpreter::new(&database);
+        state.programs = ProgramState::new(interpreter.clone(), &memory);
         state.count_with(memory);
         let collation = Database::default_collation();
         state.settings.collation_connection = collation;
@@ -77,6 +84,9 @@ impl SqlSession {
             reads_newest: false,
             keep_failed: None,
             leaves_open: false,
+            interpreter,
+            suspended: Vec::new(),
+            answer: None,
         }
     }
 
@@ -193,6 +203,8 @@ impl SqlSession {
         self.next_isolation = None;
         self.next_read_only = None;
         self.resumed = false;
+        self.suspended.clear();
+        self.answer = None;
     }
 
     /// The state and the transaction at once, for changes that no statement of ours makes.

@@ -7,7 +7,7 @@ use crate::bind;
 use crate::catalog::{self, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_parser::ast::{Expr, Limit, Literal, ObjectName, Show};
+use omnibus_parser::ast::{Expr, Limit, Literal, ObjectName, ProgramKind, Show};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
@@ -48,6 +48,9 @@ impl SqlSession {
             Show::CreateDatabase { if_not_exists, name } => {
                 self.show_create_database(name, *if_not_exists, call)
             }
+            Show::CreateProcedure(name) => self.show_create_program(ProgramKind::Procedure, name, call),
+            Show::CreateFunction(name) => self.show_create_program(ProgramKind::Function, name, call),
+            Show::CreateTrigger(name) => self.show_create_program(ProgramKind::Trigger, name, call),
             other => self.show_query(other, call),
         }
     }

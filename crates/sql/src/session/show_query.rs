@@ -126,21 +126,19 @@ impl SqlSession {
                 Form::new("Id", sql, None)
             }
             Show::Triggers { schema, filter } => {
-                self.schema_exists(schema.as_deref(), call)?;
-                Form::new("Table", TRIGGERS.into(), filter.as_ref())
+                let db = self.shown_schema(schema.as_deref(), call)?;
+                let sql = format!("{TRIGGERS} WHERE TRIGGER_SCHEMA = {}", string(&db));
+                Form::new("Table", sql, filter.as_ref())
             }
             Show::Events { schema, filter } => {
                 self.schema_exists(schema.as_deref(), call)?;
                 Form::new("Name", EVENTS.into(), filter.as_ref())
             }
-            Show::ProcedureStatus(filter) | Show::FunctionStatus(filter) | Show::PackageStatus(filter) => {
-                Form::new("Name", ROUTINES.into(), filter.as_ref())
-            }
-            Show::CreateProcedure(name) | Show::ProcedureCode(name) => {
-                return Err(missing("PROCEDURE", name));
-            }
-            Show::CreateFunction(name) | Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
-            Show::CreateTrigger(_) => return Err(SqlError::new(1360, b"HY000", "Trigger does not exist")),
+            Show::ProcedureStatus(filter) => Form::new("Name", routines("PROCEDURE"), filter.as_ref()),
+            Show::FunctionStatus(filter) => Form::new("Name", routines("FUNCTION"), filter.as_ref()),
+            Show::PackageStatus(filter) => Form::new("Name", routines("PACKAGE"), filter.as_ref()),
+            Show::ProcedureCode(name) => return Err(missing("PROCEDURE", name)),
+            Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
             Show::CreateEvent(name) => {
                 return Err(SqlError::new(1539, b"HY000", format!("Unknown event '{}'", name.name)));
             }
@@ -256,6 +254,10 @@ const ROUTINES: &str = "SELECT ROUTINE_SCHEMA AS `Db`, ROUTINE_NAME AS `Name`, R
     LAST_ALTERED AS `Modified`, CREATED AS `Created`, SECURITY_TYPE AS `Security_type`, ROUTINE_COMMENT AS `Comment`, \
     CHARACTER_SET_CLIENT AS `character_set_client`, COLLATION_CONNECTION AS `collation_connection`, \
     DATABASE_COLLATION AS `Database Collation` FROM information_schema.ROUTINES";
+
+fn routines(kind: &str) -> String {
+    format!("{ROUTINES} WHERE ROUTINE_TYPE = '{kind}'")
+}
 
 fn pairs(what: &str, scope: VarScope) -> String {
     let scope = if scope == VarScope::Global { "GLOBAL" } else { "SESSION" };

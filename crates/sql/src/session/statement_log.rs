@@ -12,7 +12,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::state::{NewInsertId, SessionState};
 use crate::storage::LockMode;
 use omnibus_format::events::{UserVar, UserVarValue};
-use omnibus_parser::ast::{InsertSource, Statement};
+use omnibus_parser::ast::{InnerStatement, InsertSource, Statement};
 use omnibus_replication::model::{LoadedFile, StatementView};
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -73,7 +73,7 @@ impl SqlSession {
         if self.reads_committed() {
             return if mixed { Ok(None) } else { Err(row_logging_only()) };
         }
-        if mixed && unsafe_bits != 0 {
+        if mixed && (unsafe_bits != 0 || uses.bits & uses::STORED_FUNCTION != 0) {
             return Ok(None);
         }
         self.trx.log_as_text();
@@ -111,7 +111,52 @@ impl SqlSession {
 
     /// The statement with the values of its parameters.
     fn text_of<'c>(&self, call: &'c Call<'_>) -> Cow<'c, [u8]> {
-        self.with_params(super::dispatch::statement_text(call.text), call.params)
+        let text = super::dispatch::statement_text(call.text);
+        match call.inner {
+            Some(inner) if !inner.locals.is_empty() => Cow::Owned(self.with_locals(text, inner)),
+            _ => self.with_params(text, call.params),
+        }
+    }
+
+    /// A statement of a program with the values of its variables in their places, under their names.
+    fn with_locals(&self, text: &[u8], inner: &InnerStatement) -> Vec<u8> {
+        let (settings, locals) = (&self.state.settings, &self.state.programs.locals);
+        let begin = inner.statement.span.start;
+        let mut out = Vec::with_capacity(text.len() + 64);
+        let mut copied = 0;
+        for (span, number) in &inner.locals {
+            let (from, to) = ((span.start - begin) as usize, (span.end - begin) as usize);
+            let (Some(before), Some(column)) = (text.get(copied..from), locals.columns.get(*number as usize))
+            else {
+                continue;
+            };
+            out.extend_from_slice(before);
+            copied = to;
+            let value = locals.values.get(*number as usize).unwrap_or(&Value::Null);
+            let plain = match value {
+                Value::Enum(_) | Value::Set(_) => &Value::Bytes(value.to_bytes(&column.ty)),
+                value => value,
+            };
+            out.extend_from_slice(b" NAME_CONST('");
+            out.extend_from_slice(column.name.replace('\'', "''").as_bytes());
+            out.extend_from_slice(b"',");
+            let text = matches!(plain, Value::Bytes(_)) && column.ty.collation != 63;
+            if text {
+                let charset = collation::by_id_or_binary(column.ty.collation).charset.name();
+                out.extend_from_slice(format!("_{charset} ").as_bytes());
+            }
+            match plain {
+                Value::Bytes(bytes) if text => omnibus_value::literal::write_hex(bytes, &mut out),
+                value => parameter(value, settings, &mut out),
+            }
+            if text {
+                let name = collation::by_id_or_binary(column.ty.collation).name;
+                out.extend_from_slice(format!(" COLLATE '{name}'").as_bytes());
+            }
+            out.push(b')');
+        }
+        out.extend_from_slice(text.get(copied..).unwrap_or_default());
+        out
     }
 
     /// A statement's text with values as literals in the places of its `?`.

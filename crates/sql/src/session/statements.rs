@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Texts kept.
 const KEPT: usize = 32;
+/// Plans of programs' statements kept.
+const KEPT_OF_PROGRAMS: usize = 512;
 /// Longer texts are not kept.
 const LONGEST: usize = 4096;
 
@@ -20,6 +22,8 @@ pub(super) struct StatementCache {
     recent: Vec<Recent>,
     clock: u64,
     pub(super) prepared: HashMap<String, Prepared>,
+    /// Plans of statements of programs, by where their trees are.
+    programs: HashMap<usize, Prepared>,
 }
 
 struct Recent {
@@ -107,7 +111,29 @@ impl StatementCache {
         }
     }
 
+    /// The plan of a statement of a program, to be given back with `keep_program`.
+    pub(super) fn take_program(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+        database: Option<&Arc<str>>,
+    ) -> Prepared {
+        let known = self.programs.remove(&(Arc::as_ptr(statement) as usize));
+        known
+            .filter(|plan| plan.database.as_ref() == database)
+            .unwrap_or_else(|| Prepared::unplanned(text.clone(), statement.clone(), database.cloned()))
+    }
+
+    /// Gives it back.
+    pub(super) fn keep_program(&mut self, plan: Prepared) {
+        if self.programs.len() >= KEPT_OF_PROGRAMS {
+            self.programs.clear();
+        }
+        self.programs.insert(Arc::as_ptr(&plan.statement) as usize, plan);
+    }
+
     pub(super) fn clear_prepared(&mut self) {
+        self.programs.clear();
         self.prepared.clear();
     }
 }

@@ -117,6 +117,7 @@ impl SqlSession {
             sink: &mut super::bootstrap::Nowhere,
             text,
             params: &[],
+            inner: None,
         };
         self.run(&mut call, |session, call| {
             session.commit_before_definition()?;

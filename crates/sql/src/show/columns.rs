@@ -119,6 +119,23 @@ struct Facts<'a> {
 }
 
 fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<Value> {
+    let mut row = Vec::with_capacity(22);
+    row.extend(place);
+    row.extend([Value::UInt(at as u64 + 1), facts.default, yes_no(facts.nullable)]);
+    row.extend(type_facts(ty));
+    row.extend([
+        text(facts.key),
+        text(facts.extra),
+        text("select,insert,update,references"),
+        text(facts.comment),
+        text(facts.generation),
+        Value::Null,
+    ]);
+    row
+}
+
+/// DATA_TYPE, the lengths, the precisions, character set and collation, and the whole type.
+pub(super) fn type_facts(ty: &ColumnType) -> [Value; 9] {
     let full = type_text(ty);
     let base = full.split(['(', ' ']).next().unwrap_or_default();
     let (characters, octets) = lengths(ty);
@@ -130,12 +147,7 @@ fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<V
         }
         _ => Value::Null,
     };
-    let mut row = Vec::with_capacity(22);
-    row.extend(place);
-    row.extend([
-        Value::UInt(at as u64 + 1),
-        facts.default,
-        yes_no(facts.nullable),
+    [
         text(base),
         characters.map_or(Value::Null, Value::Int),
         octets.map_or(Value::Null, Value::Int),
@@ -145,14 +157,7 @@ fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<V
         if named { text(charset::charset_name(ty.collation)) } else { Value::Null },
         if named { text(charset::collation_name(ty.collation)) } else { Value::Null },
         text(&full),
-        text(facts.key),
-        text(facts.extra),
-        text("select,insert,update,references"),
-        text(facts.comment),
-        text(facts.generation),
-        Value::Null,
-    ]);
-    row
+    ]
 }
 
 /// CHARACTER_MAXIMUM_LENGTH and CHARACTER_OCTET_LENGTH.

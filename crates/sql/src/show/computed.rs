@@ -2,7 +2,7 @@
 
 use crate::api::{ResultColumn, flag};
 use crate::bind::{Outline, outline};
-use crate::catalog::{Catalog, ForeignKey, Schema, Table, View};
+use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, Table, View};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::Exec;
 use crate::plan::{VirtualTable, VirtualTables};
@@ -102,6 +102,14 @@ impl Reader<'_, '_> {
         views.into_iter().map(look).collect()
     }
 
+    /// Every stored program that the account may know of, in order.
+    pub fn programs(&self) -> Vec<Arc<ProgramDef>> {
+        self.cx.storage.see_definitions();
+        let own = &self.cx.session.account;
+        let seen = |def: &&Arc<ProgramDef>| *own == def.definer().plain() || self.sees(&def.db, None);
+        self.catalog.programs().filter(seen).cloned().collect()
+    }
+
     /// A table that another refers to, whoever may see it.
     pub fn parent(&self, key: &ForeignKey) -> Option<&Arc<Table>> {
         self.catalog.find_table(&key.parent_db, &key.parent)
@@ -129,11 +137,12 @@ pub(super) fn yes_no(value: bool) -> Value {
 
 /// All computed tables, information_schema's in the order of their names.
 pub(super) fn all() -> impl Iterator<Item = &'static Def> {
-    let groups: [&'static [Def]; 10] = [
+    let groups: [&'static [Def]; 11] = [
         super::charsets::DEFS,
         super::columns::DEFS,
         super::constraints::DEFS,
         super::empty::DEFS,
+        super::programs::DEFS,
         super::replication::DEFS,
         super::schemata::DEFS,
         super::server::DEFS,

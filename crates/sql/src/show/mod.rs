@@ -12,6 +12,7 @@ mod columns;
 mod computed;
 mod constraints;
 mod empty;
+mod programs;
 mod replication;
 mod schemata;
 mod server;

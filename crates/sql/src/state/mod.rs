@@ -2,8 +2,12 @@
 //! The open transaction is not here ([`crate::store::Trx`]).
 
 mod named_locks;
+mod programs;
 
 pub use named_locks::NamedLocks;
+pub(crate) use programs::{
+    Inside, Locals, ProgramState, Programs, Signalled, Signature, TriggerRows, local_memory,
+};
 
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
 use crate::error::{Diagnostics, SqlResult};
@@ -81,6 +85,8 @@ pub struct SessionState {
     pub(crate) variables_memory: Account,
     /// GET_LOCK; `None` outside of a session.
     pub(crate) named_locks: Option<NamedLocks>,
+    /// The programs that it runs.
+    pub(crate) programs: ProgramState,
 }
 
 /// Under `sql_auto_is_null` the first statement behind an insert that made a number finds its row; no later one does.
@@ -217,6 +223,7 @@ impl Default for SessionState {
             variables_memory: Account::new(&memory),
             memory,
             named_locks: None,
+            programs: ProgramState::default(),
         }
     }
 }

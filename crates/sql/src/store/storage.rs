@@ -49,6 +49,10 @@ fn note_progress(scan: &mut Scan, range: &KeyRange) {
 }
 
 impl Storage for Trx {
+    fn transaction(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
     fn next_value(&mut self, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
         Trx::next_value(self, table, ask)
     }

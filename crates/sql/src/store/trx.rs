@@ -267,7 +267,29 @@ impl Trx {
         }
     }
 
-    pub(super) fn marks(&self) -> Marks {
+    /// Whether it may not block.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.mode == Mode::Inline
+    }
+
+    /// Undoes a part of a statement. One that was not to change rows (`whole` is false) may have done so through others:
+    /// then the whole statement must fail.
+    ///
+    /// # Errors
+    /// The spill file failed.
+    pub(crate) fn undo_part(&mut self, marks: Marks, whole: bool) -> SqlResult<()> {
+        if whole {
+            return self.rollback_statement(marks);
+        }
+        Ok(())
+    }
+
+    /// Whether rows were written since.
+    pub(crate) fn has_written_since(&self, marks: Marks) -> bool {
+        self.writes.mark() != marks.writes || self.temp.mark() != marks.temp
+    }
+
+    pub(crate) fn marks(&self) -> Marks {
         Marks { writes: self.writes.mark(), cache: self.cache.mark(), temp: self.temp.mark() }
     }
 

@@ -201,6 +201,7 @@ impl Client {
                 self.run_mode(sql, Mode::Blocking).map_err(error_of)
             }
             Interrupt::NeedBlocking => self.run_mode(sql, Mode::Blocking).map_err(error_of),
+            Interrupt::Server(_) => panic!("there is no server"),
             Interrupt::NeedFile(_) => panic!("no client has a file here"),
         })
     }

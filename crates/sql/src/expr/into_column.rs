@@ -3,15 +3,15 @@
 //! The conversion itself is `omnibus_value`'s; here are its short cuts for values that fit as they
 //! are, and the session around it.
 
-use super::defaults::implicit_default;
 use crate::api::SessionSettings;
 use crate::catalog::Column;
 use crate::error::{Level, SqlError, SqlResult};
 use crate::expr::types::{Family, family};
 use crate::state::SessionState;
 use omnibus_value::convert::{Problem, StoreContext};
+use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{Date, DateMode, DateTime, Zone};
-use omnibus_value::{ColumnKind, ColumnType, Value, collation};
+use omnibus_value::{ColumnKind, ColumnType, FixedKind, Value, collation};
 
 /// A value that fits a column as it is, the usual case.
 fn fits(value: &Value, source: &ColumnType, ty: &ColumnType) -> bool {
@@ -93,7 +93,7 @@ pub(crate) fn into_column(
 }
 
 /// Whether a column's values are numbers: BIT's are bytes as well.
-pub(super) fn is_number(kind: ColumnKind) -> bool {
+pub(crate) fn is_number(kind: ColumnKind) -> bool {
     let number = matches!(family(kind), Family::Integer | Family::Decimal | Family::Real);
     number && kind != ColumnKind::Bit
 }
@@ -141,4 +141,30 @@ pub(crate) fn store(value: Value, column: &Column, strict: bool, zone: Zone) -> 
 
 fn default_dates(strict: bool) -> DateMode {
     DateMode { no_zero_in_date: strict, no_zero_date: strict, allow_invalid: false }
+}
+
+/// What a NOT NULL column without a default gets when sql_mode is not strict.
+pub(crate) fn implicit_default(ty: &ColumnType) -> Value {
+    use ColumnKind as K;
+    match ty.kind {
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt if ty.unsigned => Value::UInt(0),
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt => Value::Int(0),
+        K::Float => Value::Float(0.0),
+        K::Double => Value::Double(0.0),
+        K::Decimal => Value::Decimal(Decimal::from_i128(0, ty.decimals)),
+        K::Bit => Value::Bit(0),
+        K::Year => Value::Year(0),
+        K::Date => Value::Date(Default::default()),
+        K::Time => Value::Time(Default::default()),
+        K::DateTime | K::Timestamp => Value::DateTime(Default::default()),
+        K::Enum => Value::Enum(1),
+        K::Set => Value::Set(0),
+        K::Json => Value::Json(omnibus_value::json::text_to_binary(b"null").unwrap_or_default()),
+        K::Uuid | K::Inet4 | K::Inet6 => match FixedKind::of(ty.kind) {
+            Some(kind) => Value::Fixed(kind.zero()),
+            None => Value::Null,
+        },
+        K::Binary => Value::Bytes(vec![0; ty.length as usize].into()),
+        _ => Value::Bytes(bytes::Bytes::new()),
+    }
 }

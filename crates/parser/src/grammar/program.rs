@@ -1,0 +1,574 @@
+//! Bodies of stored programs: blocks, declarations, branches, loops, cursors.
+//!
+//! What names mean is decided here, where they are read: [`Scopes`] knows the variables, cursors, conditions and labels that
+//! are in sight.
+
+use std::sync::Arc;
+
+use super::{Parser, Rule};
+use crate::ParseError;
+use crate::ast::{
+    Block, Branch, Condition, Cursor, DataType, Declared, Expr, Handler, HandlerKind, Ident, InnerStatement,
+    LoopKind, Program, ProgramKind, ProgramNode, Span, Spanned, Statement, Target, TriggerEvent, TriggerTime,
+};
+use crate::lexer::Tok;
+use crate::lexer::keyword::Kw;
+
+/// What is in sight while a body is parsed.
+pub(crate) struct Scopes {
+    kind: ProgramKind,
+    trigger: Option<(TriggerTime, TriggerEvent)>,
+    variables: Vec<Ident>,
+    cursors: Vec<Cursor>,
+    /// Innermost last.
+    visible: Vec<(Ident, u32)>,
+    visible_cursors: Vec<(Ident, u32)>,
+    conditions: Vec<(Ident, Condition)>,
+    labels: Vec<Label>,
+    next_label: u32,
+    /// Where the running statement names variables.
+    references: Vec<(Span, u32)>,
+    returns_rows: bool,
+    has_return: bool,
+}
+
+struct Label {
+    name: Ident,
+    number: u32,
+    is_loop: bool,
+}
+
+/// An error of MySQL's.
+pub(super) fn other(code: u16, state: &'static str, message: impl std::fmt::Display) -> ParseError {
+    ParseError::Other { code, state, message: message.to_string() }
+}
+
+fn find<T: Copy>(list: &[(Ident, T)], name: &str) -> Option<T> {
+    list.iter().rev().find(|(known, _)| known.is(name)).map(|(_, what)| *what)
+}
+
+/// Fails if a name is twice in a block.
+fn once<T>(declared: &[(Ident, T)], name: &Ident, code: u16, what: &str) -> Rule<()> {
+    if declared.iter().any(|(known, _)| known.is(name)) {
+        return Err(other(code, "42000", format!("Duplicate {what}: {name}")));
+    }
+    Ok(())
+}
+
+impl Scopes {
+    /// Of a program with these parameters.
+    pub(super) fn new(kind: ProgramKind, params: &[Ident]) -> Scopes {
+        Scopes {
+            kind,
+            trigger: None,
+            variables: params.to_vec(),
+            cursors: Vec::new(),
+            visible: params.iter().cloned().zip(0..).collect(),
+            visible_cursors: Vec::new(),
+            conditions: Vec::new(),
+            labels: Vec::new(),
+            next_label: 0,
+            references: Vec::new(),
+            returns_rows: false,
+            has_return: false,
+        }
+    }
+
+    /// Of a trigger.
+    pub(super) fn of_trigger(time: TriggerTime, event: TriggerEvent) -> Scopes {
+        Scopes { trigger: Some((time, event)), ..Scopes::new(ProgramKind::Trigger, &[]) }
+    }
+}
+
+/// Lengths to go back to at a block's end.
+struct Sight(usize, usize, usize);
+
+impl Parser<'_> {
+    /// A body and what it declares.
+    pub(super) fn program(&mut self, scopes: Scopes, name: &str) -> Rule<Program> {
+        let outer = self.program.replace(Box::new(scopes));
+        if let Some(outer) = outer {
+            let what = outer.kind.name();
+            self.program = Some(outer);
+            let message = format!("Can't create a {what} from within another stored routine");
+            return Err(other(1303, "2F003", message));
+        }
+        let start = self.token.start;
+        let body = self.program_node();
+        let scopes = self.program.take();
+        let (body, Some(scopes)) = (body?, scopes) else { return Err(self.error()) };
+        if scopes.kind == ProgramKind::Function && !scopes.has_return {
+            return Err(other(1320, "42000", format!("No RETURN found in FUNCTION {name}")));
+        }
+        Ok(Program {
+            text: self.text_since(start),
+            body: Box::new(body),
+            variables: scopes.variables,
+            cursors: scopes.cursors,
+            returns_rows: scopes.returns_rows,
+        })
+    }
+
+    /// The variable of a name, which the last token was.
+    pub(super) fn variable_named(&mut self, name: &str) -> Option<u32> {
+        let span = Span { start: self.last_start, end: self.last_end };
+        let scopes = self.program.as_mut()?;
+        let number = find(&scopes.visible, name)?;
+        scopes.references.push((span, number));
+        Some(number)
+    }
+
+    /// Whether the current token names a variable.
+    pub(super) fn at_local(&self) -> bool {
+        let Some(scopes) = self.program.as_ref().filter(|_| self.is_ident()) else { return false };
+        let text = self.text(&self.token);
+        let name = match self.token.kind {
+            Tok::Quoted => crate::lexer::literal::raw(&self.token, text),
+            _ => text,
+        };
+        std::str::from_utf8(name).is_ok_and(|name| find(&scopes.visible, name).is_some())
+    }
+
+    /// Whether the current token is NEW (true) or OLD (false) of a trigger; checked against the kind of trigger.
+    pub(super) fn trigger_row(&self, name: &Ident) -> Rule<()> {
+        let Some((_, event)) = self.program.as_ref().and_then(|scopes| scopes.trigger) else { return Ok(()) };
+        let (row, missing) = match (name.is("NEW"), name.is("OLD")) {
+            (true, _) => ("NEW", event == TriggerEvent::Delete),
+            (_, true) => ("OLD", event == TriggerEvent::Insert),
+            _ => return Ok(()),
+        };
+        if missing {
+            let message = format!("There is no {row} row in on {} trigger", event.name());
+            return Err(other(1363, "HY000", message));
+        }
+        Ok(())
+    }
+
+    /// The left side of `SET NEW.column`; checked. With the row's name and the dot consumed.
+    pub(super) fn new_column(&mut self, row: &Ident) -> Rule<Ident> {
+        self.trigger_row(row)?;
+        let column = self.ident_after_dot()?;
+        let time = self.program.as_ref().and_then(|scopes| scopes.trigger).map(|(time, _)| time);
+        if row.is("OLD") || time == Some(TriggerTime::After) {
+            let row = row.to_ascii_uppercase();
+            let when = if row == "OLD" { "" } else { "after " };
+            return Err(other(
+                1362,
+                "HY000",
+                format!("Updating of {row} row is not allowed in {when}trigger"),
+            ));
+        }
+        Ok(column)
+    }
+
+    /// Whether this is a trigger's body.
+    pub(super) fn in_trigger(&self) -> bool {
+        self.program.as_ref().is_some_and(|scopes| scopes.trigger.is_some())
+    }
+
+    /// `@name` or a variable of the program.
+    pub(super) fn target(&mut self) -> Rule<Target> {
+        if self.is(Tok::UserVar) {
+            return Ok(Target::User(self.user_var()?));
+        }
+        let name = self.ident()?;
+        match self.variable_named(&name) {
+            Some(number) => Ok(Target::Local(number)),
+            None => Err(other(1327, "42000", format!("Undeclared variable: {name}"))),
+        }
+    }
+
+    /// One statement of a body, whatever it is.
+    fn program_node(&mut self) -> Rule<ProgramNode> {
+        self.nest(Self::program_node_here)
+    }
+
+    fn program_node_here(&mut self) -> Rule<ProgramNode> {
+        if self.is_ident() && self.peek().kind == Tok::Colon {
+            return self.labelled();
+        }
+        match self.token.kw {
+            Kw::IF => self.if_node(),
+            Kw::CASE => self.case_node(),
+            Kw::LOOP | Kw::WHILE | Kw::REPEAT => self.loop_node(None),
+            Kw::LEAVE => self.jump(true),
+            Kw::ITERATE => self.jump(false),
+            Kw::RETURN => self.return_node(),
+            Kw::FETCH => self.fetch(),
+            Kw::NONE if self.is_word("BEGIN") => self.block(None),
+            Kw::NONE if self.is_word("OPEN") => {
+                self.advance();
+                Ok(ProgramNode::Open(self.cursor()?))
+            }
+            Kw::NONE if self.is_word("CLOSE") => {
+                self.advance();
+                Ok(ProgramNode::Close(self.cursor()?))
+            }
+            _ => Ok(ProgramNode::Statement(self.inner_statement()?)),
+        }
+    }
+
+    /// A statement with the places of its variables.
+    fn inner_statement(&mut self) -> Rule<Arc<InnerStatement>> {
+        let (start, params) = (self.token.start, self.params);
+        if let Some(scopes) = &mut self.program {
+            scopes.references.clear();
+        }
+        let node = self.statement()?;
+        match &node {
+            Statement::Unsupported(what) => return Err(ParseError::NotSupported(what.what)),
+            Statement::SetStatement(_) => {
+                return Err(ParseError::NotSupported("SET STATEMENT in stored programs"));
+            }
+            _ => {}
+        }
+        if self.params != params {
+            return Err(super::syntax_error(self.src, start as usize));
+        }
+        let span = Span { start, end: self.last_end };
+        let rows = gives_rows(&node);
+        let mut locals = Vec::new();
+        if let Some(scopes) = &mut self.program {
+            scopes.returns_rows |= rows;
+            locals = std::mem::take(&mut scopes.references);
+            // What was read twice is noted twice.
+            locals.sort_by_key(|(span, _)| span.start);
+            locals.dedup();
+        }
+        let statement = Arc::new(Spanned { node, span, params: 0 });
+        Ok(Arc::new(InnerStatement { statement, locals }))
+    }
+
+    /// Statements up to a word that ends the list.
+    fn program_list(&mut self) -> Rule<Vec<ProgramNode>> {
+        let mut list = Vec::new();
+        loop {
+            let ends = self.is_word("END") || self.is_word("UNTIL");
+            if ends || matches!(self.token.kw, Kw::ELSE | Kw::ELSEIF | Kw::WHEN) {
+                return Ok(list);
+            }
+            list.push(self.program_node()?);
+            self.expect(Tok::Semicolon)?;
+        }
+    }
+
+    /// A list that may not be empty.
+    fn program_statements(&mut self) -> Rule<Vec<ProgramNode>> {
+        let list = self.program_list()?;
+        if list.is_empty() { Err(self.error()) } else { Ok(list) }
+    }
+
+    fn labelled(&mut self) -> Rule<ProgramNode> {
+        let name = self.ident()?;
+        self.expect(Tok::Colon)?;
+        if self.find_label(&name).is_some() {
+            return Err(other(1309, "42000", format!("Redefining label {name}")));
+        }
+        match self.token.kw {
+            Kw::LOOP | Kw::WHILE | Kw::REPEAT => self.loop_node(Some(name)),
+            _ if self.is_word("BEGIN") => self.block(Some(name)),
+            _ => Err(self.error()),
+        }
+    }
+
+    fn find_label(&self, name: &str) -> Option<(u32, bool)> {
+        let labels = &self.program.as_ref()?.labels;
+        let found = labels.iter().rev().find(|label| label.name.is(name))?;
+        Some((found.number, found.is_loop))
+    }
+
+    /// A new label; one without a name is found by none.
+    fn push_label(&mut self, name: Option<&Ident>, is_loop: bool) -> u32 {
+        let Some(scopes) = &mut self.program else { return 0 };
+        let number = scopes.next_label;
+        scopes.next_label += 1;
+        let name = name.cloned().unwrap_or_else(|| Ident::from(""));
+        scopes.labels.push(Label { name, number, is_loop });
+        number
+    }
+
+    /// The label's name again, or nothing.
+    fn end_label(&mut self, name: Option<&Ident>) -> Rule<()> {
+        if let Some(scopes) = &mut self.program {
+            scopes.labels.pop();
+        }
+        if !self.is_ident() {
+            return Ok(());
+        }
+        let end = self.ident()?;
+        match name {
+            Some(name) if name.is(&end) => Ok(()),
+            _ => Err(other(1310, "42000", format!("End-label {end} without match"))),
+        }
+    }
+
+    fn jump(&mut self, leave: bool) -> Rule<ProgramNode> {
+        self.advance();
+        let name = self.ident()?;
+        match self.find_label(&name) {
+            Some((number, _)) if leave => Ok(ProgramNode::Leave(number)),
+            Some((number, true)) => Ok(ProgramNode::Iterate(number)),
+            _ => {
+                let what = if leave { "LEAVE" } else { "ITERATE" };
+                Err(other(1308, "42000", format!("{what} with no matching label: {name}")))
+            }
+        }
+    }
+
+    fn return_node(&mut self) -> Rule<ProgramNode> {
+        self.advance();
+        let Some(scopes) = &mut self.program else { return Err(self.error()) };
+        if scopes.kind != ProgramKind::Function {
+            return Err(other(1313, "42000", "RETURN is only allowed in a FUNCTION"));
+        }
+        scopes.has_return = true;
+        Ok(ProgramNode::Return(self.expr()?))
+    }
+
+    fn branch(&mut self) -> Rule<Branch> {
+        let condition = self.expr()?;
+        self.expect_kw(Kw::THEN)?;
+        Ok((condition, self.program_statements()?))
+    }
+
+    fn if_node(&mut self) -> Rule<ProgramNode> {
+        self.advance();
+        let mut branches = vec![self.branch()?];
+        while self.eat_kw(Kw::ELSEIF) {
+            branches.push(self.branch()?);
+        }
+        let otherwise = if self.eat_kw(Kw::ELSE) { self.program_statements()? } else { Vec::new() };
+        self.expect_words(&["END", "IF"])?;
+        Ok(ProgramNode::If { branches, otherwise })
+    }
+
+    fn case_node(&mut self) -> Rule<ProgramNode> {
+        self.advance();
+        let operand = if self.is_kw(Kw::WHEN) { None } else { Some(self.expr()?) };
+        let mut whens = Vec::new();
+        while self.eat_kw(Kw::WHEN) {
+            whens.push(self.branch()?);
+        }
+        if whens.is_empty() {
+            return Err(self.error());
+        }
+        let otherwise = if self.eat_kw(Kw::ELSE) { Some(self.program_statements()?) } else { None };
+        self.expect_words(&["END", "CASE"])?;
+        Ok(ProgramNode::Case { operand, whens, otherwise })
+    }
+
+    /// At LOOP, WHILE or REPEAT.
+    fn loop_node(&mut self, name: Option<Ident>) -> Rule<ProgramNode> {
+        let label = self.push_label(name.as_ref(), true);
+        let word = self.advance().kw;
+        let condition = if word == Kw::WHILE { Some(self.expr()?) } else { None };
+        if condition.is_some() {
+            self.expect_word("DO")?;
+        }
+        let body = self.program_statements()?;
+        let kind = match (word, condition) {
+            (_, Some(condition)) => LoopKind::While(condition),
+            (Kw::REPEAT, _) => {
+                self.expect_word("UNTIL")?;
+                LoopKind::Repeat(self.expr()?)
+            }
+            _ => LoopKind::Loop,
+        };
+        let end = match word {
+            Kw::WHILE => "WHILE",
+            Kw::REPEAT => "REPEAT",
+            _ => "LOOP",
+        };
+        self.expect_words(&["END", end])?;
+        self.end_label(name.as_ref())?;
+        Ok(ProgramNode::Loop { label, kind, body })
+    }
+
+    /// At BEGIN.
+    fn block(&mut self, name: Option<Ident>) -> Rule<ProgramNode> {
+        let label = self.push_label(name.as_ref(), false);
+        self.advance();
+        if self.eat_kw(Kw::NOT) {
+            self.expect_word("ATOMIC")?;
+        }
+        let mut block = Block { label: name.is_some().then_some(label), ..Block::default() };
+        let Some(scopes) = &self.program else { return Err(self.error()) };
+        let sight = Sight(scopes.visible.len(), scopes.visible_cursors.len(), scopes.conditions.len());
+        while self.eat_kw(Kw::DECLARE) {
+            self.declare(&mut block, &sight)?;
+            self.expect(Tok::Semicolon)?;
+        }
+        block.body = self.program_list()?;
+        self.expect_word("END")?;
+        if let Some(scopes) = &mut self.program {
+            scopes.visible.truncate(sight.0);
+            scopes.visible_cursors.truncate(sight.1);
+            scopes.conditions.truncate(sight.2);
+        }
+        self.end_label(name.as_ref())?;
+        Ok(ProgramNode::Block(Box::new(block)))
+    }
+
+    /// Behind DECLARE.
+    fn declare(&mut self, block: &mut Block, sight: &Sight) -> Rule<()> {
+        let handler = match self.token.kw {
+            Kw::CONTINUE => Some(HandlerKind::Continue),
+            Kw::EXIT => Some(HandlerKind::Exit),
+            Kw::UNDO => return Err(ParseError::NotSupported("UNDO handlers")),
+            _ => None,
+        };
+        if let Some(kind) = handler {
+            self.advance();
+            let handler = self.handler(kind)?;
+            block.handlers.push(handler);
+            return Ok(());
+        }
+        let name = self.ident()?;
+        if self.is_kw(Kw::CURSOR) {
+            return self.declare_cursor(name, block, sight);
+        }
+        if !block.cursors.is_empty() || !block.handlers.is_empty() {
+            let message = "Variable or condition declaration after cursor or handler declaration";
+            return Err(other(1337, "42000", message));
+        }
+        if self.eat_kw(Kw::CONDITION) {
+            self.expect_kw(Kw::FOR)?;
+            let condition = self.condition_value()?;
+            let Some(scopes) = &mut self.program else { return Err(self.error()) };
+            once(&scopes.conditions[sight.2..], &name, 1332, "condition")?;
+            scopes.conditions.push((name, condition));
+            return Ok(());
+        }
+        self.declare_variables(name, block, sight)
+    }
+
+    fn declare_variables(&mut self, first: Ident, block: &mut Block, sight: &Sight) -> Rule<()> {
+        let mut names = vec![first];
+        while self.eat(Tok::Comma) {
+            names.push(self.ident()?);
+        }
+        let ty: DataType = self.data_type()?;
+        let default = if self.eat_kw(Kw::DEFAULT) { Some(self.expr()?) } else { None };
+        let Some(scopes) = &mut self.program else { return Err(self.error()) };
+        let (number, count) = (scopes.variables.len() as u32, names.len() as u32);
+        for name in names {
+            once(&scopes.visible[sight.0..], &name, 1331, "variable")?;
+            scopes.visible.push((name.clone(), scopes.variables.len() as u32));
+            scopes.variables.push(name);
+        }
+        block.variables.push(Declared { first: number, count, ty, default });
+        Ok(())
+    }
+
+    /// At CURSOR.
+    fn declare_cursor(&mut self, name: Ident, block: &mut Block, sight: &Sight) -> Rule<()> {
+        self.advance();
+        if !block.handlers.is_empty() {
+            return Err(other(1338, "42000", "Cursor declaration after handler declaration"));
+        }
+        self.expect_kw(Kw::FOR)?;
+        let rows = self.program.as_ref().is_some_and(|scopes| scopes.returns_rows);
+        let query = self.inner_statement()?;
+        match query.query() {
+            None => return Err(other(1322, "42000", "Cursor statement must be a SELECT")),
+            Some(query) if query.into.is_some() => {
+                return Err(other(1323, "42000", "Cursor SELECT must not have INTO"));
+            }
+            Some(_) => {}
+        }
+        let Some(scopes) = &mut self.program else { return Err(self.error()) };
+        scopes.returns_rows = rows;
+        once(&scopes.visible_cursors[sight.1..], &name, 1333, "cursor")?;
+        let number = scopes.cursors.len() as u32;
+        scopes.visible_cursors.push((name.clone(), number));
+        scopes.cursors.push(Cursor { name, query });
+        block.cursors.push(number);
+        Ok(())
+    }
+
+    /// Behind CONTINUE or EXIT.
+    fn handler(&mut self, kind: HandlerKind) -> Rule<Handler> {
+        self.expect_word("HANDLER")?;
+        self.expect_kw(Kw::FOR)?;
+        let mut conditions = Vec::new();
+        loop {
+            let condition = self.handled_condition()?;
+            if conditions.contains(&condition) {
+                return Err(other(1413, "42000", "Duplicate handler declared in the same block"));
+            }
+            conditions.push(condition);
+            if !self.eat(Tok::Comma) {
+                break;
+            }
+        }
+        // Labels around the block are out of a handler's sight.
+        let labels = self.program.as_mut().map(|scopes| std::mem::take(&mut scopes.labels));
+        let body = self.program_node();
+        if let (Some(scopes), Some(labels)) = (&mut self.program, labels) {
+            scopes.labels = labels;
+        }
+        Ok(Handler { kind, conditions, body: body? })
+    }
+
+    fn handled_condition(&mut self) -> Rule<Condition> {
+        match self.token.kw {
+            Kw::SQLWARNING => {
+                self.advance();
+                Ok(Condition::Warning)
+            }
+            Kw::SQLEXCEPTION => {
+                self.advance();
+                Ok(Condition::Exception)
+            }
+            Kw::NOT => {
+                self.advance();
+                self.expect_word("FOUND")?;
+                Ok(Condition::NotFound)
+            }
+            _ if self.is_ident() => self.named_condition(),
+            _ => self.condition_value(),
+        }
+    }
+
+    /// A condition by its name.
+    pub(super) fn named_condition(&mut self) -> Rule<Condition> {
+        let name = self.ident()?;
+        let found = self.program.as_ref().and_then(|scopes| find(&scopes.conditions, &name));
+        found.ok_or_else(|| other(1319, "42000", format!("Undefined CONDITION: {name}")))
+    }
+
+    fn cursor(&mut self) -> Rule<u32> {
+        let name = self.ident()?;
+        let found = self.program.as_ref().and_then(|scopes| find(&scopes.visible_cursors, &name));
+        found.ok_or_else(|| other(1324, "42000", format!("Undefined CURSOR: {name}")))
+    }
+
+    /// At FETCH.
+    fn fetch(&mut self) -> Rule<ProgramNode> {
+        self.advance();
+        let _ = self.eat_words(&["NEXT", "FROM"]) || self.eat_kw(Kw::FROM);
+        let cursor = self.cursor()?;
+        self.expect_kw(Kw::INTO)?;
+        let into = self.comma_list(Self::target)?;
+        Ok(ProgramNode::Fetch { cursor, into })
+    }
+
+    /// An unqualified name as an operand, if it is a variable.
+    pub(super) fn local_operand(&mut self, name: &str) -> Option<Expr> {
+        self.program.as_ref()?;
+        self.variable_named(name).map(Expr::Local)
+    }
+}
+
+/// Whether a statement has a result set for the client.
+fn gives_rows(statement: &Statement) -> bool {
+    match statement {
+        Statement::Select(query) => query.into.is_none(),
+        Statement::Show(_)
+        | Statement::Describe { .. }
+        | Statement::Explain(_)
+        | Statement::Help(_)
+        | Statement::Maintenance(_) => true,
+        _ => false,
+    }
+}

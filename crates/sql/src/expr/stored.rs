@@ -1,0 +1,46 @@
+//! A call of a stored function.
+
+use super::types::{Coercibility, Family, family};
+use super::{Exec, Expr, ExprType};
+use crate::catalog::ProgramDef;
+use crate::error::{ExecResult, SqlError};
+use crate::store::Trx;
+use omnibus_value::{ColumnType, Value};
+use std::sync::Arc;
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct StoredCall {
+    /// The function.
+    pub def: Arc<ProgramDef>,
+    /// Its arguments.
+    pub args: Box<[Expr]>,
+}
+
+/// The type of a variable, or of what a function gives, as an expression.
+pub(crate) fn local_type(column: &ColumnType) -> ExprType {
+    let coercibility = match family(column.kind) {
+        Family::String | Family::Json => Coercibility::Implicit,
+        _ => Coercibility::Numeric,
+    };
+    ExprType { column: column.clone(), nullable: true, coercibility }
+}
+
+impl StoredCall {
+    /// The function's value.
+    ///
+    /// # Errors
+    /// As its statements; `NeedBlocking` where it may not block.
+    pub(crate) fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+        let mut values = Vec::with_capacity(self.args.len());
+        for arg in &self.args {
+            values.push((arg.eval(cx)?, arg.ty.column.clone()));
+        }
+        let runner = cx.session.programs.runner.clone();
+        let trx = cx.storage.transaction().and_then(|trx| trx.downcast_mut::<Trx>());
+        match (runner, trx) {
+            (Some(runner), Some(trx)) => runner.call(&self.def, values, cx.session, trx),
+            _ => Err(SqlError::not_supported_yet("stored functions here").into()),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! CALL: arguments, the frame that a program runs in, and what it leaves behind.
+
+use super::compile::Compiled;
+use super::machine::{Frame, Machine, Out, Saved};
+use crate::api::{Mode, Outcome, Priv, ResultColumn, VariableScope};
+use crate::catalog::ProgramDef;
+use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::expr::ExprType;
+use crate::session::{Call, SqlSession};
+use crate::state::{Inside, Locals};
+use omnibus_parser::ast::{Expr, ObjectName, ParamMode, ProgramKind, Statement, Target};
+use omnibus_value::{ColumnType, Value};
+use std::sync::Arc;
+
+/// Whether a statement is CALL, which is no statement of a transaction itself.
+pub(crate) fn takes_call(statement: &Statement) -> bool {
+    matches!(statement, Statement::Call { .. })
+}
+
+impl SqlSession {
+    /// CALL as a client's statement; again after [`Interrupt::Server`].
+    pub(crate) fn call_statement(
+        &mut self,
+        name: &ObjectName,
+        args: &[Expr],
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        if call.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        let mut machine = Machine::default();
+        let begun = match self.answer.take() {
+            Some(answer) => {
+                machine = self.suspended.pop().unwrap_or_default();
+                self.answered(&mut machine, answer)
+            }
+            None => {
+                self.state.budget.begin(call.mode, false);
+                self.open_call(name, args, call).map(|frame| machine.frames.push(frame))
+            }
+        };
+        let result = begun.and_then(|()| self.advance(&mut machine, call));
+        if let Err(Interrupt::Server(_)) = &result {
+            self.suspended.push(machine);
+            return result.map(|_| Outcome::ok());
+        }
+        let result = result.and_then(|_| Ok(give_to_client(&machine, call)?));
+        self.end_call(result.map(|()| Outcome { affected: machine.affected, ..Outcome::ok() }))
+    }
+
+    /// CALL goes on with what the server has made of a statement.
+    pub(crate) fn resume_call(&mut self, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let nothing = ObjectName { schema: None, name: "".into() };
+        self.call_statement(&nothing, &[], call)
+    }
+
+    fn end_call(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
+        self.state.budget.end();
+        self.kill.clear_deadline();
+        self.state.settings.insert_id = None;
+        match &result {
+            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+            Err(Interrupt::Error(error)) => {
+                self.trx.floor().see_definitions();
+                self.state.row_count = -1;
+                let known = self.state.diagnostics.conditions().iter().any(|(_, known)| known == error);
+                if !known {
+                    self.state.diagnostics.push(Level::Error, error.clone());
+                }
+            }
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// What the server has made of the statement that a CALL waits for.
+    pub fn answer(&mut self, answer: SqlResult<()>) {
+        self.answer = Some(answer);
+    }
+
+    /// The frame of a procedure that is called with these arguments.
+    pub(super) fn open_call(
+        &mut self,
+        name: &ObjectName,
+        args: &[Expr],
+        call: &mut Call<'_>,
+    ) -> ExecResult<Frame> {
+        let db = self.schema_of(name)?;
+        let found = self.catalog().program(ProgramKind::Procedure, &db, &name.name).cloned();
+        let Some(def) = found else {
+            return Err(SqlError::sp_does_not_exist("PROCEDURE", format!("{db}.{}", name.name)).into());
+        };
+        let access = self.state.programs.access.clone();
+        access.as_deref().unwrap_or(call.access).check_routine(
+            &def.db,
+            &def.name,
+            Some(&def.definer()),
+            Priv::Execute,
+        )?;
+        let program = self.interpreter.compiled(&def, &self.state.settings, None)?;
+        if program.modes.len() != args.len() {
+            let error =
+                SqlError::sp_wrong_no_of_args("PROCEDURE", def.full_name(), program.modes.len(), args.len());
+            return Err(error.into());
+        }
+        self.check_recursion(&def)?;
+        let (mut values, mut outs) = (Vec::with_capacity(args.len()), Vec::new());
+        for (at, (mode, arg)) in program.modes.iter().zip(args).enumerate() {
+            if *mode != ParamMode::In {
+                outs.push((at, out_target(arg, at, &def)?));
+            }
+            values.push(match mode {
+                ParamMode::Out => (Value::Null, ExprType::null().column),
+                _ => self.argument(arg, call)?,
+            });
+        }
+        let mut frame = self.enter_program(&program, values)?;
+        frame.outs = outs;
+        if self.state.programs.inside == Inside::Nothing {
+            self.state.programs.inside = Inside::Procedure;
+        }
+        Ok(frame)
+    }
+
+    fn argument(&mut self, arg: &Expr, call: &mut Call<'_>) -> ExecResult<(Value, ColumnType)> {
+        if let Expr::Param(number) = arg {
+            let value = call.params.get(*number as usize).cloned().unwrap_or(Value::Null);
+            let ty = crate::bind::value_type(&value, self.state.settings.collation_connection);
+            return Ok((value, ty.column));
+        }
+        if call.params.is_empty() {
+            return self.value_of(arg, call);
+        }
+        self.evaluate_with(arg, call.params, call.access)
+    }
+
+    fn check_recursion(&self, def: &Arc<ProgramDef>) -> SqlResult<()> {
+        let depth = self.state.programs.running.iter().filter(|running| Arc::ptr_eq(running, def)).count();
+        if depth == 0 {
+            return Ok(());
+        }
+        let limit = self.state.host.variable(VariableScope::Either, "max_sp_recursion_depth");
+        let limit = match limit {
+            Ok((Value::UInt(limit), _)) => limit,
+            Ok((Value::Int(limit), _)) => limit as u64,
+            _ => 0,
+        };
+        if depth as u64 > limit {
+            return Err(SqlError::sp_recursion_limit(limit, &def.name));
+        }
+        Ok(())
+    }
+
+    /// The frame of a program with its arguments; the session is in the program's place then.
+    ///
+    /// # Errors
+    /// Arguments that do not fit; a definer that is gone (1449).
+    pub(super) fn enter_program(
+        &mut self,
+        program: &Arc<Compiled>,
+        args: Vec<(Value, ColumnType)>,
+    ) -> SqlResult<Frame> {
+        let def = program.def.clone();
+        if self.state.programs.running.len() >= 200 || !omnibus_value::stack::has_room() {
+            return Err(SqlError::stack_overrun());
+        }
+        let mut access = self.state.programs.access.clone();
+        let mut account = self.state.account.clone();
+        if program.as_definer() {
+            let own = access.clone().or_else(|| self.state.host.own_access());
+            if let Some(own) = own {
+                let definer = def.definer();
+                access = Some(own.of_definer(&definer)?);
+                account = definer.plain();
+            }
+        }
+        let mut locals = Locals {
+            values: vec![Value::Null; program.columns.len() + program.hidden],
+            columns: program.columns.clone(),
+            hidden: vec![ExprType::null().column; program.hidden],
+        };
+        let mut memory = 0;
+        let saved_mode = std::mem::replace(&mut self.state.settings.sql_mode, def.sql_mode);
+        for (at, (value, ty)) in args.into_iter().enumerate() {
+            let kept = self.state.as_column(value, &ty, &program.columns[at]);
+            match kept {
+                Ok(value) => locals.values[at] = value,
+                Err(error) => {
+                    self.state.settings.sql_mode = saved_mode;
+                    return Err(error);
+                }
+            }
+            memory += crate::state::local_memory(&locals.values[at]);
+        }
+        if let Some(kept) = &mut self.state.programs.memory {
+            kept.take_anyway(memory);
+        }
+        let state = &mut self.state;
+        let database = match &*def.db {
+            "" => state.database.clone(),
+            db => Some(Arc::from(db)),
+        };
+        let saved = Saved {
+            locals: state.swap_locals(locals),
+            database: std::mem::replace(&mut state.database, database),
+            sql_mode: saved_mode,
+            client: std::mem::replace(&mut state.settings.collation_client, def.client),
+            connection: std::mem::replace(&mut state.settings.collation_connection, def.connection),
+            account: std::mem::replace(&mut state.account, account),
+            access: std::mem::replace(&mut state.programs.access, access),
+            inside: state.programs.inside,
+            trigger: std::mem::replace(&mut state.programs.trigger, program.rows.clone()),
+            stacked: state.programs.stacked.len(),
+        };
+        state.programs.running.push(def.clone());
+        let cursors = program.cursors.iter().map(|_| None).collect();
+        Ok(Frame {
+            program: program.clone(),
+            at: 0,
+            scopes: Vec::new(),
+            cursors,
+            saved,
+            outs: Vec::new(),
+            mode: def.sql_mode,
+        })
+    }
+
+    /// Puts back what was before the program; its variables.
+    fn leave_program(&mut self, frame: &mut Frame) -> Locals {
+        let state = &mut self.state;
+        let saved = &mut frame.saved;
+        let locals = state.swap_locals(std::mem::take(&mut saved.locals));
+        state.forget_locals(&locals);
+        state.database = saved.database.take();
+        state.settings.sql_mode = saved.sql_mode;
+        state.settings.collation_client = saved.client;
+        state.settings.collation_connection = saved.connection;
+        state.account = std::mem::take(&mut saved.account);
+        state.programs.access = saved.access.take();
+        state.programs.inside = saved.inside;
+        state.programs.trigger = saved.trigger.take();
+        state.programs.stacked.truncate(saved.stacked);
+        state.programs.running.pop();
+        locals
+    }
+
+    /// The innermost frame ends without a result.
+    pub(super) fn drop_frame(&mut self, machine: &mut Machine) {
+        if let Some(mut frame) = machine.frames.pop() {
+            self.leave_program(&mut frame);
+        }
+    }
+
+    /// The innermost frame has come to its end, `returned` by RETURN: parameters go where the caller wants them.
+    pub(super) fn end_frame(&mut self, machine: &mut Machine, returned: Option<()>) -> SqlResult<()> {
+        let Some(frame) = machine.frames.last() else { return Ok(()) };
+        let def = frame.program.def.clone();
+        if def.kind() == ProgramKind::Function && returned.is_none() {
+            return Err(SqlError::sp_noreturnend(def.full_name()));
+        }
+        let Some(mut frame) = machine.frames.pop() else { return Ok(()) };
+        let locals = self.leave_program(&mut frame);
+        if let Some(caller) = machine.frames.last_mut() {
+            caller.at += 1;
+        }
+        for (at, out) in &frame.outs {
+            let (Some(value), Some(column)) = (locals.values.get(*at), locals.columns.get(*at)) else {
+                continue;
+            };
+            match out {
+                Out::Variable(target) => self.state.assign(target, value.clone(), &column.ty)?,
+                Out::Param(number) => machine.to_client.push((*number, column.clone(), value.clone())),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where an OUT argument goes.
+fn out_target(arg: &Expr, at: usize, def: &ProgramDef) -> SqlResult<Out> {
+    match arg {
+        Expr::UserVar(name) => Ok(Out::Variable(Target::User(name.clone()))),
+        Expr::Local(local) => Ok(Out::Variable(Target::Local(*local))),
+        Expr::Param(number) => Ok(Out::Param(*number as usize)),
+        _ => Err(SqlError::sp_not_var_arg(at + 1, def.full_name())),
+    }
+}
+
+/// OUT parameters in the places of `?`, as a result set of one row.
+fn give_to_client(machine: &Machine, call: &mut Call<'_>) -> SqlResult<()> {
+    if machine.to_client.is_empty() {
+        return Ok(());
+    }
+    let empty: Arc<str> = Arc::from("");
+    let mut given: Vec<_> = machine.to_client.iter().collect();
+    given.sort_by_key(|(number, ..)| *number);
+    let columns: Vec<ResultColumn> = given
+        .iter()
+        .map(|(_, column, _)| ResultColumn {
+            schema: empty.clone(),
+            table: empty.clone(),
+            org_table: empty.clone(),
+            name: column.name.clone(),
+            org_name: empty.clone(),
+            ty: column.ty.clone(),
+            flags: 0,
+        })
+        .collect();
+    let row: Vec<Value> = given.iter().map(|(.., value)| value.clone()).collect();
+    call.sink.result_begins();
+    call.sink.columns(&columns)?;
+    call.sink.row(&row)?;
+    call.sink.result_ends(0, true)
+}

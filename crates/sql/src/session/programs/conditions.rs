@@ -1,0 +1,191 @@
+//! SIGNAL, RESIGNAL and GET DIAGNOSTICS: in programs and outside.
+
+use crate::api::Outcome;
+use crate::error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::expr::{ExprType, convert};
+use crate::session::{Call, SqlSession};
+use crate::state::Signalled;
+use bytes::Bytes;
+use omnibus_parser::ast::{ConditionItem, DiagnosticsPart, GetDiagnostics, Signal, StatementItem};
+use omnibus_value::{ColumnType, Value};
+use std::sync::Arc;
+
+/// What SIGNAL says of a state when nobody says more.
+fn unhandled(state: &[u8; 5]) -> (u16, &'static str) {
+    match &state[..2] {
+        b"01" => (1642, "Unhandled user-defined warning condition"),
+        b"02" => (1643, "Unhandled user-defined not found condition"),
+        _ => (1644, "Unhandled user-defined exception condition"),
+    }
+}
+
+impl SqlSession {
+    /// SIGNAL and RESIGNAL.
+    pub(crate) fn signal(&mut self, signal: &Signal, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        let before = match (signal.resignal, self.state.programs.stacked.last()) {
+            (false, _) => None,
+            (true, None) => return Err(SqlError::resignal_without_active_handler().into()),
+            (true, Some(stacked)) => {
+                let last = stacked.conditions().iter().rev().find(|(level, _)| *level != Level::Note);
+                let Some((level, error)) = last.cloned() else {
+                    return Err(SqlError::resignal_without_active_handler().into());
+                };
+                if let Some(known) = self.state.programs.stacked.last() {
+                    self.state.diagnostics = known.clone();
+                }
+                Some((level, error))
+            }
+        };
+        let mut error = match (&before, signal.state) {
+            (Some((_, error)), None) => error.clone(),
+            (_, state) => {
+                let state = state.unwrap_or(*b"45000");
+                let (code, message) = unhandled(&state);
+                SqlError::new(code, &state, message)
+            }
+        };
+        let old = self
+            .state
+            .programs
+            .signalled
+            .clone()
+            .filter(|known| before.as_ref().is_some_and(|(_, error)| known.error == *error));
+        let mut items = old.map_or_else(Vec::new, |known| known.items.clone());
+        for (item, value) in &signal.items {
+            let (value, ty) = self.evaluate_with(value, call.params, call.access)?;
+            self.condition_item(*item, value, &ty, &mut error, &mut items)?;
+        }
+        // The condition that is raised again is no second one.
+        if let (Some((_, old)), None) = (&before, signal.state) {
+            self.state.diagnostics.take_out(old);
+        }
+        self.state.programs.signalled = Some(Arc::new(Signalled { error: error.clone(), items }));
+        if error.state.starts_with(b"01") {
+            self.state.diagnostics.warn(error);
+            return Ok(Outcome::ok());
+        }
+        Err(error.into())
+    }
+
+    fn condition_item(
+        &self,
+        item: ConditionItem,
+        value: Value,
+        ty: &ColumnType,
+        error: &mut SqlError,
+        items: &mut Vec<(ConditionItem, Bytes)>,
+    ) -> SqlResult<()> {
+        let bad = |shown: String| {
+            let message = format!("Variable '{}' can't be set to the value of '{shown}'", item.name());
+            Err(SqlError::new(1231, b"42000", message))
+        };
+        if matches!(value, Value::Null) {
+            return bad("NULL".into());
+        }
+        let text = convert::to_text(&value, ty);
+        match item {
+            ConditionItem::MessageText => {
+                let text = String::from_utf8_lossy(&text);
+                error.message = text.chars().take(512).collect();
+            }
+            ConditionItem::MysqlErrno => {
+                let shown = String::from_utf8_lossy(&text).into_owned();
+                match shown.parse::<u16>() {
+                    Ok(code) if code != 0 => error.code = code,
+                    _ => return bad(shown),
+                }
+            }
+            item => {
+                items.retain(|(known, _)| *known != item);
+                items.push((item, text));
+            }
+        }
+        Ok(())
+    }
+
+    /// GET DIAGNOSTICS. What it fails with is a warning: the area that it reads stays.
+    pub(crate) fn get_diagnostics(
+        &mut self,
+        get: &GetDiagnostics,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let area = match get.stacked {
+            false => self.state.diagnostics.clone(),
+            true => match self.state.programs.stacked.last() {
+                Some(area) => area.clone(),
+                None => {
+                    let message = "GET STACKED DIAGNOSTICS when handler not active";
+                    return Err(SqlError::new(1887, b"0Z002", message).into());
+                }
+            },
+        };
+        let result = self.give_diagnostics(get, &area, call);
+        if let Err(Interrupt::Error(error)) = result {
+            self.state.diagnostics.push(Level::Error, error);
+        } else {
+            result?;
+        }
+        Ok(Outcome::ok())
+    }
+
+    fn give_diagnostics(
+        &mut self,
+        get: &GetDiagnostics,
+        area: &Diagnostics,
+        call: &mut Call<'_>,
+    ) -> ExecResult<()> {
+        let number = ExprType::bigint().column;
+        match &get.what {
+            DiagnosticsPart::Statement(list) => {
+                let row_count = self.state.row_count;
+                for (target, item) in list {
+                    let value = match item {
+                        StatementItem::Number => Value::Int(area.conditions().len() as i64),
+                        StatementItem::RowCount => Value::Int(row_count),
+                    };
+                    self.state.assign(target, value, &number)?;
+                }
+            }
+            DiagnosticsPart::Condition(which, list) => {
+                let (value, _) = self.evaluate_with(which, call.params, call.access)?;
+                let at = match value {
+                    Value::Int(at) => usize::try_from(at).ok(),
+                    Value::UInt(at) => usize::try_from(at).ok(),
+                    Value::Bytes(text) => std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()),
+                    _ => None,
+                };
+                let found = at.and_then(|at| area.conditions().get(at.checked_sub(1)?)).cloned();
+                let Some((_, error)) = found else {
+                    return Err(SqlError::new(1758, b"35000", "Invalid condition number").into());
+                };
+                for (target, item) in list {
+                    let (value, ty) = self.item_of(*item, &error);
+                    self.state.assign(target, value, &ty)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn item_of(&self, item: ConditionItem, error: &SqlError) -> (Value, ColumnType) {
+        let text = |text: &[u8]| {
+            let ty = ExprType::varchar(text.len() as u32, crate::catalog::charset::server_default());
+            (Value::Bytes(Bytes::copy_from_slice(text)), ty.column)
+        };
+        let own = self.state.programs.signalled.as_deref().filter(|known| known.error == *error);
+        let given = own.and_then(|known| known.items.iter().find(|(known, _)| *known == item));
+        match item {
+            ConditionItem::MysqlErrno => (Value::Int(i64::from(error.code)), ExprType::bigint().column),
+            ConditionItem::RowNumber => (Value::Int(0), ExprType::bigint().column),
+            ConditionItem::ReturnedSqlstate => text(&error.state),
+            ConditionItem::MessageText => text(error.message.as_bytes()),
+            ConditionItem::ClassOrigin | ConditionItem::SubclassOrigin if given.is_none() => {
+                let standard = matches!(error.state[0], b'0'..=b'4' | b'A'..=b'H')
+                    && (item == ConditionItem::ClassOrigin
+                        || matches!(error.state[2], b'0'..=b'4' | b'A'..=b'H'));
+                text(if standard { b"ISO 9075" } else { b"MySQL" })
+            }
+            _ => text(given.map_or(&b""[..], |(_, text)| text)),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! CREATE, ALTER and DROP of routines: definitions like those of tables.
+
+use super::compile::{Compiled, variable_column};
+use crate::api::client_text::of_client;
+use crate::api::{Outcome, Priv, VariableScope};
+use crate::catalog::{
+    Definer, ProgramDef, charset, persist, program_key, quote_ident, quote_string, type_text,
+};
+use crate::ddl::{Ddl, check_name};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::state::SessionState;
+use crate::store::Names;
+use omnibus_parser::ast::{
+    AlterRoutine, Characteristics, CreateRoutine, DataAccess, DropProgram, ObjectName, ProgramKind, Security,
+    UserName,
+};
+use omnibus_value::Value;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A system variable that is on; off where there is no server.
+pub(super) fn is_on(state: &SessionState, name: &str) -> bool {
+    match state.host.variable(VariableScope::Global, name) {
+        Ok((Value::Int(n), _)) => n != 0,
+        Ok((Value::UInt(n), _)) => n != 0,
+        Ok((Value::Bytes(text), _)) => text.eq_ignore_ascii_case(b"ON"),
+        Ok(_) => false,
+        Err(_) => true,
+    }
+}
+
+/// A name as SHOW and statements have it.
+pub(super) fn quoted(name: &str) -> String {
+    quote_ident(name)
+}
+
+/// `user`@`host`.
+pub(super) fn quoted_account(definer: &Definer) -> String {
+    format!("{}@{}", quoted(&definer.user), quoted(&definer.host))
+}
+
+impl Ddl<'_> {
+    /// In whose name a program is made, with the right to say so.
+    pub(super) fn named_definer(&mut self, written: Option<&UserName>) -> SqlResult<Definer> {
+        let own = || {
+            let (user, host) = self.state.account.rsplit_once('@').unwrap_or((&self.state.account, ""));
+            Definer { user: Arc::from(user), host: Arc::from(host) }
+        };
+        let definer = match written {
+            None | Some(UserName::CurrentUser) => return Ok(own()),
+            Some(UserName::Named { user, host }) => {
+                Definer { user: Arc::from(&**user), host: Arc::from(&**host) }
+            }
+        };
+        self.access.check_names_definer(&definer)?;
+        if let Err(error) = self.access.of_definer(&definer) {
+            self.state.diagnostics.note(error);
+        }
+        Ok(definer)
+    }
+
+    /// A program that is made now.
+    pub(super) fn new_program(&self, kind: ProgramKind, db: &str, name: &str, text: String) -> ProgramDef {
+        let settings = &self.state.settings;
+        let catalog = self.trx.catalog();
+        let database = catalog.schema(db).map_or(settings.collation_server, |schema| schema.collation);
+        let mut def = ProgramDef {
+            kind: Some(kind),
+            db: Arc::from(db),
+            name: Arc::from(name),
+            created_us: self.state.now_us,
+            modified_us: self.state.now_us,
+            sql_mode: settings.sql_mode,
+            // Its text is kept in UTF-8.
+            client: settings.collation_client,
+            connection: settings.collation_connection,
+            database,
+            ..ProgramDef::default()
+        };
+        def.set_text(text);
+        def
+    }
+
+    /// The text for the log, in the client's character set.
+    pub(super) fn log_as(&self, text: &str) -> Vec<u8> {
+        of_client(text.as_bytes(), self.state.settings.collation_client).into_owned()
+    }
+
+    /// CREATE PROCEDURE and CREATE FUNCTION.
+    pub(crate) fn create_routine(&mut self, tree: &CreateRoutine) -> ExecResult<Outcome> {
+        let db = self.schema_of(&tree.name)?;
+        let (name, what) = (tree.name.name.as_str(), tree.kind.name());
+        check_name(name)?;
+        self.access.check_routine(&db, name, None, Priv::CreateRoutine)?;
+        let definer = self.named_definer(tree.definer.as_ref())?;
+        self.trust(tree)?;
+        let mut change = self.begin(Names::Tables(&[]))?;
+        change.next.schema(&db)?;
+        let old = change.next.program(tree.kind, &db, name).cloned();
+        if old.is_some() && tree.if_not_exists {
+            self.state.diagnostics.note(SqlError::sp_already_exists(what, name));
+            self.trx.rollback();
+            return Ok(Outcome::ok());
+        }
+        if old.is_some() && !tree.or_replace {
+            return Err(SqlError::sp_already_exists(what, name).into());
+        }
+        let text = self.routine_text(tree, &db, &definer)?;
+        let mut def = self.new_program(tree.kind, &db, name, text);
+        if let Some(old) = &old {
+            self.access.check_routine(&db, name, None, Priv::AlterRoutine)?;
+            def.created_us = old.created_us;
+        }
+        let def = Arc::new(def);
+        Compiled::new(&def, &self.state.settings, None)?;
+        persist::put_program(self.trx.writes_mut(), &def);
+        change.next.put_program(def.clone());
+        let replace = if tree.or_replace { "CREATE OR REPLACE " } else { "CREATE " };
+        let logged = self.log_as(&def.text.replacen("CREATE ", replace, 1));
+        let mut logging = Ddl { trx: self.trx, state: self.state, access: self.access, sql: &logged };
+        logging.commit(change)
+    }
+
+    /// Functions that may do anything are not made by everybody: a log of statements would repeat it.
+    fn trust(&self, tree: &CreateRoutine) -> SqlResult<()> {
+        let what = &tree.characteristics;
+        let safe = what.deterministic == Some(true)
+            || matches!(what.access, Some(DataAccess::NoSql | DataAccess::ReadsSqlData));
+        if tree.kind != ProgramKind::Function
+            || safe
+            || !self.state.settings.sql_log_bin
+            || is_on(self.state, "log_bin_trust_function_creators")
+        {
+            return Ok(());
+        }
+        let message = "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary \
+                       logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
+        Err(SqlError::new(1418, b"HY000", message))
+    }
+
+    /// The statement as SHOW CREATE shows it.
+    fn routine_text(&self, tree: &CreateRoutine, db: &str, definer: &Definer) -> SqlResult<String> {
+        let returns = match &tree.returns {
+            None => None,
+            Some(ty) => {
+                let collation = self.trx.catalog().schema(db)?.collation;
+                let utf8mb4 = self.state.settings.default_collation_for_utf8mb4;
+                let column = variable_column("RETURN", ty, collation, utf8mb4)?;
+                let mut text = type_text(&column.ty);
+                if ty.name == omnibus_parser::ast::TypeName::Timestamp {
+                    text = text.replacen("datetime", "timestamp", 1);
+                }
+                if column.is_string() && column.ty.collation != 63
+                    || matches!(
+                        column.ty.kind,
+                        omnibus_value::ColumnKind::Enum | omnibus_value::ColumnKind::Set
+                    )
+                {
+                    let name = charset::charset_name(column.ty.collation);
+                    let _ = write!(text, " CHARSET {name}");
+                    if self.state.settings.mariadb || charset::is_not_default(column.ty.collation) {
+                        let _ = write!(text, " COLLATE {}", charset::collation_name(column.ty.collation));
+                    }
+                }
+                Some(text)
+            }
+        };
+        let head = Head {
+            kind: tree.kind,
+            definer,
+            name: &tree.name.name,
+            params: &String::from_utf8_lossy(&tree.params_text),
+            returns: returns.as_deref(),
+        };
+        Ok(head.text(&tree.characteristics, &tree.program.text))
+    }
+
+    fn may_alter(&self, kind: ProgramKind, db: &str, name: &str) -> SqlResult<()> {
+        let definer = self.trx.catalog().program(kind, db, name).map(|def| def.definer());
+        self.access.check_routine(db, name, definer.as_ref(), Priv::AlterRoutine)
+    }
+
+    /// ALTER PROCEDURE and ALTER FUNCTION: what is said of it, and not what it does.
+    pub(crate) fn alter_routine(&mut self, alter: &AlterRoutine) -> ExecResult<Outcome> {
+        let db = self.schema_of(&alter.name)?;
+        self.may_alter(alter.kind, &db, &alter.name.name)?;
+        let mut change = self.begin(Names::Tables(&[]))?;
+        let Some(old) = change.next.program(alter.kind, &db, &alter.name.name).cloned() else {
+            return Err(missing(alter.kind, &db, &alter.name).into());
+        };
+        let tree = old.routine()?;
+        let new = &alter.characteristics;
+        let characteristics = Characteristics {
+            comment: new.comment.clone().or(tree.characteristics.comment),
+            deterministic: tree.characteristics.deterministic,
+            access: new.access.or(tree.characteristics.access),
+            security: new.security.or(tree.characteristics.security),
+        };
+        let definer = old.definer();
+        let returns =
+            tree.returns.is_some().then(|| String::from_utf8_lossy(&tree.returns_text).into_owned());
+        let head = Head {
+            kind: alter.kind,
+            definer: &definer,
+            name: &old.name,
+            params: &String::from_utf8_lossy(&tree.params_text),
+            returns: returns.as_deref(),
+        };
+        let mut def = ProgramDef::clone(&old);
+        def.set_text(head.text(&characteristics, &tree.program.text));
+        def.modified_us = self.state.now_us;
+        let def = Arc::new(def);
+        persist::put_program(self.trx.writes_mut(), &def);
+        change.next.put_program(def);
+        self.commit(change)
+    }
+
+    /// DROP PROCEDURE and DROP FUNCTION.
+    pub(crate) fn drop_program(&mut self, drop: &DropProgram) -> ExecResult<Outcome> {
+        let (kind, name) = (drop.kind, &drop.name.name);
+        let db = match self.schema_of(&drop.name) {
+            // As MySQL: a user-defined function has no database.
+            Err(_) if kind == ProgramKind::Function && drop.if_exists => String::new(),
+            db => db?,
+        };
+        if kind != ProgramKind::Event {
+            self.may_alter(kind, &db, name)?;
+        }
+        let mut change = self.begin(Names::Tables(&[]))?;
+        let Some(old) = change.next.program(kind, &db, name).cloned() else {
+            let error = missing(kind, &db, &drop.name);
+            if !drop.if_exists {
+                return Err(error.into());
+            }
+            self.state.diagnostics.note(error);
+            // The statement is logged all the same: a replica may have what is not here.
+            return self.commit(change);
+        };
+        change.next.remove_program(&db, &program_key(kind, name));
+        persist::delete_program(self.trx.writes_mut(), &old);
+        self.commit(change)
+    }
+}
+
+/// No such program.
+fn missing(kind: ProgramKind, db: &str, name: &ObjectName) -> SqlError {
+    match kind {
+        ProgramKind::Event => SqlError::new(1539, b"HY000", format!("Unknown event '{}'", name.name)),
+        ProgramKind::Trigger => SqlError::new(1360, b"HY000", "Trigger does not exist"),
+        _ => SqlError::sp_does_not_exist(kind.name(), format!("{db}.{}", name.name)),
+    }
+}
+
+/// What a routine's statement begins with.
+struct Head<'a> {
+    kind: ProgramKind,
+    definer: &'a Definer,
+    name: &'a str,
+    params: &'a str,
+    returns: Option<&'a str>,
+}
+
+impl Head<'_> {
+    fn text(&self, what: &Characteristics, body: &[u8]) -> String {
+        let mut text = format!(
+            "CREATE DEFINER={} {} {}({})",
+            quoted_account(self.definer),
+            self.kind.name(),
+            quoted(self.name),
+            self.params
+        );
+        if let Some(returns) = self.returns {
+            let _ = write!(text, " RETURNS {returns}");
+        }
+        text.push('\n');
+        match what.access {
+            None | Some(DataAccess::ContainsSql) => {}
+            Some(access) => {
+                let _ = writeln!(text, "    {}", access.text());
+            }
+        }
+        if what.deterministic == Some(true) {
+            text.push_str("    DETERMINISTIC\n");
+        }
+        if what.security == Some(Security::Invoker) {
+            text.push_str("    SQL SECURITY INVOKER\n");
+        }
+        if let Some(comment) = what.comment.as_ref().filter(|comment| !comment.is_empty()) {
+            let _ = writeln!(text, "    COMMENT {}", quote_string(&String::from_utf8_lossy(comment)));
+        }
+        text.push_str(&String::from_utf8_lossy(body));
+        text
+    }
+}

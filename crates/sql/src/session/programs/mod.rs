@@ -1,0 +1,27 @@
+//! Stored programs: procedures, functions and triggers, from their trees to what they do.
+//!
+//! `compile` makes a list of instructions of a body, `check` refuses what a function or a trigger may not do. `machine` is a
+//! program that runs: its frames, scopes and handlers. `run` is the interpreter: each statement of a body goes through the
+//! session's own entry, as if a client had sent it, with the program's variables in `state`. What only the server can
+//! run (SET of system variables, accounts) suspends a procedure with [`crate::Interrupt::Server`] and goes on with its
+//! result. `function` runs a program inside a statement, on a session of its own that has the caller's transaction and state for that time.
+//! `conditions` is SIGNAL, RESIGNAL and GET DIAGNOSTICS, which exist outside of programs, too. `define` is CREATE, ALTER and DROP.
+//!
+//! A procedure runs where it may block, so each of its statements waits and reruns by itself. A statement that calls a
+//! function or fires a trigger moves to such a thread before it does so.
+
+mod call;
+mod check;
+mod compile;
+mod conditions;
+mod cursor;
+mod define;
+mod function;
+mod machine;
+mod run;
+mod show;
+
+pub(crate) use call::takes_call;
+use compile::Compiled;
+pub(crate) use function::Interpreter;
+pub(crate) use machine::Machine;

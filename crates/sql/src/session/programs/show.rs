@@ -1,0 +1,79 @@
+//! SHOW CREATE of stored programs.
+
+use crate::api::{Outcome, Priv, VariableScope};
+use crate::catalog::ProgramDef;
+use crate::error::{ExecResult, SqlError};
+use crate::session::{Call, SqlSession, answer_column};
+use bytes::Bytes;
+use omnibus_parser::ast::{ObjectName, ProgramKind};
+use omnibus_value::{ColumnKind, Value};
+
+/// A program's `sql_mode` as text.
+pub(crate) fn mode_text(state: &crate::state::SessionState, bits: u64) -> String {
+    state.host.sql_mode_text(bits)
+}
+
+impl SqlSession {
+    /// SHOW CREATE PROCEDURE, FUNCTION and TRIGGER.
+    pub(crate) fn show_create_program(
+        &mut self,
+        kind: ProgramKind,
+        name: &ObjectName,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let db = self.schema_of(name)?;
+        let found = self.catalog().program(kind, &db, &name.name).cloned();
+        let may = |def: &ProgramDef| {
+            call.access.check_routine(&db, &name.name, Some(&def.definer()), Priv::Any).is_ok()
+        };
+        let visible = found.filter(|def| may(def));
+        let Some(def) = visible else {
+            return Err(match kind {
+                ProgramKind::Trigger => SqlError::new(1360, b"HY000", "Trigger does not exist").into(),
+                _ => SqlError::sp_does_not_exist(kind.name(), &name.name).into(),
+            });
+        };
+        let (title, column) = match kind {
+            ProgramKind::Function => ("Function", "Create Function"),
+            ProgramKind::Trigger => ("Trigger", "SQL Original Statement"),
+            _ => ("Procedure", "Create Procedure"),
+        };
+        let mut columns = vec![
+            answer_column(title, ColumnKind::VarChar, 64),
+            answer_column("sql_mode", ColumnKind::VarChar, 512),
+            answer_column(column, ColumnKind::VarChar, 1024),
+            answer_column("character_set_client", ColumnKind::VarChar, 32),
+            answer_column("collation_connection", ColumnKind::VarChar, 32),
+            answer_column("Database Collation", ColumnKind::VarChar, 32),
+        ];
+        let text = |text: &str| Value::Bytes(Bytes::copy_from_slice(text.as_bytes()));
+        let [client, connection, database] = def.charsets();
+        let shown = self.body_is_shown(&def, call);
+        let mut row = vec![
+            text(&def.name),
+            text(&mode_text(&self.state, def.sql_mode)),
+            if shown { text(&def.text) } else { Value::Null },
+            text(client),
+            text(connection),
+            text(database),
+        ];
+        if kind == ProgramKind::Trigger {
+            columns.push(answer_column("Created", ColumnKind::VarChar, 32));
+            let zone = self.state.zone();
+            let at = crate::expr::exec::unix_us(zone.local_us(def.created_us));
+            let mut written = Vec::new();
+            at.write_text(2, &mut written);
+            row.push(Value::Bytes(written.into()));
+        }
+        call.sink.columns(&columns)?;
+        call.sink.row(&row)?;
+        Ok(Outcome::rows())
+    }
+
+    /// The body is for who made the program, and for who may read all of them.
+    fn body_is_shown(&self, def: &ProgramDef, call: &Call<'_>) -> bool {
+        self.state.account == def.definer().plain()
+            || call.access.check("mysql", Some("proc"), Priv::Select).is_ok()
+            || self.state.host.variable(VariableScope::Global, "version").is_err()
+    }
+}

@@ -1,0 +1,231 @@
+//! ROUTINES, PARAMETERS, TRIGGERS.
+
+use super::columns::type_facts;
+use super::computed::{Def, Reader, Ty, text, yes_no};
+use crate::catalog::{Column, ProgramDef};
+use crate::error::ExecResult;
+use crate::expr::exec::unix_us;
+use crate::state::Signature;
+use omnibus_parser::ast::{ProgramKind, Security, TriggerEvent, TriggerTime};
+use omnibus_value::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const KINDS: &[&str] = &["FUNCTION", "PROCEDURE"];
+
+pub(super) const DEFS: &[Def] = &[
+    Def {
+        schema: "information_schema",
+        name: "PARAMETERS",
+        columns: &[
+            ("SPECIFIC_CATALOG", Ty::Text(64)),
+            ("SPECIFIC_SCHEMA", Ty::Name),
+            ("SPECIFIC_NAME", Ty::Text(64)),
+            ("ORDINAL_POSITION", Ty::UInt),
+            ("PARAMETER_MODE", Ty::Text(5)),
+            ("PARAMETER_NAME", Ty::Text(64)),
+            ("DATA_TYPE", Ty::Long),
+            ("CHARACTER_MAXIMUM_LENGTH", Ty::Int),
+            ("CHARACTER_OCTET_LENGTH", Ty::Int),
+            ("NUMERIC_PRECISION", Ty::UInt4),
+            ("NUMERIC_SCALE", Ty::Int),
+            ("DATETIME_PRECISION", Ty::UInt4),
+            ("CHARACTER_SET_NAME", Ty::Text(64)),
+            ("COLLATION_NAME", Ty::Text(64)),
+            ("DTD_IDENTIFIER", Ty::Long),
+            ("ROUTINE_TYPE", Ty::Enum(KINDS)),
+        ],
+        rows: parameters,
+    },
+    Def {
+        schema: "information_schema",
+        name: "ROUTINES",
+        columns: &[
+            ("SPECIFIC_NAME", Ty::Text(64)),
+            ("ROUTINE_CATALOG", Ty::Text(64)),
+            ("ROUTINE_SCHEMA", Ty::Name),
+            ("ROUTINE_NAME", Ty::Text(64)),
+            ("ROUTINE_TYPE", Ty::Enum(KINDS)),
+            ("DATA_TYPE", Ty::Long),
+            ("CHARACTER_MAXIMUM_LENGTH", Ty::Int),
+            ("CHARACTER_OCTET_LENGTH", Ty::Int),
+            ("NUMERIC_PRECISION", Ty::UInt4),
+            ("NUMERIC_SCALE", Ty::UInt4),
+            ("DATETIME_PRECISION", Ty::UInt4),
+            ("CHARACTER_SET_NAME", Ty::Text(64)),
+            ("COLLATION_NAME", Ty::Text(64)),
+            ("DTD_IDENTIFIER", Ty::Long),
+            ("ROUTINE_BODY", Ty::Text(8)),
+            ("ROUTINE_DEFINITION", Ty::Long),
+            ("EXTERNAL_NAME", Ty::Text(0)),
+            ("EXTERNAL_LANGUAGE", Ty::Text(64)),
+            ("PARAMETER_STYLE", Ty::Text(3)),
+            ("IS_DETERMINISTIC", Ty::Text(3)),
+            ("SQL_DATA_ACCESS", Ty::Enum(&["CONTAINS SQL", "NO SQL", "READS SQL DATA", "MODIFIES SQL DATA"])),
+            ("SQL_PATH", Ty::Text(0)),
+            ("SECURITY_TYPE", Ty::Enum(&["DEFAULT", "INVOKER", "DEFINER"])),
+            ("CREATED", Ty::Time),
+            ("LAST_ALTERED", Ty::Time),
+            ("SQL_MODE", Ty::Text(512)),
+            ("ROUTINE_COMMENT", Ty::Long),
+            ("DEFINER", Ty::Text(288)),
+            ("CHARACTER_SET_CLIENT", Ty::Text(64)),
+            ("COLLATION_CONNECTION", Ty::Text(64)),
+            ("DATABASE_COLLATION", Ty::Text(64)),
+        ],
+        rows: routines,
+    },
+    Def {
+        schema: "information_schema",
+        name: "TRIGGERS",
+        columns: &[
+            ("TRIGGER_CATALOG", Ty::Text(64)),
+            ("TRIGGER_SCHEMA", Ty::Name),
+            ("TRIGGER_NAME", Ty::Text(64)),
+            ("EVENT_MANIPULATION", Ty::Enum(&["INSERT", "UPDATE", "DELETE"])),
+            ("EVENT_OBJECT_CATALOG", Ty::Text(64)),
+            ("EVENT_OBJECT_SCHEMA", Ty::Name),
+            ("EVENT_OBJECT_TABLE", Ty::Name),
+            ("ACTION_ORDER", Ty::UInt4),
+            ("ACTION_CONDITION", Ty::Text(0)),
+            ("ACTION_STATEMENT", Ty::Long),
+            ("ACTION_ORIENTATION", Ty::Text(3)),
+            ("ACTION_TIMING", Ty::Enum(&["BEFORE", "AFTER"])),
+            ("ACTION_REFERENCE_OLD_TABLE", Ty::Text(0)),
+            ("ACTION_REFERENCE_NEW_TABLE", Ty::Text(0)),
+            ("ACTION_REFERENCE_OLD_ROW", Ty::Text(3)),
+            ("ACTION_REFERENCE_NEW_ROW", Ty::Text(3)),
+            ("CREATED", Ty::Time),
+            ("SQL_MODE", Ty::Text(512)),
+            ("DEFINER", Ty::Text(288)),
+            ("CHARACTER_SET_CLIENT", Ty::Text(64)),
+            ("COLLATION_CONNECTION", Ty::Text(64)),
+            ("DATABASE_COLLATION", Ty::Text(64)),
+        ],
+        rows: triggers,
+    },
+];
+
+fn is_routine(def: &ProgramDef) -> bool {
+    matches!(def.kind(), ProgramKind::Procedure | ProgramKind::Function)
+}
+
+/// A routine's parameters and what it gives; nothing of one that does not parse any more.
+fn signature(reader: &Reader<'_, '_>, def: &Arc<ProgramDef>) -> Signature {
+    let session = &reader.cx.session;
+    let known = session.programs.runner.as_ref().map(|runner| runner.signature(def, &session.settings));
+    known.and_then(Result::ok).unwrap_or_default()
+}
+
+fn at(reader: &Reader<'_, '_>, us: i64) -> Value {
+    Value::DateTime(unix_us(reader.cx.zone().local_us(us - us.rem_euclid(1_000_000))))
+}
+
+fn definer(def: &ProgramDef) -> Value {
+    text(def.definer().plain())
+}
+
+fn charsets(def: &ProgramDef) -> [Value; 3] {
+    def.charsets().map(text)
+}
+
+fn sql_mode(reader: &Reader<'_, '_>, def: &ProgramDef) -> Value {
+    text(reader.cx.session.host.sql_mode_text(def.sql_mode))
+}
+
+fn parameters(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for def in reader.programs().iter().filter(|def| is_routine(def)) {
+        let Signature { params, returns } = signature(reader, def);
+        let mut row = |number: usize, mode: Value, name: Value, column: &Column| {
+            let mut row =
+                vec![text("def"), text(&*def.db), text(&*def.name), Value::UInt(number as u64), mode, name];
+            row.extend(type_facts(&column.ty));
+            row.push(text(def.kind().name()));
+            rows.push(row);
+        };
+        if let Some(returns) = &returns {
+            row(0, Value::Null, Value::Null, returns);
+        }
+        for (number, (mode, column)) in params.iter().enumerate() {
+            row(number + 1, text(mode.name()), text(&*column.name), column);
+        }
+    }
+    Ok(rows)
+}
+
+fn routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for def in reader.programs().iter().filter(|def| is_routine(def)) {
+        let Ok(tree) = def.routine() else { continue };
+        let what = &tree.characteristics;
+        let mut row =
+            vec![text(&*def.name), text("def"), text(&*def.db), text(&*def.name), text(def.kind().name())];
+        match signature(reader, def).returns {
+            Some(returns) => row.extend(type_facts(&returns.ty)),
+            None => {
+                row.push(text(""));
+                row.resize(14, Value::Null);
+            }
+        }
+        let security = what.security.unwrap_or_default();
+        row.extend([
+            text("SQL"),
+            text(String::from_utf8_lossy(&tree.program.text)),
+            Value::Null,
+            text("SQL"),
+            text("SQL"),
+            yes_no(what.deterministic == Some(true)),
+            text(what.access.unwrap_or_default().text()),
+            Value::Null,
+            text(if security == Security::Definer { "DEFINER" } else { "INVOKER" }),
+            at(reader, def.created_us),
+            at(reader, def.modified_us),
+            sql_mode(reader, def),
+            text(String::from_utf8_lossy(what.comment.as_deref().unwrap_or_default())),
+            definer(def),
+        ]);
+        row.extend(charsets(def));
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn triggers(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    let mut orders: HashMap<(Arc<str>, Box<str>, TriggerTime, TriggerEvent), u64> = HashMap::new();
+    let mut all: Vec<_> =
+        reader.programs().into_iter().filter(|def| def.kind() == ProgramKind::Trigger).collect();
+    all.sort_by_key(|def| def.order);
+    for def in &all {
+        let Ok(tree) = def.trigger() else { continue };
+        let table = tree.table.name.as_str();
+        let order = orders.entry((def.db.clone(), table.into(), tree.time, tree.event)).or_default();
+        *order += 1;
+        let mut row = vec![
+            text("def"),
+            text(&*def.db),
+            text(&*def.name),
+            text(tree.event.name()),
+            text("def"),
+            text(&*def.db),
+            text(table),
+            Value::UInt(*order),
+            Value::Null,
+            text(String::from_utf8_lossy(&tree.program.text)),
+            text("ROW"),
+            text(tree.time.name()),
+            Value::Null,
+            Value::Null,
+            text("OLD"),
+            text("NEW"),
+            at(reader, def.created_us),
+            sql_mode(reader, def),
+            definer(def),
+        ];
+        row.extend(charsets(def));
+        rows.push(row);
+    }
+    rows.sort_by_cached_key(|row| [1, 6, 3, 11, 7].map(|at| format!("{:?}", row[at])));
+    Ok(rows)
+}
