@@ -8,12 +8,12 @@
 
 use crate::manager::LockManager;
 use crate::stats::{LockTarget, WaitInfo};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::trx::{Target, Trx};
 use crate::wait::WaitOutcome;
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Serialises searches, and knows who waits.
 #[derive(Default)]

@@ -8,10 +8,10 @@
 use crate::manager::LockManager;
 use crate::mode::Mode;
 use crate::queue::Queue;
+use crate::sync::atomic::Ordering;
 use crate::trx::{Trx, TrxLocks};
 use crate::wait::Request;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The gate's table number.
 pub(crate) const GATE: u64 = u64::MAX;

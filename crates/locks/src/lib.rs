@@ -41,6 +41,8 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+use omnibus_sync as sync;
+
 pub use manager::LockManager;
 pub use mode::{RowMode, TableMode};
 pub use stats::{LockStats, LockTarget, WaitInfo};

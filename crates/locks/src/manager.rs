@@ -9,13 +9,13 @@ use crate::mode::Mode;
 use crate::queue::{Queue, Waiter};
 use crate::space::{Asked, Space};
 use crate::stats::{Counters, LockStats};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use crate::trx::{Held, HeldTable, Target, Trx, TrxHandle, TrxLocks, Wakes};
 use crate::wait::{LockWait, Request, WaitOutcome};
 use bytes::Bytes;
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
 const SHARDS: usize = 64;

@@ -1,7 +1,7 @@
 //! Figures for SHOW STATUS (`Innodb_row_lock_*`) and who waits for whom.
 
+use crate::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Counters since start, unless said otherwise.

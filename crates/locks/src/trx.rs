@@ -3,17 +3,17 @@
 use crate::interval::Interval;
 use crate::manager::LockManager;
 use crate::mode::{Mode, RowMode, TableMode};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, thread};
 use crate::wait::{Request, WaitOutcome};
 use bytes::Bytes;
-use parking_lot::Mutex;
 use std::ops::{Bound, Deref};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 /// Who is to be woken when a wait ends.
 pub(crate) enum Parked {
-    Thread(std::thread::Thread),
+    Thread(thread::Thread),
     Task(Waker),
 }
 

@@ -1,6 +1,7 @@
 //! The answer to a request, and a wait in progress.
 
 use crate::manager::LockManager;
+use crate::sync::thread;
 use crate::trx::{Parked, Trx};
 use std::future::Future;
 use std::pin::Pin;
@@ -101,14 +102,14 @@ impl LockWait {
     /// Parks this thread until the wait ends or the time has come; `None`: it goes on, the request is still queued.
     pub fn park_until(&mut self, deadline: Option<Instant>) -> Option<WaitOutcome> {
         loop {
-            let parked = Parked::Thread(std::thread::current());
+            let parked = Parked::Thread(thread::current());
             if let Some(outcome) = self.trx.poll(self.ticket, parked) {
                 return Some(self.finish(outcome));
             }
             match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 Some(Duration::ZERO) => return None,
-                Some(left) => std::thread::park_timeout(left),
-                None => std::thread::park(),
+                Some(left) => thread::park_timeout(left),
+                None => thread::park(),
             }
         }
     }

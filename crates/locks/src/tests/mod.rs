@@ -3,6 +3,7 @@
 
 mod basic;
 mod deadlock;
+mod lock;
 mod model;
 mod range;
 mod threads;
@@ -11,7 +12,7 @@ use crate::{LockManager, LockWait, Request, RowMode, TrxLocks, WaitOutcome};
 use bytes::Bytes;
 use std::sync::Arc;
 
-const SPACE: u32 = 7;
+const SPACE: u32 = lock::SPACE;
 
 fn key(name: &str) -> Bytes {
     Bytes::copy_from_slice(name.as_bytes())

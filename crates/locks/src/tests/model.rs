@@ -5,6 +5,7 @@
 //! for (LOCK-1); and the waits-for relation, recomputed from scratch, has no cycle (LOCK-2), also where two
 //! transactions are beside each other (LOCK-3).
 
+use super::lock::{KEYS, Lock, TABLES};
 use super::*;
 use crate::TableMode;
 use rand::rngs::StdRng;
@@ -12,8 +13,6 @@ use rand::{Rng, SeedableRng};
 use std::ops::Bound::{Excluded, Included};
 
 const TRXS: usize = 7;
-const KEYS: u8 = 5;
-const TABLES: u64 = 2;
 /// These two are one session's.
 const BESIDE: [usize; 2] = [5, 6];
 
@@ -21,37 +20,7 @@ fn session(who: usize) -> usize {
     if who == BESIDE[1] { BESIDE[0] } else { who }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Lock {
-    Record { key: u8, exclusive: bool, insert: bool },
-    Range { from: u8, to: u8 },
-    Table { table: u64, mode: TableMode },
-}
-
 impl Lock {
-    /// Whether `self`, wanted, must wait for `held`.
-    fn waits_for(self, held: Lock) -> bool {
-        use TableMode::{IntentExclusive, IntentShared, Shared};
-        match (self, held) {
-            (Lock::Table { table, mode }, Lock::Table { table: other, mode: held }) => {
-                let together = matches!(
-                    (mode, held),
-                    (IntentShared, IntentShared | IntentExclusive | Shared)
-                        | (IntentExclusive | Shared, IntentShared)
-                        | (IntentExclusive, IntentExclusive)
-                        | (Shared, Shared)
-                );
-                table == other && !together
-            }
-            (Lock::Record { key, exclusive, .. }, Lock::Record { key: other, exclusive: x, .. }) => {
-                key == other && (exclusive || x)
-            }
-            (Lock::Record { key, insert: true, .. }, Lock::Range { from, to })
-            | (Lock::Range { from, to }, Lock::Record { key, insert: true, .. }) => (from..to).contains(&key),
-            _ => false,
-        }
-    }
-
     /// Whether both are about the same key, or the same table.
     fn of_one(self, other: Lock) -> bool {
         match (self, other) {
@@ -159,37 +128,6 @@ impl Model {
     }
 }
 
-fn ask(trx: &TrxLocks, lock: Lock) -> Request {
-    match lock {
-        Lock::Record { key, insert: true, .. } => trx.lock_insert(SPACE, &Bytes::copy_from_slice(&[key])),
-        Lock::Record { key, exclusive, .. } => {
-            let mode = if exclusive { RowMode::Exclusive } else { RowMode::Shared };
-            trx.lock_record(SPACE, &Bytes::copy_from_slice(&[key]), mode)
-        }
-        Lock::Range { from, to } => trx.lock_range(SPACE, Included(&[from]), Excluded(&[to])),
-        Lock::Table { table, mode } => trx.lock_table(table, mode),
-    }
-}
-
-fn random_lock(rng: &mut StdRng) -> Lock {
-    let key = rng.random_range(0..KEYS);
-    match rng.random_range(0..13) {
-        0..3 => Lock::Record { key, exclusive: false, insert: false },
-        3..6 => Lock::Record { key, exclusive: true, insert: false },
-        6..8 => Lock::Record { key, exclusive: true, insert: true },
-        8..11 => Lock::Table {
-            table: rng.random_range(0..TABLES),
-            mode: [
-                TableMode::IntentShared,
-                TableMode::IntentExclusive,
-                TableMode::Shared,
-                TableMode::Exclusive,
-            ][rng.random_range(0..4)],
-        },
-        _ => Lock::Range { from: key, to: rng.random_range(key..=KEYS) },
-    }
-}
-
 /// Moves ended waits to where their outcome says.
 fn collect(
     model: &mut Model,
@@ -250,14 +188,14 @@ fn run(seed: u64) {
                 trxs[who].release_all();
                 model.held[who].clear();
             }
-            (None, 2) => try_one(&mut model, &trxs[who], who, random_lock(&mut rng), step),
+            (None, 2) => try_one(&mut model, &trxs[who], who, Lock::random(&mut rng, KEYS, TABLES), step),
             (None, _) => {
-                let lock = random_lock(&mut rng);
+                let lock = Lock::random(&mut rng, KEYS, TABLES);
                 // A session's locks by name are none of its transaction's.
                 if model.session_holds_against(who, lock) {
                     continue;
                 }
-                match ask(&trxs[who], lock) {
+                match lock.ask(&trxs[who]) {
                     Request::Granted { .. } => {
                         let upgrade = model.holds_some(who, lock);
                         let passed = model.passed_over(who, lock, step);
