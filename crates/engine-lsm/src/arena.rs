@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 /// Elements in a chunk, and chunks before they grow.
-const BITS: u32 = 12;
+const BITS: u32 = super::ARENA_BITS;
 const CHUNK: usize = 1 << BITS;
 const NEAR: usize = 1024;
 const FAR_BITS: u32 = BITS + NEAR.ilog2();

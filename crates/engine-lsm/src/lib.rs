@@ -25,6 +25,8 @@ mod backup;
 mod compaction;
 mod config;
 mod engine;
+#[cfg(test)]
+mod explored;
 mod filter;
 mod flush;
 mod format;
@@ -49,7 +51,11 @@ mod tests;
 
 pub use config::LsmConfig;
 pub use engine::LsmEngine;
+use omnibus_sync as sync;
 pub use verify::check;
+
+/// How many of the memtable's elements are in a chunk, as a power of two.
+const ARENA_BITS: u32 = 12;
 
 /// The name in errors.
 const NAME: &str = "lsm";

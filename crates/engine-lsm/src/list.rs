@@ -7,12 +7,12 @@
 //! A search is a chain of cache misses, so all that it looks at of a node is one cache line: the first 16 bytes of
 //! the key, which are all of nearly every index key, the number, and the ways on. Longer keys and values are elsewhere.
 
-use crate::arena::Arena;
+use super::arena::Arena;
+use super::sync::atomic::{AtomicU32, AtomicU64, Ordering as Memory};
 use bytes::Bytes;
 use omnibus_engine::KeyRef;
 use std::cmp::Ordering;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering as Memory};
 
 const HEAD: usize = 16;
 /// One node in four is on the next level, so eight are enough for a million; more only make it slower.
