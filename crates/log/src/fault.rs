@@ -31,6 +31,8 @@ points! {
     JobSync = "job::sync::fault",
     /// Zero-filling the next part of a growing file.
     FileExtend = "file::extend::fault",
+    /// Syncing those zeros.
+    FileExtendSync = "file::extend_sync::fault",
     /// Creating a log file that was not prepared.
     FileCreate = "file::create::fault",
     /// Renaming a prepared file to its log name.

@@ -191,7 +191,10 @@ impl LogFile {
             Some(file) if !self.is_direct() => self.generations.alone(|| write(file)),
             _ => {
                 write(&self.plain)?;
-                self.generations.alone(|| self.plain.sync_data().map_err(failed("sync", &self.path)))
+                self.generations.alone(|| {
+                    sync_data(&self.faults, Point::FileExtendSync, &self.plain)
+                        .map_err(failed("sync", &self.path))
+                })
             }
         }
     }

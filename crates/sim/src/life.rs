@@ -149,7 +149,7 @@ impl Life {
             23 => self.work(|coordinator| drop(coordinator.rotate())),
             24 => self.work(|coordinator| drop(coordinator.engine().checkpoint())),
             25 => {
-                let (mutant, beside_reset) = (self.mutant, self.settings.does(RESET) && random.one_in(3));
+                let (mutant, beside_reset) = (self.mutant, self.settings.does(RESET) && random.one_in(2));
                 self.work(move |coordinator| purge(coordinator, mutant, beside_reset));
                 if beside_reset {
                     self.reset(oracle);

@@ -90,7 +90,13 @@ fn a_kill_before_or_after_any_step_loses_nothing_and_leaves_no_orphan() {
     }
     // Removing an orphan is a step of the next start; it has its own test below. So have promoted files, elsewhere. A write-through method never syncs.
     let missing: Vec<_> = Point::ALL.iter().filter(|point| !reached.contains(point)).collect();
-    let elsewhere = [Point::JobSync, Point::PromoteRename, Point::FinishCopyRename, Point::OrphanRemove];
+    let elsewhere = [
+        Point::JobSync,
+        Point::FileExtendSync,
+        Point::PromoteRename,
+        Point::FinishCopyRename,
+        Point::OrphanRemove,
+    ];
     assert!(missing.into_iter().eq(&elsewhere));
 }
 
@@ -315,5 +321,25 @@ fn unsynced_groups_become_durable_with_the_next_synced_one() {
         assert_eq!(syncs(), before + 2);
         drop(writer);
         assert_eq!(recover(dir.path()).0, [1, 2, 3]);
+    }
+}
+
+/// COMMIT-2: the operating system tells one of two syncs of a file that a page of it is lost. Where that is the one that makes the file longer
+/// ahead of time, the next job must not find nothing wrong.
+#[test]
+fn zeros_that_could_not_be_synced_are_a_failure_of_the_log() {
+    for (method, point) in
+        [(FlushMethod::Fdatasync, Point::FileExtendSync), (FlushMethod::ODsync, Point::FileExtend)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let mut writer = start(dir.path(), LogConfig { faults: faults.clone(), ..config(method) });
+        commit(&mut writer, 1, 10).unwrap();
+        let file = writer.current();
+        faults.plant(point, Action::Fail(libc::EIO));
+        file.extend_to(file.allocated() + (1 << 20), 0).unwrap_err();
+        faults.clear();
+        commit(&mut writer, 2, 10).expect_err("it can not know whether its page was the lost one");
+        assert!(writer.handle().check().is_err(), "{method}");
     }
 }

@@ -95,7 +95,10 @@ fn a_file_that_is_not_blank_is_left_alone() {
     end_only[8191] = 1;
     fs::write(pool(dir.path()).join("empty.000002"), &end_only).unwrap();
     fs::create_dir(pool(dir.path()).join("empty.000003")).unwrap();
+    // And is in the way of none that is blank.
+    prepare(&pool(dir.path()).join("empty.000004"), 1 << 20).unwrap();
     let mut writer = start(dir.path(), config(FlushMethod::ODirectDsync));
+    assert!(!pool(dir.path()).join("empty.000004").exists(), "it is taken");
     commit(&mut writer, 1, 10).unwrap();
     drop(writer);
     assert_eq!(recover(dir.path()).0, [1]);
