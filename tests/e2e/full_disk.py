@@ -163,6 +163,56 @@ def commits_wait(directory):
         server.kill()
 
 
+def purge(directory, persisted):
+    """PURGE BINARY LOGS is what makes room: it waits for none. What recovery needs stays, and it says so."""
+    with Disk(directory / "disk", 64 * MIB) as disk:
+        server = start(directory, disk)
+
+        def files():
+            return [line.split()[0] for line in client(server, "SHOW BINARY LOGS").splitlines()]
+
+        def more(name):
+            with connect(server, autocommit=True).cursor() as cursor:
+                for n in range(3):
+                    cursor.execute(f"CREATE TABLE d.{name}_{n} AS SELECT * FROM d.LSM")
+                    cursor.execute("FLUSH BINARY LOGS")
+        more("first")
+        if persisted:
+            # The engines persist for this what they have.
+            client(server, f"PURGE BINARY LOGS TO '{files()[2]}'")
+        more("second")
+        before = files()
+        writer = Writer(server)
+        writer.start()
+        writer.goes_on()
+        disk.fill()
+        wait_for(lambda: FULL_SAID in server.log_tail(10000), "nobody notices", timeout=120)
+        with connect(server, autocommit=True).cursor() as cursor:
+            code = error_code(lambda: cursor.execute(f"PURGE BINARY LOGS TO '{before[-1]}'"))
+        # 1378: the engines could not persist the newest ones. 1377: there is no room for the list of what goes.
+        expect(code in (0, 1377, 1378), f"PURGE on a full disk: {code}\n{server.log_tail()}")
+        gone = set(before) - set(files())
+        print(f"full_disk: PURGE gave {code} and made {len(gone)} of {len(before)} files go", flush=True)
+        expect(gone or code, "it did nothing, and did not say so")
+        if not gone:
+            disk.clear()
+        writer.goes_on()
+        writer.check()
+        server.kill()
+        disk.ballast.unlink(missing_ok=True)
+        server.start()
+        expect(writer.rows(server) == list(range(1, writer.done + 1)), "acknowledged rows are gone")
+        server.kill()
+
+
+def purge_of_persisted(directory):
+    purge(directory, persisted=True)
+
+
+def purge_of_what_is_needed(directory):
+    purge(directory, persisted=False)
+
+
 def other_disks(directory):
     """A backup's disk, and that of temporary files."""
     with Disk(directory / "disk", 64 * MIB) as disk, Disk(directory / "other", 4 * MIB) as other:
@@ -244,7 +294,7 @@ def main():
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
         print("full_disk: not run, mounting is not allowed here")
         return
-    for test in (statements, commits_wait, other_disks, replica):
+    for test in (statements, commits_wait, purge_of_persisted, purge_of_what_is_needed, other_disks, replica):
         if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
             continue
         with Scratch("omnibus-full-") as name:

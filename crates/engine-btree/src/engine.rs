@@ -226,6 +226,18 @@ impl Drop for BtreeEngine {
     }
 }
 
+impl BtreeEngine {
+    fn checkpoint_or(&self, full: Full) -> Result<CommitNo, EngineError> {
+        let target = self.shared.committed.load(Ordering::Acquire);
+        if self.shared.persisted.load(Ordering::Acquire) < target {
+            self.shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
+            self.shared.wait_persisted(target, full)?;
+        }
+        self.shared.redo.checkpoint(self.persisted()).map_err(io_error)?;
+        Ok(self.persisted())
+    }
+}
+
 impl Engine for BtreeEngine {
     fn name(&self) -> &'static str {
         "BTREE"
@@ -310,13 +322,11 @@ impl Engine for BtreeEngine {
     }
 
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
-        let target = self.shared.committed.load(Ordering::Acquire);
-        if self.shared.persisted.load(Ordering::Acquire) < target {
-            self.shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
-            self.shared.wait_persisted(target, Full::Waits)?;
-        }
-        self.shared.redo.checkpoint(self.persisted()).map_err(io_error)?;
-        Ok(self.persisted())
+        self.checkpoint_or(Full::Waits)
+    }
+
+    fn checkpoint_if_room(&self) -> Result<CommitNo, EngineError> {
+        self.checkpoint_or(Full::IsAnError)
     }
 
     fn persisted(&self) -> CommitNo {

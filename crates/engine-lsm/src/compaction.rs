@@ -84,7 +84,7 @@ fn round(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> {
 /// again, and every read says so that needs the damaged block.
 fn settle(shared: &Shared, done: Result<(), EngineError>) -> Result<(), EngineError> {
     match done {
-        Err(error) if space::is_full(&error) && shared.config.wait_for_space.load(Ordering::Acquire) => {
+        Err(error) if error.is_full() && shared.config.wait_for_space.load(Ordering::Acquire) => {
             shared.space.tell("compaction", &error);
             Ok(())
         }

@@ -260,6 +260,26 @@ impl Drop for LsmEngine {
     }
 }
 
+impl LsmEngine {
+    /// Waits unless a full disk is in the way and `gives_up` says so.
+    fn checkpoint_or(&self, gives_up: impl Fn() -> bool) -> Result<CommitNo, EngineError> {
+        let shared = &self.shared;
+        let target = shared.committed.load(Ordering::Acquire);
+        let is_there = || shared.persisted.load(Ordering::Acquire) >= target;
+        if !is_there() {
+            shared.seal_for_checkpoint();
+            shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
+            shared.signals.ask_flush();
+            shared.signals.wait_until(shared, |_| is_there() || gives_up())?;
+            if !is_there() {
+                return Err(io_error(std::io::ErrorKind::StorageFull.into()));
+            }
+        }
+        shared.redo.checkpoint(self.persisted()).map_err(io_error)?;
+        Ok(self.persisted())
+    }
+}
+
 impl Engine for LsmEngine {
     fn name(&self) -> &'static str {
         "LSM"
@@ -342,16 +362,11 @@ impl Engine for LsmEngine {
     }
 
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
-        let shared = &self.shared;
-        let target = shared.committed.load(Ordering::Acquire);
-        if shared.persisted.load(Ordering::Acquire) < target {
-            shared.seal_for_checkpoint();
-            shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
-            shared.signals.ask_flush();
-            shared.signals.wait_until(shared, |_| shared.persisted.load(Ordering::Acquire) >= target)?;
-        }
-        self.shared.redo.checkpoint(self.persisted()).map_err(io_error)?;
-        Ok(self.persisted())
+        self.checkpoint_or(|| false)
+    }
+
+    fn checkpoint_if_room(&self) -> Result<CommitNo, EngineError> {
+        self.checkpoint_or(|| self.shared.space.waiting())
     }
 
     fn persisted(&self) -> CommitNo {

@@ -77,7 +77,7 @@ fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
     }
     match space::attempt(shared, &mut step) {
         // Its statement fails, and nothing else.
-        Err(error) if space::is_full(&error) => {
+        Err(error) if error.is_full() => {
             load::give_up(shared, std::slice::from_ref(&task.memtable));
             Ok(())
         }

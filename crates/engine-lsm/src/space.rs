@@ -30,11 +30,6 @@ pub(crate) struct Space {
     left: Mutex<HashSet<PathBuf>>,
 }
 
-pub(crate) fn is_full(error: &EngineError) -> bool {
-    matches!(error, EngineError::Io { source, .. }
-        if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
-}
-
 impl Space {
     pub(crate) fn waiting(&self) -> bool {
         self.waiting.load(Ordering::Acquire)
@@ -58,7 +53,7 @@ pub(crate) fn patiently<T>(
     loop {
         let done = attempt(shared, &mut step);
         match done {
-            Err(error) if is_full(&error) && pause(shared, &error) => {}
+            Err(error) if error.is_full() && pause(shared, &error) => {}
             done => {
                 if shared.space.waiting.swap(false, Ordering::AcqRel) && done.is_ok() {
                     tracing::info!("there is space again: engine-lsm goes on");

@@ -78,6 +78,13 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether a disk, or a quota, has no room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, EngineError::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
+
     /// Names what the damage was met in, if it is damage.
     #[must_use]
     pub fn in_table(self, table: &str) -> EngineError {
@@ -264,6 +271,14 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// The engine has failed; or damage keeps it from getting on, which is no failure.
     fn checkpoint(&self) -> Result<CommitNo, EngineError>;
+
+    /// As [`Engine::checkpoint`] for whoever is to make room: a full disk is an error here ([`EngineError::is_full`]), at once.
+    ///
+    /// # Errors
+    /// As there, and a full disk.
+    fn checkpoint_if_room(&self) -> Result<CommitNo, EngineError> {
+        self.checkpoint()
+    }
 
     /// The highest commit number that is persistent now (what `applied` would say after a crash).
     fn persisted(&self) -> CommitNo;

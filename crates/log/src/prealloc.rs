@@ -102,6 +102,18 @@ impl PreparedFiles {
         Ok(false)
     }
 
+    /// Removes the last usable one, because its space is needed for something else. False if there is none.
+    pub(crate) fn give_up_one(&self) -> Result<bool, IoFailure> {
+        for (_, path) in self.list()?.into_iter().rev() {
+            if self.is_blank(&path).unwrap_or(false) {
+                self.disk.remove_if_there(&path).map_err(failed("remove", &path))?;
+                tracing::info!(file = %path.display(), "the disk is full: removed a prepared log file to make room");
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Looks at the first and the last block; reading all of a gigabyte would make a rotation wait. The first block
     /// alone tells a log file that was renamed by mistake, whose stale events could parse (LOG-2).
     fn is_blank(&self, path: &Path) -> std::io::Result<bool> {

@@ -116,8 +116,12 @@ impl Catalog {
         let (file, leaving) = &mut *index;
         let mut all_leaving = leaving.clone();
         all_leaving.extend(&purged.files);
-        file.write_purge_list(&all_leaving)?;
-        file.replace(&kept)?;
+        // On a full disk it is what makes room, and needs a little for that.
+        while let Err(failure) = file.write_purge_list(&all_leaving).and_then(|()| file.replace(&kept)) {
+            if !failure.is_no_room() || !self.prepared.give_up_one()? {
+                return Err(failure.into());
+            }
+        }
         *leaving = all_leaving;
         self.files.lock().files.drain(..purged.files.len());
         drop(index);

@@ -26,10 +26,6 @@ impl Drop for Small {
     }
 }
 
-fn is_full(error: &EngineError) -> bool {
-    matches!(error, EngineError::Io { source, .. } if crate::space::is_full(source))
-}
-
 #[test]
 fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     let Some(disk) = Small::new(6 << 20) else { return };
@@ -47,7 +43,7 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     // Fails with what there is written.
     let _ = std::fs::write(&ballast, vec![1; 8 << 20]);
     let pairs = |space, count| (0..count).map(move |n| (key(space, n), Bytes::from(vec![n as u8; 500])));
-    assert!(is_full(&engine.load(CommitNo(1), &mut pairs(2, 2000)).unwrap_err()));
+    assert!(engine.load(CommitNo(1), &mut pairs(2, 2000)).unwrap_err().is_full());
     for no in 2..=900 {
         put(&engine, no, &[key(1, no)], &"v".repeat(500));
         engine.commit_ordered(CommitNo(no));
@@ -55,7 +51,8 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     eventually("waiting", || engine.shared_for_tests().store.files.full());
     assert!(engine.failure().is_none(), "{:?}", engine.failure());
     assert_eq!(all(&engine, 900).len(), 900, "reads go on");
-    assert!(is_full(&engine.load(CommitNo(1), &mut pairs(3, 10)).unwrap_err()));
+    assert!(engine.load(CommitNo(1), &mut pairs(3, 10)).unwrap_err().is_full());
+    assert!(engine.checkpoint_if_room().unwrap_err().is_full(), "who makes room does not wait for it");
     assert_eq!(engine.persisted(), CommitNo(1), "nothing is durable that is not on the device");
     std::fs::remove_file(&ballast).unwrap();
     assert_eq!(engine.checkpoint().unwrap(), CommitNo(900));

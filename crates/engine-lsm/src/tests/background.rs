@@ -184,7 +184,7 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
     let mut pairs = (0..2000).map(|n| (key(2, n), noise(n, 200)));
     let error = engine.load(CommitNo(1), &mut pairs).unwrap_err();
-    assert!(crate::space::is_full(&error), "{error}");
+    assert!(error.is_full(), "{error}");
     for no in 2..=900 {
         put(&engine, no, key(1, no), 500);
     }
@@ -192,7 +192,8 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     assert!(engine.failure().is_none(), "{:?}", engine.failure());
     assert!(engine.snapshot(CommitNo(900)).get(&key(1, 700)).unwrap().is_some(), "reads go on");
     let mut pairs = (0..10).map(|n| (key(3, n), noise(n, 200)));
-    assert!(crate::space::is_full(&engine.load(CommitNo(1), &mut pairs).unwrap_err()));
+    assert!(engine.load(CommitNo(1), &mut pairs).unwrap_err().is_full());
+    assert!(engine.checkpoint_if_room().unwrap_err().is_full(), "who makes room does not wait for it");
     std::fs::remove_file(&ballast).unwrap();
     assert_eq!(engine.checkpoint().unwrap(), CommitNo(900));
     engine.load(CommitNo(1), &mut (0..10).map(|n| (key(4, n), noise(n, 200)))).unwrap();
@@ -221,7 +222,7 @@ fn a_large_transaction_that_finds_no_space_is_not_there_at_all() {
     let writes = || (0..2000).map(|n| Ok((key(2, n), Some(noise(n, 400)))));
     let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
     let error = engine.install_sorted(CommitNo(2), &mut writes()).unwrap_err();
-    assert!(crate::space::is_full(&error), "{error}");
+    assert!(error.is_full(), "{error}");
     drop(engine);
     let engine = open(config.clone());
     assert_eq!(engine.applied(), CommitNo(1));

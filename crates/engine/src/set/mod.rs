@@ -308,6 +308,13 @@ impl<F: ReadAt> Engine for EngineSet<F> {
         Ok(self.persisted())
     }
 
+    fn checkpoint_if_room(&self) -> Result<CommitNo, EngineError> {
+        for engine in self.parts.engines() {
+            engine.checkpoint_if_room()?;
+        }
+        Ok(self.persisted())
+    }
+
     fn persisted(&self) -> CommitNo {
         self.parts.engines().map(Engine::persisted).min().unwrap_or_default()
     }

@@ -96,3 +96,45 @@ fn the_list_of_files_to_delete_goes_when_the_deletions_are_durable() {
     let from = passed.iter().position(|point| *point == Point::PurgeRemove).unwrap();
     assert_eq!(passed[from..], [Point::PurgeRemove, Point::PurgeDirSync, Point::PurgeListRemove]);
 }
+
+/// A purge is what makes room: a prepared file's is taken for what it has to write. Without one it fails, and nothing has happened.
+#[test]
+fn a_purge_on_a_full_disk_takes_the_room_of_a_prepared_file_or_changes_nothing() {
+    for point in [Point::PurgeListWrite, Point::IndexWrite] {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let mut writer =
+            start(dir.path(), LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) });
+        commit(&mut writer, 1, 10).unwrap();
+        rotate(&mut writer).unwrap();
+        let log = writer.handle();
+        faults.plant(point, Action::Fail(libc::ENOSPC));
+        let failed = log.purge_to(FileSeq(2), || Ok(FileSeq(2))).unwrap_err();
+        assert!(matches!(failed, PurgeError::Io(_)), "{failed}");
+        assert_eq!(seqs(&log), [1, 2]);
+        let pool = dir.path().join("pre-allocated-binlog");
+        fs::create_dir_all(&pool).unwrap();
+        let (prepared, whose) = (pool.join("empty.000001"), pool.join("empty.000002"));
+        fs::write(&prepared, vec![0; 8192]).unwrap();
+        fs::write(&whose, b"somebody's").unwrap();
+        // There is room once it is gone.
+        faults.plant(point, Action::Fail(libc::ENOSPC));
+        let (prepared_now, room) = (prepared.clone(), faults.clone());
+        std::thread::scope(|scope| {
+            let deadline = std::time::Instant::now() + Duration::from_secs(30);
+            scope.spawn(move || {
+                while prepared_now.exists() && std::time::Instant::now() < deadline {
+                    std::thread::yield_now();
+                }
+                room.clear();
+            });
+            // That thread may come late to say that there is.
+            while log.purge_to(FileSeq(2), || Ok(FileSeq(2))).is_err() {
+                assert!(std::time::Instant::now() < deadline && !prepared.exists(), "it is in the way");
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(seqs(&log), [2], "{point:?}");
+        assert!(!prepared.exists() && whose.exists());
+    }
+}

@@ -1,7 +1,7 @@
 //! Which log files may go (PURGE-1), for PURGE BINARY LOGS and for the housekeeping.
 //!
 //! The engine's checkpoint decides what recovery needs. A purge that meets this limit asks the engine to
-//! persist what it has, once, and tries again: commits go on meanwhile.
+//! persist what it has, once, and tries again: commits go on meanwhile. On a full disk it does not wait for that.
 
 use omnibus_commit::Coordinator;
 use omnibus_engine::EngineError;
@@ -34,7 +34,12 @@ pub(super) fn purge(coordinator: &Coordinator, wish: Wish) -> Result<Purged, Pur
     if !matches!(first.limit, Some(PurgeLimit::Recovery(_))) {
         return Ok(first);
     }
-    coordinator.engine().checkpoint()?;
+    match coordinator.engine().checkpoint_if_room() {
+        Ok(_) => {}
+        // It waits for room, and would for ever: the purge is what is to make it.
+        Err(error) if error.is_full() => return Ok(first),
+        Err(error) => return Err(error.into()),
+    }
     let mut second = attempt(coordinator, wish)?;
     second.files.splice(0..0, first.files);
     Ok(second)
