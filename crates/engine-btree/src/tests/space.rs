@@ -1,7 +1,6 @@
 //! A file system that is full for a while: writing waits, reads do not, a load fails, and nothing is lost.
 
 use super::*;
-use omnibus_engine::EngineError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A file system of its own that is full at once; none where mounting is not allowed.
