@@ -119,12 +119,12 @@ fn run(seed: u64) {
         .iter()
         .map(|trx| {
             let (trx, held, plan) = (Arc::clone(trx), Arc::clone(&held), plan(seed, trx.id()));
-            let impatient = trx.id() == 3 && seed % 3 == 0;
+            let impatient = trx.id() == 3 && seed.is_multiple_of(3);
             let patience = if impatient { Patience::None } else { Patience::Endless };
             thread::spawn(move || session(&trx, &plan, &held, patience))
         })
         .collect();
-    if seed % 4 == 0 {
+    if seed.is_multiple_of(4) {
         let first = trxs[0].handle();
         threads.push(thread::spawn(move || {
             first.kill();
