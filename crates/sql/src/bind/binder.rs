@@ -317,7 +317,8 @@ impl<'a> Binder<'a> {
     pub(crate) fn mean_column(&self, block: &BlockScope, name: &ast::ColumnRef, found: &Expr) {
         let (schema, table) = (name.schema().map(|s| &**s), name.table().map(|t| &**t));
         let Ok(Some((table, at))) = block.scope.place(schema, table, &name.name, "") else { return };
-        if table.expr(at).same(found) {
+        // The result of a set operation has no name.
+        if !table.alias.is_empty() && table.expr(at).same(found) {
             self.mean(|meaning| meaning.set_column(name, table.full_name(at)));
         }
     }

@@ -96,7 +96,7 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
         source: Source::Columns(columns.clone().into()),
         nullable: false,
         hidden: Vec::new(),
-        inner: false,
+        inner: None,
     });
     binder.open(scope, Clause::Order);
     let order = compound_order(binder, query, slot, &types);

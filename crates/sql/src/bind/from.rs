@@ -46,7 +46,8 @@ impl<'q> From<'q> {
     pub(super) fn bind(&mut self, binder: &mut Binder<'_>, from: &[TableRef]) -> SqlResult<(Nest, Star)> {
         let mut nest = Nest::default();
         let star = self.list(binder, from, &mut nest)?;
-        if scope_len(binder) > MOST_TABLES {
+        let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
+        if tables.iter().filter(|table| table.has_rows()).count() > MOST_TABLES {
             let message = format!("Too many tables; MySQL can only use {MOST_TABLES} tables in a join");
             return Err(SqlError::new(1116, b"HY000", message));
         }
@@ -72,7 +73,7 @@ impl<'q> From<'q> {
             TableRef::Join(join) => return self.join(binder, join, nest),
         }
         let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables[start..]);
-        let visible = |t: &&ScopeTable| !t.inner;
+        let visible = |t: &&ScopeTable| !t.is_inner();
         let columns = |t: &ScopeTable| {
             let shown: Vec<_> = (0..t.width()).filter(|at| !t.is_invisible(*at)).collect();
             shown.into_iter().map(|at| (t.slot, at)).collect::<Star>()
@@ -89,7 +90,7 @@ impl<'q> From<'q> {
                 let schema = name.schema.as_ref().is_none_or(|schema| **schema == *t.schema);
                 schema && *t.alias == *name.name
             };
-            if !tables.iter().any(|table| !table.inner && here(table)) {
+            if !tables.iter().any(|table| !table.is_inner() && here(table)) {
                 let message = format!("Unresolved table name {} in locking clause.", name.name);
                 return Err(SqlError::new(3568, b"HY000", message));
             }
@@ -379,7 +380,7 @@ pub(super) fn derived_columns(columns: Vec<ResultColumn>) -> Arc<[ResultColumn]>
 pub(super) fn push_scope(binder: &mut Binder<'_>, scope: ScopeTable) -> SqlResult<()> {
     binder.slots[usize::from(scope.slot)] = Some(scope.clone());
     let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
-    let same = |t: &ScopeTable| !t.inner && t.alias == scope.alias && t.schema == scope.schema;
+    let same = |t: &ScopeTable| !t.is_inner() && t.alias == scope.alias && t.schema == scope.schema;
     if block.scope.tables.iter().any(same) {
         return Err(SqlError::nonuniq_table(&scope.alias));
     }
@@ -395,7 +396,7 @@ pub(super) fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> 
         source: Source::Columns(columns),
         nullable: false,
         hidden: Vec::new(),
-        inner: false,
+        inner: None,
     }
 }
 

@@ -104,7 +104,7 @@ fn visible_column(
     let mut found = None;
     for at in range {
         let table = &block.scope.tables[at];
-        if table.inner {
+        if table.is_inner() {
             continue;
         }
         if let Some(column) = table.find(name).filter(|c| !table.hidden.contains(c)) {

@@ -26,7 +26,7 @@ mod tests;
 pub use binder::{Binder, BlockScope, Clause, OuterReads};
 pub(crate) use leaf::value_type;
 pub use scope::{Scope, ScopeTable};
-pub(crate) use view::{Outline, outline};
+pub(crate) use view::{Outline, expand, invalid, outline, rights};
 
 use crate::api::{AccessCheck, Rights};
 use crate::catalog::Catalog;

@@ -24,14 +24,50 @@ use std::sync::Arc;
 /// # Errors
 /// Unknown names, wrong column counts, what is not supported.
 pub fn query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
-    let mut plan = bind_query(binder, query)?;
+    let plan = bind_query(binder, query)?;
+    Ok(whole(binder, plan))
+}
+
+/// Says what a statement changes of the tables that it has bound, and reads of them.
+pub(crate) type Choose<'c> = dyn FnMut(&mut Binder<'_>, &mut Nest, &mut Vec<Expr>) -> SqlResult<()> + 'c;
+
+/// Binds a SELECT whose rows are to be changed. `choose` may lock what it reads and change what it gives, before it is planned.
+///
+/// # Errors
+/// As `query`, and those of `choose`.
+pub(crate) fn changing(
+    binder: &mut Binder<'_>,
+    with: Option<&ast::With>,
+    select: &Select,
+    choose: &mut Choose<'_>,
+) -> SqlResult<QueryPlan> {
+    let query = Query {
+        with: None,
+        body: QueryBody::Values(Vec::new()),
+        order_by: Vec::new(),
+        limit: None,
+        locking: Vec::new(),
+        into: None,
+    };
+    with_clause(binder, with, 0)?;
+    binder.blocks.push(BlockScope::default());
+    let mut clauses = clauses(binder, select, &query, From::new(&[]))?;
+    choose(binder, &mut clauses.nest, &mut clauses.outputs)?;
+    clauses.names.resize(clauses.outputs.len(), Arc::from(""));
+    let block = binder.blocks.pop().unwrap_or_default();
+    let plan = finish_block(binder, select, clauses, block)?;
+    Ok(whole(binder, plan))
+}
+
+/// What is known of a whole statement's query.
+fn whole(binder: &mut Binder<'_>, mut plan: QueryPlan) -> QueryPlan {
     plan.slots = binder.slots.len();
     plan.subqueries = binder.subqueries;
     plan.tables = std::mem::take(&mut binder.tables);
     plan.views = std::mem::take(&mut binder.views);
     plan.untyped_params = binder.untyped_params && depends_on_params(&plan);
     plan.catalog_version = binder.catalog.version;
-    Ok(plan)
+    plan
 }
 
 /// Whether a result column's type may follow from a parameter's.
@@ -232,7 +268,7 @@ pub(super) fn clauses(
     }
     set_aggregates(binder, false);
     if order.is_empty() && keeps_order(binder, select) {
-        order = std::mem::take(&mut nest.order);
+        order = std::mem::take(&mut nest.views.order);
     }
     binder.allow_windows(false);
     let limit = limit(binder, query.limit.as_ref())?;
@@ -314,7 +350,7 @@ fn select_list(
             SelectItem::TableWildcard(wanted) => {
                 let tables = binder.blocks.last().map_or(Vec::new(), |b| b.scope.tables.clone());
                 let table = tables.iter().find(|t| {
-                    !t.inner
+                    !t.is_inner()
                         && *t.alias == *wanted.name
                         && wanted.schema.as_ref().is_none_or(|s| t.schema.is_empty() || *t.schema == **s)
                 });
@@ -359,7 +395,7 @@ fn mean_item(
         SelectItem::Wildcard => star.iter().map(|(slot, column)| binder.full_name(*slot, *column)).collect(),
         SelectItem::TableWildcard(wanted) => {
             let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
-            let table = tables.iter().find(|t| !t.inner && *t.alias == *wanted.name);
+            let table = tables.iter().find(|t| !t.is_inner() && *t.alias == *wanted.name);
             let visible = |t: &ScopeTable| (0..t.width()).filter(|at| !t.is_invisible(*at)).collect();
             let columns: Vec<usize> = table.map_or_else(Vec::new, visible);
             columns.into_iter().filter_map(|at| Some(Some(table?.full_name(at)))).collect()

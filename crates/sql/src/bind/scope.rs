@@ -32,7 +32,12 @@ pub struct MergedView {
     pub exprs: Vec<Expr>,
     /// A table of it that has a row whenever the view has one.
     pub witness: u16,
+    /// What rows that are written through it must meet.
+    pub check: Vec<Expr>,
 }
+
+/// Columns of a table, and the names that a view has for them.
+pub type Shown = Arc<[(u16, Arc<str>)]>;
 
 /// A table instance that names may refer to.
 #[derive(Clone, Debug)]
@@ -49,8 +54,8 @@ pub struct ScopeTable {
     pub nullable: bool,
     /// Columns of USING or NATURAL that another table stands for.
     pub hidden: Vec<usize>,
-    /// A table of a view that stands in this scope, too.
-    pub inner: bool,
+    /// Of a table of a view that stands in this scope, too: its columns that the view has, and their names there.
+    pub inner: Option<Shown>,
 }
 
 /// No identifier can be this.
@@ -94,8 +99,27 @@ impl ScopeTable {
             source: Source::Table(table),
             nullable: false,
             hidden: Vec::new(),
-            inner: false,
+            inner: None,
         }
+    }
+
+    /// Whether it is a table of a view that stands in this scope, too: no name finds it.
+    #[must_use]
+    pub fn is_inner(&self) -> bool {
+        self.inner.is_some()
+    }
+
+    /// A column as clients see it: one of a view's is the view's.
+    #[must_use]
+    pub fn result_column(&self, at: usize, name: Arc<str>, ty: &ExprType) -> ResultColumn {
+        let mut column = self.own_result_column(at, name, ty);
+        let shown = |shown: &Shown| {
+            shown.iter().find(|(column, _)| usize::from(*column) == at).map(|(_, name)| name.clone())
+        };
+        if let Some(name) = self.inner.as_ref().and_then(shown) {
+            (column.org_name, column.org_table) = (name, self.alias.clone());
+        }
+        column
     }
 
     /// Whether its slot gets rows: that of a merged view has none.
@@ -194,8 +218,7 @@ impl ScopeTable {
     }
 
     /// A column as a result column under `name`.
-    #[must_use]
-    pub fn result_column(&self, at: usize, name: Arc<str>, ty: &ExprType) -> ResultColumn {
+    fn own_result_column(&self, at: usize, name: Arc<str>, ty: &ExprType) -> ResultColumn {
         match &self.source {
             Source::Table(table) => ResultColumn {
                 schema: table.def.db.clone(),
@@ -340,7 +363,10 @@ impl Scope {
     ) -> SqlResult<Option<(&ScopeTable, usize)>> {
         let mut found = None;
         for candidate in &self.tables {
-            if candidate.inner || candidate.is_values_row() || table.is_some_and(|t| t != &*candidate.alias) {
+            if candidate.is_inner()
+                || candidate.is_values_row()
+                || table.is_some_and(|t| t != &*candidate.alias)
+            {
                 continue;
             }
             if schema.is_some_and(|s| !candidate.schema.is_empty() && s != &*candidate.schema) {

@@ -18,7 +18,7 @@ use crate::plan::nest::{Item, ItemSource, Nest};
 use crate::plan::rules::is_volatile;
 use crate::state::SessionState;
 use crate::storage::{LockMode, WaitPolicy};
-use omnibus_parser::ast::Security;
+use omnibus_parser::ast::{CheckOption, Security};
 use omnibus_value::ColumnType;
 use std::sync::Arc;
 
@@ -38,6 +38,20 @@ struct Merged {
     exprs: Vec<Expr>,
     order: Vec<(Expr, bool)>,
     witness: u16,
+    check: Vec<Expr>,
+}
+
+/// Binds a view that rows are to be changed through, as a member of the innermost block.
+///
+/// # Errors
+/// As in FROM.
+pub(crate) fn expand(
+    binder: &mut Binder<'_>,
+    view: &Arc<View>,
+    alias: &str,
+    nest: &mut Nest,
+) -> SqlResult<()> {
+    From::new(&[]).view(binder, view, alias, nest)
 }
 
 impl From<'_> {
@@ -78,15 +92,13 @@ fn enter<'a>(binder: &mut Binder<'a>, view: &Arc<View>, lock: LockMode) -> SqlRe
         return Err(SqlError::view_recursive(&def.db, &def.name));
     }
     binder.descend()?;
-    let author = match def.security {
-        Security::Definer => Author {
-            access: Rights::Definer(binder.author.access.of_definer(&def.definer)?),
-            account: Some(Arc::from(def.definer.plain())),
-            ..binder.author.clone()
-        },
-        Security::Invoker => binder.author.clone(),
+    let access = rights(view, &binder.author.access)?;
+    let account = match def.security {
+        Security::Definer => Some(Arc::from(def.definer.plain())),
+        Security::Invoker => binder.author.account.clone(),
     };
-    let author = Author { client: charset::server_default(), connection: def.connection, ..author };
+    let client = charset::server_default();
+    let author = Author { access, account, client, connection: def.connection };
     binder.expanding.push(view.clone());
     Ok(Around {
         blocks: std::mem::take(&mut binder.blocks),
@@ -104,8 +116,19 @@ fn leave<'a>(binder: &mut Binder<'a>, around: Around<'a>) {
     binder.default_lock = around.lock;
 }
 
+/// Whose rights are asked inside of a view that `around` may use.
+///
+/// # Errors
+/// 1449: its definer is gone.
+pub(crate) fn rights<'a>(view: &View, around: &Rights<'a>) -> SqlResult<Rights<'a>> {
+    match view.def.security {
+        Security::Definer => Ok(Rights::Definer(around.of_definer(&view.def.definer)?)),
+        Security::Invoker => Ok(around.clone()),
+    }
+}
+
 /// What is wrong inside of a view is nobody's business outside.
-fn invalid(error: SqlError, view: &View) -> SqlError {
+pub(crate) fn invalid(error: SqlError, view: &View) -> SqlError {
     match error.code {
         1044 | 1049 | 1054 | 1109 | 1142 | 1143 | 1146 | 1305 | 1356 | 1370 => {
             SqlError::view_invalid(view.qualified())
@@ -145,7 +168,17 @@ fn merge(
     let mut columns: Vec<ResultColumn> =
         outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
     rename(&mut columns, &view.def.columns)?;
-    Ok(Some(Merged { nest, tables: block.scope.tables, columns, exprs: outputs, order, witness }))
+    let check = match view.def.check {
+        None => nest.views.checks.clone(),
+        Some(CheckOption::Cascaded) => nest.conditions.clone(),
+        Some(CheckOption::Local) => {
+            let theirs = |at: &usize| nest.views.conditions.iter().any(|range| range.contains(at));
+            let own = (0..nest.conditions.len()).filter(|at| !theirs(at)).map(|at| &nest.conditions[at]);
+            own.chain(&nest.views.checks).cloned().collect()
+        }
+    };
+    let tables = block.scope.tables;
+    Ok(Some(Merged { nest, tables, columns, exprs: outputs, order, witness, check }))
 }
 
 /// Puts a view's tables into the block around it.
@@ -158,7 +191,11 @@ fn stand_in(
 ) -> SqlResult<()> {
     let name: Arc<str> = Arc::from(alias);
     for mut table in merged.tables {
-        table.inner = true;
+        let shown = merged.exprs.iter().zip(&merged.columns).filter_map(|(e, column)| match &e.kind {
+            Kind::Column { slot, column: at, .. } if *slot == table.slot => Some((*at, column.name.clone())),
+            _ => None,
+        });
+        table.inner = Some(shown.collect());
         table.alias = name.clone();
         binder.slots[usize::from(table.slot)] = Some(table.clone());
         let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
@@ -169,6 +206,7 @@ fn stand_in(
             column.table = name.clone();
         }
     }
+    nest.views.checks.extend(merged.check.iter().cloned());
     let scope = ScopeTable {
         slot: binder.new_slot(),
         schema: view.def.db.clone(),
@@ -178,15 +216,18 @@ fn stand_in(
             columns: merged.columns,
             exprs: merged.exprs,
             witness: merged.witness,
+            check: merged.check,
         })),
         nullable: false,
         hidden: Vec::new(),
-        inner: false,
+        inner: None,
     };
     push_scope(binder, scope)?;
     nest.items.append(&mut merged.nest.items);
+    let first = nest.conditions.len();
     nest.conditions.append(&mut merged.nest.conditions);
-    nest.order = merged.order;
+    nest.views.conditions.push(first..nest.conditions.len());
+    nest.views.order = merged.order;
     Ok(())
 }
 

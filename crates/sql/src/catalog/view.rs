@@ -2,7 +2,8 @@
 
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::{
-    CheckOption, CreateView, Ident, Query, QueryBody, Security, Select, Statement, UserName, ViewAlgorithm,
+    CheckOption, CreateView, Expr, Ident, Query, QueryBody, Security, Select, SelectItem, Statement,
+    UserName, ViewAlgorithm,
 };
 use omnibus_parser::{ParseOptions, ViewText};
 use std::sync::Arc;
@@ -168,6 +169,13 @@ impl ViewDef {
     /// Whether a table of another database is in its query.
     fn names_others(&self) -> bool {
         self.tables().iter().any(|(schema, _)| **schema != *self.db)
+    }
+
+    /// Whether one of its columns is a column of something.
+    #[must_use]
+    pub fn names_columns(&self) -> bool {
+        let column = |item: &SelectItem| matches!(item, SelectItem::Expr { expr: Expr::Column(_), .. });
+        matches!(&self.query.body, QueryBody::Select(select) if select.items.iter().any(column))
     }
 
     /// The tables and views that its query names: database and name, each once.

@@ -31,7 +31,7 @@ impl Finder {
     /// Chooses.
     pub(crate) fn new(
         target: &TargetTable,
-        filter: Option<Expr>,
+        conditions: Vec<Expr>,
         mut order: Vec<(Expr, bool)>,
         ignore: bool,
         known: Known,
@@ -39,8 +39,8 @@ impl Finder {
     ) -> SqlResult<Finder> {
         access::check_hints(&target.table, &target.table.def.name, hints)?;
         let mut terms = Vec::new();
-        if let Some(filter) = filter {
-            rules::conjuncts(filter, &mut terms);
+        for condition in conditions {
+            rules::conjuncts(condition, &mut terms);
         }
         let missing = SlotSet::of(target.slot);
         let wanted = Wanted {

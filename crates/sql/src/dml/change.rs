@@ -4,7 +4,7 @@
 use super::defaults::{default_value, now_for, null_value};
 use super::plan::Assignment;
 use super::rows::{cast_into, same_value};
-use super::{NewRow, RowExpressions, Run};
+use super::{NewRow, RowExpressions, Run, ViewCheck};
 use crate::catalog::{Column, ColumnDefault, Table};
 use crate::error::{ExecResult, Interrupt, SqlResult};
 use crate::expr::exec::Exec;
@@ -96,6 +96,8 @@ pub(crate) struct RowUpdate<'a> {
     pub assigned: &'a [usize],
     pub on_update: &'a [usize],
     pub expressions: Option<&'a RowExpressions>,
+    /// WITH CHECK OPTION, and the values of other tables that it reads.
+    pub check: Option<(&'a ViewCheck, &'a [Value])>,
     /// For warnings.
     pub number: u64,
     pub ignore: bool,
@@ -116,6 +118,11 @@ impl RowUpdate<'_> {
                 return Ok(Written::Refused);
             }
             changed |= changed_columns(self.old, &new, expressions.generated_columns());
+        }
+        if let Some((check, beside)) = self.check
+            && !check.accepts(run, table, &new, beside, self.ignore)?
+        {
+            return Ok(Written::Refused);
         }
         let new_row = table.rows.encode(&new)?;
         let change = RowChange { at: self.at, old: self.old, new: &new, new_row: &new_row, changed };

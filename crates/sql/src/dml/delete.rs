@@ -4,6 +4,7 @@ use super::access::Finder;
 use super::change::passed_over;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::rows::chosen_rows;
+use super::view::{Meant, Opened};
 use super::{Effect, Run};
 use crate::api::Priv;
 use crate::bind::Clause;
@@ -35,18 +36,24 @@ impl DeletePlan {
         if !tree.returning.is_empty() {
             return Err(SqlError::not_supported_yet("RETURNING in DELETE"));
         }
-        let table = planner.table(&factor.name, Priv::Delete)?;
-        let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).to_string();
-        let (mut binder, slot) = planner.binder(&table, Some(&alias));
+        let alias = factor.alias.as_deref();
+        let opened = match planner.open(&factor.name, alias, &[Priv::Delete], "DELETE")? {
+            Meant::Table(opened) => *opened,
+            Meant::Join(join) => {
+                return Err(SqlError::view_delete_merge_view(join.merged.view.qualified()));
+            }
+        };
+        let Opened { mut binder, slot, names, mut conditions } = opened;
         with_clause(&mut binder, tree.with.as_deref(), 0)?;
         binder.set_clause(Clause::Where);
         let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
-        let target = TargetTable::new(table, slot, &binder);
+        let target = TargetTable::new(names.table, slot, &binder);
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
-        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints)?;
+        conditions.extend(filter);
+        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
         Ok(DeletePlan { target, finder, limit, ignore: tree.ignore })
     }
 

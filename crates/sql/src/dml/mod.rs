@@ -15,6 +15,7 @@ mod row_expressions;
 mod rows;
 pub(crate) mod safety;
 mod update;
+mod view;
 
 pub(crate) use delete::DeletePlan;
 pub(crate) use insert::{Counts, InsertPlan};
@@ -22,6 +23,8 @@ use multi::MultiPlan;
 pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given};
 pub(crate) use row_expressions::{ExpressionOf, NewRow, RowExpressions};
 pub(crate) use update::UpdatePlan;
+pub(crate) use view::Names;
+use view::ViewCheck;
 
 pub(crate) use crate::expr::into_column as cast;
 
@@ -82,7 +85,10 @@ impl WritePlan {
             Statement::Delete(tree) if !tree.is_single() => {
                 WriteKind::Multi(Box::new(MultiPlan::delete(planner, tree)?))
             }
-            Statement::Update(tree) => WriteKind::Update(Box::new(UpdatePlan::build(planner, tree)?)),
+            Statement::Update(tree) => match UpdatePlan::build(planner, tree)? {
+                Some(plan) => WriteKind::Update(Box::new(plan)),
+                None => WriteKind::Multi(Box::new(MultiPlan::update(planner, tree)?)),
+            },
             Statement::Delete(tree) => WriteKind::Delete(Box::new(DeletePlan::build(planner, tree)?)),
             other => return Err(SqlError::not_supported_yet(other.kind())),
         };

@@ -8,9 +8,13 @@
 use super::cast::into_column;
 use super::change::{RowUpdate, Written, assign_default, not_null, on_update_columns, passed_over};
 use super::plan::{Planner, generated_given};
+use super::view::ViewCheck;
 use super::{Effect, NewRow, RowExpressions, Run};
 use crate::api::{Priv, RowSink};
-use crate::catalog::{Table, same_name};
+use crate::bind::query::changing;
+use crate::bind::scope::Source;
+use crate::bind::{Binder, ScopeTable};
+use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::distinct::KEY_COST;
 use crate::exec::rows::{Rows, RowsBuilder};
@@ -18,7 +22,7 @@ use crate::expr::node::Kind;
 use crate::expr::{self, Exec, eval};
 use crate::memory::Account;
 use crate::plan::QueryPlan;
-use crate::plan::tree::{Body, Node, NodeSource};
+use crate::plan::nest::Nest;
 use crate::select;
 use crate::select::run::Flow;
 use crate::storage::{LockMode, WaitPolicy};
@@ -26,8 +30,8 @@ use crate::store::RowAt;
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use omnibus_parser::ast::{
-    self, ColumnRef, Delete, Expr, Ident, Join, Literal, LockStrength, LockWait, Locking, ObjectName,
-    Qualifier, Query, QueryBody, Select, SelectItem, SelectOptions, TableFactor, TableRef, Update,
+    Delete, Expr, Ident, Join, Literal, ObjectName, Select, SelectItem, SelectOptions, TableFactor, TableRef,
+    Update,
 };
 use omnibus_value::Value;
 use std::collections::HashSet;
@@ -37,11 +41,17 @@ use std::sync::Arc;
 /// A table whose rows change.
 struct Target {
     table: Arc<Table>,
-    alias: Ident,
+    slot: u16,
+    /// The name that the statement has for it, or for the view that it is behind.
+    alias: String,
+    /// Its name in EXPLAIN.
+    shown: Arc<str>,
     /// Which of the statement's tables it is, from 0.
     place: u32,
     /// Where its key columns begin in the joined rows.
     key_at: usize,
+    /// WITH CHECK OPTION, and where the values that it reads begin in the joined rows.
+    check: Option<(ViewCheck, usize)>,
     /// Column, and where its value is in the joined rows (`None`: DEFAULT).
     assignments: Vec<(usize, Option<usize>)>,
     assigned: Vec<usize>,
@@ -61,7 +71,7 @@ impl MultiPlan {
     /// Writes how its rows are found into a sink.
     pub(crate) fn explain(&self, sink: &mut dyn RowSink) -> ExecResult<()> {
         let does = if self.delete { "DELETE" } else { "UPDATE" };
-        let changed = self.targets.iter().map(|target| (target.alias.as_str(), does)).collect();
+        let changed = self.targets.iter().map(|target| (&*target.shown, does)).collect();
         select::explain_changing(&self.query, changed, sink)
     }
 
@@ -70,54 +80,43 @@ impl MultiPlan {
         if !tree.order_by.is_empty() || tree.limit.is_some() {
             return Err(SqlError::new(1221, b"HY000", "Incorrect usage of UPDATE and ORDER BY or LIMIT"));
         }
-        let factors = stored(&tree.tables, tree.with.as_deref());
-        let mut targets: Vec<Target> = Vec::new();
-        let mut values = Vec::new();
-        for assignment in &tree.assignments {
-            let factor = owner(planner, &factors, &assignment.column)?;
-            let at = target(planner, &mut targets, factor, place(&tree.tables, factor), Priv::Update)?;
-            let table = &targets[at].table;
-            let column = table
-                .column_index(&assignment.column.name)
-                .ok_or_else(|| SqlError::bad_field(&assignment.column.name, "field list"))?;
-            let value = match &assignment.value {
-                Expr::Default => None,
-                _ if table.columns()[column].generated.is_some() => {
-                    return Err(generated_given(table, column));
-                }
-                expr => {
-                    values.push(expr.clone());
-                    Some(values.len() - 1)
-                }
-            };
-            targets[at].assignments.push((column, value));
-        }
+        let columns = tree.assignments.iter().map(|set| item(Expr::Column(set.column.clone())));
+        let values = tree.assignments.iter().filter(|set| !matches!(set.value, Expr::Default));
+        let items = columns.chain(values.map(|set| item(set.value.clone()))).collect();
+        let select = select(items, &tree.tables, tree.filter.clone());
+        let (mut targets, mut binder) = (Vec::new(), planner.plain_binder());
+        let query = changing(&mut binder, tree.with.as_deref(), &select, &mut |binder, nest, outputs| {
+            let values = outputs.split_off(tree.assignments.len());
+            targets = assigned(planner, binder, tree)?;
+            *outputs = Vec::new();
+            read_rows(binder, nest, outputs, &mut targets);
+            for assignment in targets.iter_mut().flat_map(|target| &mut target.assignments) {
+                assignment.1 = assignment.1.map(|at| at + outputs.len());
+            }
+            outputs.extend(values);
+            Ok(())
+        })?;
         for target in &mut targets {
             target.assigned = target.assignments.iter().map(|(column, _)| *column).collect();
             target.on_update = on_update_columns(&target.table, &target.assigned);
             target.expressions = planner.row_expressions(&target.table)?;
         }
-        let mut items = key_items(&mut targets)?;
-        let first_value = items.len();
-        for value in targets.iter_mut().flat_map(|target| &mut target.assignments) {
-            value.1 = value.1.map(|at| at + first_value);
-        }
-        items.extend(values.into_iter().map(item));
-        let query = query(planner, tree.with.clone(), items, &tree.tables, tree.filter.clone(), &targets)?;
         Ok(MultiPlan { query, targets, delete: false, ignore: tree.ignore })
     }
 
     /// Compiles DELETE.
     pub(crate) fn delete(planner: &Planner<'_>, tree: &Delete) -> SqlResult<MultiPlan> {
-        let factors = stored(&tree.from, tree.with.as_deref());
-        let mut targets = Vec::new();
-        for name in &tree.targets {
-            let found = factors.iter().find(|factor| alias(factor).as_str() == name.name.as_str());
-            let factor = found.ok_or_else(|| SqlError::unknown_table(&name.name, "MULTI DELETE"))?;
-            target(planner, &mut targets, factor, place(&tree.from, factor), Priv::Delete)?;
-        }
-        let items = key_items(&mut targets)?;
-        let query = query(planner, tree.with.clone(), items, &tree.from, tree.filter.clone(), &targets)?;
+        let items = vec![item(Expr::Literal(Literal::Null))];
+        let select = select(items, &tree.from, tree.filter.clone());
+        let (mut targets, mut binder) = (Vec::new(), planner.plain_binder());
+        let query = changing(&mut binder, tree.with.as_deref(), &select, &mut |binder, nest, outputs| {
+            outputs.clear();
+            for name in &tree.targets {
+                deleted(planner, binder, tree, name, &mut targets)?;
+            }
+            read_rows(binder, nest, outputs, &mut targets);
+            Ok(())
+        })?;
         Ok(MultiPlan { query, targets, delete: true, ignore: tree.ignore })
     }
 
@@ -223,6 +222,7 @@ impl MultiPlan {
             assigned: &target.assigned,
             on_update: &target.on_update,
             expressions: target.expressions.as_ref(),
+            check: target.check.as_ref().map(|(check, at)| (check, &joined[*at..])),
             number,
             ignore: self.ignore,
         };
@@ -248,17 +248,8 @@ impl Target {
     }
 }
 
-/// The stored tables of a FROM clause: those that are not of its WITH.
-fn stored<'f>(tables: &'f [TableRef], with: Option<&ast::With>) -> Vec<&'f TableFactor> {
-    let common = |factor: &&TableFactor| {
-        let named = |with: &ast::With| with.tables.iter().any(|t| same_name(&t.name, &factor.name.name));
-        factor.name.schema.is_none() && with.is_some_and(named)
-    };
-    factors(tables).into_iter().filter(|factor| !common(factor)).collect()
-}
-
 /// The named tables of a FROM clause.
-fn factors(tables: &[TableRef]) -> Vec<&TableFactor> {
+pub(super) fn factors(tables: &[TableRef]) -> Vec<&TableFactor> {
     let mut out = Vec::new();
     for table in tables {
         match table {
@@ -279,7 +270,6 @@ fn alias(factor: &TableFactor) -> &Ident {
     factor.alias.as_ref().unwrap_or(&factor.name.name)
 }
 
-/// The table that an assigned column belongs to.
 /// Which of a statement's tables one is, derived ones counted.
 fn place(tables: &[TableRef], wanted: &TableFactor) -> usize {
     fn search(tables: &[TableRef], wanted: &TableFactor, place: &mut usize) -> bool {
@@ -306,46 +296,113 @@ fn place(tables: &[TableRef], wanted: &TableFactor) -> usize {
     at
 }
 
-fn owner<'f>(
-    planner: &Planner<'_>,
-    factors: &[&'f TableFactor],
-    column: &ColumnRef,
-) -> SqlResult<&'f TableFactor> {
-    if let Some(table) = column.table() {
-        let found = factors.iter().find(|factor| alias(factor).as_str() == table.as_str());
-        let full = format!("{table}.{}", column.name);
-        return found.copied().ok_or_else(|| SqlError::bad_field(full, "field list"));
-    }
-    let mut found = None;
-    for factor in factors {
-        let table = planner.table(&factor.name, Priv::Select)?;
-        if table.columns().iter().any(|own| same_name(&own.name, &column.name)) {
-            if found.is_some() {
-                return Err(SqlError::non_uniq(&column.name, "field list"));
-            }
-            found = Some(*factor);
+/// The targets of an UPDATE, with what is assigned to each; places of values count from the first.
+fn assigned(planner: &Planner<'_>, binder: &Binder<'_>, tree: &Update) -> SqlResult<Vec<Target>> {
+    let mut targets: Vec<Target> = Vec::new();
+    let mut values = 0;
+    for assignment in &tree.assignments {
+        let name = &assignment.column;
+        let (schema, table) = (name.schema().map(|s| &**s), name.table().map(|t| &**t));
+        let block = binder.blocks.last().ok_or_else(SqlError::no_tables_used)?;
+        let found = block.scope.place(schema, table, &name.name, "field list")?;
+        let (scope, at) = found.ok_or_else(|| SqlError::bad_field(&name.name, "field list"))?;
+        let (slot, column) = match &scope.source {
+            Source::Table(_) => (scope.slot, at),
+            Source::View(merged) => match &merged.exprs[at].kind {
+                Kind::Column { slot, column, .. } => (*slot, usize::from(*column)),
+                _ => return Err(SqlError::nonupdateable_column(&name.name)),
+            },
+            Source::Columns(_) => return Err(SqlError::non_updatable_table(&scope.alias, "UPDATE")),
+        };
+        if let Source::View(merged) = &scope.source
+            && targets.iter().any(|target| *target.alias == *scope.alias && target.slot != slot)
+        {
+            return Err(SqlError::view_multiupdate(merged.view.qualified()));
         }
+        let place = place_of(&tree.tables, &scope.alias);
+        let at = target(planner, binder, &mut targets, (scope, slot), place, Priv::Update)?;
+        let table = &targets[at].table;
+        let value = match &assignment.value {
+            Expr::Default => None,
+            _ if table.columns()[column].generated.is_some() => return Err(generated_given(table, column)),
+            _ => {
+                values += 1;
+                Some(values - 1)
+            }
+        };
+        targets[at].assignments.push((column, value));
     }
-    found.ok_or_else(|| SqlError::bad_field(&column.name, "field list"))
+    // In the order of their tables in the text, as they were found.
+    Ok(targets)
 }
 
+/// Adds a target of DELETE.
+fn deleted(
+    planner: &Planner<'_>,
+    binder: &Binder<'_>,
+    tree: &Delete,
+    name: &ObjectName,
+    targets: &mut Vec<Target>,
+) -> SqlResult<()> {
+    let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
+    let found = tables.iter().find(|table| !table.is_inner() && *table.alias == *name.name);
+    let scope = found.ok_or_else(|| SqlError::unknown_table(&name.name, "MULTI DELETE"))?;
+    let slot = match &scope.source {
+        Source::Table(_) => scope.slot,
+        Source::Columns(_) => return Err(SqlError::non_updatable_table(&scope.alias, "DELETE")),
+        Source::View(merged) => {
+            // Those of the view stand in front of it.
+            let end = tables.iter().position(|table| table.slot == scope.slot).unwrap_or(0);
+            let inner = tables[..end].iter().rev().take_while(|table| table.is_inner());
+            let rows: Vec<u16> = inner.filter(|table| table.has_rows()).map(|table| table.slot).collect();
+            match rows[..] {
+                [slot] => slot,
+                _ => return Err(SqlError::view_delete_merge_view(merged.view.qualified())),
+            }
+        }
+    };
+    target(planner, binder, targets, (scope, slot), place_of(&tree.from, &scope.alias), Priv::Delete)?;
+    Ok(())
+}
+
+/// The target of a slot, which a table or view of the statement has.
 fn target(
     planner: &Planner<'_>,
+    binder: &Binder<'_>,
     targets: &mut Vec<Target>,
-    factor: &TableFactor,
+    (scope, slot): (&ScopeTable, u16),
     place: usize,
     need: Priv,
 ) -> SqlResult<usize> {
-    let alias = alias(factor);
-    if let Some(at) = targets.iter().position(|target| target.alias == *alias) {
+    if let Some(at) = targets.iter().position(|target| target.slot == slot) {
         return Ok(at);
     }
-    let table = planner.table(&factor.name, need)?;
+    let verb = if need == Priv::Delete { "DELETE" } else { "UPDATE" };
+    let stored = binder.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
+    let Some(Source::Table(table)) = stored.map(|table| &table.source) else {
+        return Err(SqlError::non_updatable_table(&scope.alias, verb));
+    };
+    let named = |db: &str, name: &str| ObjectName { schema: Some(db.into()), name: name.into() };
+    let check = match &scope.source {
+        Source::View(merged) => {
+            let view = &merged.view.def;
+            planner.access.check(&view.db, Some(&view.name), need)?;
+            planner.may_change(&merged.view, table, need)?;
+            ViewCheck::new(merged, slot, binder).filter(|_| need == Priv::Update)
+        }
+        _ => {
+            planner.table(&named(&table.def.db, &table.def.name), need)?;
+            None
+        }
+    };
     targets.push(Target {
-        table,
-        alias: alias.clone(),
+        table: table.clone(),
+        slot,
+        alias: scope.alias.to_string(),
+        shown: scope.alias.clone(),
         place: place as u32,
         key_at: 0,
+        check: check.map(|check| (check, 0)),
         assignments: Vec::new(),
         assigned: Vec::new(),
         on_update: Vec::new(),
@@ -354,36 +411,49 @@ fn target(
     Ok(targets.len() - 1)
 }
 
+/// Locks the rows of the targets, and reads their keys and what is to be checked of them.
+fn read_rows(binder: &Binder<'_>, nest: &mut Nest, outputs: &mut Vec<expr::Expr>, targets: &mut [Target]) {
+    let slots: Vec<u16> = targets.iter().map(|target| target.slot).collect();
+    nest.lock_exclusively(&slots);
+    let scope_of = |slot: u16| binder.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
+    for target in &mut *targets {
+        target.key_at = outputs.len();
+        target.shown = nest.alias_of(target.slot).unwrap_or_else(|| target.shown.clone());
+        if target.table.def.hidden_key {
+            outputs.push(expr::Expr { kind: Kind::RowKey(target.slot), ty: expr::ExprType::null() });
+        }
+        let Some(scope) = scope_of(target.slot) else { continue };
+        outputs.extend(target.table.key_columns.iter().map(|column| stored(scope, *column)));
+    }
+    for (check, at) in targets.iter_mut().filter_map(|target| target.check.as_mut()) {
+        *at = outputs.len();
+        for (slot, width) in &check.beside {
+            let Some(scope) = scope_of(*slot) else { continue };
+            outputs.extend((0..*width).map(|column| stored(scope, column)));
+        }
+    }
+}
+
+/// A column as it is stored: whoever reads it converts it.
+fn stored(scope: &ScopeTable, column: usize) -> expr::Expr {
+    let mut e = scope.expr(column);
+    if let Kind::Column { utc, .. } = &mut e.kind {
+        *utc = false;
+    }
+    e
+}
+
+fn place_of(tables: &[TableRef], name: &str) -> usize {
+    let named = factors(tables).into_iter().find(|factor| **alias(factor) == *name);
+    named.map_or(0, |factor| place(tables, factor))
+}
+
 fn item(expr: Expr) -> SelectItem {
     SelectItem::Expr { expr, alias: None, text: Bytes::from_static(b"value") }
 }
 
-/// The key columns of every target; a NULL, which `read_keys` replaces, for a key that is no column.
-fn key_items(targets: &mut [Target]) -> SqlResult<Vec<SelectItem>> {
-    let mut items = Vec::new();
-    for target in targets {
-        target.key_at = items.len();
-        if target.table.def.hidden_key {
-            items.push(item(Expr::Literal(Literal::Null)));
-        }
-        for &column in &target.table.key_columns {
-            let name = Ident::new(&*target.table.def.columns[column].name);
-            let qualifier = Some(Box::new(Qualifier { schema: None, table: target.alias.clone() }));
-            items.push(item(Expr::Column(ColumnRef { qualifier, name })));
-        }
-    }
-    Ok(items)
-}
-
-fn query(
-    planner: &Planner<'_>,
-    with: Option<Box<ast::With>>,
-    items: Vec<SelectItem>,
-    from: &[TableRef],
-    filter: Option<Expr>,
-    targets: &[Target],
-) -> SqlResult<QueryPlan> {
-    let select = Select {
+fn select(items: Vec<SelectItem>, from: &[TableRef], filter: Option<Expr>) -> Select {
+    Select {
         options: SelectOptions::default(),
         items,
         from: from.to_vec(),
@@ -392,44 +462,5 @@ fn query(
         with_rollup: false,
         having: None,
         windows: Vec::new(),
-    };
-    let locked = |target: &Target| ObjectName { schema: None, name: target.alias.clone() };
-    let locking = Locking {
-        strength: LockStrength::Update,
-        tables: targets.iter().map(locked).collect(),
-        wait: LockWait::Wait,
-    };
-    let query = Query {
-        with,
-        body: QueryBody::Select(Box::new(select)),
-        order_by: Vec::new(),
-        limit: None,
-        locking: vec![locking],
-        into: None,
-    };
-    let mut plan = crate::bind::query::query(&mut planner.plain_binder(), &query)?;
-    read_keys(&mut plan, targets);
-    Ok(plan)
-}
-
-/// Has the plan give the clustered keys of targets that have no key of columns.
-fn read_keys(plan: &mut QueryPlan, targets: &[Target]) {
-    let Body::Block(block) = &mut plan.body else { return };
-    for target in targets.iter().filter(|target| target.table.def.hidden_key) {
-        if let Some(slot) = slot_of(&block.nodes, &target.alias) {
-            let ty = block.outputs[target.key_at].ty.clone();
-            block.outputs[target.key_at] = expr::Expr { kind: Kind::RowKey(slot), ty };
-        }
     }
-}
-
-/// The slot of a stored table of a block, by its alias.
-fn slot_of(nodes: &[Node], alias: &str) -> Option<u16> {
-    nodes.iter().find_map(|node| match node {
-        Node::Scan(scan) => {
-            let stored = matches!(scan.source, NodeSource::Table { .. });
-            (stored && &*scan.alias == alias).then_some(scan.slot)
-        }
-        Node::Outer(outer) => slot_of(&outer.nodes, alias),
-    })
 }

@@ -1,6 +1,6 @@
 //! From trees to plans: what INSERT, UPDATE and DELETE have in common.
 
-use super::RowExpressions;
+use super::{Names, RowExpressions};
 use crate::api::{AccessCheck, Priv, Rights};
 use crate::bind::scope::Scope;
 use crate::bind::uses::{self, UsesCell};
@@ -61,9 +61,6 @@ impl<'a> Planner<'a> {
         self.access.check(db, Some(&name.name), privilege)?;
         if ["information_schema", "performance_schema"].iter().any(|system| db.eq_ignore_ascii_case(system)) {
             return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
-        }
-        if self.catalog.find_view(db, &name.name).is_some() {
-            return Err(SqlError::not_supported_yet("changes of views"));
         }
         let table = self.catalog.table(db, &name.name)?;
         if table.def.is_sequence() && !matches!(privilege, Priv::Select) {
@@ -165,31 +162,20 @@ pub(crate) struct Assignment {
     pub value: Option<Expr>,
 }
 
-/// The column that an assignment's left side means.
-pub(crate) fn assigned_column(table: &Table, name: &ast::ColumnRef, alias: &str) -> SqlResult<usize> {
-    let qualified = || match &name.qualifier {
-        Some(qualifier) => format!("{}.{}", qualifier.table, name.name),
-        None => name.name.to_string(),
-    };
-    if name.table().is_some_and(|table| table.as_str() != alias) {
-        return Err(SqlError::bad_field(qualified(), "field list"));
-    }
-    table.column_index(&name.name).ok_or_else(|| SqlError::bad_field(qualified(), "field list"))
-}
-
 /// Binds `column = value` lists.
 pub(crate) fn bind_assignments(
     binder: &mut Binder<'_>,
-    table: &Table,
-    alias: &str,
+    names: &Names,
     list: &[ast::Assignment],
 ) -> SqlResult<Vec<Assignment>> {
     let mut out = Vec::with_capacity(list.len());
     for assignment in list {
-        let column = assigned_column(table, &assignment.column, alias)?;
+        let column = names.column(&assignment.column)?;
         let value = match &assignment.value {
             ast::Expr::Default => None,
-            _ if table.columns()[column].generated.is_some() => return Err(generated_given(table, column)),
+            _ if names.table.columns()[column].generated.is_some() => {
+                return Err(generated_given(&names.table, column));
+            }
             expr => Some(binder.expr(expr)?),
         };
         out.push(Assignment { column, value });

@@ -4,7 +4,8 @@ use super::access::Finder;
 use super::change::{RowUpdate, Written, on_update_columns};
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::rows::chosen_rows;
-use super::{Effect, NewRow, RowExpressions, Run};
+use super::view::{Meant, Opened};
+use super::{Effect, NewRow, RowExpressions, Run, ViewCheck};
 use crate::api::Priv;
 use crate::bind::Clause;
 use crate::bind::query::with_clause;
@@ -26,6 +27,7 @@ pub(crate) struct UpdatePlan {
     on_update: Vec<usize>,
     limit: Option<Expr>,
     expressions: Option<RowExpressions>,
+    check: Option<ViewCheck>,
     ignore: bool,
 }
 
@@ -44,29 +46,35 @@ impl UpdatePlan {
         self.finder.change("UPDATE", &self.target, values.collect())
     }
 
-    /// Compiles the one-table form.
-    pub(crate) fn build(planner: &Planner<'_>, tree: &Update) -> SqlResult<UpdatePlan> {
+    /// Compiles the one-table form; `None` if it means a view of several.
+    pub(crate) fn build(planner: &Planner<'_>, tree: &Update) -> SqlResult<Option<UpdatePlan>> {
         let [TableRef::Table(factor)] = tree.tables.as_slice() else {
             return Err(SqlError::not_supported_yet("multi-table UPDATE"));
         };
-        let table = planner.table(&factor.name, Priv::Update)?;
-        let alias = factor.alias.as_ref().unwrap_or(&factor.name.name).to_string();
-        let (mut binder, slot) = planner.binder(&table, Some(&alias));
+        let alias = factor.alias.as_deref();
+        let opened = match planner.open(&factor.name, alias, &[Priv::Update], "UPDATE")? {
+            Meant::Table(opened) => *opened,
+            Meant::Join(_) => return Ok(None),
+        };
+        let Opened { mut binder, slot, names, mut conditions } = opened;
         with_clause(&mut binder, tree.with.as_deref(), 0)?;
-        let assignments = bind_assignments(&mut binder, &table, &alias, &tree.assignments)?;
+        let assignments = bind_assignments(&mut binder, &names, &tree.assignments)?;
         binder.set_clause(Clause::Where);
         let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
-        let target = TargetTable::new(table, slot, &binder);
+        let target = TargetTable::new(names.table.clone(), slot, &binder);
+        let check = ViewCheck::of(&names, &target, &binder);
         let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
         let sorted = order.iter().map(|(expr, _)| expr);
         planner.reads(&factor.name, &target, filter.iter().chain(values).chain(sorted))?;
-        let finder = Finder::new(&target, filter, order, tree.ignore, planner.known(), &factor.hints)?;
+        conditions.extend(filter);
+        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&target.table, &assigned);
         let expressions = planner.row_expressions(&target.table)?;
-        Ok(UpdatePlan {
+        Ok(Some(UpdatePlan {
+            check,
             target,
             finder,
             assignments,
@@ -75,7 +83,7 @@ impl UpdatePlan {
             limit,
             expressions,
             ignore: tree.ignore,
-        })
+        }))
     }
 
     /// Runs it.
@@ -113,6 +121,7 @@ impl UpdatePlan {
             assigned: &self.assigned,
             on_update: &self.on_update,
             expressions: self.expressions.as_ref(),
+            check: self.check.as_ref().map(|check| (check, &[][..])),
             number,
             ignore: self.ignore,
         }

@@ -11,7 +11,8 @@ use crate::catalog::{Column, ColumnDefault, Table, charset};
 use crate::dml::cast::into_column;
 use crate::dml::defaults::{implicit_default, now_for};
 use crate::dml::{
-    Assignment, Counts, Effect, InsertPlan, Planner, Run, TargetTable, bind_assignments, generated_given,
+    Assignment, Counts, Effect, InsertPlan, Names, Planner, Run, TargetTable, bind_assignments,
+    generated_given,
 };
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::exec::{Exec, Row};
@@ -79,12 +80,16 @@ impl LoadPlan {
         let escapes = crate::api::sql_mode::NO_BACKSLASH_ESCAPES;
         let format = Format::new(&tree.format, state.settings.sql_mode & escapes != 0)?;
         let replace = tree.duplicates == OnDuplicate::Replace;
+        if planner.view(&tree.table).is_some() {
+            return Err(SqlError::not_supported_yet("LOAD DATA into a view"));
+        }
         let table = planner.insert_target(&tree.table, replace)?;
         let targets = targets(&table, tree)?;
         let expressions = planner.row_expressions(&table)?;
         let (mut binder, slot) = planner.binder(&table, None);
         binder.set_clause(Clause::FieldList);
-        let assignments = bind_assignments(&mut binder, &table, &table.def.name, &tree.assignments)?;
+        let assignments =
+            bind_assignments(&mut binder, &Names::of(&table, &table.def.name), &tree.assignments)?;
         let collation = file_collation(tree, state, Some(planner.catalog));
         let widths = if format.is_fixed() { widths(&table, &targets, &format)? } else { Vec::new() };
         let mut given: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();

@@ -16,8 +16,19 @@ pub struct Nest {
     pub items: Vec<Item>,
     /// Conjuncts.
     pub conditions: Vec<Expr>,
-    /// What a view among them says of the order of its rows.
+    /// What views among them say.
+    pub views: OfViews,
+}
+
+/// What the views say whose tables stand in a nest.
+#[derive(Debug, Default)]
+pub struct OfViews {
+    /// The order of its rows, of one that is alone.
     pub order: Vec<(Expr, bool)>,
+    /// Which of the nest's conditions are theirs.
+    pub conditions: Vec<std::ops::Range<usize>>,
+    /// What rows that are written through them must meet.
+    pub checks: Vec<Expr>,
 }
 
 /// A member of a nest.
@@ -81,6 +92,26 @@ impl std::fmt::Debug for ItemSource {
 }
 
 impl Nest {
+    /// The name in EXPLAIN of the table in a slot.
+    #[must_use]
+    pub fn alias_of(&self, slot: u16) -> Option<Arc<str>> {
+        self.items.iter().find_map(|item| match item {
+            Item::Table(table) => (table.slot == slot).then(|| table.alias.clone()),
+            Item::Outer { nest, .. } => nest.alias_of(slot),
+        })
+    }
+
+    /// Has the rows of these slots locked for being changed.
+    pub fn lock_exclusively(&mut self, slots: &[u16]) {
+        for item in &mut self.items {
+            match item {
+                Item::Table(table) if slots.contains(&table.slot) => table.lock = LockMode::Exclusive,
+                Item::Table(_) => {}
+                Item::Outer { nest, .. } => nest.lock_exclusively(slots),
+            }
+        }
+    }
+
     /// The strongest lock that a table of it takes.
     #[must_use]
     pub fn locks(&self) -> LockMode {

@@ -47,7 +47,7 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         let host = &reader.cx.session.host;
         let shown = host.may(&def.db, &def.name, Priv::ShowView);
         let updatable = match outline {
-            Ok(outline) => outline.updatable,
+            Ok(outline) => outline.updatable && def.names_columns(),
             Err(error) => {
                 reader.cx.warn(error);
                 false

@@ -73,6 +73,7 @@ impl InsertPlan {
             assigned: &self.assigned,
             on_update: &self.on_update,
             expressions: self.expressions.as_ref(),
+            check: self.check.as_ref().map(|check| (check, &[][..])),
             number: counts.records,
             ignore: self.ignore,
         };

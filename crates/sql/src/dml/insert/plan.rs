@@ -4,9 +4,10 @@
 use super::source::{self, Beside, Source};
 use crate::api::Priv;
 use crate::catalog::Table;
-use crate::dml::RowExpressions;
 use crate::dml::change::on_update_columns;
 use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
+use crate::dml::view::{InsertInto, Opened};
+use crate::dml::{RowExpressions, ViewCheck};
 use crate::error::{SqlError, SqlResult};
 use crate::plan::QueryPlan;
 use crate::select::Change;
@@ -34,6 +35,11 @@ pub(crate) struct InsertPlan {
     pub(super) expressions: Option<RowExpressions>,
     /// A generated column that the statement gives values.
     pub(super) generated: Option<usize>,
+    /// The view that the rows go through.
+    pub(super) view: Option<String>,
+    pub(super) check: Option<ViewCheck>,
+    /// Whether LAST_INSERT_ID() may tell the row's number: a view without its column does not.
+    pub(super) tells_number: bool,
 }
 
 impl InsertPlan {
@@ -56,18 +62,19 @@ impl InsertPlan {
         if !tree.partitions.is_empty() {
             return Err(SqlError::not_supported_yet("PARTITION in INSERT"));
         }
-        let table = planner.insert_target(&tree.table, tree.replace)?;
-        if !tree.on_duplicate.is_empty() {
-            planner.table(&tree.table, Priv::Update)?;
-        }
-        let (mut binder, slot) = planner.binder(&table, None);
+        let mut needs = vec![Priv::Insert];
+        needs.extend(tree.replace.then_some(Priv::Delete));
+        needs.extend((!tree.on_duplicate.is_empty()).then_some(Priv::Update));
         let all = tree.columns.is_empty();
-        let columns = insert_columns(&table, &tree.columns, all)?;
+        let InsertInto { opened, columns, view } =
+            planner.open_insert(&tree.table, &tree.columns, all, &needs)?;
+        let Opened { mut binder, slot, names, .. } = opened;
+        let table = names.table.clone();
         let mut source = source::bind(&mut binder, tree, &columns, all)?;
         let generated = generated_one(&table, &columns, &source);
         let select = source::select_scope(&mut binder, &source, tree);
-        let values_slot = source::add_names(&mut binder, &table, tree, &select)?;
-        let on_duplicate = bind_assignments(&mut binder, &table, &table.def.name, &tree.on_duplicate)?;
+        let values_slot = source::add_names(&mut binder, &names, tree, &select)?;
+        let on_duplicate = bind_assignments(&mut binder, &names, &tree.on_duplicate)?;
         let beside = source::read_beside(&mut source, &select, &on_duplicate);
         let assigned: Vec<usize> = on_duplicate.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&table, &assigned);
@@ -76,10 +83,14 @@ impl InsertPlan {
             Source::Values(rows) => rows.iter().flatten().flatten().any(|expr| !expr.slots().is_empty()),
             Source::Query(_) => false,
         };
+        let target = TargetTable::new(table.clone(), slot, &binder);
         Ok(InsertPlan {
             expressions: planner.row_expressions(&table)?,
             generated,
-            target: TargetTable::new(table, slot, &binder),
+            check: ViewCheck::of(&names, &target, &binder),
+            tells_number: table.auto_column.is_none_or(|column| names.shows(column)),
+            view,
+            target,
             columns,
             rest,
             source,
@@ -105,6 +116,9 @@ impl InsertPlan {
         InsertPlan {
             expressions,
             generated: None,
+            view: None,
+            check: None,
+            tells_number: true,
             rest: (0..target.table.columns().len()).filter(|at| !columns.contains(at)).collect(),
             columns,
             source: Source::Values(Vec::new()),

@@ -7,7 +7,7 @@ use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, implicit_default, null_value};
 use crate::dml::rows::cast_into;
 use crate::dml::{Effect, NewRow, Run, cast, generated_given};
-use crate::error::{ExecResult, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::eval;
 use crate::expr::exec::{Exec, Row};
@@ -98,12 +98,12 @@ impl InsertPlan {
     }
 
     pub(crate) fn effect(&self, run: &mut Run<'_>, counts: &Counts) -> Effect {
-        if counts.first_generated != 0 {
+        if counts.first_generated != 0 && self.tells_number {
             run.state.last_insert_id = counts.first_generated;
             run.state.new_insert_id = NewInsertId::Fresh;
         }
         let last_insert_id = match run.state.last_insert_id_set {
-            _ if counts.first_generated != 0 => counts.first_generated,
+            _ if counts.first_generated != 0 && self.tells_number => counts.first_generated,
             Some(id) => id,
             None => counts.last_value,
         };
@@ -131,7 +131,14 @@ impl InsertPlan {
     pub(crate) fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
         let column = &self.target.table.def.columns[at];
         match default_value(column, run.state) {
-            Err(error) if error.code == 1364 && self.lenient(run) => {
+            Err(error) if error.code == 1364 => {
+                let error = match &self.view {
+                    Some(view) => SqlError::no_default_for_view_field(view),
+                    None => error,
+                };
+                if !self.lenient(run) {
+                    return Err(error);
+                }
                 run.state.diagnostics.warn(error);
                 Ok(implicit_default(&column.ty))
             }
@@ -256,6 +263,11 @@ impl InsertPlan {
             if !expressions.finish(&mut row, run.state, run.trx)? {
                 return Ok(());
             }
+        }
+        if let Some(check) = &self.check
+            && !check.accepts(run, table, &values, &[], self.ignore)?
+        {
+            return Ok(());
         }
         let row = table.rows.encode(&values)?;
         loop {

@@ -2,7 +2,7 @@
 
 use crate::bind::scope::{Scope, VALUES_ALIAS};
 use crate::bind::{Binder, Clause};
-use crate::catalog::Table;
+use crate::dml::Names;
 use crate::dml::plan::Assignment;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
@@ -82,15 +82,16 @@ pub(super) fn select_scope(binder: &mut Binder<'_>, source: &Source, tree: &Inse
 /// SELECT. Returns the new row's slot.
 pub(super) fn add_names(
     binder: &mut Binder<'_>,
-    table: &Arc<Table>,
+    names: &Names,
     tree: &Insert,
     select: &Scope,
 ) -> SqlResult<u16> {
     if tree.on_duplicate.is_empty() {
         return Ok(0);
     }
-    let values = binder.add_table(table, Some(VALUES_ALIAS));
+    let mut values = binder.add_table(&names.table, Some(VALUES_ALIAS));
     let slot = values.slot;
+    values.source = names.values_source(slot);
     let mut added = vec![values.clone()];
     if let Some(alias) = &tree.row_alias {
         if !alias.columns.is_empty() {
