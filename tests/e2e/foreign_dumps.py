@@ -67,18 +67,50 @@ def mariadb(directory):
     client(theirs, "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v VARCHAR(9)); INSERT INTO shop.t VALUES (1, 'x'); "
                    "CREATE USER evil@localhost; GRANT ALL ON *.* TO evil@localhost")
     path = pathlib.Path(directory) / "all.sql"
-    for options in ((), ("--add-drop-database",)):
+    for number, options in enumerate(((), ("--add-drop-database",), ("--compact",))):
         run = subprocess.run(["mariadb-dump", "--no-defaults", f"--socket={theirs.socket}", "-uroot", "--all-databases", *options],
                              capture_output=True)
         expect(run.returncode == 0, run.stderr.decode())
         path.write_bytes(run.stdout)
         for dialect in ("mysql", "mariadb"):
-            server = OmnibusPeer(f"{directory}/{dialect}{len(options)}", 2, f"--dialect={dialect}")
+            server = OmnibusPeer(f"{directory}/{dialect}{number}", 2, f"--dialect={dialect}")
             server.start()
             check_loaded(server, path, client(server, ACCOUNTS), {"global_priv", "user", "db", "proc", "time_zone"})
             expect(client(server, "SELECT * FROM shop.t") == "1\tx\n", "a user's table has not arrived")
             server.stop()
     theirs.stop()
+
+
+def accounts(directory):
+    """What SHOW CREATE USER and SHOW GRANTS print in MariaDB's dialect makes the same account there, and all of it here."""
+    ours, again = (OmnibusPeer(f"{directory}/a{number}", number, "--dialect=mariadb") for number in (1, 2))
+    theirs = MariaPeer(f"{directory}/t", 3)
+    for server in (ours, again, theirs):
+        server.start()
+    client(ours, """CREATE USER a@localhost IDENTIFIED BY 'secret'; GRANT SELECT, RELOAD, REPLICATION CLIENT, BINLOG_ADMIN, BACKUP_ADMIN ON *.* TO a@localhost WITH GRANT OPTION;
+        GRANT INSERT, UPDATE ON `d_`.* TO a@localhost; CREATE USER b@'%' REQUIRE SSL WITH MAX_QUERIES_PER_HOUR 5 MAX_USER_CONNECTIONS 2 ACCOUNT LOCK PASSWORD EXPIRE NEVER;
+        CREATE USER c@'10.%' FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME 2; GRANT ALL ON *.* TO c@'10.%'; GRANT ALL ON d.* TO b@'%' WITH GRANT OPTION""")
+    who = ("a@localhost", "b@'%'", "c@'10.%'")
+
+    def shown(server, user):
+        return [client(server, f"SHOW {what} {user}", "--raw").rstrip().split("\n") for what in ("CREATE USER", "GRANTS FOR")]
+
+    def plain(lines):
+        kept = [re.sub(r" */\*!999999.*?\*/", "", line) for line in lines]
+        return [line for line in kept if line]
+
+    for user in who:
+        (make,), grants = shown(ours, user)
+        for server in (again, theirs):
+            client(server, make)
+            for line in grants:
+                client(server, line, "--comments")
+        expect(shown(again, user) == [[make], grants], f"{user} here again: {shown(again, user)}, was {[[make], grants]}")
+        expect(shown(theirs, user) == [plain([make]), plain(grants)], f"{user} there: {shown(theirs, user)}, was {[plain([make]), plain(grants)]}")
+    refused = client(again, "GRANT SELECT ON *.* TO a@localhost IDENTIFIED BY 'other'", check=False).stderr.decode()
+    expect("1235" in refused, f"GRANT changes no password: {refused}")
+    for server in (ours, again, theirs):
+        server.stop()
 
 
 def questions(directory):
@@ -131,4 +163,4 @@ def bounded_statements(server):
 
 
 if __name__ == "__main__":
-    run_chosen("foreign_dumps", [mysql, mariadb, questions, settings])
+    run_chosen("foreign_dumps", [mysql, mariadb, accounts, questions, settings])

@@ -318,6 +318,35 @@ def planning_is_short(server, probe, _):
     db.close()
 
 
+def what_executes_is_bounded(server, probe, _):
+    """max_execution_time bounds what EXECUTE runs, max_join_size what a query may look at; who sets the latter means it."""
+    db = connect(server, database="l", autocommit=True)
+    run(db, "SET max_execution_time = 50")
+    text = READS["cross join"].replace("'", "''")
+    run(db, f"PREPARE p FROM '{text}'")
+    for sql in ("EXECUTE p", f"EXECUTE IMMEDIATE '{text}'"):
+        begun = time.monotonic()
+        expect(error_code(lambda: run(db, sql)) == 3024, sql)  # noqa: B023
+        expect(time.monotonic() - begun < END_S + probe.calm, f"{sql}: ended after {time.monotonic() - begun:.1f} s")
+    run(db, "SET max_execution_time = 0")
+    run(db, "CREATE TABLE few (id INT PRIMARY KEY)")
+    run(db, "INSERT INTO few VALUES (1), (2), (3), (4), (5)")
+    run(db, "ANALYZE TABLE few")
+    three = "SELECT COUNT(*) FROM few a, few b, few c"
+    expect(run(db, "SELECT @@sql_big_selects") == ((1,),), "big selects are allowed")
+    run(db, "SET max_join_size = 30")
+    expect(run(db, "SELECT @@sql_big_selects") == ((0,),), "and are not, with a bound")
+    for sql in (three, f"SELECT 1 UNION {three}", f"SELECT * FROM ({three}) x, few y, few z, few w"):
+        expect(error_code(lambda: run(db, sql)) == 1104, sql)  # noqa: B023
+    expect(run(db, three + " WHERE b.id = 1 AND c.id = a.id") == ((5,),), "by keys it looks at few")
+    run(db, "SET sql_big_selects = 1")
+    expect(run(db, three) == ((125,),), "allowed again")
+    run(db, "SET sql_big_selects = 0, max_join_size = DEFAULT")
+    expect(run(db, three) == ((125,),), "no bound, no error")
+    run(db, "DROP TABLE few")
+    db.close()
+
+
 def sigterm_ends_them(server, probe, _):
     group = [Running(server, sql) for sql in list(READS.values())[::4][:8]]
     for running in group:
@@ -331,7 +360,7 @@ def sigterm_ends_them(server, probe, _):
 
 TESTS = [each_statement_ends, the_time_limit_ends_reads, eight_at_once, a_crowd_at_once, waits_end, a_client_that_does_not_read,
          a_commit_that_waits_for_a_replica, planning_is_short,
-         sigterm_ends_them]
+         what_executes_is_bounded, sigterm_ends_them]
 
 
 def fill(server, directory):

@@ -107,6 +107,7 @@ errors! {
     wrong_value_for_var(name, value) = 1231, b"42000", "Variable '{name}' can't be set to the value of '{value}'";
     not_supported_yet(what) = 1235, b"42000", "This version of Omnibus doesn't yet support '{what}'";
     operand_columns(columns) = 1241, b"21000", "Operand should contain {columns} column(s)";
+    too_big_select() = 1104, b"42000", "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET SQL_BIG_SELECTS=1 or SET MAX_JOIN_SIZE=# if the SELECT is okay";
     subquery_no_1_row() = 1242, b"21000", "Subquery returns more than 1 row";
     derived_must_have_alias() = 1248, b"42000", "Every derived table must have its own alias";
     warn_too_few_records(row) = 1261, b"01000", "Row {row} doesn't contain data for all columns";

@@ -23,7 +23,7 @@ pub fn resolve(name: &UserName, current: &Account) -> (String, String) {
 }
 
 /// Checks a password's plugin and makes the stored form.
-fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &str) -> SqlResult<()> {
+pub(super) fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &str) -> SqlResult<()> {
     account.options.password_was_set();
     let changing = auth.plugin.as_ref().map(|p| p.to_ascii_lowercase());
     if let Some(plugin) = changing {

@@ -5,7 +5,9 @@ use super::privilege::{self, DB_PRIVILEGES, Privileges};
 use super::store::Record;
 use super::table::{AccessTable, Account, DbGrant};
 use crate::errors;
-use omnibus_parser::ast::{Grant, GrantTarget, GrantWhat, Privilege, Require, Revoke, UserName};
+use omnibus_parser::ast::{
+    Auth, AuthSecret, Grant, GrantTarget, GrantWhat, Privilege, Require, Revoke, UserName,
+};
 use omnibus_sql::{SqlError, SqlResult};
 
 /// Where privileges apply.
@@ -124,7 +126,9 @@ pub fn grant(
         // An account named with a password would be created or changed; 8.x forbids both.
         let old = table.exact(&user, &host).ok_or_else(errors::cant_create_user_with_grant)?;
         grantor.may_change(&old)?;
-        if spec.auth.is_some() {
+        if let Some(auth) = &spec.auth
+            && !is_own(auth, &old)?
+        {
             return Err(SqlError::not_supported_yet("GRANT .. IDENTIFIED BY"));
         }
         let mut account = Account::clone(&old);
@@ -139,6 +143,16 @@ pub fn grant(
         changes.push(Record::Put(Box::new(account)));
     }
     Ok(changes)
+}
+
+/// Whether it says what the account has, as MariaDB's SHOW GRANTS does.
+fn is_own(auth: &Auth, old: &Account) -> SqlResult<bool> {
+    if !matches!(auth.secret, AuthSecret::Stored(_)) {
+        return Ok(false);
+    }
+    let mut said = Account::clone(old);
+    super::manage::apply_auth(&mut said, auth, "mysql_native_password")?;
+    Ok((said.plugin, said.auth) == (old.plugin.clone(), old.auth.clone()))
 }
 
 /// REVOKE.

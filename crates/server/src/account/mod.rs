@@ -13,6 +13,7 @@ mod manage_grant;
 mod options;
 mod privilege;
 mod show;
+pub mod show_mariadb;
 mod store;
 mod system_store;
 mod table;

@@ -302,7 +302,7 @@ pub fn clauses_of(statement: &CreateUser, makes: bool) -> String {
 /// The options of an account as SHOW CREATE USER has them, behind REQUIRE.
 #[must_use]
 pub fn shown(account: &Account) -> String {
-    let AccountOptions { resources, expired, lifetime, lock, .. } = &account.options;
+    let AccountOptions { resources, expired, lifetime, .. } = &account.options;
     let mut text = String::new();
     let limits = [
         ("MAX_QUERIES_PER_HOUR", resources.queries),
@@ -328,6 +328,14 @@ pub fn shown(account: &Account) -> String {
     text.push_str(
         " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
     );
+    text.push_str(&own_clauses(account));
+    text
+}
+
+/// What no other server of MariaDB's kind has.
+pub(super) fn own_clauses(account: &Account) -> String {
+    let lock = &account.options.lock;
+    let mut text = String::new();
     if lock.attempts > 0 {
         let _ = write!(text, " FAILED_LOGIN_ATTEMPTS {}", lock.attempts);
     }

@@ -3,19 +3,19 @@
 use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, Privileges};
 use super::table::{Account, quote};
 
-fn backquoted(text: &str) -> String {
+pub(super) fn backquoted(text: &str) -> String {
     format!("`{}`", text.replace('`', "``"))
 }
 
-fn who(account: &Account) -> String {
+pub(super) fn who(account: &Account) -> String {
     format!("{}@{}", backquoted(&account.user), backquoted(account.host.as_str()))
 }
 
-fn with_grant(set: Privileges) -> &'static str {
+pub(super) fn with_grant(set: Privileges) -> &'static str {
     if set.has(Privileges::GRANT_OPTION) { " WITH GRANT OPTION" } else { "" }
 }
 
-fn list(set: Privileges, whole: Privileges, dynamic: bool) -> String {
+pub(super) fn list(set: Privileges, whole: Privileges, dynamic: bool) -> String {
     let set = set.without(Privileges::GRANT_OPTION);
     let names: Vec<_> =
         PRIVILEGES.iter().filter(|p| p.dynamic == dynamic && set.has(p.bit)).map(|p| p.name).collect();

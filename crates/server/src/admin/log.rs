@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// MariaDB's clients do not expect columns that MySQL has.
-    fn is_mariadb(&self) -> bool {
+    pub(super) fn is_mariadb(&self) -> bool {
         self.server.log.dialect() == Dialect::Mariadb
     }
 

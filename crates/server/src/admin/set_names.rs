@@ -63,6 +63,9 @@ impl SessionShared {
             && let Some(collation) = charset::of_charset(value.as_str())
         {
             vars.set_named(&format!("collation_{suffix}"), VarValue::Str(collation.name.into()));
+        } else if def.name == "max_join_size" {
+            // Who sets a bound wants it to act.
+            vars.set_named("sql_big_selects", VarValue::Bool(value.as_u64() == u64::MAX));
         }
         vars.set(id, value);
     }

@@ -1,5 +1,6 @@
 //! The SHOW forms that the server answers itself.
 
+use crate::account::show_mariadb as mariadb;
 use crate::account::{PRIVILEGES, show_create_user, show_grants};
 use crate::errors;
 use crate::session::{ResultSet, Session, integer_column, text_column};
@@ -82,7 +83,11 @@ impl Session {
     fn grants(&self, user: Option<&UserName>) -> SqlResult<ResultSet> {
         let account = self.named_account(user)?;
         let title = format!("Grants for {}", account.plain());
-        let rows = show_grants(&account).iter().map(|line| vec![text(line)]).collect();
+        let lines = match self.is_mariadb() {
+            true => mariadb::show_grants(&account),
+            false => show_grants(&account),
+        };
+        let rows = lines.iter().map(|line| vec![text(line)]).collect();
         Ok(ResultSet { columns: vec![text_column(&title, 1024)], rows })
     }
 
@@ -91,7 +96,10 @@ impl Session {
         let title = format!("CREATE USER for {}", account.plain());
         Ok(ResultSet {
             columns: vec![text_column(&title, 1024)],
-            rows: vec![vec![text(&show_create_user(&account))]],
+            rows: vec![vec![text(&match self.is_mariadb() {
+                true => mariadb::show_create_user(&account),
+                false => show_create_user(&account),
+            })]],
         })
     }
 }

@@ -3,7 +3,7 @@
 //! MySQL's and MariaDB's dumps of all databases carry tables of the `mysql` schema: accounts, time zones, help, statistics. Here these
 //! are other tables, computed, or not there, and accounts are never written as rows (ACCESS-1). So their statements do nothing but
 //! warn, and the rest of the dump loads. Only inside what looks like a dump: its head switches `foreign_key_checks` and
-//! `unique_checks` off. Anybody else is told with an error.
+//! `unique_checks` off, and one without a head (`--compact`) keeps something in `@saved_cs_client`. Anybody else is told with an error.
 
 use super::Session;
 use crate::account::Privileges;
@@ -92,7 +92,9 @@ impl Session {
     /// Whether a statement is passed over, because it is a dump's and about system tables. Leaves the warnings.
     pub(super) fn passes_over(&mut self, statement: &Statement) -> bool {
         let state = self.runner.state();
-        if state.settings.foreign_key_checks || state.settings.unique_checks {
+        let head = !state.settings.foreign_key_checks && !state.settings.unique_checks;
+        // Both programs keep the client's character set there around each definition, with `--compact`, too.
+        if !head && !state.user_variables.contains_key("saved_cs_client") {
             return false;
         }
         let in_mysql = state.database.as_deref().is_some_and(|db| db.eq_ignore_ascii_case("mysql"));

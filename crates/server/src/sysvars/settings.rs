@@ -220,6 +220,11 @@ pub fn session_settings(
             .unwrap_or(crate::engines::DEFAULT),
         sql_safe_updates: v("sql_safe_updates").as_bool(),
         cte_max_recursion_depth: v("cte_max_recursion_depth").as_u64(),
+        max_join_size: match v("sql_big_selects").as_bool() {
+            true => u64::MAX,
+            false => v("max_join_size").as_u64(),
+        },
+        default_week_format: v("default_week_format").as_u64() as u8,
         max_execution_time_ms: v("max_execution_time").as_u64(),
         max_statement_time_ms: match v("max_statement_time") {
             VarValue::Double(seconds) => (seconds * 1e3).ceil() as u64,

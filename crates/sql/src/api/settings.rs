@@ -173,6 +173,10 @@ pub struct SessionSettings {
     pub sql_safe_updates: bool,
     /// `cte_max_recursion_depth`.
     pub cte_max_recursion_depth: u64,
+    /// `max_join_size`, unless `sql_big_selects` lets every query run.
+    pub max_join_size: u64,
+    /// `default_week_format`: the mode of WEEK() without one.
+    pub default_week_format: u8,
     /// `max_execution_time`, milliseconds; 0 is none.
     pub max_execution_time_ms: u64,
     /// MariaDB's `max_statement_time`, for every statement; 0: none.
@@ -247,6 +251,8 @@ impl Default for SessionSettings {
             default_storage_engine: "LSM",
             sql_safe_updates: false,
             cte_max_recursion_depth: 1000,
+            max_join_size: u64::MAX,
+            default_week_format: 0,
             max_execution_time_ms: 0,
             max_statement_time_ms: 0,
             div_precision_increment: 4,

@@ -28,7 +28,8 @@ pub(super) fn set(settings: &mut SessionSettings, items: &[SetItem]) -> SqlResul
             "max_recursive_iterations" | "cte_max_recursion_depth" => {
                 settings.cte_max_recursion_depth = number()?;
             }
-            "default_week_format" | "old_mode" | "sql_select_limit" => {
+            "default_week_format" => settings.default_week_format = number()?.min(7) as u8,
+            "old_mode" | "sql_select_limit" => {
                 return Err(SqlError::not_supported_yet(format!("SET STATEMENT {name} from a source")));
             }
             _ => {}

@@ -280,6 +280,13 @@ impl TableAccess {
         matches!(self.access, Access::Point { .. })
     }
 
+    /// Rows that are read, at least one; never more than the table has, as far as anybody has counted.
+    #[must_use]
+    pub fn expected(&self, table: &Table) -> f64 {
+        let most = table.rows_estimate().max(1) as f64;
+        if self.is_point() { 1.0 } else { self.rows.min(most).max(1.0) }
+    }
+
     /// The index that is read; the first of a union's.
     #[must_use]
     pub fn index(&self) -> usize {

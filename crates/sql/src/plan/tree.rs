@@ -66,6 +66,30 @@ impl QueryPlan {
         matches!(&self.body, Body::Block(block) if reads_all(&block.nodes))
     }
 
+    /// How many combinations of rows its tables make, as EXPLAIN counts them: what `max_join_size` bounds.
+    #[must_use]
+    pub fn examines(&self) -> f64 {
+        fn product(nodes: &[Node]) -> f64 {
+            let of = |node: &Node| match node {
+                Node::Outer(outer) => product(&outer.nodes),
+                Node::Scan(scan) => match &scan.source {
+                    NodeSource::Table { table, path, .. } => path.expected(table),
+                    NodeSource::Derived { plan, .. } => plan.rows.max(1.0),
+                    _ => 1.0,
+                },
+            };
+            nodes.iter().map(of).product()
+        }
+        match &self.body {
+            Body::Block(block) => product(&block.nodes),
+            Body::Compound(compound) => {
+                let rest = compound.rest.iter().map(|(_, plan)| plan.examines());
+                rest.fold(compound.left.examines(), f64::max)
+            }
+            Body::Values(_) | Body::Recursive(_) => 1.0,
+        }
+    }
+
     /// Says that nobody will look at more than one row (EXISTS).
     pub fn stop_at_first(&mut self) {
         if let Body::Block(block) = &mut self.body

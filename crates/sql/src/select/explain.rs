@@ -313,8 +313,7 @@ fn path_columns(row: &mut [Value], table: &Table, path: &TableAccess) -> Vec<Str
     let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
     row[5] = list(names.collect());
     key_columns(row, table, path);
-    let rows = if path.is_point() { 1.0 } else { path.rows.min(table.rows_estimate().max(1) as f64) };
-    row[9] = Value::UInt(rows.max(1.0) as u64);
+    row[9] = Value::UInt(path.expected(table) as u64);
     let mut extra = Vec::new();
     if let Access::Union(branches) = &path.access {
         let names = branches.iter().map(|b| &*table.indexes()[b.ranges.index].name);

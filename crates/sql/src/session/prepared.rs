@@ -347,6 +347,7 @@ impl SqlSession {
         if params.len() != prepared.params {
             return Err(SqlError::wrong_arguments("EXECUTE").into());
         }
+        self.bound_time(&prepared.statement.node);
         let text = prepared.text.clone();
         let mut inner = Call {
             mode: call.mode,

@@ -90,6 +90,11 @@ impl SqlSession {
             self.enter();
             self.trx.lock_views(&plan.views)?;
         }
+        if self.state.settings.max_join_size != u64::MAX
+            && plan.examines() > self.state.settings.max_join_size as f64
+        {
+            return Err(SqlError::too_big_select().into());
+        }
         if !plan.locks {
             self.trx.start_query(&plan.tables)?;
         }

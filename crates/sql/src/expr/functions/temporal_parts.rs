@@ -117,7 +117,10 @@ fn week_mode(mode: u32) -> u32 {
 }
 
 fn week(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let mode = if args.len() > 1 { int_arg!(args, 1, cx) as u32 & 7 } else { 0 };
+    let mode = match args.len() {
+        1 => u32::from(cx.session.settings.default_week_format),
+        _ => int_arg!(args, 1, cx) as u32 & 7,
+    };
     Ok(args[0].eval_date(cx)?.and_then(|d| week_of(d, mode)).map_or(Value::Null, Value::Int))
 }
 
