@@ -1,7 +1,7 @@
 //! Names, types and rights: from syntax trees to typed expressions over slots, and to query plans.
 //!
 //! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `subquery`. Queries: `query`, `from`, `compound`,
-//! `full_group`, `windows`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
+//! `full_group`, `windows`, `rollup`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
 
 mod binder;
 mod calls;
@@ -13,6 +13,7 @@ mod join_condition;
 mod leaf;
 mod operators;
 pub mod query;
+mod rollup;
 pub mod scope;
 mod stored;
 mod subquery;

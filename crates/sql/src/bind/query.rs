@@ -5,8 +5,8 @@
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use super::compound::compound;
 use super::from::From;
-use super::full_group;
 use super::scope::{ScopeTable, same};
+use super::{full_group, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
@@ -207,9 +207,6 @@ pub(super) struct Clauses {
 }
 
 pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<QueryPlan> {
-    if select.with_rollup {
-        return Err(SqlError::not_supported_yet("WITH ROLLUP"));
-    }
     binder.blocks.push(BlockScope::default());
     let clauses = clauses(binder, select, query, From::new(&query.locking));
     let block = binder.blocks.pop().unwrap_or_default();
@@ -430,7 +427,10 @@ fn finish_block(
     clauses: Clauses,
     mut scope: BlockScope,
 ) -> SqlResult<QueryPlan> {
-    let Clauses { nest, outputs, names, group, having, order, limit } = clauses;
+    let Clauses { nest, mut outputs, names, group, mut having, mut order, limit } = clauses;
+    if select.with_rollup {
+        rollup::make_nullable(&group, &mut outputs);
+    }
     let tables = || scope.scope.tables.iter().filter(|table| table.has_rows());
     let own: SlotSet = tables().map(|table| table.slot).collect();
     let columns: Vec<ResultColumn> =
@@ -443,7 +443,7 @@ fn finish_block(
     }
     let mut read: Vec<u16> = tables().map(|table| table.slot).collect();
     read.extend(scope.aggregate_slot.filter(|_| grouped));
-    let windows = scope.windows.plan(read);
+    let mut windows = scope.windows.plan(read);
     if grouped && only_full {
         full_group::check(&scope, &group, &outputs, &order, &nest.conditions)?;
         if let Some(windows) = &windows {
@@ -458,6 +458,20 @@ fn finish_block(
     for aggregate in &scope.aggregates {
         aggregate.args.iter().chain(aggregate.order.iter().map(|(e, _)| e)).for_each(|e| needed.add(e));
     }
+    let rolled_up = match select.with_rollup {
+        true => {
+            let slot = binder.new_slot();
+            let mut put = |e: &mut Expr| rollup::replace(e, &group, slot, &own);
+            outputs.iter_mut().chain(&mut having).try_for_each(&mut put)?;
+            order.iter_mut().try_for_each(|(e, _)| put(e))?;
+            if let Some(windows) = &mut windows {
+                windows.row_slots.push(slot);
+                windows.try_visit_mut(&mut put)?;
+            }
+            Some(slot)
+        }
+        false => None,
+    };
     let mut volatile = false;
     if let Some(windows) = &windows {
         windows.visit(&mut |e| {
@@ -480,7 +494,7 @@ fn finish_block(
         aggregates: scope.aggregates,
         slot: scope.aggregate_slot,
         row_slots,
-        rollup: false,
+        rollup: rolled_up,
         first_only: false,
         stream: false,
     });
@@ -493,7 +507,7 @@ fn finish_block(
         .map(|(e, descending)| sort_key(e, descending, &outputs))
         .collect();
     match &mut grouping {
-        _ if windows.is_some() => {}
+        _ if windows.is_some() || rolled_up.is_some() => {}
         None if !order.is_empty()
             && order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) =>
         {

@@ -396,6 +396,53 @@ impl Expr {
         }
     }
 
+    /// The direct operands, to be replaced.
+    pub fn children_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.kind {
+            Kind::Const(_)
+            | Kind::Param(_)
+            | Kind::Local(_)
+            | Kind::Column { .. }
+            | Kind::RowKey(_)
+            | Kind::Present(_)
+            | Kind::UserVariable(_)
+            | Kind::SystemVariable(_)
+            | Kind::Unit(_) => {}
+            Kind::Assign(pair) => visit(&mut pair.1),
+            Kind::Negate(e)
+            | Kind::BitNot(e)
+            | Kind::Not(e)
+            | Kind::Cast(e)
+            | Kind::Comparable(_, e)
+            | Kind::Text(e)
+            | Kind::Transcode(e)
+            | Kind::Retype(e)
+            | Kind::Extract(_, e)
+            | Kind::Is { expr: e, .. } => visit(e),
+            Kind::Arith(_, pair) | Kind::Bits(_, pair) | Kind::Compare(_, _, pair) | Kind::Xor(pair) => {
+                pair.iter_mut().for_each(visit);
+            }
+            Kind::DateArith { args, .. } => args.iter_mut().for_each(visit),
+            Kind::Between { args, .. } => args.iter_mut().for_each(visit),
+            Kind::And(list) | Kind::Or(list) | Kind::Row(list) => list.iter_mut().for_each(visit),
+            Kind::In { args, .. } | Kind::Call(_, args) | Kind::ServerCall(_, args) => {
+                args.iter_mut().for_each(visit)
+            }
+            Kind::Sequence(call) => call.args.iter_mut().for_each(visit),
+            Kind::Stored(call) => call.args.iter_mut().for_each(visit),
+            Kind::Like(like) => [&mut like.text, &mut like.pattern].into_iter().for_each(visit),
+            Kind::Regexp(regexp) => [&mut regexp.text, &mut regexp.pattern].into_iter().for_each(visit),
+            Kind::Case { whens, otherwise } => {
+                whens.iter_mut().for_each(|(condition, result)| {
+                    visit(condition);
+                    visit(result);
+                });
+                otherwise.iter_mut().for_each(|e| visit(e));
+            }
+            Kind::Subquery(subquery) => subquery.operands.iter_mut().for_each(visit),
+        }
+    }
+
     /// The slots that it reads, including those that a subquery inside reads from outside.
     #[must_use]
     pub fn slots(&self) -> SlotSet {

@@ -158,8 +158,8 @@ pub struct Grouping {
     pub slot: Option<u16>,
     /// The slots whose rows stand for the group.
     pub row_slots: Vec<u16>,
-    /// WITH ROLLUP.
-    pub rollup: bool,
+    /// WITH ROLLUP: the slot that has the keys of a group, NULL for those it is not by, and behind them 1 for each of those.
+    pub rollup: Option<u16>,
     /// Rows of a group come one after another.
     pub stream: bool,
     /// Rows come so that the first value that is not NULL is the MIN or MAX wanted.

@@ -121,6 +121,19 @@ impl Windows {
         }
     }
 
+    /// As `visit`, to replace what is read.
+    ///
+    /// # Errors
+    /// What `change` says.
+    pub fn try_visit_mut<E>(&mut self, change: &mut dyn FnMut(&mut Expr) -> Result<(), E>) -> Result<(), E> {
+        for window in &mut self.windows {
+            window.partition.iter_mut().try_for_each(&mut *change)?;
+            window.order.iter_mut().try_for_each(|(e, _)| change(e))?;
+            window.inputs.iter_mut().try_for_each(&mut *change)?;
+        }
+        Ok(())
+    }
+
     /// Whether rows are sorted for it.
     #[must_use]
     pub fn sorts(&self) -> bool {

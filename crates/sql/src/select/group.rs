@@ -84,6 +84,9 @@ pub(super) fn run(
         single(block, grouping, &mut account, cx)?.enter(grouping, cx)?;
         return each(cx);
     }
+    if let Some(slot) = grouping.rollup {
+        return super::rollup::run(block, grouping, slot, cx, each);
+    }
     if grouping.stream {
         return super::group_stream::run(block, grouping, cx, each);
     }
@@ -118,7 +121,7 @@ fn single(block: &Block, grouping: &Grouping, account: &mut Account, cx: &mut Ex
 }
 
 /// The slots that a block's tables fill.
-fn slots_of(nodes: &[Node], slots: &mut Vec<u16>) {
+pub(super) fn slots_of(nodes: &[Node], slots: &mut Vec<u16>) {
     for node in nodes {
         match node {
             Node::Scan(scan) => slots.push(scan.slot),

@@ -8,6 +8,7 @@ mod group;
 mod group_stream;
 mod order;
 pub mod reader;
+mod rollup;
 pub mod run;
 mod set_operation;
 mod window;

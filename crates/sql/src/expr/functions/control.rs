@@ -1,7 +1,7 @@
 //! Choosing among values: IF, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL.
 
 use super::{Def, MANY, ty};
-use crate::error::{ExecResult, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Family, unify};
 use crate::expr::{BindContext, Exec, Expr, ExprType, cast, compare};
 use omnibus_value::Value;
@@ -16,6 +16,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::collating("GREATEST", 2, MANY, all_type, greatest),
     Def::collating("LEAST", 2, MANY, all_type, least),
     Def::new("INTERVAL", 2, MANY, ty::int, interval),
+    Def::new("GROUPING", 1, 64, ty::int, grouping),
 ];
 
 fn unify_all(args: &[Expr], name: &str) -> SqlResult<ExprType> {
@@ -62,6 +63,11 @@ fn coalesce(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
         }
     }
     Ok(Value::Null)
+}
+
+/// Never called under WITH ROLLUP: the binder makes columns of it.
+fn grouping(_: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+    Err(SqlError::invalid_group_func_use().into())
 }
 
 /// Never called: the binder makes a CASE of it.
