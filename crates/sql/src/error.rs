@@ -115,6 +115,8 @@ errors! {
     warn_data_out_of_range(column, row) = 1264, b"22003", "Out of range value for column '{column}' at row {row}";
     warn_data_truncated(column, row) = 1265, b"01000", "Data truncated for column '{column}' at row {row}";
     warn_using_other_handler(engine, table) = 1266, b"HY000", "Using storage engine {engine} for table '{table}'";
+    cant_aggregate_3collations(a, b, c, op) = 1270, b"HY000", "Illegal mix of collations ({a}), ({b}), ({c}) for operation '{op}'";
+    cant_aggregate_ncollations(op) = 1271, b"HY000", "Illegal mix of collations for operation '{op}'";
     cant_aggregate_2collations(a, b, op) = 1267, b"HY000", "Illegal mix of collations ({a}) and ({b}) for operation '{op}'";
     unknown_collation(name) = 1273, b"HY000", "Unknown collation: '{name}'";
     wrong_name_for_index(name) = 1280, b"42000", "Incorrect index name '{name}'";

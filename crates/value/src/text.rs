@@ -2,7 +2,19 @@
 
 /// A DOUBLE: the shortest digits that read back the same; with an exponent outside 1e-15 to 1e15.
 pub fn write_f64(n: f64, out: &mut Vec<u8>) {
-    write_general(&format!("{n:e}"), out);
+    let shortest = format!("{n:e}");
+    let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.trim_start_matches('-').len().saturating_sub(2));
+    write_general(&to_even(n, shortest, places, |places| format!("{n:.places$e}")), out);
+}
+
+/// Of two shortest texts that are as near, the even one, as MySQL has it; the library takes the greater. Only the longest texts have
+/// such neighbours.
+fn to_even(n: f64, shortest: String, places: usize, round: impl Fn(usize) -> String) -> String {
+    if shortest.len() < 16 {
+        return shortest;
+    }
+    let even = round(places);
+    if even != shortest && even.parse() == Ok(n) { even } else { shortest }
 }
 
 /// A FLOAT: six significant digits at most.
@@ -15,7 +27,11 @@ pub fn write_f32(n: f32, out: &mut Vec<u8>) {
 pub fn write_f64_fixed(n: f64, decimals: u8, out: &mut Vec<u8>) {
     let decimals = usize::from(decimals);
     let mut text = format!("{n}");
-    match (text.find('.').map_or(0, |point| text.len() - point - 1), decimals) {
+    let places = text.find('.').map_or(0, |point| text.len() - point - 1);
+    if places > 0 {
+        text = to_even(n, text, places, |places| format!("{n:.places$}"));
+    }
+    match (places, decimals) {
         (0, 1..) => text.push_str(&format!(".{:0<decimals$}", "")),
         (places, _) if places <= decimals => text.extend(std::iter::repeat_n('0', decimals - places)),
         _ => text = format!("{n:.decimals$}"),
@@ -106,6 +122,7 @@ mod tests {
     fn doubles_print_like_a_server_prints_them() {
         for (n, want) in [
             (1e15, "1e15"),
+            (72_765_640_924_123.625, "72765640924123.62"),
             (1e14, "100000000000000"),
             (1.2345678901234568e17, "1.2345678901234568e17"),
             (1e-15, "0.000000000000001"),

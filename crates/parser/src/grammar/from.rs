@@ -252,7 +252,7 @@ impl Parser<'_> {
         if self.eat_kw(Kw::AS) {
             return self.ident_or_text().map(Some);
         }
-        if self.is_alias() { self.ident().map(Some) } else { Ok(None) }
+        if self.is_alias() { self.reference().map(Some) } else { Ok(None) }
     }
 
     /// `PARTITION (p, ...)` or nothing.

@@ -31,7 +31,7 @@ impl Parser<'_> {
     pub(super) fn ident_of(&mut self, token: &Token) -> Rule<Ident> {
         let text = self.text(token);
         if token.kind == Tok::Word {
-            return checked(text, MAX_IDENT);
+            return checked(text, MAX_ALIAS);
         }
         let raw = literal::raw(token, text);
         let quote = text.iter().copied().find(|b| matches!(b, b'`' | b'"' | b'\'')).unwrap_or(b'`');
@@ -51,6 +51,12 @@ impl Parser<'_> {
             return Err(self.error());
         }
         self.checked_ident()
+    }
+
+    /// What may be an alias, which may be longer than a name: an alias, or what refers to one.
+    pub(super) fn reference(&mut self) -> Rule<Ident> {
+        let ident = if self.is_ident() { self.any_ident()? } else { return Err(self.error()) };
+        if ident.is_empty() { Err(self.error()) } else { Ok(ident) }
     }
 
     /// A name of a length that names may have.
@@ -79,6 +85,14 @@ impl Parser<'_> {
             self.checked_ident()
         } else {
             Err(self.error())
+        }
+    }
+
+    /// As [`Self::reference`], behind a dot.
+    pub(super) fn reference_after_dot(&mut self) -> Rule<Ident> {
+        match self.token.kind {
+            Tok::Word | Tok::Quoted => self.any_ident(),
+            _ => Err(self.error()),
         }
     }
 
@@ -125,7 +139,7 @@ impl Parser<'_> {
 
     /// `[[schema.]table.]column`
     pub(super) fn column_ref(&mut self) -> Rule<ColumnRef> {
-        let first = self.ident()?;
+        let first = self.reference()?;
         self.column_ref_after(first)
     }
 
@@ -134,12 +148,12 @@ impl Parser<'_> {
         if !self.eat(Tok::Dot) {
             return Ok(ColumnRef { qualifier: None, name: first });
         }
-        let second = self.ident_after_dot()?;
+        let second = self.reference_after_dot()?;
         if !self.eat(Tok::Dot) {
             let qualifier = Qualifier { schema: None, table: first };
             return Ok(ColumnRef { qualifier: Some(Box::new(qualifier)), name: second });
         }
-        let name = self.ident_after_dot()?;
+        let name = self.reference_after_dot()?;
         let qualifier = Qualifier { schema: Some(first), table: second };
         Ok(ColumnRef { qualifier: Some(Box::new(qualifier)), name })
     }

@@ -32,7 +32,7 @@ impl Parser<'_> {
             Tok::AtAt => self.system_variable(),
             Tok::Dot => {
                 self.advance();
-                let first = self.ident_after_dot()?;
+                let first = self.reference_after_dot()?;
                 Ok(Expr::Column(self.column_ref_after(first)?))
             }
             Tok::LBrace => self.odbc_escape(),
@@ -160,7 +160,7 @@ impl Parser<'_> {
 
     /// A column name, or a call of a stored function by a quoted or qualified name.
     fn name_primary(&mut self) -> Rule<Expr> {
-        let first = self.ident()?;
+        let first = self.reference()?;
         if self.is(Tok::LParen) {
             return self.stored_call(None, first);
         }

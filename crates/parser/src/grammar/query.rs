@@ -256,7 +256,7 @@ impl Parser<'_> {
             self.advance();
             return Ok(Some(SelectItem::TableWildcard(name)));
         }
-        let name = crate::ast::ObjectName { schema: None, name: self.ident()? };
+        let name = crate::ast::ObjectName { schema: None, name: self.reference()? };
         self.advance();
         self.advance();
         Ok(Some(SelectItem::TableWildcard(name)))

@@ -280,7 +280,7 @@ impl Binder<'_> {
         if !text(&e) || same || types().nth(1).is_none() {
             return Ok((e, members));
         }
-        let (collation, coercibility) = merge_all(types().chain([&e.ty]), BINARY, "=")?;
+        let (collation, coercibility) = merge_all([&e.ty].into_iter().chain(types()), BINARY, "in")?;
         let mut convert = |member: Expr| {
             if !text(&member) || member.ty.column.collation == collation {
                 return member;
@@ -348,13 +348,16 @@ fn plain_literal(left: &Expr, right: &Expr) -> Option<u16> {
     apply.then_some(a)
 }
 
-/// The decimals to which a FLOAT(M,D) is rounded beside a number that has a fixed number of decimals as well.
+/// The decimals to which a FLOAT(M,D), or a double that is shown with so many, is rounded beside a number that has a fixed
+/// number of decimals as well.
 fn fixed_float(e: &Expr, other: &Expr) -> Option<u8> {
     let column = &e.ty.column;
     let is_float = other.ty.column.kind == ColumnKind::Float;
+    // What a column has is rounded already.
+    let computed = column.kind == ColumnKind::Double && !matches!(e.kind, Kind::Column { .. });
     let other = if other.ty.family() == Family::Integer { 0 } else { other.ty.column.decimals };
     let fixed = !(is_float && other == column.decimals)
-        && column.kind == ColumnKind::Float
+        && (column.kind == ColumnKind::Float || computed)
         && column.decimals < NOT_FIXED
         && other < NOT_FIXED;
     fixed.then(|| column.decimals.max(other))

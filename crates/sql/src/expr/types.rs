@@ -377,9 +377,23 @@ pub fn merge_collations(
     Ok(merged)
 }
 
+/// What only puts text together.
+const TOGETHER: &str = "";
+
+/// The error of operands whose collations conflict.
+fn mixed(texts: &[(u16, Coercibility)], operation: &str) -> SqlError {
+    let described: Vec<String> = texts.iter().map(|text| describe_collation(*text)).collect();
+    match &described[..] {
+        [a, b] => SqlError::cant_aggregate_2collations(a, b, operation),
+        [a, b, c] => SqlError::cant_aggregate_3collations(a, b, c, operation),
+        _ => SqlError::cant_aggregate_ncollations(operation),
+    }
+}
+
 /// Operations that need a collation; the others only put text together.
-const COMPARING: [&str; 12] = [
+const COMPARING: [&str; 16] = [
     "=",
+    "in",
     "between",
     "field",
     "find_in_set",
@@ -391,6 +405,9 @@ const COMPARING: [&str; 12] = [
     "replace",
     "strcmp",
     "substring_index",
+    "trim",
+    "ltrim",
+    "rtrim",
 ];
 
 fn describe_collation((id, coercibility): (u16, Coercibility)) -> String {
@@ -414,7 +431,7 @@ pub fn merge_all<'a>(
     operation: &str,
 ) -> SqlResult<(u16, Coercibility)> {
     let mut merged: Option<(u16, Coercibility)> = None;
-    let mut only_null = None;
+    let (mut only_null, mut texts, mut conflict) = (None, Vec::new(), false);
     for ty in types {
         only_null = Some(only_null.unwrap_or(true) && ty.is_null());
         let this = match ty.family() {
@@ -423,10 +440,21 @@ pub fn merge_all<'a>(
             Family::String | Family::Json if !ty.is_null() => (ty.column.collation, ty.coercibility),
             _ => continue,
         };
-        merged = Some(match merged {
-            None => this,
-            Some(before) => merge_collations(before, this, operation)?,
-        });
+        texts.push(this);
+        merged = match merged {
+            None => Some(this),
+            Some(before) => match merge_collations(before, this, TOGETHER) {
+                Ok(both) => Some(both),
+                Err(_) => {
+                    conflict = true;
+                    merged
+                }
+            },
+        };
+    }
+    let compared = COMPARING.contains(&operation);
+    if conflict || compared && merged.is_some_and(|(_, strength)| strength == Coercibility::None) {
+        return Err(mixed(&texts, operation));
     }
     Ok(merged.unwrap_or(match only_null {
         Some(true) => (BINARY, Coercibility::Ignorable),
@@ -570,11 +598,15 @@ fn integer_bytes(kind: ColumnKind) -> u8 {
 fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType> {
     let string = |t: &ExprType| t.family() == Family::String;
     let (collation, coercibility) = match (string(a), string(b)) {
-        (true, true) => merge_collations(
-            (a.column.collation, a.coercibility),
-            (b.column.collation, b.coercibility),
-            operation,
-        )?,
+        (true, true) => {
+            let side = |ty: &ExprType| (ty.column.collation, ty.coercibility);
+            match merge_collations(side(a), side(b), operation) {
+                Ok((_, Coercibility::None)) | Err(_) if operation == "UNION" => {
+                    return Err(SqlError::cant_aggregate_ncollations(operation));
+                }
+                merged => merged?,
+            }
+        }
         (true, false) => (a.column.collation, a.coercibility),
         (false, true) => (b.column.collation, b.coercibility),
         (false, false) => (crate::catalog::charset::server_default(), Coercibility::Literal),

@@ -368,6 +368,13 @@ fn convert_tz(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let from = str_arg!(args, 1, cx);
     let to = str_arg!(args, 2, cx);
+    if at.date().month() == 0 || at.date().day() == 0 {
+        let mut text = Vec::new();
+        at.write_text(0, &mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
+        return Ok(Value::Null);
+    }
     let zone = |name: &[u8]| Zone::by_name(std::str::from_utf8(name).ok()?);
     let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Value::Null) };
     let Some(unix) = at.instant(from).map(Instant::unix) else { return Ok(Value::DateTime(at)) };
