@@ -1,6 +1,7 @@
 //! Numbers as MySQL prints them.
 
-/// A DOUBLE: the shortest digits that read back the same; with an exponent outside 1e-15 to 1e15.
+/// A DOUBLE: the shortest digits that read back the same; with an exponent outside 1e-15 to 1e15, but not for digits
+/// behind the point.
 pub fn write_f64(n: f64, out: &mut Vec<u8>) {
     let shortest = format!("{n:e}");
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.trim_start_matches('-').len().saturating_sub(2));
@@ -67,7 +68,7 @@ fn write_general(scientific: &str, out: &mut Vec<u8>) {
             out.resize(out.len() + (-exponent - 1) as usize, b'0');
             out.extend_from_slice(&digits);
         }
-        0..15 => {
+        0.. if exponent < 15 || digits.len() > exponent as usize + 1 => {
             let int = exponent as usize + 1;
             if digits.len() < int {
                 digits.resize(int, b'0');
@@ -122,6 +123,7 @@ mod tests {
     fn doubles_print_like_a_server_prints_them() {
         for (n, want) in [
             (1e15, "1e15"),
+            (1_145_921_377_135_377.25, "1145921377135377.2"),
             (72_765_640_924_123.625, "72765640924123.62"),
             (1e14, "100000000000000"),
             (1.2345678901234568e17, "1.2345678901234568e17"),
