@@ -4,7 +4,9 @@
 /// behind the point.
 pub fn write_f64(n: f64, out: &mut Vec<u8>) {
     let shortest = format!("{n:e}");
-    let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.trim_start_matches('-').len().saturating_sub(2));
+    let places = shortest
+        .split_once('e')
+        .map_or(0, |(mantissa, _)| mantissa.trim_start_matches('-').len().saturating_sub(2));
     write_general(&to_even(n, shortest, places, |places| format!("{n:.places$e}")), out);
 }
 
