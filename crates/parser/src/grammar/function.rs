@@ -301,7 +301,12 @@ impl Parser<'_> {
             if !call.distinct {
                 self.eat_kw(Kw::ALL);
             }
-            call.args = self.comma_list(Self::expr)?;
+            let several = match kind {
+                AggregateKind::Count => call.distinct,
+                AggregateKind::GroupConcat | AggregateKind::JsonObjectAgg => true,
+                _ => false,
+            };
+            call.args = if several { self.comma_list(Self::expr)? } else { vec![self.expr()?] };
         }
         if kind == AggregateKind::GroupConcat {
             call.order_by = self.order_by()?;

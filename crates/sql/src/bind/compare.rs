@@ -204,13 +204,7 @@ impl Binder<'_> {
         high: &ast::Expr,
         negated: bool,
     ) -> SqlResult<Expr> {
-        let (e, low, high) = (self.expr_or_row(operand)?, self.expr_or_row(low)?, self.expr_or_row(high)?);
-        if let Kind::Row(_) = e.kind {
-            let above = self.compare(CompareOp::Ge, e.clone(), low)?;
-            let below = self.compare(CompareOp::Le, e, high)?;
-            let both = Expr::boolean(Kind::And(Box::new([above, below])), true);
-            return Ok(if negated { Expr::boolean(Kind::Not(Box::new(both)), true) } else { both });
-        }
+        let (e, low, high) = (self.expr(operand)?, self.expr(low)?, self.expr(high)?);
         let nullable = e.ty.nullable || low.ty.nullable || high.ty.nullable;
         let (e, low, high, collation) = self.comparable_bounds(e, low, high)?;
         let args = Box::new([e, low, high]);

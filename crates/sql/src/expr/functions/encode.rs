@@ -125,7 +125,13 @@ fn conv(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         let Some(d) = (byte as char).to_digit(radix) else { break };
         number = (number * u128::from(radix) + u128::from(d)).min(u128::from(u64::MAX));
     }
-    let number = number as u64;
+    // From a negative base come signed numbers.
+    let most = match (from < 0, negative) {
+        (false, _) => u64::MAX,
+        (true, false) => i64::MAX as u64,
+        (true, true) => i64::MIN.unsigned_abs(),
+    };
+    let number = (number as u64).min(most);
     let number = if negative { number.wrapping_neg() } else { number };
     let signed = to < 0 && (number as i64) < 0;
     let magnitude = if signed { (number as i64).unsigned_abs() } else { number };

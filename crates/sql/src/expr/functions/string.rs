@@ -234,7 +234,8 @@ fn export_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     let on = str_arg!(args, 1, cx);
     let off = str_arg!(args, 2, cx);
     let separator = if args.len() > 3 { str_arg!(args, 3, cx) } else { Bytes::from_static(b",") };
-    let count = if args.len() > 4 { int_arg!(args, 4, cx).clamp(0, 64) } else { 64 };
+    let count = if args.len() > 4 { int_arg!(args, 4, cx) } else { 64 };
+    let count = if (0..64).contains(&count) { count } else { 64 };
     let parts: Vec<&[u8]> = (0..count).map(|i| if bits >> i & 1 == 1 { &on[..] } else { &off[..] }).collect();
     let length = parts.iter().map(|part| part.len() + separator.len()).sum();
     if !fits(length, "export_set", cx) {
