@@ -123,7 +123,7 @@ impl Binder<'_> {
     fn in_one_charset(&mut self, args: Vec<Expr>, name: &str) -> SqlResult<Vec<Expr>> {
         let lower = name.to_lowercase();
         let fallback = self.collation();
-        let (collation, _) = crate::expr::types::merge_all(args.iter().map(|a| &a.ty), fallback, &lower)?;
+        let (collation, _) = crate::expr::mix::merge_all(args.iter().map(|a| &a.ty), fallback, &lower)?;
         Ok(args.into_iter().map(|a| self.in_collation(a, collation)).collect())
     }
 

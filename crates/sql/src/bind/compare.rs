@@ -5,8 +5,9 @@ use super::operators::{as_text, number_literal};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::comparable::As;
+use crate::expr::mix::{merge_all, merge_collations};
 use crate::expr::node::{CompareOp, Expr, Kind};
-use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, illegal_types, merge_all, merge_collations};
+use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, illegal_types};
 use omnibus_parser::ast::{self, BinaryOp};
 use omnibus_value::{ColumnKind, FixedKind, Value};
 

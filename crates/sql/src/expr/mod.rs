@@ -19,6 +19,7 @@ pub mod interval;
 pub(crate) mod into_column;
 pub mod json;
 pub mod like;
+pub(crate) mod mix;
 pub mod node;
 mod number_text;
 mod print;

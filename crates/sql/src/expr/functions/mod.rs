@@ -159,7 +159,8 @@ pub(crate) use {int_arg, real_arg, str_arg, value_arg};
 /// Common result types.
 pub(crate) mod ty {
     use crate::error::SqlResult;
-    use crate::expr::types::{BINARY, merge_all};
+    use crate::expr::mix::merge_all;
+    use crate::expr::types::BINARY;
     use crate::expr::{BindContext, Expr, ExprType};
 
     /// Whether any argument may be NULL.

@@ -88,7 +88,7 @@ fn position(
 
 /// The collation that both arguments are compared under.
 fn common(a: &Expr, b: &Expr) -> u16 {
-    crate::expr::types::merge_all([&a.ty, &b.ty], BINARY, "locate").map_or(BINARY, |(collation, _)| collation)
+    crate::expr::mix::merge_all([&a.ty, &b.ty], BINARY, "locate").map_or(BINARY, |(collation, _)| collation)
 }
 
 fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
