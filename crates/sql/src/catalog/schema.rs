@@ -130,6 +130,13 @@ impl Catalog {
         self.schemas.values().flat_map(|schema| schema.programs.values())
     }
 
+    /// The stored programs of a kind in a schema.
+    pub fn programs_of(&self, db: &str, kind: ProgramKind) -> impl Iterator<Item = &Arc<ProgramDef>> {
+        let schema = self.schemas.get(db);
+        let all = schema.into_iter().flat_map(|schema| schema.programs.iter());
+        all.filter(move |((of, _), _)| *of == kind).map(|(_, def)| def)
+    }
+
     /// Adds or replaces a stored program. The schema must exist.
     pub fn put_program(&mut self, program: Arc<ProgramDef>) {
         if let Some(schema) = self.schemas.get_mut(&program.db) {

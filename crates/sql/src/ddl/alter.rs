@@ -281,6 +281,9 @@ impl Ddl<'_> {
             def.db = Arc::from(db.as_str());
             def.name = Arc::from(name.name.as_str());
         }
+        if def.name != table.def.name || def.db != table.def.db {
+            self.move_triggers(change, table, &def.db, &def.name)?;
+        }
         rename_own(table, &mut def, &edit.renamed);
         if edit.rename.is_some() {
             rename_checks(&table.def, &mut def);

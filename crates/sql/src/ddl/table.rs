@@ -63,6 +63,7 @@ impl Ddl<'_> {
         let schema = change.next.schema(&db)?.clone();
         if let Some(existing) = schema.tables.get(name).filter(|_| tree.or_replace).cloned() {
             self.refuse_to_drop(&change, &existing, |_| false)?;
+            self.drop_triggers(&mut change, &existing);
             self.drop_one(&mut change, &existing);
         } else if schema.has(name) && tree.if_not_exists {
             self.state.diagnostics.note(SqlError::table_exists(name));
@@ -166,6 +167,7 @@ impl Ddl<'_> {
                         names.iter().any(|dropped| dropped.0 == db && dropped.1 == name)
                     };
                     self.refuse_to_drop(&change, &table, goes_too)?;
+                    self.drop_triggers(&mut change, &table);
                     self.drop_one(&mut change, &table);
                 }
                 None if change.next.schemas.contains_key(&**db) || tree.if_exists => {
@@ -267,12 +269,13 @@ impl Ddl<'_> {
         rename_own(table, &mut def, &[]);
         rename_checks(&table.def, &mut def);
         self.follow_names(change, table, &def, &[]);
+        self.move_triggers(change, table, db, name)?;
         self.replace_def(change, table, def);
         Ok(())
     }
 
     /// A definition over the same contents takes the place of another.
-    pub(super) fn replace_def(
+    pub(crate) fn replace_def(
         &mut self,
         change: &mut Change,
         table: &Arc<Table>,

@@ -11,6 +11,7 @@ use crate::expr::exec::Exec;
 use crate::state::SessionState;
 use crate::storage::Storage;
 use crate::store::{RowAt, RowChange, duplicate_error};
+use omnibus_parser::ast::{TriggerEvent, TriggerTime};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -31,7 +32,9 @@ impl Assignment {
                 cast_into(value, expr, column, row.number, row.ignore, exec.session)?
             }
         };
-        row.values[self.column] = not_null(value, column, row.ignore, exec.session)?;
+        let later = expressions.is_some_and(|one| one.fires(TriggerTime::Before, TriggerEvent::Update));
+        row.values[self.column] =
+            if later { value } else { not_null(value, column, row.ignore, exec.session)? };
         Ok(())
     }
 }
@@ -107,8 +110,17 @@ impl RowUpdate<'_> {
     /// Writes `new`, which has the assigned values.
     pub(crate) fn write(&self, run: &mut Run<'_>, mut new: Vec<Value>) -> ExecResult<Written> {
         let table = self.table;
+        let fire = |time, new: &mut Vec<Value>, run: &mut Run<'_>| match self.expressions {
+            Some(one) => one.fire((time, TriggerEvent::Update), Some(self.old), Some(new), self.ignore, run),
+            None => Ok(()),
+        };
         let mut changed = changed_columns(self.old, &new, self.assigned.iter().copied());
+        if self.expressions.is_some_and(|one| one.triggers.is_some()) {
+            fire(TriggerTime::Before, &mut new, run)?;
+            changed = changed_columns(self.old, &new, 0..new.len());
+        }
         if changed == 0 {
+            fire(TriggerTime::After, &mut new, run)?;
             return Ok(Written::Same);
         }
         changed |= touch_on_update(self.on_update, table.columns(), &mut new, run.state);
@@ -130,7 +142,10 @@ impl RowUpdate<'_> {
         let Some(written) = passed_over(written, self.ignore, run.state)? else {
             return Ok(Written::Refused);
         };
-        let Some(duplicate) = written else { return Ok(Written::Changed) };
+        let Some(duplicate) = written else {
+            fire(TriggerTime::After, &mut new, run)?;
+            return Ok(Written::Changed);
+        };
         let error = duplicate_error(table, duplicate.index, &new);
         if !self.ignore {
             return Err(error.into());

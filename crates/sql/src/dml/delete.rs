@@ -5,14 +5,18 @@ use super::change::passed_over;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::rows::chosen_rows;
 use super::view::{Meant, Opened};
-use super::{Effect, Run};
+use super::{Effect, RowExpressions, Run};
 use crate::api::Priv;
 use crate::bind::Clause;
 use crate::bind::query::with_clause;
+use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::node::Expr;
 use crate::select::Change;
-use omnibus_parser::ast::{Delete, TableRef};
+use crate::store::RowAt;
+use omnibus_parser::ast::{Delete, TableRef, TriggerEvent, TriggerTime};
+use omnibus_value::Value;
+use std::sync::Arc;
 
 /// DELETE, compiled.
 pub(crate) struct DeletePlan {
@@ -20,6 +24,7 @@ pub(crate) struct DeletePlan {
     finder: Finder,
     limit: Option<Expr>,
     ignore: bool,
+    expressions: Option<RowExpressions>,
 }
 
 impl DeletePlan {
@@ -54,7 +59,9 @@ impl DeletePlan {
         planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
         conditions.extend(filter);
         let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
-        Ok(DeletePlan { target, finder, limit, ignore: tree.ignore })
+        // Nothing of a row that goes is computed: these are for the triggers.
+        let expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());
+        Ok(DeletePlan { target, finder, limit, ignore: tree.ignore, expressions })
     }
 
     /// Runs it.
@@ -69,9 +76,31 @@ impl DeletePlan {
         while let Some(row) = rows.next()? {
             let Some(row) = run.trx.chosen_row(row)? else { continue };
             table.decode_into(&row.row, &mut values)?;
-            let deleted = run.trx.delete_row(table, &row, &values);
-            affected += u64::from(passed_over(deleted, self.ignore, run.state)?.is_some());
+            let deleted = delete_row(table, &row, &values, self.expressions.as_ref(), self.ignore, run)?;
+            affected += u64::from(deleted);
         }
         Ok(Effect { affected, ..Effect::default() })
     }
+}
+
+/// Deletes a row, with its triggers; false if IGNORE made a warning of what refuses that.
+pub(super) fn delete_row(
+    table: &Arc<Table>,
+    at: &RowAt,
+    values: &[Value],
+    expressions: Option<&RowExpressions>,
+    ignore: bool,
+    run: &mut Run<'_>,
+) -> ExecResult<bool> {
+    let fire = |time, run: &mut Run<'_>| match expressions {
+        Some(one) => one.fire((time, TriggerEvent::Delete), Some(values), None, ignore, run),
+        None => Ok(()),
+    };
+    fire(TriggerTime::Before, run)?;
+    let deleted = run.trx.delete_row(table, at, values);
+    if passed_over(deleted, ignore, run.state)?.is_none() {
+        return Ok(false);
+    }
+    fire(TriggerTime::After, run)?;
+    Ok(true)
 }

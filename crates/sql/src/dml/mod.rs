@@ -14,6 +14,7 @@ mod plan;
 mod row_expressions;
 mod rows;
 pub(crate) mod safety;
+mod triggers;
 mod update;
 mod view;
 

@@ -6,7 +6,8 @@
 //! values of its first appearance, as MySQL does.
 
 use super::cast::into_column;
-use super::change::{RowUpdate, Written, assign_default, not_null, on_update_columns, passed_over};
+use super::change::{RowUpdate, Written, assign_default, not_null, on_update_columns};
+use super::delete::delete_row;
 use super::plan::{Planner, generated_given};
 use super::view::ViewCheck;
 use super::{Effect, NewRow, RowExpressions, Run};
@@ -31,7 +32,7 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 use omnibus_parser::ast::{
     Delete, Expr, Ident, Join, Literal, ObjectName, Select, SelectItem, SelectOptions, TableFactor, TableRef,
-    Update,
+    TriggerEvent, TriggerTime, Update,
 };
 use omnibus_value::Value;
 use std::collections::HashSet;
@@ -117,6 +118,9 @@ impl MultiPlan {
             read_rows(binder, nest, outputs, &mut targets);
             Ok(())
         })?;
+        for target in &mut targets {
+            target.expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());
+        }
         Ok(MultiPlan { query, targets, delete: true, ignore: tree.ignore })
     }
 
@@ -200,8 +204,7 @@ impl MultiPlan {
         let at = RowAt { key, row };
         let old = table.decode(&at.row)?;
         if self.delete {
-            let deleted = run.trx.delete_row(table, &at, &old);
-            return Ok(passed_over(deleted, self.ignore, run.state)?.is_some());
+            return delete_row(table, &at, &old, target.expressions.as_ref(), self.ignore, run);
         }
         let mut new = old.clone();
         for (column, value) in &target.assignments {
@@ -213,7 +216,9 @@ impl MultiPlan {
             };
             let source = &self.query.types[*value].column;
             let stored = into_column(joined[*value].clone(), source, def, number, self.ignore, run.state)?;
-            new[*column] = not_null(stored, def, self.ignore, run.state)?;
+            let when = (TriggerTime::Before, TriggerEvent::Update);
+            let later = target.expressions.as_ref().is_some_and(|one| one.fires(when.0, when.1));
+            new[*column] = if later { stored } else { not_null(stored, def, self.ignore, run.state)? };
         }
         let update = RowUpdate {
             table,

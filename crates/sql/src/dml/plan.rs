@@ -124,7 +124,7 @@ impl<'a> Planner<'a> {
 
     /// What the table's definition says of rows that are written.
     pub(crate) fn row_expressions(&self, table: &Arc<Table>) -> SqlResult<Option<RowExpressions>> {
-        RowExpressions::bind(table, self.session, self.catalog, Some(self.uses))
+        RowExpressions::of_statement(table, self.session, self.catalog, self.uses)
     }
 
     /// A binder without names yet.

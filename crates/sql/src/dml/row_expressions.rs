@@ -4,10 +4,12 @@
 //! right; then the checks are asked. Each expression reads the row as it is then. Rows that a replica gets from its source, or
 //! that recovery finds in the log, are whole already: they do not come here.
 
+use super::Run;
 use super::change::not_null;
 use super::rows::cast_into;
+use super::triggers::Triggers;
 use crate::bind::scope::Scope;
-use crate::bind::uses::UsesCell;
+use crate::bind::uses::{STORED_FUNCTION, UsesCell};
 use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Check, ColumnDefault, StoredExpr, Table};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -15,6 +17,7 @@ use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::state::SessionState;
 use crate::storage::Storage;
+use omnibus_parser::ast::{TriggerEvent, TriggerTime};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -24,6 +27,8 @@ pub(crate) struct RowExpressions {
     defaults: Vec<Computed>,
     generated: Vec<Computed>,
     checks: Vec<(usize, Expr)>,
+    /// Those that a statement fires.
+    pub triggers: Option<Triggers>,
 }
 
 /// A column and the expression that gives its value.
@@ -59,12 +64,7 @@ impl RowExpressions {
         binder.uses = uses;
         let scope = binder.add_table(table, None);
         binder.open(Scope::of(scope), Clause::FieldList);
-        let mut expressions = RowExpressions {
-            table: table.clone(),
-            defaults: Vec::new(),
-            generated: Vec::new(),
-            checks: Vec::new(),
-        };
+        let mut expressions = RowExpressions::none(table);
         for (at, column) in table.columns().iter().enumerate() {
             if let ColumnDefault::Expression(expr) = &column.default {
                 let computed = computed(table, at, bind(&mut binder, expr, Clause::DefaultValue)?);
@@ -79,6 +79,57 @@ impl RowExpressions {
             expressions.checks.push((at, bind(&mut binder, &check.expr, Clause::Check)?));
         }
         Ok(Some(expressions))
+    }
+
+    fn none(table: &Arc<Table>) -> RowExpressions {
+        RowExpressions {
+            table: table.clone(),
+            defaults: Vec::new(),
+            generated: Vec::new(),
+            checks: Vec::new(),
+            triggers: None,
+        }
+    }
+
+    /// As `bind`, with the triggers that a statement fires.
+    ///
+    /// # Errors
+    /// As `bind`.
+    pub(crate) fn of_statement(
+        table: &Arc<Table>,
+        session: &SessionState,
+        catalog: &Catalog,
+        uses: &UsesCell,
+    ) -> SqlResult<Option<RowExpressions>> {
+        let mut expressions = RowExpressions::bind(table, session, catalog, Some(uses))?;
+        if let Some(triggers) = Triggers::of(catalog, table) {
+            uses.borrow_mut().bits |= STORED_FUNCTION;
+            expressions.get_or_insert_with(|| RowExpressions::none(table)).triggers = Some(triggers);
+        }
+        Ok(expressions)
+    }
+
+    /// Fires the triggers for a row.
+    ///
+    /// # Errors
+    /// What they fail with; `NeedBlocking` where it may not block.
+    pub(crate) fn fire(
+        &self,
+        when: (TriggerTime, TriggerEvent),
+        old: Option<&[Value]>,
+        new: Option<&mut Vec<Value>>,
+        ignore: bool,
+        run: &mut Run<'_>,
+    ) -> ExecResult<()> {
+        match &self.triggers {
+            Some(triggers) => triggers.fire(when, &self.table, old, new, ignore, run),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether values are looked at again before they are written, so that NULL may be given.
+    pub(crate) fn fires(&self, time: TriggerTime, event: TriggerEvent) -> bool {
+        self.triggers.as_ref().is_some_and(|triggers| triggers.has(time, event))
     }
 
     /// Each of the expressions, with what it belongs to.

@@ -114,6 +114,11 @@ impl LoadPlan {
         })
     }
 
+    /// The table that rows go into.
+    pub(crate) fn target(&self) -> &Table {
+        &self.insert.target.table
+    }
+
     /// Whether the table is a temporary one.
     pub(crate) fn only_temporary(&self) -> bool {
         self.insert.target.table.temporary

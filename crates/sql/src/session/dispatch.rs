@@ -5,7 +5,7 @@ use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
 use omnibus_parser::ast::{
-    Completion, CreateTable, CreateView, ObjectName, StartTransaction, Statement, TableOption,
+    Completion, CreateTable, CreateView, ObjectName, ProgramKind, StartTransaction, Statement, TableOption,
 };
 
 impl SqlSession {
@@ -163,6 +163,8 @@ impl SqlSession {
             Statement::DropIndex(tree) => ddl.drop_index(tree),
             Statement::CreateRoutine(tree) => ddl.create_routine(tree),
             Statement::AlterRoutine(tree) => ddl.alter_routine(tree),
+            Statement::CreateTrigger(tree) => ddl.create_trigger(tree),
+            Statement::DropProgram(tree) if tree.kind == ProgramKind::Trigger => ddl.drop_trigger(tree),
             Statement::DropProgram(tree) => ddl.drop_program(tree),
             _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
         };

@@ -75,6 +75,7 @@ impl SqlSession {
             Some(input) => input,
             None => LoadInput::File(Arc::new(self.state.host.clone().open_file(&tree.file, false)?)),
         };
+        self.state.programs.tables = vec![plan.target().def.id];
         self.enter();
         self.hold_back(call.mode)?;
         let as_text = self.choose_load_format(&uses.take())?;

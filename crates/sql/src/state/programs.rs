@@ -23,6 +23,16 @@ pub(crate) struct Signature {
 pub(crate) trait Programs: Send + Sync {
     /// A routine's parameters and what it gives.
     fn signature(&self, def: &Arc<ProgramDef>, settings: &SessionSettings) -> SqlResult<Signature>;
+    /// Fires a trigger for a row: `new` is the row that it may change.
+    fn fire(
+        &self,
+        def: &Arc<ProgramDef>,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: Option<&mut Vec<Value>>,
+        state: &mut SessionState,
+        trx: &mut Trx,
+    ) -> ExecResult<()>;
     /// A function's value. The session's state and transaction are its own for that time.
     fn call(
         &self,

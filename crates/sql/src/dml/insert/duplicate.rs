@@ -8,6 +8,7 @@ use crate::dml::{NewRow, Run};
 use crate::error::ExecResult;
 use crate::expr::exec::{Row, Slot};
 use crate::store::{Duplicate, auto_value, duplicate_error};
+use omnibus_parser::ast::{TriggerEvent, TriggerTime};
 use omnibus_value::Value;
 
 impl InsertPlan {
@@ -24,7 +25,13 @@ impl InsertPlan {
         counts.duplicates += 1;
         if self.replace {
             let old = table.decode(&duplicate.existing.row)?;
+            let fire = |time, run: &mut Run<'_>| match &self.expressions {
+                Some(one) => one.fire((time, TriggerEvent::Delete), Some(&old), None, self.ignore, run),
+                None => Ok(()),
+            };
+            fire(TriggerTime::Before, run)?;
             run.trx.delete_row(table, &duplicate.existing, &old)?;
+            fire(TriggerTime::After, run)?;
             counts.affected += 1;
             return Ok(true);
         }

@@ -18,6 +18,7 @@ use crate::select::run::Flow;
 use crate::state::NewInsertId;
 use crate::storage::Storage;
 use crate::store::{InsertOutcome, auto_value, duplicate_error};
+use omnibus_parser::ast::{TriggerEvent, TriggerTime};
 use omnibus_value::Value;
 use std::rc::Rc;
 
@@ -43,10 +44,20 @@ impl InsertPlan {
     /// NULL becomes something else in a column that has none, or an error.
     pub(crate) fn not_null(&self, run: &mut Run<'_>, at: usize, value: Value) -> SqlResult<Value> {
         let column = &self.target.table.def.columns[at];
-        if !matches!(value, Value::Null) || column.nullable || column.auto_increment {
+        if !matches!(value, Value::Null) || column.nullable || column.auto_increment || self.null_may_go() {
             return Ok(value);
         }
         null_value(column, self.lenient(run), run.state)
+    }
+
+    /// Whether a trigger may still put something in the place of NULL.
+    fn null_may_go(&self) -> bool {
+        let expressions = self.expressions.as_ref();
+        expressions.is_some_and(|one| one.fires(TriggerTime::Before, TriggerEvent::Insert))
+    }
+
+    fn has_triggers(&self) -> bool {
+        self.expressions.as_ref().is_some_and(|expressions| expressions.triggers.is_some())
     }
 
     fn lenient(&self, run: &Run<'_>) -> bool {
@@ -175,7 +186,8 @@ impl InsertPlan {
                 None => self.evaluate(run, expr, &values)?,
             };
             values[at] = cast_into(value, expr, column, number, self.ignore, run.state)?;
-            if matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment {
+            let refused = matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment;
+            if refused && !self.null_may_go() {
                 values[at] = null_value(column, lenient, run.state)?;
             }
         }
@@ -257,6 +269,19 @@ impl InsertPlan {
     ) -> ExecResult<()> {
         let table = &self.target.table;
         counts.records += 1;
+        if let Some(expressions) = &self.expressions {
+            let when = (TriggerTime::Before, TriggerEvent::Insert);
+            // A number that is still to come is 0 for them.
+            let coming =
+                table.auto_column.filter(|at| matches!(values[*at], Value::Null) && self.null_may_go());
+            if let Some(at) = coming {
+                values[at] = implicit_default(&table.columns()[at].ty);
+            }
+            expressions.fire(when, None, Some(&mut values), self.ignore, run)?;
+            if let Some(at) = coming.filter(|at| auto_value(&values[*at]) == 0) {
+                values[at] = Value::Null;
+            }
+        }
         let generated = self.generate(run, &mut values, counts, left)?;
         if let Some(expressions) = &self.expressions {
             let mut row = NewRow { values: &mut values, number: counts.records, ignore: self.ignore };
@@ -276,7 +301,9 @@ impl InsertPlan {
             match outcome {
                 InsertOutcome::Inserted => break,
                 // REPLACE by what is there already changes nothing.
-                InsertOutcome::Duplicate(duplicate) if self.replace && duplicate.existing.row == row => {
+                InsertOutcome::Duplicate(duplicate)
+                    if self.replace && duplicate.existing.row == row && !self.has_triggers() =>
+                {
                     break;
                 }
                 // All numbers are used: REPLACE would take the last row again and again.
@@ -291,6 +318,10 @@ impl InsertPlan {
                     }
                 }
             }
+        }
+        if let Some(expressions) = &self.expressions {
+            let when = (TriggerTime::After, TriggerEvent::Insert);
+            expressions.fire(when, None, Some(&mut values), self.ignore, run)?;
         }
         counts.inserted += 1;
         counts.affected += 1;

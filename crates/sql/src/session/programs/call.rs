@@ -260,6 +260,10 @@ impl SqlSession {
         }
         let Some(mut frame) = machine.frames.pop() else { return Ok(()) };
         let locals = self.leave_program(&mut frame);
+        if let Some(rows) = &frame.program.rows {
+            let to = rows.from + rows.table.columns().len();
+            machine.row = locals.values.get(rows.from..to).unwrap_or_default().to_vec();
+        }
         if let Some(caller) = machine.frames.last_mut() {
             caller.at += 1;
         }

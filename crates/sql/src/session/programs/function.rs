@@ -9,7 +9,7 @@ use crate::api::{AccessCheck, AllowAll, Mode, Outcome, SessionSettings};
 use crate::catalog::{ProgramDef, Table};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::session::{Call, Database, Nowhere, SqlSession};
-use crate::state::{Inside, Programs, SessionState, Signature};
+use crate::state::{Inside, Programs, SessionState, Signature, TriggerRows};
 use crate::store::Trx;
 use bytes::Bytes;
 use omnibus_value::{ColumnType, Value};
@@ -44,8 +44,13 @@ impl Interpreter {
         table: Option<&Arc<Table>>,
     ) -> SqlResult<Arc<Compiled>> {
         let mut kept = self.compiled.lock();
-        if let Some((_, compiled)) = kept.iter().find(|(known, _)| Arc::ptr_eq(known, def)) {
-            return Ok(compiled.clone());
+        let same = |rows: &TriggerRows| table.is_some_and(|table| Arc::ptr_eq(table, &rows.table));
+        if let Some(at) = kept.iter().position(|(known, _)| Arc::ptr_eq(known, def)) {
+            let compiled = kept[at].1.clone();
+            if compiled.rows.as_ref().is_none_or(same) {
+                return Ok(compiled);
+            }
+            kept.swap_remove(at);
         }
         let compiled = Arc::new(Compiled::new(def, settings, table)?);
         if kept.len() >= KEPT {
@@ -56,7 +61,7 @@ impl Interpreter {
     }
 
     /// Runs something on a session that has the caller's state and transaction.
-    fn inside<T>(
+    pub(super) fn inside<T>(
         &self,
         state: &mut SessionState,
         trx: &mut Trx,
@@ -79,6 +84,18 @@ impl Interpreter {
 }
 
 impl Programs for Interpreter {
+    fn fire(
+        &self,
+        def: &Arc<ProgramDef>,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: Option<&mut Vec<Value>>,
+        state: &mut SessionState,
+        trx: &mut Trx,
+    ) -> ExecResult<()> {
+        self.fire_trigger(def, table, old, new, state, trx)
+    }
+
     fn signature(&self, def: &Arc<ProgramDef>, settings: &SessionSettings) -> SqlResult<Signature> {
         let compiled = self.compiled(def, settings, None)?;
         let params = compiled.modes.iter().copied().zip(compiled.columns.iter().cloned()).collect();

@@ -68,6 +68,8 @@ pub(crate) struct Machine {
     /// Rows affected by the last statement.
     pub(super) affected: u64,
     /// OUT parameters that go to the client: their `?`, type and value.
+    /// NEW, as a trigger left it.
+    pub(super) row: Vec<Value>,
     pub(super) to_client: Vec<(usize, Column, Value)>,
 }
 

@@ -20,6 +20,7 @@ mod function;
 mod machine;
 mod run;
 mod show;
+mod trigger;
 
 pub(crate) use call::takes_call;
 use compile::Compiled;

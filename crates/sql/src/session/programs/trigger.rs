@@ -1,0 +1,234 @@
+//! CREATE and DROP TRIGGER, and a trigger that runs.
+
+use super::check;
+use super::compile::{Compiled, Instruction};
+use super::define::quoted_account;
+use super::function::Interpreter;
+use super::machine::Machine;
+use crate::api::{Outcome, Priv};
+use crate::catalog::{ProgramDef, Table, persist};
+use crate::ddl::{Change, Ddl, check_name, trigger_text, triggers_of};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::session::SqlSession;
+use crate::state::SessionState;
+use crate::store::{Names, Trx};
+use omnibus_parser::ast::{CreateTrigger, DropProgram, ProgramKind};
+use omnibus_value::{ColumnKind, Value};
+use std::sync::Arc;
+
+fn missing() -> SqlError {
+    SqlError::new(1360, b"HY000", "Trigger does not exist")
+}
+
+impl Ddl<'_> {
+    /// CREATE TRIGGER.
+    pub(crate) fn create_trigger(&mut self, tree: &CreateTrigger) -> ExecResult<Outcome> {
+        let table_db = self.schema_of(&tree.table)?;
+        let db = match &tree.name.schema {
+            Some(schema) => schema.to_string(),
+            None => table_db.clone(),
+        };
+        let (name, table_name) = (tree.name.name.as_str(), tree.table.name.to_string());
+        check_name(name)?;
+        if db != table_db {
+            return Err(SqlError::new(1435, b"HY000", "Trigger in wrong schema").into());
+        }
+        if db == "mysql" {
+            return Err(SqlError::new(1465, b"HY000", "Triggers can not be created on system tables").into());
+        }
+        check::body(ProgramKind::Trigger, &tree.program)?;
+        if self.trx.temporary_table(&db, &table_name).is_some() {
+            let message = format!("Trigger's '{table_name}' is view or temporary table");
+            return Err(SqlError::new(1361, b"HY000", message).into());
+        }
+        self.access.check(&db, Some(&table_name), Priv::Trigger)?;
+        let definer = self.named_definer(tree.definer.as_ref())?;
+        let mut change = self.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
+        let table = change.next.table(&db, &table_name)?.clone();
+        let old = change.next.program(ProgramKind::Trigger, &db, name).cloned();
+        if old.is_some() && !tree.or_replace {
+            let error = SqlError::new(1359, b"HY000", "Trigger already exists");
+            if !tree.if_not_exists {
+                return Err(error.into());
+            }
+            self.state.diagnostics.note(error);
+            self.trx.rollback();
+            return Ok(Outcome::ok());
+        }
+        if let Some(old) = &old {
+            change.next.remove_program(&db, &old.key());
+            persist::delete_program(self.trx.writes_mut(), old);
+        }
+        let text = trigger_text(tree, &quoted_account(&definer), &table_name, "");
+        let def = Arc::new(self.new_program(ProgramKind::Trigger, &db, name, text));
+        let compiled = Compiled::new(&def, &self.state.settings, Some(&table))?;
+        for instruction in &compiled.code {
+            if let Instruction::AssignNew { column, .. } = instruction
+                && table.column_index(column).is_none()
+            {
+                return Err(SqlError::bad_field(column, "NEW").into());
+            }
+        }
+        self.put_in_order(&mut change, tree, &table, def)?;
+        // Statements that were planned without it are planned again.
+        self.replace_def(&mut change, &table, table.def.clone());
+        let order = match &tree.order {
+            None => String::new(),
+            Some((follows, other)) => {
+                let word = if *follows { "FOLLOWS" } else { "PRECEDES" };
+                format!(" {word} {}", crate::catalog::quote_ident(other))
+            }
+        };
+        let mut logged = trigger_text(tree, &quoted_account(&definer), &table_name, &order);
+        if tree.or_replace {
+            logged = logged.replacen("CREATE ", "CREATE OR REPLACE ", 1);
+        }
+        let logged = self.log_as(&logged);
+        let mut logging = Ddl { trx: self.trx, state: self.state, access: self.access, sql: &logged };
+        logging.commit(change)
+    }
+
+    /// Puts a trigger behind the others of its table, or where FOLLOWS or PRECEDES wants it.
+    fn put_in_order(
+        &mut self,
+        change: &mut Change,
+        tree: &CreateTrigger,
+        table: &Table,
+        def: Arc<ProgramDef>,
+    ) -> SqlResult<()> {
+        let alike = |(_, other): &(Arc<ProgramDef>, CreateTrigger)| {
+            (other.time, other.event) == (tree.time, tree.event)
+        };
+        let mut list: Vec<_> =
+            triggers_of(change, table).into_iter().filter(alike).map(|(def, _)| def).collect();
+        list.sort_by_key(|def| def.order);
+        let at = match &tree.order {
+            None => list.len(),
+            Some((follows, other)) => {
+                let found = list.iter().position(|def| *def.name == **other);
+                let Some(found) = found else {
+                    let message = format!(
+                        "Referenced trigger '{other}' for the given action time and event type does not exist."
+                    );
+                    return Err(SqlError::new(3011, b"HY000", message));
+                };
+                found + usize::from(*follows)
+            }
+        };
+        list.insert(at, def.clone());
+        for (at, each) in list.into_iter().enumerate() {
+            if each.order == at as u64 + 1 && !Arc::ptr_eq(&each, &def) {
+                continue;
+            }
+            let mut placed = ProgramDef::clone(&each);
+            placed.order = at as u64 + 1;
+            persist::put_program(self.trx.writes_mut(), &placed);
+            change.next.put_program(Arc::new(placed));
+        }
+        Ok(())
+    }
+
+    /// DROP TRIGGER.
+    pub(crate) fn drop_trigger(&mut self, drop: &DropProgram) -> ExecResult<Outcome> {
+        let db = self.schema_of(&drop.name)?;
+        let known = self.trx.catalog().program(ProgramKind::Trigger, &db, &drop.name.name).cloned();
+        let Some(known) = known else {
+            if !drop.if_exists {
+                return Err(missing().into());
+            }
+            self.state.diagnostics.note(missing());
+            let change = self.begin(Names::Tables(&[]))?;
+            return self.commit(change);
+        };
+        let table_name = known.trigger()?.table.name.to_string();
+        self.access.check(&db, Some(&table_name), Priv::Trigger)?;
+        let mut change = self.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
+        let Some(def) = change.next.remove_program(&db, &known.key()) else { return Err(missing().into()) };
+        persist::delete_program(self.trx.writes_mut(), &def);
+        if let Some(table) = change.next.find_table(&db, &table_name).cloned() {
+            self.replace_def(&mut change, &table, table.def.clone());
+        }
+        self.commit(change)
+    }
+}
+
+impl Interpreter {
+    /// Fires a trigger for a row.
+    pub(super) fn fire_trigger(
+        &self,
+        def: &Arc<ProgramDef>,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: Option<&mut Vec<Value>>,
+        state: &mut SessionState,
+        trx: &mut Trx,
+    ) -> ExecResult<()> {
+        self.inside(state, trx, |session| session.run_trigger(def, table, old, new))
+    }
+}
+
+impl SqlSession {
+    fn run_trigger(
+        &mut self,
+        def: &Arc<ProgramDef>,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: Option<&mut Vec<Value>>,
+    ) -> ExecResult<()> {
+        if self.state.programs.running.iter().any(|running| Arc::ptr_eq(running, def)) {
+            return Err(SqlError::sp_no_recursion().into());
+        }
+        let program = self.interpreter.compiled(def, &self.state.settings, Some(table))?;
+        let Some(rows) = program.rows.clone() else { return Ok(()) };
+        let width = table.columns().len();
+        let given = new.as_deref().cloned();
+        let row = self.run_inside(|session, call| {
+            let frame = session.enter_program(&program, Vec::new())?;
+            if let Some(access) = session.state.programs.access.clone() {
+                let allowed = access.check(&table.def.db, Some(&table.def.name), Priv::Trigger);
+                if let Err(error) = allowed {
+                    let mut machine = Machine::default();
+                    machine.frames.push(frame);
+                    session.unwind(&mut machine);
+                    return Err(error.into());
+                }
+            }
+            let places = [(rows.from, given.as_deref()), (rows.from + width, old)];
+            for (from, row) in places {
+                for (at, value) in row.unwrap_or_default().iter().enumerate() {
+                    let value = session.shown(table, at, value);
+                    session.state.set_local((from + at) as u32, value)?;
+                }
+            }
+            let mut machine = Machine::default();
+            machine.frames.push(frame);
+            session.advance(&mut machine, call)?;
+            Ok(machine.row)
+        })?;
+        if let Some(new) = new {
+            for (at, value) in row.into_iter().enumerate().take(new.len()) {
+                new[at] = self.stored(table, at, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// A column's value as the session sees it: TIMESTAMP is kept in UTC.
+    fn shown(&self, table: &Table, at: usize, value: &Value) -> Value {
+        match (value, table.columns()[at].ty.kind) {
+            (Value::DateTime(moment), ColumnKind::Timestamp) => {
+                Value::DateTime(moment.utc_to_local(self.state.zone()).unwrap_or(*moment))
+            }
+            (value, _) => crate::expr::eval::own(value.clone()),
+        }
+    }
+
+    fn stored(&self, table: &Table, at: usize, value: Value) -> Value {
+        match (&value, table.columns()[at].ty.kind) {
+            (Value::DateTime(moment), ColumnKind::Timestamp) => {
+                Value::DateTime(moment.local_to_timestamp(self.state.zone()).unwrap_or(*moment))
+            }
+            _ => value,
+        }
+    }
+}
