@@ -7,6 +7,7 @@ moments (tests/lib/recorded.py), in start-ups and recoveries as well as under lo
 the recovery from the first cut. What must be there is decided by requests and replies alone:
   - every acknowledged transaction is there, and at most the one in flight per client besides, whole or absent, in both engines;
   - a client's transactions are there in their order, without a hole;
+  - a prepared XA branch is listed until it is ended, and then committed or gone, in both engines (RECOVER-1);
   - an acknowledged CREATE, ALTER, TRUNCATE and DROP has happened, and its rows are whole;
   - every index agrees with its table; CHECK TABLE says OK;
   - the server serves: it takes a transaction, and has it after another kill.
@@ -105,6 +106,40 @@ class Definer(threading.Thread):
                 self.history.append([self.history[-1][0], "nothing", "", now(), None])
 
 
+class Brancher(threading.Thread):
+    """XA branches with a row in a table of each engine: two of five are committed, one is rolled back, the others stay prepared."""
+
+    ENDS = ("COMMIT", "ROLLBACK", None, "COMMIT", None)
+
+    def __init__(self, server, history):
+        super().__init__()
+        self.server, self.history = server, history
+
+    def run(self):
+        try:
+            while True:
+                number = len(self.history)
+                end = self.ENDS[number % len(self.ENDS)]
+                # Asked to prepare, prepared, asked to end, ended.
+                entry = [end, None, None, None, None]
+                self.history.append(entry)
+                # A session that leaves a branch to others goes.
+                with connect(self.server, database="d", autocommit=True) as db, db.cursor() as cursor:
+                    cursor.execute(f"XA START 'b{number}'")
+                    for table in ("lsm", "btree"):
+                        cursor.execute(f"INSERT INTO {table}_branch VALUES ({number})")
+                    cursor.execute(f"XA END 'b{number}'")
+                    entry[1] = now()
+                    cursor.execute(f"XA PREPARE 'b{number}'")
+                    entry[2] = now()
+                    if end:
+                        entry[3] = now()
+                        cursor.execute(f"XA {end} 'b{number}'")
+                        entry[4] = now()
+        except (pymysql.err.MySQLError, OSError):
+            pass  # Killed.
+
+
 def build_library(directory):
     library = directory / "record_io.so"
     source = ROOT / "tests/tools/record_io.c"
@@ -121,14 +156,14 @@ def record(directory, library, options, seconds, seed):
     """Runs the load; gives what was asked and answered."""
     folder = directory / "run"
     folder.mkdir()
-    history = {"clients": [[] for _ in range(CLIENTS)], "definer": [], "ready": None}
+    history = {"clients": [[] for _ in range(CLIENTS)], "definer": [], "branches": [], "ready": None}
     server = recording(folder, library, folder / "data", directory / "trace", options)
     rng = random.Random(seed)
     for life in range(3):
         server.start()
         if life == 0:
             client(server, "CREATE DATABASE d; USE d;" + "".join(
-                f"CREATE TABLE {t} {TABLE} ENGINE={t}; CREATE TABLE {t}_count (client INT PRIMARY KEY, n INT) ENGINE={t};"
+                f"CREATE TABLE {t}_branch (b INT PRIMARY KEY) ENGINE={t}; CREATE TABLE {t} {TABLE} ENGINE={t}; CREATE TABLE {t}_count (client INT PRIMARY KEY, n INT) ENGINE={t};"
                 f"INSERT INTO {t}_count VALUES " + ",".join(f"({n}, 0)" for n in range(CLIENTS)) + ";" for t in ("lsm", "btree")))
             history["ready"] = now()
         else:
@@ -140,6 +175,7 @@ def record(directory, library, options, seconds, seed):
                     done[-1][1] = done[-1][1] or now()
         threads = [Client(server, n, history["clients"][n], f"{seed} {life} {n}") for n in range(CLIENTS)]
         threads.append(Definer(server, history["definer"], seed))
+        threads.append(Brancher(server, history["branches"]))
         for thread in threads:
             thread.start()
         time.sleep(seconds / 3 * rng.uniform(0.7, 1.3))
@@ -186,9 +222,30 @@ def check(server, history, at):
         by_index = ask(server, f"SELECT k, COUNT(*) FROM d.{table} FORCE INDEX (k) WHERE k >= 0 GROUP BY k ORDER BY k")
         by_rows = ask(server, f"SELECT k, COUNT(*) FROM d.{table} FORCE INDEX (PRIMARY) GROUP BY k ORDER BY k")
         expect(by_index == by_rows, f"{table}: the index differs from the rows:\n{by_index}\n{by_rows}")
+    check_branches(server, history["branches"], at)
     check_definitions(server, history["definer"], at, tables)
     for row in ask(server, "CHECK TABLE " + ", ".join(f"d.{table}" for table in tables)) if tables else []:
         expect(row[-1] == "OK", row)
+
+
+def check_branches(server, history, at):
+    """RECOVER-1: a prepared branch is listed until it is ended, and its rows are seen in both engines once it is committed."""
+    listed = {row[3].decode() for row in ask(server, "XA RECOVER")}
+    rows = [set(names(server, f"SELECT b FROM d.{table}_branch")) for table in ("lsm", "btree")]
+    expect(rows[0] == rows[1], f"branches have rows in one engine only: {rows[0] ^ rows[1]}")
+    found = {name: "listed" for name in listed} | {f"b{number}": "listed and there" if f"b{number}" in listed else "there" for number in rows[0]}
+    for number, (end, *times) in enumerate(history):
+        asked, prepared, asked_to_end, ended = (time is not None and time <= at for time in times)
+        outcome = "there" if end == "COMMIT" else "gone"
+        if ended:
+            allowed = {outcome}
+        elif prepared:
+            allowed = {"listed"} | ({outcome} if asked_to_end else set())
+        else:
+            allowed = {"gone"} | ({"listed"} if asked else set())
+        is_now = found.pop(f"b{number}", "gone")
+        expect(is_now in allowed, f"branch b{number} ({end}) is {is_now}, and should be {allowed}; {times} at {at}")
+    expect(not found, f"branches that nobody asked for: {found}")
 
 
 def check_definitions(server, history, at, tables):
@@ -226,16 +283,19 @@ def history_state(history, number, what, at):
 
 def verify(folder, options, history, at):
     server = Omnibus(folder, *options)
-    server.start()
-    check(server, history, at)
-    if at >= history["ready"]:
-        client(server, "CREATE TABLE d.after_cut (a INT PRIMARY KEY); INSERT INTO d.after_cut VALUES (1);"
-                       "CREATE TABLE d.after_cut_too (a INT PRIMARY KEY) ENGINE=BTREE; INSERT INTO d.after_cut_too VALUES (1)")
-        server.kill()
+    try:
         server.start()
-        expect(ask(server, "SELECT * FROM d.after_cut JOIN d.after_cut_too USING (a)") == ((1,),), "rows from after the cut")
         check(server, history, at)
-    server.kill()
+        if at >= history["ready"]:
+            client(server, "CREATE TABLE d.after_cut (a INT PRIMARY KEY); INSERT INTO d.after_cut VALUES (1);"
+                           "CREATE TABLE d.after_cut_too (a INT PRIMARY KEY) ENGINE=BTREE; INSERT INTO d.after_cut_too VALUES (1)")
+            server.kill()
+            server.start()
+            expect(ask(server, "SELECT * FROM d.after_cut JOIN d.after_cut_too USING (a)") == ((1,),), "rows from after the cut")
+            check(server, history, at)
+    finally:
+        # One that failed and goes on would write into the next image, which has the same path.
+        server.kill()
 
 
 def second_cut(directory, library, image, options, rng):
