@@ -73,6 +73,8 @@ pub struct StatusVars {
 const ENDS_ALTER: u8 = 4 | 8;
 
 const OVER_MAX_DATABASES: u8 = 254;
+/// As many are named at most.
+const MAX_DATABASES: usize = 16;
 
 impl StatusVars {
     /// Decodes the block; an unknown code ends it and keeps the rest raw.
@@ -216,13 +218,14 @@ fn decode_databases(r: &mut Reader<'_>) -> Result<Option<Vec<Vec<u8>>>, DecodeEr
         return Ok(None);
     }
     let names = (0..count).map(|_| r.until_nul("database name").map(<[u8]>::to_vec));
-    names.collect::<Result<_, _>>().map(Some)
+    let names: Vec<_> = names.collect::<Result<_, _>>()?;
+    Ok(Some(names).filter(|names| names.len() <= MAX_DATABASES))
 }
 
 fn encode_databases(out: &mut Vec<u8>, databases: Option<&[Vec<u8>]>) {
     out.push(12);
     match databases {
-        Some(names) if names.len() <= 16 => {
+        Some(names) if names.len() <= MAX_DATABASES => {
             out.push(names.len() as u8);
             for name in names {
                 out.extend_from_slice(name);
