@@ -59,6 +59,13 @@ pub fn parse_first(
     Ok((statement, parser.rest()))
 }
 
+/// Whether a word cannot be a name unless it is quoted.
+pub fn is_reserved(word: &str) -> bool {
+    use lexer::keyword;
+    let hash = word.bytes().fold(keyword::HASH_START, keyword::hash_step);
+    keyword::lookup(word.as_bytes(), hash) != keyword::Kw::NONE
+}
+
 /// Parses one expression: stored DEFAULT, generated column and CHECK texts.
 pub fn parse_expr(sql: &[u8], options: &ParseOptions) -> Result<ast::Expr, ParseError> {
     parser(sql, 0, options)?.whole_expr()

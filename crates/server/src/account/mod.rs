@@ -28,7 +28,7 @@ pub use manage::{
 pub use manage_grant::{grant, revoke};
 pub use options::clauses_of;
 pub use privilege::{PRIVILEGES, PrivilegeInfo, Privileges};
-pub use show::{show_create_user, show_grants};
+pub use show::{privilege_rows, show_create_user, show_grants};
 pub use store::{AccountStore, MemoryStore, Record};
 pub use system_store::SystemStore;
 pub use table::{AccessTable, Account, quote};

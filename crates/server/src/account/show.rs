@@ -1,7 +1,8 @@
 //! SHOW GRANTS and SHOW CREATE USER as text.
 
-use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, Privileges};
+use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges};
 use super::table::{Account, quote};
+use omnibus_value::Value;
 
 pub(super) fn backquoted(text: &str) -> String {
     format!("`{}`", text.replace('`', "``"))
@@ -48,6 +49,35 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
     }
     lines
+}
+
+/// The rows of an account in one of information_schema's tables of privileges.
+#[must_use]
+pub fn privilege_rows(account: &Account, table: &str) -> Vec<Vec<Value>> {
+    let text = |s: &str| Value::Bytes(bytes::Bytes::copy_from_slice(s.as_bytes()));
+    let granted = |set: Privileges, place: &[&str]| -> Vec<Vec<Value>> {
+        let grantable = if set.has(Privileges::GRANT_OPTION) { "YES" } else { "NO" };
+        let has = |p: &&PrivilegeInfo| p.bit != Privileges::GRANT_OPTION && set.has(p.bit);
+        let mut names: Vec<&str> = PRIVILEGES.iter().filter(has).map(|p| p.name).collect();
+        if names.is_empty() && place.is_empty() {
+            names.push("USAGE");
+        }
+        let row = |name: &str| {
+            let head = [account.quoted(), "def".to_owned()];
+            let mut row: Vec<Value> = head.iter().map(|part| text(part)).collect();
+            row.extend(place.iter().map(|part| text(part)));
+            row.extend([text(name), text(grantable)]);
+            row
+        };
+        names.into_iter().map(row).collect()
+    };
+    match table {
+        "USER_PRIVILEGES" => granted(account.privileges, &[]),
+        "SCHEMA_PRIVILEGES" => {
+            account.databases.iter().flat_map(|grant| granted(grant.privileges, &[&grant.pattern])).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl Privileges {

@@ -76,7 +76,6 @@ fn is_ours(show: &Show) -> bool {
             | Show::Grants { .. }
             | Show::CreateUser(_)
             | Show::Privileges
-            | Show::Plugins
             | Show::BinaryLogs
             | Show::BinaryLogStatus
             | Show::BinlogEvents(_)

@@ -21,7 +21,6 @@ impl Session {
             Show::Grants { user } => self.grants(user.as_ref())?,
             Show::CreateUser(user) => self.create_user_text(user)?,
             Show::Privileges => privileges(),
-            Show::Plugins => plugins(),
             Show::BinaryLogs => self.show_binary_logs()?,
             Show::BinaryLogStatus => self.show_binary_log_status()?,
             Show::BinlogEvents(events) => self.show_binlog_events(events).await?,
@@ -120,18 +119,4 @@ fn privileges() -> ResultSet {
         columns: vec![text_column("Privilege", 64), text_column("Context", 64), text_column("Comment", 128)],
         rows: PRIVILEGES.iter().map(|p| vec![text(&name(p)), text(p.context), text(p.comment)]).collect(),
     }
-}
-
-fn plugins() -> ResultSet {
-    let columns = ["Name", "Status", "Type", "Library", "License"].map(|c| text_column(c, 64)).into();
-    let all = [
-        ("binlog", "STORAGE ENGINE"),
-        ("mysql_native_password", "AUTHENTICATION"),
-        ("caching_sha2_password", "AUTHENTICATION"),
-        ("LSM", "STORAGE ENGINE"),
-    ];
-    let row = |(name, kind): (&str, &str)| {
-        vec![text(name), text("ACTIVE"), text(kind), Value::Null, text("MIT OR Apache-2.0")]
-    };
-    ResultSet { columns, rows: all.into_iter().map(row).collect() }
 }

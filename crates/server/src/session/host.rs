@@ -330,6 +330,14 @@ impl SessionHost for SessionShared {
         self.server.replicas.get().map_or_else(|| Ok(Vec::new()), |replicas| replicas.table(table))
     }
 
+    fn privileges(&self, table: &str) -> Vec<Vec<Value>> {
+        let own = self.account.lock().clone();
+        let all = own.on_database("mysql").has(Privileges::SELECT);
+        let accounts = self.server.accounts.table().all().into_iter();
+        let seen = accounts.filter(|account| all || account.is(&own.user, own.host.as_str()));
+        seen.flat_map(|account| crate::account::privilege_rows(&account, table)).collect()
+    }
+
     fn user_attributes(&self) -> Vec<[Value; 3]> {
         let own = self.account.lock().clone();
         let readers = Privileges::SELECT.with(Privileges::UPDATE);

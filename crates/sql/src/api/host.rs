@@ -56,6 +56,10 @@ pub trait SessionHost: Send + Sync {
     }
     /// Removes a file that `open_file` has just made.
     fn remove_file(&self, _path: &[u8]) {}
+    /// The rows of one of information_schema's tables of privileges that the account may see.
+    fn privileges(&self, _table: &str) -> Vec<Vec<Value>> {
+        Vec::new()
+    }
     /// Whether the account has a privilege on a table.
     fn may(&self, _db: &str, _table: &str, _privilege: super::Priv) -> bool {
         true

@@ -112,6 +112,7 @@ impl SqlSession {
                 Form::new("Key_name", sql, filter.as_ref())
             }
             Show::Engines => Form::new("Engine", ENGINES.into(), None),
+            Show::Plugins => Form::new("Name", PLUGINS.into(), None),
             Show::CharacterSet(filter) => Form::new("Charset", CHARSETS.into(), filter.as_ref()),
             Show::Collation(filter) => Form::new("Collation", COLLATIONS.into(), filter.as_ref()),
             Show::Variables { scope, filter } => {
@@ -228,6 +229,9 @@ const INDEX: &str = "SELECT TABLE_NAME AS `Table`, NON_UNIQUE AS `Non_unique`, I
 
 const ENGINES: &str = "SELECT ENGINE AS `Engine`, SUPPORT AS `Support`, COMMENT AS `Comment`, \
     TRANSACTIONS AS `Transactions`, XA AS `XA`, SAVEPOINTS AS `Savepoints` FROM information_schema.ENGINES";
+
+const PLUGINS: &str = "SELECT PLUGIN_NAME AS `Name`, PLUGIN_STATUS AS `Status`, PLUGIN_TYPE AS `Type`, \
+    PLUGIN_LIBRARY AS `Library`, PLUGIN_LICENSE AS `License` FROM information_schema.PLUGINS";
 
 const CHARSETS: &str = "SELECT CHARACTER_SET_NAME AS `Charset`, DESCRIPTION AS `Description`, \
     DEFAULT_COLLATE_NAME AS `Default collation`, MAXLEN AS `Maxlen` FROM information_schema.CHARACTER_SETS";

@@ -7,6 +7,7 @@ use crate::catalog::{Column, ColumnDefault, IndexKind, Table, View, charset};
 use crate::error::ExecResult;
 use crate::expr::types::{Family, family};
 use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::sync::LazyLock;
 
 pub(super) const DEFS: &[Def] = &[Def {
     schema: "information_schema",
@@ -38,7 +39,10 @@ pub(super) const DEFS: &[Def] = &[Def {
     rows: columns,
 }];
 
-fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+/// The columns of the computed tables, which never change.
+static COMPUTED: LazyLock<Vec<Vec<Value>>> = LazyLock::new(computed_columns);
+
+fn computed_columns() -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for def in all() {
         for (at, (name, ty)) in def.columns.iter().enumerate() {
@@ -54,6 +58,11 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             rows.push(row(place, at, &column_type(*ty), facts));
         }
     }
+    rows
+}
+
+fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = COMPUTED.clone();
     let computed = rows.len();
     for table in reader.tables() {
         for (at, column) in table.columns().iter().enumerate() {

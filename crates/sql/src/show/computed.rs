@@ -135,13 +135,14 @@ pub(super) fn yes_no(value: bool) -> Value {
     Value::Bytes(Bytes::from_static(if value { b"YES" } else { b"NO" }))
 }
 
-/// All computed tables, information_schema's in the order of their names.
-pub(super) fn all() -> impl Iterator<Item = &'static Def> {
-    let groups: [&'static [Def]; 11] = [
+/// The computed tables that code answers for, information_schema's in the order of their names.
+pub(super) fn answering() -> impl Iterator<Item = &'static Def> {
+    let groups: [&'static [Def]; 12] = [
         super::charsets::DEFS,
         super::columns::DEFS,
         super::constraints::DEFS,
-        super::empty::DEFS,
+        super::grammar::DEFS,
+        super::privileges::DEFS,
         super::programs::DEFS,
         super::replication::DEFS,
         super::schemata::DEFS,
@@ -151,6 +152,11 @@ pub(super) fn all() -> impl Iterator<Item = &'static Def> {
         super::views::DEFS,
     ];
     groups.into_iter().flatten()
+}
+
+/// All computed tables.
+pub(super) fn all() -> impl Iterator<Item = &'static Def> {
+    answering().chain(super::empty::tables())
 }
 
 /// Names of the schemas that have only computed tables.

@@ -1,83 +1,53 @@
-//! Tables about things that we do not have: clients ask, and get no rows.
+//! Tables of MySQL about things that are not here, or that nobody counts: clients and exporters ask, and get no rows.
+//!
+//! They are in `empty.txt`, one a line. A table that answers in code goes before its line, so whoever builds the thing
+//! adds a definition and leaves the list alone.
 
-use super::computed::{Def, Reader, Ty};
+use super::computed::{Def, Reader, Ty, answering};
 use crate::error::ExecResult;
 use omnibus_value::Value;
+use std::sync::LazyLock;
+
+static TABLES: LazyLock<Vec<Def>> =
+    LazyLock::new(|| include_str!("empty.txt").lines().filter_map(table).collect());
+
+/// Those that nothing answers for.
+pub(super) fn tables() -> impl Iterator<Item = &'static Def> {
+    TABLES.iter()
+}
 
 fn none(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     Ok(Vec::new())
 }
 
-pub(super) const DEFS: &[Def] = &[
-    Def {
-        schema: "information_schema",
-        name: "COLUMN_STATISTICS",
-        columns: &[
-            ("SCHEMA_NAME", Ty::Name),
-            ("TABLE_NAME", Ty::Name),
-            ("COLUMN_NAME", Ty::Text(64)),
-            ("HISTOGRAM", Ty::Long),
-        ],
-        rows: none,
-    },
-    Def {
-        schema: "information_schema",
-        name: "EVENTS",
-        columns: &[
-            ("EVENT_SCHEMA", Ty::Name),
-            ("EVENT_NAME", Ty::Text(64)),
-            ("DEFINER", Ty::Text(288)),
-            ("TIME_ZONE", Ty::Text(64)),
-            ("EVENT_TYPE", Ty::Text(9)),
-            ("EXECUTE_AT", Ty::Time),
-            ("INTERVAL_VALUE", Ty::Text(256)),
-            ("INTERVAL_FIELD", Ty::Text(18)),
-            ("STARTS", Ty::Time),
-            ("ENDS", Ty::Time),
-            ("STATUS", Ty::Text(21)),
-            ("ORIGINATOR", Ty::UInt),
-            ("CHARACTER_SET_CLIENT", Ty::Text(64)),
-            ("COLLATION_CONNECTION", Ty::Text(64)),
-            ("DATABASE_COLLATION", Ty::Text(64)),
-        ],
-        rows: none,
-    },
-    Def {
-        schema: "information_schema",
-        name: "FILES",
-        columns: &[
-            ("FILE_ID", Ty::Int),
-            ("FILE_NAME", Ty::Long),
-            ("FILE_TYPE", Ty::Text(256)),
-            ("TABLESPACE_NAME", Ty::Text(268)),
-            ("TABLE_SCHEMA", Ty::Name),
-            ("TABLE_NAME", Ty::Name),
-            ("LOGFILE_GROUP_NAME", Ty::Text(256)),
-            ("LOGFILE_GROUP_NUMBER", Ty::Int),
-            ("ENGINE", Ty::Text(64)),
-            ("FREE_EXTENTS", Ty::Int),
-            ("TOTAL_EXTENTS", Ty::Int),
-            ("EXTENT_SIZE", Ty::Int),
-            ("INITIAL_SIZE", Ty::Int),
-            ("MAXIMUM_SIZE", Ty::Int),
-            ("EXTRA", Ty::Text(256)),
-        ],
-        rows: none,
-    },
-    Def {
-        schema: "information_schema",
-        name: "PARTITIONS",
-        columns: &[
-            ("TABLE_SCHEMA", Ty::Name),
-            ("TABLE_NAME", Ty::Name),
-            ("PARTITION_NAME", Ty::Text(64)),
-            ("SUBPARTITION_NAME", Ty::Text(64)),
-            ("PARTITION_ORDINAL_POSITION", Ty::UInt),
-            ("PARTITION_METHOD", Ty::Text(13)),
-            ("PARTITION_EXPRESSION", Ty::Text(2048)),
-            ("PARTITION_DESCRIPTION", Ty::Long),
-            ("TABLE_ROWS", Ty::UInt),
-        ],
-        rows: none,
-    },
-];
+/// A line: `schema.table: column type, ..`.
+fn table(line: &'static str) -> Option<Def> {
+    let (name, columns) = line.split_once(": ")?;
+    let (schema, name) = name.split_once('.')?;
+    if line.starts_with('#') || answering().any(|def| def.schema == schema && def.name == name) {
+        return None;
+    }
+    let columns: Vec<_> = columns.split(", ").filter_map(column).collect();
+    // Once for the life of the process.
+    Some(Def { schema, name, columns: columns.leak(), rows: none })
+}
+
+fn column(text: &'static str) -> Option<(&'static str, Ty)> {
+    let (name, ty) = text.split_once(' ')?;
+    let (base, length) = ty.split_once('(').unwrap_or((ty, ""));
+    let length = length.trim_end_matches(')').parse().unwrap_or(0);
+    let ty = match base {
+        "varchar" if length <= 16_383 => Ty::Text(length),
+        "char" => Ty::Char(length),
+        "bigint" => Ty::Int,
+        "bigint unsigned" => Ty::UInt,
+        "int" => Ty::Int4,
+        "int unsigned" => Ty::UInt4,
+        "timestamp" => Ty::Stamp,
+        "datetime" => Ty::Time,
+        "json" => Ty::Json,
+        "double" => Ty::Seconds,
+        _ => Ty::Long,
+    };
+    Some((name, ty))
+}

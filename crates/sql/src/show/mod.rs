@@ -12,6 +12,8 @@ mod columns;
 mod computed;
 mod constraints;
 mod empty;
+mod grammar;
+mod privileges;
 mod programs;
 mod replication;
 mod schemata;
