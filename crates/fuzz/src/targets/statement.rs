@@ -54,7 +54,10 @@ pub(super) fn expression(input: &[u8]) {
         return;
     }
     let again = parse_expr(&printed, &ParseOptions::default());
-    let again = again.unwrap_or_else(|e| panic!("{}: {e:?}", String::from_utf8_lossy(&printed)));
+    let again = again.unwrap_or_else(|e| {
+        let text = String::from_utf8_lossy;
+        panic!("{} printed as {}: {e:?}", text(sql), text(&printed))
+    });
     let text = |sql: &[u8]| String::from_utf8_lossy(sql).into_owned();
     // A long chain of AND and OR may be grouped otherwise: brackets do not count.
     let bare = |sql: &[u8]| text(sql).replace(['(', ')'], "");

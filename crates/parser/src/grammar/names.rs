@@ -55,8 +55,7 @@ impl Parser<'_> {
 
     /// What may be an alias, which may be longer than a name: an alias, or what refers to one.
     pub(super) fn reference(&mut self) -> Rule<Ident> {
-        let ident = if self.is_ident() { self.any_ident()? } else { return Err(self.error()) };
-        if ident.is_empty() { Err(self.error()) } else { Ok(ident) }
+        if self.is_ident() { self.named() } else { Err(self.error()) }
     }
 
     /// A name of a length that names may have.
@@ -91,9 +90,15 @@ impl Parser<'_> {
     /// As [`Self::reference`], behind a dot.
     pub(super) fn reference_after_dot(&mut self) -> Rule<Ident> {
         match self.token.kind {
-            Tok::Word | Tok::Quoted => self.any_ident(),
+            Tok::Word | Tok::Quoted => self.named(),
             _ => Err(self.error()),
         }
+    }
+
+    /// A name that is not empty, of the length that an alias may have.
+    fn named(&mut self) -> Rule<Ident> {
+        let ident = self.any_ident()?;
+        if ident.is_empty() { Err(self.error()) } else { Ok(ident) }
     }
 
     /// An alias or a name that may be a string: `AS 'x'`.
