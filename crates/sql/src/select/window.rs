@@ -159,35 +159,38 @@ fn equal(record: &Bytes) -> Bytes {
     record.slice(4.min(record.len())..(4 + len).min(record.len()))
 }
 
-/// A record of a partition, taken apart.
+/// A record of a partition, taken apart as far as it is asked for.
 pub(super) struct Record {
     /// What rows that are equal in ORDER BY have in common.
     pub(super) peers: Bytes,
-    /// The window's inputs.
-    pub(super) inputs: Vec<Value>,
-    /// The rows of the frame.
-    rows: Bytes,
+    /// The window's inputs, and behind them the rows of the frame.
+    rest: Bytes,
 }
 
 impl Record {
-    pub(super) fn read(mut record: Bytes) -> SqlResult<Record> {
+    pub(super) fn new(mut record: Bytes) -> Record {
         record.advance((4 + equal(&record).len()).min(record.len()));
         let peers = equal(&record);
         record.advance((4 + peers.len()).min(record.len()));
-        let inputs = codec::read_values(&mut record)?;
-        Ok(Record { peers, inputs, rows: record })
+        Record { peers, rest: record }
     }
 
-    /// Puts the row into the frame; its results so far.
-    fn enter(mut self, windows: &Windows, cx: &mut Exec<'_>) -> SqlResult<Vec<Value>> {
-        for slot in &windows.row_slots {
-            cx.frame[usize::from(*slot)].row = codec::read_row(&mut self.rows)?;
-        }
-        Ok(match codec::read_row(&mut self.rows)? {
-            Row::Values(results) => results.to_vec(),
-            _ => vec![Value::Null; windows.results],
-        })
+    /// The window's inputs, and the rows of the frame.
+    pub(super) fn open(mut self) -> SqlResult<(Vec<Value>, Bytes)> {
+        let inputs = codec::read_values(&mut self.rest)?;
+        Ok((inputs, self.rest))
     }
+}
+
+/// Puts a record's rows into the frame; the results so far.
+fn enter(mut rows: Bytes, windows: &Windows, cx: &mut Exec<'_>) -> SqlResult<Vec<Value>> {
+    for slot in &windows.row_slots {
+        cx.frame[usize::from(*slot)].row = codec::read_row(&mut rows)?;
+    }
+    Ok(match codec::read_row(&mut rows)? {
+        Row::Values(results) => results.to_vec(),
+        _ => vec![Value::Null; windows.results],
+    })
 }
 
 /// Computes the functions for each row of a partition.
@@ -205,13 +208,13 @@ fn partition(
     }
     for at in 0..records.len() {
         cx.tick()?;
-        rows.go_to(at, cx)?;
+        let present = rows.go_to(at, cx)?;
         let mut found = Vec::with_capacity(functions.len());
         for (frame, value, result) in &mut functions {
             let frame = frame.of(&rows, cx)?;
             found.push((*result, eval::own(value.at(&rows, frame, cx)?)));
         }
-        let mut results = Record::read(records.get(at)?)?.enter(windows, cx)?;
+        let mut results = enter(present, windows, cx)?;
         for (result, value) in found {
             results[result] = value;
         }

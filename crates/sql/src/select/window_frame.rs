@@ -6,6 +6,7 @@ use crate::exec::indexed::IndexedRecords;
 use crate::expr::types::Family;
 use crate::expr::{Exec, Expr, Row, compare};
 use crate::plan::window::{Bound, Frame, Window};
+use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use std::cmp::Ordering;
@@ -39,26 +40,32 @@ impl<'r> Partition<'r> {
 
     /// The inputs of a row.
     pub(super) fn inputs_of(&self, at: usize) -> SqlResult<Vec<Value>> {
-        Ok(Record::read(self.records.get(at)?)?.inputs)
+        Ok(self.record(at)?.open()?.0)
     }
 
-    /// Makes a row the present one. They come in order.
-    pub(super) fn go_to(&mut self, at: usize, cx: &mut Exec<'_>) -> ExecResult<()> {
-        let record = Record::read(self.records.get(at)?)?;
+    fn record(&self, at: usize) -> SqlResult<Record> {
+        Ok(Record::new(self.records.get(at)?))
+    }
+
+    /// Makes a row the present one: its rows of the frame. They come in order.
+    pub(super) fn go_to(&mut self, at: usize, cx: &mut Exec<'_>) -> ExecResult<Bytes> {
+        let record = self.record(at)?;
+        let peers = record.peers.clone();
+        let (inputs, rows) = record.open()?;
         self.at = at;
-        self.inputs = Rc::from(record.inputs);
+        self.inputs = Rc::from(inputs);
         self.enter(self.inputs.clone(), cx);
         if at < self.peers.end {
-            return Ok(());
+            return Ok(rows);
         }
         self.groups_before += u64::from(at > 0);
         let mut end = at + 1;
-        while end < self.len() && Record::read(self.records.get(end)?)?.peers == record.peers {
+        while end < self.len() && self.record(end)?.peers == peers {
             cx.tick()?;
             end += 1;
         }
         self.peers = at..end;
-        Ok(())
+        Ok(rows)
     }
 
     /// Has expressions over inputs read these.
