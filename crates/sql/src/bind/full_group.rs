@@ -4,7 +4,7 @@
 //! dependence), or WHERE fixes it to a constant.
 
 use super::binder::BlockScope;
-use super::scope::{ScopeTable, Source};
+use super::scope::Source;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind};
@@ -21,16 +21,12 @@ pub(super) fn check(
     order: &[(Expr, bool)],
     conditions: &[Expr],
 ) -> SqlResult<()> {
-    let name = |(table, column): (usize, usize)| {
-        let table: &ScopeTable = &scope.scope.tables[table];
-        format!("{}.{}.{}", table.schema, table.alias, table.column_name(column))
-    };
     for (number, output) in outputs.iter().enumerate() {
         let Some(column) = offender(scope, group, output, conditions) else { continue };
         if group.is_empty() {
             return Err(SqlError::mix_of_group_func_and_fields());
         }
-        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", name(column)));
+        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", column_name(scope, column)));
     }
     if group.is_empty() {
         // There is one row to order.
@@ -41,7 +37,11 @@ pub(super) fn check(
             continue;
         }
         if let Some(column) = offender(scope, group, e, conditions) {
-            return Err(SqlError::wrong_field_with_group(number + 1, "ORDER BY clause", name(column)));
+            return Err(SqlError::wrong_field_with_group(
+                number + 1,
+                "ORDER BY clause",
+                column_name(scope, column),
+            ));
         }
     }
     Ok(())
@@ -61,14 +61,12 @@ pub(super) fn check_windows(
     for window in &windows.windows {
         let order = window.order.iter().map(|(e, _)| e);
         let mut read = window.partition.iter().chain(order).chain(&window.inputs);
-        let Some((at, column)) = read.find_map(|e| offender(scope, group, e, conditions)) else { continue };
+        let Some(column) = read.find_map(|e| offender(scope, group, e, conditions)) else { continue };
         if group.is_empty() {
             return Err(SqlError::mix_of_group_func_and_fields());
         }
-        let table = &scope.scope.tables[at];
-        let name = format!("{}.{}.{}", table.schema, table.alias, table.column_name(column));
         let number = outputs.iter().position(|output| output.slots().contains(windows.slot)).unwrap_or(0);
-        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", name));
+        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", column_name(scope, column)));
     }
     Ok(())
 }
@@ -79,9 +77,8 @@ pub(super) fn check_windows(
 /// 3065.
 pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Expr, bool)]) -> SqlResult<()> {
     for (number, (e, _)) in order.iter().enumerate() {
-        let Some((table, column)) = offender(scope, outputs, e, &[]) else { continue };
-        let table = &scope.scope.tables[table];
-        let name = format!("{}.{}.{}", table.schema, table.alias, table.column_name(column));
+        let Some(column) = offender(scope, outputs, e, &[]) else { continue };
+        let name = column_name(scope, column);
         return Err(SqlError::new(
             3065,
             b"HY000",
@@ -92,6 +89,12 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
         ));
     }
     Ok(())
+}
+
+/// A column as messages name it, by its table's place in the scope and its own in the table.
+fn column_name(scope: &BlockScope, (table, column): (usize, usize)) -> String {
+    let table = &scope.scope.tables[table];
+    format!("{}.{}.{}", table.schema, table.alias, table.column_name(column))
 }
 
 /// The first column inside that is not determined by the group: table position and column.
