@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, binary, client, connect, expect  # noqa: E402
-from peers import MariaPeer, OmnibusPeer, create_user, expect_equal, query, replicate, restart, run_chosen, wait_caught_up  # noqa: E402
+from peers import expect_equal, query, restart, run_chosen, there_and_back, wait_caught_up  # noqa: E402
 
 TABLE = """CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, u UUID, a INET4, b INET6, n UUID NOT NULL DEFAULT '00112233445566778899AABBCCDDEEFF',
     m INET6 NOT NULL DEFAULT '0:0::0', k INET4 DEFAULT x'7f000001', KEY u (u), KEY a (a), UNIQUE KEY b (b, id), KEY n (n))"""
@@ -174,16 +174,7 @@ def statements(directory):
 
 def both_ways(directory):
     """From MariaDB to ours of either dialect, from ours to MariaDB; statements, rows with and without a key, MINIMAL images, FULL metadata."""
-    theirs, back = MariaPeer(f"{directory}/m", 1), MariaPeer(f"{directory}/b", 2)
-    mysql, maria = OmnibusPeer(f"{directory}/o", 3), OmnibusPeer(f"{directory}/p", 4, "--dialect=mariadb")
-    for server in (theirs, back, mysql, maria):
-        server.start()
-    create_user(theirs)
-    create_user(maria)
-    replicate(mysql, theirs)
-    replicate(maria, theirs, gtid="slave_pos")
-    # What came from a MariaDB goes on to one.
-    replicate(back, maria)
+    theirs, mysql, maria, back = there_and_back(directory)
     client(theirs, f"CREATE DATABASE d; USE d; {TABLE}; {ROWS}; CREATE TABLE l LIKE t; INSERT INTO l SELECT * FROM t; CREATE TABLE w (u UUID, a INET4, b INET6)")
     for number, settings in enumerate(("binlog_format = ROW", "binlog_format = STATEMENT", "binlog_format = ROW, binlog_row_image = MINIMAL")):
         client(theirs, f"""USE d; SET {settings}; INSERT INTO w SELECT u, a, b FROM t; UPDATE w SET a = '10.0.0.0', b = '::' WHERE a = '9.0.0.1';

@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import client, connect, error_code, expect  # noqa: E402
-from peers import MariaPeer, OmnibusPeer, create_user, query, replicate, run_chosen, wait_caught_up  # noqa: E402
+from peers import MariaPeer, OmnibusPeer, into_both_dialects, query, run_chosen, wait_caught_up  # noqa: E402
 
 STATEMENTS = [
     "SELECT * FROM seq_1_to_3", "SELECT * FROM seq_5_to_1_step_2", "SELECT * FROM seq_10_to_1_step_4", "SELECT * FROM sq.seq_10_to_10", "SELECT * FROM seq_01_to_03",
@@ -62,13 +62,7 @@ def answered(directory):
 
 
 def replicated(directory):
-    source = MariaPeer(f"{directory}/source", 1, "--binlog-format=MIXED")
-    source.start()
-    create_user(source)
-    replicas = [OmnibusPeer(f"{directory}/{dialect}", number, f"--dialect={dialect}") for number, dialect in ((2, "mysql"), (3, "mariadb"))]
-    for replica in replicas:
-        replica.start()
-        replicate(replica, source)
+    source, replicas = into_both_dialects(directory, "--binlog-format=MIXED")
     client(source, f"{SETUP}; INSERT INTO sq.t SELECT seq + 10 FROM sq.seq_1_to_500; CREATE TABLE sq.u AS SELECT seq FROM sq.seq_7_to_1_step_3; FLUSH BINARY LOGS")
     for replica in replicas:
         wait_caught_up(replica, source)

@@ -9,7 +9,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, client, connect, expect  # noqa: E402
-from peers import MariaPeer, OmnibusPeer, create_user, expect_equal, query, replicate, restart, run_chosen, wait_caught_up, wait_for  # noqa: E402
+from peers import OmnibusPeer, expect_equal, query, restart, run_chosen, there_and_back, wait_caught_up, wait_for  # noqa: E402
 
 STATEMENTS = """
 CREATE SEQUENCE s
@@ -182,15 +182,7 @@ def dumps(directory):
 
 def both_ways(directory):
     """MariaDB to ours of both dialects, ours to MariaDB; then the replica takes over and gives no number again."""
-    theirs, back = MariaPeer(f"{directory}/m", 1), MariaPeer(f"{directory}/b", 2)
-    mysql, maria = OmnibusPeer(f"{directory}/o", 3), OmnibusPeer(f"{directory}/p", 4, "--dialect=mariadb")
-    for server in (theirs, back, mysql, maria):
-        server.start()
-    create_user(theirs)
-    create_user(maria)
-    replicate(mysql, theirs)
-    replicate(maria, theirs, gtid="slave_pos")
-    replicate(back, maria)
+    theirs, mysql, maria, back = there_and_back(directory)
     client(theirs, FILL)
     for _ in range(3):
         client(theirs, USE)

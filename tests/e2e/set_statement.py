@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import client, connect, error_code, expect  # noqa: E402
-from peers import MariaPeer, OmnibusPeer, create_user, query, replicate, run_chosen, wait_caught_up  # noqa: E402
+from peers import MariaPeer, OmnibusPeer, into_both_dialects, query, run_chosen, wait_caught_up  # noqa: E402
 
 SETUP = "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY, b VARCHAR(40))"
 STATEMENTS = [
@@ -60,13 +60,7 @@ def answered(directory):
 
 def replicated(directory):
     """A MariaDB that logs texts as they were written, into both dialects, and through `omnibus binlog`'s SQL."""
-    source = MariaPeer(f"{directory}/source", 1, "--binlog-format=STATEMENT")
-    source.start()
-    create_user(source)
-    replicas = [OmnibusPeer(f"{directory}/{dialect}", number, f"--dialect={dialect}") for number, dialect in ((2, "mysql"), (3, "mariadb"))]
-    for replica in replicas:
-        replica.start()
-        replicate(replica, source)
+    source, replicas = into_both_dialects(directory, "--binlog-format=STATEMENT")
     client(source, f"{SETUP}; USE d; SET STATEMENT sql_mode = '', max_statement_time = 10 FOR INSERT INTO t VALUES (1, REPEAT('x', 50));"
                    "SET STATEMENT div_precision_increment = 12 FOR INSERT INTO t VALUES (2, CONCAT(1 / 3));"
                    "SET STATEMENT group_concat_max_len = 5, sql_mode = '' FOR INSERT INTO t SELECT 3, GROUP_CONCAT(b) FROM t WHERE a < 3;"

@@ -12,6 +12,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
+import twins  # noqa: E402
 from twins import fresh, is_error, logged, replicas, run  # noqa: E402
 
 SCRIPTS = {
@@ -402,19 +403,9 @@ def kill(server):
 
 
 def killed(directory):
-    """What was acknowledged is there after a kill -9, programs among it."""
     (directory / "k").mkdir()
     server = Omnibus(directory / "k")
-    server.start()
-    c = connect(server, autocommit=True)
-    fresh(c)
-    for sql in LOAD:
-        expect(not is_error(run(c, sql)), sql)
-    wanted = contents(c)
-    server.kill()
-    server.start()
-    c = connect(server, autocommit=True)
-    expect(contents(c) == wanted, f"{wanted}\n{contents(c)}")
+    c = twins.killed(server, LOAD, contents)
     run(c, "USE test")
     run(c, "CALL fill(300, 303, 'k')")
     expect(run(c, "SELECT COUNT(*) FROM t WHERE a >= 300") == ((2,),), "it runs")

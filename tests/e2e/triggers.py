@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect  # noqa: E402
+import twins  # noqa: E402
 from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
 
 LOG = "CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, x VARCHAR(100))"
@@ -228,16 +229,7 @@ def rights(server):
 def killed(directory, engine):
     (directory / engine).mkdir()
     server = Omnibus(directory / engine, "--default-storage-engine", engine)
-    server.start()
-    c = connect(server, autocommit=True)
-    fresh(c)
-    for sql in LOAD:
-        expect(not is_error(run(c, sql)), sql)
-    wanted = contents(c)
-    server.kill()
-    server.start()
-    c = connect(server, autocommit=True)
-    expect(contents(c) == wanted, f"{wanted}\n{contents(c)}")
+    c = twins.killed(server, LOAD, contents)
     expect(run(c, "INSERT INTO test.u (a, b) VALUES (50, 'k')") == 1, "a row")
     expect(run(c, "SELECT b FROM test.u WHERE a = 50") == (("K!",),), "it fires")
     server.stop()

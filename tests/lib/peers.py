@@ -116,6 +116,29 @@ def replicate(replica, source, position=None, gtid=False, start=True, channel=No
         query(replica, f"START {'SLAVE' if old else 'REPLICA'}{tail}")
 
 
+def into_both_dialects(directory, *options):
+    """A MariaDB with these options, and a replica of each dialect that follows it."""
+    source = MariaPeer(f"{directory}/source", 1, *options)
+    source.start()
+    create_user(source)
+    replicas = [OmnibusPeer(f"{directory}/{dialect}", number, f"--dialect={dialect}") for number, dialect in ((2, "mysql"), (3, "mariadb"))]
+    for replica in replicas:
+        replica.start()
+        replicate(replica, source, gtid="slave_pos" if replica is replicas[1] else False)
+    return source, replicas
+
+
+def there_and_back(directory):
+    """A MariaDB, a replica of each dialect that follows it, and a MariaDB that follows the second of these."""
+    source, (mysql, mariadb) = into_both_dialects(directory)
+    back = MariaPeer(f"{directory}/back", 4)
+    back.start()
+    create_user(mariadb)
+    # What came from a MariaDB goes on to one.
+    replicate(back, mariadb)
+    return source, mysql, mariadb, back
+
+
 def first_log(server):
     return query(server, "SHOW BINARY LOGS")[0]["Log_name"]
 

@@ -54,6 +54,21 @@ def loaded(connection, load):
         expect(not is_error(run(connection, sql)), sql)
 
 
+def killed(server, load, contents):
+    """What was acknowledged is there after a kill -9, programs among it. The server runs again; a connection to it."""
+    server.start()
+    c = connect(server, autocommit=True)
+    fresh(c)
+    loaded(c, load)
+    wanted = contents(c)
+    server.kill()
+    server.start()
+    c = connect(server, autocommit=True)
+    found = contents(c)
+    expect(found == wanted, f"{wanted}\n{found}")
+    return c
+
+
 def logged(server, peer, format, tables, load, contents):
     """Our log as a script for MariaDB. `tables(connection)` makes what `load` fills and `contents(connection)` reads."""
     c = connect(server, autocommit=True)
