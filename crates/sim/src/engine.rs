@@ -2,18 +2,20 @@
 //! simulated disk. Rows are those of the newest version; who wrote them is kept beside, so that the oracle can tell
 //! what is in there.
 
+use crate::branches::branch_of;
 use crate::disk::SimDisk;
 use crate::mutant::Mutant;
 use crate::random::Random;
-use crate::request::id_of;
+use crate::request::{id_of, who};
 use bytes::Bytes;
 use omnibus_disk::Disk;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, FrozenRows, Snapshot, SpaceId, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, TrxId, Write, WriteSet,
 };
 use omnibus_redo::Participant;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,27 +27,57 @@ const SEGMENT: u64 = 4096;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) rows: Arc<BTreeMap<Bytes, Bytes>>,
-    /// The first key that each transaction wrote: who it is.
-    pub(crate) order: Arc<Vec<(CommitNo, Bytes)>>,
+    /// Which transactions those are.
+    pub(crate) order: Arc<Vec<(CommitNo, u64)>>,
     pub(crate) applied: CommitNo,
 }
 
 impl Tables {
     fn apply(&mut self, no: CommitNo, writes: WriteSet) {
-        let mut first = None;
+        let id = who(no, &writes);
         let rows = Arc::make_mut(&mut self.rows);
         for (key, write) in writes.into_writes() {
-            first.get_or_insert_with(|| key.clone());
             match write {
                 Some(value) => rows.insert(key, value),
                 None => rows.remove(&key),
             };
         }
-        Arc::make_mut(&mut self.order).push((no, first.unwrap_or_default()));
+        Arc::make_mut(&mut self.order).push((no, id));
     }
 
     fn drop_space(&mut self, space: SpaceId) {
         Arc::make_mut(&mut self.rows).retain(|key, _| id_of(key) != Some(u64::from(space.0)));
+    }
+}
+
+/// What each number did to each key, the oldest first; what a life began with has its first number.
+type Versions = BTreeMap<Bytes, Vec<(CommitNo, Write)>>;
+
+struct SimSnapshot {
+    versions: Arc<RwLock<Versions>>,
+    at: CommitNo,
+}
+
+fn visible(versions: &[(CommitNo, Write)], at: CommitNo) -> Option<(CommitNo, Bytes)> {
+    let (no, write) = versions.iter().rev().find(|(no, _)| *no <= at)?;
+    write.clone().map(|value| (*no, value))
+}
+
+impl Snapshot for SimSnapshot {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        Ok(self.get_version(key)?.map(|(_, value)| value))
+    }
+
+    fn get_version(&self, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        Ok(self.versions.read().get(key).and_then(|versions| visible(versions, self.at)))
+    }
+
+    fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a> {
+        let versions = self.versions.read();
+        let range = versions.range::<[u8], _>((from, to));
+        let found = range.filter_map(|(key, all)| Some(Ok((key.clone(), visible(all, self.at)?.1))));
+        let pairs: Vec<_> = found.collect();
+        if reverse { Box::new(pairs.into_iter().rev()) } else { Box::new(pairs.into_iter()) }
     }
 }
 
@@ -55,7 +87,6 @@ struct State {
     newest: CommitNo,
     /// Spaces that are gone, and since when.
     dropped: Vec<(SpaceId, CommitNo)>,
-    mutant: Option<Mutant>,
     /// While the log is replayed: when what is replayed is persisted.
     replay: Option<Random>,
 }
@@ -65,8 +96,10 @@ pub(crate) struct SimEngine {
     applied: CommitNo,
     redo: Participant,
     state: Mutex<State>,
+    versions: Arc<RwLock<Versions>>,
     kept: Arc<Mutex<Tables>>,
     process: SimDisk,
+    mutant: Option<Mutant>,
 }
 
 impl SimEngine {
@@ -81,21 +114,26 @@ impl SimEngine {
         let applied = tables.applied;
         let redo = Participant::open(disk, &directory.join("redo"), SEGMENT, applied)?;
         let (installed, dropped) = (VecDeque::new(), Vec::new());
+        let old = tables.rows.iter().map(|(key, value)| (key.clone(), vec![(applied, Some(value.clone()))]));
+        let versions = Arc::new(RwLock::new(old.collect()));
         let state = State {
             committed: tables,
             installed,
             newest: applied,
             dropped,
-            mutant,
             replay: Some(process.fork_random()),
         };
-        Ok(SimEngine { applied, redo, state: Mutex::new(state), kept, process })
+        Ok(SimEngine { applied, redo, state: Mutex::new(state), versions, kept, process, mutant })
     }
 
     /// Persists what there is, unless the process has ended.
     fn keep(&self, tables: &Tables) {
         if !self.process.is_dead() {
             self.kept.lock().clone_from(tables);
+            if self.mutant == Some(Mutant::ForgetBranches) {
+                let mut kept = self.kept.lock();
+                Arc::make_mut(&mut kept.rows).retain(|key, _| branch_of(key).is_none());
+            }
         }
     }
 
@@ -145,6 +183,11 @@ impl Engine for SimEngine {
         let mut state = self.state.lock();
         assert!(state.newest < no, "COMMIT-1: {no} was installed after {}", state.newest);
         state.newest = no;
+        let mut versions = self.versions.write();
+        for (key, write) in writes.iter() {
+            versions.entry(key.clone()).or_default().push((no, write.clone()));
+        }
+        drop(versions);
         state.installed.push_back((no, writes));
     }
 
@@ -157,16 +200,8 @@ impl Engine for SimEngine {
         }
     }
 
-    fn snapshot(&self, _at: CommitNo) -> Box<dyn Snapshot> {
-        let state = self.state.lock();
-        let mut rows = BTreeMap::clone(&state.committed.rows);
-        for (key, write) in state.installed.iter().flat_map(|(_, writes)| writes.iter()) {
-            match write {
-                Some(value) => rows.insert(key.clone(), value.clone()),
-                None => rows.remove(key),
-            };
-        }
-        Box::new(FrozenRows(rows))
+    fn snapshot(&self, at: CommitNo) -> Box<dyn Snapshot> {
+        Box::new(SimSnapshot { versions: Arc::clone(&self.versions), at })
     }
 
     fn load(&self, _: CommitNo, _: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
@@ -176,7 +211,7 @@ impl Engine for SimEngine {
     fn drop_space(&self, space: SpaceId, at: CommitNo) {
         let mut state = self.state.lock();
         state.dropped.push((space, at));
-        if state.mutant == Some(Mutant::HastyDrop) {
+        if self.mutant == Some(Mutant::HastyDrop) {
             self.kept.lock().drop_space(space);
         }
     }
@@ -190,7 +225,7 @@ impl Engine for SimEngine {
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
         let applied = {
             let mut state = self.state.lock();
-            if state.mutant == Some(Mutant::HastyEngine) {
+            if self.mutant == Some(Mutant::HastyEngine) {
                 let newest = state.newest;
                 state.commit(newest);
             }

@@ -20,6 +20,9 @@ const IMAGES: u64 = 2;
 /// Of so many moments of a life one is looked at as if it had been the last; and of those in which something was promised.
 const MOMENTS: (u64, u64) = (40, 6);
 
+/// What makes another choice of a seed, so that what it decides besides stays.
+const TABLES: u64 = 0x7461_626c_6573;
+
 /// Something that must not be.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -73,7 +76,7 @@ struct History {
 /// What it found.
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
     let mut random = Random::new(seed);
-    let frame = Frame::of(&mut random);
+    let frame = Frame::of(&mut random, Random::new(seed ^ TABLES).one_in(2));
     let mut of_lives = random.fork();
     let disk = SimDisk::new(random.number(), frame.rules, Schedule::new());
     disk.set_lie(mutant.and_then(Mutant::lie));
@@ -88,6 +91,10 @@ pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
         mutant,
     };
     let mut end = End { disk, power_cut: true };
+    if frame.tables {
+        let found = |what| Finding { seed, life: 0, what, context: format!("{frame:?}") };
+        end.disk = history.found(&end.disk).map_err(found)?;
+    }
     for life in 0..LIVES {
         let settings = Settings::of(&mut of_lives);
         let before = end.disk.clone();
@@ -106,6 +113,25 @@ pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
 }
 
 impl History {
+    /// Makes the tables: a life before the others, in which nothing goes wrong.
+    fn found(&mut self, disk: &SimDisk) -> Result<SimDisk, String> {
+        let settings = Settings::founding();
+        let open = |disk: &SimDisk, frame: &Frame| {
+            let schedule = Schedule::new();
+            let disk = disk.crash_or_kill(false, &schedule);
+            Life::open(&disk, &schedule, frame, settings, &self.kept, None).map(|opened| (disk, opened))
+        };
+        let (disk, (mut life, _)) = open(disk, &Frame { tables: false, ..self.frame })?;
+        life.found()?;
+        disk.die();
+        life.bury()?;
+        let (disk, (life, shown)) = open(&disk, &self.frame)?;
+        self.oracle.founded(&shown);
+        disk.die();
+        life.bury()?;
+        Ok(disk)
+    }
+
     /// What would be left if the process on `of` ended here: recovered from, judged, and thrown away. Some of these starts are cut
     /// off in their turn.
     fn image(&mut self, settings: &Settings, of: &SimDisk) -> Result<(), String> {

@@ -6,13 +6,18 @@
 //! - `engine`    a storage engine in memory, with a redo log on the disk
 //! - `follower`  a replica's dump, which reads what is durable while everything goes on
 //! - `request`   transactions, and reading them back
+//! - `branches`  XA branches, in SQL: the server's own statements and replay over this engine and log
 //! - `oracle`    what was asked and answered, and what must be there therefore; it sees nothing else
+//! - `branch_oracle`  the same of XA branches
 //! - `life`      one process: open, recover, commit, rotate, purge, back up, until it ends one way or another
 //! - `history`   several of them, one after the other, on one disk
+//! - `port`      how the sessions of SQL commit
 //! - `mutant`    deliberate breakages, each of which the above must find
 //!
 //! `docs/simulation.md` says how to run it and what it is not. Nothing depends on this crate.
 
+mod branch_oracle;
+mod branches;
 mod disk;
 mod engine;
 mod follower;
@@ -21,6 +26,7 @@ mod life;
 mod mutant;
 mod oracle;
 mod plan;
+mod port;
 mod random;
 mod request;
 mod schedule;

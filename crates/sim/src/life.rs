@@ -1,13 +1,16 @@
 //! One process: it opens, recovers, serves requests in an order that the seed decides, and ends one way or another.
 
+use crate::branch_oracle::Before;
+use crate::branches::{self, Answer, Ask, Branch};
 use crate::disk::SimDisk;
 use crate::engine::{SimEngine, Tables};
 use crate::follower::Follower;
 use crate::mutant::Mutant;
 use crate::oracle::{Oracle, Shown};
 use crate::plan::{Frame, Settings};
+use crate::port::Port;
 use crate::random::Random;
-use crate::request::{Reader, Wanted, id_of};
+use crate::request::{Reader, Wanted};
 use crate::schedule::Schedule;
 use omnibus_commit::{
     CacheSettings, CommitError, CommitResult, Coordinator, Gate, LogEnv, LogIdentity, Recovered, Ticket,
@@ -16,6 +19,8 @@ use omnibus_commit::{
 use omnibus_engine::Engine;
 use omnibus_format::{Dialect, ServerUuid};
 use omnibus_log::LogDir;
+use omnibus_sql::Database;
+use omnibus_sql::recover::Replayer;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +29,7 @@ use std::time::Duration;
 
 pub(crate) const DATA: &str = "/data";
 const BACKUP: &str = "/backup";
+pub(crate) const SERVER_ID: u32 = 7;
 const UUID: ServerUuid = ServerUuid([9; 16]);
 
 /// Which of the things that are done is RESET BINARY LOGS AND GTIDS.
@@ -31,6 +37,9 @@ const RESET: u64 = 29;
 
 /// Who waits for an answer.
 type Tickets = Arc<Mutex<Vec<(u64, Ticket)>>>;
+
+/// What sessions with XA branches have heard.
+type Answers = Arc<Mutex<Vec<(Ask, Before, Answer)>>>;
 
 /// A closed log file that a backup holds on to, and what it had when it was taken.
 pub(crate) struct Backup {
@@ -45,6 +54,9 @@ pub(crate) struct Life {
     pub(crate) coordinator: Arc<Coordinator>,
     engine: Arc<SimEngine>,
     settings: Settings,
+    /// Where there are tables.
+    database: Option<Arc<Database>>,
+    answers: Answers,
     tickets: Tickets,
     /// Sessions that have seen what may not be durable yet, and what up to.
     replies: Vec<(u64, Ticket)>,
@@ -73,11 +85,13 @@ impl Life {
             SimEngine::open(&seam, &Path::new(DATA).join("sim"), Arc::clone(kept), mutant, disk.clone());
         let engine = Arc::new(engine.map_err(|error| text(&error))?);
         let dir = LogDir::open(DATA, settings.log(seam, mutant)).map_err(|error| text(&error))?;
-        let mut reader = Reader::default();
+        let shared: Arc<dyn Engine> = engine.clone();
+        let sql = frame.tables.then(|| Replayer::new(Arc::clone(&shared), &std::env::temp_dir())).transpose();
+        let mut reader = Reader::new(sql.map_err(|error| text(&error))?, mutant);
         let recovered = recover(&dir, engine.as_ref(), &mut reader).map_err(|error| text(&error))?;
         engine.is_recovered();
         let identity = LogIdentity {
-            server_id: 7,
+            server_id: SERVER_ID,
             uuid: UUID,
             version: match frame.dialect {
                 Dialect::Mysql => "8.4.0-omnibus".to_owned(),
@@ -85,7 +99,6 @@ impl Life {
             },
             dialect: frame.dialect,
         };
-        let shared: Arc<dyn Engine> = engine.clone();
         let on_failure = Box::new(|_: &str| {});
         let (env, appender) =
             LogEnv::start(dir, &recovered, identity, settings.checksum, shared.clone(), on_failure)
@@ -96,11 +109,17 @@ impl Life {
         let commit = Arc::new(settings.commit());
         let coordinator = Coordinator::start(shared, env, appender, &recovered, commit, Arc::new(caches))
             .map_err(|error| text(&error))?;
-        let shown = show(&engine, &recovered);
+        let coordinator = Arc::new(coordinator);
+        let port = || Port::new(Arc::clone(&coordinator), mutant);
+        let database = frame.tables.then(|| Database::open(Arc::new(port()))).transpose();
+        let database = database.map_err(|error| text(&error))?;
+        let shown = show(&engine, &recovered, database.as_ref())?;
         let life = Life {
             disk: disk.clone(),
             schedule: Arc::clone(schedule),
-            coordinator: Arc::new(coordinator),
+            coordinator,
+            database,
+            answers: Answers::default(),
             engine,
             settings,
             tickets: Tickets::default(),
@@ -135,7 +154,7 @@ impl Life {
             let requests = random.pick(&[1, 1, 1, 2, 4, 20]);
             return self.schedule.go_on(random.pick(&waiting), requests);
         }
-        let what = random.below(34);
+        let what = random.below(if self.database.is_some() { 44 } else { 34 });
         match if self.settings.does(what) { what } else { what % 2 * 13 } {
             0..=12 => self.submit(random, oracle, next_id),
             13..=22 => {
@@ -173,6 +192,7 @@ impl Life {
                 });
             }
             32 => self.schedule.let_time_pass(),
+            34.. => self.ask(what - 34, random, oracle, next_id),
             _ => {
                 if let Some(waiting) = waiting.first() {
                     self.schedule.go_on(*waiting, 1);
@@ -221,6 +241,45 @@ impl Life {
                 tickets.lock().push((id, ticket));
             });
         }
+    }
+
+    /// A session with XA branches.
+    fn ask(&self, what: u64, random: &mut Random, oracle: &mut Oracle, next_id: &mut u64) {
+        let Some(database) = self.database.clone() else { return };
+        let ask = match what {
+            0..=3 => {
+                let (rows, row_bytes) = (random.index(4), random.pick(&[10, 10, 200, 3000]));
+                let branch = Branch::new(*next_id, rows, row_bytes, random.below(8));
+                *next_id += 2;
+                Ask::Prepare(branch)
+            }
+            4..=7 => match oracle.pick_branch(random) {
+                Some(id) => Ask::Finish { id, commit: random.one_in(2) },
+                None => return,
+            },
+            8 => Ask::List,
+            _ => Ask::Read,
+        };
+        let before = oracle.asks(&ask);
+        let answers = Arc::clone(&self.answers);
+        self.schedule.spawn(move || {
+            let answer = branches::answer(&database, &ask);
+            answers.lock().push((ask, before, answer));
+        });
+    }
+
+    /// Makes the tables.
+    pub(crate) fn found(&mut self) -> Result<(), String> {
+        let done = Arc::new(Mutex::new(Ok(())));
+        let (coordinator, outcome) = (Arc::clone(&self.coordinator), Arc::clone(&done));
+        self.schedule.spawn(move || {
+            let database = Database::open(Arc::new(Port::new(coordinator, None)));
+            let database = database.map_err(|error| error.to_string());
+            *outcome.lock() = database.and_then(|database| branches::found(&database));
+        });
+        self.come_to_rest(&mut Random::new(0), &mut Oracle::default())?;
+        let done = done.lock();
+        done.clone()
     }
 
     fn reset(&self, oracle: &mut Oracle) {
@@ -297,6 +356,9 @@ impl Life {
             }
         }
         let promises = self.settings.promises();
+        for (ask, before, answer) in self.answers.lock().drain(..) {
+            oracle.answered(&ask, &before, &answer, promises)?;
+        }
         self.replies.retain(|(no, ticket)| match ticket.poll_now() {
             Some(Ok(_)) => {
                 oracle.replied(*no, promises);
@@ -389,9 +451,18 @@ impl Drop for Life {
 }
 
 /// What is in a server that has just recovered.
-fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
-    let Tables { rows, order, .. } = engine.tables();
-    let order = order.iter().map(|(no, key)| (no.0, id_of(key).unwrap_or(u64::MAX))).collect();
+fn show(
+    engine: &SimEngine,
+    recovered: &Recovered,
+    database: Option<&Arc<Database>>,
+) -> Result<Shown, String> {
+    let Tables { mut rows, order, .. } = engine.tables();
+    let order = order.iter().map(|(no, id)| (no.0, *id)).collect();
+    let branches = database.map(branches::show).transpose()?;
+    if branches.is_some() {
+        // Keys of SQL begin with a small number.
+        Arc::make_mut(&mut rows).retain(|key, _| key.first() != Some(&0));
+    }
     let text = recovered.executed.to_string();
     let gtids = match text.rsplit(['-', ':']).next().and_then(|last| last.parse::<u64>().ok()) {
         None => Some((0, text.is_empty())),
@@ -401,7 +472,7 @@ fn show(engine: &SimEngine, recovered: &Recovered) -> Shown {
         }
         Some(last) => Some((last, text == format!("0-7-{last}"))),
     };
-    Shown { order, rows, last: recovered.last.0, gtids }
+    Ok(Shown { order, rows, last: recovered.last.0, gtids, branches })
 }
 
 /// Purges all that may go; once the log has begun anew and has a few files, if another administrator is about to do that.

@@ -13,6 +13,14 @@ pub enum Mutant {
     HastyEngine,
     /// The engine gives up a dropped space before the drop is durable.
     HastyDrop,
+    /// The engine persists no record of a prepared XA branch.
+    ForgetBranches,
+    /// Replay takes a prepared XA branch for a committed one.
+    ReplayNoPrepare,
+    /// Replay leaves out how an XA branch ended.
+    ReplayNoEnd,
+    /// Sessions are told that a phase of XA is over when it has its place in the order.
+    AnswerEarly,
     /// PURGE does not ask what recovery needs.
     PurgeTooMuch,
     /// PURGE asks what recovery needs first, and looks at the list of files later.
@@ -38,6 +46,10 @@ const OUTSIDE: &[Mutant] = &[
     Mutant::Lie(Lie::ShortWriteHidden),
     Mutant::HastyEngine,
     Mutant::HastyDrop,
+    Mutant::ForgetBranches,
+    Mutant::ReplayNoPrepare,
+    Mutant::ReplayNoEnd,
+    Mutant::AnswerEarly,
     Mutant::PurgeTooMuch,
     Mutant::PurgeAsksEarly,
 ];

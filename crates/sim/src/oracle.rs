@@ -1,6 +1,8 @@
 //! What was asked and what was answered, and what must be there therefore. It sees requests, replies, and what is read
 //! back after a recovery; it knows nothing of files, groups or threads.
 
+use crate::branch_oracle::{Before, BranchOracle};
+use crate::branches::{Answer, Ask, Branch, ShownBranches};
 use crate::random::Random;
 use crate::request::{Wanted, id_of};
 use bytes::Bytes;
@@ -17,6 +19,8 @@ pub(crate) struct Shown {
     pub(crate) last: u64,
     /// How many GTIDs were executed, and whether they have no gap. `None` where they do not say.
     pub(crate) gtids: Option<(u64, bool)>,
+    /// Where there are tables.
+    pub(crate) branches: Option<ShownBranches>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,7 @@ pub(crate) struct Oracle {
     /// How many GTIDs a reset has forgotten, and whether one was asked for whose outcome is not known.
     forgotten: u64,
     resets: bool,
+    branches: BranchOracle,
 }
 
 impl Oracle {
@@ -57,6 +62,53 @@ impl Oracle {
         }
         self.asked_after.insert(wanted.id, self.promised);
         self.requests.insert(wanted.id, (wanted, Reply::None));
+    }
+
+    /// What is there before the first life: transactions that made the tables, of which those that have a GTID came last.
+    pub(crate) fn founded(&mut self, shown: &Shown) {
+        let gtids = shown.gtids.map_or(0, |(count, _)| count);
+        for (no, id) in &shown.order {
+            let logged = no + gtids > shown.last;
+            self.requests.insert(*id, (Wanted::nothing(*id, logged), Reply::Committed(*no)));
+        }
+        self.forget_lost(shown);
+    }
+
+    /// A session asks for something about XA branches.
+    pub(crate) fn asks(&mut self, ask: &Ask) -> Before {
+        let wanted = match ask {
+            Ask::Prepare(Branch { id, rows, .. }) => Some((*id, *rows > 0)),
+            // It is one transaction, whoever asks for it.
+            Ask::Finish { id, .. } if !self.requests.contains_key(&(id + 1)) => {
+                Some((id + 1, self.requests.get(id).is_some_and(|(prepare, _)| prepare.logged)))
+            }
+            _ => None,
+        };
+        if let Some((id, logged)) = wanted {
+            self.asked(Wanted::nothing(id, logged));
+        }
+        self.branches.asked(ask)
+    }
+
+    /// A session is answered.
+    pub(crate) fn answered(
+        &mut self,
+        ask: &Ask,
+        before: &Before,
+        answer: &Answer,
+        promises: bool,
+    ) -> Result<(), String> {
+        match (ask, answer) {
+            (Ask::Prepare(branch), Answer::Done { .. }) => self.newest_reply = Some(branch.id),
+            (Ask::Finish { id, .. }, Answer::Done { .. }) => self.newest_reply = Some(id + 1),
+            _ => {}
+        }
+        self.branches.answered(ask, before, answer, promises)
+    }
+
+    /// A branch that may be ended.
+    pub(crate) fn pick_branch(&self, random: &mut Random) -> Option<u64> {
+        self.branches.pick(random)
     }
 
     /// Up to which number everything is to survive a power cut.
@@ -84,7 +136,7 @@ impl Oracle {
             .requests
             .iter()
             .rev()
-            .filter(|(_, (_, reply))| promised(reply))
+            .filter(|(_, (wanted, reply))| promised(reply) && !wanted.pairs.is_empty())
             .map(|(id, _)| *id)
             .take(30)
             .collect();
@@ -153,6 +205,9 @@ impl Oracle {
         self.judge_order(shown)?;
         self.judge_replies(shown, power_cut)?;
         self.judge_rows(shown)?;
+        if let Some(branches) = &shown.branches {
+            self.branches.judge(branches, &shown.order, power_cut)?;
+        }
         if let Some((count, whole)) = shown.gtids {
             let all = self.with_gtid(&shown.order);
             let reset = self.resets && count <= all - self.forgotten;
@@ -253,6 +308,9 @@ impl Oracle {
         self.requests.retain(|id, _| there.contains_key(id));
         for (id, (_, reply)) in &mut self.requests {
             *reply = Reply::Committed(there[id]);
+        }
+        if let Some(branches) = &shown.branches {
+            self.branches.settle(branches, &shown.order);
         }
         self.settled.clone_from(&shown.order);
         self.asked_after.clear();

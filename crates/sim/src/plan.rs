@@ -13,11 +13,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 pub(crate) struct Frame {
     pub(crate) rules: Rules,
     pub(crate) dialect: Dialect,
+    /// There are tables, and sessions with XA branches.
+    pub(crate) tables: bool,
 }
 
 impl Frame {
-    pub(crate) fn of(random: &mut Random) -> Frame {
+    pub(crate) fn of(random: &mut Random, tables: bool) -> Frame {
         Frame {
+            tables,
             rules: Rules {
                 unit: random.pick(&[512, 4096]),
                 names: random.pick(&[NameRule::Strict, NameRule::Journal]),
@@ -84,6 +87,19 @@ impl Settings {
             kinds: if random.one_in(2) { u64::MAX } else { random.number() & random.number() },
         };
         if random.one_in(4) { settings.storm() } else { settings }
+    }
+
+    /// Those under which tables are made.
+    pub(crate) fn founding() -> Settings {
+        Settings {
+            protocol: CommitProtocol::OneSync,
+            sync_binlog: 1,
+            checksum: Checksum::Crc32,
+            large: 0,
+            preallocate: false,
+            max_size: 1 << 20,
+            ..Settings::of(&mut Random::new(0))
+        }
     }
 
     /// Nothing but commits, on a device that is slow at syncs: groups meet in flight all the time.

@@ -1,10 +1,13 @@
 //! Transactions of the simulation: a few rows of its own each, and one that all of them write; and what replay makes of them.
 
+use crate::branches::{branch_ended_by, branch_of};
+use crate::mutant::Mutant;
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, Coordinator, Replay, ReplayEvent, Replayed};
-use omnibus_engine::{CommitNo, SpaceId, WriteSet};
+use omnibus_engine::{CommitNo, SpaceId, Write, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, RowsQuery, Xid};
+use omnibus_sql::recover::Replayer;
 use std::sync::Arc;
 
 /// The row that every transaction writes.
@@ -38,8 +41,23 @@ pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
         EventType::ROWS_QUERY => id_of(RowsQuery::decode(body).ok()?.0),
         EventType::MARIADB_ANNOTATE_ROWS => id_of(body),
         EventType::IGNORABLE => id_of(body.strip_prefix(PRIVATE)?),
+        EventType::XA_PREPARE => branch_of(body),
+        EventType::QUERY => Some(branch_ended_by(Query::decode(body).ok()?.sql)? + 1),
         _ => None,
     }
+}
+
+/// Numbers of transactions that nobody else has: those that make the tables.
+const FOUNDING: u64 = 1 << 40;
+
+/// Which transaction writes this. An XA branch that is prepared writes its name, and its end removes it.
+pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
+    let name = |(key, write): (&Bytes, &Write)| match write {
+        Some(_) => branch_of(key),
+        None => branch_of(key).map(|id| id + 1),
+    };
+    let first = writes.iter().next().and_then(|(key, _)| id_of(key));
+    first.or_else(|| writes.iter().find_map(name)).unwrap_or(FOUNDING + no.0)
 }
 
 /// Who wrote a row, from its key.
@@ -59,6 +77,11 @@ impl Wanted {
         let dropped = drops.map(|id| (Bytes::from(format!("space{id:08}")), Bytes::from("dropped")));
         let pairs = (0..rows).map(own).chain([shared]).chain(dropped).collect();
         Wanted { id, pairs, logged: true, xid: None, drops }
+    }
+
+    /// One that the oracle knows by its number only.
+    pub(crate) fn nothing(id: u64, logged: bool) -> Wanted {
+        Wanted { id, pairs: Arc::default(), logged, xid: None, drops: None }
     }
 
     fn writes(&self) -> WriteSet {
@@ -112,23 +135,42 @@ fn text(key: &[u8], value: &[u8]) -> Vec<u8> {
     [key, b"=", value].concat()
 }
 
-/// Turns events back into writes, and notes what it was given.
+/// Turns events back into writes: those of transactions here, and those of SQL.
 #[derive(Default)]
 pub(crate) struct Reader {
-    pub(crate) seen: Vec<(CommitNo, u64)>,
     /// What has been given of the transaction under way.
     begun: (Option<u64>, WriteSet),
+    sql: Option<Replayer>,
+    mutant: Option<Mutant>,
 }
 
-impl Replay for Reader {
-    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
-        self.part(no, events)?;
-        let (id, writes) = std::mem::take(&mut self.begun);
-        self.seen.push((no, id.ok_or("a transaction without rows")?));
-        Ok(Replayed::Writes(writes))
+impl Reader {
+    pub(crate) fn new(sql: Option<Replayer>, mutant: Option<Mutant>) -> Reader {
+        Reader { sql, mutant, ..Reader::default() }
     }
 
-    fn part(&mut self, _: CommitNo, events: &[ReplayEvent]) -> Result<(), String> {
+    /// Whether an event is one of those that are made here.
+    fn is_ours(&self, event: &ReplayEvent) -> bool {
+        match event.event_type {
+            EventType::ROWS_QUERY | EventType::MARIADB_ANNOTATE_ROWS | EventType::IGNORABLE => {
+                self.begun.0.is_some() || id_of_event(event.event_type, &event.body).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it gets lost.
+    fn loses(&self, event: &ReplayEvent) -> bool {
+        match self.mutant {
+            Some(Mutant::ReplayNoPrepare) => event.event_type == EventType::XA_PREPARE,
+            Some(Mutant::ReplayNoEnd) => {
+                event.event_type == EventType::QUERY && id_of_event(EventType::QUERY, &event.body).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    fn take(&mut self, event: &ReplayEvent) -> Result<(), String> {
         let (id, writes) = &mut self.begun;
         let mut take = |text: &[u8]| {
             let at = text.iter().position(|byte| *byte == b'=').ok_or("a row without a value")?;
@@ -136,23 +178,52 @@ impl Replay for Reader {
             writes.put(Bytes::copy_from_slice(&text[..at]), Bytes::copy_from_slice(&text[at + 1..]));
             Ok::<(), String>(())
         };
-        for event in events {
-            match event.event_type {
-                EventType::ROWS_QUERY => {
-                    take(RowsQuery::decode(&event.body).map_err(|error| error.to_string())?.0)?;
-                }
-                EventType::MARIADB_ANNOTATE_ROWS => take(&event.body)?,
-                EventType::IGNORABLE if event.body.starts_with(PRIVATE) => {
-                    let lines = event.body[PRIVATE.len()..].split(|byte| *byte == b'\n');
-                    lines.filter(|line| !line.is_empty()).try_for_each(&mut take)?;
-                }
-                _ => {}
+        match event.event_type {
+            EventType::ROWS_QUERY => {
+                take(RowsQuery::decode(&event.body).map_err(|error| error.to_string())?.0)
+            }
+            EventType::MARIADB_ANNOTATE_ROWS => take(&event.body),
+            _ => {
+                let lines = event.body[PRIVATE.len()..].split(|byte| *byte == b'\n');
+                lines.filter(|line| !line.is_empty()).try_for_each(take)
             }
         }
-        Ok(())
+    }
+}
+
+impl Replay for Reader {
+    fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String> {
+        self.part(no, events)?;
+        let (id, writes) = std::mem::take(&mut self.begun);
+        match &mut self.sql {
+            Some(sql) if id.is_none() => sql.transaction(no, &[]),
+            Some(sql) => {
+                sql.forget();
+                Ok(Replayed::Writes(writes))
+            }
+            None => id.map(|_| Replayed::Writes(writes)).ok_or("a transaction without rows".to_owned()),
+        }
+    }
+
+    fn part(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<(), String> {
+        let mut of_sql = Vec::new();
+        for event in events {
+            if self.is_ours(event) {
+                self.take(event)?;
+            } else if self.sql.is_some() && !self.loses(event) {
+                of_sql.push(event.clone());
+            }
+        }
+        match &mut self.sql {
+            Some(sql) if self.begun.0.is_none() => sql.part(no, &of_sql),
+            _ => Ok(()),
+        }
     }
 
     fn forget(&mut self) {
         self.begun = Default::default();
+        if let Some(sql) = &mut self.sql {
+            sql.forget();
+        }
     }
 }

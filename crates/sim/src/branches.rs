@@ -1,0 +1,269 @@
+//! XA branches of the simulation: what sessions do with them, in SQL, and what a server shows of them.
+//!
+//! A branch inserts a few rows of its own and adds 1 to a counter that all branches share, if nobody has it locked. Its name says
+//! who it is, in statements, in events and in the engine's keys. The statements are the server's own, and so is what replays
+//! them: `omnibus-sql` over this simulation's engine and log. The oracle hears of replies only.
+
+use bytes::Bytes;
+use omnibus_sql::{
+    AllowAll, Database, Interrupt, KillFlag, Mode, ResultColumn, RowSink, SqlError, SqlResult, SqlSession,
+};
+use omnibus_value::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How a branch's name begins; its number follows, in eight digits.
+const NAME: &[u8] = b"branch";
+/// Counters that branches share.
+const COUNTERS: u64 = 4;
+/// The error of a statement of XA about a branch that is not there.
+const UNKNOWN: u16 = 1397;
+
+/// A branch that a session wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Branch {
+    /// The end of the branch, as a transaction, is the next number.
+    pub(crate) id: u64,
+    /// None: it changes nothing.
+    pub(crate) rows: usize,
+    pub(crate) row_bytes: usize,
+    /// Which one it adds to.
+    pub(crate) counter: Option<u64>,
+}
+
+/// What sessions ask for.
+#[derive(Clone, Debug)]
+pub(crate) enum Ask {
+    /// The first phase.
+    Prepare(Branch),
+    /// XA COMMIT, or XA ROLLBACK.
+    Finish { id: u64, commit: bool },
+    /// XA RECOVER.
+    List,
+    /// The rows of all branches.
+    Read,
+}
+
+/// What they hear.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// It is done; a branch that was prepared says which counter it has added to.
+    Done { counter: Option<u64> },
+    /// There is no such branch.
+    Unknown,
+    /// Names of branches.
+    Branches(BTreeSet<u64>),
+    /// Rows of each branch.
+    Rows(BTreeMap<u64, u64>),
+    /// Another error: it may be done, or not.
+    Failed,
+}
+
+/// What a recovered server shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShownBranches {
+    /// What XA RECOVER lists.
+    pub(crate) listed: BTreeSet<u64>,
+    /// Rows of each branch, by primary key and with what they hold.
+    pub(crate) rows: BTreeMap<u64, u64>,
+    pub(crate) counters: BTreeMap<u64, u64>,
+    /// Counters that nobody has locked.
+    pub(crate) free: BTreeSet<u64>,
+}
+
+/// Which branch a key, a name or a statement speaks of.
+pub(crate) fn branch_of(text: &[u8]) -> Option<u64> {
+    let at = text.windows(NAME.len()).position(|window| window == NAME)? + NAME.len();
+    std::str::from_utf8(text.get(at..at + 8)?).ok()?.parse().ok()
+}
+
+/// As `branch_of`, for a statement that names it in hexadecimal digits.
+pub(crate) fn branch_ended_by(sql: &[u8]) -> Option<u64> {
+    let sql = std::str::from_utf8(sql).ok()?;
+    let digits = sql.strip_prefix("XA COMMIT X'").or_else(|| sql.strip_prefix("XA ROLLBACK X'"))?;
+    let digits = digits.split('\'').next()?;
+    let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    branch_of(&(0..digits.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?)
+}
+
+fn name(id: u64) -> String {
+    format!("'{}{id:08}'", String::from_utf8_lossy(NAME))
+}
+
+/// A session.
+struct Client(SqlSession);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+#[derive(Default)]
+struct Kept(Vec<Vec<Value>>);
+
+impl RowSink for Kept {
+    fn columns(&mut self, _: &[ResultColumn]) -> SqlResult<()> {
+        self.0.clear();
+        Ok(())
+    }
+    fn row(&mut self, values: &[Value]) -> SqlResult<()> {
+        self.0.push(values.to_vec());
+        Ok(())
+    }
+}
+
+fn whole(value: &Value) -> u64 {
+    match value {
+        Value::Int(number) => u64::try_from(*number).unwrap_or(u64::MAX),
+        Value::UInt(number) => *number,
+        _ => u64::MAX,
+    }
+}
+
+impl Client {
+    fn new(database: &Arc<Database>) -> Client {
+        let mut session = SqlSession::new(Arc::clone(database), 1, Arc::new(KillFlag::default()));
+        session.state.database = Some("sim".into());
+        session.state.settings.server_id = crate::life::SERVER_ID;
+        Client(session)
+    }
+
+    /// Rows of a statement, when its reply may leave (SESSION-1).
+    fn run(&mut self, sql: &str) -> SqlResult<Vec<Vec<Value>>> {
+        let text = Bytes::copy_from_slice(sql.as_bytes());
+        let (statement, _) = self.0.parse(&text)?;
+        let mut rows = Kept::default();
+        let done = self.0.execute(&statement, &text, Mode::Blocking, &AllowAll, &mut rows);
+        if let Some(ticket) = self.0.floor().ticket() {
+            ticket.wait().map_err(SqlError::of_commit)?;
+        }
+        match done {
+            Ok(outcome) => {
+                outcome
+                    .wait
+                    .map_or(Ok(()), |ticket| ticket.wait().map(|_| ()))
+                    .map_err(SqlError::of_commit)?;
+                Ok(rows.0)
+            }
+            Err(Interrupt::Error(error)) => Err(error),
+            Err(other) => Err(SqlError::internal(format!("{sql}: {other:?}"))),
+        }
+    }
+
+    /// The counter that was added to, if nobody had it.
+    fn prepare(&mut self, branch: &Branch) -> SqlResult<Option<u64>> {
+        let Branch { id, rows, row_bytes, counter } = *branch;
+        let (name, mut added) = (name(id), None);
+        self.run(&format!("XA START {name}"))?;
+        for part in 0..rows {
+            let value = format!("{id}{}", "v".repeat(row_bytes));
+            self.run(&format!("INSERT INTO t VALUES ({id}, {part}, '{value}')"))?;
+        }
+        if let Some(counter) = counter {
+            let lock = format!("SELECT n FROM counters WHERE id = {counter} FOR UPDATE SKIP LOCKED");
+            if !self.run(&lock)?.is_empty() {
+                self.run(&format!("UPDATE counters SET n = n + 1 WHERE id = {counter}"))?;
+                added = Some(counter);
+            }
+        }
+        self.run(&format!("XA END {name}"))?;
+        self.run(&format!("XA PREPARE {name}"))?;
+        Ok(added)
+    }
+
+    fn list(&mut self) -> SqlResult<BTreeSet<u64>> {
+        let rows = self.run("XA RECOVER")?;
+        let name = |row: Vec<Value>| match row.last() {
+            Some(Value::Bytes(name)) => branch_of(name).unwrap_or(u64::MAX),
+            _ => u64::MAX,
+        };
+        Ok(rows.into_iter().map(name).collect())
+    }
+
+    fn read(&mut self) -> SqlResult<BTreeMap<u64, u64>> {
+        let mut counts = BTreeMap::new();
+        for row in self.run("SELECT id FROM t")? {
+            *counts.entry(whole(&row[0])).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
+    /// Rows of each branch; the error says which are not what they should be.
+    fn check(&mut self) -> SqlResult<BTreeMap<u64, u64>> {
+        let all = self.run("SELECT id, part, v FROM t ORDER BY id, part")?;
+        let mut indexed =
+            self.run("SELECT id, part FROM t FORCE INDEX (k) WHERE part >= 0 ORDER BY part, id")?;
+        indexed.sort_by_key(|row| (whole(&row[0]), whole(&row[1])));
+        let keys = |rows: &[Vec<Value>]| -> Vec<(u64, u64)> {
+            rows.iter().map(|row| (whole(&row[0]), whole(&row[1]))).collect()
+        };
+        if keys(&all) != keys(&indexed) {
+            return Err(SqlError::internal("RECOVER-2: an index has other rows than its table"));
+        }
+        let mut counts = BTreeMap::new();
+        for row in all {
+            let id = whole(&row[0]);
+            let right = matches!(&row[2], Value::Bytes(v) if v.starts_with(id.to_string().as_bytes()));
+            if !right {
+                return Err(SqlError::internal(format!(
+                    "RECOVER-2: a row of branch {id} has another's value"
+                )));
+            }
+            *counts.entry(id).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
+    fn show(&mut self) -> SqlResult<ShownBranches> {
+        let listed = self.list()?;
+        let rows = self.check()?;
+        let counters = self.run("SELECT id, n FROM counters")?;
+        self.run("BEGIN")?;
+        let free = self.run("SELECT id FROM counters FOR UPDATE SKIP LOCKED")?;
+        self.run("ROLLBACK")?;
+        Ok(ShownBranches {
+            listed,
+            rows,
+            counters: counters.iter().map(|row| (whole(&row[0]), whole(&row[1]))).collect(),
+            free: free.iter().map(|row| whole(&row[0])).collect(),
+        })
+    }
+}
+
+impl Branch {
+    /// What a seed makes of four numbers.
+    pub(crate) fn new(id: u64, rows: usize, row_bytes: usize, counter: u64) -> Branch {
+        Branch { id, rows, row_bytes, counter: (rows > 0 && counter < COUNTERS).then_some(counter) }
+    }
+}
+
+/// Makes the tables, on a device that does not fail.
+pub(crate) fn found(database: &Arc<Database>) -> Result<(), String> {
+    let mut client = Client::new(database);
+    let mut run = |sql: &str| client.run(sql).map(|_| ()).map_err(|error| format!("{sql}: {error}"));
+    run("CREATE DATABASE sim")?;
+    run("CREATE TABLE t (id BIGINT, part INT, v VARCHAR(4000), PRIMARY KEY (id, part), KEY k (part))")?;
+    run("CREATE TABLE counters (id INT PRIMARY KEY, n BIGINT)")?;
+    run("INSERT INTO counters VALUES (0, 0), (1, 0), (2, 0), (3, 0)")
+}
+
+/// Does what is asked for, and waits until the answer may leave. May block.
+pub(crate) fn answer(database: &Arc<Database>, ask: &Ask) -> Answer {
+    let mut client = Client::new(database);
+    let answer = match ask {
+        Ask::Prepare(branch) => client.prepare(branch).map(|counter| Answer::Done { counter }),
+        Ask::Finish { id, commit } => {
+            let verb = if *commit { "COMMIT" } else { "ROLLBACK" };
+            client.run(&format!("XA {verb} {}", name(*id))).map(|_| Answer::Done { counter: None })
+        }
+        Ask::List => client.list().map(Answer::Branches),
+        Ask::Read => client.read().map(Answer::Rows),
+    };
+    answer.unwrap_or_else(|error| if error.code == UNKNOWN { Answer::Unknown } else { Answer::Failed })
+}
+
+/// What is there, once everything is recovered.
+pub(crate) fn show(database: &Arc<Database>) -> Result<ShownBranches, String> {
+    Client::new(database).show().map_err(|error| error.to_string())
+}
