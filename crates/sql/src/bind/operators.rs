@@ -124,7 +124,7 @@ impl Binder<'_> {
     fn arith_type(&self, op: ArithOp, a: &ExprType, b: &ExprType) -> ExprType {
         let divides = matches!(op, ArithOp::Div | ArithOp::IntDiv | ArithOp::Mod);
         let nullable = a.nullable || b.nullable || divides;
-        let unsigned = a.column.unsigned || b.column.unsigned;
+        let unsigned = a.is_unsigned() || b.is_unsigned();
         let inexact = |t: &ExprType| matches!(t.family(), Family::Real | Family::String | Family::Json);
         let ty = if op == ArithOp::IntDiv {
             let mut ty = ExprType::bigint();
@@ -145,7 +145,7 @@ impl Binder<'_> {
         {
             let mut ty = ExprType::bigint();
             ty.column.unsigned = match op {
-                ArithOp::Mod => a.column.unsigned,
+                ArithOp::Mod => a.is_unsigned(),
                 _ => unsigned,
             };
             ty.column.length = (a.column.length.max(b.column.length) + 1).min(20);

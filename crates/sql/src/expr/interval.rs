@@ -49,11 +49,8 @@ fn overflow<T>(cx: &mut Exec<'_>) -> ExecResult<Option<T>> {
 pub fn date_arith_type(date: &Expr, amount: &Expr, unit: IntervalUnit) -> ExprType {
     let fraction = if unit.has_micros() {
         6
-    } else if unit == IntervalUnit::Second && amount.ty.family() != Family::Integer {
-        match amount.ty.family() {
-            Family::Decimal => amount.ty.column.decimals.min(6),
-            _ => 6,
-        }
+    } else if unit == IntervalUnit::Second {
+        amount.ty.fixed_decimals().min(6)
     } else {
         0
     };

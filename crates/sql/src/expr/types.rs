@@ -255,6 +255,12 @@ impl ExprType {
         self.column.kind == ColumnKind::Binary && self.coercibility == Coercibility::Literal
     }
 
+    /// Whether it is an integer without a sign: bits and years are.
+    #[must_use]
+    pub fn is_unsigned(&self) -> bool {
+        self.column.unsigned || matches!(self.column.kind, ColumnKind::Bit | ColumnKind::Year)
+    }
+
     /// Whether it is a date, a time or both.
     #[must_use]
     pub fn is_temporal(&self) -> bool {
@@ -444,25 +450,18 @@ fn unify_reals(a: &ExprType, b: &ExprType) -> ExprType {
 }
 
 fn unify_integers(a: &ExprType, b: &ExprType) -> ExprType {
-    let (wide, narrow) =
-        if integer_bytes(a.column.kind) >= integer_bytes(b.column.kind) { (a, b) } else { (b, a) };
-    let length = a.column.length.max(b.column.length);
-    if a.column.unsigned == b.column.unsigned {
-        let mut ty = wide.clone();
-        ty.column.length = length;
+    let wide = if integer_bytes(a.column.kind) >= integer_bytes(b.column.kind) { a } else { b };
+    let odd = matches!(wide.column.kind, ColumnKind::Bit | ColumnKind::Year);
+    if a.is_unsigned() == b.is_unsigned() {
+        let mut ty = if odd { ExprType::ubigint() } else { wide.clone() };
+        ty.column.unsigned = a.is_unsigned();
+        ty.column.length = a.column.length.max(b.column.length);
         ty.column.zerofill = false;
-        if matches!(ty.column.kind, ColumnKind::Bit | ColumnKind::Year) {
-            ty = ExprType::bigint();
-        }
         return ty;
     }
     // A signed type must hold the unsigned one: BIGINT UNSIGNED with a signed one needs DECIMAL.
-    let unsigned = if a.column.unsigned { a } else { b };
-    if integer_bytes(unsigned.column.kind) == 8 {
-        return ExprType::decimal(20, 0);
-    }
-    let _ = narrow;
-    ExprType::bigint()
+    let unsigned = if a.is_unsigned() { a } else { b };
+    if integer_bytes(unsigned.column.kind) == 8 { ExprType::decimal(20, 0) } else { ExprType::bigint() }
 }
 
 fn integer_bytes(kind: ColumnKind) -> u8 {

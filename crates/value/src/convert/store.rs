@@ -225,7 +225,7 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
 }
 
 /// Half away from zero; beyond 127 bits saturated.
-fn rounded(n: &Decimal) -> i128 {
+pub(super) fn rounded(n: &Decimal) -> i128 {
     match n.to_i64() {
         Ok(n) => i128::from(n),
         Err(_) => {
@@ -322,6 +322,9 @@ fn store_bit(value: &Value, ty: &ColumnType) -> Raw {
             if raw.len() <= 8 { Some(bits) } else { None }
         }
         Value::Int(n) => Some(*n as u64),
+        Value::Decimal(n) if n.is_negative() && !n.is_zero() => {
+            return (Value::Bit(0), Some(Problem::OutOfRange));
+        }
         other => Some(other.to_u64().value),
     };
     match bits.filter(|&b| b <= max) {

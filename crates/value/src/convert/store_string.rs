@@ -148,12 +148,18 @@ pub(super) fn store_set(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> R
             }
             if mask == 0
                 && let (n, true) = parse_i64_prefix(&text)
-                && let Ok(number) = u64::try_from(n)
             {
-                return by_mask(number);
+                return by_mask(bits_of(n));
             }
             (Value::Set(mask), problem)
         }
-        other => by_mask(whole(other).to_u64().value),
+        Value::Decimal(n) => by_mask(bits_of(super::store::rounded(&n.truncate(0)))),
+        Value::Float(_) | Value::Double(_) => by_mask(bits_of(value.to_f64().value as i128)),
+        other => by_mask(other.to_u64().value),
     }
+}
+
+/// The bits of a number in two's complement: a SET takes its members from those of -1, too.
+fn bits_of(n: i128) -> u64 {
+    n.clamp(i128::from(i64::MIN), i128::from(u64::MAX)) as u64
 }

@@ -101,18 +101,24 @@ fn time(value: &Value, fsp: u8) -> Raw {
     let made = match value {
         Value::Bytes(text) => match parse_time(text, fsp) {
             Ok(p) if p.truncated => return (Value::Time(p.value), Some(wrong)),
+            Ok(p) if p.has_date => return (Value::Time(p.value), Some(Problem::Rounded)),
             other => other.map(|p| p.value),
         },
         Value::Time(t) => Ok(t.round(fsp)),
-        Value::Date(_) => Ok(Time::ZERO),
+        Value::Date(d) => return (Value::Time(Time::ZERO), (!d.is_zero()).then_some(Problem::Rounded)),
         Value::DateTime(dt) => {
             return (Value::Time(dt.time().round(fsp)), (!dt.date().is_zero()).then_some(Problem::Rounded));
         }
         Value::Json(_) => Err(TemporalError::Malformed),
         other => number_time(other).map(|t| t.round(fsp)),
     };
+    // So many digits have a date in front, which is left out.
+    let dated = matches!(
+        value,
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) | Value::Double(_)
+    ) && value.to_f64().value >= 1e10;
     match made {
-        Ok(t) => (Value::Time(t), None),
+        Ok(t) => (Value::Time(t), dated.then_some(Problem::Rounded)),
         Err(TemporalError::OutOfRange { negative }) => {
             let clipped = if negative { Time::MIN } else { Time::MAX };
             (Value::Time(clipped), Some(Problem::TemporalRange("time")))

@@ -17,6 +17,8 @@ pub struct Parsed<T> {
     pub has_time: bool,
     /// Digits of fraction given, 0-6.
     pub fraction_digits: u8,
+    /// A date was given, also where only a time is wanted.
+    pub has_date: bool,
     /// A time zone displacement '+hh:mm' was given, in seconds: the fields are in that zone.
     pub offset: Option<i32>,
 }
@@ -197,6 +199,7 @@ pub fn parse_datetime(text: &[u8], fsp: u8, mode: DateMode) -> Result<Parsed<Dat
         value,
         truncated: !cur.only_spaces_left(),
         has_time: f.count > 3,
+        has_date: true,
         fraction_digits: f.fraction_digits,
         offset,
     })
@@ -214,6 +217,7 @@ pub fn parse_date(text: &[u8], mode: DateMode) -> Result<Parsed<Date>, TemporalE
         value: p.value.date(),
         truncated: p.truncated,
         has_time: p.has_time && p.value.time() != Time::ZERO,
+        has_date: true,
         fraction_digits: p.fraction_digits,
         offset: p.offset,
     })
@@ -259,6 +263,7 @@ pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
         value,
         truncated: !cur.only_spaces_left(),
         has_time: true,
+        has_date: false,
         fraction_digits: digits,
         offset: None,
     })
@@ -277,6 +282,7 @@ fn time_of_datetime(text: &[u8], fsp: u8) -> Option<Parsed<Time>> {
         value: p.value.time().round(fsp),
         truncated: p.truncated,
         has_time: true,
+        has_date: true,
         fraction_digits: p.fraction_digits,
         offset: p.offset,
     })
@@ -333,7 +339,7 @@ pub fn parse_year(text: &[u8]) -> Result<Parsed<u16>, TemporalError> {
     // As a string '0' and '00' are 2000, only '0000' is 0; as a number 0 is 0.
     let value = if n == 0 && text.len() != 4 { 2000 } else { year_from_number(n)? };
     let truncated = !cur.only_spaces_left();
-    Ok(Parsed { value, truncated, has_time: false, fraction_digits: 0, offset: None })
+    Ok(Parsed { value, truncated, has_time: false, has_date: false, fraction_digits: 0, offset: None })
 }
 
 /// YEAR from a number.

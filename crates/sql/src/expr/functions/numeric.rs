@@ -75,7 +75,7 @@ fn numeric(ty: &ExprType) -> ExprType {
 /// The number that a date, a time, a year or bits are; others as they are.
 fn as_number(e: &Expr, value: Value, cx: &mut Exec<'_>) -> Value {
     match value {
-        Value::Year(n) => Value::Int(i64::from(n)),
+        Value::Year(n) => Value::UInt(u64::from(n)),
         Value::Bit(n) => Value::UInt(n),
         Value::Date(d) => Value::Int(i64::from(d.to_number())),
         Value::DateTime(_) | Value::Time(_) => {
@@ -92,7 +92,7 @@ fn as_number(e: &Expr, value: Value, cx: &mut Exec<'_>) -> Value {
 fn number_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let ty = &numeric(&args[0].ty);
     Ok(match ty.family() {
-        Family::Integer if ty.column.unsigned => ExprType::ubigint(),
+        Family::Integer if ty.is_unsigned() => ExprType::ubigint(),
         Family::Integer => ExprType::bigint(),
         Family::Decimal => ty.clone(),
         Family::Real => ExprType::double().decimals(ty.column.decimals),
@@ -104,7 +104,7 @@ fn number_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 fn whole_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let ty = &numeric(&args[0].ty);
     Ok(match ty.family() {
-        Family::Integer if ty.column.unsigned => ExprType::ubigint(),
+        Family::Integer if ty.is_unsigned() => ExprType::ubigint(),
         Family::Integer => ExprType::bigint(),
         Family::Decimal if ty.integer_part() < 18 => ExprType::bigint(),
         Family::Decimal => ExprType::decimal(ty.integer_part() + 1, 0),
@@ -129,7 +129,7 @@ fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let nullable = ty::any_null(args);
     Ok(match (ty.family(), constant_places(args)) {
         (Family::Integer, _) => {
-            if ty.column.unsigned {
+            if ty.is_unsigned() {
                 ExprType::ubigint()
             } else {
                 ExprType::bigint()
@@ -142,11 +142,7 @@ fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
         (Family::Decimal, None) => ty.clone(),
         (_, Some(places)) => {
             let mut real = ExprType::double();
-            if (0..i64::from(NOT_FIXED)).contains(&places) && args.len() > 1 {
-                real.column.decimals = places as u8;
-            } else if args.len() == 1 {
-                real.column.decimals = 0;
-            }
+            real.column.decimals = places.clamp(0, i64::from(NOT_FIXED)) as u8;
             real
         }
         (Family::Real, None) => ExprType::double().decimals(ty.column.decimals),
@@ -159,7 +155,7 @@ fn mod_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let exact = |f: Family| matches!(f, Family::Integer | Family::Decimal);
     let (a, b) = (&numeric(&args[0].ty), &numeric(&args[1].ty));
     Ok(match (a.family(), b.family()) {
-        (Family::Integer, Family::Integer) if a.column.unsigned => ExprType::ubigint(),
+        (Family::Integer, Family::Integer) if a.is_unsigned() => ExprType::ubigint(),
         (Family::Integer, Family::Integer) => ExprType::bigint(),
         (x, y) if exact(x) && exact(y) => {
             let scale = a.scale().max(b.scale());

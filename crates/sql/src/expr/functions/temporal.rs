@@ -166,7 +166,14 @@ fn moment(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Moment>> {
                 _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
             }
         }
-        _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
+        // So many digits are of a date and a time.
+        value if value.to_f64().value >= 1e10 => {
+            match value.to_datetime(6, DateMode::RELAXED, Date::ZERO).value {
+                Some(at) => Some(Moment::DateTime(at)),
+                None => e.to_time(value, cx).map(Moment::Time),
+            }
+        }
+        value => e.to_time(value, cx).map(Moment::Time),
     })
 }
 
@@ -243,9 +250,9 @@ fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
 
 fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(start) = moment(&args[0], cx)? else { return Ok(Value::Null) };
-    // Text with a date in it is nothing to add; a DATETIME column's time is.
-    let text = args[1].ty.family() == Family::String;
-    let time = match if text { moment(&args[1], cx)? } else { args[1].eval_time(cx)?.map(Moment::Time) } {
+    // Text or a number with a date in it is nothing to add; a DATETIME column's time is.
+    let typed = args[1].ty.is_temporal();
+    let time = match if typed { args[1].eval_time(cx)?.map(Moment::Time) } else { moment(&args[1], cx)? } {
         Some(Moment::Time(time)) => time,
         _ => return Ok(Value::Null),
     };

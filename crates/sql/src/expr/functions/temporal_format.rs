@@ -131,7 +131,7 @@ fn parts_of(pattern: &[u8]) -> (bool, bool, bool) {
         match pair[1] {
             b'f' => micros = true,
             b'H' | b'h' | b'I' | b'i' | b'k' | b'l' | b'p' | b'r' | b'S' | b's' | b'T' => time = true,
-            b'%' => {}
+            b'%' | b'.' | b'@' | b'#' => {}
             _ => date = true,
         }
     }
@@ -144,7 +144,7 @@ fn str_to_date_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
         _ => (true, true, true),
     };
     Ok(match parts {
-        (true, false, _) => ExprType::date(),
+        (_, false, _) => ExprType::date(),
         (false, true, micros) => ExprType::time(if micros { 6 } else { 0 }),
         (_, _, micros) => ExprType::datetime(if micros { 6 } else { 0 }),
     }
@@ -186,6 +186,12 @@ fn name(text: &mut &[u8], names: &[&str], letters: usize) -> Option<u32> {
 
 fn skip_spaces(text: &mut &[u8]) {
     *text = text.trim_ascii_start();
+}
+
+/// Passes over characters of a class, if there are any.
+fn skip(text: &mut &[u8], class: fn(&u8) -> bool) {
+    let passed = text.iter().take_while(|b| class(b)).count();
+    *text = &text[passed..];
 }
 
 /// Reads text by a format; `None` if it does not match.
@@ -275,6 +281,9 @@ fn read_one(code: u8, text: &mut &[u8], fields: &mut Fields) -> Option<()> {
         }
         b'p' => fields.afternoon = Some(half(text)?),
         b'%' => *text = text.strip_prefix(b"%")?,
+        b'.' => skip(text, u8::is_ascii_punctuation),
+        b'@' => skip(text, u8::is_ascii_alphabetic),
+        b'#' => skip(text, u8::is_ascii_digit),
         _ => return None,
     }
     Some(())
