@@ -5,6 +5,7 @@
 //! What a member costs depends on what was read before it only through how many rows that gave and which slots are known.
 
 use super::access::TableAccess;
+use super::equalities::{Equated, equal_columns};
 use super::estimate::Known;
 use super::needed::Needed;
 use super::rules::is_volatile;
@@ -73,6 +74,8 @@ struct Prefix {
 struct Members<'n> {
     items: &'n [Item],
     conditions: Vec<(&'n Expr, SlotSet)>,
+    /// Whether some equalities may follow from others.
+    chained: bool,
     /// Nodes of the conditions: what a step may have to look at.
     nodes: u32,
 }
@@ -101,6 +104,7 @@ impl Planner<'_> {
         let mut nodes: Vec<Node> = Vec::with_capacity(items.len());
         let mut steps: Vec<late::Step> = Vec::with_capacity(items.len());
         let mut rows = 1.0;
+        let mut equated = Equated::default();
         for (number, at) in order.iter().enumerate() {
             let Some(item) = items[*at].take() else { continue };
             let last = number + 1 == order.len();
@@ -109,7 +113,8 @@ impl Planner<'_> {
                 Item::Table(table) => {
                     let before = missing.clone();
                     missing.remove(&SlotSet::of(table.slot));
-                    let concerning = take_ready(&mut conditions, &missing, last);
+                    let mut concerning = take_ready(&mut conditions, &missing, last);
+                    concerning.retain(|c| equated.add(c));
                     let (node, each) = self.scan(*table, concerning, &before, so_far);
                     rows *= each;
                     nodes.push(Node::Scan(Box::new(node)));
@@ -124,7 +129,8 @@ impl Planner<'_> {
                     let (inner, each) = self.nest(inner, missing.clone(), so_far)?;
                     rows *= each.max(1.0);
                     missing.remove(&within);
-                    let filter = take_ready(&mut conditions, &missing, last);
+                    let mut filter = take_ready(&mut conditions, &missing, last);
+                    filter.retain(|c| equated.add(c));
                     nodes.push(Node::Outer(Box::new(OuterNode { nodes: inner, on, slots, filter })));
                 }
             }
@@ -326,7 +332,8 @@ impl<'n> Members<'n> {
             nest.conditions.iter().filter(|c| !is_volatile(c)).map(|c| (c, c.slots())).collect();
         let mut nodes = 1;
         conditions.iter().for_each(|(condition, _)| condition.walk(&mut |_| nodes += 1));
-        Members { items: &nest.items, conditions, nodes }
+        let chained = conditions.iter().filter(|(c, _)| equal_columns(c).is_some()).nth(2).is_some();
+        Members { items: &nest.items, conditions, chained, nodes }
     }
 
     /// Whether all that a member needs has been read.
@@ -337,10 +344,22 @@ impl<'n> Members<'n> {
         }
     }
 
-    /// The conditions that read `own` and nothing that is missing when it has been read.
+    /// The conditions that read `own` and nothing that is missing when it has been read, but for those that follow from what
+    /// was asked before.
     fn concerning(&self, own: &SlotSet, missing: &SlotSet) -> Vec<&'n Expr> {
-        let ready = |(_, slots): &&(&Expr, SlotSet)| slots.meets(own) && !slots.meets(missing);
-        self.conditions.iter().filter(ready).map(|(condition, _)| *condition).collect()
+        let (mut concerning, mut equated) = (Vec::new(), Equated::default());
+        let known = self.conditions.iter().filter(|(_, slots)| !slots.meets(missing));
+        if self.chained {
+            known.clone().filter(|(_, slots)| !slots.meets(own)).for_each(|(condition, _)| {
+                equated.add(condition);
+            });
+        }
+        for (condition, _) in known.filter(|(_, slots)| slots.meets(own)) {
+            if !self.chained || equated.add(condition) {
+                concerning.push(*condition);
+            }
+        }
+        concerning
     }
 }
 

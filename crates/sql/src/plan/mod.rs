@@ -3,12 +3,13 @@
 //!
 //! Not binding ([`crate::bind`]) and not execution (`select::run`, `select::reader`). The way of a FROM: `rules`
 //! rewrites conditions into conjuncts, `condition` says what a conjunct asks of a column, `access` makes paths of that,
-//! `simplify` what several say together; `scan` prices one table of a join, `join_order` puts the tables in order, `late` puts
+//! `simplify` what several say together, `equalities` which columns are equal by then; `scan` prices one table of a join, `join_order` puts the tables in order, `late` puts
 //! off what a subquery makes dear, `order` finds orders that come for nothing; `estimate` and `cost` are what all of them compare by. Everything here runs once a plan, on the session's thread, and reads no rows.
 
 pub mod access;
 pub(crate) mod condition;
 pub mod cost;
+mod equalities;
 pub(crate) mod estimate;
 pub(crate) mod join_order;
 pub mod key;

@@ -1,6 +1,7 @@
 //! What a nest's conditions say beyond themselves: outer joins that are inner ones, constants that equal columns share, what an
 //! OR over several tables says of each.
 
+use super::equalities::{self, equal_columns};
 use super::rules::{is_volatile, share_of_slot};
 use crate::expr::node::{CompareOp, IsKind};
 use crate::expr::{Expr, Kind, SlotSet};
@@ -58,6 +59,8 @@ pub(super) fn add_implied(nest: &mut Nest, own: &SlotSet) {
     if nest.items.len() < 2 {
         return;
     }
+    let transitive = equalities::implied(&nest.conditions);
+    add_new(nest, transitive);
     let mut implied: Vec<Expr> = Vec::new();
     let mut settled = Vec::new();
     for (at, condition) in nest.conditions.iter().enumerate() {
@@ -82,18 +85,16 @@ pub(super) fn add_implied(nest: &mut Nest, own: &SlotSet) {
         let shares = nest.conditions.iter().filter(spread).filter(|c| c.slots().meets(own));
         implied.extend(shares.filter_map(|c| share_of_slot(c, table.slot)));
     }
-    for condition in implied {
+    add_new(nest, implied);
+}
+
+/// Adds the conditions that a nest does not have.
+fn add_new(nest: &mut Nest, conditions: Vec<Expr>) {
+    for condition in conditions {
         if !nest.conditions.iter().any(|known| same_condition(known, &condition)) {
             nest.conditions.push(condition);
         }
     }
-}
-
-/// The sides of an equality of two columns of the same type, and its collation.
-fn equal_columns(condition: &Expr) -> Option<(u16, &[Expr; 2])> {
-    let Kind::Compare(CompareOp::Eq, collation, pair) = &condition.kind else { return None };
-    let columns = pair.iter().all(|e| matches!(e.kind, Kind::Column { .. }));
-    (columns && pair[0].ty.column == pair[1].ty.column).then_some((*collation, pair))
 }
 
 /// The value that a condition gives a column, if it is the same throughout the statement.
