@@ -60,6 +60,32 @@ pub fn host_not_allowed(host: impl Display) -> SqlError {
 pub fn nonexisting_grant(user: impl Display, host: impl Display) -> SqlError {
     error(1141, b"42000", format!("There is no such grant defined for user '{user}' on host '{host}'"))
 }
+/// 1147.
+#[must_use]
+pub fn nonexisting_table_grant(user: impl Display, host: impl Display, table: impl Display) -> SqlError {
+    let message =
+        format!("There is no such grant defined for user '{user}' on host '{host}' on table '{table}'");
+    error(1147, b"42000", message)
+}
+/// 1403.
+#[must_use]
+pub fn nonexisting_routine_grant(user: impl Display, host: impl Display, name: impl Display) -> SqlError {
+    let message =
+        format!("There is no such grant defined for user '{user}' on host '{host}' on routine '{name}'");
+    error(1403, b"42000", message)
+}
+/// 1144.
+#[must_use]
+pub fn illegal_grant_for_table() -> SqlError {
+    let message =
+        "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
+    error(1144, b"42000", message.into())
+}
+/// 1221.
+#[must_use]
+pub fn incorrect_usage(one: impl Display, other: impl Display) -> SqlError {
+    error(1221, b"HY000", format!("Incorrect usage of {one} and {other}"))
+}
 /// 1370.
 #[must_use]
 pub fn routine_denied(

@@ -30,8 +30,8 @@ mod text_file;
 pub mod xa;
 
 pub use api::{
-    AccessCheck, AllowAll, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, ResultColumn, RowImage, RowSink,
-    SessionHost, SessionSettings, VariableScope,
+    AccessCheck, AllowAll, ColumnGrants, Columns, Isolation, KillFlag, Mode, NoHost, Outcome, Priv,
+    ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, VariableScope,
 };
 pub use catalog::{Definer, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;

@@ -1,12 +1,16 @@
-//! GRANT and REVOKE at the global and the database level. Table level and roles are not there.
+//! GRANT and REVOKE of privileges: global ones, and those of databases, tables, columns and routines.
 
 use super::manage::resolve;
-use super::privilege::{self, DB_PRIVILEGES, Privileges};
+use super::objects::{RoutineGrant, TableGrant};
+use super::privilege::{
+    self, COLUMN_PRIVILEGES, DB_PRIVILEGES, Privileges, ROUTINE_PRIVILEGES, TABLE_PRIVILEGES,
+};
 use super::store::Record;
 use super::table::{AccessTable, Account, DbGrant};
 use crate::errors;
 use omnibus_parser::ast::{
-    Auth, AuthSecret, Grant, GrantTarget, GrantWhat, Privilege, Require, Revoke, UserName,
+    Auth, AuthSecret, Grant, GrantTarget, GrantWhat, ObjectName, Privilege, ProgramKind, Require, Revoke,
+    UserName,
 };
 use omnibus_sql::{SqlError, SqlResult};
 
@@ -14,39 +18,52 @@ use omnibus_sql::{SqlError, SqlResult};
 enum Place {
     Global,
     Database(String),
+    Table(String, String),
+    Routine(ProgramKind, String, String),
 }
 
 fn place(target: &GrantTarget, database: Option<&str>) -> SqlResult<Place> {
-    match target {
-        GrantTarget::Global => Ok(Place::Global),
-        GrantTarget::Schema(name) => Ok(Place::Database(name.as_str().to_owned())),
-        GrantTarget::CurrentSchema => {
-            database.map(|d| Place::Database(d.to_owned())).ok_or_else(SqlError::no_db)
+    let named = |name: &ObjectName| -> SqlResult<(String, String)> {
+        let db = name.schema.as_deref().or(database).ok_or_else(SqlError::no_db)?;
+        Ok((db.to_owned(), name.name.as_str().to_owned()))
+    };
+    Ok(match target {
+        GrantTarget::Global => Place::Global,
+        GrantTarget::Schema(name) => Place::Database(name.as_str().to_owned()),
+        GrantTarget::CurrentSchema => Place::Database(database.ok_or_else(SqlError::no_db)?.to_owned()),
+        GrantTarget::Table(name) => named(name).map(|(db, table)| Place::Table(db, table))?,
+        GrantTarget::Procedure(name) => {
+            named(name).map(|(db, name)| Place::Routine(ProgramKind::Procedure, db, name))?
         }
-        GrantTarget::Table(_) => Err(SqlError::not_supported_yet("GRANT on a table")),
-        GrantTarget::Procedure(_) | GrantTarget::Function(_) => {
-            Err(SqlError::not_supported_yet("GRANT on a routine"))
+        GrantTarget::Function(name) => {
+            named(name).map(|(db, name)| Place::Routine(ProgramKind::Function, db, name))?
         }
-    }
+    })
+}
+
+/// What a list of privileges says: of all of a place, and of columns of it.
+#[derive(Default)]
+struct Listed {
+    set: Privileges,
+    columns: Vec<(String, Privileges)>,
 }
 
 /// The bits of a privilege list at a place.
 ///
 /// ALL is every static privilege, and those of the dynamic ones that the grantor has: a server may know more of them than when
 /// its administrators were made.
-fn bits(list: &[Privilege], place: &Place, grantor: &Account) -> SqlResult<Privileges> {
+fn listed(list: &[Privilege], place: &Place, grantor: &Account) -> SqlResult<Listed> {
     let allowed = match place {
         Place::Global => privilege::all(),
         Place::Database(_) => DB_PRIVILEGES,
+        Place::Table(..) => TABLE_PRIVILEGES,
+        Place::Routine(..) => ROUTINE_PRIVILEGES,
     };
-    let mut set = Privileges::NONE;
+    let mut listed = Listed::default();
     for item in list {
-        if !item.columns.is_empty() {
-            return Err(SqlError::not_supported_yet("column privileges"));
-        }
         if item.name.is("ALL") || item.name.is("ALL PRIVILEGES") {
             let missing = privilege::all_dynamic().without(grantor.privileges);
-            set = set.with(allowed.without(missing.with(Privileges::GRANT_OPTION)));
+            listed.set = listed.set.with(allowed.without(missing.with(Privileges::GRANT_OPTION)));
             continue;
         }
         let bit = privilege::by_name(&item.name).ok_or_else(|| SqlError {
@@ -55,52 +72,115 @@ fn bits(list: &[Privilege], place: &Place, grantor: &Account) -> SqlResult<Privi
             message: format!("Illegal privilege level specified for {}", item.name.as_str()),
         })?;
         if !allowed.has(bit) {
-            return Err(SqlError {
-                code: 1221,
-                state: *b"HY000",
-                message: "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES".into(),
+            return Err(match place {
+                Place::Table(..) | Place::Routine(..) => errors::illegal_grant_for_table(),
+                _ => errors::incorrect_usage("DB GRANT", "GLOBAL PRIVILEGES"),
             });
         }
-        set = set.with(bit);
+        if item.columns.is_empty() {
+            listed.set = listed.set.with(bit);
+        } else if !matches!(place, Place::Table(..)) || !COLUMN_PRIVILEGES.has(bit) {
+            return Err(errors::illegal_grant_for_table());
+        }
+        listed.columns.extend(item.columns.iter().map(|column| (column.as_str().to_owned(), bit)));
     }
-    Ok(set)
+    Ok(listed)
 }
 
 /// Nobody may give away what they do not have, or without GRANT OPTION.
-fn check_grantor(grantor: &Account, place: &Place, set: Privileges) -> SqlResult<()> {
-    let own = match place {
-        Place::Global => grantor.privileges,
-        Place::Database(pattern) => grantor.on_databases_of(pattern),
-    };
-    if own.has(set.with(Privileges::GRANT_OPTION)) {
-        return Ok(());
-    }
+fn check_grantor(grantor: &Account, place: &Place, listed: &Listed) -> SqlResult<()> {
+    let needed = listed.set.with(Privileges::GRANT_OPTION);
+    let (user, host) = (&grantor.user, grantor.host.as_str());
     match place {
-        Place::Global => Err(errors::access_denied(&grantor.user, grantor.host.as_str(), true)),
-        Place::Database(db) => Err(SqlError::dbaccess_denied(&grantor.user, grantor.host.as_str(), db)),
+        Place::Global if !grantor.privileges.has(needed) => Err(errors::access_denied(user, host, true)),
+        Place::Database(pattern) if !grantor.on_databases_of(pattern).has(needed) => {
+            Err(SqlError::dbaccess_denied(user, host, pattern))
+        }
+        Place::Table(db, table) => {
+            let own = |(column, bit): &(String, Privileges)| grantor.on_column(db, table, column).has(*bit);
+            if grantor.on_table(db, table).has(needed) && listed.columns.iter().all(own) {
+                return Ok(());
+            }
+            Err(SqlError::tableaccess_denied("GRANT", user, host, table))
+        }
+        Place::Routine(kind, db, name) if !grantor.on_routine(*kind, db, name).has(needed) => {
+            Err(errors::routine_denied("grant", user, host, db, name))
+        }
+        _ => Ok(()),
     }
 }
 
-fn change(account: &mut Account, place: &Place, f: impl Fn(Privileges) -> Privileges) -> bool {
+/// What GRANT and REVOKE do to a set.
+type Change = fn(Privileges, Privileges) -> Privileges;
+
+/// Changes what an account has at a place; whether it had anything there.
+fn change(account: &mut Account, place: &Place, listed: &Listed, f: Change) -> bool {
+    let set = listed.set;
     match place {
         Place::Global => {
-            account.privileges = f(account.privileges);
+            account.privileges = f(account.privileges, set);
             true
         }
         Place::Database(db) => {
             let at = account.databases.iter().position(|g| g.pattern == *db);
-            let old = at.map_or(Privileges::NONE, |i| account.databases[i].privileges);
-            let new = f(old);
-            match at {
-                Some(i) if new == Privileges::NONE => drop(account.databases.remove(i)),
-                Some(i) => account.databases[i].privileges = new,
-                None if new != Privileges::NONE => {
-                    account.databases.push(DbGrant { pattern: db.clone(), privileges: new });
-                }
-                None => {}
-            }
-            at.is_some()
+            let had = at.is_some();
+            let at = at.unwrap_or_else(|| {
+                account.databases.push(DbGrant { pattern: db.clone(), privileges: Privileges::NONE });
+                account.databases.len() - 1
+            });
+            let grant = &mut account.databases[at];
+            grant.privileges = f(grant.privileges, set);
+            account.databases.retain(|grant| grant.privileges != Privileges::NONE);
+            had
         }
+        Place::Table(db, table) => change_table(account, (db, table), listed, f),
+        Place::Routine(kind, db, name) => {
+            let at = account.routines.iter().position(|grant| grant.is(*kind, db, name));
+            let had = at.is_some();
+            let at = at.unwrap_or_else(|| {
+                let (db, name) = (db.clone(), name.clone());
+                account.routines.push(RoutineGrant { kind: *kind, db, name, privileges: Privileges::NONE });
+                account.routines.len() - 1
+            });
+            let grant = &mut account.routines[at];
+            grant.privileges = f(grant.privileges, set);
+            account.routines.retain(|grant| grant.privileges != Privileges::NONE);
+            had
+        }
+    }
+}
+
+fn change_table(account: &mut Account, (db, table): (&str, &str), listed: &Listed, f: Change) -> bool {
+    let at = account.tables.iter().position(|grant| grant.db == db && grant.table == table);
+    // Each column that is named has to have something, too.
+    let has = |grant: &TableGrant, column: &str| grant.columns.iter().any(|(name, _)| name == column);
+    let had = at.is_some_and(|at| listed.columns.iter().all(|(column, _)| has(&account.tables[at], column)));
+    let at = at.unwrap_or_else(|| {
+        let (db, table) = (db.to_owned(), table.to_owned());
+        account.tables.push(TableGrant { db, table, privileges: Privileges::NONE, columns: Vec::new() });
+        account.tables.len() - 1
+    });
+    let grant = &mut account.tables[at];
+    grant.privileges = f(grant.privileges, listed.set);
+    for (column, bit) in &listed.columns {
+        grant.change_column(column, |own| f(own, *bit));
+    }
+    // What is taken from a table is taken from each of its columns.
+    let names: Vec<String> = grant.columns.iter().map(|(name, _)| name.clone()).collect();
+    for name in names {
+        grant.change_column(&name, |own| Privileges(own.0 & f(own, listed.set).0));
+    }
+    account.tables.retain(|grant| !grant.is_empty());
+    had
+}
+
+/// REVOKE of what is not there.
+fn absent(account: &Account, place: &Place) -> SqlError {
+    let (user, host) = (&account.user, account.host.as_str());
+    match place {
+        Place::Table(_, table) => errors::nonexisting_table_grant(user, host, table),
+        Place::Routine(_, _, name) => errors::nonexisting_routine_grant(user, host, name),
+        _ => errors::nonexisting_grant(user, host),
     }
 }
 
@@ -115,11 +195,11 @@ pub fn grant(
         return Err(SqlError::not_supported_yet("GRANT of roles or PROXY"));
     };
     let place = place(target, database)?;
-    let mut set = bits(privileges, &place, grantor)?;
+    let mut listed = listed(privileges, &place, grantor)?;
     if statement.grant_option {
-        set = set.with(Privileges::GRANT_OPTION);
+        listed.set = listed.set.with(Privileges::GRANT_OPTION);
     }
-    check_grantor(grantor, &place, set)?;
+    check_grantor(grantor, &place, &listed)?;
     let mut changes = Vec::new();
     for spec in &statement.users {
         let (user, host) = resolve(&spec.user, grantor);
@@ -132,7 +212,7 @@ pub fn grant(
             return Err(SqlError::not_supported_yet("GRANT .. IDENTIFIED BY"));
         }
         let mut account = Account::clone(&old);
-        change(&mut account, &place, |old| old.with(set));
+        change(&mut account, &place, &listed, Privileges::with);
         account.options.apply_resources(&statement.resources)?;
         match &statement.require {
             None => {}
@@ -174,16 +254,18 @@ pub fn revoke(
                 }
                 account.privileges = Privileges::NONE;
                 account.databases.clear();
+                account.tables.clear();
+                account.routines.clear();
             }
             GrantWhat::Privileges { privileges, target } => {
                 let place = place(target, database)?;
-                let mut set = bits(privileges, &place, grantor)?;
-                check_grantor(grantor, &place, set)?;
+                let mut listed = listed(privileges, &place, grantor)?;
+                check_grantor(grantor, &place, &listed)?;
                 if statement.grant_option {
-                    set = set.with(Privileges::GRANT_OPTION);
+                    listed.set = listed.set.with(Privileges::GRANT_OPTION);
                 }
-                if !change(&mut account, &place, |old| old.without(set)) && !statement.if_exists {
-                    return Err(errors::nonexisting_grant(&account.user, account.host.as_str()));
+                if !change(&mut account, &place, &listed, Privileges::without) && !statement.if_exists {
+                    return Err(absent(&account, &place));
                 }
             }
             GrantWhat::Roles(_) | GrantWhat::Proxy(_) => {

@@ -10,6 +10,7 @@
 mod host;
 mod manage;
 mod manage_grant;
+mod objects;
 mod options;
 mod privilege;
 mod show;
@@ -27,7 +28,7 @@ pub use manage::{
 };
 pub use manage_grant::{grant, revoke};
 pub use options::clauses_of;
-pub use privilege::{PRIVILEGES, PrivilegeInfo, Privileges};
+pub use privilege::{COLUMN_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
 pub use show::{privilege_rows, show_create_user, show_grants};
 pub use store::{AccountStore, MemoryStore, Record};
 pub use system_store::SystemStore;

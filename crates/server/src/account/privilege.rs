@@ -1,7 +1,7 @@
 //! Privileges as bits, in the order in which SHOW GRANTS lists them.
 
 /// A set of privileges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Privileges(pub u128);
 
 impl Privileges {
@@ -175,6 +175,29 @@ pub const DB_PRIVILEGES: Privileges = Privileges(
         | 1 << 26
         | 1 << 30,
 );
+
+/// What may be granted on a table or view.
+pub const TABLE_PRIVILEGES: Privileges = Privileges::SELECT
+    .with(Privileges::INSERT)
+    .with(Privileges::UPDATE)
+    .with(Privileges::DELETE)
+    .with(Privileges::CREATE)
+    .with(Privileges::DROP)
+    .with(Privileges::REFERENCES)
+    .with(Privileges::INDEX)
+    .with(Privileges::ALTER)
+    .with(Privileges::CREATE_VIEW)
+    .with(Privileges::SHOW_VIEW)
+    .with(Privileges::TRIGGER)
+    .with(Privileges::GRANT_OPTION);
+
+/// What may be granted on columns.
+pub const COLUMN_PRIVILEGES: Privileges =
+    Privileges::SELECT.with(Privileges::INSERT).with(Privileges::UPDATE).with(Privileges::REFERENCES);
+
+/// What may be granted on a routine.
+pub const ROUTINE_PRIVILEGES: Privileges =
+    Privileges::EXECUTE.with(Privileges::ALTER_ROUTINE).with(Privileges::GRANT_OPTION);
 
 /// Every global privilege, GRANT OPTION included.
 #[must_use]

@@ -1,6 +1,6 @@
 //! SHOW GRANTS and SHOW CREATE USER as text.
 
-use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges};
+use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
 use super::table::{Account, quote};
 use omnibus_value::Value;
 
@@ -48,6 +48,47 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         let on = backquoted(&grant.pattern);
         lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
     }
+    lines.extend(object_lines(account, &who));
+    lines
+}
+
+/// What is granted on tables and routines, as both dialects print it.
+pub(super) fn object_lines(account: &Account, who: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut tables: Vec<_> = account.tables.iter().collect();
+    tables.sort_by(|a, b| (&a.db, &a.table).cmp(&(&b.db, &b.table)));
+    for grant in tables {
+        let set = grant.privileges;
+        let mut what: Vec<String> = PRIVILEGES
+            .iter()
+            .filter(|p| p.bit != Privileges::GRANT_OPTION)
+            .filter_map(|p| {
+                let columns = grant.columns.iter().filter(|(_, own)| own.has(p.bit));
+                let columns: Vec<_> = columns.map(|(name, _)| backquoted(name)).collect();
+                match (set.has(p.bit), columns.is_empty()) {
+                    (false, true) => None,
+                    (true, true) => Some(p.name.to_owned()),
+                    (true, false) => Some(format!("{}, {} ({})", p.name, p.name, columns.join(", "))),
+                    (false, false) => Some(format!("{} ({})", p.name, columns.join(", "))),
+                }
+            })
+            .collect();
+        if set.has(TABLE_PRIVILEGES.without(Privileges::GRANT_OPTION)) && grant.columns.is_empty() {
+            what = vec!["ALL PRIVILEGES".to_owned()];
+        } else if what.is_empty() {
+            what.push("USAGE".to_owned());
+        }
+        let on = format!("{}.{}", backquoted(&grant.db), backquoted(&grant.table));
+        lines.push(format!("GRANT {} ON {on} TO {who}{}", what.join(", "), with_grant(set)));
+    }
+    let mut routines: Vec<_> = account.routines.iter().collect();
+    routines.sort_by(|a, b| (a.kind.name(), &a.db, &a.name).cmp(&(b.kind.name(), &b.db, &b.name)));
+    for grant in routines {
+        // Neither server says ALL of a routine.
+        let what = list(grant.privileges, Privileges(u128::MAX), false);
+        let on = format!("{} {}.{}", grant.kind.name(), backquoted(&grant.db), backquoted(&grant.name));
+        lines.push(format!("GRANT {what} ON {on} TO {who}{}", with_grant(grant.privileges)));
+    }
     lines
 }
 
@@ -75,6 +116,21 @@ pub fn privilege_rows(account: &Account, table: &str) -> Vec<Vec<Value>> {
         "USER_PRIVILEGES" => granted(account.privileges, &[]),
         "SCHEMA_PRIVILEGES" => {
             account.databases.iter().flat_map(|grant| granted(grant.privileges, &[&grant.pattern])).collect()
+        }
+        "TABLE_PRIVILEGES" => account
+            .tables
+            .iter()
+            .flat_map(|grant| granted(grant.privileges, &[&grant.db, &grant.table]))
+            .collect(),
+        "COLUMN_PRIVILEGES" => {
+            let mut rows = Vec::new();
+            for grant in &account.tables {
+                let option = Privileges(grant.privileges.0 & Privileges::GRANT_OPTION.0);
+                for (column, own) in &grant.columns {
+                    rows.extend(granted(own.with(option), &[&grant.db, &grant.table, column]));
+                }
+            }
+            rows
         }
         _ => Vec::new(),
     }

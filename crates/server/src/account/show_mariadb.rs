@@ -115,6 +115,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         let on = backquoted(&grant.pattern);
         lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
     }
+    lines.extend(super::show::object_lines(account, &who));
     lines
 }
 

@@ -1,19 +1,21 @@
-//! Accounts in `mysql.user` and `mysql.db`.
+//! Accounts in `mysql.user`, `mysql.db` and `mysql.object_grants`.
 //!
 //! The columns are the SQL layer's (its bootstrap makes the tables): global privileges are a list of
-//! names, as are those of a database. Rows whose `Table_name` is not empty belong to a later version
-//! and are left alone.
+//! names, as are those of a database, a table or a routine.
 
+use super::objects::{RoleGrant, RoutineGrant, TableGrant};
 use super::options;
 use super::privilege::{self, Privileges};
 use super::store::{AccountStore, Record};
 use super::table::{Account, DbGrant};
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
+use omnibus_parser::ast::ProgramKind;
 use omnibus_sql::{
     Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables,
 };
 use omnibus_value::Value;
+use omnibus_value::json::Json;
 use omnibus_value::temporal::{DateTime, Instant, Zone};
 
 const UTC: Zone = Zone::Offset(0);
@@ -25,6 +27,7 @@ mod user {
     pub const USER: usize = 1;
     pub const PRIVILEGES: usize = 2;
     pub const GRANT_OPTION: usize = 3;
+    pub const IS_ROLE: usize = 4;
     pub const SSL_TYPE: usize = 5;
     pub const AT_ONCE: usize = 6;
     pub const PLUGIN: usize = 7;
@@ -44,6 +47,25 @@ mod db {
     pub const PRIVILEGES: usize = 4;
     pub const GRANT_OPTION: usize = 5;
 }
+
+/// Columns of `mysql.object_grants`, by position.
+mod object {
+    pub const HOST: usize = 0;
+    pub const USER: usize = 1;
+    pub const KIND: usize = 2;
+    pub const DB: usize = 3;
+    pub const NAME: usize = 4;
+    pub const PRIVILEGES: usize = 5;
+    pub const GRANT_OPTION: usize = 6;
+    pub const COLUMNS: usize = 7;
+}
+
+/// Kinds of `mysql.object_grants`.
+const TABLE: &str = "TABLE";
+const ROLE: &str = "ROLE";
+/// What a role is to an account, where privileges would be.
+const GRANTED: &str = "GRANTED";
+const DEFAULT: &str = "DEFAULT";
 
 /// Accounts kept in the database itself.
 pub struct SystemStore(pub Arc<Database>);
@@ -85,6 +107,7 @@ fn grant_option(set: Privileges) -> Value {
 fn account_of(row: &[Value]) -> Account {
     let mut account = Account::new(&text(row, user::USER), &text(row, user::HOST));
     account.privileges = parse(&text(row, user::PRIVILEGES), number(row, user::GRANT_OPTION) != 0);
+    account.is_role = number(row, user::IS_ROLE) != 0;
     account.require_ssl = !matches!(text(row, user::SSL_TYPE).as_str(), "" | "NONE");
     account.plugin = text(row, user::PLUGIN);
     account.auth = text(row, user::AUTH).into_bytes();
@@ -106,7 +129,7 @@ fn user_row(account: &Account) -> Vec<Value> {
         value(&account.user),
         value(&names(account.privileges)),
         grant_option(account.privileges),
-        Value::Int(0),
+        Value::Int(i64::from(account.is_role)),
         value(if account.require_ssl { "ANY" } else { "" }),
         Value::UInt(account.options.resources.at_once.into()),
         value(&account.plugin),
@@ -127,6 +150,66 @@ fn db_row(account: &Account, grant: &DbGrant) -> Vec<Value> {
         value(&names(grant.privileges)),
         grant_option(grant.privileges),
     ]
+}
+
+/// The rows of what an account has on tables, routines and roles.
+fn object_rows(account: &Account) -> Vec<Vec<Value>> {
+    let row = |kind: &str, db: &str, name: &str, what: &str, option: Value, columns: Value| {
+        let head = [account.host.as_str(), &account.user, kind, db, name, what].map(value);
+        head.into_iter().chain([option, columns]).collect()
+    };
+    let tables = account.tables.iter().map(|grant| {
+        let columns =
+            Json::object(grant.columns.iter().map(|(name, own)| (name.clone(), Json::String(names(*own)))));
+        let mut text = Vec::new();
+        columns.write_text(&mut text);
+        let columns = if grant.columns.is_empty() { Value::Null } else { Value::Bytes(text.into()) };
+        let own = grant.privileges;
+        row(TABLE, &grant.db, &grant.table, &names(own), grant_option(own), columns)
+    });
+    let routines = account.routines.iter().map(|grant| {
+        let own = grant.privileges;
+        row(grant.kind.name(), &grant.db, &grant.name, &names(own), grant_option(own), Value::Null)
+    });
+    let roles = account.roles.iter().map(|role| {
+        let what = [(role.granted, GRANTED), (role.default, DEFAULT)];
+        let what: Vec<_> = what.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+        let admin = Value::Int(i64::from(role.admin));
+        row(ROLE, &role.host, &role.user, &what.join(","), admin, Value::Null)
+    });
+    tables.chain(routines).chain(roles).collect()
+}
+
+/// Puts a row of `mysql.object_grants` into its account. Kinds that this version does not know are passed over.
+fn add_object(account: &mut Account, row: &[Value]) {
+    let (db, name, what) = (text(row, object::DB), text(row, object::NAME), text(row, object::PRIVILEGES));
+    let option = number(row, object::GRANT_OPTION) != 0;
+    let mut routine = |kind, db, name| {
+        account.routines.push(RoutineGrant { kind, db, name, privileges: parse(&what, option) });
+    };
+    match text(row, object::KIND).as_str() {
+        TABLE => {
+            let columns = match Json::parse(text(row, object::COLUMNS).as_bytes()) {
+                Ok(Json::Object(members)) => members,
+                _ => Vec::new(),
+            };
+            let column = |(name, own): (String, Json)| match own {
+                Json::String(own) => Some((name, parse(&own, false))),
+                _ => None,
+            };
+            let mut columns: Vec<_> = columns.into_iter().filter_map(column).collect();
+            columns.sort();
+            account.tables.push(TableGrant { db, table: name, privileges: parse(&what, option), columns });
+        }
+        "PROCEDURE" => routine(ProgramKind::Procedure, db, name),
+        "FUNCTION" => routine(ProgramKind::Function, db, name),
+        ROLE => {
+            let is = |word| what.split(',').any(|own| own == word);
+            let (default, granted) = (is(DEFAULT), is(GRANTED));
+            account.roles.push(RoleGrant { user: name, host: db, admin: option, default, granted });
+        }
+        _ => {}
+    }
 }
 
 impl SystemStore {
@@ -169,7 +252,7 @@ pub(super) fn change(
     outcome.wait.map(|ticket| ticket.wait().map_err(SqlError::of_commit)).transpose()
 }
 
-/// The database rows of an account go first, so that what is put is all there is.
+/// The other rows of an account go first, so that what is put is all there is.
 fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
     let (name, host) = match change {
         Record::Put(account) => (account.user.as_str(), account.host.as_str()),
@@ -181,9 +264,15 @@ fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
             tables.delete("db", &row)?;
         }
     }
+    for row in tables.rows("object_grants")? {
+        if text(&row, object::USER) == name && text(&row, object::HOST) == host {
+            tables.delete("object_grants", &row)?;
+        }
+    }
     match change {
         Record::Put(account) => {
             tables.put("user", &user_row(account))?;
+            object_rows(account).iter().try_for_each(|row| tables.put("object_grants", row))?;
             account.databases.iter().try_for_each(|grant| tables.put("db", &db_row(account, grant)))
         }
         Record::Delete { .. } => {
@@ -205,6 +294,12 @@ impl AccountStore for SystemStore {
                     pattern: text(&row, db::DB),
                     privileges: parse(&text(&row, db::PRIVILEGES), number(&row, db::GRANT_OPTION) != 0),
                 });
+            }
+        }
+        for row in self.0.system_rows("object_grants")? {
+            let (name, host) = (text(&row, object::USER), text(&row, object::HOST));
+            if let Some(account) = accounts.iter_mut().find(|a| a.is(&name, &host)) {
+                add_object(account, &row);
             }
         }
         Ok(accounts)

@@ -1,6 +1,7 @@
 //! The table of accounts that sessions check against. Immutable; shared by `Arc`.
 
 use super::host::{ClientHost, HostPattern, covers, like};
+use super::objects::{RoleGrant, RoutineGrant, TableGrant};
 use super::options::AccountOptions;
 use super::privilege::{self, Privileges};
 use crate::errors;
@@ -44,6 +45,16 @@ pub struct Account {
     pub privileges: Privileges,
     /// Database privileges.
     pub databases: Vec<DbGrant>,
+    /// Privileges on tables, views and columns.
+    pub tables: Vec<TableGrant>,
+    /// Privileges on routines.
+    pub routines: Vec<RoutineGrant>,
+    /// The roles that it has.
+    pub roles: Vec<RoleGrant>,
+    /// Made by CREATE ROLE.
+    pub is_role: bool,
+    /// The roles in force, and those that they have: of a session's account, never of one in the table. `privileges` has theirs.
+    pub active: Vec<Arc<Account>>,
     /// May not connect.
     pub locked: bool,
     /// TLS required.
@@ -72,6 +83,11 @@ impl Account {
             auth: Vec::new(),
             privileges: Privileges::NONE,
             databases: Vec::new(),
+            tables: Vec::new(),
+            routines: Vec::new(),
+            roles: Vec::new(),
+            is_role: false,
+            active: Vec::new(),
             locked: false,
             require_ssl: false,
             attribute: None,
@@ -115,17 +131,19 @@ impl Account {
         format!("{}@{}", self.user, self.host.as_str())
     }
 
-    /// Privileges on a database: the global ones and those of the most specific grant.
+    /// Privileges on a database: the global ones and those of the most specific grant, the account's and each role's.
     #[must_use]
     pub fn on_database(&self, db: &str) -> Privileges {
-        self.privileges.with(self.most_specific(db, |grant| grant.matches(db)))
+        let own = self.privileges.with(self.most_specific(db, |grant| grant.matches(db)));
+        self.active.iter().fold(own, |set, role| set.with(role.on_database(db)))
     }
 
     /// Privileges on every database that a pattern may mean: whoever gives them away must have them on all of these.
     #[must_use]
     pub fn on_databases_of(&self, pattern: &str) -> Privileges {
         let covering = |grant: &DbGrant| grant.pattern == pattern || covers(&grant.pattern, pattern);
-        self.privileges.with(self.most_specific(pattern, covering))
+        let own = self.privileges.with(self.most_specific(pattern, covering));
+        self.active.iter().fold(own, |set, role| set.with(role.on_databases_of(pattern)))
     }
 
     fn most_specific(&self, name: &str, matches: impl Fn(&DbGrant) -> bool) -> Privileges {
@@ -149,14 +167,14 @@ impl Account {
     pub fn sees_database(&self, db: &str) -> bool {
         let anything = self.privileges.without(Privileges::GRANT_OPTION);
         let global = Privileges(privilege::DB_PRIVILEGES.0).with(Privileges::SHOW_DATABASES);
-        anything.any(global) || self.on_database(db).any(privilege::DB_PRIVILEGES)
+        anything.any(global) || self.on_database(db).any(privilege::DB_PRIVILEGES) || self.has_objects_in(db)
     }
 
-    /// Whether the account may know which tables a database has, and what they look like.
+    /// Whether the account may know that a table is there, and what it looks like.
     #[must_use]
-    pub fn sees_tables(&self, db: &str) -> bool {
+    pub fn sees_table(&self, db: &str, table: &str) -> bool {
         let any = privilege::DB_PRIVILEGES.without(Privileges::GRANT_OPTION);
-        self.on_database(db).any(any)
+        self.on_any_column(db, table).any(any)
     }
 }
 

@@ -3,7 +3,9 @@
 
 use crate::account::{self, AccessTable, Account, Privileges, Record};
 use crate::session::{Parsed, Session};
-use omnibus_parser::ast::{CreateUser, PasswordOptions, PasswordValue, SetItem, Statement, UserName};
+use omnibus_parser::ast::{
+    CreateUser, GrantWhat, PasswordOptions, PasswordValue, SetItem, Statement, UserName,
+};
 use omnibus_sql::{SqlError, SqlResult};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -106,6 +108,11 @@ impl Session {
         self.commit_first().await?;
         self.await_backups().await?;
         self.runner.state_mut().diagnostics.clear();
+        if let (Statement::Grant(grant), Some(session)) = (statement, self.runner.sql_session())
+            && let GrantWhat::Privileges { privileges, target } = &grant.what
+        {
+            session.check_grant_target(target, privileges)?;
+        }
         let mut notes = Vec::new();
         let plugin = self.server.default_plugin();
         let database = self.runner.state().database.clone();

@@ -1,10 +1,10 @@
 //! Whether the session's account may do something.
 
 use super::rule::{self, Rule};
-use crate::account::{Account, Accounts, Privileges};
+use crate::account::{Account, Accounts, COLUMN_PRIVILEGES, Privileges, TABLE_PRIVILEGES};
 use crate::errors;
 use omnibus_parser::ast::Statement;
-use omnibus_sql::{AccessCheck, Definer, Priv, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, ColumnGrants, Columns, Definer, Priv, Routine, SqlError, SqlResult};
 use omnibus_wire::Command;
 use std::sync::Arc;
 
@@ -103,14 +103,14 @@ fn is_virtual(db: &str) -> bool {
 pub fn may_see(account: &Account, db: &str, table: Option<&str>) -> bool {
     match table {
         _ if is_virtual(db) => true,
-        Some(_) => account.sees_tables(db),
+        Some(table) => account.sees_table(db, table),
         None => account.sees_database(db),
     }
 }
 
 /// ACCESS-1: tables of the `mysql` schema that only the server itself writes: by statements about accounts, by CHANGE REPLICATION SOURCE.
 /// Whoever may write any table could make himself administrator, or shut everybody out.
-const SYSTEM_TABLES: [&str; 3] = ["user", "db", "replica_channel"];
+const SYSTEM_TABLES: [&str; 4] = ["user", "db", "object_grants", "replica_channel"];
 
 /// Whether it is one of these. They are not listed either, so that a dump of all databases has nothing in it that may not be written.
 #[must_use]
@@ -120,7 +120,8 @@ pub fn is_system_table(db: &str, table: &str) -> bool {
 
 /// Whether it would change what only the server itself changes.
 fn writes_system(db: &str, table: Option<&str>, privilege: Priv) -> bool {
-    let reads = matches!(privilege, Priv::Select | Priv::LockTables | Priv::ShowView | Priv::Any);
+    let reads =
+        matches!(privilege, Priv::Select | Priv::LockTables | Priv::ShowView | Priv::Any | Priv::AnyOfAll);
     match table {
         _ if reads => false,
         Some(table) => is_system_table(db, table),
@@ -156,13 +157,21 @@ fn needed(privilege: Priv) -> Privileges {
         Priv::CreateRoutine => Privileges::CREATE_ROUTINE,
         Priv::AlterRoutine => Privileges::ALTER_ROUTINE,
         Priv::Trigger => Privileges::TRIGGER,
-        Priv::Any => Privileges::NONE,
+        Priv::Any | Priv::AnyOfAll => Privileges::NONE,
     }
 }
 
-/// Whether an account has a privilege on a database, by itself or on everything.
-pub fn has(account: &Account, db: &str, privilege: Priv) -> bool {
-    account.on_database(db).has(needed(privilege))
+/// What an account has on a table. LOCK TABLES is of databases.
+fn on_table(account: &Account, db: &str, table: &str, privilege: Priv) -> Privileges {
+    match privilege {
+        Priv::LockTables | Priv::CreateTemporary => account.on_database(db),
+        _ => account.on_table(db, table),
+    }
+}
+
+/// Whether an account has a privilege on a table, by itself or on all that it is in.
+pub fn has(account: &Account, db: &str, table: &str, privilege: Priv) -> bool {
+    on_table(account, db, table, privilege).has(needed(privilege))
 }
 
 impl SessionAccess {
@@ -253,17 +262,17 @@ impl AccessCheck for SessionAccess {
 
     fn check_routine(
         &self,
-        db: &str,
-        name: &str,
+        routine: Routine<'_>,
         definer: Option<&Definer>,
         privilege: Priv,
     ) -> SqlResult<()> {
+        let Routine { kind, db, name } = routine;
         let own = definer.is_some_and(|definer| self.account.is(&definer.user, &definer.host));
-        let held = self.account.privileges.with(self.account.on_database(db));
+        let held = self.account.on_routine(kind, db, name);
         let routines = Privileges::EXECUTE.with(Privileges::CREATE_ROUTINE).with(Privileges::ALTER_ROUTINE);
         let allowed = match privilege {
             Priv::Any => own || held.any(routines) || self.check("mysql", Some("proc"), Priv::Select).is_ok(),
-            Priv::CreateRoutine => held.has(Privileges::CREATE_ROUTINE),
+            Priv::CreateRoutine => self.account.on_database(db).has(Privileges::CREATE_ROUTINE),
             other => own || held.has(needed(other)),
         };
         if allowed {
@@ -279,15 +288,40 @@ impl AccessCheck for SessionAccess {
         self.generation
     }
 
+    fn columns(&self, db: &str, table: &str, privilege: Priv) -> SqlResult<Columns> {
+        let denied = match self.check(db, Some(table), privilege) {
+            Ok(()) => return Ok(Columns::All),
+            Err(denied) => denied,
+        };
+        let names = self.account.columns_with(db, table, needed(privilege));
+        if names.is_empty()
+            || !COLUMN_PRIVILEGES.has(needed(privilege))
+            || writes_system(db, Some(table), privilege)
+        {
+            return Err(denied);
+        }
+        Ok(Columns::Some(ColumnGrants::new(names, privilege, (self.user.clone(), self.host.clone()), table)))
+    }
+
     fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()> {
         let needed = needed(privilege);
         let virtual_schema = is_virtual(db);
         let allowed = match privilege {
             _ if writes_system(db, table, privilege) => false,
             Priv::Any => may_see(&self.account, db, table),
+            Priv::AnyOfAll => match table {
+                Some(table) if !virtual_schema => {
+                    let any = TABLE_PRIVILEGES.without(Privileges::GRANT_OPTION);
+                    self.account.on_table(db, table).any(any)
+                }
+                _ => may_see(&self.account, db, table),
+            },
             Priv::Select if virtual_schema => true,
             _ if virtual_schema => false,
-            _ => self.account.privileges.has(needed) || self.account.on_database(db).has(needed),
+            _ => match table {
+                Some(table) => on_table(&self.account, db, table, privilege).has(needed),
+                None => self.account.on_database(db).has(needed),
+            },
         };
         match (allowed, table) {
             (true, _) => Ok(()),

@@ -308,8 +308,8 @@ impl SessionHost for SessionShared {
         gtid::call(&context, name, args)
     }
 
-    fn may(&self, db: &str, _: &str, privilege: omnibus_sql::Priv) -> bool {
-        access::has(&self.account.lock(), db, privilege)
+    fn may(&self, db: &str, table: &str, privilege: omnibus_sql::Priv) -> bool {
+        access::has(&self.account.lock(), db, table, privilege)
     }
 
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {

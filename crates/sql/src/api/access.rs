@@ -3,8 +3,8 @@
 //! Accounts and grants themselves are the server's.
 
 use crate::catalog::Definer;
-use crate::error::SqlResult;
-use omnibus_parser::ast::Statement;
+use crate::error::{SqlError, SqlResult};
+use omnibus_parser::ast::{ProgramKind, Statement};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -47,6 +47,8 @@ pub enum Priv {
     Trigger,
     /// Any privilege at all (SHOW, USE).
     Any,
+    /// Any privilege on all of a table: one on columns is not enough (SHOW CREATE TABLE).
+    AnyOfAll,
 }
 
 impl Priv {
@@ -54,7 +56,7 @@ impl Priv {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Priv::Select | Priv::Any => "SELECT",
+            Priv::Select | Priv::Any | Priv::AnyOfAll => "SELECT",
             Priv::Insert => "INSERT",
             Priv::Update => "UPDATE",
             Priv::Delete => "DELETE",
@@ -75,10 +77,97 @@ impl Priv {
     }
 }
 
+/// A procedure or function by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Routine<'a> {
+    /// Which of the two.
+    pub kind: ProgramKind,
+    /// Its database.
+    pub db: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// The columns of a table or view that an account may do something with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All.
+    All,
+    /// Those that are granted by name.
+    Some(ColumnGrants),
+}
+
+/// Columns that are granted by name, and what an error tells of the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnGrants {
+    names: Arc<[String]>,
+    privilege: Priv,
+    /// Who asks: user and host.
+    account: (Arc<str>, Arc<str>),
+    table: Arc<str>,
+}
+
+impl ColumnGrants {
+    /// `privilege` on these columns of `table`, for the account that a client goes by.
+    #[must_use]
+    pub fn new(
+        names: Vec<String>,
+        privilege: Priv,
+        account: (Arc<str>, Arc<str>),
+        table: &str,
+    ) -> ColumnGrants {
+        ColumnGrants { names: names.into(), privilege, account, table: table.into() }
+    }
+
+    /// Whether a column is one of them.
+    #[must_use]
+    pub fn has(&self, column: &str) -> bool {
+        self.names.iter().any(|own| crate::catalog::same_name(own, column))
+    }
+
+    /// Error 1142 for what needs all columns.
+    #[must_use]
+    pub fn denied(&self) -> SqlError {
+        SqlError::tableaccess_denied(self.privilege.name(), &self.account.0, &self.account.1, &self.table)
+    }
+}
+
+impl Columns {
+    /// Fails with 1142 unless all of these are among them.
+    pub fn check_all<'n>(&self, mut columns: impl Iterator<Item = &'n str>) -> SqlResult<()> {
+        match self {
+            Columns::Some(granted) if !columns.all(|column| granted.has(column)) => Err(granted.denied()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails with 1143 for a column that is none of them.
+    pub fn check(&self, column: &str) -> SqlResult<()> {
+        match self {
+            Columns::Some(granted) if !granted.has(column) => Err(SqlError::columnaccess_denied(
+                granted.privilege.name(),
+                &granted.account.0,
+                &granted.account.1,
+                column,
+                &granted.table,
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Says whether the session's account may do something. Called before a statement runs.
 pub trait AccessCheck: Send + Sync {
     /// Fails with 1044 or 1142 if not.
     fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()>;
+
+    /// The columns of a table that the account may do this with. Whoever asks looks at each that it uses.
+    ///
+    /// # Errors
+    /// As `check`, if there is none.
+    fn columns(&self, db: &str, table: &str, privilege: Priv) -> SqlResult<Columns> {
+        self.check(db, Some(table), privilege).map(|()| Columns::All)
+    }
 
     /// Fails unless the account may run this kind of statement at all. Asked before every statement, however it came.
     fn check_statement(&self, _: &Statement) -> SqlResult<()> {
@@ -120,8 +209,7 @@ pub trait AccessCheck: Send + Sync {
     /// change and see it.
     fn check_routine(
         &self,
-        _db: &str,
-        _name: &str,
+        _routine: Routine<'_>,
         _definer: Option<&Definer>,
         _privilege: Priv,
     ) -> SqlResult<()> {

@@ -12,7 +12,7 @@ mod result;
 mod settings;
 mod turns;
 
-pub use access::{AccessCheck, AllowAll, Priv, Rights};
+pub use access::{AccessCheck, AllowAll, ColumnGrants, Columns, Priv, Rights, Routine};
 pub use budget::Budget;
 pub use engine::{is_foreign_engine, is_own_engine};
 pub use host::{NoHost, SessionHost, VariableScope};

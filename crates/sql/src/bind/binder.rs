@@ -6,7 +6,7 @@
 use super::scope::{Scope, ScopeTable};
 use super::uses::{self, Uses, UsesCell};
 use super::windows::BlockWindows;
-use crate::api::{AllowAll, ResultColumn, Rights};
+use crate::api::{AllowAll, Columns, ResultColumn, Rights};
 use crate::catalog::{Catalog, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::expr::exec::Exec;
@@ -354,6 +354,20 @@ impl<'a> Binder<'a> {
         self.note(|noted| noted.tables.push(table.def.id));
         self.slots[usize::from(slot)] = Some(scope.clone());
         scope
+    }
+
+    /// As `add_table`, where not all columns may be read.
+    pub fn add_table_of(&mut self, table: &Arc<Table>, alias: Option<&str>, readable: Columns) -> ScopeTable {
+        let scope = ScopeTable { readable, ..self.add_table(table, alias) };
+        self.slots[usize::from(scope.slot)] = Some(scope.clone());
+        scope
+    }
+
+    /// Says which columns of the table that came last may be read.
+    pub(crate) fn restrict_last(&mut self, readable: Columns) {
+        if let Some(table) = self.blocks.last_mut().and_then(|block| block.scope.tables.last_mut()) {
+            table.readable = readable;
+        }
     }
 
     /// Opens a block with these names, for UPDATE, DELETE and INSERT; expressions bound next see

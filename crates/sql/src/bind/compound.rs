@@ -3,7 +3,7 @@
 use super::binder::{Binder, Clause, CommonDefinition, CommonTable, computed_column};
 use super::query::{bind_query, block, limit, plan_of, position, select_all};
 use super::scope::{Scope, ScopeTable, Source};
-use crate::api::ResultColumn;
+use crate::api::{Columns, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::types::unify;
 use crate::expr::{Expr, ExprType, Kind};
@@ -97,6 +97,7 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
         nullable: false,
         hidden: Vec::new(),
         inner: None,
+        readable: Columns::All,
     });
     binder.open(scope, Clause::Order);
     let order = compound_order(binder, query, slot, &types);

@@ -8,7 +8,7 @@ use super::join_condition::{Operands, join_condition};
 use super::query::bind_query;
 use super::scope::{ScopeTable, Source, same};
 use super::uses;
-use crate::api::{Priv, ResultColumn};
+use crate::api::{Columns, Priv, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
 use crate::plan::access::check_hints;
@@ -174,8 +174,9 @@ impl<'q> From<'q> {
         if schema.eq_ignore_ascii_case("performance_schema") {
             return Err(SqlError::no_such_table(schema, name));
         }
+        let mut readable = Columns::All;
         if !binder.catalog.find_table(schema, name).is_some_and(|table| table.temporary) {
-            binder.author.access.check(schema, Some(name), Priv::Select)?;
+            readable = binder.author.access.columns(schema, name, Priv::Select)?;
             self.may_lock(binder, schema, name, alias)?;
         } else {
             binder.note(|noted| noted.bits |= uses::TEMPORARY);
@@ -188,7 +189,9 @@ impl<'q> From<'q> {
             if let Some(index) = factor.hints.iter().flat_map(|hint| &hint.indexes).next() {
                 return Err(SqlError::key_does_not_exist(index, alias));
             }
-            return self.view(binder, &view, alias, nest);
+            self.view(binder, &view, alias, nest)?;
+            binder.restrict_last(readable);
+            return Ok(());
         }
         if let Some(table) = number_table(binder, schema, name) {
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
@@ -199,7 +202,7 @@ impl<'q> From<'q> {
         let table = binder.catalog.table(schema, name)?.clone();
         check_hints(&table, alias, &factor.hints)?;
         binder.note(|noted| noted.bits |= uses::READS);
-        let scope = binder.add_table(&table, Some(alias));
+        let scope = binder.add_table_of(&table, Some(alias), readable);
         self.add(binder, scope, ItemSource::Table(table), factor.hints.clone(), nest)
     }
 
@@ -397,6 +400,7 @@ pub(super) fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> 
         nullable: false,
         hidden: Vec::new(),
         inner: None,
+        readable: Columns::All,
     }
 }
 

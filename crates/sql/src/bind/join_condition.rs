@@ -54,6 +54,8 @@ pub(super) fn join_condition(
         let (kept, hidden) = if swapped { (right, left) } else { (left, right) };
         let Some(block) = binder.blocks.last_mut() else { continue };
         let (kept_table, hidden_table) = (&block.scope.tables[kept.0], &block.scope.tables[hidden.0]);
+        kept_table.may_read(kept.1)?;
+        hidden_table.may_read(hidden.1)?;
         let (a, b) = (kept_table.expr(kept.1), hidden_table.expr(hidden.1));
         pairs.push((kept_table.full_name(kept.1), hidden_table.full_name(hidden.1)));
         common.push((kept_table.slot, kept.1));

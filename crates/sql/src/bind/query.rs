@@ -338,6 +338,8 @@ fn select_list(
                 if star.is_empty() {
                     return Err(SqlError::no_tables_used());
                 }
+                let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
+                tables.iter().filter(|table| !table.is_inner()).try_for_each(|table| table.may_read_all())?;
                 for (slot, column) in star {
                     let Some(Some(table)) = binder.slots.get(usize::from(*slot)) else { continue };
                     names.push(table.column_name(*column).clone());
@@ -352,6 +354,7 @@ fn select_list(
                         && wanted.schema.as_ref().is_none_or(|s| t.schema.is_empty() || *t.schema == **s)
                 });
                 let Some(table) = table else { return Err(SqlError::bad_table(&wanted.name)) };
+                table.may_read_all()?;
                 for at in (0..table.width()).filter(|at| !table.is_invisible(*at)) {
                     names.push(table.column_name(at).clone());
                     outputs.push(table.expr(at));

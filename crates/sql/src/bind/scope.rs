@@ -1,7 +1,7 @@
 //! Name resolution: which slot and column a name means, in the block it is written in or in the
 //! blocks around it. Binding only; nothing of this is left at execution.
 
-use crate::api::{ResultColumn, flag};
+use crate::api::{Columns, ResultColumn, flag};
 use crate::catalog::{Column, IndexKind, Table, View};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::{Expr, Kind};
@@ -56,6 +56,8 @@ pub struct ScopeTable {
     pub hidden: Vec<usize>,
     /// Of a table of a view that stands in this scope, too: its columns that the view has, and their names there.
     pub inner: Option<Shown>,
+    /// The columns that may be read.
+    pub readable: Columns,
 }
 
 /// No identifier can be this.
@@ -100,7 +102,25 @@ impl ScopeTable {
             nullable: false,
             hidden: Vec::new(),
             inner: None,
+            readable: Columns::All,
         }
+    }
+
+    /// Fails unless the column may be read.
+    ///
+    /// # Errors
+    /// 1143.
+    pub fn may_read(&self, at: usize) -> SqlResult<()> {
+        self.readable.check(self.column_name(at))
+    }
+
+    /// Fails unless `*` may be read.
+    ///
+    /// # Errors
+    /// 1142.
+    pub fn may_read_all(&self) -> SqlResult<()> {
+        let visible = (0..self.width()).filter(|at| !self.is_invisible(*at));
+        self.readable.check_all(visible.map(|at| &**self.column_name(at)))
     }
 
     /// Whether it is a table of a view that stands in this scope, too: no name finds it.
@@ -347,7 +367,9 @@ impl Scope {
         {
             return Ok(Some(merged.clone()));
         }
-        Ok(self.place(schema, table, name, clause)?.map(|(table, at)| table.expr(at)))
+        let Some((table, at)) = self.place(schema, table, name, clause)? else { return Ok(None) };
+        table.may_read(at)?;
+        Ok(Some(table.expr(at)))
     }
 
     /// The table, and the place in it, of a column.

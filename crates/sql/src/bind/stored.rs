@@ -3,7 +3,7 @@
 use super::Binder;
 use super::calls::SERVER_FUNCTIONS;
 use super::uses::STORED_FUNCTION;
-use crate::api::Priv;
+use crate::api::{Priv, Routine};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::stored::{StoredCall, local_type};
 use crate::expr::{Expr, Kind, functions};
@@ -33,7 +33,11 @@ impl Binder<'_> {
         let Some(def) = self.catalog.program(ProgramKind::Function, db, name).cloned() else {
             return Ok(None);
         };
-        self.author.access.check_routine(db, &def.name, Some(&def.definer()), Priv::Execute)?;
+        self.author.access.check_routine(
+            Routine { kind: ProgramKind::Function, db, name: &def.name },
+            Some(&def.definer()),
+            Priv::Execute,
+        )?;
         let expected = def.routine()?.params.len();
         if expected != args.len() {
             return Err(SqlError::sp_wrong_no_of_args("FUNCTION", def.full_name(), expected, args.len()));

@@ -9,7 +9,7 @@ use super::compound::rename;
 use super::from::{From, computed, derived_columns, push_scope};
 use super::query::{Clauses, clauses, subquery};
 use super::scope::{MergedView, ScopeTable, Source};
-use crate::api::{ResultColumn, Rights};
+use crate::api::{Columns, ResultColumn, Rights};
 use crate::catalog::{Catalog, Table, View, charset};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, Kind};
@@ -221,6 +221,7 @@ fn stand_in(
         nullable: false,
         hidden: Vec::new(),
         inner: None,
+        readable: Columns::All,
     };
     push_scope(binder, scope)?;
     nest.items.append(&mut merged.nest.items);

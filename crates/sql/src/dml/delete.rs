@@ -55,8 +55,6 @@ impl DeletePlan {
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
         let target = TargetTable::new(names.table, slot, &binder);
-        let sorted = order.iter().map(|(expr, _)| expr);
-        planner.reads(&factor.name, &target, filter.iter().chain(sorted))?;
         conditions.extend(filter);
         let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
         // Nothing of a row that goes is computed: these are for the triggers.

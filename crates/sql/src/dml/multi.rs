@@ -11,7 +11,7 @@ use super::delete::delete_row;
 use super::plan::{Planner, generated_given};
 use super::view::ViewCheck;
 use super::{Effect, NewRow, RowExpressions, Run};
-use crate::api::{Priv, RowSink};
+use crate::api::{Columns, Priv, RowSink};
 use crate::bind::query::changing;
 use crate::bind::scope::Source;
 use crate::bind::{Binder, ScopeTable};
@@ -53,6 +53,8 @@ struct Target {
     key_at: usize,
     /// WITH CHECK OPTION, and where the values that it reads begin in the joined rows.
     check: Option<(ViewCheck, usize)>,
+    /// The columns that may be assigned to.
+    granted: Columns,
     /// Column, and where its value is in the joined rows (`None`: DEFAULT).
     assignments: Vec<(usize, Option<usize>)>,
     assigned: Vec<usize>,
@@ -326,6 +328,7 @@ fn assigned(planner: &Planner<'_>, binder: &Binder<'_>, tree: &Update) -> SqlRes
         }
         let place = place_of(&tree.tables, &scope.alias);
         let at = target(planner, binder, &mut targets, (scope, slot), place, Priv::Update)?;
+        targets[at].granted.check(&name.name)?;
         let table = &targets[at].table;
         let value = match &assignment.value {
             Expr::Default => None,
@@ -388,15 +391,16 @@ fn target(
         return Err(SqlError::non_updatable_table(&scope.alias, verb));
     };
     let named = |db: &str, name: &str| ObjectName { schema: Some(db.into()), name: name.into() };
+    let granted;
     let check = match &scope.source {
         Source::View(merged) => {
             let view = &merged.view.def;
-            planner.access.check(&view.db, Some(&view.name), need)?;
+            granted = planner.access.columns(&view.db, &view.name, need)?;
             planner.may_change(&merged.view, table, need)?;
             ViewCheck::new(merged, slot, binder).filter(|_| need == Priv::Update)
         }
         _ => {
-            planner.table(&named(&table.def.db, &table.def.name), need)?;
+            (_, granted) = planner.table(&named(&table.def.db, &table.def.name), need)?;
             None
         }
     };
@@ -408,6 +412,7 @@ fn target(
         place: place as u32,
         key_at: 0,
         check: check.map(|check| (check, 0)),
+        granted,
         assignments: Vec::new(),
         assigned: Vec::new(),
         on_update: Vec::new(),

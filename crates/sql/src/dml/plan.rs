@@ -1,14 +1,14 @@
 //! From trees to plans: what INSERT, UPDATE and DELETE have in common.
 
 use super::{Names, RowExpressions};
-use crate::api::{AccessCheck, Priv, Rights};
+use crate::api::{AccessCheck, ColumnGrants, Columns, Priv, Rights};
 use crate::bind::scope::Scope;
 use crate::bind::uses::{self, UsesCell};
 use crate::bind::{Binder, Clause};
 use crate::catalog::sequence;
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::node::{Expr, Kind};
+use crate::expr::node::Expr;
 use crate::plan::VirtualTables;
 use crate::plan::estimate::Known;
 use crate::state::SessionState;
@@ -44,8 +44,8 @@ pub(crate) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// The table that a name means, if the account may do `privilege` with it.
-    pub(crate) fn table(&self, name: &ObjectName, privilege: Priv) -> SqlResult<Arc<Table>> {
+    /// The table that a name means, if the account may do `privilege` with it, and with which columns.
+    pub(crate) fn table(&self, name: &ObjectName, privilege: Priv) -> SqlResult<(Arc<Table>, Columns)> {
         let db = match (&name.schema, &self.session.database) {
             (Some(schema), _) => schema.as_str(),
             (None, Some(current)) => current,
@@ -56,9 +56,9 @@ impl<'a> Planner<'a> {
             && table.temporary
         {
             self.uses.borrow_mut().bits |= uses::TEMPORARY;
-            return Ok(table.clone());
+            return Ok((table.clone(), Columns::All));
         }
-        self.access.check(db, Some(&name.name), privilege)?;
+        let columns = self.access.columns(db, &name.name, privilege)?;
         if ["information_schema", "performance_schema"].iter().any(|system| db.eq_ignore_ascii_case(system)) {
             return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
         }
@@ -66,54 +66,28 @@ impl<'a> Planner<'a> {
         if table.def.is_sequence() && !matches!(privilege, Priv::Select) {
             return Err(sequence::no_option(table));
         }
-        Ok(table.clone())
+        Ok((table.clone(), columns))
     }
 
-    /// The table that rows go into, `replace` if others may have to make place for them.
-    pub(crate) fn insert_target(&self, name: &ObjectName, replace: bool) -> SqlResult<Arc<Table>> {
-        let table = self.table(name, Priv::Insert)?;
+    /// The table that rows go into, `replace` if others may have to make place for them, and the columns that may get values.
+    pub(crate) fn insert_target(&self, name: &ObjectName, replace: bool) -> SqlResult<(Arc<Table>, Columns)> {
+        let target = self.table(name, Priv::Insert)?;
         if replace {
             self.table(name, Priv::Delete)?;
         }
-        Ok(table)
+        Ok(target)
     }
 
-    /// A statement that reads columns of its target tells something about them, so it needs SELECT as well.
-    ///
-    /// # Errors
-    /// 1143 with the first such column.
-    pub(crate) fn reads<'e>(
-        &self,
-        name: &ObjectName,
-        target: &TargetTable,
-        exprs: impl IntoIterator<Item = &'e Expr>,
-    ) -> SqlResult<()> {
-        let mut read = None;
-        for expr in exprs {
-            expr.walk(&mut |e| {
-                if let Kind::Column { slot, column, .. } = &e.kind
-                    && *slot == target.slot
-                {
-                    read.get_or_insert(*column);
-                }
-            });
+    /// The columns of a statement's target that it may read: one that reads some tells something about them, so it needs SELECT
+    /// as well. Error 1143 comes with the first that is read and may not be.
+    pub(crate) fn readable(&self, db: &str, name: &str) -> Columns {
+        let table = self.catalog.find_table(db, name);
+        if table.is_some_and(|table| table.temporary) {
+            return Columns::All;
         }
-        let Some(column) = read.and_then(|column| target.table.columns().get(usize::from(column))) else {
-            return Ok(());
-        };
-        if target.table.temporary {
-            return Ok(());
-        }
-        let session = self.session;
-        let db = name.schema.as_deref().or(session.database.as_deref()).unwrap_or_default();
-        self.access.check(db, Some(&name.name), Priv::Select).map_err(|_| {
-            SqlError::columnaccess_denied(
-                "SELECT",
-                &session.user,
-                &session.host_name,
-                &column.name,
-                &name.name,
-            )
+        self.access.columns(db, name, Priv::Select).unwrap_or_else(|_| {
+            let account = (Arc::from(&*self.session.user), Arc::from(&*self.session.host_name));
+            Columns::Some(ColumnGrants::new(Vec::new(), Priv::Select, account, name))
         })
     }
 
@@ -141,7 +115,8 @@ impl<'a> Planner<'a> {
     /// A binder whose names are the target's columns.
     pub(crate) fn binder(&self, table: &Arc<Table>, alias: Option<&str>) -> (Binder<'a>, u16) {
         let mut binder = self.plain_binder();
-        let scope = binder.add_table(table, alias);
+        let readable = self.readable(&table.def.db, &table.def.name);
+        let scope = binder.add_table_of(table, alias, readable);
         let slot = scope.slot;
         binder.open(Scope::of(scope), Clause::FieldList);
         (binder, slot)
@@ -170,7 +145,7 @@ pub(crate) fn bind_assignments(
 ) -> SqlResult<Vec<Assignment>> {
     let mut out = Vec::with_capacity(list.len());
     for assignment in list {
-        let column = names.column(&assignment.column)?;
+        let column = names.assigned(&assignment.column)?;
         let value = match &assignment.value {
             ast::Expr::Default => None,
             _ if names.table.columns()[column].generated.is_some() => {
@@ -191,12 +166,19 @@ pub(crate) fn generated_given(table: &Table, column: usize) -> SqlError {
     SqlError::new(3105, b"HY000", message)
 }
 
-/// The columns that an INSERT names, or all visible ones.
-pub(crate) fn insert_columns(table: &Table, names: &[Ident], all: bool) -> SqlResult<Vec<usize>> {
+/// The columns that an INSERT names, or all visible ones, if the account may write them.
+pub(crate) fn insert_columns(
+    table: &Table,
+    names: &[Ident],
+    all: bool,
+    granted: &Columns,
+) -> SqlResult<Vec<usize>> {
     if all {
         let visible = table.columns().iter().enumerate().filter(|(_, column)| !column.invisible);
+        granted.check_all(visible.clone().map(|(_, column)| &*column.name))?;
         return Ok(visible.map(|(at, _)| at).collect());
     }
+    names.iter().try_for_each(|name| granted.check(name))?;
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
         let column = table.column_index(name).ok_or_else(|| SqlError::bad_field(name, "field list"))?;

@@ -65,9 +65,6 @@ impl UpdatePlan {
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
         let target = TargetTable::new(names.table.clone(), slot, &binder);
         let check = ViewCheck::of(&names, &target, &binder);
-        let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
-        let sorted = order.iter().map(|(expr, _)| expr);
-        planner.reads(&factor.name, &target, filter.iter().chain(values).chain(sorted))?;
         conditions.extend(filter);
         let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();

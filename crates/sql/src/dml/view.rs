@@ -5,7 +5,7 @@
 
 use super::plan::{Planner, TargetTable};
 use super::{Run, multi};
-use crate::api::{Priv, Rights};
+use crate::api::{Columns, Priv, Rights};
 use crate::bind::scope::{MergedView, Source};
 use crate::bind::{self, Binder, BlockScope};
 use crate::catalog::{Catalog, Table, TableDef, View, same_name};
@@ -23,12 +23,50 @@ pub(crate) struct Names {
     alias: String,
     /// The view that it goes through, and the table's slot.
     view: Option<(Arc<MergedView>, u16)>,
+    granted: Granted,
+}
+
+/// The columns, by the names that the statement has for them, that it may write.
+pub(crate) struct Granted {
+    /// By INSERT.
+    pub insert: Columns,
+    /// By assignments.
+    pub update: Columns,
+}
+
+impl Granted {
+    /// All.
+    pub(crate) const ALL: Granted = Granted { insert: Columns::All, update: Columns::All };
+
+    /// What each of `needs` is granted on.
+    fn of(needs: &[Priv], mut columns: impl FnMut(Priv) -> SqlResult<Columns>) -> SqlResult<Granted> {
+        let mut granted = Granted::ALL;
+        for need in needs {
+            let columns = columns(*need)?;
+            match need {
+                Priv::Insert => granted.insert = columns,
+                Priv::Update => granted.update = columns,
+                _ => {}
+            }
+        }
+        Ok(granted)
+    }
 }
 
 impl Names {
     /// Of a table by itself.
     pub(crate) fn of(table: &Arc<Table>, alias: &str) -> Names {
-        Names { table: table.clone(), alias: alias.to_owned(), view: None }
+        Names { table: table.clone(), alias: alias.to_owned(), view: None, granted: Granted::ALL }
+    }
+
+    /// The column that an assignment's left side means, if the account may write it.
+    ///
+    /// # Errors
+    /// 1143, and those of `column`.
+    pub(crate) fn assigned(&self, name: &ColumnRef) -> SqlResult<usize> {
+        let column = self.column(name)?;
+        self.granted.update.check(&name.name)?;
+        Ok(column)
     }
 
     /// The column that an assignment's left side means.
@@ -86,6 +124,7 @@ pub(crate) enum Meant<'a> {
 pub(crate) struct JoinView<'a> {
     pub binder: Binder<'a>,
     pub merged: Arc<MergedView>,
+    granted: Granted,
 }
 
 impl<'a> Planner<'a> {
@@ -105,34 +144,32 @@ impl<'a> Planner<'a> {
     ) -> SqlResult<Meant<'a>> {
         let alias = alias.unwrap_or(&name.name);
         let Some(view) = self.view(name) else {
-            let mut table = self.table(name, needs[0])?;
-            for need in &needs[1..] {
-                table = self.table(name, *need)?;
-            }
+            let (table, _) = self.table(name, needs[0])?;
+            let granted = Granted::of(needs, |need| Ok(self.table(name, need)?.1))?;
             let (binder, slot) = self.binder(&table, Some(alias));
-            let names = Names::of(&table, alias);
+            let names = Names { granted, ..Names::of(&table, alias) };
             return Ok(Meant::Table(Box::new(Opened { binder, slot, names, conditions: Vec::new() })));
         };
-        for need in needs {
-            self.access.check(&view.def.db, Some(&name.name), *need)?;
-        }
+        let granted = Granted::of(needs, |need| self.access.columns(&view.def.db, &name.name, need))?;
         let mut binder = self.plain_binder();
         binder.blocks.push(BlockScope::default());
         let mut nest = Nest::default();
         bind::expand(&mut binder, view, alias, &mut nest)?;
+        binder.restrict_last(self.readable(&view.def.db, &view.def.name));
         let scope = binder.blocks.last().and_then(|block| block.scope.tables.last());
         let Some(Source::View(merged)) = scope.map(|scope| &scope.source) else {
             return Err(not_changed(alias, verb));
         };
         let merged = merged.clone();
         let [Item::Table(item)] = &nest.items[..] else {
-            return Ok(Meant::Join(Box::new(JoinView { binder, merged })));
+            return Ok(Meant::Join(Box::new(JoinView { binder, merged, granted })));
         };
         let ItemSource::Table(table) = &item.source else { return Err(not_changed(alias, verb)) };
         for need in needs {
             self.may_change(&merged.view, table, *need)?;
         }
-        let names = Names { table: table.clone(), alias: alias.to_owned(), view: Some((merged, item.slot)) };
+        let view = Some((merged, item.slot));
+        let names = Names { table: table.clone(), alias: alias.to_owned(), view, granted };
         let (slot, conditions) = (item.slot, std::mem::take(&mut nest.conditions));
         Ok(Meant::Table(Box::new(Opened { binder, slot, names, conditions })))
     }
@@ -290,9 +327,15 @@ impl<'a> Planner<'a> {
             Meant::Join(join) => self.one_of(*join, named, all, needs)?,
         };
         let Some((merged, slot)) = &opened.names.view else {
-            let columns = super::plan::insert_columns(&opened.names.table, named, all)?;
+            let granted = &opened.names.granted.insert;
+            let columns = super::plan::insert_columns(&opened.names.table, named, all, granted)?;
             return Ok(InsertInto { opened, columns, view: None });
         };
+        let granted = &opened.names.granted.insert;
+        match all {
+            true => granted.check_all(merged.columns.iter().map(|column| &*column.name))?,
+            false => named.iter().try_for_each(|name| granted.check(name))?,
+        }
         let places: Vec<usize> = match all {
             true => (0..merged.columns.len()).collect(),
             false => named.iter().map(|name| place_of(merged, name)).collect::<SqlResult<_>>()?,
@@ -318,7 +361,7 @@ impl<'a> Planner<'a> {
         all: bool,
         needs: &[Priv],
     ) -> SqlResult<Opened<'a>> {
-        let JoinView { binder, merged } = join;
+        let JoinView { binder, merged, granted } = join;
         let (view, name) = (merged.view.qualified(), merged.view.def.name.clone());
         if all {
             return Err(SqlError::view_no_insert_field_list(view));
@@ -342,7 +385,7 @@ impl<'a> Planner<'a> {
         for need in needs {
             self.may_change(&merged.view, &table, *need)?;
         }
-        let names = Names { table, alias: name.to_string(), view: Some((merged, slot)) };
+        let names = Names { table, alias: name.to_string(), view: Some((merged, slot)), granted };
         Ok(Opened { binder, slot, names, conditions: Vec::new() })
     }
 }

@@ -83,7 +83,7 @@ impl LoadPlan {
         if planner.view(&tree.table).is_some() {
             return Err(SqlError::not_supported_yet("LOAD DATA into a view"));
         }
-        let table = planner.insert_target(&tree.table, replace)?;
+        let (table, granted) = planner.insert_target(&tree.table, replace)?;
         let targets = targets(&table, tree)?;
         let expressions = planner.row_expressions(&table)?;
         let (mut binder, slot) = planner.binder(&table, None);
@@ -97,6 +97,7 @@ impl LoadPlan {
             Target::Column(at) => Some(*at),
             Target::Variable(_) => None,
         }));
+        granted.check_all(given.iter().map(|at| &*table.columns()[*at].name))?;
         // The client's end of a connection cannot be asked to stop, so LOCAL goes on where it can.
         let ignore =
             tree.duplicates == OnDuplicate::Ignore || (tree.local && tree.duplicates == OnDuplicate::Error);

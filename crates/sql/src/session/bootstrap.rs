@@ -9,7 +9,7 @@ use crate::error::{Interrupt, SqlError, SqlResult};
 use bytes::Bytes;
 use std::sync::Arc;
 
-const STATEMENTS: [&str; 6] = [
+const STATEMENTS: [&str; 7] = [
     "CREATE DATABASE IF NOT EXISTS mysql CHARACTER SET utf8mb4",
     "CREATE TABLE IF NOT EXISTS mysql.user (
         Host varchar(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
@@ -35,7 +35,19 @@ const STATEMENTS: [&str; 6] = [
         Privileges varchar(4096) COLLATE utf8mb4_bin NOT NULL DEFAULT '',
         Grant_option tinyint NOT NULL DEFAULT 0,
         PRIMARY KEY (Host, Db, User, Table_name)
-    ) COMMENT='Database and table privileges'",
+    ) COMMENT='Database privileges'",
+    // One row for what an account has on one table, routine or role. A role's name and host part are in Name and Db.
+    "CREATE TABLE IF NOT EXISTS mysql.object_grants (
+        Host varchar(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+        User varchar(32) COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+        Kind varchar(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+        Db varchar(255) COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+        Name varchar(64) COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+        Privileges varchar(4096) COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+        Grant_option tinyint NOT NULL DEFAULT 0,
+        Columns mediumtext COLLATE utf8mb4_bin,
+        PRIMARY KEY (Host, User, Kind, Db, Name)
+    ) COMMENT='Privileges on tables, columns and routines, and roles'",
     "CREATE TABLE IF NOT EXISTS mysql.replica_channel (
         Channel_name varchar(64) COLLATE utf8mb4_bin NOT NULL,
         Settings mediumtext COLLATE utf8mb4_bin NOT NULL,
@@ -67,7 +79,7 @@ const STATEMENTS: [&str; 6] = [
 ];
 
 /// What they make.
-const TABLES: [&str; 5] = ["user", "db", "replica_channel", "general_log", "slow_log"];
+const TABLES: [&str; 6] = ["user", "db", "object_grants", "replica_channel", "general_log", "slow_log"];
 
 /// Makes what is missing.
 pub(super) fn run(database: &Arc<Database>) -> SqlResult<()> {

@@ -91,7 +91,7 @@ impl SqlSession {
     fn show_create_table(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
         if self.trx.temporary_table(&db, &name.name).is_none() {
-            call.access.check(&db, Some(&name.name), Priv::Any)?;
+            call.access.check(&db, Some(&name.name), Priv::AnyOfAll)?;
         }
         if self.catalog().find_view(&db, &name.name).is_some() {
             return self.show_create_view(name, call);

@@ -11,6 +11,7 @@ use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::{InsertOutcome, RowAt, RowChange, Trx, by_ref, whole_index};
 use bytes::Bytes;
+use omnibus_parser::ast::{GrantTarget, ObjectName, Privilege, ProgramKind};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -91,6 +92,42 @@ impl SystemTables<'_> {
 }
 
 impl SqlSession {
+    /// Fails unless what a GRANT names is there, with the columns that it names. A table that may be created need not be.
+    ///
+    /// # Errors
+    /// 1146, 1054, 1305.
+    pub fn check_grant_target(&self, target: &GrantTarget, privileges: &[Privilege]) -> SqlResult<()> {
+        let catalog = self.catalog();
+        let routine = |kind: ProgramKind, name: &ObjectName| {
+            let db = self.schema_of(name)?;
+            match catalog.program(kind, &db, &name.name) {
+                Some(_) => Ok(()),
+                None => Err(SqlError::sp_does_not_exist(kind.name(), &name.name)),
+            }
+        };
+        match target {
+            GrantTarget::Global | GrantTarget::Schema(_) | GrantTarget::CurrentSchema => Ok(()),
+            GrantTarget::Procedure(name) => routine(ProgramKind::Procedure, name),
+            GrantTarget::Function(name) => routine(ProgramKind::Function, name),
+            GrantTarget::Table(name) => {
+                let db = self.schema_of(name)?;
+                if catalog.find_view(&db, &name.name).is_some() {
+                    return Ok(());
+                }
+                let creates = privileges.iter().any(|privilege| privilege.name.is("CREATE"));
+                let table = match catalog.table(&db, &name.name) {
+                    Err(_) if creates => return Ok(()),
+                    table => table?,
+                };
+                let mut columns = privileges.iter().flat_map(|privilege| &privilege.columns);
+                match columns.find(|column| table.column_index(column).is_none()) {
+                    Some(column) => Err(SqlError::bad_field(column, &name.name)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
     /// Changes system tables in a transaction of its own, which commits what is open first and is
     /// logged as `text`. Runs in blocking mode only (`NeedBlocking` otherwise). The reply must wait
     /// for the outcome's ticket; caches of privileges may be loaded again once it is complete.

@@ -2,7 +2,8 @@
 //! caller makes.
 
 use super::source::{self, Beside, Source};
-use crate::api::Priv;
+
+use crate::api::{Columns, Priv};
 use crate::catalog::Table;
 use crate::dml::change::on_update_columns;
 use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
@@ -142,7 +143,7 @@ impl InsertPlan {
         duplicates: ast::OnDuplicate,
         expressions: Option<RowExpressions>,
     ) -> SqlResult<InsertPlan> {
-        let columns = insert_columns(table, names, false)?;
+        let columns = insert_columns(table, names, false, &Columns::All)?;
         let target = TargetTable {
             table: table.clone(),
             slot: 0,

@@ -2,7 +2,7 @@
 
 use super::compile::Compiled;
 use super::machine::{Frame, Machine, Out, Saved};
-use crate::api::{Mode, Outcome, Priv, ResultColumn, VariableScope};
+use crate::api::{Mode, Outcome, Priv, ResultColumn, Routine, VariableScope};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::ExprType;
@@ -92,8 +92,7 @@ impl SqlSession {
         };
         let access = self.state.programs.access.clone();
         access.as_deref().unwrap_or(call.access).check_routine(
-            &def.db,
-            &def.name,
+            Routine { kind: ProgramKind::Procedure, db: &def.db, name: &def.name },
             Some(&def.definer()),
             Priv::Execute,
         )?;

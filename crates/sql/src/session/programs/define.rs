@@ -2,7 +2,7 @@
 
 use super::compile::{Compiled, variable_column};
 use crate::api::client_text::of_client;
-use crate::api::{Outcome, Priv, VariableScope};
+use crate::api::{Outcome, Priv, Routine, VariableScope};
 use crate::catalog::{
     Definer, ProgramDef, charset, persist, program_key, quote_ident, quote_string, type_text,
 };
@@ -91,7 +91,8 @@ impl Ddl<'_> {
         let db = self.schema_of(&tree.name)?;
         let (name, what) = (tree.name.name.as_str(), tree.kind.name());
         check_name(name)?;
-        self.access.check_routine(&db, name, None, Priv::CreateRoutine)?;
+        let routine = Routine { kind: tree.kind, db: &db, name };
+        self.access.check_routine(routine, None, Priv::CreateRoutine)?;
         let definer = self.named_definer(tree.definer.as_ref())?;
         self.trust(tree)?;
         let mut change = self.begin(Names::Tables(&[]))?;
@@ -108,7 +109,7 @@ impl Ddl<'_> {
         let text = self.routine_text(tree, &db, &definer)?;
         let mut def = self.new_program(tree.kind, &db, name, text);
         if let Some(old) = &old {
-            self.access.check_routine(&db, name, None, Priv::AlterRoutine)?;
+            self.access.check_routine(routine, None, Priv::AlterRoutine)?;
             def.created_us = old.created_us;
         }
         let def = Arc::new(def);
@@ -177,7 +178,7 @@ impl Ddl<'_> {
 
     fn may_alter(&self, kind: ProgramKind, db: &str, name: &str) -> SqlResult<()> {
         let definer = self.trx.catalog().program(kind, db, name).map(|def| def.definer());
-        self.access.check_routine(db, name, definer.as_ref(), Priv::AlterRoutine)
+        self.access.check_routine(Routine { kind, db, name }, definer.as_ref(), Priv::AlterRoutine)
     }
 
     /// ALTER PROCEDURE and ALTER FUNCTION: what is said of it, and not what it does.

@@ -1,6 +1,6 @@
 //! SHOW CREATE of stored programs.
 
-use crate::api::{Outcome, Priv, VariableScope};
+use crate::api::{Outcome, Priv, Routine, VariableScope};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, SqlError};
 use crate::session::{Call, SqlSession, answer_column};
@@ -24,7 +24,8 @@ impl SqlSession {
         let db = self.schema_of(name)?;
         let found = self.catalog().program(kind, &db, &name.name).cloned();
         let may = |def: &ProgramDef| {
-            call.access.check_routine(&db, &name.name, Some(&def.definer()), Priv::Any).is_ok()
+            let routine = Routine { kind, db: &db, name: &name.name };
+            call.access.check_routine(routine, Some(&def.definer()), Priv::Any).is_ok()
         };
         let visible = found.filter(|def| may(def));
         let Some(def) = visible else {
