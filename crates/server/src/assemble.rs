@@ -46,6 +46,8 @@ pub struct Assembled {
     pub failures: Arc<FailureWatch>,
     /// Expires log files; to be stopped before the coordinator is closed.
     pub housekeeping: Housekeeping,
+    /// Writes the query logs; to be stopped before the coordinator is closed.
+    pub query_log: crate::query_log::Writer,
     /// Held until everything in it is closed.
     pub datadir: DataDir,
 }
@@ -102,6 +104,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
         coordinator.settings().sync_binlog.store(0, Ordering::Relaxed);
     }
     let shared = database.clone();
+    let logged_to = database.clone();
     let store = SystemStore(database.clone());
     if datadir.is_first_start() {
         if store.is_empty().map_err(step("reading accounts"))? {
@@ -134,7 +137,10 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let settings = HousekeepingSettings::default();
     let housekeeping = Housekeeping::start(coordinator.clone(), limits, failures.clone(), settings)
         .map_err(step("starting the housekeeping"))?;
-    Ok(Assembled { server, coordinator, failures, housekeeping, datadir })
+    server.query_log.start(&server.globals);
+    let query_log = crate::query_log::Writer::start(server.query_log.clone(), logged_to)
+        .map_err(step("starting a thread"))?;
+    Ok(Assembled { server, coordinator, failures, housekeeping, query_log, datadir })
 }
 
 /// A failed log or engine stops the server, once there is one.
@@ -198,6 +204,10 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
         }
     };
     default("hostname", host_name());
+    let hostname = globals.named("hostname");
+    for name in ["general_log_file", "slow_query_log_file"] {
+        default(name, crate::query_log::default_name(name, hostname.as_str()).unwrap_or_default());
+    }
     default("tmpdir", std::env::temp_dir().display().to_string());
     let program = std::env::current_exe().ok();
     let base = program.and_then(|p| p.parent().map(|d| format!("{}/", d.display())));

@@ -29,6 +29,7 @@ mod net;
 pub mod options;
 pub mod process;
 mod pulse;
+mod query_log;
 mod replica;
 mod serve;
 mod server;

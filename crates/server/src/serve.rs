@@ -60,7 +60,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
         let _inside = runtime.enter();
         assemble(options)?
     };
-    let Assembled { server, coordinator, failures, housekeeping, datadir } = assembled;
+    let Assembled { server, coordinator, failures, housekeeping, query_log, datadir } = assembled;
     let listeners = {
         let _inside = runtime.enter();
         let backlog = server.globals.named("back_log").as_u64() as u32;
@@ -90,6 +90,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
         replicas.shut_down();
     }
     housekeeping.stop();
+    query_log.stop();
     // Everything acknowledged is durable already; this makes the next start short.
     match coordinator.close() {
         Ok(()) => tracing::info!("shutdown complete"),
@@ -157,6 +158,7 @@ fn flush_on_hangup(server: &Arc<Server>) {
     let server = server.clone();
     tokio::task::spawn_blocking(move || {
         crate::error_log::reopen();
+        server.query_log.reopen(&server.globals, true, true);
         if let Err(error) = server.log.rotate() {
             tracing::error!(%error, "SIGHUP: the log could not be rotated");
         }

@@ -6,13 +6,14 @@ use crate::dump::{Dumps, SemiSyncSettings};
 use crate::log_admin::LogAdmin;
 use crate::net::{Hosts, Listeners};
 use crate::process::Processes;
+use crate::query_log::{QueryLog, default_name};
 use crate::session::{Refusals, RunnerFactory};
 use crate::status::ServerCounters;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_replication::limit::EventLimit;
 use omnibus_sql::SqlResult;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
@@ -43,6 +44,8 @@ pub struct Server {
     pub replicas: std::sync::OnceLock<Arc<crate::replica::Replicas>>,
     /// Whether the engines do; there once it is put together.
     pub engines_wait_for_space: std::sync::OnceLock<Arc<AtomicBool>>,
+    /// The general and the slow query log.
+    pub query_log: Arc<crate::query_log::QueryLog>,
     /// What accounts use up.
     pub usage: Arc<Usage>,
     /// Refused logins, for the log.
@@ -53,7 +56,6 @@ pub struct Server {
     pub hosts: Arc<Hosts>,
     /// The same of the administrators' own address.
     pub admin_hosts: Arc<Hosts>,
-    long_query_us: AtomicU64,
     /// `replica_max_allowed_packet`.
     pub event_limit: EventLimit,
     stopping: AtomicBool,
@@ -89,12 +91,12 @@ impl Server {
             dumps: Dumps::default(),
             replicas: std::sync::OnceLock::new(),
             engines_wait_for_space: std::sync::OnceLock::new(),
+            query_log: Arc::default(),
             usage: Arc::default(),
             refusals: Refusals::default(),
             skip_grants: AtomicBool::new(false),
             hosts: Arc::default(),
             admin_hosts: Arc::default(),
-            long_query_us: AtomicU64::new(0),
             event_limit: EventLimit::default(),
             stopping: AtomicBool::new(false),
             stop: Notify::new(),
@@ -135,23 +137,20 @@ impl Server {
     }
 
     fn cache_settings(&self) {
-        let seconds = match self.globals.named("long_query_time") {
-            VarValue::Double(x) => x,
-            _ => 10.0,
-        };
-        self.long_query_us.store((seconds * 1e6) as u64, Ordering::Relaxed);
         self.event_limit.set(self.globals.named("replica_max_allowed_packet").as_u64());
     }
 
-    /// `long_query_time`, in microseconds.
-    #[must_use]
-    pub fn long_query_us(&self) -> u64 {
-        self.long_query_us.load(Ordering::Relaxed)
-    }
-
     /// SET GLOBAL of a checked value: asks those who act upon it, then shows it.
-    pub fn set_global(&self, id: VarId, value: VarValue) -> SqlResult<()> {
+    pub fn set_global(&self, id: VarId, mut value: VarValue) -> SqlResult<()> {
         let def = Registry::get().def(id);
+        if QueryLog::has_variable(def.name) {
+            if let ("", Some(name)) =
+                (value.as_str(), default_name(def.name, self.globals.named("hostname").as_str()))
+            {
+                value = VarValue::Str(name.into());
+            }
+            tokio::task::block_in_place(|| self.query_log.change(&self.globals, def.name, &value))?;
+        }
         if let ("gtid_slave_pos", Some(replicas)) = (def.name, self.replicas.get()) {
             return tokio::task::block_in_place(|| replicas.set_gtid_slave_pos(value.as_str()));
         }

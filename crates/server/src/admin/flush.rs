@@ -25,10 +25,19 @@ impl Session {
             FlushTarget::BinaryLogs => tokio::task::block_in_place(|| self.server.log.rotate()),
             FlushTarget::Logs => tokio::task::block_in_place(|| {
                 crate::error_log::reopen();
+                self.reopen_query_logs(true, true);
                 self.server.log.rotate()
             }),
             FlushTarget::ErrorLogs => {
                 tokio::task::block_in_place(crate::error_log::reopen);
+                Ok(())
+            }
+            FlushTarget::GeneralLogs => {
+                tokio::task::block_in_place(|| self.reopen_query_logs(true, false));
+                Ok(())
+            }
+            FlushTarget::SlowLogs => {
+                tokio::task::block_in_place(|| self.reopen_query_logs(false, true));
                 Ok(())
             }
             FlushTarget::Privileges => tokio::task::block_in_place(|| self.server.reload_accounts()),
@@ -47,8 +56,6 @@ impl Session {
             // Nothing of these is kept open or cached.
             FlushTarget::Tables { .. }
             | FlushTarget::EngineLogs
-            | FlushTarget::GeneralLogs
-            | FlushTarget::SlowLogs
             | FlushTarget::RelayLogs { .. }
             | FlushTarget::OptimizerCosts
             | FlushTarget::QueryCache
@@ -58,6 +65,10 @@ impl Session {
             FlushTarget::Replica => Err(SqlError::not_supported_yet("FLUSH SLAVE")),
             FlushTarget::Other(name) => Err(SqlError::not_supported_yet(format!("FLUSH {}", name.as_str()))),
         }
+    }
+
+    fn reopen_query_logs(&self, general: bool, slow: bool) {
+        self.server.query_log.reopen(&self.server.globals, general, slow);
     }
 
     fn forgive_hosts(&self) {

@@ -24,11 +24,12 @@ pub enum Activity {
     RegisterSlave,
     CloseStmt,
     ResetStmt,
+    Ping,
     Other,
 }
 
 impl Activity {
-    const ALL: [(Activity, &'static str); 18] = [
+    const ALL: [(Activity, &'static str); 19] = [
         (Activity::Connect, "Connect"),
         (Activity::Sleep, "Sleep"),
         (Activity::Query, "Query"),
@@ -46,8 +47,14 @@ impl Activity {
         (Activity::RegisterSlave, "Register Slave"),
         (Activity::CloseStmt, "Close stmt"),
         (Activity::ResetStmt, "Reset stmt"),
+        (Activity::Ping, "Ping"),
         (Activity::Other, "Daemon"),
     ];
+
+    /// Its name.
+    pub(crate) fn text(self) -> &'static str {
+        Activity::name(self as u8)
+    }
 
     /// By its number.
     pub(super) fn name(n: u8) -> &'static str {

@@ -2,6 +2,7 @@
 //! connection ends the session.
 
 use super::Session;
+use super::observe::Observed;
 use crate::errors;
 use crate::net::NetError;
 use crate::process::Activity;
@@ -33,7 +34,17 @@ fn activity(command: &Command<'_>) -> Activity {
         Command::BinlogDumpGtid(_) => Activity::BinlogDumpGtid,
         Command::RegisterSlave(_) => Activity::RegisterSlave,
         Command::Quit => Activity::Quit,
+        Command::Ping => Activity::Ping,
         _ => Activity::Other,
+    }
+}
+
+/// What the general log says behind the command's name.
+fn argument(command: &Command<'_>) -> Bytes {
+    match command {
+        Command::InitDb(text) | Command::FieldList { table: text, .. } => Bytes::copy_from_slice(text),
+        Command::ProcessKill(id) => id.to_string().into(),
+        _ => Bytes::new(),
     }
 }
 
@@ -70,26 +81,32 @@ impl Session {
         }
         let text = if let Command::Query(text) = command { text } else { &[] };
         self.process.begin(activity(&command), text, now);
+        let mut ended = None;
         let flow = match command {
             Command::Query(text) => {
                 let text = Bytes::copy_from_slice(without_nul(text));
-                self.query(text).await;
+                ended = self.query(text, now).await;
                 GO_ON
             }
-            Command::StmtExecute(_) => self.stmt_execute(range.start + 1..range.end).await,
+            Command::StmtExecute(_) => {
+                ended = self.stmt_execute(range.start + 1..range.end, now).await;
+                GO_ON
+            }
             Command::StmtPrepare(text) => {
                 let text = Bytes::copy_from_slice(without_nul(text));
+                self.log_command(Activity::Prepare, text.clone());
                 self.stmt_prepare(text).await;
                 GO_ON
             }
-            _ => self.other_command(range).await,
+            _ => {
+                let (activity, begun) = (activity(&command), self.begin_observed(now));
+                let flow = self.other_command(range).await;
+                ended = Some(self.end_observed(begun, &Observed::Command(activity)));
+                flow
+            }
         };
         self.settle(start).await;
-        let end = crate::clock::now_us();
-        if (end - now) as u64 >= self.server.long_query_us() {
-            self.process.counters.add(Counter::SlowQueries, 1);
-        }
-        self.process.end(end);
+        self.process.end(ended.unwrap_or_else(crate::clock::now_us));
         flow
     }
 
@@ -97,6 +114,10 @@ impl Session {
         self.refresh();
         let Ok(command) = Command::decode(self.channel.payload(range)) else { return GO_ON };
         self.process.counters.add(Counter::Queries, 1);
+        if self.logs_commands() && !matches!(command, Command::ProcessInfo | Command::StmtSendLongData { .. })
+        {
+            self.log_command(activity(&command), argument(&command));
+        }
         if let Err(error) = self.access.check_command(&command) {
             self.failed(error);
             return GO_ON;
@@ -125,7 +146,7 @@ impl Session {
             }
             Command::ProcessInfo => {
                 let text = Bytes::from_static(b"SHOW FULL PROCESSLIST");
-                self.query(text).await;
+                self.query(text, crate::clock::now_us()).await;
             }
             Command::Refresh(_) | Command::Debug => self.ok(0, 0, ""),
             Command::Shutdown => {

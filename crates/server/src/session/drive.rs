@@ -75,12 +75,17 @@ impl Session {
             }
         };
         *sink_state = (sink.overflow, sink.flushed, sink.complete);
+        let rows = sink.rows;
         if sink.broken {
             // Nothing more may be sent: the client would read the rest of a torn packet in it.
             self.process.kill.kill_connection();
             self.channel.stream = crate::net::Stream::Gone;
         }
         self.channel.sent += sink_state.1;
+        // What an attempt gives that is run again is not what the client gets.
+        if matches!(result, Ok(_) | Err(Interrupt::Error(_) | Interrupt::Server(_))) && !sink_state.0 {
+            self.rows_sent += rows;
+        }
         result
     }
 
@@ -233,7 +238,8 @@ impl Session {
         self.process.stage(Stage::LockWait);
         self.process.counters.add(Counter::LockWaits, 1);
         let limit = Duration::from_millis(self.runner.state().settings.lock_wait_timeout_ms);
-        let left = self.process.kill.time_left(limit.saturating_sub(wait.since().elapsed()));
+        let since = wait.since();
+        let left = self.process.kill.time_left(limit.saturating_sub(since.elapsed()));
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -249,6 +255,7 @@ impl Session {
                 () = tokio::time::sleep(left) => break wait.cancel(),
             }
         };
+        self.runner.state().budget.tally.waited(since.elapsed());
         self.process.stage(Stage::Executing);
         match outcome {
             WaitOutcome::Granted => self.process.kill.check(),
@@ -276,6 +283,7 @@ impl Session {
         if self.inside.depth > 0 {
             return;
         }
+        self.rows_affected = affected;
         let warnings = self.runner.state().diagnostics.count();
         let caps = self.channel.caps;
         let track = std::mem::take(&mut self.schema_changed) && caps.has(Capability::SESSION_TRACK);
@@ -323,6 +331,7 @@ impl Session {
         let format = self.row_format(self.inside.binary);
         let mut sink = ReplySink::new(&mut self.channel.out, format, None);
         rows.send(&mut sink as &mut dyn RowSink)?;
+        self.rows_sent += rows.rows.len() as u64;
         self.end_of_rows(more);
         Ok(())
     }

@@ -272,7 +272,13 @@ impl SessionHost for SessionShared {
             own: (scope != VariableScope::Global).then_some(&self.process.counters),
             running: processes.iter().filter(|p| p.is_running()).count(),
             log: self.server.log.as_ref(),
-            sql: [self.server.runners.counters(), self.server.dumps.status(), semi_sync].concat(),
+            sql: [
+                self.server.runners.counters(),
+                self.server.dumps.status(),
+                semi_sync,
+                self.server.query_log.status(),
+            ]
+            .concat(),
             tls: self.tls.clone(),
         });
         // mysqldump --single-transaction --master-data asks for the position of its own snapshot.

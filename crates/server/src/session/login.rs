@@ -7,7 +7,8 @@ use crate::arrival::Gate;
 use crate::auth::{AuthFailure, MAX_LOGIN_PACKET, authenticate, new_scramble};
 use crate::errors;
 use crate::net::{Channel, NetError};
-use crate::process::Process;
+use crate::process::{Activity, Process};
+use crate::query_log::Entry;
 use crate::server::Server;
 use omnibus_sql::SqlError;
 use omnibus_wire::{Capability, Greeting, Login, LoginPacket, Status};
@@ -101,6 +102,11 @@ pub async fn login(
 }
 
 fn log_refusal(server: &Server, id: u32, client: &ClientHost, error: &SqlError) {
+    if server.query_log.logs_all() {
+        let (at_us, who) = (crate::clock::now_us(), format!("[] @ {} []", client.name()).into());
+        let (command, text) = (Activity::Connect.text(), error.message.clone().into());
+        server.query_log.put(Entry::General { at_us, who, id, command, text });
+    }
     let Shown::Yes(held_back) = server.refusals.note(crate::clock::now_us()) else { return };
     if held_back > 0 {
         tracing::info!("{held_back} more connections were refused before the next one");

@@ -1,6 +1,6 @@
 //! One connection from its greeting to its end: a task that reads a command, runs it, replies.
 //!
-//! - `login`: greeting, TLS, authentication. - `admission`: a place for who logged in. - `command`: what each COM_ does. - `query`: text
+//! - `observe`: what the query logs are told. - `login`: greeting, TLS, authentication. - `admission`: a place for who logged in. - `command`: what each COM_ does. - `query`: text
 //!   statements. - `prepared`: COM_STMT_. - `drive`: runs a statement through its waits. - `sink`: rows
 //!   to packets. - `local_file`: LOAD DATA LOCAL. -
 //!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account. - `runner`: what a session asks of
@@ -18,6 +18,7 @@ mod foreign_dump;
 mod host;
 mod local_file;
 mod login;
+mod observe;
 mod prepared;
 mod query;
 mod refusals;
@@ -81,6 +82,12 @@ pub struct Session {
     track_gtids: TrackGtids,
     /// `gtid_seq_no` may have been set.
     pub(crate) sequence_given: bool,
+    /// Rows that the client has got so far.
+    rows_sent: u64,
+    /// Rows that the last statement changed.
+    rows_affected: u64,
+    /// Settings of the query logs.
+    watch: observe::Watch,
     /// Statements of procedures that it runs for them.
     inside: Inside,
     /// `gtid_next` is ANONYMOUS.
@@ -227,13 +234,18 @@ impl Session {
             sequence_given: false,
             anonymous: None,
             inside: Inside::default(),
+            rows_sent: 0,
+            rows_affected: 0,
+            watch: observe::Watch::default(),
         };
+        session.watch = observe::Watch::of(&session.shared.vars.lock());
         session.channel.write_timeout = session.shared.write_timeout();
         Ok(session)
     }
 
     /// The end of the login, and all commands. `database` is the first default one.
     async fn run(&mut self, database: Option<String>) -> Ended {
+        self.log_connect(database.as_deref());
         let start = self.reply_start();
         let entered = database.map_or(Ok(()), |name| self.use_database(&name));
         let refused = entered.is_err();
@@ -379,6 +391,7 @@ impl Session {
         let mut settings = self.shared.settings(found_rows, self.access.may_write_read_only());
         settings.local_infile &= self.channel.caps.has(Capability::LOCAL_FILES);
         self.channel.write_timeout = self.shared.write_timeout();
+        self.watch = observe::Watch::of(&self.shared.vars.lock());
         self.track_gtids = match self.shared.vars.lock().named("session_track_gtids").as_str() {
             "OWN_GTID" => TrackGtids::Own,
             "ALL_GTIDS" => TrackGtids::All,

@@ -3,12 +3,13 @@
 //! A cursor is answered with the whole result at once, as the protocol allows; COM_STMT_FETCH is then
 //! never needed.
 
+use super::Session;
 use super::drive::Job;
+use super::observe::Observed;
 use super::runner::{Parsed, PreparedHandle, PreparedInfo, RunContext};
 use super::sink::{column, put_column};
-use super::{Replied, Session};
 use crate::errors;
-use crate::net::NetError;
+use crate::process::Activity;
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::{AccessCheck, Mode, SqlError, SqlResult};
@@ -16,7 +17,7 @@ use omnibus_value::Value;
 use omnibus_wire::Capability;
 use omnibus_wire::stmt::{Execute, ParamType, PrepareOk};
 use std::collections::HashMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -113,20 +114,19 @@ impl Session {
         section(&mut columns.iter());
     }
 
-    pub(super) async fn stmt_execute(&mut self, range: Range<usize>) -> Result<ControlFlow<()>, NetError> {
+    /// Returns when the statement ended, if it was run.
+    pub(super) async fn stmt_execute(&mut self, range: Range<usize>, came_us: i64) -> Option<i64> {
         self.process.counters.add(Counter::StmtExecute, 1);
         self.process.counters.add(Counter::Questions, 1);
         self.process.counters.add(Counter::Queries, 1);
         let (id, decoded) = self.decode_execute(range);
         match decoded {
-            Ok(params) => {
-                self.execute_statement(id, &params).await;
-            }
+            Ok(params) => self.execute_statement(id, &params, came_us).await,
             Err(error) => {
                 self.failed(error);
+                None
             }
         }
-        Ok(ControlFlow::Continue(()))
     }
 
     /// The statement's id and its parameters.
@@ -154,13 +154,17 @@ impl Session {
         (id, values)
     }
 
-    async fn execute_statement(&mut self, id: u32, params: &[Value]) -> Replied {
+    async fn execute_statement(&mut self, id: u32, params: &[Value], came_us: i64) -> Option<i64> {
         self.refresh();
         // Taken out while it runs, since running needs the whole session.
-        let Some(mut statement) = self.prepared.remove(&id) else { return Replied::Bad };
+        let mut statement = self.prepared.remove(&id)?;
+        let (begun, start) = (self.begin_observed(came_us), self.reply_start());
         let parsed = statement.parsed.clone();
-        self.process.begin(crate::process::Activity::Execute, &parsed.text, self.process.since_us());
+        self.process.begin(Activity::Execute, &parsed.text, self.process.since_us());
         self.process.counters.statement(parsed.kind);
+        if self.logs_commands() {
+            self.log_command(Activity::Execute, self.runner.with_params(&parsed.text, params));
+        }
         let result = match self.count_use(&parsed) {
             Ok(()) => self.administration_with(&parsed, params).await,
             Err(error) => Some(Err(error)),
@@ -177,10 +181,14 @@ impl Session {
                 if let Some(outcome) = outcome {
                     self.reply_outcome(&outcome, false);
                 }
-                Replied::Good
             }
-            Err(error) => self.failed_in_sql(error),
+            Err(error) => {
+                self.failed_in_sql(error);
+            }
         }
+        self.settle(start).await;
+        let text = |session: &Session| session.runner.with_params(&parsed.text, params);
+        Some(self.end_observed(begun, &Observed::Statement(&text, parsed.kind)))
     }
 
     pub(super) fn stmt_close(&mut self, id: u32) {

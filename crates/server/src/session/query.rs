@@ -2,7 +2,9 @@
 
 use super::Session;
 use super::drive::{Job, Replied};
+use super::observe::Observed;
 use super::runner::{Parsed, first_mode};
+use crate::process::Activity;
 use crate::status::{Counter, com_index};
 use bytes::Bytes;
 use omnibus_parser::ParseError;
@@ -35,20 +37,25 @@ impl Session {
     }
 
     /// Runs a text and adds all its replies.
-    pub(crate) async fn query(&mut self, mut text: Bytes) {
+    /// Returns when the last statement ended, if one was run; the first one began when the command came.
+    pub(crate) async fn query(&mut self, mut text: Bytes, came_us: i64) -> Option<i64> {
+        let mut ended = None;
         loop {
+            let begun = self.begin_observed(ended.unwrap_or(came_us));
             let (parsed, next) = match self.parse(&text) {
                 Ok(found) => found,
                 // A comment alone is a statement, and does nothing: tools send settings of other versions so.
                 Err(error) if error.code == EMPTY_QUERY && text.iter().any(|c| b"*-#".contains(c)) => {
                     self.ok(0, 0, "");
-                    return;
+                    return ended;
                 }
                 Err(error) => {
+                    self.log_command(Activity::Query, text);
                     self.failed(error);
-                    return;
+                    return ended;
                 }
             };
+            self.log_command(Activity::Query, parsed.text.clone());
             if let Some(at) = next
                 && !self.multi_statements
             {
@@ -56,18 +63,21 @@ impl Session {
                     String::from_utf8_lossy(&text[at.min(text.len())..]).chars().take(80).collect::<String>();
                 let line = text[..at.min(text.len())].iter().filter(|c| **c == b'\n').count() as u32 + 1;
                 self.failed(parse_error(&ParseError::Syntax { near, line }));
-                return;
+                return ended;
             }
             self.process.counters.add(Counter::Questions, 1);
             self.process.counters.add(Counter::Queries, 1);
-            if self.statement(&parsed, next.is_some()).await == Replied::Bad {
-                return;
+            let replied = self.statement(&parsed, next.is_some()).await;
+            let text_of = |_: &Session| parsed.text.clone();
+            ended = Some(self.end_observed(begun, &Observed::Statement(&text_of, parsed.kind)));
+            if replied == Replied::Bad {
+                return ended;
             }
             match next {
                 Some(at) if at < text.len() && !self.process.kill.connection_killed() => {
                     text = text.slice(at..)
                 }
-                _ => return,
+                _ => return ended,
             }
         }
     }

@@ -101,6 +101,8 @@ pub struct ReplySink<'a> {
     pub overflow: bool,
     /// Bytes that have left already.
     pub flushed: u64,
+    /// Rows that came.
+    pub rows: u64,
     /// The client could not be written to: a packet may be torn, and the connection must end.
     pub broken: bool,
     /// Where the results of a procedure end that are complete.
@@ -123,6 +125,7 @@ impl<'a> ReplySink<'a> {
             process: None,
             overflow: false,
             flushed: 0,
+            rows: 0,
             broken: false,
             complete: None,
             began: (0, false),
@@ -290,6 +293,7 @@ impl RowSink for ReplySink<'_> {
     }
 
     fn row(&mut self, values: &[Value]) -> SqlResult<()> {
+        self.rows += 1;
         let mut converted = std::mem::take(&mut self.converted);
         let plain = |(i, ..): &(usize, Charset, Charset)| match values.get(*i) {
             Some(Value::Bytes(text)) => text.is_ascii(),

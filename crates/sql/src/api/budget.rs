@@ -9,6 +9,7 @@
 
 use super::kill::{KillFlag, now_us};
 use super::mode::Mode;
+use super::tally::Tally;
 use super::turns::Turns;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub struct Budget {
     long: AtomicBool,
     /// The statement takes turns with others.
     shares: AtomicBool,
+    /// What the session's statements have done so far.
+    pub tally: Tally,
 }
 
 impl Default for Budget {
@@ -77,6 +80,7 @@ impl Budget {
             inline: AtomicBool::new(false),
             long: AtomicBool::new(false),
             shares: AtomicBool::new(true),
+            tally: Tally::default(),
         }
     }
 
@@ -93,6 +97,7 @@ impl Budget {
 
     /// An attempt begins; `again`: of the same statement.
     pub fn begin(&self, mode: Mode, again: bool) {
+        self.tally.begin(again);
         self.left.store(TICKS, Ordering::Relaxed);
         self.used.store(0, Ordering::Relaxed);
         self.begun_us.store(0, Ordering::Relaxed);

@@ -10,6 +10,7 @@ mod kill;
 mod mode;
 mod result;
 mod settings;
+mod tally;
 mod turns;
 
 pub use access::{AccessCheck, AllowAll, ColumnGrants, Columns, Priv, Rights, Routine};
@@ -20,4 +21,5 @@ pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use result::{Outcome, ResultColumn, RowSink, flag};
 pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, sql_mode};
+pub use tally::{Tallied, Tally};
 pub use turns::Turns;

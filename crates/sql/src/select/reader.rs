@@ -139,6 +139,7 @@ impl<'p> RowReader<'p> {
     fn start(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
         match &self.path.access {
             Access::Full { index } => {
+                cx.session.budget.tally.read_whole();
                 self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)))
             }
             Access::Point { index, key } => {
@@ -347,6 +348,7 @@ impl<'p> RowReader<'p> {
     pub fn step(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<bool> {
         while let Some(row) = self.advance(cx)? {
             cx.tick()?;
+            cx.session.budget.tally.examine();
             if let (Row::Image(row), true) = (&row, self.late_locks) {
                 if self.locks(slot, row.clone(), cx)? {
                     return Ok(true);

@@ -53,7 +53,7 @@ const STATEMENTS: [&str; 7] = [
         Settings mediumtext COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (Channel_name)
     ) COMMENT='Sources that this server replicates from'",
-    // Nothing is logged into these two: mysqldump and mariadb-dump end with an error where they are missing.
+    // Filled under `log_output=TABLE`; mysqldump and mariadb-dump end with an error where they are missing.
     "CREATE TABLE IF NOT EXISTS mysql.general_log (
         event_time timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
         user_host mediumtext NOT NULL,

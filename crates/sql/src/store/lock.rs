@@ -21,7 +21,10 @@ impl Trx {
             Request::Wait(wait) if self.mode == Mode::Inline => Err(Interrupt::LockWait(wait)),
             Request::Wait(wait) => {
                 self.budget.end();
-                match wait.wait(self.budget.kill().time_left(self.lock_wait)) {
+                let since = wait.since();
+                let outcome = wait.wait(self.budget.kill().time_left(self.lock_wait));
+                self.budget.tally.waited(since.elapsed());
+                match outcome {
                     WaitOutcome::Granted => Ok(true),
                     other => Err(wait_failure(other, self.budget.kill()).into()),
                 }

@@ -1,0 +1,146 @@
+//! What is told of a statement when it is over: the slow query log, and `Slow_queries`; and of a command when it comes: the
+//! general query log.
+
+use super::Session;
+use crate::process::Activity;
+use crate::query_log::{Entry, Slow};
+use crate::status::{COM_NAMES, Counter};
+use crate::sysvars::VarValue;
+use bytes::Bytes;
+use omnibus_sql::api::Tallied;
+use std::sync::Arc;
+
+/// Statements that are no queries: logged as slow under `log_slow_admin_statements` only.
+const ADMIN: [&str; 7] =
+    ["alter_table", "analyze", "check", "create_index", "drop_index", "optimize", "repair"];
+
+/// The session's own settings of the logs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Watch {
+    /// `long_query_time`, in microseconds.
+    long_us: u64,
+    /// `min_examined_row_limit`.
+    least_rows: u64,
+    /// `sql_log_off`.
+    unlogged: bool,
+}
+
+impl Watch {
+    /// From the session's variables.
+    pub(super) fn of(vars: &crate::sysvars::SessionVars) -> Watch {
+        let seconds = match vars.named("long_query_time") {
+            VarValue::Double(seconds) => *seconds,
+            _ => 10.0,
+        };
+        Watch {
+            long_us: (seconds * 1e6).round() as u64,
+            least_rows: vars.named("min_examined_row_limit").as_u64(),
+            unlogged: vars.named("sql_log_off").as_bool(),
+        }
+    }
+}
+
+/// How things were when a statement began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    at_us: i64,
+    tally: Tallied,
+    rows_sent: u64,
+}
+
+/// What ended.
+pub(crate) enum Observed<'a> {
+    /// A statement: its text, made when it is needed, and its `Com_` counter.
+    Statement(&'a dyn Fn(&Session) -> Bytes, usize),
+    /// A command without one.
+    Command(Activity),
+}
+
+impl Session {
+    /// A statement begins.
+    pub(crate) fn begin_observed(&mut self, at_us: i64) -> Begun {
+        self.rows_affected = 0;
+        Begun { at_us, tally: self.runner.state().budget.tally.read(), rows_sent: self.rows_sent }
+    }
+
+    /// It is over, and its reply may leave. Returns the time, for who goes on from there.
+    pub(crate) fn end_observed(&self, begun: Begun, what: &Observed<'_>) -> i64 {
+        let now = crate::clock::now_us();
+        let slow = now.saturating_sub(begun.at_us) as u64 >= self.watch.long_us;
+        if slow {
+            self.process.counters.add(Counter::SlowQueries, 1);
+        }
+        if self.server.query_log.logs_slow() {
+            self.log_slow(begun, now, slow, what);
+        }
+        now
+    }
+
+    fn log_slow(&self, begun: Begun, now: i64, slow: bool, what: &Observed<'_>) {
+        let log = &self.server.query_log;
+        let done = self.runner.state().budget.tally.read().since(begun.tally);
+        let unindexed = done.whole > 0 && log.logs_unindexed();
+        let (text, command) = match what {
+            Observed::Statement(text, kind) => {
+                if ADMIN.contains(&COM_NAMES[*kind]) && !log.logs_admin() {
+                    return;
+                }
+                (Some(text), Activity::Query)
+            }
+            Observed::Command(activity) => (None, *activity),
+        };
+        if !(slow || unindexed) || done.examined < self.watch.least_rows {
+            return;
+        }
+        log.put(Entry::Slow(Box::new(Slow {
+            begun_us: begun.at_us,
+            ended_us: now,
+            who: self.who(),
+            id: self.process.id,
+            lock_us: done.waited_us,
+            rows_sent: self.rows_sent - begun.rows_sent,
+            rows_examined: done.examined,
+            rows_affected: self.rows_affected,
+            database: self.runner.state().database.clone(),
+            last_insert_id: self.runner.state().last_insert_id_set.unwrap_or(0),
+            text: text.map(|text| text(self)).unwrap_or_default(),
+            command: command.text(),
+        })));
+    }
+
+    /// Whether commands of this session are in the general log.
+    pub(crate) fn logs_commands(&self) -> bool {
+        self.server.query_log.logs_all() && !self.watch.unlogged
+    }
+
+    /// A command has come.
+    pub(crate) fn log_command(&self, activity: Activity, text: Bytes) {
+        if self.logs_commands() {
+            let (id, at_us) = (self.process.id, crate::clock::now_us());
+            let command = activity.text();
+            self.server.query_log.put(Entry::General { at_us, who: self.who(), id, command, text });
+        }
+    }
+
+    /// Somebody has logged in.
+    pub(super) fn log_connect(&self, database: Option<&str>) {
+        if !self.logs_commands() {
+            return;
+        }
+        let how = match (&self.channel.stream, self.channel.stream.tls_names()) {
+            (_, Some(_)) => "SSL/TLS",
+            _ if self.client.ip.is_none() => "Socket",
+            _ => "TCP/IP",
+        };
+        let (user, host, db) = (&self.user, self.client.name(), database.unwrap_or_default());
+        let text = format!("{user}@{host} on {db} using {how}");
+        self.log_command(Activity::Connect, text.into());
+    }
+
+    /// `user[user] @ host [address]`.
+    fn who(&self) -> Arc<str> {
+        let address = self.client.ip.map(|ip| ip.to_string()).unwrap_or_default();
+        let host = if self.client.is_local() { "localhost" } else { "" };
+        format!("{}[{}] @ {host} [{address}]", self.account().user, self.user).into()
+    }
+}
