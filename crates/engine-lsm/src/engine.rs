@@ -2,6 +2,7 @@
 
 use crate::compaction::{FilterFactory, Gate};
 use crate::config::LsmConfig;
+use crate::format::StateFiles;
 use crate::memtable::MemTable;
 use crate::signals::Signals;
 use crate::snapshot::{LsmSnapshot, Reads};
@@ -13,6 +14,7 @@ use crate::{NAME, backup, compaction, flush, format, io_error, load, manifest, s
 use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
+use omnibus_disk::Disk;
 use omnibus_engine::{
     CommitNo, Engine, EngineError, EngineStats, Snapshot, SortedWrites, SpaceId, Staged, TrxId, WriteSet,
 };
@@ -27,6 +29,7 @@ use std::time::Duration;
 /// What the engine's threads, snapshots and callers share.
 pub(crate) struct Shared {
     pub(crate) config: LsmConfig,
+    pub(crate) state_files: StateFiles,
     pub(crate) tree: Tree,
     /// Counts changes of the tree's tables. Not commit numbers: see `compaction`.
     pub(crate) versions: SequenceNumberCounter,
@@ -145,17 +148,22 @@ impl LsmEngine {
     /// # Errors
     /// One of them is damaged, missing or of a later version.
     pub fn applied(directory: &Path) -> Result<u64, EngineError> {
-        let written = format::open(directory)?;
+        LsmEngine::applied_on(&StateFiles::new(Disk::default(), directory.to_path_buf()), directory)
+    }
+
+    fn applied_on(files: &StateFiles, directory: &Path) -> Result<u64, EngineError> {
+        let written = files.open()?;
         manifest::check(directory, written)?;
         Ok(written)
     }
 
     /// Opens or creates the engine's directory. The caller owns the data directory's lock.
     pub fn open(config: LsmConfig) -> Result<LsmEngine, EngineError> {
-        std::fs::create_dir_all(&config.directory).map_err(io_error)?;
+        config.disk.create_dir_all(&config.directory).map_err(io_error)?;
         // The log is purged on the strength of what is in there: the folder's own name must be durable.
-        config.directory.parent().map_or(Ok(()), format::sync_directory).map_err(io_error)?;
-        let written = LsmEngine::applied(&config.directory)?;
+        config.directory.parent().map_or(Ok(()), |above| config.disk.sync_dir(above)).map_err(io_error)?;
+        let state_files = StateFiles::new(config.disk.clone(), config.directory.clone());
+        let written = LsmEngine::applied_on(&state_files, &config.directory)?;
         backup::clean(&config.directory).map_err(io_error)?;
         let factory = Arc::new(FilterFactory::default());
         let versions = SequenceNumberCounter::default();
@@ -172,6 +180,7 @@ impl LsmEngine {
         let shared = Arc::new(Shared {
             views: Views::new(Tables::current(&tree), applied, config.memtable_size),
             config,
+            state_files,
             tree,
             versions,
             spaces: DeadSpaces::default(),

@@ -8,7 +8,7 @@ use crate::engine::Shared;
 use crate::memtable::{MemTable, Version};
 use crate::spaces::within;
 use crate::tables::Tables;
-use crate::{format, io_error, load, space, tree_error};
+use crate::{io_error, load, space, tree_error};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, ValueType};
 use omnibus_engine::{EngineError, SortedWrites, Write};
@@ -88,7 +88,7 @@ fn flush(shared: &Arc<Shared>, task: &Task) -> Result<(), EngineError> {
 /// Shows what the tree names now, and says how far it goes.
 fn finish(shared: &Shared, task: &Task) -> Result<(), EngineError> {
     if let Some(up_to) = task.up_to {
-        format::write_applied(&shared.config.directory, up_to).map_err(io_error)?;
+        shared.state_files.write_applied(up_to).map_err(io_error)?;
         task.memtable.flushed.store(up_to, Ordering::Release);
     }
     shared.show(|| Tables::current(&shared.tree), task.whole.then_some(&task.memtable));
@@ -117,7 +117,7 @@ pub(crate) fn install(shared: &Shared, no: u64, writes: &mut SortedWrites<'_>) -
         Ok(entry(key, value, no))
     });
     add_tables(shared, no, entries)?;
-    format::write_applied(&shared.config.directory, no).map_err(io_error)?;
+    shared.state_files.write_applied(no).map_err(io_error)?;
     let mut writer = shared.views.writer.lock();
     writer.prepared = writer.prepared.max(no);
     drop(writer);

@@ -11,10 +11,10 @@
 //! two are refused. Format 1 had a bare number and no checksums; opening such a directory writes both files anew.
 
 use crate::{NAME, io_error};
+use omnibus_disk::{Disk, Open};
 use omnibus_engine::EngineError;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 const FORMAT: u32 = 2;
 const FORMAT_FILE: &str = "format";
@@ -26,27 +26,106 @@ const COPY: usize = 4096;
 /// Where the tree lives.
 pub(crate) const TREE_DIRECTORY: &str = "tree";
 
-/// Checks the directory, or makes one of a new engine, and gives the number that was written last.
-pub(crate) fn open(directory: &Path) -> Result<u64, EngineError> {
-    match read(directory, FORMAT_FILE)? {
-        Some(bytes) if accept(directory, &bytes)? == FORMAT => read_applied(directory),
-        Some(_) => {
-            let applied = read_applied_of_format_1(directory)?;
-            create(directory, applied)?;
-            Ok(applied)
-        }
-        None if directory.join(TREE_DIRECTORY).exists() => {
-            Err(damaged(directory, FORMAT_FILE, "it is missing, but there are table files"))
-        }
-        None => create(directory, 0).map(|()| 0),
-    }
+/// The two files of a directory. One thread at a time.
+#[derive(Clone, Debug)]
+pub struct StateFiles {
+    disk: Disk,
+    directory: PathBuf,
 }
 
-/// Durable on return. `format` comes last: with it, `applied` must be there.
-fn create(directory: &Path, applied: u64) -> Result<(), EngineError> {
-    write_applied(directory, applied)
-        .and_then(|()| replace(directory, FORMAT_FILE, record(FORMAT_WORD, u64::from(FORMAT)).as_bytes()))
-        .map_err(io_error)
+impl StateFiles {
+    /// Those in `directory`, which exists by the first call.
+    #[must_use]
+    pub fn new(disk: Disk, directory: PathBuf) -> StateFiles {
+        StateFiles { disk, directory }
+    }
+
+    /// Checks the directory, or makes one of a new engine, and gives the number that was written last.
+    ///
+    /// # Errors
+    /// A file is damaged, missing or of a later version; those of the disk.
+    pub fn open(&self) -> Result<u64, EngineError> {
+        match self.read(FORMAT_FILE)? {
+            Some(bytes) if accept(&self.directory, &bytes)? == FORMAT => self.read_applied(),
+            Some(_) => {
+                let applied = self.read_applied_of_format_1()?;
+                self.create(applied)?;
+                Ok(applied)
+            }
+            None if self.disk.exists(&self.directory.join(TREE_DIRECTORY)).map_err(io_error)? => {
+                Err(self.damaged(FORMAT_FILE, "it is missing, but there are table files"))
+            }
+            None => self.create(0).map(|()| 0),
+        }
+    }
+
+    /// Durable on return. `format` comes last: with it, `applied` must be there.
+    fn create(&self, applied: u64) -> Result<(), EngineError> {
+        self.write_applied(applied)
+            .and_then(|()| self.replace(FORMAT_FILE, record(FORMAT_WORD, u64::from(FORMAT)).as_bytes()))
+            .map_err(io_error)
+    }
+
+    /// Writes down what is applied. Durable on return; after an error the number is this one or the one before.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write_applied(&self, applied: u64) -> std::io::Result<()> {
+        let record = record(APPLIED_WORD, applied);
+        let mut bytes = record.clone().into_bytes();
+        bytes.resize(COPY, 0);
+        bytes.extend_from_slice(record.as_bytes());
+        self.replace(APPLIED_FILE, &bytes)
+    }
+
+    /// Old content or new, never a mixture, whenever a crash comes.
+    fn replace(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+        let temporary = self.directory.join(format!("{name}.new"));
+        let file = self.disk.open(&temporary, Open::Replace)?;
+        file.write_all_at(bytes, 0)?;
+        file.sync_all()?;
+        self.disk.rename(&temporary, &self.directory.join(name))?;
+        self.disk.sync_dir(&self.directory)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, EngineError> {
+        match self.disk.read(&self.directory.join(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error(error)),
+        }
+    }
+
+    fn read_applied(&self) -> Result<u64, EngineError> {
+        let damaged = |what| Err(self.damaged(APPLIED_FILE, what));
+        let Some(bytes) = self.read(APPLIED_FILE)? else { return damaged("the file is missing") };
+        let (first, second) = bytes.split_at(bytes.len().min(COPY));
+        match (parse(APPLIED_WORD, first), parse(APPLIED_WORD, second)) {
+            (Some(first), Some(second)) if first == second => Ok(first),
+            (None, None) => damaged("both copies of its record are damaged"),
+            (Some(_), Some(_)) => damaged("its two copies disagree"),
+            (Some(applied), None) | (None, Some(applied)) => {
+                let path = self.directory.join(APPLIED_FILE);
+                tracing::error!(path = %path.display(), applied, "engine-lsm: one of two copies was damaged; the other one is used");
+                self.write_applied(applied).map_err(io_error)?;
+                Ok(applied)
+            }
+        }
+    }
+
+    /// A bare number, or what an upgrade that was interrupted has written already. None before the first flush.
+    fn read_applied_of_format_1(&self) -> Result<u64, EngineError> {
+        let Some(bytes) = self.read(APPLIED_FILE)? else { return Ok(0) };
+        if bytes.len() > COPY {
+            return self.read_applied();
+        }
+        let number = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim_end().parse().ok());
+        number.ok_or_else(|| self.damaged(APPLIED_FILE, "it holds no number"))
+    }
+
+    fn damaged(&self, file: &str, what: &str) -> EngineError {
+        damaged(&self.directory, file, what)
+    }
 }
 
 fn accept(directory: &Path, bytes: &[u8]) -> Result<u32, EngineError> {
@@ -73,14 +152,6 @@ fn damaged(directory: &Path, file: &str, what: &str) -> EngineError {
     crate::damaged(&directory.join(file), what)
 }
 
-fn read(directory: &Path, name: &str) -> Result<Option<Vec<u8>>, EngineError> {
-    match fs::read(directory.join(name)) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error(error)),
-    }
-}
-
 /// A line: the word, the number, and the checksum of both.
 fn record(word: &str, number: u64) -> String {
     let body = format!("{word} {number}");
@@ -97,60 +168,4 @@ fn parse(word: &str, bytes: &[u8]) -> Option<u64> {
     let (line, rest) = bytes.split_at(end);
     let number: u64 = std::str::from_utf8(line).ok()?.split(' ').nth(1)?.parse().ok()?;
     (line == record(word, number).as_bytes() && rest.iter().all(|byte| *byte == 0)).then_some(number)
-}
-
-fn read_applied(directory: &Path) -> Result<u64, EngineError> {
-    let bytes = read(directory, APPLIED_FILE)?
-        .ok_or_else(|| damaged(directory, APPLIED_FILE, "the file is missing"))?;
-    let (first, second) = bytes.split_at(bytes.len().min(COPY));
-    match (parse(APPLIED_WORD, first), parse(APPLIED_WORD, second)) {
-        (Some(first), Some(second)) if first == second => Ok(first),
-        (None, None) => Err(damaged(directory, APPLIED_FILE, "both copies of its record are damaged")),
-        (Some(_), Some(_)) => Err(damaged(directory, APPLIED_FILE, "its two copies disagree")),
-        (Some(applied), None) | (None, Some(applied)) => {
-            let path = directory.join(APPLIED_FILE);
-            tracing::error!(path = %path.display(), applied, "engine-lsm: one of two copies was damaged; the other one is used");
-            write_applied(directory, applied).map_err(io_error)?;
-            Ok(applied)
-        }
-    }
-}
-
-/// A bare number, or what an upgrade that was interrupted has written already. None before the first flush.
-fn read_applied_of_format_1(directory: &Path) -> Result<u64, EngineError> {
-    let Some(bytes) = read(directory, APPLIED_FILE)? else { return Ok(0) };
-    if bytes.len() > COPY {
-        return read_applied(directory);
-    }
-    let number = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim_end().parse().ok());
-    number.ok_or_else(|| damaged(directory, APPLIED_FILE, "it holds no number"))
-}
-
-/// Durable on return.
-pub(crate) fn write_applied(directory: &Path, applied: u64) -> std::io::Result<()> {
-    let record = record(APPLIED_WORD, applied);
-    let mut bytes = record.clone().into_bytes();
-    bytes.resize(COPY, 0);
-    bytes.extend_from_slice(record.as_bytes());
-    replace(directory, APPLIED_FILE, &bytes)
-}
-
-/// Old content or new, never a mixture, whenever a crash comes.
-fn replace(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-    let temporary = directory.join(format!("{name}.new"));
-    let mut file = File::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, directory.join(name))?;
-    sync_directory(directory)
-}
-
-#[cfg(unix)]
-pub(crate) fn sync_directory(directory: &Path) -> std::io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-#[cfg(not(unix))]
-pub(crate) fn sync_directory(_directory: &Path) -> std::io::Result<()> {
-    Ok(())
 }

@@ -51,6 +51,7 @@ mod tests;
 
 pub use config::LsmConfig;
 pub use engine::LsmEngine;
+pub use format::StateFiles;
 use omnibus_sync as sync;
 pub use verify::check;
 

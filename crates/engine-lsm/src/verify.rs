@@ -25,18 +25,20 @@ pub fn check(directory: &Path) -> Result<Vec<String>, EngineError> {
         io_error(std::io::Error::new(error.kind(), format!("{}: {error}", directory.display())))
     };
     shadow_of(directory, shadow.path()).map_err(shadowed)?;
+    let disk = Overlay::disk();
     let config = LsmConfig {
-        disk: Overlay::disk(),
+        disk: disk.clone(),
         read_only: true,
         block_cache_size: 1 << 20,
         ..LsmConfig::new(shadow.path())
     };
-    let before = std::fs::read(shadow.path().join("applied")).ok();
+    let applied = shadow.path().join("applied");
+    let before = disk.read(&applied).ok();
     let found = LsmEngine::open(config).and_then(|engine| engine.verify());
     let mut found = found.unwrap_or_else(|error| vec![error.to_string()]);
-    if found.is_empty() && before != std::fs::read(shadow.path().join("applied")).ok() {
+    if found.is_empty() && before != disk.read(&applied).ok() {
         let what = "one of its two copies is damaged; the next start writes it anew";
-        found.push(format!("{}: {what}", shadow.path().join("applied").display()));
+        found.push(format!("{}: {what}", applied.display()));
     }
     let redo = directory.join("redo");
     let read = Participant::open(&Overlay::disk(), &redo, omnibus_redo::SEGMENT_SIZE, CommitNo::ZERO);

@@ -1,5 +1,5 @@
 //! A storage engine in memory. What it has persisted outlives a crash whole, as if on a device of its own; its redo log is on the
-//! simulated disk. Rows are those of the newest version; who wrote them is kept beside, so that the oracle can tell
+//! simulated disk, and so are the small files of the default engine, by its own code. Rows are those of the newest version; who wrote them is kept beside, so that the oracle can tell
 //! what is in there.
 
 use crate::branches::branch_of;
@@ -12,6 +12,7 @@ use omnibus_disk::Disk;
 use omnibus_engine::{
     CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, TrxId, Write, WriteSet,
 };
+use omnibus_engine_lsm::StateFiles;
 use omnibus_redo::Participant;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, VecDeque};
@@ -30,6 +31,8 @@ pub(crate) struct Tables {
     /// Which transactions those are.
     pub(crate) order: Arc<Vec<(CommitNo, u64)>>,
     pub(crate) applied: CommitNo,
+    /// What the engine's file is known to say.
+    written: CommitNo,
 }
 
 impl Tables {
@@ -98,6 +101,7 @@ pub(crate) struct SimEngine {
     state: Mutex<State>,
     versions: Arc<RwLock<Versions>>,
     kept: Arc<Mutex<Tables>>,
+    files: omnibus_sync::Mutex<StateFiles>,
     process: SimDisk,
     mutant: Option<Mutant>,
 }
@@ -112,6 +116,14 @@ impl SimEngine {
     ) -> std::io::Result<SimEngine> {
         let tables = kept.lock().clone();
         let applied = tables.applied;
+        let files = StateFiles::new(disk.clone(), directory.to_path_buf());
+        disk.create_dir_all(directory)?;
+        let written = CommitNo(files.open().map_err(std::io::Error::other)?);
+        if written < tables.written || written > applied {
+            let (least, what) = (tables.written, "the engine's file says that is applied");
+            return Err(std::io::Error::other(format!("{what}: {written}, of {least} to {applied}")));
+        }
+        disk.create_dir_all(&directory.join("tree"))?;
         let redo = Participant::open(disk, &directory.join("redo"), SEGMENT, applied)?;
         let (installed, dropped) = (VecDeque::new(), Vec::new());
         let old = tables.rows.iter().map(|(key, value)| (key.clone(), vec![(applied, Some(value.clone()))]));
@@ -123,15 +135,25 @@ impl SimEngine {
             dropped,
             replay: Some(process.fork_random()),
         };
-        Ok(SimEngine { applied, redo, state: Mutex::new(state), versions, kept, process, mutant })
+        Ok(SimEngine {
+            applied,
+            redo,
+            state: Mutex::new(state),
+            versions,
+            kept,
+            files: omnibus_sync::Mutex::new(files),
+            process,
+            mutant,
+        })
     }
 
     /// Persists what there is, unless the process has ended.
     fn keep(&self, tables: &Tables) {
         if !self.process.is_dead() {
-            self.kept.lock().clone_from(tables);
+            let mut kept = self.kept.lock();
+            let written = kept.written;
+            *kept = Tables { written, ..tables.clone() };
             if self.mutant == Some(Mutant::ForgetBranches) {
-                let mut kept = self.kept.lock();
                 Arc::make_mut(&mut kept.rows).retain(|key, _| branch_of(key).is_none());
             }
         }
@@ -223,6 +245,8 @@ impl Engine for SimEngine {
     }
 
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
+        // One thread does this.
+        let files = self.files.lock();
         let applied = {
             let mut state = self.state.lock();
             if self.mutant == Some(Mutant::HastyEngine) {
@@ -233,6 +257,11 @@ impl Engine for SimEngine {
             self.keep(&state.committed);
             state.committed.applied
         };
+        files.write_applied(applied.0).map_err(SimEngine::io)?;
+        if !self.process.is_dead() {
+            self.kept.lock().written = applied;
+        }
+        drop(files);
         self.redo.checkpoint(applied).map_err(SimEngine::io)?;
         Ok(applied)
     }
