@@ -60,7 +60,7 @@ def errors_have_their_numbers(server):
              "INSERT INTO shop.item (name, price) VALUES ('x', 99999999)": 1264,
              "INSERT INTO shop.item (name) VALUES (REPEAT('x', 51))": 1406, "SELECT NO_SUCH_FUNCTION(1)": (1305, 1630),
              "SET no_such_variable = 1": 1193, "SET GLOBAL version = 'x'": 1238, "SET SESSION sync_binlog = 0": 1229,
-             "SET GLOBAL sync_binlog = 'x'": 1232, "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SET @a=1": 1235,
+             "SET GLOBAL sync_binlog = 'x'": 1232, "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')": 1235,
              "CREATE VIEW shop.v AS SELECT @a": 1351, "KILL 99999999": 1094, "": 1065}
     for sql, code in cases.items():
         def go():

@@ -75,6 +75,10 @@ STATEMENTS = [
     ("DROP FUNCTION app.f", ["ALTER ROUTINE ON app.*"]),
     ("CREATE TRIGGER app.g BEFORE INSERT ON app.t FOR EACH ROW SET @a = 1", ["TRIGGER ON app.*"]),
     ("DROP TRIGGER app.h", ["TRIGGER ON app.*"]),
+    ("CREATE EVENT app.made ON SCHEDULE EVERY 1 DAY DISABLE DO DO 1", ["EVENT ON app.*"]),
+    ("ALTER EVENT app.e COMMENT 'x'", ["EVENT ON app.*"]),
+    ("SHOW CREATE EVENT app.e", ["EVENT ON app.*"]),
+    ("DROP EVENT app.e", ["EVENT ON app.*"]),
     ("CALL app.p()", ["EXECUTE ON app.*"]),
     ("SELECT app.f()", ["EXECUTE ON app.*"]),
     ("USE app", ["INSERT ON app.*"]),
@@ -140,7 +144,7 @@ FREE = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "UNLOCK TABLES", "SET @a =
         "SHOW AUTHORS", "SHOW CHARACTER SET", "SHOW COLLATION", "SHOW CONTRIBUTORS", "SHOW ERRORS", "SHOW LOCALES", "SHOW OPEN TABLES",
         "SHOW PLUGINS", "SHOW PRIVILEGES", "SHOW PROFILE", "SHOW PROFILES", "SHOW EXPLAIN FOR 0", "SHOW FUNCTION STATUS", "SHOW PROCEDURE STATUS", "SHOW PACKAGE STATUS"]
 # There are none of these things, whoever asks: an error that says so, or that the thing is not there, for everybody.
-NOTHING = ["CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", "SHOW CREATE EVENT app.e", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p", "DROP EVENT app.e", "SIGNAL SQLSTATE '45000'", "RESIGNAL",
+NOTHING = ["CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p", "SIGNAL SQLSTATE '45000'", "RESIGNAL",
            "SHOW CREATE TRIGGER app.g", "SHOW FUNCTION CODE app.f", "SHOW PROCEDURE CODE app.p"]
 
 
@@ -206,7 +210,7 @@ def matrix(server, files):
         for sql in ["UNLOCK TABLES", "DROP DATABASE IF EXISTS app", "DROP DATABASE IF EXISTS app2", "CREATE DATABASE app",
                     "CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY v (v))", "CREATE TABLE app.u LIKE app.t",
                     "CREATE VIEW app.w AS SELECT * FROM app.t", "CREATE SQL SECURITY INVOKER VIEW app.s AS SELECT * FROM app.t",
-                    "INSERT INTO app.t VALUES (1, 1)", "CREATE PROCEDURE app.p() DO 1", "CREATE TRIGGER app.h AFTER DELETE ON app.u FOR EACH ROW SET @a = 1", "CREATE FUNCTION app.f() RETURNS INT NO SQL RETURN 1", "DROP USER IF EXISTS worker@localhost, made@localhost",
+                    "INSERT INTO app.t VALUES (1, 1)", "CREATE PROCEDURE app.p() DO 1", "CREATE EVENT app.e ON SCHEDULE EVERY 1 DAY DISABLE DO DO 1", "CREATE TRIGGER app.h AFTER DELETE ON app.u FOR EACH ROW SET @a = 1", "CREATE FUNCTION app.f() RETURNS INT NO SQL RETURN 1", "DROP USER IF EXISTS worker@localhost, made@localhost",
                     "CREATE USER IF NOT EXISTS other@localhost", "CREATE USER worker@localhost",
                     *(f"GRANT {right} TO worker@localhost" for right in rights)]:
             root.execute(sql)

@@ -84,10 +84,10 @@ def logged(server, peer, format, tables, load, contents):
     expect(contents(c) == contents(theirs), f"{format}: {contents(c)}\n{contents(theirs)}")
 
 
-def replicas(directory, tables, load, contents, more):
+def replicas(directory, tables, load, contents, more, *options):
     """Each as the other's replica, and one of ours behind a replica of MariaDB, in three formats; then `more(ours, chained, theirs)`."""
-    maria, ours = MariaPeer(directory / "s", 1), OmnibusPeer(directory / "o", 2)
-    chained, theirs = OmnibusPeer(directory / "c", 3), MariaPeer(directory / "t", 4)
+    maria, ours = MariaPeer(directory / "s", 1, *options), OmnibusPeer(directory / "o", 2, *options)
+    chained, theirs = OmnibusPeer(directory / "c", 3, *options), MariaPeer(directory / "t", 4, *options)
     servers = [maria, ours, chained, theirs]
     try:
         for server in servers:

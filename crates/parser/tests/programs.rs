@@ -121,6 +121,10 @@ fn every_part_of_a_body_is_read() {
     );
     assert!(first("ALTER PROCEDURE p COMMENT 'x' SQL SECURITY INVOKER").is_ok());
     assert!(first("DROP EVENT IF EXISTS e").is_ok());
+    assert!(
+        first("ALTER DEFINER=a@b EVENT d.e ON COMPLETION PRESERVE RENAME TO f DISABLE ON REPLICA").is_ok()
+    );
+    assert!(first("ALTER EVENT e").is_err());
 }
 
 #[test]

@@ -195,6 +195,9 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
             globals.set_named("default_authentication_plugin", text("mysql_native_password"));
         }
     }
+    if datadir.dialect == Dialect::Mariadb && !options.given("event_scheduler") {
+        globals.set_named("event_scheduler", text("OFF"));
+    }
     if let Some(socket) = options.socket() {
         globals.set_named("socket", text(&socket.display().to_string()));
     }

@@ -31,6 +31,7 @@ pub mod process;
 mod pulse;
 mod query_log;
 mod replica;
+mod scheduler;
 mod serve;
 mod server;
 mod session;

@@ -158,6 +158,9 @@ impl Server {
         if let ("sql_replica_skip_counter", Some(replicas)) = (def.name, self.replicas.get()) {
             replicas.check_skip_counter()?;
         }
+        if def.name == "event_scheduler" {
+            self.check_scheduler(&value)?;
+        }
         self.log.set_variable(def.name, &value)?;
         if def.name == "super_read_only" && value.as_bool() {
             self.globals.set_named("read_only", VarValue::Bool(true));
@@ -175,6 +178,18 @@ impl Server {
             self.configure_semi_sync();
         }
         Ok(())
+    }
+
+    /// A scheduler that is DISABLED at the start stays so, and no other becomes it.
+    fn check_scheduler(&self, value: &VarValue) -> SqlResult<()> {
+        if self.globals.named("event_scheduler").as_str() == "DISABLED" || self.skips_grants() {
+            let option = "--event-scheduler=DISABLED or --skip-grant-tables";
+            return Err(omnibus_sql::SqlError::option_prevents_statement(option));
+        }
+        match value.as_str() {
+            "DISABLED" => Err(omnibus_sql::SqlError::wrong_value_for_var("event_scheduler", "DISABLED")),
+            _ => Ok(()),
+        }
     }
 
     /// Makes the values of `rpl_semi_sync_source_…` act.
@@ -256,6 +271,7 @@ impl Server {
             let semi_sync = self.dumps.semi_sync.clone();
             tasks.push(tokio::spawn(async move { semi_sync.clock(&coordinator).await }));
         }
+        tasks.push(tokio::spawn(crate::scheduler::run(self.clone())));
         let clock = tokio::spawn(self.clone().tick());
         self.stop.notified().await;
         clock.abort();

@@ -9,8 +9,8 @@ use omnibus_locks::WaitOutcome;
 use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, RowSink, SessionState,
-    SqlError, SqlResult, SqlSession,
+    Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, ProgramDef, RowSink,
+    SessionState, SqlError, SqlResult, SqlSession,
 };
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -41,6 +41,11 @@ impl RunnerFactory for SqlRunners {
 
     fn database_exists(&self, name: &str) -> bool {
         self.database.catalog().schema(name).is_ok()
+    }
+
+    fn events(&self) -> Vec<Arc<ProgramDef>> {
+        let catalog = self.database.catalog();
+        catalog.programs().filter(|def| def.event.is_some()).cloned().collect()
     }
 
     /// Row locks, by the names that monitoring knows.

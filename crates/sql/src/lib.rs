@@ -33,7 +33,7 @@ pub use api::{
     AccessCheck, AllowAll, ColumnGrants, Columns, Isolation, KillFlag, Mode, NoHost, Outcome, Priv,
     ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, VariableScope,
 };
-pub use catalog::{Definer, quote_ident, quote_string, show_create_table, type_text};
+pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlError, SqlResult, is_full};
 pub use session::{Database, GivenGtid, Prepared, SqlSession, SystemTables};

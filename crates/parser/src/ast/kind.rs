@@ -58,6 +58,8 @@ impl Statement {
                 | Self::CreateRoutine(_)
                 | Self::AlterRoutine(_)
                 | Self::CreateTrigger(_)
+                | Self::CreateEvent(_)
+                | Self::AlterEvent(_)
                 | Self::DropProgram(_)
         ) || self.is_about_accounts()
     }
@@ -154,6 +156,9 @@ impl Statement {
                 _ => "alter_procedure",
             },
             Self::CreateTrigger(_) => "create_trigger",
+            Self::CreateEvent(_) => "create_event",
+            Self::AlterEvent(_) => "alter_event",
+            Self::RunEvent(_) => "call_procedure",
             Self::DropProgram(drop) => match drop.kind {
                 ProgramKind::Procedure => "drop_procedure",
                 ProgramKind::Function => "drop_function",

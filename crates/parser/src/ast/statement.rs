@@ -120,6 +120,10 @@ pub enum Statement {
     CreateRoutine(Box<CreateRoutine>),
     AlterRoutine(Box<AlterRoutine>),
     CreateTrigger(Box<CreateTrigger>),
+    CreateEvent(Box<CreateEvent>),
+    AlterEvent(Box<AlterEvent>),
+    /// An event's body: the scheduler's, no text says it.
+    RunEvent(ObjectName),
     DropProgram(DropProgram),
     /// SIGNAL and RESIGNAL.
     Signal(Box<Signal>),

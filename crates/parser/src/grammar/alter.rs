@@ -50,8 +50,10 @@ impl Parser<'_> {
         if algorithm.is_some() || self.at_view() {
             return self.view(false, true, algorithm, definer);
         }
+        if self.is_word("EVENT") {
+            return self.alter_event(definer);
+        }
         for (word, what, kind) in [
-            ("EVENT", "ALTER EVENT", "alter_event"),
             ("SERVER", "ALTER SERVER", "alter_server"),
             ("TABLESPACE", "ALTER TABLESPACE", "alter_tablespace"),
             ("UNDO", "ALTER UNDO TABLESPACE", "alter_tablespace"),

@@ -56,6 +56,7 @@ impl Parser<'_> {
         match self.token.kw {
             Kw::PROCEDURE | Kw::FUNCTION => self.create_routine(or_replace, definer),
             Kw::TRIGGER => self.create_trigger(or_replace, definer),
+            _ if self.is_word("EVENT") => self.create_event(or_replace, definer),
             _ => self.create_unsupported(),
         }
     }
@@ -67,7 +68,6 @@ impl Parser<'_> {
         }
         for (word, what, kind) in [
             ("AGGREGATE", "CREATE FUNCTION", "create_function"),
-            ("EVENT", "CREATE EVENT", "create_event"),
             ("SERVER", "CREATE SERVER", "create_server"),
             ("TABLESPACE", "CREATE TABLESPACE", "alter_tablespace"),
             ("UNDO", "CREATE UNDO TABLESPACE", "alter_tablespace"),

@@ -11,6 +11,7 @@ mod column;
 mod condition;
 mod create;
 mod dml;
+mod event;
 mod expr;
 mod from;
 mod function;

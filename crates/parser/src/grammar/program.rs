@@ -86,6 +86,10 @@ struct Sight(usize, usize, usize);
 impl Parser<'_> {
     /// A body and what it declares.
     pub(super) fn program(&mut self, scopes: Scopes, name: &str) -> Rule<Program> {
+        if scopes.kind == ProgramKind::Event && self.program.is_some() {
+            let message = "Recursion of EVENT DDL statements is forbidden when body is present";
+            return Err(other(1576, "HY000", message));
+        }
         let outer = self.program.replace(Box::new(scopes));
         if let Some(outer) = outer {
             let what = outer.kind.name();

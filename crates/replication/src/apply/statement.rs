@@ -137,6 +137,9 @@ impl StatementView for EventStatement<'_> {
     fn time_zone(&self) -> Option<&[u8]> {
         self.vars.time_zone.as_deref()
     }
+    fn invoker(&self) -> Option<(&[u8], &[u8])> {
+        self.vars.invoker.as_ref().map(|(user, host)| (user.as_slice(), host.as_slice()))
+    }
     fn lc_time_names(&self) -> Option<u16> {
         self.vars.lc_time_names.or(self.vars.flags2.map(|_| 0))
     }

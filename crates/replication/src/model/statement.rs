@@ -57,6 +57,10 @@ pub trait StatementView {
     fn time_zone(&self) -> Option<&[u8]> {
         None
     }
+    /// User and host that it acts for where it asks who that is, as a definition without DEFINER does.
+    fn invoker(&self) -> Option<(&[u8], &[u8])> {
+        None
+    }
     /// Number of `lc_time_names`; 0 is `en_US`. `omnibus_value::locale` has them.
     fn lc_time_names(&self) -> Option<u16> {
         None

@@ -157,6 +157,7 @@ fn needed(privilege: Priv) -> Privileges {
         Priv::CreateRoutine => Privileges::CREATE_ROUTINE,
         Priv::AlterRoutine => Privileges::ALTER_ROUTINE,
         Priv::Trigger => Privileges::TRIGGER,
+        Priv::Event => Privileges::EVENT,
         Priv::Any | Priv::AnyOfAll => Privileges::NONE,
     }
 }

@@ -77,6 +77,12 @@ impl Server {
 }
 
 impl Place {
+    /// Beside those of clients: an event's, for its account.
+    pub(super) fn aside(server: &Arc<Server>, account: &Account) -> SqlResult<Place> {
+        let own = server.usage.connect(account, 0, crate::clock::now_us())?;
+        Ok(Place { server: server.clone(), gate: Gate::Admin, _own: own })
+    }
+
     /// COM_CHANGE_USER: the same place, for another account.
     pub(super) fn hand_over(&mut self, account: &Account) -> SqlResult<()> {
         self._own = self.server.own_connection(account, self.gate)?;

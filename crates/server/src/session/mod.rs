@@ -1,6 +1,6 @@
 //! One connection from its greeting to its end: a task that reads a command, runs it, replies.
 //!
-//! - `observe`: what the query logs are told. - `login`: greeting, TLS, authentication. - `admission`: a place for who logged in. - `command`: what each COM_ does. - `query`: text
+//! - `event`: one for an event that runs. - `observe`: what the query logs are told. - `login`: greeting, TLS, authentication. - `admission`: a place for who logged in. - `command`: what each COM_ does. - `query`: text
 //!   statements. - `prepared`: COM_STMT_. - `drive`: runs a statement through its waits. - `sink`: rows
 //!   to packets. - `local_file`: LOAD DATA LOCAL. -
 //!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account. - `runner`: what a session asks of
@@ -14,6 +14,7 @@ mod access;
 mod admission;
 mod command;
 mod drive;
+mod event;
 mod foreign_dump;
 mod host;
 mod local_file;
@@ -29,6 +30,7 @@ mod sink;
 
 pub use access::SessionAccess;
 pub use drive::Replied;
+pub(crate) use event::{drop_if_over, run_event};
 pub use host::SessionShared;
 pub use refusals::Refusals;
 pub use runner::{

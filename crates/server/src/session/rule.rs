@@ -65,6 +65,9 @@ pub fn of_statement(statement: &Statement) -> Rule {
         | Statement::CreateRoutine(_)
         | Statement::AlterRoutine(_)
         | Statement::CreateTrigger(_)
+        | Statement::CreateEvent(_)
+        | Statement::AlterEvent(_)
+        | Statement::RunEvent(_)
         | Statement::DropProgram(_) => Rule::Names,
 
         Statement::Begin(_)

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, ExecResult, Floor, GivenGtid, Isolation, KillFlag, Mode, Outcome, ResultColumn, RowSink,
-    SessionHost, SessionSettings, SessionState, SqlError, SqlResult,
+    AccessCheck, ExecResult, Floor, GivenGtid, Isolation, KillFlag, Mode, Outcome, ProgramDef, ResultColumn,
+    RowSink, SessionHost, SessionSettings, SessionState, SqlError, SqlResult,
 };
 use omnibus_value::Value;
 use std::any::Any;
@@ -203,6 +203,10 @@ pub trait RunnerFactory: Send + Sync {
     fn open(&self, identity: RunnerIdentity) -> SqlResult<Box<dyn Runner>>;
     /// Whether a database is there.
     fn database_exists(&self, name: &str) -> bool;
+    /// The events of all databases. Does not block.
+    fn events(&self) -> Vec<Arc<ProgramDef>> {
+        Vec::new()
+    }
     /// Lines for SHOW STATUS. Does not block.
     fn counters(&self) -> Vec<(String, String)> {
         Vec::new()

@@ -39,7 +39,7 @@ pub static VARS: &[V] = &[
     V::global("log_raw", Kind::Bool, B(false)),
     V::global("read_only", Kind::Bool, B(false)),
     V::global("super_read_only", Kind::Bool, B(false)),
-    V::global("event_scheduler", Kind::Enum(&["OFF", "ON", "DISABLED"]), S("OFF")),
+    V::global("event_scheduler", Kind::Enum(&["OFF", "ON", "DISABLED"]), S("ON")),
     V::fixed("lower_case_table_names", Kind::UInt(0, 0, 1), U(0)),
     V::fixed("lower_case_file_system", Kind::Bool, B(false)),
     V::fixed("large_files_support", Kind::Bool, B(true)),

@@ -45,6 +45,8 @@ pub enum Priv {
     AlterRoutine,
     /// TRIGGER, on a table.
     Trigger,
+    /// EVENT, on a database.
+    Event,
     /// Any privilege at all (SHOW, USE).
     Any,
     /// Any privilege on all of a table: one on columns is not enough (SHOW CREATE TABLE).
@@ -73,6 +75,7 @@ impl Priv {
             Priv::CreateRoutine => "CREATE ROUTINE",
             Priv::AlterRoutine => "ALTER ROUTINE",
             Priv::Trigger => "TRIGGER",
+            Priv::Event => "EVENT",
         }
     }
 }

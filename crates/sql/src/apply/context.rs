@@ -22,6 +22,7 @@ pub(super) struct Saved {
     last_insert_id: u64,
     new_insert_id: NewInsertId,
     now_us: i64,
+    account: String,
 }
 
 /// Sets everything that a statement says about its context.
@@ -49,6 +50,7 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
         last_insert_id: state.last_insert_id,
         new_insert_id: state.new_insert_id,
         now_us: state.now_us,
+        account: state.account.clone(),
     };
     set_settings(state, view);
     if let (Some(name), Some(zone)) = (view.time_zone(), zone) {
@@ -57,6 +59,9 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
     }
     if !view.database().is_empty() {
         state.database = Some(String::from_utf8_lossy(view.database()).into());
+    }
+    if let Some((user, host)) = view.invoker() {
+        state.account = format!("{}@{}", String::from_utf8_lossy(user), String::from_utf8_lossy(host));
     }
     state.connection_id = view.thread_id();
     state.last_insert_id = view.last_insert_id().unwrap_or(0);
@@ -155,6 +160,7 @@ pub(super) fn leave(session: &mut SqlSession, saved: Saved) {
     state.last_insert_id = saved.last_insert_id;
     state.new_insert_id = saved.new_insert_id;
     state.now_us = saved.now_us;
+    state.account = saved.account;
     state.set_user_variables(Arc::default());
     state.diagnostics.clear();
 }

@@ -8,6 +8,7 @@
 pub mod charset;
 pub mod codec;
 mod column;
+mod event;
 mod expression;
 mod foreign_key;
 mod index;
@@ -22,6 +23,7 @@ mod view;
 
 pub(crate) use column::NOT_FIXED;
 pub use column::{Column, ColumnDefault};
+pub use event::{EventDef, EventTimes, local_text};
 pub use expression::{Check, Generated, StoredExpr};
 pub use foreign_key::{Child, ForeignKey, ReferenceAction};
 pub use index::{Index, IndexKind, IndexPart};

@@ -15,15 +15,17 @@
 //! keeps a definition with the transaction that made it.
 
 use super::{
-    Catalog, ProgramDef, Schema, Table, TableDef, TableState, View, ViewDef, parse_view, show_create_table,
+    Catalog, EventDef, EventTimes, ProgramDef, Schema, Table, TableDef, TableState, View, ViewDef,
+    parse_view, show_create_table,
 };
 use crate::error::{SqlError, SqlResult};
 use bytes::{Buf, Bytes};
 use omnibus_engine::{Snapshot, SpaceId, Write, WriteSet};
-use omnibus_parser::ast::ProgramKind;
+use omnibus_parser::ast::{EventStatus, IntervalUnit, ProgramKind};
 use omnibus_value::temporal::UTC;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 /// The catalog's space.
 pub const CATALOG_SPACE: SpaceId = SpaceId(1);
@@ -175,7 +177,49 @@ pub fn put_program(writes: &mut WriteSet, program: &ProgramDef) {
         value.extend_from_slice(&(part.len() as u32).to_le_bytes());
         value.extend_from_slice(part);
     }
+    if let Some(event) = &program.event {
+        put_event(&mut value, event);
+    }
     writes.put(program_row_key(program), value.into());
+}
+
+/// An event's part behind them: its moments i64 (AT, or STARTS and ENDS; `i64::MIN` for none) and amount i64, unit, status and
+/// ON COMPLETION a byte each, origin u32, last execution i64, time zone (u32 length).
+fn put_event(value: &mut Vec<u8>, event: &EventDef) {
+    const NONE: i64 = i64::MIN;
+    let (numbers, unit) = match event.times {
+        EventTimes::At(at) => ([at, NONE, NONE, 0], 0),
+        EventTimes::Every { amount, unit, starts, ends } => {
+            ([NONE, starts, ends.unwrap_or(NONE), amount], unit as u8)
+        }
+    };
+    numbers.iter().for_each(|number| value.extend_from_slice(&number.to_le_bytes()));
+    value.extend_from_slice(&[unit, event.status as u8, u8::from(event.preserve)]);
+    value.extend_from_slice(&event.originator.to_le_bytes());
+    value.extend_from_slice(&event.executed().to_le_bytes());
+    value.extend_from_slice(&(event.zone.len() as u32).to_le_bytes());
+    value.extend_from_slice(event.zone.as_bytes());
+}
+
+fn take_event(value: &mut &[u8]) -> SqlResult<EventDef> {
+    use EventStatus as S;
+    let bad = || damaged("event row");
+    let mut number = || value.try_get_i64_le().map_err(|_| bad());
+    let [at, starts, ends, amount] = [number()?, number()?, number()?, number()?];
+    let mut byte = || value.try_get_u8().map_err(|_| bad());
+    let (unit, status, preserve) = (byte()?, byte()?, byte()? != 0);
+    let times = if at == i64::MIN {
+        let unit = IntervalUnit::from_number(unit).ok_or_else(bad)?;
+        EventTimes::Every { amount, unit, starts, ends: Some(ends).filter(|ends| *ends != i64::MIN) }
+    } else {
+        EventTimes::At(at)
+    };
+    let statuses = [S::Enabled, S::Disabled, S::ReplicaSideDisabled];
+    let status = statuses.into_iter().find(|known| *known as u8 == status).ok_or_else(bad)?;
+    let originator = value.try_get_u32_le().map_err(|_| bad())?;
+    let executed = Arc::new(AtomicI64::new(value.try_get_i64_le().map_err(|_| bad())?));
+    let zone = take_text(value)?.into();
+    Ok(EventDef { times, status, preserve, zone, originator, executed })
 }
 
 /// Removes a stored program.
@@ -214,6 +258,9 @@ fn apply_program(catalog: &mut Catalog, rest: &[u8], write: &Write) -> SqlResult
     program.database = value.try_get_u16_le().map_err(|_| bad())?;
     program.name = take_text(&mut value)?.into();
     program.set_text(take_text(&mut value)?);
+    if program.kind() == ProgramKind::Event {
+        program.event = Some(take_event(&mut value)?);
+    }
     catalog.put_program(Arc::new(program));
     Ok(())
 }

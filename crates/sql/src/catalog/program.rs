@@ -2,11 +2,11 @@
 //!
 //! What a program does is `crate::session::programs`'. Its tree is made from the text when somebody first needs it.
 
-use super::{Definer, charset};
+use super::{Definer, EventDef, charset};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ParseOptions;
-use omnibus_parser::ast::{CreateRoutine, CreateTrigger, ProgramKind, Statement};
+use omnibus_parser::ast::{CreateEvent, CreateRoutine, CreateTrigger, ProgramKind, Statement};
 use std::sync::{Arc, OnceLock};
 
 /// A program's place in its schema: its kind and its name in lower case. Triggers' names are told apart by case.
@@ -46,6 +46,8 @@ pub struct ProgramDef {
     pub database: u16,
     /// Of a trigger: its place among those of its table, event and time.
     pub order: u64,
+    /// Of an event: when it runs.
+    pub event: Option<EventDef>,
     /// What `tree` has found.
     pub(crate) tree: OnceLock<SqlResult<Arc<Statement>>>,
 }
@@ -120,6 +122,17 @@ impl ProgramDef {
         }
     }
 
+    /// An event's.
+    ///
+    /// # Errors
+    /// As `tree`.
+    pub fn event_tree(&self) -> SqlResult<CreateEvent> {
+        match &*self.tree()? {
+            Statement::CreateEvent(tree) => Ok((**tree).clone()),
+            _ => Err(SqlError::internal("a stored event of another kind")),
+        }
+    }
+
     /// The account that made it.
     #[must_use]
     pub fn definer(&self) -> Definer {
@@ -128,6 +141,7 @@ impl ProgramDef {
         let definer = tree.as_deref().and_then(|tree| match tree {
             Statement::CreateRoutine(tree) => tree.definer.clone(),
             Statement::CreateTrigger(tree) => tree.definer.clone(),
+            Statement::CreateEvent(tree) => tree.definer.clone(),
             _ => None,
         });
         match definer {

@@ -140,6 +140,12 @@ impl SqlSession {
         if let Statement::CreateView(tree) = statement {
             return self.create_view(tree, call);
         }
+        let schedule = match statement {
+            Statement::CreateEvent(tree) => tree.clauses.schedule.as_ref(),
+            Statement::AlterEvent(tree) => tree.clauses.schedule.as_ref(),
+            _ => None,
+        };
+        let times = self.event_times(schedule, call)?;
         let Call { access, text, .. } = call;
         let sql = statement_text(text);
         let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: *access, sql };
@@ -164,7 +170,13 @@ impl SqlSession {
             Statement::CreateRoutine(tree) => ddl.create_routine(tree),
             Statement::AlterRoutine(tree) => ddl.alter_routine(tree),
             Statement::CreateTrigger(tree) => ddl.create_trigger(tree),
+            Statement::CreateEvent(tree) => match times {
+                Some(times) => ddl.create_event(tree, times),
+                None => Err(SqlError::internal("an event without a schedule").into()),
+            },
+            Statement::AlterEvent(tree) => ddl.alter_event(tree, times),
             Statement::DropProgram(tree) if tree.kind == ProgramKind::Trigger => ddl.drop_trigger(tree),
+            Statement::DropProgram(tree) if tree.kind == ProgramKind::Event => ddl.drop_event(tree),
             Statement::DropProgram(tree) => ddl.drop_program(tree),
             _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
         };
@@ -271,6 +283,8 @@ fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateRoutine(_)
             | Statement::AlterRoutine(_)
             | Statement::CreateTrigger(_)
+            | Statement::CreateEvent(_)
+            | Statement::AlterEvent(_)
             | Statement::DropProgram(_)
     )
 }

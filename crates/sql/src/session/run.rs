@@ -365,6 +365,7 @@ impl SqlSession {
                 Ok(()) => self.call_statement(name, args, call),
                 Err(error) => Err(error.into()),
             }),
+            Statement::RunEvent(name) => Some(self.run_event(name, call)),
             Statement::Execute { name, using } => {
                 let prepared = self.statements.prepared.get(&name.to_lowercase())?;
                 let statement = prepared.statement.clone();

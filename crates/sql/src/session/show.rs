@@ -51,6 +51,7 @@ impl SqlSession {
             Show::CreateProcedure(name) => self.show_create_program(ProgramKind::Procedure, name, call),
             Show::CreateFunction(name) => self.show_create_program(ProgramKind::Function, name, call),
             Show::CreateTrigger(name) => self.show_create_program(ProgramKind::Trigger, name, call),
+            Show::CreateEvent(name) => self.show_create_program(ProgramKind::Event, name, call),
             other => self.show_query(other, call),
         }
     }

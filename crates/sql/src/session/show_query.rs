@@ -132,17 +132,15 @@ impl SqlSession {
                 Form::new("Table", sql, filter.as_ref())
             }
             Show::Events { schema, filter } => {
-                self.schema_exists(schema.as_deref(), call)?;
-                Form::new("Name", EVENTS.into(), filter.as_ref())
+                let db = self.shown_schema(schema.as_deref(), call)?;
+                let sql = format!("{EVENTS} WHERE EVENT_SCHEMA = {}", string(&db));
+                Form::new("Name", sql, filter.as_ref())
             }
             Show::ProcedureStatus(filter) => Form::new("Name", routines("PROCEDURE"), filter.as_ref()),
             Show::FunctionStatus(filter) => Form::new("Name", routines("FUNCTION"), filter.as_ref()),
             Show::PackageStatus(filter) => Form::new("Name", routines("PACKAGE"), filter.as_ref()),
             Show::ProcedureCode(name) => return Err(missing("PROCEDURE", name)),
             Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
-            Show::CreateEvent(name) => {
-                return Err(SqlError::new(1539, b"HY000", format!("Unknown event '{}'", name.name)));
-            }
             Show::EngineStatus { .. } => {
                 Form::new("Type", "SELECT 'LSM' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
             }

@@ -1,19 +1,75 @@
-//! ROUTINES, PARAMETERS, TRIGGERS.
+//! ROUTINES, PARAMETERS, TRIGGERS, EVENTS.
 
 use super::columns::type_facts;
 use super::computed::{Def, Reader, Ty, text, yes_no};
-use crate::catalog::{Column, ProgramDef};
+use crate::api::Priv;
+use crate::catalog::{Column, EventTimes, ProgramDef};
 use crate::error::ExecResult;
 use crate::expr::exec::unix_us;
 use crate::state::Signature;
-use omnibus_parser::ast::{ProgramKind, Security, TriggerEvent, TriggerTime};
+use omnibus_parser::ast::{EventStatus, ProgramKind, Security, TriggerEvent, TriggerTime};
 use omnibus_value::Value;
+use omnibus_value::temporal::DateTime;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+const UNITS: &[&str] = &[
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "DAY",
+    "HOUR",
+    "MINUTE",
+    "WEEK",
+    "SECOND",
+    "MICROSECOND",
+    "YEAR_MONTH",
+    "DAY_HOUR",
+    "DAY_MINUTE",
+    "DAY_SECOND",
+    "HOUR_MINUTE",
+    "HOUR_SECOND",
+    "MINUTE_SECOND",
+    "DAY_MICROSECOND",
+    "HOUR_MICROSECOND",
+    "MINUTE_MICROSECOND",
+    "SECOND_MICROSECOND",
+];
 
 const KINDS: &[&str] = &["FUNCTION", "PROCEDURE"];
 
 pub(super) const DEFS: &[Def] = &[
+    Def {
+        schema: "information_schema",
+        name: "EVENTS",
+        columns: &[
+            ("EVENT_CATALOG", Ty::Text(64)),
+            ("EVENT_SCHEMA", Ty::Name),
+            ("EVENT_NAME", Ty::Text(64)),
+            ("DEFINER", Ty::Text(288)),
+            ("TIME_ZONE", Ty::Text(64)),
+            ("EVENT_BODY", Ty::Text(3)),
+            ("EVENT_DEFINITION", Ty::Long),
+            ("EVENT_TYPE", Ty::Text(9)),
+            ("EXECUTE_AT", Ty::Time),
+            ("INTERVAL_VALUE", Ty::Text(256)),
+            ("INTERVAL_FIELD", Ty::Enum(UNITS)),
+            ("SQL_MODE", Ty::Text(512)),
+            ("STARTS", Ty::Time),
+            ("ENDS", Ty::Time),
+            ("STATUS", Ty::Text(21)),
+            ("ON_COMPLETION", Ty::Text(12)),
+            ("CREATED", Ty::Time),
+            ("LAST_ALTERED", Ty::Time),
+            ("LAST_EXECUTED", Ty::Time),
+            ("EVENT_COMMENT", Ty::Text(2048)),
+            ("ORIGINATOR", Ty::UInt4),
+            ("CHARACTER_SET_CLIENT", Ty::Text(64)),
+            ("COLLATION_CONNECTION", Ty::Text(64)),
+            ("DATABASE_COLLATION", Ty::Text(64)),
+        ],
+        rows: events,
+    },
     Def {
         schema: "information_schema",
         name: "PARAMETERS",
@@ -117,7 +173,7 @@ fn signature(reader: &Reader<'_, '_>, def: &Arc<ProgramDef>) -> Signature {
     known.and_then(Result::ok).unwrap_or_default()
 }
 
-fn at(reader: &Reader<'_, '_>, us: i64) -> Value {
+fn at_time(reader: &Reader<'_, '_>, us: i64) -> Value {
     Value::DateTime(unix_us(reader.cx.zone().local_us(us - us.rem_euclid(1_000_000))))
 }
 
@@ -131,6 +187,61 @@ fn charsets(def: &ProgramDef) -> [Value; 3] {
 
 fn sql_mode(reader: &Reader<'_, '_>, def: &ProgramDef) -> Value {
     text(reader.cx.session.host.sql_mode_text(def.sql_mode))
+}
+
+/// Events, for those who may make and change them.
+fn events(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    let host = reader.cx.session.host.clone();
+    for def in reader.programs() {
+        let (Some(event), Ok(tree)) = (&def.event, def.event_tree()) else { continue };
+        if !host.may(&def.db, "", Priv::Event) {
+            continue;
+        }
+        let zone = event.zone();
+        // In the event's own time zone.
+        let moment = |seconds: Option<i64>| {
+            let local = seconds.and_then(|at| DateTime::from_unix(at + i64::from(zone.offset_at(at)), 0));
+            local.map_or(Value::Null, Value::DateTime)
+        };
+        let (at, starts, ends, unit) = match event.times {
+            EventTimes::At(at) => (Some(at), None, None, None),
+            EventTimes::Every { starts, ends, unit, .. } => (None, Some(starts), ends, Some(unit)),
+        };
+        let status = match event.status {
+            EventStatus::Enabled => "ENABLED",
+            EventStatus::Disabled => "DISABLED",
+            EventStatus::ReplicaSideDisabled if reader.cx.session.settings.mariadb => "SLAVESIDE_DISABLED",
+            EventStatus::ReplicaSideDisabled => "REPLICA_SIDE_DISABLED",
+        };
+        let body = tree.clauses.program.as_ref().map(|program| program.text.clone());
+        let mut row = vec![
+            text("def"),
+            text(&*def.db),
+            text(&*def.name),
+            definer(&def),
+            text(&event.zone),
+            text("SQL"),
+            text(String::from_utf8_lossy(&body.unwrap_or_default())),
+            text(if at.is_some() { "ONE TIME" } else { "RECURRING" }),
+            moment(at),
+            event.times.interval_value().map_or(Value::Null, text),
+            unit.map_or(Value::Null, |unit| text(unit.word())),
+            sql_mode(reader, &def),
+            moment(starts),
+            moment(ends),
+            text(status),
+            text(event.completion()),
+            at_time(reader, def.created_us),
+            at_time(reader, def.modified_us),
+            moment(Some(event.executed()).filter(|at| *at != 0)),
+            text(String::from_utf8_lossy(&tree.clauses.comment.unwrap_or_default())),
+            Value::UInt(event.originator.into()),
+        ];
+        row.extend(charsets(&def));
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 fn parameters(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
@@ -179,8 +290,8 @@ fn routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             text(what.access.unwrap_or_default().text()),
             Value::Null,
             text(if security == Security::Definer { "DEFINER" } else { "INVOKER" }),
-            at(reader, def.created_us),
-            at(reader, def.modified_us),
+            at_time(reader, def.created_us),
+            at_time(reader, def.modified_us),
             sql_mode(reader, def),
             text(String::from_utf8_lossy(what.comment.as_deref().unwrap_or_default())),
             definer(def),
@@ -219,7 +330,7 @@ fn triggers(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             Value::Null,
             text("OLD"),
             text("NEW"),
-            at(reader, def.created_us),
+            at_time(reader, def.created_us),
             sql_mode(reader, def),
             definer(def),
         ];

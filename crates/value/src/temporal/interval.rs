@@ -63,6 +63,12 @@ impl IntervalUnit {
         UNITS.iter().find(|(_, w)| w.as_bytes().eq_ignore_ascii_case(word)).map(|(u, _)| *u)
     }
 
+    /// The unit whose `as u8` this is.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        UNITS.get(usize::from(number)).map(|(unit, _)| *unit)
+    }
+
     /// Its word in upper case, as in `INTERVAL 1 DAY_HOUR`.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -12,9 +12,9 @@ use omnibus_parser::ast::{Expr, ObjectName, ParamMode, ProgramKind, Statement, T
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
-/// Whether a statement is CALL, which is no statement of a transaction itself.
+/// Whether a statement is CALL or an event's run, which are no statements of a transaction themselves.
 pub(crate) fn takes_call(statement: &Statement) -> bool {
-    matches!(statement, Statement::Call { .. })
+    matches!(statement, Statement::Call { .. } | Statement::RunEvent(_))
 }
 
 impl SqlSession {
@@ -24,6 +24,19 @@ impl SqlSession {
         name: &ObjectName,
         args: &[Expr],
         call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        self.run_machine(call, |session, call| {
+            let mut machine = Machine::default();
+            session.open_call(name, args, call).map(|frame| machine.frames.push(frame))?;
+            Ok(machine)
+        })
+    }
+
+    /// Runs a program that `open` makes ready, or goes on with the one that waits for the server.
+    pub(super) fn run_machine(
+        &mut self,
+        call: &mut Call<'_>,
+        open: impl FnOnce(&mut SqlSession, &mut Call<'_>) -> ExecResult<Machine>,
     ) -> ExecResult<Outcome> {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
@@ -36,7 +49,7 @@ impl SqlSession {
             }
             None => {
                 self.state.budget.begin(call.mode, false);
-                self.open_call(name, args, call).map(|frame| machine.frames.push(frame))
+                open(self, call).map(|opened| machine = opened)
             }
         };
         let result = begun.and_then(|()| self.advance(&mut machine, call));
@@ -50,8 +63,7 @@ impl SqlSession {
 
     /// CALL goes on with what the server has made of a statement.
     pub(crate) fn resume_call(&mut self, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let nothing = ObjectName { schema: None, name: "".into() };
-        self.call_statement(&nothing, &[], call)
+        self.run_machine(call, |_, _| Err(SqlError::internal("a call that is not there").into()))
     }
 
     fn end_call(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {

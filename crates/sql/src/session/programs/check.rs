@@ -126,6 +126,8 @@ fn commits(statement: &Statement) -> bool {
                 | Statement::DropIndex(_)
                 | Statement::Truncate(_)
                 | Statement::RenameTable(_)
+                | Statement::AlterEvent(_)
+                | Statement::DropProgram(_)
                 | Statement::Maintenance(_)
         )
 }

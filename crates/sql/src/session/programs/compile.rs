@@ -112,6 +112,10 @@ impl Compiled {
                 (&tree.program, &tree.params[..], tree.returns.as_ref(), tree.characteristics.clone())
             }
             Statement::CreateTrigger(tree) => (&tree.program, &[][..], None, Characteristics::default()),
+            Statement::CreateEvent(tree) => match &tree.clauses.program {
+                Some(program) => (program, &[][..], None, Characteristics::default()),
+                None => return Err(SqlError::internal("a stored event without a body")),
+            },
             _ => return Err(SqlError::internal("a stored program of an unknown kind")),
         };
         check::body(def.kind(), program)?;

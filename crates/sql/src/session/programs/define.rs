@@ -224,9 +224,7 @@ impl Ddl<'_> {
             Err(_) if kind == ProgramKind::Function && drop.if_exists => String::new(),
             db => db?,
         };
-        if kind != ProgramKind::Event {
-            self.may_alter(kind, &db, name)?;
-        }
+        self.may_alter(kind, &db, name)?;
         let mut change = self.begin(Names::Tables(&[]))?;
         let Some(old) = change.next.program(kind, &db, name).cloned() else {
             let error = missing(kind, &db, &drop.name);
@@ -246,7 +244,6 @@ impl Ddl<'_> {
 /// No such program.
 fn missing(kind: ProgramKind, db: &str, name: &ObjectName) -> SqlError {
     match kind {
-        ProgramKind::Event => SqlError::new(1539, b"HY000", format!("Unknown event '{}'", name.name)),
         ProgramKind::Trigger => SqlError::new(1360, b"HY000", "Trigger does not exist"),
         _ => SqlError::sp_does_not_exist(kind.name(), format!("{db}.{}", name.name)),
     }

@@ -5,7 +5,8 @@
 //! session's own entry, as if a client had sent it, with the program's variables in `state`. What only the server can
 //! run (SET of system variables, accounts) suspends a procedure with [`crate::Interrupt::Server`] and goes on with its
 //! result. `function` runs a program inside a statement, on a session of its own that has the caller's transaction and state for that time.
-//! `conditions` is SIGNAL, RESIGNAL and GET DIAGNOSTICS, which exist outside of programs, too. `define` is CREATE, ALTER and DROP.
+//! `conditions` is SIGNAL, RESIGNAL and GET DIAGNOSTICS, which exist outside of programs, too. `define` is CREATE, ALTER and DROP, `event` the same
+//! of events.
 //!
 //! A procedure runs where it may block, so each of its statements waits and reruns by itself. A statement that calls a
 //! function or fires a trigger moves to such a thread before it does so.
@@ -16,6 +17,7 @@ mod compile;
 mod conditions;
 mod cursor;
 mod define;
+mod event;
 mod function;
 mod machine;
 mod run;

@@ -14,7 +14,7 @@ pub(crate) fn mode_text(state: &crate::state::SessionState, bits: u64) -> String
 }
 
 impl SqlSession {
-    /// SHOW CREATE PROCEDURE, FUNCTION and TRIGGER.
+    /// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER and EVENT.
     pub(crate) fn show_create_program(
         &mut self,
         kind: ProgramKind,
@@ -23,20 +23,26 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
         let found = self.catalog().program(kind, &db, &name.name).cloned();
+        if kind == ProgramKind::Event {
+            call.access.check(&db, None, Priv::Event)?;
+        }
         let may = |def: &ProgramDef| {
             let routine = Routine { kind, db: &db, name: &name.name };
-            call.access.check_routine(routine, Some(&def.definer()), Priv::Any).is_ok()
+            kind == ProgramKind::Event
+                || call.access.check_routine(routine, Some(&def.definer()), Priv::Any).is_ok()
         };
         let visible = found.filter(|def| may(def));
         let Some(def) = visible else {
             return Err(match kind {
                 ProgramKind::Trigger => SqlError::new(1360, b"HY000", "Trigger does not exist").into(),
+                ProgramKind::Event => super::event::missing(name).into(),
                 _ => SqlError::sp_does_not_exist(kind.name(), &name.name).into(),
             });
         };
         let (title, column) = match kind {
             ProgramKind::Function => ("Function", "Create Function"),
             ProgramKind::Trigger => ("Trigger", "SQL Original Statement"),
+            ProgramKind::Event => ("Event", "Create Event"),
             _ => ("Procedure", "Create Procedure"),
         };
         let mut columns = vec![
@@ -49,15 +55,28 @@ impl SqlSession {
         ];
         let text = |text: &str| Value::Bytes(Bytes::copy_from_slice(text.as_bytes()));
         let [client, connection, database] = def.charsets();
-        let shown = self.body_is_shown(&def, call);
+        let shown = kind == ProgramKind::Event || self.body_is_shown(&def, call);
+        let event = def.event.as_ref();
+        let words = event.map_or("", |event| event.status.text(true));
+        // Kept in MariaDB's words.
+        let created = match event {
+            Some(event) if !self.state.settings.mariadb => {
+                def.text.replacen(&format!(" {words}"), &format!(" {}", event.status.text(false)), 1)
+            }
+            _ => def.text.to_string(),
+        };
         let mut row = vec![
             text(&def.name),
             text(&mode_text(&self.state, def.sql_mode)),
-            if shown { text(&def.text) } else { Value::Null },
+            if shown { text(&created) } else { Value::Null },
             text(client),
             text(connection),
             text(database),
         ];
+        if let Some(event) = event {
+            columns.insert(2, answer_column("time_zone", ColumnKind::VarChar, 64));
+            row.insert(2, text(&event.zone));
+        }
         if kind == ProgramKind::Trigger {
             columns.push(answer_column("Created", ColumnKind::VarChar, 32));
             let zone = self.state.zone();
