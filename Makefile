@@ -27,7 +27,7 @@ test: tools build
 	cargo test --workspace --locked
 	tests/run
 
-# Power cuts: thousands of images of what one may leave, from recorded runs, until one fails. ARGS="--seed 7 --images 200 -- --sync-binlog=1"
+# Power cuts: thousands of images of what one may leave, from recorded runs, until one fails. ARGS="--seed 7 --images 200 --sync 0"
 crash-images: tools build
 	for turn in $$(seq $${CRASH_RUNS:-20}); do tests/crash/images.py --images 200 --seconds 6 $(ARGS); done
 

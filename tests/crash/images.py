@@ -10,9 +10,12 @@ the recovery from the first cut. What must be there is decided by requests and r
   - a prepared XA branch is listed until it is ended, and then committed or gone, in both engines (RECOVER-1);
   - an acknowledged CREATE, ALTER, TRUNCATE and DROP has happened, and its rows are whole;
   - every index agrees with its table; CHECK TABLE says OK;
+  - with `--sync` other than 1, what was acknowledged may be lost, but only the newest of it: of two transactions of which one was
+    acknowledged before the other was asked for, the second is never there without the first. What a restart found, and what
+    a stop left, is never lost; with `--sync N` no more than N groups are;
   - the server serves: it takes a transaction, and has it after another kill.
 
-Usage: images.py [--images 50] [--seed N] [--seconds 4] [--only N] [--keep] [-- SERVER OPTIONS]
+Usage: images.py [--images 50] [--sync 1] [--seed N] [--seconds 4] [--only N] [--keep] [-- SERVER OPTIONS]
 A failure prints the command that repeats its image from the recording that was kept.
 """
 
@@ -35,8 +38,10 @@ from recorded import Disk, Trace, settle  # noqa: E402
 
 CLIENTS = 4
 # Small, so that a few seconds see rotations, flushes, compactions and purges.
-OPTIONS = ["--max-binlog-size=1048576", "--lsm-memtable-size=1048576", "--btree-cache-size=1048576", "--sync-binlog=1",
+OPTIONS = ["--max-binlog-size=1048576", "--lsm-memtable-size=1048576", "--btree-cache-size=1048576",
            "--binlog-large-commit-threshold=1048576"]
+# Who commits at the same time: the clients, the definer, the brancher.
+SESSIONS = CLIENTS + 2
 TABLE = ("(client INT, n INT, v VARBINARY(60000), k INT, PRIMARY KEY (client, n), KEY (k))")
 
 
@@ -156,11 +161,14 @@ def record(directory, library, options, seconds, seed):
     """Runs the load; gives what was asked and answered."""
     folder = directory / "run"
     folder.mkdir()
-    history = {"clients": [[] for _ in range(CLIENTS)], "definer": [], "branches": [], "ready": None}
+    # `settled`: when a server had started, or had stopped, so that all there is stays.
+    history = {"clients": [[] for _ in range(CLIENTS)], "definer": [], "branches": [], "ready": None, "settled": []}
     server = recording(folder, library, folder / "data", directory / "trace", options)
     rng = random.Random(seed)
     for life in range(3):
+        begun = now()
         server.start()
+        history["settled"].append((begun, now()))
         if life == 0:
             client(server, "CREATE DATABASE d; USE d;" + "".join(
                 f"CREATE TABLE {t}_branch (b INT PRIMARY KEY) ENGINE={t}; CREATE TABLE {t} {TABLE} ENGINE={t}; CREATE TABLE {t}_count (client INT PRIMARY KEY, n INT) ENGINE={t};"
@@ -179,7 +187,12 @@ def record(directory, library, options, seconds, seed):
         for thread in threads:
             thread.start()
         time.sleep(seconds / 3 * rng.uniform(0.7, 1.3))
-        server.kill() if life < 2 else server.stop()
+        if life < 2:
+            server.kill()
+        else:
+            begun = now()
+            server.stop()
+            history["settled"].append((begun, now()))
         settle(directory / "trace", folder / "data")
         for thread in threads:
             thread.join()
@@ -199,14 +212,37 @@ def names(server, sql):
     return [row[0] for row in ask(server, sql)]
 
 
-def check(server, history, at):
-    """What the server has must be what it said until `at`."""
+def promised(server, history, at, sync, tables):
+    """Until when everything that was acknowledged must be there: with `sync` other than 1 until the newest thing that is there was
+    asked for."""
+    if sync == 1:
+        return at
+    times = [begun for begun, done in history["settled"] if done <= at]
+    found = dict(ask(server, "SELECT client, MAX(n) FROM d.lsm GROUP BY client"))
+    times += [done[found[number] - 1][0] for number, done in enumerate(history["clients"]) if number in found]
+    listed, ended = {row[3].decode() for row in ask(server, "XA RECOVER")}, set(names(server, "SELECT b FROM d.lsm_branch"))
+    for number, (_, asked, _, asked_to_end, _) in enumerate(history["branches"]):
+        times += [asked] if f"b{number}" in listed else [asked_to_end] if number in ended else []
+    times += [entry[3] for entry in history["definer"] if entry[1] == "create" and f"x{entry[0]}" in tables]
+    known = max(time for time in times if time is not None)
+    lost = sum(entry[1] is not None and entry[1] <= at for number, done in enumerate(history["clients"]) for entry in done[found.get(number, 0):])
+    history["lost"] = max(history.get("lost", 0), lost)
+    expect(sync == 0 or lost <= sync * SESSIONS, f"{lost} acknowledged transactions are lost with sync_binlog={sync}")
+    return known
+
+
+def check(server, history, at, sync):
+    """What the server has must be what it said until `at`, and was to keep."""
     tables = names(server, "SHOW TABLES FROM d") if "d" in names(server, "SHOW DATABASES") else []
     if at < history["ready"]:
         return
+    if sync != 1 and not ("btree_count" in tables and ask(server, "SELECT COUNT(*) FROM d.btree_count")[0][0]):
+        expect(not any(done <= at for _, done in history["settled"][1:]), "everything is lost")
+        return
+    known = promised(server, history, at, sync, tables)
     for number, done in enumerate(history["clients"]):
         sent = sum(entry[0] <= at for entry in done)
-        acknowledged = sum(entry[1] is not None and entry[1] <= at for entry in done)
+        acknowledged = sum(entry[1] is not None and entry[1] <= known for entry in done)
         counts = []
         for table in ("lsm", "btree"):
             where = f"WHERE client = {number}"
@@ -222,77 +258,71 @@ def check(server, history, at):
         by_index = ask(server, f"SELECT k, COUNT(*) FROM d.{table} FORCE INDEX (k) WHERE k >= 0 GROUP BY k ORDER BY k")
         by_rows = ask(server, f"SELECT k, COUNT(*) FROM d.{table} FORCE INDEX (PRIMARY) GROUP BY k ORDER BY k")
         expect(by_index == by_rows, f"{table}: the index differs from the rows:\n{by_index}\n{by_rows}")
-    check_branches(server, history["branches"], at)
-    check_definitions(server, history["definer"], at, tables)
+    check_branches(server, history["branches"], at, known)
+    check_definitions(server, history["definer"], at, known, tables)
     for row in ask(server, "CHECK TABLE " + ", ".join(f"d.{table}" for table in tables)) if tables else []:
         expect(row[-1] == "OK", row)
 
 
-def check_branches(server, history, at):
+def check_branches(server, history, at, known):
     """RECOVER-1: a prepared branch is listed until it is ended, and its rows are seen in both engines once it is committed."""
     listed = {row[3].decode() for row in ask(server, "XA RECOVER")}
     rows = [set(names(server, f"SELECT b FROM d.{table}_branch")) for table in ("lsm", "btree")]
     expect(rows[0] == rows[1], f"branches have rows in one engine only: {rows[0] ^ rows[1]}")
     found = {name: "listed" for name in listed} | {f"b{number}": "listed and there" if f"b{number}" in listed else "there" for number in rows[0]}
     for number, (end, *times) in enumerate(history):
-        asked, prepared, asked_to_end, ended = (time is not None and time <= at for time in times)
+        limits = (at, known, at, known)
+        asked, prepared, asked_to_end, ended = (time is not None and time <= limit for time, limit in zip(times, limits))
         outcome = "there" if end == "COMMIT" else "gone"
         if ended:
             allowed = {outcome}
         elif prepared:
             allowed = {"listed"} | ({outcome} if asked_to_end else set())
         else:
-            allowed = {"gone"} | ({"listed"} if asked else set())
+            allowed = {"gone"} | ({"listed"} if asked else set()) | ({outcome} if asked_to_end else set())
         is_now = found.pop(f"b{number}", "gone")
         expect(is_now in allowed, f"branch b{number} ({end}) is {is_now}, and should be {allowed}; {times} at {at}")
     expect(not found, f"branches that nobody asked for: {found}")
 
 
-def check_definitions(server, history, at, tables):
-    by_table = {}
-    for number, what, end, sent, done in history:
-        state = by_table.setdefault(number, {"end": ""})
-        state["end"] = end or state["end"]
-        state[what] = "done" if done is not None and done <= at else "sent" if sent <= at else "no"
-    for number, state in by_table.items():
+def check_definitions(server, history, at, known, tables):
+    for number in {entry[0] for entry in history}:
         there = f"x{number}" in tables
-        ended = state.get("end_", state.get("end"))
-        finished = history_state(history, number, "end", at)
-        created = history_state(history, number, "create", at)
-        filled = history_state(history, number, "fill", at)
+        finished, created, filled = (history_state(history, number, what, at, known) for what in ("end", "create", "fill"))
         drop = any(entry[0] == number and entry[2] == "DROP" for entry in history)
         if created == "done" and (finished == "no" or not drop):
-            expect(there, f"table x{number} is gone ({ended})")
+            expect(there, f"table x{number} is gone")
         if created == "no" or (drop and finished == "done"):
             expect(not there, f"table x{number} is there")
         if there:
             rows = ask(server, f"SELECT COUNT(*) FROM d.x{number}")[0][0]
-            if filled == "done" and finished == "no":
+            # While it is there, its DROP has not happened.
+            if filled == "done" and (finished == "no" or drop):
                 expect(rows == 40, f"table x{number} has {rows} of 40 rows")
             if finished == "done":
                 expect(rows == 0, f"table x{number} has {rows} rows after its TRUNCATE")
             expect(rows in (0, 40), f"table x{number} has {rows} rows")
 
 
-def history_state(history, number, what, at):
+def history_state(history, number, what, at, known):
     for entry in history:
         if entry[0] == number and entry[1] == what:
-            return "done" if entry[4] is not None and entry[4] <= at else "sent" if entry[3] <= at else "no"
+            return "done" if entry[4] is not None and entry[4] <= known else "sent" if entry[3] <= at else "no"
     return "no"
 
 
-def verify(folder, options, history, at):
+def verify(folder, options, history, at, sync):
     server = Omnibus(folder, *options)
     try:
         server.start()
-        check(server, history, at)
-        if at >= history["ready"]:
-            client(server, "CREATE TABLE d.after_cut (a INT PRIMARY KEY); INSERT INTO d.after_cut VALUES (1);"
+        check(server, history, at, sync)
+        if at >= history["ready"] and "d" in names(server, "SHOW DATABASES"):
+            client(server, "SET GLOBAL sync_binlog = 1; CREATE TABLE d.after_cut (a INT PRIMARY KEY); INSERT INTO d.after_cut VALUES (1);"
                            "CREATE TABLE d.after_cut_too (a INT PRIMARY KEY) ENGINE=BTREE; INSERT INTO d.after_cut_too VALUES (1)")
             server.kill()
             server.start()
             expect(ask(server, "SELECT * FROM d.after_cut JOIN d.after_cut_too USING (a)") == ((1,),), "rows from after the cut")
-            check(server, history, at)
+            check(server, history, at, sync)
     finally:
         # One that failed and goes on would write into the next image, which has the same path.
         server.kill()
@@ -331,7 +361,7 @@ def cut(disk, directory, library, options, rng, number, kinds):
 
 
 def run(arguments, directory):
-    options = OPTIONS + arguments.options
+    options = [*OPTIONS, f"--sync-binlog={arguments.sync}", *arguments.options]
     library = build_library(directory)
     if arguments.recording:
         history = pickle.loads((directory / "history").read_bytes())
@@ -351,17 +381,17 @@ def run(arguments, directory):
         rng, kinds = random.Random(f"{arguments.seed} {number}"), []
         try:
             image = cut(disk, directory, library, options, rng, number, kinds)
-            verify(image, options, history, records[point - 1].time)
+            verify(image, options, history, records[point - 1].time, arguments.sync)
         except (SystemExit, RuntimeError, pymysql.err.MySQLError) as error:
             failed += 1
             print(f"image {number} at record {point} of {len(records)} ({'; '.join(kinds)}): {error}", file=sys.stderr)
-            print(f"again: tests/crash/images.py --recording {directory} --seed {arguments.seed} --images {arguments.images} "
+            print(f"again: tests/crash/images.py --recording {directory} --seed {arguments.seed} --images {arguments.images} --sync {arguments.sync} "
                   f"--only {number} -- {' '.join(arguments.options)}", file=sys.stderr, flush=True)
     if failed:
         print(f"images: {failed} of {len(points)} failed", file=sys.stderr)
         return False
     total = sum(len(done) for done in history["clients"])
-    print(f"images: {len(points)} power cuts in {len(records)} records of {total} transactions, seed {arguments.seed}: ok", flush=True)
+    print(f"images: {len(points)} power cuts in {len(records)} records of {total} transactions, sync_binlog={arguments.sync}, at most {history.get('lost', 0)} lost, seed {arguments.seed}: ok", flush=True)
     return True
 
 
@@ -370,6 +400,7 @@ def main():
     parser.add_argument("--images", type=int, default=50)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--sync", type=int, default=1, help="sync_binlog")
     parser.add_argument("--only", type=int)
     parser.add_argument("--recording", type=pathlib.Path)
     parser.add_argument("--keep", action="store_true")
