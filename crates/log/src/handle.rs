@@ -180,6 +180,12 @@ impl LogHandle {
         list.files.iter().map(entry).collect()
     }
 
+    /// How many files are prepared for the rotations to come. Reads a directory; 0 if that can't be read.
+    #[must_use]
+    pub fn prepared_files(&self) -> usize {
+        self.catalog.prepared.list().map_or(0, |files| files.len())
+    }
+
     /// The oldest file.
     #[must_use]
     pub fn oldest(&self) -> Option<FileSeq> {

@@ -23,6 +23,7 @@ mod error_log;
 mod errors;
 mod files;
 pub mod gtid;
+mod http;
 mod log_admin;
 mod machine;
 mod net;

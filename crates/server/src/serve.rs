@@ -1,6 +1,7 @@
 //! The server's whole life in one call: runtime, assembly, listeners, signals, shutdown.
 
 use crate::assemble::{Assembled, StartError, assemble, check};
+use crate::http::Http;
 use crate::net::Listeners;
 use crate::options::ServerOptions;
 use crate::pulse::Pulse;
@@ -66,10 +67,18 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
         let backlog = server.globals.named("back_log").as_u64() as u32;
         reserved.listen(backlog).map_err(|e| StartError(e.to_string()))
     };
+    let http = {
+        let address = server.globals.named("http_address");
+        let bound = (!address.as_str().is_empty()).then(|| runtime.block_on(Http::bind(address.as_str())));
+        bound
+            .transpose()
+            .map_err(|e| StartError(format!("http_address: can't listen on '{}': {e}", address.as_str())))
+    };
+    let listeners = listeners.and_then(|listeners| Ok((listeners, http?)));
     let result = match listeners {
         // A log that failed while recovery wrote to it: nobody may be told that the server is ready.
         Ok(_) if failures.stopped_because().is_some() => Ok(()),
-        Ok(listeners) => {
+        Ok((listeners, http)) => {
             // Before the word that the server is ready: whoever reads it may send a signal at once.
             let signals = {
                 let _inside = runtime.enter();
@@ -77,6 +86,10 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
             };
             let _pulse = Pulse::start(runtime.handle().clone())
                 .map_err(|e| StartError(format!("starting a thread: {e}")))?;
+            if let Some(http) = http {
+                tracing::info!("http://{}/ shows what the server does", http.address());
+                runtime.spawn(http.run(server.clone()));
+            }
             say_ready(&server, &listeners, announce);
             if let Some(replicas) = server.replicas.get() {
                 replicas.start_at_startup(server.globals.named("skip_replica_start").as_bool());

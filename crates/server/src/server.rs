@@ -8,7 +8,7 @@ use crate::net::{Hosts, Listeners};
 use crate::process::Processes;
 use crate::query_log::{QueryLog, default_name};
 use crate::session::{Refusals, RunnerFactory};
-use crate::status::ServerCounters;
+use crate::status::{ServerCounters, SessionCounters, StatusSources, render};
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_replication::limit::EventLimit;
 use omnibus_sql::SqlResult;
@@ -204,6 +204,27 @@ impl Server {
             wait_without: value("wait_no_replica").as_bool(),
         };
         self.dumps.semi_sync.configure(coordinator, settings);
+    }
+
+    /// The lines of SHOW STATUS: the server's, or those of one session. Blocks for no statement.
+    pub(crate) fn status_lines(
+        &self,
+        own: Option<&SessionCounters>,
+        tls: Option<(String, String)>,
+    ) -> Vec<(String, String)> {
+        let processes = self.processes.clients();
+        let coordinator = self.log.coordinator().map(|coordinator| &**coordinator);
+        let semi_sync = self.dumps.semi_sync.status(coordinator);
+        let parts = [self.runners.counters(), self.dumps.status(), semi_sync, self.query_log.status()];
+        render(&StatusSources {
+            server: &self.counters,
+            sessions: processes.iter().map(|p| &p.counters).collect(),
+            own,
+            running: processes.iter().filter(|p| p.is_running()).count(),
+            log: self.log.as_ref(),
+            sql: parts.concat(),
+            tls,
+        })
     }
 
     /// What a login is checked with.

@@ -1,11 +1,11 @@
 //! Sessions of the SQL layer behind the `Runner` trait. Adapts names and nothing more.
 
 use crate::session::{
-    KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
-    SnapshotPlace, TrxState, WaitProbe,
+    KillHook, LockedOut, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory,
+    RunnerIdentity, SnapshotPlace, TrxState, WaitProbe,
 };
 use bytes::Bytes;
-use omnibus_locks::WaitOutcome;
+use omnibus_locks::{LockTarget, WaitInfo, WaitOutcome};
 use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
@@ -46,6 +46,28 @@ impl RunnerFactory for SqlRunners {
     fn events(&self) -> Vec<Arc<ProgramDef>> {
         let catalog = self.database.catalog();
         catalog.programs().filter(|def| def.event.is_some()).cloned().collect()
+    }
+
+    fn lock_waits(&self) -> Vec<LockedOut> {
+        let catalog = self.database.catalog();
+        let of_space = |space: u32| {
+            catalog.tables().find(|table| table.indexes().iter().any(|index| index.space.0 == space))
+        };
+        let named = |wait: WaitInfo| {
+            let table = match wait.target {
+                LockTarget::Record { space, .. } | LockTarget::Range { space } => of_space(space),
+                LockTarget::Table { table } => catalog.tables().find(|found| found.def.id == table),
+            };
+            let table = table.map_or_else(String::new, |t| format!("{}.{}", t.def.db, t.def.name));
+            LockedOut {
+                waiter: wait.waiter,
+                blockers: wait.blockers,
+                mode: wait.mode,
+                table,
+                waited: wait.waited,
+            }
+        };
+        self.database.locks().waits().into_iter().map(named).collect()
     }
 
     /// Row locks, by the names that monitoring knows.

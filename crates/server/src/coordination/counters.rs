@@ -51,6 +51,7 @@ fn commits(coordinator: &Coordinator, lines: &mut Lines) {
 fn histogram(lines: &mut Lines, name: &str, histogram: &Histogram) {
     let (count, sum) = histogram.totals();
     let mean = if count == 0 { 0.0 } else { sum as f64 / count as f64 };
+    put(lines, format!("{name}_sum"), sum);
     put(lines, format!("{name}_avg"), format!("{mean:.3}"));
     put(lines, format!("{name}_p50"), histogram.quantile(0.50));
     put(lines, format!("{name}_p99"), histogram.quantile(0.99));
@@ -65,6 +66,7 @@ fn place(coordinator: &Coordinator, lines: &mut Lines) {
     let names = coordinator.log().files().names();
     put(lines, "Binlog_snapshot_file", names.log(position.file));
     put(lines, "Binlog_snapshot_position", position.offset);
+    put(lines, "Binlog_prepared_files", coordinator.log().files().prepared_files());
     let executed = coordinator.gtid_state();
     put(lines, "Binlog_snapshot_gtid", &executed);
     put(lines, "Binlog_snapshot_gtid_executed", executed);

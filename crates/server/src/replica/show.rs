@@ -8,9 +8,10 @@ use crate::process::state_in;
 use crate::session::{ResultSet, integer_column, text_column};
 use bytes::Bytes;
 use omnibus_format::Dialect;
-use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, StatusData, Until};
+use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, IoRunning, StatusData, Until};
 use omnibus_sql::SqlResult;
 use omnibus_value::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A row with the names of its columns.
@@ -54,7 +55,44 @@ fn file(path: Option<&std::path::PathBuf>) -> String {
     path.map(|path| path.display().to_string()).unwrap_or_default()
 }
 
+/// How far behind its source a channel is.
+#[derive(Clone, Debug)]
+pub(crate) struct Lag {
+    /// Its name; empty for the default one.
+    pub channel: String,
+    /// `host:port` of its source.
+    pub source: String,
+    /// Replica_IO_Running.
+    pub receives: bool,
+    /// Replica_SQL_Running.
+    pub applies: bool,
+    /// Seconds_Behind_Source.
+    pub seconds: Option<u64>,
+    /// Bytes that were received and are not applied.
+    pub queued_bytes: u64,
+    /// Last_Error.
+    pub error: String,
+}
+
 impl Replicas {
+    /// Of all channels that have a source.
+    pub(crate) fn lags(&self) -> Vec<Lag> {
+        let lag = |channel: Arc<Channel>| {
+            let (config, (status, ..)) = (channel.config(), channel.look());
+            let last = if status.sql_error.code != 0 { &status.sql_error } else { &status.io_error };
+            (!config.host.is_empty()).then(|| Lag {
+                channel: channel.name().trim_end().to_owned(),
+                source: format!("{}:{}", config.host, config.port),
+                receives: status.io == IoRunning::Yes,
+                applies: status.sql_running,
+                seconds: status.seconds_behind(channel.queue().is_empty()),
+                queued_bytes: channel.queue().bytes() as u64,
+                error: last.message.clone(),
+            })
+        };
+        self.all().into_iter().filter_map(lag).collect()
+    }
+
     /// The rows of a SHOW; `name` chooses one channel.
     pub(crate) fn show(&self, all: bool, name: Option<&[u8]>, old_names: bool) -> SqlResult<ResultSet> {
         let channels = match name {

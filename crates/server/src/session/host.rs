@@ -10,7 +10,6 @@ use crate::files::FileRule;
 use crate::gtid;
 use crate::process::Process;
 use crate::server::Server;
-use crate::status::{StatusSources, render};
 use crate::sysvars::{
     Change, ComputedContext, Registry, Scope, SessionVars, VarId, VarValue, computed, session_settings,
 };
@@ -263,24 +262,8 @@ impl SessionHost for SessionShared {
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
-        let processes = self.server.processes.clients();
-        let coordinator = self.server.log.coordinator().map(|coordinator| &**coordinator);
-        let semi_sync = self.server.dumps.semi_sync.status(coordinator);
-        let mut lines = render(&StatusSources {
-            server: &self.server.counters,
-            sessions: processes.iter().map(|p| &p.counters).collect(),
-            own: (scope != VariableScope::Global).then_some(&self.process.counters),
-            running: processes.iter().filter(|p| p.is_running()).count(),
-            log: self.server.log.as_ref(),
-            sql: [
-                self.server.runners.counters(),
-                self.server.dumps.status(),
-                semi_sync,
-                self.server.query_log.status(),
-            ]
-            .concat(),
-            tls: self.tls.clone(),
-        });
+        let own = (scope != VariableScope::Global).then_some(&self.process.counters);
+        let mut lines = self.server.status_lines(own, self.tls.clone());
         // mysqldump --single-transaction --master-data asks for the position of its own snapshot.
         if let Some((place, executed)) = &*self.snapshot.lock() {
             for (name, value) in &mut lines {

@@ -34,8 +34,8 @@ pub(crate) use event::{drop_if_over, run_event};
 pub use host::SessionShared;
 pub use refusals::Refusals;
 pub use runner::{
-    KillHook, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity,
-    SnapshotPlace, TrxState, WaitProbe,
+    KillHook, LockedOut, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory,
+    RunnerIdentity, SnapshotPlace, TrxState, WaitProbe,
 };
 pub use sink::{ResultSet, integer_column, text_column};
 

@@ -197,6 +197,21 @@ pub struct RunnerIdentity {
     pub kill: Arc<KillFlag>,
 }
 
+/// A session that waits for a lock.
+#[derive(Clone, Debug)]
+pub struct LockedOut {
+    /// Its connection.
+    pub waiter: u64,
+    /// Connections that it waits for.
+    pub blockers: Vec<u64>,
+    /// The lock's mode.
+    pub mode: &'static str,
+    /// `db.table`; empty if it is gone.
+    pub table: String,
+    /// Since when.
+    pub waited: std::time::Duration,
+}
+
 /// Makes sessions of the SQL layer.
 pub trait RunnerFactory: Send + Sync {
     /// A new one.
@@ -205,6 +220,10 @@ pub trait RunnerFactory: Send + Sync {
     fn database_exists(&self, name: &str) -> bool;
     /// The events of all databases. Does not block.
     fn events(&self) -> Vec<Arc<ProgramDef>> {
+        Vec::new()
+    }
+    /// Who waits for a lock now.
+    fn lock_waits(&self) -> Vec<LockedOut> {
         Vec::new()
     }
     /// Lines for SHOW STATUS. Does not block.
