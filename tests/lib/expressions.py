@@ -46,7 +46,7 @@ CALLS = {
         "YEARWEEK({date})", "YEARWEEK({date}, {small})", "WEEKOFYEAR({date})", "QUARTER({date})", "TO_DAYS({date})", "TO_SECONDS({stamp})",
         "HOUR({time})", "MINUTE({stamp})", "SECOND({time})", "MICROSECOND({stamp})", "TIME_TO_SEC({timeleaf})", "DATEDIFF({date}, {stamp})",
         "TIMESTAMPDIFF({unit}, {stamp}, {stamp})", "TIMESTAMPDIFF({unit}, {date}, {date})", "EXTRACT({unit} FROM {stamp})", "EXTRACT({pair} FROM {stamp})",
-        "PERIOD_ADD(202401, {int})", "PERIOD_DIFF(202401, 199{digit}12)", "UNIX_TIMESTAMP({dateleaf})", "CAST({num} AS SIGNED)", "CAST({digit} AS UNSIGNED)",
+        "PERIOD_ADD(202401, {small})", "PERIOD_DIFF(202401, 199{digit}12)", "UNIX_TIMESTAMP({dateleaf})", "CAST({num} AS SIGNED)", "CAST({digit} AS UNSIGNED)",
         "CEIL({dec})", "FLOOR({dec})", "({any} IS NULL)", "ISNULL({any})", "({bit} + 0)", "({year} + 1)",
         "COALESCE({int}, {int})", "IFNULL({int}, {int})", "IF({bool}, {int}, {int})", "NULLIF({int}, {int})", "GREATEST({int}, {int})", "LEAST({int}, {int}, {int})",
         "(@w := {int})", "CAST({time} AS SIGNED)", "CAST({date} AS SIGNED)", "({date} + 0)", "({time} + 1)",
@@ -85,8 +85,9 @@ CALLS = {
 
 # Not as arguments: text that is compared as text and then taken for a number, and what loses its sign or decimals there as a number.
 OUTERMOST = {"GREATEST({text}, {text})", "LEAST({text}, {text})", "COALESCE({time}, {time})", "CAST({any} AS CHAR(3))"}
-# Not in changes: strict mode refuses text that CAST cuts, there it is a warning; INSERT .. SELECT keeps the decimals of ROUND there.
-CUTS = {"CAST({any} AS CHAR(3))", "CAST({text} AS BINARY(3))", *(call for call in CALLS["dbl"] if call.startswith("ROUND"))}
+# Not in changes: strict mode refuses text that CAST cuts, there it is a warning; INSERT .. SELECT keeps the decimals of ROUND there
+# and rounds quotients twice.
+CUTS = {"CAST({any} AS CHAR(3))", "CAST({text} AS BINARY(3))", "({dec} / {small})", "({int} / {int})", *(call for call in CALLS["dbl"] if call.startswith("ROUND"))}
 INNER = {kind: [call for call in calls if call not in OUTERMOST] for kind, calls in CALLS.items()}
 # What gives ASCII goes with text of any character set here; there some of it does not.
 ASCII = re.compile(r"(?<!\w)(CONV|OCT|BIN|HEX|FORMAT|SOUNDEX|MD5|SHA1|TO_BASE64|MONTHNAME|DAYNAME|CHAR|DATE_FORMAT|TIME_FORMAT|EXPORT_SET|REGEXP_SUBSTR|QUOTE|CAST)\(")

@@ -5,8 +5,7 @@ use crate::session::{Parsed, RunContext, Session};
 use crate::sysvars::{double_type, integer_type, text_type};
 use bytes::Bytes;
 use omnibus_parser::ast::{
-    Expr, Limit, Literal, Query, QueryBody, Select, SelectItem, SelectOptions, Span, Spanned, Statement,
-    UnaryOp, VarScope,
+    Expr, Limit, Literal, Query, QueryBody, Span, Spanned, Statement, UnaryOp, VarScope,
 };
 use omnibus_sql::{Interrupt, Mode, ResultColumn, RowSink, SessionHost, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
@@ -79,20 +78,10 @@ impl Session {
         if let Some(plain) = self.evaluate_plain(expr) {
             return plain;
         }
-        let item = SelectItem::Expr { expr: expr.clone(), alias: None, text: Bytes::new() };
-        let select = Select {
-            options: SelectOptions::default(),
-            items: vec![item],
-            from: Vec::new(),
-            filter: None,
-            group_by: Vec::new(),
-            with_rollup: false,
-            having: None,
-            windows: Vec::new(),
-        };
         let query = Query {
             with: None,
-            body: QueryBody::Select(Box::new(select)),
+            // A row of values and not a SELECT, which may have aggregates.
+            body: QueryBody::Values(vec![vec![expr.clone()]]),
             order_by: Vec::new(),
             limit: None,
             locking: Vec::new(),

@@ -1,7 +1,7 @@
 //! SET: user variables, system variables of the session and the server.
 //!
-//! Plain values are checked before anything changes, so that a mistake in a list leaves the variables
-//! before it as they were.
+//! All values are computed and checked before anything changes: a mistake in a list leaves the variables before it as they
+//! were, and a value that names a variable of the same list has the old one.
 
 use crate::account::Privileges;
 use crate::errors;
@@ -11,6 +11,7 @@ use omnibus_format::Dialect;
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
 use omnibus_sql::expr::eval::for_variable;
 use omnibus_sql::{Isolation, SqlError, SqlResult};
+use omnibus_value::{ColumnType, Value};
 
 /// What SET GLOBAL needs.
 const GLOBAL_ADMIN: Privileges = Privileges::SUPER.with(Privileges::SYSTEM_VARIABLES_ADMIN);
@@ -25,28 +26,27 @@ struct Assignment {
     warning: Option<SqlError>,
 }
 
+/// What a member of SET assigns, computed.
+enum Checked {
+    System(Assignment),
+    User { name: String, value: (Value, ColumnType) },
+}
+
 impl Session {
     pub(super) async fn set_statement(&mut self, items: &[SetItem]) -> SqlResult<()> {
+        self.runner.state_mut().diagnostics.clear();
         let mut checked = Vec::with_capacity(items.len());
         for item in items {
-            checked.push(self.check_item(item)?);
+            checked.push(self.check_item(item).await?);
         }
-        self.runner.state_mut().diagnostics.clear();
-        for (item, assignment) in items.iter().zip(checked) {
-            match (item, assignment) {
-                (_, Some(assignment)) => self.assign(assignment).await?,
-                (SetItem::User { name, value }, None) => {
-                    let (value, ty) = self.evaluate(value).await?;
-                    let state = self.runner.state_mut();
-                    let typed = for_variable(value, &ty, state.settings.collation_connection);
-                    state.set_user_variable(name.to_ascii_lowercase(), typed)?;
+        for (item, checked) in items.iter().zip(checked) {
+            match (item, checked) {
+                (_, Some(Checked::System(assignment))) => self.assign(assignment).await?,
+                (_, Some(Checked::User { name, value })) => {
+                    self.runner.state_mut().set_user_variable(name, value)?;
                 }
-                (SetItem::System { scope, name, value }, None) => {
-                    let SetValue::Expr(expr) = value else { continue };
-                    let value = self.evaluate(expr).await?.0;
-                    let (id, global) = self.check_target(*scope, name)?;
-                    let assignment = checked_value(id, global, &Given::Value(value))?;
-                    self.assign(assignment).await?;
+                (SetItem::User { .. } | SetItem::System { .. }, None) => {
+                    return Err(SqlError::internal("a variable that was not checked"));
                 }
                 (SetItem::Local { .. } | SetItem::NewColumn { .. }, None) => {
                     return Err(SqlError::internal("a variable outside of its program"));
@@ -69,9 +69,18 @@ impl Session {
         Ok(())
     }
 
-    /// Checks what can be checked before anything changes.
-    fn check_item(&self, item: &SetItem) -> SqlResult<Option<Assignment>> {
-        let SetItem::System { scope, name, value } = item else { return Ok(None) };
+    /// Computes and checks the value of a variable; other members have none.
+    async fn check_item(&mut self, item: &SetItem) -> SqlResult<Option<Checked>> {
+        let (scope, name, value) = match item {
+            SetItem::System { scope, name, value } => (scope, name, value),
+            SetItem::User { name, value } => {
+                let (value, ty) = self.evaluate(value).await?;
+                let collation = self.runner.state().settings.collation_connection;
+                let name = name.to_ascii_lowercase();
+                return Ok(Some(Checked::User { name, value: for_variable(value, &ty, collation) }));
+            }
+            _ => return Ok(None),
+        };
         let (id, global) = self.check_target(*scope, name)?;
         let def = Registry::get().def(id);
         let given = match value {
@@ -81,17 +90,12 @@ impl Session {
                 } else {
                     self.server.globals.get(id)
                 };
-                return Ok(Some(Assignment { id, global, value, warning: None }));
+                return Ok(Some(Checked::System(Assignment { id, global, value, warning: None })));
             }
             SetValue::Word(word) => Given::Text(word.as_str().to_owned()),
-            // User variables may be set by this very statement.
-            SetValue::Expr(ast::Expr::UserVar(_)) => return Ok(None),
-            SetValue::Expr(expr) => match self.evaluate_plain(expr) {
-                Some(value) => Given::Value(value?.0),
-                None => return Ok(None),
-            },
+            SetValue::Expr(expr) => Given::Value(self.evaluate(expr).await?.0),
         };
-        checked_value(id, global, &given).map(Some)
+        checked_value(id, global, &given).map(|assignment| Some(Checked::System(assignment)))
     }
 
     /// The variable, and whether the server's value is meant; or why it may not be set.

@@ -136,8 +136,12 @@ impl BlockScope {
         let column = || self.scope.find(schema, table, name, clause.name());
         let having = innermost && clause == Clause::Having && !self.in_aggregate;
         if having {
-            // The standard's grouped column, then an alias; other columns of FROM are out of sight.
-            let visible = column()?.filter(|e| self.having.iter().any(|seen| same_column(seen, e)));
+            // The standard's grouped column, then an alias; other columns of FROM are out of sight, so that a name that
+            // several tables have may be that of one which is selected.
+            let visible = match column() {
+                Ok(found) => found.filter(|e| self.is_seen(e)),
+                Err(_) => self.scope.all(name).find(|e| self.is_seen(e)),
+            };
             let grouped = visible.as_ref().is_some_and(|e| self.is_grouped(e));
             let alias = if grouped || table.is_some() { None } else { self.alias(name)? };
             return Ok(alias.or(visible));
@@ -151,6 +155,11 @@ impl BlockScope {
             Clause::Where | Clause::On | Clause::Generated | Clause::DefaultValue | Clause::Check => false,
         };
         if by_alias && table.is_none() { self.alias(name) } else { Ok(None) }
+    }
+
+    /// Whether HAVING may name a column.
+    fn is_seen(&self, e: &Expr) -> bool {
+        self.having.iter().any(|seen| same_column(seen, e))
     }
 
     fn is_grouped(&self, e: &Expr) -> bool {
@@ -258,6 +267,8 @@ pub struct Binder<'a> {
     pub(crate) last_scope: Scope,
     pub(crate) common: Vec<CommonTable>,
     pub(crate) depth: Depth,
+    /// Warnings of the names in it, which each run gives.
+    pub(crate) warnings: Vec<SqlError>,
     scratch: Option<Box<SessionState>>,
 }
 
@@ -290,6 +301,7 @@ impl<'a> Binder<'a> {
             last_scope: Scope::default(),
             common: Vec::new(),
             depth: Depth::default(),
+            warnings: Vec::new(),
             scratch: None,
         }
     }
@@ -338,6 +350,12 @@ impl<'a> Binder<'a> {
         if let Some(uses) = self.uses {
             note(&mut uses.borrow_mut());
         }
+    }
+
+    /// Warns of what is bound, whenever the statement runs.
+    pub(crate) fn warn(&mut self, warning: SqlError) {
+        self.note(|uses| uses.warnings.push(warning.clone()));
+        self.warnings.push(warning);
     }
 
     /// A new slot.

@@ -30,7 +30,7 @@ fn operand(binder: &mut Binder<'_>, body: &QueryBody) -> SqlResult<QueryPlan> {
     }
 }
 
-fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPlan> {
+pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPlan> {
     let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
     let mut types: Vec<ExprType> = Vec::new();
     for (number, row) in rows.iter().enumerate() {

@@ -3,6 +3,7 @@
 //! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `subquery`. Queries: `query`, `from`, `compound`,
 //! `full_group`, `windows`, `rollup`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
 
+mod aliases;
 mod binder;
 mod calls;
 mod compare;

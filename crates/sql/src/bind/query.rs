@@ -2,6 +2,7 @@
 //! order in which their names become visible. FROM is in `from`, join order in `join_order`, queries
 //! made of queries in `bind_compound`.
 
+use super::aliases::{aliases, grouped_name, lone_alias};
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use super::compound::compound;
 use super::from::From;
@@ -65,6 +66,7 @@ fn whole(binder: &mut Binder<'_>, mut plan: QueryPlan) -> QueryPlan {
     plan.subqueries = binder.subqueries;
     plan.tables = std::mem::take(&mut binder.tables);
     plan.views = std::mem::take(&mut binder.views);
+    plan.warnings = std::mem::take(&mut binder.warnings);
     plan.untyped_params = binder.untyped_params && depends_on_params(&plan);
     plan.catalog_version = binder.catalog.version;
     plan
@@ -148,6 +150,10 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
     match &query.body {
         QueryBody::Select(select) => block(binder, select, query),
         QueryBody::Table(name) => block(binder, &select_all(name), query),
+        // One row goes out as it is; several need a common type.
+        QueryBody::Values(rows) if rows.len() == 1 && query.order_by.is_empty() && query.limit.is_none() => {
+            super::compound::values(binder, rows)
+        }
         QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
             bind_query(binder, inner)
         }
@@ -238,11 +244,11 @@ pub(super) fn clauses(
     binder.set_clause(Clause::Group);
     let mut group = Vec::with_capacity(select.group_by.len());
     for item in &select.group_by {
-        let e = match position(&item.expr, outputs.len(), "group statement")? {
-            Some(at) => outputs[at].clone(),
-            None => binder.expr(&item.expr)?,
+        let named = match position(&item.expr, outputs.len(), "group statement")? {
+            Some(at) => Some(outputs[at].clone()),
+            None => grouped_name(binder, &item.expr)?,
         };
-        group.push(e);
+        group.push(named.map_or_else(|| binder.expr(&item.expr), Ok)?);
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::Having);
@@ -281,41 +287,10 @@ fn keeps_order(binder: &Binder<'_>, select: &Select) -> bool {
         && binder.blocks.last().is_some_and(|block| block.aggregates.is_empty())
 }
 
-/// The expression behind a name that ORDER BY has by itself: an alias goes before a column. Inside an expression it is the
-/// other way round.
-fn lone_alias(binder: &Binder<'_>, e: &ast::Expr) -> SqlResult<Option<Expr>> {
-    match (e, binder.blocks.last()) {
-        (ast::Expr::Column(column), Some(block)) if column.table().is_none() => {
-            let found = block.alias(&column.name)?;
-            if let (Some(e), true) = (&found, binder.meaning.is_some()) {
-                binder.mean_column(block, column, e);
-            }
-            Ok(found)
-        }
-        _ => Ok(None),
-    }
-}
-
 fn set_aggregates(binder: &mut Binder<'_>, allowed: bool) {
     if let Some(block) = binder.blocks.last_mut() {
         block.aggregates_allowed = allowed;
     }
-}
-
-/// Aliases that GROUP BY, HAVING and ORDER BY may use: those written, and names of columns.
-fn aliases(items: &[SelectItem], names: &[Arc<str>], outputs: &[Expr]) -> Vec<(Arc<str>, Expr)> {
-    let written: Vec<&str> = items
-        .iter()
-        .filter_map(|item| match item {
-            SelectItem::Expr { alias: Some(alias), .. } => Some(&**alias),
-            _ => None,
-        })
-        .collect();
-    let paired = names.iter().zip(outputs);
-    paired
-        .filter(|(name, e)| written.iter().any(|w| *w == &***name) || matches!(e.kind, Kind::Column { .. }))
-        .map(|(name, e)| (name.clone(), e.clone()))
-        .collect()
 }
 
 fn select_list(
@@ -585,6 +560,7 @@ pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprTyp
         subqueries: 0,
         tables: Vec::new(),
         views: Vec::new(),
+        warnings: Vec::new(),
         volatile: false,
         untyped_params: false,
         catalog_version: 0,

@@ -407,19 +407,23 @@ impl Scope {
         Ok(found)
     }
 
-    /// Finds a select-list alias.
+    /// The columns of all tables that have this name, those too that a join has merged.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = Expr> {
+        let tables = self.tables.iter().filter(|table| !table.is_inner() && !table.is_values_row());
+        tables.filter_map(move |table| table.find(name).map(|at| table.expr(at)))
+    }
+
+    /// Finds a select-list alias: the first computed column that has it, else the column of a table.
     ///
     /// # Errors
-    /// 1052 if two different expressions have it.
+    /// 1052 if two different columns of tables have it.
     pub fn find_alias(&self, name: &str, clause: &str) -> SqlResult<Option<&Expr>> {
         let mut found: Option<&Expr> = None;
-        for (alias, expr) in &self.aliases {
-            if !same(alias, name) {
-                continue;
+        for (_, expr) in self.aliases.iter().filter(|(alias, _)| same(alias, name)) {
+            if !matches!(expr.kind, Kind::Column { .. }) {
+                return Ok(Some(expr));
             }
-            if let Some(before) = found
-                && !before.same(expr)
-            {
+            if found.is_some_and(|before| !before.same(expr)) {
                 return Err(SqlError::non_uniq(name, clause));
             }
             found = Some(expr);

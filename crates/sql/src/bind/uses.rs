@@ -5,6 +5,7 @@
 //! decided when the statement is logged (`session::statement_log`).
 
 use crate::catalog::View;
+use crate::error::SqlError;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub struct Uses {
     pub views: Vec<Arc<View>>,
     /// Stored tables that it names, by id.
     pub tables: Vec<u64>,
+    /// Warnings of its names.
+    pub warnings: Vec<SqlError>,
 }
 
 /// Where a binder puts what it meets.

@@ -8,6 +8,7 @@ use super::virtual_table::VirtualTable;
 use super::window::Windows;
 use crate::api::ResultColumn;
 use crate::catalog::{Table, View};
+use crate::error::SqlError;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, ExprType, SlotSet};
 use crate::storage::{LockMode, WaitPolicy};
@@ -32,6 +33,8 @@ pub struct QueryPlan {
     pub tables: Vec<Arc<Table>>,
     /// Views that the whole statement reads.
     pub views: Vec<Arc<View>>,
+    /// Warnings of the whole statement's names.
+    pub warnings: Vec<SqlError>,
     /// Whether two runs with the same outer rows may differ.
     pub volatile: bool,
     /// Whether a result type depends on a parameter's type: bind again with the values.

@@ -7,7 +7,7 @@ use crate::bind::uses::UsesCell;
 use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Table, View};
 use crate::dml::{Planner, Run, WritePlan};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::{Exec, Kind};
 use crate::plan::QueryPlan;
 use crate::state::Inside;
@@ -101,12 +101,17 @@ impl SqlSession {
         if let Some(outfile) = &plan.outfile {
             return self.write_file(plan, outfile, call);
         }
+        self.warn(&plan.warnings);
         let rows = select::execute(plan, &mut self.state, &mut self.trx, call.params, call.sink)?;
         if plan.into.is_empty() {
             Ok(Outcome::rows())
         } else {
             Ok(Outcome { affected: rows, ..Outcome::ok() })
         }
+    }
+
+    fn warn(&mut self, warnings: &[SqlError]) {
+        warnings.iter().for_each(|warning| self.state.diagnostics.push(Level::Warning, warning.clone()));
     }
 
     /// EXPLAIN of a query.
@@ -165,6 +170,7 @@ impl SqlSession {
         let nested = self.state.programs.inside == Inside::Statement;
         self.note_tables(plan, nested)?;
         let as_text = if nested { None } else { self.choose_format(plan)? };
+        self.warn(&plan.uses.warnings);
         let outcome = self.run_as_rows(plan, call)?;
         if let Some(before) = as_text {
             self.log_text(&before, None, call)?;
