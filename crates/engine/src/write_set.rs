@@ -4,21 +4,19 @@
 //! at most one live entry a key, and can be rolled back to a savepoint.
 //!
 //! Every write is appended to one list, which is its own undo log; an index over the list says which
-//! write of each key is the live one. Most transactions write a handful of keys, so the index is a sorted
-//! array of positions until it grows past [`SMALL`]: no allocation and no reference count a key.
+//! write of each key is the live one (`index`).
+
+mod index;
 
 use bytes::Bytes;
-use std::collections::{BTreeMap, btree_map};
+use index::Index;
 use std::ops::{Bound, RangeBounds};
 
 /// What happens to one key: a new value, or a deletion.
 pub type Write = Option<Bytes>;
 
-/// Keys up to which the index is an array: moving its positions is cheaper than a tree's nodes.
-const SMALL: usize = 128;
-
 /// Ordered by key; the last write to a key wins.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WriteSet {
     /// All writes, oldest first, also those that a later one hides.
     log: Vec<Entry>,
@@ -34,22 +32,9 @@ struct Entry {
     hides: Option<u32>,
 }
 
-/// Positions in the log of the live writes, by key.
-#[derive(Debug)]
-enum Index {
-    Small(Vec<u32>),
-    Large(BTreeMap<Bytes, u32>),
-}
-
 /// A point to roll back to. Valid until an earlier one is rolled back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
-
-impl Default for WriteSet {
-    fn default() -> WriteSet {
-        WriteSet { log: Vec::new(), index: Index::Small(Vec::new()), bytes: 0 }
-    }
-}
 
 impl WriteSet {
     /// Records a put.
@@ -65,50 +50,20 @@ impl WriteSet {
     fn write(&mut self, key: Bytes, write: Write) {
         self.bytes += cost(&key, &write);
         let at = u32::try_from(self.log.len()).expect("a transaction of four billion writes fits no memory");
-        let hides = match &mut self.index {
-            Index::Small(order) => match place(order, &self.log, &key) {
-                Ok(found) => Some(std::mem::replace(&mut order[found], at)),
-                Err(gap) => {
-                    order.insert(gap, at);
-                    None
-                }
-            },
-            Index::Large(tree) => tree.insert(key.clone(), at),
-        };
+        let hides = self.index.insert(&self.log, &key, at);
         self.log.push(Entry { key, write, hides });
-        self.grow();
-    }
-
-    /// Changes to a tree once an array would be slow.
-    fn grow(&mut self) {
-        if let Index::Small(order) = &self.index
-            && order.len() > SMALL
-        {
-            let live = order.iter().map(|&at| (self.log[at as usize].key.clone(), at));
-            self.index = Index::Large(live.collect());
-        }
     }
 
     /// The pending write to `key`: `None` if untouched, `Some(None)` if deleted.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<&Write> {
-        let at = match &self.index {
-            Index::Small(order) => order[place(order, &self.log, key).ok()?],
-            Index::Large(tree) => *tree.get(key)?,
-        };
+        let at = self.index.get(&self.log, key)?;
         Some(&self.log[at as usize].write)
     }
 
     /// Pending writes in a key range, in order.
     pub fn range<R: RangeBounds<[u8]>>(&self, range: R) -> Iter<'_> {
-        let positions = match &self.index {
-            Index::Small(order) => {
-                let order = &order[first(order, &self.log, range.start_bound())..];
-                Positions::Small(order[..end(order, &self.log, range.end_bound())].iter())
-            }
-            Index::Large(tree) => Positions::Large(tree.range::<[u8], R>(range)),
-        };
-        Iter { log: &self.log, positions }
+        Iter { log: &self.log, positions: self.index.range(&self.log, &range) }
     }
 
     /// All pending writes in key order.
@@ -120,20 +75,13 @@ impl WriteSet {
     /// All pending writes in key order, taken out.
     #[must_use]
     pub fn into_writes(self) -> IntoWrites {
-        let positions = match self.index {
-            Index::Small(order) => Owned::Small(order.into_iter()),
-            Index::Large(tree) => Owned::Large(tree.into_iter()),
-        };
-        IntoWrites { log: self.log, positions }
+        IntoWrites { log: self.log, positions: self.index.into_positions() }
     }
 
     /// Number of keys written.
     #[must_use]
     pub fn len(&self) -> usize {
-        match &self.index {
-            Index::Small(order) => order.len(),
-            Index::Large(tree) => tree.len(),
-        }
+        self.index.len()
     }
 
     /// Number of writes it holds, also those that later ones hide.
@@ -163,27 +111,9 @@ impl WriteSet {
     /// Undoes every write since `mark`.
     pub fn rollback_to(&mut self, mark: Mark) {
         while self.log.len() > mark.0 {
-            let Some(Entry { key, write, hides }) = self.log.pop() else { break };
+            self.index.take_back(&self.log);
+            let Some(Entry { key, write, .. }) = self.log.pop() else { break };
             self.bytes -= cost(&key, &write);
-            match &mut self.index {
-                Index::Small(order) => {
-                    // Positions behind the one that was popped are gone already, so it can be searched for.
-                    let popped = self.log.len() as u32;
-                    let Some(found) = order.iter().position(|&at| at == popped) else { continue };
-                    match hides {
-                        Some(before) => order[found] = before,
-                        None => {
-                            order.remove(found);
-                        }
-                    }
-                }
-                Index::Large(tree) => {
-                    match hides {
-                        Some(before) => tree.insert(key, before),
-                        None => tree.remove(&key),
-                    };
-                }
-            }
         }
     }
 
@@ -197,38 +127,11 @@ fn cost(key: &Bytes, write: &Write) -> usize {
     key.len() + write.as_ref().map_or(0, Bytes::len) + 64
 }
 
-/// Where the key is in the array, or would be.
-fn place(order: &[u32], log: &[Entry], key: &[u8]) -> Result<usize, usize> {
-    order.binary_search_by(|&at| log[at as usize].key[..].cmp(key))
-}
-
-fn first(order: &[u32], log: &[Entry], bound: Bound<&[u8]>) -> usize {
-    match bound {
-        Bound::Unbounded => 0,
-        Bound::Included(key) => order.partition_point(|&at| log[at as usize].key[..] < *key),
-        Bound::Excluded(key) => order.partition_point(|&at| log[at as usize].key[..] <= *key),
-    }
-}
-
-fn end(order: &[u32], log: &[Entry], bound: Bound<&[u8]>) -> usize {
-    match bound {
-        Bound::Unbounded => order.len(),
-        Bound::Included(key) => order.partition_point(|&at| log[at as usize].key[..] <= *key),
-        Bound::Excluded(key) => order.partition_point(|&at| log[at as usize].key[..] < *key),
-    }
-}
-
 /// Pending writes in key order.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
     log: &'a [Entry],
-    positions: Positions<'a>,
-}
-
-#[derive(Clone, Debug)]
-enum Positions<'a> {
-    Small(std::slice::Iter<'a, u32>),
-    Large(btree_map::Range<'a, Bytes, u32>),
+    positions: index::Positions<'a>,
 }
 
 impl<'a> Iter<'a> {
@@ -241,21 +144,16 @@ impl<'a> Iter<'a> {
 impl<'a> Iterator for Iter<'a> {
     type Item = (&'a Bytes, &'a Write);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let at = match &mut self.positions {
-            Positions::Small(order) => order.next().copied(),
-            Positions::Large(range) => range.next().map(|(_, at)| *at),
-        };
+        let at = self.positions.next();
         self.at(at)
     }
 }
 
 impl DoubleEndedIterator for Iter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let at = match &mut self.positions {
-            Positions::Small(order) => order.next_back().copied(),
-            Positions::Large(range) => range.next_back().map(|(_, at)| *at),
-        };
+        let at = self.positions.next_back();
         self.at(at)
     }
 }
@@ -264,13 +162,7 @@ impl DoubleEndedIterator for Iter<'_> {
 #[derive(Debug)]
 pub struct IntoWrites {
     log: Vec<Entry>,
-    positions: Owned,
-}
-
-#[derive(Debug)]
-enum Owned {
-    Small(std::vec::IntoIter<u32>),
-    Large(btree_map::IntoIter<Bytes, u32>),
+    positions: index::IntoPositions,
 }
 
 impl Iterator for IntoWrites {
@@ -278,11 +170,7 @@ impl Iterator for IntoWrites {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let at = match &mut self.positions {
-            Owned::Small(order) => order.next()?,
-            Owned::Large(tree) => tree.next()?.1,
-        };
-        let entry = &mut self.log[at as usize];
+        let entry = &mut self.log[self.positions.next()? as usize];
         Some((std::mem::take(&mut entry.key), entry.write.take()))
     }
 }
@@ -291,6 +179,7 @@ impl Iterator for IntoWrites {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::collections::BTreeMap;
 
     fn key(name: &'static str) -> Bytes {
         Bytes::from_static(name.as_bytes())
@@ -329,7 +218,7 @@ mod tests {
     fn a_large_set_behaves_as_a_small_one() {
         // Past the size at which the index becomes a tree, and back, against a map.
         let mut set = WriteSet::default();
-        let name = |n: usize| Bytes::from(format!("{:05}", n * 7919 % 1000));
+        let name = |n: usize| Bytes::from(format!("rows{:05}", n * 7919 % 1000));
         let fill = |set: &mut WriteSet, to: usize| {
             let mut model = BTreeMap::new();
             for n in 0..to {
@@ -366,11 +255,58 @@ mod tests {
         assert_eq!((mine, more), (theirs, many));
         let mark = short.mark();
         fill(&mut short, 700);
-        assert!(matches!(short.index, Index::Large(_)));
+        assert!(short.index.has_tree());
         short.rollback_to(mark);
         let live: Vec<_> = short.iter().map(|(key, write)| (key.clone(), write.clone())).collect();
         assert_eq!(live, small.into_iter().collect::<Vec<_>>());
         short.rollback_to(Mark(0));
         assert!(short.is_empty() && short.memory() == 0);
+    }
+
+    /// Rows come in the order of their keys, entries of an index in none, in turns; then rows change, and all of it is undone.
+    #[test]
+    fn spaces_that_are_written_in_turns_are_one_order() {
+        let mut set = WriteSet::default();
+        let mut model = BTreeMap::new();
+        let name = |space: u32, n: u32| Bytes::from([space.to_be_bytes(), n.to_be_bytes()].concat());
+        let mut marks = Vec::new();
+        for n in 0..1500u32 {
+            let keys = [name(7, n), name(9, n * 7919 % 1500), name(8, n / 3), name(7, n * 31 % (n + 1))];
+            for (at, key) in keys.into_iter().enumerate() {
+                if n % 100 == 50 && at == 0 {
+                    marks.push((set.mark(), set.memory(), model.clone()));
+                }
+                let write = (n % 5 > 0).then(|| Bytes::from((n * 4 + at as u32).to_be_bytes().to_vec()));
+                set.write(key.clone(), write.clone());
+                model.insert(key, write);
+            }
+        }
+        while let Some((mark, memory, before)) = marks.pop() {
+            let pairs = |model: &BTreeMap<Bytes, Write>, from: &Bytes, to: &Bytes| -> Vec<_> {
+                model.range::<Bytes, _>(from..to).map(|(key, write)| (key.clone(), write.clone())).collect()
+            };
+            assert_eq!(set.len(), model.len());
+            for (from, to) in [(name(0, 0), name(99, 0)), (name(7, 40), name(8, 200)), (name(8, 3), name(8, 9))] {
+                let bounds = || (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+                let wanted = pairs(&model, &from, &to);
+                let own = |(key, write): (&Bytes, &Write)| (key.clone(), write.clone());
+                assert_eq!(set.range(bounds()).map(own).collect::<Vec<_>>(), wanted);
+                let reverse = set.range(bounds()).rev().map(own).collect::<Vec<_>>();
+                assert_eq!(reverse, wanted.iter().rev().cloned().collect::<Vec<_>>());
+                let (mut both, mut met) = (set.range(bounds()), Vec::new());
+                while let Some(front) = both.next() {
+                    met.push(own(front));
+                    met.extend(both.next_back().map(own));
+                }
+                met.sort();
+                assert_eq!(met, wanted, "from both ends");
+            }
+            assert_eq!(set.get(&name(9, 700)), model.get(&name(9, 700)));
+            set.rollback_to(mark);
+            model = before;
+            assert_eq!(set.memory(), memory);
+        }
+        let found: Vec<_> = set.into_writes().collect();
+        assert_eq!(found, model.into_iter().collect::<Vec<_>>());
     }
 }
