@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const OUR_VERSION: &str = "-omnibus";
 
 /// Bytes of a transaction's events that are kept until its end is seen; of a larger one they are replayed as they come.
-const PART: usize = 8 << 20;
+const PART: usize = 1 << 20;
 /// How often the log tells how far recovery is.
 const TELL: Duration = Duration::from_secs(5);
 

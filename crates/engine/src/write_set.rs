@@ -286,7 +286,9 @@ mod tests {
                 model.range::<Bytes, _>(from..to).map(|(key, write)| (key.clone(), write.clone())).collect()
             };
             assert_eq!(set.len(), model.len());
-            for (from, to) in [(name(0, 0), name(99, 0)), (name(7, 40), name(8, 200)), (name(8, 3), name(8, 9))] {
+            for (from, to) in
+                [(name(0, 0), name(99, 0)), (name(7, 40), name(8, 200)), (name(8, 3), name(8, 9))]
+            {
                 let bounds = || (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
                 let wanted = pairs(&model, &from, &to);
                 let own = |(key, write): (&Bytes, &Write)| (key.clone(), write.clone());

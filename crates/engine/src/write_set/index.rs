@@ -38,7 +38,9 @@ pub(super) enum Space {
 fn prefix(key: &[u8]) -> u32 {
     match key.first_chunk() {
         Some(first) => u32::from_be_bytes(*first),
-        None => key.iter().zip([24, 16, 8]).fold(0, |prefix, (byte, shift)| prefix | u32::from(*byte) << shift),
+        None => {
+            key.iter().zip([24, 16, 8]).fold(0, |prefix, (byte, shift)| prefix | u32::from(*byte) << shift)
+        }
     }
 }
 
