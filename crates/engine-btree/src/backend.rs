@@ -7,7 +7,7 @@
 use crate::damage;
 use crate::space::Space;
 use crate::sums::Sums;
-use redb::backends::FileBackend;
+use omnibus_disk::File;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Files {
-    file: FileBackend,
+    file: File,
     /// None while redb verifies the file by its own means.
     sums: Option<Arc<Sums>>,
     space: Space,
@@ -32,7 +32,7 @@ pub(crate) struct Files {
 pub(crate) struct Backend(pub(crate) Arc<Files>);
 
 impl Files {
-    pub(crate) fn new(file: FileBackend, sums: Option<Arc<Sums>>, space: Space) -> Files {
+    pub(crate) fn new(file: File, sums: Option<Arc<Sums>>, space: Space) -> Files {
         Files { file, sums, space }
     }
 
@@ -141,30 +141,31 @@ impl StorageBackend for Backend {
     }
 
     fn close(&self) -> io::Result<()> {
-        self.0.file.close()
+        Ok(())
     }
 
-    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.file.try_lock_range(start, end)
+    // The file as a whole is locked, by whoever opened it (`store`).
+    fn try_lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(true)
     }
 
-    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.file.try_lock_shared_range(start, end)
+    fn try_lock_shared_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(true)
     }
 
-    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.file.lock_range(start, end)
+    fn lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<(), BackendError> {
+        Ok(())
     }
 
-    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.file.lock_shared_range(start, end)
+    fn lock_shared_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<(), BackendError> {
+        Ok(())
     }
 
-    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.file.unlock_range(start, end)
+    fn unlock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<(), BackendError> {
+        Ok(())
     }
 
-    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.file.query_lock_range(start, end)
+    fn query_lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(false)
     }
 }

@@ -33,9 +33,10 @@ pub fn check(directory: &Path) -> Vec<String> {
 }
 
 fn look(path: &Path, slot: &mut Option<Database>, found: &mut Vec<String>) -> Result<(), EngineError> {
-    let file = Overlay::disk().open(path, Open::Write).map_err(io_error)?;
+    let disk = Overlay::disk();
+    let file = disk.open(path, Open::Write).map_err(io_error)?;
     let beside = path.with_extension(SUMS);
-    let sums = Sums::look(&beside, file.len().map_err(io_error)?).map_err(io_error)?.map(Arc::new);
+    let sums = Sums::read(&disk, &beside, file.len().map_err(io_error)?).map_err(io_error)?.map(Arc::new);
     let scratch = Scratch::new(file, sums.clone());
     let database = redb::Builder::new().set_cache_size(CACHE).create_with_backend(scratch);
     let database = slot.insert(database.map_err(store_error)?);

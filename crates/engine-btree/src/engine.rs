@@ -380,7 +380,12 @@ impl Engine for BtreeEngine {
             flushes: counters.writes.load(Ordering::Relaxed),
             compactions: 0,
             write_stalls: counters.stalls.load(Ordering::Relaxed),
-            disk_bytes: std::fs::metadata(&self.shared.store.path).map_or(0, |data| data.len()),
+            disk_bytes: self
+                .shared
+                .config
+                .disk
+                .metadata(&self.shared.store.path)
+                .map_or(0, |about| about.len),
             redo_syncs: self.shared.redo.syncs(),
         }
     }

@@ -6,8 +6,7 @@
 //! So what is kept is at most what one transaction of the file writes: the writer thread begins none while something is, and
 //! one that may be large (`load::install`) waits between its rows.
 
-use redb::StorageBackend;
-use redb::backends::FileBackend;
+use omnibus_disk::File;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -72,13 +71,13 @@ impl Space {
     }
 
     /// Reads what was written last.
-    pub(crate) fn read(&self, file: &FileBackend, offset: u64, out: &mut [u8]) -> Result<()> {
+    pub(crate) fn read(&self, file: &File, offset: u64, out: &mut [u8]) -> Result<()> {
         if !self.full() {
-            return file.read(offset, out);
+            return file.read_exact_at(out, offset);
         }
         // Held over the read: what is written meanwhile would be found in neither place.
         let kept = self.kept.lock();
-        file.read(offset, out)?;
+        file.read_exact_at(out, offset)?;
         let first = offset / BLOCK as u64;
         let last = (offset + out.len() as u64).div_ceil(BLOCK as u64);
         for (number, bytes) in kept.range(first..last) {
@@ -91,9 +90,9 @@ impl Space {
     }
 
     /// Writes, or keeps; `keep` has it kept in any case.
-    pub(crate) fn write(&self, file: &FileBackend, offset: u64, bytes: &[u8], keep: bool) -> Result<()> {
+    pub(crate) fn write(&self, file: &File, offset: u64, bytes: &[u8], keep: bool) -> Result<()> {
         if !keep && !self.full() {
-            match file.write(offset, bytes) {
+            match file.write_all_at(bytes, offset) {
                 Err(error) if self.waits_for(&error) => {}
                 done => return done,
             }
@@ -110,7 +109,7 @@ impl Space {
                 let mut block = vec![0; BLOCK].into_boxed_slice();
                 if part.len() < BLOCK {
                     let there = file.len()?.saturating_sub(number * BLOCK as u64).min(BLOCK as u64);
-                    file.read(number * BLOCK as u64, &mut block[..there as usize])?;
+                    file.read_exact_at(&mut block[..there as usize], number * BLOCK as u64)?;
                 }
                 block[skip..skip + part.len()].copy_from_slice(part);
                 kept.insert(number, block);
@@ -128,13 +127,13 @@ impl Space {
     }
 
     /// Writes what is kept; an error while there is no space for all of it.
-    pub(crate) fn drain(&self, file: &FileBackend) -> Result<()> {
+    pub(crate) fn drain(&self, file: &File) -> Result<()> {
         if !self.full() {
             return Ok(());
         }
         let mut kept = self.kept.lock();
         while let Some(entry) = kept.first_entry() {
-            file.write(entry.key() * BLOCK as u64, entry.get())?;
+            file.write_all_at(entry.get(), entry.key() * BLOCK as u64)?;
             entry.remove();
         }
         self.full.store(false, Ordering::Release);

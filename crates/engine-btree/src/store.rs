@@ -15,16 +15,14 @@ use crate::space::Space;
 use crate::sums::Sums;
 use crate::{NAME, damage, io_error, store_error};
 use bytes::Bytes;
-use omnibus_disk::{Disk, Open};
+use omnibus_disk::{Disk, File, Open};
 use omnibus_engine::EngineError;
 use parking_lot::Mutex;
-use redb::backends::FileBackend;
 use redb::{
     Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
     WriteTransaction,
 };
-use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,39 +88,38 @@ impl Drop for Store {
 impl Store {
     /// Opens the file, or creates it durably. It has its name only once it is whole.
     pub(crate) fn open(config: &BtreeConfig) -> Result<Store, EngineError> {
-        std::fs::create_dir_all(&config.directory).map_err(io_error)?;
+        let disk = &config.disk;
+        disk.create_dir_all(&config.directory).map_err(io_error)?;
         let path = config.directory.join(FILE);
-        if !path.exists() {
+        if !disk.exists(&path).map_err(io_error)? {
             let new = config.directory.join(NEW_FILE);
             for left in [&new, &path.with_extension(SUMS)] {
-                match std::fs::remove_file(left) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error(error)),
-                    _ => {}
-                }
+                disk.remove_if_there(left).map_err(io_error)?;
             }
-            let file = open_file(&new).map_err(io_error)?;
-            let synced = file.try_clone().map_err(io_error)?;
-            Store::create(file, config)?;
+            // Opened before anything is written: it is told of every write that failed.
+            let synced = disk.open(&new, Open::Create).map_err(io_error)?;
+            damage::caught(&new, || Store::create(&new, config))?;
             synced.sync_all().map_err(io_error)?;
-            std::fs::rename(&new, &path).map_err(io_error)?;
-            sync_directory(&config.directory)?;
+            disk.rename(&new, &path).map_err(io_error)?;
+            disk.sync_dir(&config.directory).map_err(io_error)?;
         }
         if let Some(parent) = config.directory.parent() {
-            sync_directory(parent)?;
+            disk.sync_dir(parent).map_err(io_error)?;
         }
         damage::caught(&path, || Store::open_existing(&path, config))
     }
 
     /// Makes the tables of a new file.
-    fn create(file: File, config: &BtreeConfig) -> Result<(), EngineError> {
+    fn create(path: &Path, config: &BtreeConfig) -> Result<(), EngineError> {
+        let file = config.disk.open(path, Open::Write).map_err(io_error)?;
         let (database, _) = database(file, None, config)?;
         initialize(&database).map(|_| ())
     }
 
     fn open_existing(path: &Path, config: &BtreeConfig) -> Result<Store, EngineError> {
-        let file = open_file(path).map_err(io_error)?;
-        let len = file.metadata().map_err(io_error)?.len();
-        let sums = match Sums::read(&path.with_extension(SUMS), len).map_err(io_error)? {
+        let file = config.disk.open(path, Open::Write).map_err(io_error)?;
+        let len = file.len().map_err(io_error)?;
+        let sums = match Sums::read(&config.disk, &path.with_extension(SUMS), len).map_err(io_error)? {
             Some(sums) => sums,
             None => verified(path, config)?,
         };
@@ -198,18 +195,20 @@ impl Store {
     }
 }
 
-fn open_file(path: &Path) -> std::io::Result<File> {
-    File::options().read(true).write(true).create(true).truncate(false).open(path)
-}
-
 fn database(
     file: File,
     sums: Option<Arc<Sums>>,
     config: &BtreeConfig,
 ) -> Result<(Database, Arc<Files>), EngineError> {
+    match file.try_lock() {
+        Ok(false) => {
+            return Err(io_error(Error::new(ErrorKind::WouldBlock, "another process has the file open")));
+        }
+        Err(error) if error.kind() != ErrorKind::Unsupported => return Err(io_error(error)),
+        Ok(true) | Err(_) => {}
+    }
     let mut builder = redb::Builder::new();
     builder.set_cache_size(config.cache_size);
-    let file = FileBackend::new(file).map_err(store_error)?;
     let space = Space::new(Arc::clone(&config.wait_for_space));
     let files = Arc::new(Files::new(file, sums, space));
     let database = builder.create_with_backend(Backend(Arc::clone(&files))).map_err(store_error)?;
@@ -219,12 +218,13 @@ fn database(
 /// Checksums for a file that has none, or damaged ones: has redb verify the whole file by its own, and makes ours.
 fn verified(path: &Path, config: &BtreeConfig) -> Result<Sums, EngineError> {
     tracing::info!(path = %path.display(), "engine-btree: no usable checksums beside the file; verifying it");
-    let (mut database, _) = database(open_file(path).map_err(io_error)?, None, config)?;
+    let (mut database, _) = database(config.disk.open(path, Open::Write).map_err(io_error)?, None, config)?;
     if !database.check_integrity().map_err(store_error)? {
         return Err(damage::error(path, "a page's checksum does not match"));
     }
     drop(database);
-    Sums::make(&path.with_extension(SUMS), &File::open(path).map_err(io_error)?).map_err(io_error)
+    let file = config.disk.open(path, Open::Read).map_err(io_error)?;
+    Sums::make(&config.disk, &path.with_extension(SUMS), &file).map_err(io_error)
 }
 
 /// Makes the tables if there are none, and reads where the file stands.
@@ -273,14 +273,4 @@ pub(crate) fn first_garbage(
 ) -> Result<Option<u64>, EngineError> {
     let first = garbage.first().map_err(store_error)?;
     Ok(first.and_then(|(key, _)| key.value().first_chunk().map(|number| u64::from_be_bytes(*number))))
-}
-
-#[cfg(unix)]
-fn sync_directory(path: &Path) -> Result<(), EngineError> {
-    std::fs::File::open(path).and_then(|directory| directory.sync_all()).map_err(io_error)
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_: &Path) -> Result<(), EngineError> {
-    Ok(())
 }

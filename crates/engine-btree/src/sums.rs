@@ -14,12 +14,11 @@
 //! ours: magic, version, the layout's checksums, the number. A lost or damaged file of checksums is made anew after redb has
 //! verified the whole file (`store`); so is one of older versions, which had none.
 
+use omnibus_disk::{Disk, File, Open};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes that a checksum is of; redb's pages are multiples.
@@ -93,17 +92,8 @@ impl State {
 
 impl Sums {
     /// Reads them all; `None` if they are damaged or do not reach over `len` bytes of the file.
-    pub(crate) fn read(path: &Path, len: u64) -> Result<Option<Sums>> {
-        Sums::open(path, len, true)
-    }
-
-    /// As `read`, of a file that is only looked at.
-    pub(crate) fn look(path: &Path, len: u64) -> Result<Option<Sums>> {
-        Sums::open(path, len, false)
-    }
-
-    fn open(path: &Path, len: u64, writable: bool) -> Result<Option<Sums>> {
-        let bytes = match std::fs::read(path) {
+    pub(crate) fn read(disk: &Disk, path: &Path, len: u64) -> Result<Option<Sums>> {
+        let bytes = match disk.read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             bytes => bytes?,
         };
@@ -123,19 +113,19 @@ impl Sums {
         if ((values.len() * BLOCK) as u64) < len {
             return Ok(None);
         }
-        let file = File::options().read(true).write(writable).open(path)?;
+        let file = disk.open(path, Open::Write)?;
         let applied = u64::from(low) | u64::from(high) << 32;
         let state = State { values, layout: [layout, before], applied, dirty: BTreeSet::new() };
         Ok(Some(Sums { file, state: RwLock::new(state), syncing: Mutex::default() }))
     }
 
     /// Makes those of a file as it is, which was verified. Durable on return.
-    pub(crate) fn make(path: &Path, of: &File) -> Result<Sums> {
+    pub(crate) fn make(disk: &Disk, path: &Path, of: &File) -> Result<Sums> {
         let temporary = path.with_extension("sums.new");
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&temporary)?;
+        let file = disk.open(&temporary, Open::Replace)?;
         let mut state = State { values: Vec::new(), layout: [0; 2], applied: 0, dirty: BTreeSet::from([0]) };
         let mut block = vec![0; BLOCK];
-        for number in 0..of.metadata()?.len() / BLOCK as u64 {
+        for number in 0..of.len()? / BLOCK as u64 {
             of.read_exact_at(&mut block, number * BLOCK as u64)?;
             if number == 0 {
                 state.layout = [checksum(&block[LAYOUT]); 2];
@@ -145,8 +135,8 @@ impl Sums {
         }
         let sums = Sums { file, state: RwLock::new(state), syncing: Mutex::default() };
         sums.sync()?;
-        std::fs::rename(&temporary, path)?;
-        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
+        disk.rename(&temporary, path)?;
+        path.parent().map_or(Ok(()), |folder| disk.sync_dir(folder))?;
         Ok(sums)
     }
 
