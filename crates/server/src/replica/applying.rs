@@ -49,13 +49,13 @@ pub(super) struct Applying {
     pub(super) reached: Mutex<Option<Reached>>,
 }
 
-/// A running applier. Dropped, it is stopped.
-pub(super) struct Applier {
+/// The threads of a running applier. Dropped, they are stopped.
+pub(super) struct ApplierThreads {
     shared: Arc<Applying>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Applier {
+impl ApplierThreads {
     /// Starts the threads.
     pub(super) fn start(
         env: Env,
@@ -64,7 +64,7 @@ impl Applier {
         status: Arc<ChannelStatus>,
         queue: Arc<Queue>,
         receiver: Arc<Mutex<Option<Receiver>>>,
-    ) -> std::io::Result<Applier> {
+    ) -> std::io::Result<ApplierThreads> {
         status.update(|s| {
             s.sql_running = true;
             s.sql_state = FEEDING;
@@ -98,7 +98,7 @@ impl Applier {
             let shared = shared.clone();
             on_stack("replica-sql".into()).spawn(move || shared.run(entries))?
         };
-        Ok(Applier { shared, thread: Some(thread) })
+        Ok(ApplierThreads { shared, thread: Some(thread) })
     }
 
     /// Whether it applies, and does not only end.
@@ -130,7 +130,7 @@ impl Applier {
     }
 }
 
-impl Drop for Applier {
+impl Drop for ApplierThreads {
     fn drop(&mut self) {
         self.stop(true);
     }
@@ -149,7 +149,7 @@ impl Applying {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Ends it soon; see [`Applier::stop`].
+    /// Ends it soon; see [`ApplierThreads::stop`].
     fn end(&self, hurry: bool) {
         self.stop.store(true, Ordering::SeqCst);
         self.queue.wake();

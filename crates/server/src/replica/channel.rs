@@ -1,6 +1,6 @@
 //! One channel: its settings and filters, and its threads while they run.
 
-use super::applying::Applier;
+use super::applying::ApplierThreads;
 use super::filters::{Rule, Rules};
 use super::jobs::Plan;
 use super::threads::{Lanes, receiver_entry};
@@ -31,7 +31,7 @@ pub(super) struct Channel {
     status: Arc<ChannelStatus>,
     queue: Arc<Queue>,
     receiver: Arc<Mutex<Option<Receiver>>>,
-    applier: Mutex<Option<Applier>>,
+    applier: Mutex<Option<ApplierThreads>>,
     lanes: Mutex<Arc<Lanes>>,
     /// The receiver's number in SHOW PROCESSLIST, while it runs.
     receiver_id: Arc<AtomicU32>,
@@ -100,17 +100,17 @@ impl Channel {
     }
 
     pub(super) fn sql_runs(&self) -> bool {
-        self.applier.lock().as_ref().is_some_and(Applier::is_running)
+        self.applier.lock().as_ref().is_some_and(ApplierThreads::is_running)
     }
 
     /// Status, UNTIL, number of workers, bytes and emptiness of the queue.
     pub(super) fn look(&self) -> (StatusData, Option<Until>, usize) {
         let applier = self.applier.lock();
         let mut status = self.status.snapshot();
-        let oldest = applier.as_ref().map_or(0, Applier::oldest);
+        let oldest = applier.as_ref().map_or(0, ApplierThreads::oldest);
         status.pending_timestamp = if oldest != 0 { oldest } else { self.queue.front_timestamp() };
         let until = applier.as_ref().and_then(|applier| applier.until().cloned());
-        (status, until, applier.as_ref().map_or(0, Applier::workers))
+        (status, until, applier.as_ref().map_or(0, ApplierThreads::workers))
     }
 
     pub(super) fn queue(&self) -> &Queue {
@@ -341,7 +341,7 @@ impl Channel {
         };
         let lanes = Arc::new(Lanes::new(workers.max(1)));
         *self.lanes.lock() = lanes.clone();
-        let applier = Applier::start(
+        let applier = ApplierThreads::start(
             self.env.clone(),
             plan,
             &lanes,
