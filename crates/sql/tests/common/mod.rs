@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, dead_code, reason = "shared by several test programs")]
 
 pub mod engine;
+pub mod replica;
 pub mod server;
 
 use bytes::Bytes;
