@@ -206,11 +206,16 @@ def from_mariadb(directory):
                     expect(denied == 1142, f"{user} deletes: {denied}")
                 db.close()
             expect(error_code(lambda: tcp(server, "gone", "")) == 1045 == error_code(lambda: tcp(server, "went", "")), "dropped")  # noqa: B023
-        client(maria, "CREATE ROLE reader; GRANT SELECT ON shop.* TO reader; GRANT reader TO ann; DROP ROLE reader; INSERT INTO shop.t VALUES (2)")
+        client(maria, "CREATE ROLE reader; GRANT SELECT ON shop.* TO reader; GRANT reader TO ann; SET DEFAULT ROLE reader FOR ann; INSERT INTO shop.t VALUES (2)")
+        for server in (replica, strict):
+            wait_caught_up(server, maria)
+            expect("GRANT `reader`@`%` TO `ann`@`%`" in client(server, "SHOW GRANTS FOR ann"), "roles follow")
+            expect("DEFAULT ROLE `reader`@`%`" in client(server, "SHOW CREATE USER ann"), "and which is in force")
+        client(maria, "GRANT PROXY ON bob TO ann; INSERT INTO shop.t VALUES (3)")
         wait_caught_up(replica, maria)
-        expect(client(replica, "SELECT COUNT(*) FROM shop.t").strip() == "2", "roles are left out")
-        wait_for(lambda: int(status(strict)["Last_SQL_Errno"]) == 1235, lambda: f"a role stops the other: {status(strict)}")
-        expect("CREATE ROLE" in status(strict)["Last_SQL_Error"], f"and says so: {status(strict)['Last_SQL_Error']}")
+        expect(client(replica, "SELECT COUNT(*) FROM shop.t").strip() == "3", "proxies are left out")
+        wait_for(lambda: int(status(strict)["Last_SQL_Errno"]) == 1235, lambda: f"a proxy stops the other: {status(strict)}")
+        expect("PROXY" in status(strict)["Last_SQL_Error"], f"and says so: {status(strict)['Last_SQL_Error']}")
     finally:
         for server in (replica, strict, maria):
             server.stop()

@@ -133,6 +133,7 @@ STATEMENTS = [
     ("DROP USER other@localhost", ["CREATE USER ON *.*"]),
     ("GRANT SELECT ON app.* TO other@localhost", ["SELECT ON app.*", "GRANT OPTION ON app.*"]),
     ("CREATE ROLE made", ["CREATE ROLE ON *.*"]),
+    ("SET DEFAULT ROLE NONE TO other@localhost", ["CREATE USER ON *.*"]),
     ("DROP ROLE made", ["DROP ROLE ON *.*"]),
     ("REVOKE ALL PRIVILEGES, GRANT OPTION FROM other@localhost", ["CREATE USER ON *.*"]),
 ]

@@ -277,7 +277,8 @@ fn set_forms() {
     kinds(&[
         ("set_option", "SET PASSWORD FOR 'u'@'h' = 'x'"),
         ("set_option", "SET names = 1"),
-        ("set_role", "SET ROLE ALL"),
+        ("set_role", "SET ROLE ALL EXCEPT r, 's'@h"),
+        ("alter_user_default_role", "SET DEFAULT ROLE r TO u, 'v'@h"),
         ("set_option", "SET STATEMENT max_statement_time=1 FOR SELECT 1"),
         ("set_option", "SET sql_log_bin=0, autocommit=@old, character_set_results=NULL"),
     ]);

@@ -74,6 +74,58 @@ pub fn nonexisting_routine_grant(user: impl Display, host: impl Display, name: i
         format!("There is no such grant defined for user '{user}' on host '{host}' on routine '{name}'");
     error(1403, b"42000", message)
 }
+/// 1698.
+#[must_use]
+pub fn access_denied_to(user: impl Display, host: impl Display) -> SqlError {
+    error(1698, b"28000", format!("Access denied for user '{user}'@'{host}'"))
+}
+/// 1959.
+#[must_use]
+pub fn invalid_role(role: impl Display) -> SqlError {
+    error(1959, b"OP000", format!("Invalid role specification `{role}`"))
+}
+/// 1961.
+#[must_use]
+pub fn cannot_grant_role(role: impl Display, to: impl Display) -> SqlError {
+    error(1961, b"HY000", format!("Cannot grant role '{role}' to: '{to}'"))
+}
+/// 1962.
+#[must_use]
+pub fn cannot_revoke_role(role: impl Display, from: impl Display) -> SqlError {
+    error(1962, b"HY000", format!("Cannot revoke role '{role}' from: '{from}'"))
+}
+/// 1133.
+#[must_use]
+pub fn no_matching_user() -> SqlError {
+    error(1133, b"28000", "Can't find any matching row in the user table".into())
+}
+/// 3523.
+#[must_use]
+pub fn unknown_authorization(user: impl Display, host: impl Display) -> SqlError {
+    error(3523, b"HY000", format!("Unknown authorization ID `{user}`@`{host}`"))
+}
+/// 3530.
+#[must_use]
+pub fn role_not_granted(role: impl Display, account: impl Display) -> SqlError {
+    error(3530, b"HY000", format!("{role} is not granted to {account}"))
+}
+/// 3628.
+#[must_use]
+pub fn mandatory_role(role: impl Display) -> SqlError {
+    let message = format!(
+        "The role {role} is a mandatory role and can't be revoked or dropped. The restriction can be lifted by excluding the role \
+         identifier from the global variable mandatory_roles."
+    );
+    error(3628, b"HY000", message)
+}
+/// 4027.
+#[must_use]
+pub fn role_granted_to_itself(role: impl Display, account: impl Display) -> SqlError {
+    let message = format!(
+        "User account {account} is directly or indirectly granted to the role {role}. The GRANT would create a loop"
+    );
+    error(4027, b"HY000", message)
+}
 /// 1144.
 #[must_use]
 pub fn illegal_grant_for_table() -> SqlError {

@@ -1,6 +1,6 @@
 //! What all connections share, and the life of the server: accept, tick, stop.
 
-use crate::account::{AccessTable, Accounts, Privileges, Usage};
+use crate::account::{AccessTable, Accounts, Privileges, RoleRules, Usage};
 use crate::auth::{Authenticator, FastCache, RsaKey};
 use crate::dump::{Dumps, SemiSyncSettings};
 use crate::log_admin::LogAdmin;
@@ -137,6 +137,8 @@ impl Server {
     }
 
     fn cache_settings(&self) {
+        let activate_all = self.globals.named("activate_all_roles_on_login").as_bool();
+        self.accounts.set_rules(RoleRules::new(self.globals.named("mandatory_roles").as_str(), activate_all));
         self.event_limit.set(self.globals.named("replica_max_allowed_packet").as_u64());
     }
 

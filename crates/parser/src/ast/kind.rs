@@ -29,6 +29,9 @@ impl Statement {
                 | Self::RenameUser(_)
                 | Self::Grant(_)
                 | Self::Revoke(_)
+                | Self::CreateRole(_)
+                | Self::DropRole { .. }
+                | Self::SetDefaultRole(_)
         )
     }
 
@@ -144,9 +147,10 @@ impl Statement {
             Self::RenameUser(_) => "rename_user",
             Self::Grant(_) => "grant",
             Self::Revoke(_) => "revoke",
-            Self::CreateRole { .. } => "create_role",
+            Self::CreateRole(_) => "create_role",
             Self::DropRole { .. } => "drop_role",
             Self::SetRole(_) => "set_role",
+            Self::SetDefaultRole(_) => "alter_user_default_role",
             Self::CreateRoutine(routine) => match routine.kind {
                 ProgramKind::Function => "create_function",
                 _ => "create_procedure",

@@ -111,6 +111,8 @@ pub enum Show {
     /// No user is the current one.
     Grants {
         user: Option<UserName>,
+        /// USING: as if these roles were in force.
+        using: Vec<UserName>,
     },
     /// SHOW BINARY LOGS, SHOW MASTER LOGS
     BinaryLogs,

@@ -107,15 +107,13 @@ pub enum Statement {
     RenameUser(Vec<(UserName, UserName)>),
     Grant(Box<Grant>),
     Revoke(Box<Revoke>),
-    CreateRole {
-        if_not_exists: bool,
-        roles: Vec<UserName>,
-    },
+    CreateRole(Box<CreateRole>),
     DropRole {
         if_exists: bool,
         roles: Vec<UserName>,
     },
-    SetRole(Bytes),
+    SetRole(RoleSet),
+    SetDefaultRole(Box<SetDefaultRole>),
 
     CreateRoutine(Box<CreateRoutine>),
     AlterRoutine(Box<AlterRoutine>),

@@ -12,7 +12,8 @@ pub struct CreateUser {
     /// IF NOT EXISTS of CREATE, IF EXISTS of ALTER.
     pub if_clause: bool,
     pub users: Vec<UserSpec>,
-    pub default_roles: Vec<UserName>,
+    /// DEFAULT ROLE.
+    pub default_roles: Option<RoleSet>,
     pub require: Option<Require>,
     /// MAX_QUERIES_PER_HOUR and its kind, upper case.
     pub resources: Vec<(Ident, u64)>,
@@ -108,6 +109,36 @@ pub enum GrantTarget {
     Function(super::ObjectName),
 }
 
+/// Some of the roles that an account has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleSet {
+    None,
+    /// Those that are in force after login.
+    Default,
+    All,
+    AllExcept(Vec<UserName>),
+    List(Vec<UserName>),
+}
+
+/// CREATE ROLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateRole {
+    /// MariaDB.
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    pub roles: Vec<UserName>,
+    /// MariaDB: WITH ADMIN.
+    pub admin: Option<UserName>,
+}
+
+/// SET DEFAULT ROLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetDefaultRole {
+    pub roles: RoleSet,
+    /// None is the current account (MariaDB).
+    pub users: Vec<UserName>,
+}
+
 /// GRANT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grant {
@@ -129,6 +160,8 @@ pub struct Revoke {
     /// GRANT OPTION was in the list.
     pub grant_option: bool,
     pub users: Vec<UserName>,
+    /// MariaDB: ADMIN OPTION FOR a role alone.
+    pub admin_option_for: bool,
     pub ignore_unknown_user: bool,
 }
 

@@ -31,6 +31,9 @@ impl Parser<'_> {
 
     fn create_other(&mut self, or_replace: bool) -> Rule<Statement> {
         if self.eat_word("TEMPORARY") {
+            if self.options.mariadb && self.is_word("SEQUENCE") {
+                return Ok(self.unsupported("CREATE TEMPORARY SEQUENCE", "create_sequence"));
+            }
             return self.create_table(or_replace, true);
         }
         if self.is_word("ONLINE") || self.is_word("OFFLINE") {
@@ -44,9 +47,7 @@ impl Parser<'_> {
             return self.create_sequence(or_replace);
         }
         if self.eat_word("ROLE") {
-            let if_not_exists = self.if_not_exists();
-            let roles = self.comma_list(Self::user_name)?;
-            return Ok(Statement::CreateRole { if_not_exists, roles });
+            return self.create_role(or_replace);
         }
         let algorithm = self.view_algorithm()?;
         let definer = self.definer()?;

@@ -18,11 +18,7 @@ impl Parser<'_> {
             return Ok(self.unsupported("SET RESOURCE GROUP", "set_resource_group"));
         }
         if self.is_word("ROLE") || (self.is_kw(Kw::DEFAULT) && self.peek_is_word("ROLE")) {
-            let start = self.token.start;
-            while !matches!(self.token.kind, Tok::Eof | Tok::Semicolon | Tok::Invalid) {
-                self.advance();
-            }
-            return Ok(Statement::SetRole(self.text_since(start)));
+            return self.set_role();
         }
         let mut items = Vec::new();
         let mut scope = None;

@@ -82,10 +82,9 @@ impl Parser<'_> {
             "PLUGINS" => Show::Plugins,
             "GRANTS" => {
                 let user = if self.eat_kw(Kw::FOR) { Some(self.user_name()?) } else { None };
-                if self.eat_kw(Kw::USING) {
-                    self.comma_list(Self::user_name)?;
-                }
-                Show::Grants { user }
+                let using =
+                    if self.eat_kw(Kw::USING) { self.comma_list(Self::user_name)? } else { Vec::new() };
+                Show::Grants { user, using }
             }
             "BINARY" => self.show_binary()?,
             "MASTER" => match self.eat_any(&["LOGS", "STATUS"]) {

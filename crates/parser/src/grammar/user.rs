@@ -3,8 +3,8 @@
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
-    Auth, AuthSecret, CreateUser, Grant, GrantTarget, GrantWhat, Ident, PasswordExpire, PasswordOptions,
-    Privilege, Require, Revoke, Statement, UserName, UserSpec,
+    Auth, AuthSecret, CreateRole, CreateUser, Grant, GrantTarget, GrantWhat, Ident, PasswordExpire,
+    PasswordOptions, Privilege, Require, Revoke, RoleSet, SetDefaultRole, Statement, UserName, UserSpec,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -39,7 +39,7 @@ impl Parser<'_> {
             or_replace,
             if_clause,
             users,
-            default_roles: Vec::new(),
+            default_roles: None,
             require: None,
             resources: Vec::new(),
             password: PasswordOptions::default(),
@@ -47,8 +47,8 @@ impl Parser<'_> {
             comment: None,
             attribute: None,
         };
-        if self.eat_words(&["DEFAULT", "ROLE"]) && !self.eat_word("NONE") && !self.eat_kw(Kw::ALL) {
-            statement.default_roles = self.comma_list(Self::user_name)?;
+        if self.eat_words(&["DEFAULT", "ROLE"]) {
+            statement.default_roles = Some(self.role_set()?);
         }
         statement.require = self.require()?;
         if self.eat_kw(Kw::WITH) {
@@ -56,6 +56,52 @@ impl Parser<'_> {
         }
         while self.user_option(&mut statement)? {}
         Ok(statement)
+    }
+
+    /// NONE, DEFAULT, ALL [EXCEPT ..] or a list.
+    pub(super) fn role_set(&mut self) -> Rule<RoleSet> {
+        if self.eat_word("NONE") {
+            return Ok(RoleSet::None);
+        }
+        if self.eat_kw(Kw::DEFAULT) {
+            return Ok(RoleSet::Default);
+        }
+        if self.eat_kw(Kw::ALL) {
+            return match self.eat_word("EXCEPT") {
+                true => self.comma_list(Self::user_name).map(RoleSet::AllExcept),
+                false => Ok(RoleSet::All),
+            };
+        }
+        self.comma_list(Self::user_name).map(RoleSet::List)
+    }
+
+    /// At SET ROLE or SET DEFAULT ROLE, behind SET.
+    pub(super) fn set_role(&mut self) -> Rule<Statement> {
+        if self.eat_word("ROLE") {
+            return self.role_set().map(Statement::SetRole);
+        }
+        self.eat_words(&["DEFAULT", "ROLE"]);
+        let roles = self.role_set()?;
+        // MySQL's TO, MariaDB's FOR.
+        let users = match self.eat_kw(Kw::TO) || self.eat_kw(Kw::FOR) {
+            true => self.comma_list(Self::user_name)?,
+            false => Vec::new(),
+        };
+        Ok(Statement::SetDefaultRole(Box::new(SetDefaultRole { roles, users })))
+    }
+
+    /// Behind CREATE ROLE.
+    pub(super) fn create_role(&mut self, or_replace: bool) -> Rule<Statement> {
+        let if_not_exists = self.if_not_exists();
+        let roles = self.comma_list(Self::user_name)?;
+        let admin = match self.eat_kw(Kw::WITH) {
+            true => {
+                self.expect_word("ADMIN")?;
+                Some(self.user_name()?)
+            }
+            false => None,
+        };
+        Ok(Statement::CreateRole(Box::new(CreateRole { or_replace, if_not_exists, roles, admin })))
     }
 
     fn user_option(&mut self, statement: &mut CreateUser) -> Rule<bool> {
@@ -261,11 +307,19 @@ impl Parser<'_> {
     pub(super) fn revoke(&mut self) -> Rule<Statement> {
         self.advance();
         let if_exists = self.if_exists();
+        let admin_option_for = self.eat_words(&["ADMIN", "OPTION", "FOR"]);
         let (what, grant_option) = self.grant_what(Kw::FROM)?;
         self.expect_kw(Kw::FROM)?;
         let users = self.comma_list(Self::user_name)?;
         let ignore_unknown_user = self.eat_words(&["IGNORE", "UNKNOWN", "USER"]);
-        Ok(Statement::Revoke(Box::new(Revoke { if_exists, what, grant_option, users, ignore_unknown_user })))
+        Ok(Statement::Revoke(Box::new(Revoke {
+            if_exists,
+            what,
+            grant_option,
+            users,
+            admin_option_for,
+            ignore_unknown_user,
+        })))
     }
 
     /// Privileges and their target, roles, or PROXY; `end` is TO or FROM. Also whether GRANT OPTION was listed.

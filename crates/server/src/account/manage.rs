@@ -101,7 +101,7 @@ pub fn stored_form(plugin: &str, password: &[u8]) -> SqlResult<Vec<u8>> {
     })
 }
 
-fn check_name(user: &str, host: &str) -> SqlResult<()> {
+pub(super) fn check_name(user: &str, host: &str) -> SqlResult<()> {
     if user.chars().count() > MAX_USER {
         return Err(SqlError {
             code: 1470,
@@ -121,7 +121,7 @@ fn check_name(user: &str, host: &str) -> SqlResult<()> {
     Ok(())
 }
 
-fn failed(operation: &str, names: &[String]) -> SqlResult<()> {
+pub(super) fn failed(operation: &str, names: &[String]) -> SqlResult<()> {
     if names.is_empty() { Ok(()) } else { Err(errors::cannot_user(operation, names.join(","))) }
 }
 
@@ -161,7 +161,7 @@ pub fn create_user(
     Ok(changes)
 }
 
-fn exists_note(account: &Account) -> SqlError {
+pub(super) fn exists_note(account: &Account) -> SqlError {
     SqlError {
         code: 3163,
         state: *b"HY000",
@@ -169,7 +169,7 @@ fn exists_note(account: &Account) -> SqlError {
     }
 }
 
-fn absent_note(user: &str, host: &str) -> SqlError {
+pub(super) fn absent_note(user: &str, host: &str) -> SqlError {
     SqlError {
         code: 3162,
         state: *b"HY000",
@@ -230,6 +230,7 @@ pub fn drop_user(
         }
     }
     failed("DROP USER", &bad)?;
+    super::roles::follow_dropped(table, &mut changes);
     Ok(changes)
 }
 
@@ -255,6 +256,7 @@ pub fn rename_user(
                 };
                 changes.push(Record::Delete { user, host });
                 changes.push(Record::Put(Box::new(renamed)));
+                super::roles::follow(table, &mut changes, &old, Some(&(new_user, new_host)));
             }
             _ => bad.push(format!("'{user}'@'{host}'")),
         }

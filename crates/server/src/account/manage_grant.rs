@@ -166,12 +166,28 @@ fn change_table(account: &mut Account, (db, table): (&str, &str), listed: &Liste
         grant.change_column(column, |own| f(own, *bit));
     }
     // What is taken from a table is taken from each of its columns.
-    let names: Vec<String> = grant.columns.iter().map(|(name, _)| name.clone()).collect();
-    for name in names {
-        grant.change_column(&name, |own| Privileges(own.0 & f(own, listed.set).0));
+    for (_, own) in &mut grant.columns {
+        *own = Privileges(own.0 & f(*own, listed.set).0);
     }
+    grant.columns.retain(|(_, own)| *own != Privileges::NONE);
     account.tables.retain(|grant| !grant.is_empty());
     had
+}
+
+/// Adds what another account has on databases, tables and routines.
+pub(super) fn add_grants(account: &mut Account, other: &Account) {
+    let all = |set| Listed { set, columns: Vec::new() };
+    for grant in &other.databases {
+        change(account, &Place::Database(grant.pattern.clone()), &all(grant.privileges), Privileges::with);
+    }
+    for grant in &other.tables {
+        let listed = Listed { set: grant.privileges, columns: grant.columns.clone() };
+        change(account, &Place::Table(grant.db.clone(), grant.table.clone()), &listed, Privileges::with);
+    }
+    for grant in &other.routines {
+        let place = Place::Routine(grant.kind, grant.db.clone(), grant.name.clone());
+        change(account, &place, &all(grant.privileges), Privileges::with);
+    }
 }
 
 /// REVOKE of what is not there.
@@ -192,7 +208,7 @@ pub fn grant(
     database: Option<&str>,
 ) -> SqlResult<Vec<Record>> {
     let GrantWhat::Privileges { privileges, target } = &statement.what else {
-        return Err(SqlError::not_supported_yet("GRANT of roles or PROXY"));
+        return Err(SqlError::not_supported_yet("GRANT PROXY"));
     };
     let place = place(target, database)?;
     let mut listed = listed(privileges, &place, grantor)?;
@@ -269,7 +285,7 @@ pub fn revoke(
                 }
             }
             GrantWhat::Roles(_) | GrantWhat::Proxy(_) => {
-                return Err(SqlError::not_supported_yet("REVOKE of roles or PROXY"));
+                return Err(SqlError::not_supported_yet("REVOKE PROXY"));
             }
         }
         changes.push(Record::Put(Box::new(account)));

@@ -3,7 +3,7 @@
 //! - `privilege` names privileges. - `host` matches host patterns. - `table` is the immutable table
 //!   that every session checks against; a change makes a new one and swaps the `Arc`. - `store` is
 //!   where accounts are kept (the `mysql` schema). - `manage` turns CREATE USER, GRANT and the like
-//!   into changes. - `show` prints SHOW GRANTS and SHOW CREATE USER.
+//!   into changes, `roles` those of roles. - `show` prints SHOW GRANTS and SHOW CREATE USER.
 //!
 //! - ACCOUNT-1 No password, clear or hashed, reaches a log.
 
@@ -13,6 +13,8 @@ mod manage_grant;
 mod objects;
 mod options;
 mod privilege;
+mod role_rows;
+mod roles;
 mod show;
 pub mod show_mariadb;
 mod store;
@@ -29,7 +31,12 @@ pub use manage::{
 pub use manage_grant::{grant, revoke};
 pub use options::clauses_of;
 pub use privilege::{COLUMN_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
-pub use show::{privilege_rows, show_create_user, show_grants};
+pub use role_rows::{role_rows, system_rows};
+pub use roles::{
+    AccountName, RoleContext, RoleRules, at_login, available, choose, create_role, default_role_text,
+    drop_role, give_roles, grant_roles, put_defaults, revoke_roles, set_default_role, with_roles,
+};
+pub use show::{privilege_rows, show_create_user, show_grants, with_own_roles};
 pub use store::{AccountStore, MemoryStore, Record};
 pub use system_store::SystemStore;
 pub use table::{AccessTable, Account, quote};
@@ -48,6 +55,8 @@ pub struct Accounts {
     store: parking_lot::Mutex<Box<dyn AccountStore>>,
     /// Counts swaps of the table.
     generation: AtomicU64,
+    /// What variables say of roles.
+    rules: RwLock<Arc<RoleRules>>,
 }
 
 impl std::fmt::Debug for Accounts {
@@ -64,6 +73,7 @@ impl Accounts {
             table: RwLock::new(Arc::new(table)),
             store: parking_lot::Mutex::new(store),
             generation: AtomicU64::new(0),
+            rules: RwLock::default(),
         })
     }
 
@@ -71,6 +81,17 @@ impl Accounts {
     #[must_use]
     pub fn table(&self) -> Arc<AccessTable> {
         self.table.read().clone()
+    }
+
+    /// What variables say of roles.
+    #[must_use]
+    pub fn rules(&self) -> Arc<RoleRules> {
+        self.rules.read().clone()
+    }
+
+    /// They say so now.
+    pub fn set_rules(&self, rules: RoleRules) {
+        *self.rules.write() = Arc::new(rules);
     }
 
     /// Makes the change that `plan` derives from the present table, durably, then shows it to

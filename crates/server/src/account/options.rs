@@ -4,7 +4,7 @@
 //! What is not here is refused by name, so that nobody relies on a rule that is not kept.
 
 use super::table::{Account, quote};
-use omnibus_parser::ast::{CreateUser, Ident, PasswordExpire, Require};
+use omnibus_parser::ast::{CreateUser, Ident, PasswordExpire, Require, RoleSet, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::json::Json;
 use std::fmt::Write;
@@ -177,9 +177,6 @@ pub fn apply(account: &mut Account, statement: &CreateUser) -> SqlResult<()> {
         }
         None => {}
     }
-    if !statement.default_roles.is_empty() {
-        return Err(SqlError::not_supported_yet("DEFAULT ROLE"));
-    }
     if let Some(locked) = statement.account_locked {
         account.locked = locked;
     }
@@ -258,6 +255,15 @@ pub fn read_attributes(account: &mut Account, text: &str) {
 #[must_use]
 pub fn clauses_of(statement: &CreateUser, makes: bool) -> String {
     let mut text = String::new();
+    if let Some(roles) = &statement.default_roles {
+        text.push_str(" DEFAULT ROLE ");
+        text.push_str(&match roles {
+            RoleSet::None | RoleSet::Default => "NONE".to_owned(),
+            RoleSet::All => "ALL".to_owned(),
+            RoleSet::AllExcept(names) => format!("ALL EXCEPT {}", names_of(names)),
+            RoleSet::List(names) => names_of(names),
+        });
+    }
     match statement.require {
         Some(Require::Ssl) => text.push_str(" REQUIRE SSL"),
         None if !makes => {}
@@ -297,6 +303,14 @@ pub fn clauses_of(statement: &CreateUser, makes: bool) -> String {
         }
     }
     text
+}
+
+fn names_of(names: &[UserName]) -> String {
+    let name = |name: &UserName| match name {
+        UserName::CurrentUser => "CURRENT_USER".to_owned(),
+        UserName::Named { user, host } => Account::new(user, host).quoted(),
+    };
+    names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The options of an account as SHOW CREATE USER has them, behind REQUIRE.

@@ -49,7 +49,27 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
     }
     lines.extend(object_lines(account, &who));
+    for (admin, option) in [(false, ""), (true, " WITH ADMIN OPTION")] {
+        let roles = account.roles.iter().filter(|role| role.granted && role.admin == admin);
+        let mut names: Vec<_> =
+            roles.map(|role| format!("{}@{}", backquoted(&role.user), backquoted(&role.host))).collect();
+        names.sort();
+        if !names.is_empty() {
+            lines.push(format!("GRANT {} TO {who}{option}", names.join(",")));
+        }
+    }
     lines
+}
+
+/// What an account has with the roles in force, as if it were its own: for SHOW GRANTS.
+#[must_use]
+pub fn with_own_roles(account: &Account) -> Account {
+    let mut all = Account { active: Vec::new(), ..account.clone() };
+    for role in &account.active {
+        all.privileges = all.privileges.with(role.privileges);
+        super::manage_grant::add_grants(&mut all, role);
+    }
+    all
 }
 
 /// What is granted on tables and routines, as both dialects print it.
@@ -153,8 +173,17 @@ pub fn show_create_user(account: &Account) -> String {
         format!(" AS '{}'", quote(&String::from_utf8_lossy(&account.auth)))
     };
     let require = if account.require_ssl { "SSL" } else { "NONE" };
+    let mut default: Vec<String> = account
+        .roles
+        .iter()
+        .filter(|role| role.default)
+        .map(|role| format!("{}@{}", backquoted(&role.user), backquoted(&role.host)))
+        .collect();
+    default.sort();
+    let default =
+        if default.is_empty() { String::new() } else { format!(" DEFAULT ROLE {}", default.join(",")) };
     format!(
-        "CREATE USER {who} IDENTIFIED WITH '{}'{auth} REQUIRE {require}{}",
+        "CREATE USER {who} IDENTIFIED WITH '{}'{auth}{default} REQUIRE {require}{}",
         account.plugin,
         super::options::shown(account)
     )

@@ -21,6 +21,9 @@ const NO_WORD: Privileges = Privileges::CREATE_ROLE.with(Privileges::DROP_ROLE);
 
 /// How the account is told: IDENTIFIED and REQUIRE.
 fn identity(account: &Account) -> String {
+    if account.is_role {
+        return String::new();
+    }
     let secret = quote(&String::from_utf8_lossy(&account.auth));
     let mut text = match (account.plugin.as_str(), account.auth.is_empty()) {
         ("mysql_native_password", true) => String::new(),
@@ -78,7 +81,7 @@ pub fn show_create_user(account: &Account) -> String {
 /// The lines of SHOW GRANTS.
 #[must_use]
 pub fn show_grants(account: &Account) -> Vec<String> {
-    let (who, set) = (who(account), account.privileges);
+    let (who, set) = (holder(account), account.privileges);
     let renamed = RENAMED.iter().fold(Privileges::NONE, |all, (bit, _)| all.with(*bit));
     let every = privilege::all_static().without(Privileges::GRANT_OPTION).without(NO_WORD).with(renamed);
     let mut names: Vec<&str> = PRIVILEGES
@@ -98,7 +101,8 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         (false, true) => String::new(),
         (false, false) => format!(" WITH{limits}"),
     };
-    let mut lines = vec![format!("GRANT {names} ON *.* TO {who}{}{with}", identity(account))];
+    let mut lines = role_lines(account, &who);
+    lines.push(format!("GRANT {names} ON *.* TO {who}{}{with}", identity(account)));
     // ALL PRIVILEGES is all of them here, too.
     let unknown = |p: &&super::PrivilegeInfo| {
         set.has(p.bit) && (p.dynamic && !renamed.has(p.bit) || NO_WORD.has(p.bit))
@@ -116,7 +120,25 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
     }
     lines.extend(super::show::object_lines(account, &who));
+    for role in account.roles.iter().filter(|role| role.default) {
+        lines.push(format!("SET DEFAULT ROLE {} FOR {who}", backquoted(&role.user)));
+    }
     lines
+}
+
+/// Who has something: a role has no host part there.
+fn holder(account: &Account) -> String {
+    if account.is_role { backquoted(&account.user) } else { who(account) }
+}
+
+fn role_lines(account: &Account, who: &str) -> Vec<String> {
+    let mut roles: Vec<_> = account.roles.iter().filter(|role| role.granted).collect();
+    roles.sort_by(|a, b| a.user.cmp(&b.user));
+    let option = |admin| if admin { " WITH ADMIN OPTION" } else { "" };
+    roles
+        .iter()
+        .map(|role| format!("GRANT {} TO {who}{}", backquoted(&role.user), option(role.admin)))
+        .collect()
 }
 
 #[cfg(test)]

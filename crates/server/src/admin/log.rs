@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// MariaDB's clients do not expect columns that MySQL has.
-    pub(super) fn is_mariadb(&self) -> bool {
+    pub(crate) fn is_mariadb(&self) -> bool {
         self.server.log.dialect() == Dialect::Mariadb
     }
 

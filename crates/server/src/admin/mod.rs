@@ -43,6 +43,7 @@ impl Session {
             | Statement::ChangeReplicationFilter(_)
             | Statement::StartReplica(_)
             | Statement::StopReplica(_) => self.replication(&parsed.statement.node).await,
+            Statement::SetRole(set) => self.set_role(set),
             statement if statement.is_about_accounts() => self.users(parsed).await,
             Statement::Backup(backup) => return Some(self.backup(backup, more).await),
             Statement::Show(show) if is_ours(show) => {

@@ -63,5 +63,12 @@ impl Session {
 
 /// Whether the server runs it, and not the SQL layer. Statements about accounts keep to their text, which is logged.
 fn is_administration(statement: &Statement) -> bool {
-    matches!(statement, Statement::Set(_) | Statement::Kill(_) | Statement::Purge(_) | Statement::Reset(_))
+    matches!(
+        statement,
+        Statement::Set(_)
+            | Statement::SetRole(_)
+            | Statement::Kill(_)
+            | Statement::Purge(_)
+            | Statement::Reset(_)
+    )
 }

@@ -1,7 +1,7 @@
 //! The SHOW forms that the server answers itself.
 
 use crate::account::show_mariadb as mariadb;
-use crate::account::{PRIVILEGES, show_create_user, show_grants};
+use crate::account::{self, PRIVILEGES, RoleContext, show_create_user, show_grants};
 use crate::errors;
 use crate::session::{ResultSet, Session, integer_column, text_column};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ impl Session {
         let rows = match show {
             Show::Warnings { count, limit } => self.conditions(*count, limit.as_ref(), false).await?,
             Show::Errors { count, limit } => self.conditions(*count, limit.as_ref(), true).await?,
-            Show::Grants { user } => self.grants(user.as_ref())?,
+            Show::Grants { user, using } => self.grants(user.as_ref(), using)?,
             Show::CreateUser(user) => self.create_user_text(user)?,
             Show::Privileges => privileges(),
             Show::BinaryLogs => self.show_binary_logs()?,
@@ -68,23 +68,43 @@ impl Session {
 
     /// The account a SHOW names: one's own, or another's with the right to read `mysql`.
     fn named_account(&self, user: Option<&UserName>) -> SqlResult<std::sync::Arc<crate::account::Account>> {
-        let Some(UserName::Named { user, host }) = user else { return Ok(self.account().clone()) };
-        if !self.account().is(user, host) {
+        let own = self.account();
+        let (user, host) = account::resolve(user.unwrap_or(&UserName::CurrentUser), own);
+        let (user, host) = (user.as_str(), host.as_str());
+        // What a role in force has, its holder knows.
+        if own.is_anybody() {
+            return Ok(own.clone());
+        }
+        if !own.is(user, host) && !own.active.iter().any(|role| role.is(user, host)) {
             self.access.check("mysql", None, Priv::Select)?;
         }
-        self.server
-            .accounts
-            .table()
-            .exact(user, host)
-            .ok_or_else(|| errors::nonexisting_grant(user.as_str(), host.as_str()))
+        self.server.accounts.table().exact(user, host).ok_or_else(|| errors::nonexisting_grant(user, host))
     }
 
-    fn grants(&self, user: Option<&UserName>) -> SqlResult<ResultSet> {
-        let account = self.named_account(user)?;
-        let title = format!("Grants for {}", account.plain());
-        let lines = match self.is_mariadb() {
-            true => mariadb::show_grants(&account),
-            false => show_grants(&account),
+    /// SHOW GRANTS: one's own with the roles in force, unless others are named.
+    fn grants(&self, user: Option<&UserName>, using: &[UserName]) -> SqlResult<ResultSet> {
+        let (table, rules) = (self.server.accounts.table(), self.server.accounts.rules());
+        let mariadb = self.is_mariadb();
+        let me = self.named_account(user)?;
+        let own = me.is(&self.account().user, self.account().host.as_str());
+        let roles = match own && user.is_none() && using.is_empty() {
+            true => self.access.roles().to_vec(),
+            // What a role has of others is in force wherever it is.
+            false if mariadb && me.is_role => account::available(&table, &me, &rules),
+            false => {
+                let cx = RoleContext { table: &table, me: &me, rules: &rules, mariadb };
+                account::choose(&cx, &me, &omnibus_parser::ast::RoleSet::List(using.to_vec()))?
+            }
+        };
+        let account = account::with_roles(&table, &me, &roles);
+        let title =
+            format!("Grants for {}", if me.is_role && mariadb { me.user.clone() } else { me.plain() });
+        let lines = match mariadb {
+            true => {
+                let active = account.active.iter().flat_map(|role| mariadb::show_grants(role));
+                mariadb::show_grants(&me).into_iter().chain(active).collect()
+            }
+            false => show_grants(&account::with_own_roles(&account)),
         };
         let rows = lines.iter().map(|line| vec![text(line)]).collect();
         Ok(ResultSet { columns: vec![text_column(&title, 1024)], rows })

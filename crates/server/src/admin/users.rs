@@ -1,10 +1,10 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD, GRANT, REVOKE: privileges to do so,
 //! the change itself, and the statement for the log, which holds hashes and no clear password.
 
-use crate::account::{self, AccessTable, Account, Privileges, Record};
+use crate::account::{self, AccessTable, Account, Privileges, Record, RoleContext, RoleRules};
 use crate::session::{Parsed, Session};
 use omnibus_parser::ast::{
-    CreateUser, GrantWhat, PasswordOptions, PasswordValue, SetItem, Statement, UserName,
+    CreateUser, GrantWhat, PasswordOptions, PasswordValue, RoleSet, SetItem, Statement, UserName,
 };
 use omnibus_sql::{SqlError, SqlResult};
 use std::fmt::Write;
@@ -18,6 +18,10 @@ pub(crate) struct By<'a> {
     pub plugin: &'a str,
     /// The default database.
     pub database: Option<&'a str>,
+    /// What variables say of roles.
+    pub rules: &'a RoleRules,
+    /// Whether statements mean what they mean to a MariaDB.
+    pub mariadb: bool,
 }
 
 /// What a statement about accounts changes, and its text for the log.
@@ -28,16 +32,19 @@ pub(crate) fn plan_users(
     by: &By<'_>,
     notes: &mut Vec<omnibus_sql::SqlError>,
 ) -> SqlResult<(Vec<Record>, Vec<u8>)> {
-    let By { me, plugin, database } = by;
+    let By { me, plugin, database, rules, mariadb } = *by;
+    let roles = RoleContext { table, me, rules, mariadb };
     let records = match statement {
         Statement::CreateUser(s) => {
-            let records = account::create_user(table, me, s, plugin, notes)?;
+            let mut records = account::create_user(table, me, s, plugin, notes)?;
+            put_default_roles(&roles, s, &mut records)?;
             let mut text = with_hashes("CREATE USER", &records);
             text.extend_from_slice(account::clauses_of(s, true).as_bytes());
             return Ok((records, text));
         }
         Statement::AlterUser(s) => {
-            let records = account::alter_user(table, me, s, plugin, notes)?;
+            let mut records = account::alter_user(table, me, s, plugin, notes)?;
+            put_default_roles(&roles, s, &mut records)?;
             let mut text = with_hashes("ALTER USER", &records);
             text.extend_from_slice(account::clauses_of(s, false).as_bytes());
             return Ok((records, text));
@@ -49,11 +56,44 @@ pub(crate) fn plan_users(
             let text = with_hashes("ALTER USER", &records);
             return Ok((records, text));
         }
-        Statement::Grant(s) => account::grant(table, me, s, *database)?,
-        Statement::Revoke(s) => account::revoke(table, me, s, *database)?,
+        Statement::CreateRole(s) => account::create_role(&roles, s, plugin, notes)?,
+        Statement::DropRole { if_exists, roles: names } => {
+            account::drop_role(&roles, names, *if_exists, notes)?
+        }
+        Statement::SetDefaultRole(s) => {
+            let records = account::set_default_role(&roles, s)?;
+            let text = account::default_role_text(&records, mariadb);
+            return Ok((records, text.into_bytes()));
+        }
+        Statement::Grant(s) => match &s.what {
+            GrantWhat::Roles(names) => account::grant_roles(&roles, names, s)?,
+            _ => account::grant(table, me, s, database)?,
+        },
+        Statement::Revoke(s) => match &s.what {
+            GrantWhat::Roles(names) => account::revoke_roles(&roles, names, s)?,
+            _ => account::revoke(table, me, s, database)?,
+        },
         _ => return Err(SqlError::internal("a statement that is not about accounts")),
     };
     Ok((records, text.to_vec()))
+}
+
+/// DEFAULT ROLE of CREATE USER and ALTER USER. A new account gets the roles, too.
+fn put_default_roles(
+    roles: &RoleContext<'_>,
+    statement: &CreateUser,
+    records: &mut [Record],
+) -> SqlResult<()> {
+    let Some(set) = &statement.default_roles else { return Ok(()) };
+    for record in records {
+        let Record::Put(account) = record else { continue };
+        if let (RoleSet::List(names), None) = (set, roles.table.exact(&account.user, account.host.as_str())) {
+            account::give_roles(roles, account, names)?;
+        }
+        let chosen = account::choose(roles, account, set)?;
+        account::put_defaults(account, chosen);
+    }
+    Ok(())
 }
 
 /// The statement SET PASSWORD of a MariaDB source, which has the hash.
@@ -116,9 +156,10 @@ impl Session {
         let mut notes = Vec::new();
         let plugin = self.server.default_plugin();
         let database = self.runner.state().database.clone();
+        let (rules, mariadb) = (self.server.accounts.rules(), self.is_mariadb());
         let text = parsed.text.clone();
         let plan = |table: &AccessTable| {
-            let by = By { me, plugin: &plugin, database: database.as_deref() };
+            let by = By { me, plugin: &plugin, database: database.as_deref(), rules: &rules, mariadb };
             plan_users(table, statement, &text, &by, &mut notes)
         };
         self.change_accounts(plan)?;

@@ -5,6 +5,7 @@ use crate::admin::{By, password_hash, plan_users};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_commit::Ticket;
+use omnibus_format::Dialect;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::apply::ServerStatements;
 use omnibus_sql::{ExecResult, Interrupt, Outcome, SqlResult, SqlSession};
@@ -35,8 +36,9 @@ fn change(
 ) -> SqlResult<Outcome> {
     let me = Account::root();
     let (plugin, database) = (server.default_plugin(), session.state.database.clone());
+    let (rules, mariadb) = (server.accounts.rules(), server.log.dialect() == Dialect::Mariadb);
     let done = server.accounts.change_in(session, |table| {
-        let by = By { me: &me, plugin: &plugin, database: database.as_deref() };
+        let by = By { me: &me, plugin: &plugin, database: database.as_deref(), rules: &rules, mariadb };
         plan_users(table, statement, text, &by, &mut Vec::new())
     })?;
     Ok(Outcome { wait: done.map(|number| Ticket::done(Ok(number))), ..Outcome::ok() })

@@ -1,9 +1,11 @@
 //! Whether the session's account may do something.
 
 use super::rule::{self, Rule};
-use crate::account::{Account, Accounts, COLUMN_PRIVILEGES, Privileges, TABLE_PRIVILEGES};
+use crate::account::{
+    self, Account, AccountName, Accounts, COLUMN_PRIVILEGES, Privileges, RoleContext, TABLE_PRIVILEGES,
+};
 use crate::errors;
-use omnibus_parser::ast::Statement;
+use omnibus_parser::ast::{RoleSet, Statement};
 use omnibus_sql::{AccessCheck, ColumnGrants, Columns, Definer, Priv, Routine, SqlError, SqlResult};
 use omnibus_wire::Command;
 use std::sync::Arc;
@@ -11,8 +13,12 @@ use std::sync::Arc;
 /// An account and the name its client goes by in errors.
 #[derive(Clone, Debug)]
 pub struct SessionAccess {
+    /// With its roles that are in force.
     account: Arc<Account>,
+    roles: Vec<AccountName>,
     generation: u64,
+    /// Counts changes of the roles.
+    role_changes: u64,
     /// What was known of the password that has to be changed before anything else: whether it had expired, and since when it was.
     confined: Option<(bool, Option<i64>)>,
     user: Arc<str>,
@@ -26,12 +32,52 @@ impl SessionAccess {
     pub fn new(account: Arc<Account>, user: &str, host: &str, accounts: &Arc<Accounts>) -> SessionAccess {
         SessionAccess {
             account,
+            roles: Vec::new(),
             generation: u64::MAX,
+            role_changes: 0,
             confined: None,
             user: user.into(),
             host: host.into(),
             accounts: accounts.clone(),
         }
+    }
+
+    /// Puts the roles in force that are so after login.
+    #[must_use]
+    pub fn logged_in(mut self) -> SessionAccess {
+        if !self.account.is_anybody() {
+            let roles = account::at_login(&self.accounts.table(), &self.account, &self.accounts.rules());
+            self.put_roles(roles);
+        }
+        self
+    }
+
+    /// SET ROLE.
+    pub fn set_role(&mut self, set: &RoleSet, mariadb: bool) -> SqlResult<()> {
+        let (table, rules) = (self.accounts.table(), self.accounts.rules());
+        let stored = self.stored();
+        let cx = RoleContext { table: &table, me: &stored, rules: &rules, mariadb };
+        let roles = account::choose(&cx, &stored, set)?;
+        self.put_roles(roles);
+        Ok(())
+    }
+
+    fn put_roles(&mut self, roles: Vec<AccountName>) {
+        self.account = account::with_roles(&self.accounts.table(), &self.stored(), &roles);
+        self.roles = roles;
+        self.role_changes += 1;
+    }
+
+    /// The account by itself.
+    fn stored(&self) -> Arc<Account> {
+        let (user, host) = (&self.account.user, self.account.host.as_str());
+        self.accounts.table().exact(user, host).unwrap_or_else(|| Arc::new(Account::new(user, host)))
+    }
+
+    /// The roles in force.
+    #[must_use]
+    pub fn roles(&self) -> &[AccountName] {
+        &self.roles
     }
 
     /// Until its password is another one, the session may do nothing but see to that.
@@ -54,11 +100,10 @@ impl SessionAccess {
             return false;
         }
         self.generation = generation;
-        let (user, host) = (&self.account.user, self.account.host.as_str());
-        self.account = match accounts.table().exact(user, host) {
-            Some(account) => account,
-            None => Arc::new(Account::new(user, host)),
-        };
+        let (table, stored) = (accounts.table(), self.stored());
+        let held = account::available(&table, &stored, &accounts.rules());
+        self.roles.retain(|role| held.contains(role));
+        self.account = account::with_roles(&table, &stored, &self.roles);
         let options = &self.account.options;
         self.confined = self
             .confined
@@ -240,7 +285,7 @@ impl AccessCheck for SessionAccess {
         match self.accounts.table().exact(user, host) {
             Some(account) => Ok(Arc::new(SessionAccess {
                 generation: self.generation,
-                ..SessionAccess::new(account, user, host, &self.accounts)
+                ..SessionAccess::new(account, user, host, &self.accounts).logged_in()
             })),
             // Others need not know which accounts there are.
             None if self.has(NAMES_DEFINERS) => Err(SqlError::no_such_user(user, host)),
@@ -286,7 +331,7 @@ impl AccessCheck for SessionAccess {
     }
 
     fn version(&self) -> u64 {
-        self.generation
+        self.generation.wrapping_mul(1 << 20).wrapping_add(self.role_changes)
     }
 
     fn columns(&self, db: &str, table: &str, privilege: Priv) -> SqlResult<Columns> {

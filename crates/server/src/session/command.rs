@@ -251,6 +251,8 @@ impl Session {
         self.forget_prepared();
         *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
         self.anonymous = None;
+        // Whoever has to change the password goes on having to, and so do roles that a REVOKE has taken.
+        let _ = self.set_role(&omnibus_parser::ast::RoleSet::Default);
         self.apply_settings();
         self.ok(0, 0, "");
     }
@@ -321,8 +323,9 @@ impl Session {
 
     fn become_account(&mut self, account: Arc<crate::account::Account>, user: String) {
         self.access =
-            super::SessionAccess::new(account.clone(), &user, &self.client.name(), &self.server.accounts);
-        self.shared.set_account(self.access.account());
+            super::SessionAccess::new(account.clone(), &user, &self.client.name(), &self.server.accounts)
+                .logged_in();
+        self.shared.set_account(&self.access);
         {
             let mut identity = self.process.identity.lock();
             (identity.user, identity.account) = (user.clone(), account.plain());

@@ -169,7 +169,7 @@ impl Session {
             self.inside.binary = outer;
             if let Some(own) = own {
                 self.access = own;
-                self.shared.set_account(self.access.account());
+                self.shared.set_account(&self.access);
             }
             match (replied, self.inside.error.take()) {
                 (Replied::Good, _) => Ok(()),
@@ -180,7 +180,7 @@ impl Session {
 
     fn definer_access(&self, user: &str, host: &str) -> SqlResult<SessionAccess> {
         match self.server.accounts.table().exact(user, host) {
-            Some(account) => Ok(SessionAccess::new(account, user, host, &self.server.accounts)),
+            Some(account) => Ok(SessionAccess::new(account, user, host, &self.server.accounts).logged_in()),
             None => Err(crate::errors::no_such_definer(user, host)),
         }
     }

@@ -3,7 +3,7 @@
 //! Shared between the session's task and the SQL layer by `Arc`; its locks are never contended.
 
 use super::{SessionAccess, SnapshotPlace, access};
-use crate::account::{Account, Privileges};
+use crate::account::{self, Account, AccountName, Privileges};
 use crate::charset;
 use crate::errors;
 use crate::files::FileRule;
@@ -29,6 +29,8 @@ pub struct SessionShared {
     pub vars: Mutex<SessionVars>,
     tls: Option<(String, String)>,
     account: Mutex<Arc<Account>>,
+    /// The roles in force.
+    roles: Mutex<Vec<AccountName>>,
     /// Conditions and errors of the last statement.
     warnings: AtomicU64,
     errors: AtomicU64,
@@ -59,6 +61,7 @@ impl SessionShared {
             vars: Mutex::new(vars),
             tls,
             account: Mutex::new(access.account().clone()),
+            roles: Mutex::new(access.roles().to_vec()),
             warnings: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             last_insert_id: AtomicU64::new(0),
@@ -151,8 +154,9 @@ impl SessionShared {
     }
 
     /// The session's account, or its privileges, changed.
-    pub fn set_account(&self, account: &Arc<Account>) {
-        *self.account.lock() = account.clone();
+    pub fn set_account(&self, access: &SessionAccess) {
+        *self.account.lock() = access.account().clone();
+        *self.roles.lock() = access.roles().to_vec();
     }
 
     /// Which files of the server statements may touch.
@@ -319,8 +323,30 @@ impl SessionHost for SessionShared {
         self.server.replicas.get().map_or_else(|| Ok(Vec::new()), |replicas| replicas.table(table))
     }
 
+    fn current_role(&self) -> Option<String> {
+        let roles = self.roles.lock();
+        if self.server.log.dialect() == Dialect::Mariadb {
+            return roles.first().map(|(user, _)| user.clone());
+        }
+        let names: Vec<String> = roles.iter().map(|(user, host)| format!("`{user}`@`{host}`")).collect();
+        Some(if names.is_empty() { "NONE".to_owned() } else { names.join(",") })
+    }
+
+    fn system_table(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
+        let own = self.account.lock().clone();
+        if !own.on_table("mysql", table).has(Privileges::SELECT) {
+            return Err(SqlError::tableaccess_denied("SELECT", &own.user, own.host.as_str(), table));
+        }
+        Ok(account::system_rows(&self.server.accounts.table(), table))
+    }
+
     fn privileges(&self, table: &str) -> Vec<Vec<Value>> {
         let own = self.account.lock().clone();
+        let (accounts, rules, roles) =
+            (self.server.accounts.table(), self.server.accounts.rules(), self.roles.lock().clone());
+        if let Some(rows) = account::role_rows(&accounts, &own, &rules, &roles, table) {
+            return rows;
+        }
         let all = own.on_database("mysql").has(Privileges::SELECT);
         let accounts = self.server.accounts.table().all().into_iter();
         let seen = accounts.filter(|account| all || account.is(&own.user, own.host.as_str()));

@@ -183,7 +183,8 @@ impl Session {
         login: login::LoggedIn,
     ) -> Result<Session, Box<(Channel, omnibus_sql::SqlError)>> {
         let mut access =
-            SessionAccess::new(login.account.clone(), &login.user, &client.name(), &server.accounts);
+            SessionAccess::new(login.account.clone(), &login.user, &client.name(), &server.accounts)
+                .logged_in();
         access.confine(login.must_change_password);
         let shared = Arc::new(SessionShared::new(
             server.clone(),
@@ -383,8 +384,16 @@ impl Session {
             self.apply_settings();
         }
         if self.access.refresh(&self.server.accounts) {
-            self.shared.set_account(self.access.account());
+            self.shared.set_account(&self.access);
         }
+    }
+
+    /// SET ROLE.
+    pub(crate) fn set_role(&mut self, set: &omnibus_parser::ast::RoleSet) -> omnibus_sql::SqlResult<()> {
+        self.access.set_role(set, self.is_mariadb())?;
+        self.shared.set_account(&self.access);
+        self.apply_settings();
+        Ok(())
     }
 
     /// Rebuilds the settings that execution reads, after a SET.

@@ -107,11 +107,12 @@ pub fn of_statement(statement: &Statement) -> Rule {
         Statement::CreateUser(_) | Statement::DropUser { .. } | Statement::RenameUser(_) => {
             any(Privileges::CREATE_USER)
         }
-        Statement::CreateRole { .. } => any(ROLE_MAKER),
+        Statement::CreateRole(_) => any(ROLE_MAKER),
         Statement::DropRole { .. } => any(ROLE_DROPPER),
         Statement::AlterUser(_)
         | Statement::Grant(_)
         | Statement::Revoke(_)
+        | Statement::SetDefaultRole(_)
         | Statement::Set(_)
         | Statement::Kill(_) => Rule::Parts,
     }

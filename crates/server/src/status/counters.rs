@@ -43,6 +43,7 @@ pub static COM_NAMES: &[&str] = &[
     "alter_db",
     "alter_table",
     "alter_user",
+    "alter_user_default_role",
     "analyze",
     "backup",
     "begin",

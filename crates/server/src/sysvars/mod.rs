@@ -167,7 +167,6 @@ const DEFAULT_ONLY: &[&str] = &[
     "innodb_force_recovery",
     "innodb_read_only",
     "innodb_rollback_on_timeout",
-    "mandatory_roles",
     "partial_revokes",
     "skip_character_set_client_handshake",
     "skip_show_database",

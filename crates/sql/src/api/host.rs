@@ -60,6 +60,17 @@ pub trait SessionHost: Send + Sync {
     fn privileges(&self, _table: &str) -> Vec<Vec<Value>> {
         Vec::new()
     }
+    /// CURRENT_ROLE().
+    fn current_role(&self) -> Option<String> {
+        None
+    }
+    /// The rows of a table of `mysql` about accounts, as the dialect has it.
+    ///
+    /// # Errors
+    /// 1142.
+    fn system_table(&self, _table: &str) -> SqlResult<Vec<Vec<Value>>> {
+        Ok(Vec::new())
+    }
     /// Whether the account has a privilege on a table.
     fn may(&self, _db: &str, _table: &str, _privilege: super::Priv) -> bool {
         true

@@ -90,6 +90,7 @@ impl Binder<'_> {
             return Err(SqlError::wrong_parameter_count_to_native_fct(name));
         }
         self.note(|noted| noted.function(def.name, count));
+        super::fixed_args::check(def.name, &args)?;
         if def.name == "NULLIF" {
             return self.null_if(args);
         }

@@ -8,6 +8,7 @@ mod binder;
 mod calls;
 mod compare;
 mod compound;
+mod fixed_args;
 mod from;
 mod full_group;
 mod join_condition;

@@ -137,12 +137,13 @@ pub(super) fn yes_no(value: bool) -> Value {
 
 /// The computed tables that code answers for, information_schema's in the order of their names.
 pub(super) fn answering() -> impl Iterator<Item = &'static Def> {
-    let groups: [&'static [Def]; 12] = [
+    let groups: [&'static [Def]; 13] = [
         super::charsets::DEFS,
         super::columns::DEFS,
         super::constraints::DEFS,
         super::grammar::DEFS,
         super::privileges::DEFS,
+        super::privileges::ROLES,
         super::programs::DEFS,
         super::replication::DEFS,
         super::schemata::DEFS,
@@ -171,7 +172,7 @@ impl InformationSchema {
     /// Over a database's catalog.
     #[must_use]
     pub fn new(shared: &Arc<TrxContext>) -> InformationSchema {
-        let defs = all().chain(super::replication::GTIDS);
+        let defs = all().chain(super::replication::GTIDS).chain(super::privileges::SYSTEM);
         let tables = defs.map(|def| Arc::new(Computed::new(def, shared.clone()))).collect();
         InformationSchema { tables }
     }

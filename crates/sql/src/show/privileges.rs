@@ -38,6 +38,272 @@ pub(super) const DEFS: &[Def] = &[
     },
 ];
 
+/// Roles, as MySQL has these tables.
+pub(super) const ROLES: &[Def] = &[
+    Def {
+        schema: "information_schema",
+        name: "ADMINISTRABLE_ROLE_AUTHORIZATIONS",
+        columns: &[
+            ("USER", Ty::Text(97)),
+            ("HOST", Ty::Text(256)),
+            ("GRANTEE", Ty::Text(97)),
+            ("GRANTEE_HOST", Ty::Text(256)),
+            ("ROLE_NAME", Ty::Text(255)),
+            ("ROLE_HOST", Ty::Text(256)),
+            ("IS_GRANTABLE", Ty::Text(3)),
+            ("IS_DEFAULT", Ty::Text(3)),
+            ("IS_MANDATORY", Ty::Text(3)),
+        ],
+        rows: administrable,
+    },
+    Def {
+        schema: "information_schema",
+        name: "APPLICABLE_ROLES",
+        columns: &[
+            ("USER", Ty::Text(97)),
+            ("HOST", Ty::Text(256)),
+            ("GRANTEE", Ty::Text(97)),
+            ("GRANTEE_HOST", Ty::Text(256)),
+            ("ROLE_NAME", Ty::Text(255)),
+            ("ROLE_HOST", Ty::Text(256)),
+            ("IS_GRANTABLE", Ty::Text(3)),
+            ("IS_DEFAULT", Ty::Text(3)),
+            ("IS_MANDATORY", Ty::Text(3)),
+        ],
+        rows: applicable,
+    },
+    Def {
+        schema: "information_schema",
+        name: "ENABLED_ROLES",
+        columns: &[
+            ("ROLE_NAME", Ty::Text(255)),
+            ("ROLE_HOST", Ty::Text(255)),
+            ("IS_DEFAULT", Ty::Text(3)),
+            ("IS_MANDATORY", Ty::Text(3)),
+        ],
+        rows: enabled,
+    },
+    Def {
+        schema: "information_schema",
+        name: "ROLE_COLUMN_GRANTS",
+        columns: &[
+            ("GRANTOR", Ty::Text(97)),
+            ("GRANTOR_HOST", Ty::Text(256)),
+            ("GRANTEE", Ty::Char(32)),
+            ("GRANTEE_HOST", Ty::Char(255)),
+            ("TABLE_CATALOG", Ty::Text(3)),
+            ("TABLE_SCHEMA", Ty::Char(64)),
+            ("TABLE_NAME", Ty::Char(64)),
+            ("COLUMN_NAME", Ty::Char(64)),
+            ("PRIVILEGE_TYPE", Ty::Text(512)),
+            ("IS_GRANTABLE", Ty::Text(3)),
+        ],
+        rows: role_columns,
+    },
+    Def {
+        schema: "information_schema",
+        name: "ROLE_ROUTINE_GRANTS",
+        columns: &[
+            ("GRANTOR", Ty::Text(97)),
+            ("GRANTOR_HOST", Ty::Text(256)),
+            ("GRANTEE", Ty::Char(32)),
+            ("GRANTEE_HOST", Ty::Char(255)),
+            ("SPECIFIC_CATALOG", Ty::Text(3)),
+            ("SPECIFIC_SCHEMA", Ty::Char(64)),
+            ("SPECIFIC_NAME", Ty::Char(64)),
+            ("ROUTINE_CATALOG", Ty::Text(3)),
+            ("ROUTINE_SCHEMA", Ty::Char(64)),
+            ("ROUTINE_NAME", Ty::Char(64)),
+            ("PRIVILEGE_TYPE", Ty::Text(512)),
+            ("IS_GRANTABLE", Ty::Text(3)),
+        ],
+        rows: role_routines,
+    },
+    Def {
+        schema: "information_schema",
+        name: "ROLE_TABLE_GRANTS",
+        columns: &[
+            ("GRANTOR", Ty::Text(97)),
+            ("GRANTOR_HOST", Ty::Text(256)),
+            ("GRANTEE", Ty::Char(32)),
+            ("GRANTEE_HOST", Ty::Char(255)),
+            ("TABLE_CATALOG", Ty::Text(3)),
+            ("TABLE_SCHEMA", Ty::Char(64)),
+            ("TABLE_NAME", Ty::Char(64)),
+            ("PRIVILEGE_TYPE", Ty::Text(512)),
+            ("IS_GRANTABLE", Ty::Text(3)),
+        ],
+        rows: role_tables,
+    },
+];
+
+/// Tables of `mysql` as other servers have them: what queries read in the place of our own. They are not listed.
+pub(super) const SYSTEM: &[Def] = &[
+    // Nothing is ever in these three.
+    Def {
+        schema: "mysql",
+        name: "func",
+        columns: &[("name", Ty::Char(64)), ("ret", Ty::Int4), ("dl", Ty::Char(128)), ("type", Ty::Text(16))],
+        rows: nothing,
+    },
+    Def {
+        schema: "mysql",
+        name: "plugin",
+        columns: &[("name", Ty::Text(64)), ("dl", Ty::Text(128))],
+        rows: nothing,
+    },
+    Def {
+        schema: "mysql",
+        name: "servers",
+        columns: &[
+            ("Server_name", Ty::Char(64)),
+            ("Host", Ty::Char(64)),
+            ("Db", Ty::Char(64)),
+            ("Username", Ty::Char(64)),
+            ("Password", Ty::Char(64)),
+            ("Port", Ty::Int4),
+            ("Socket", Ty::Char(64)),
+            ("Wrapper", Ty::Char(64)),
+            ("Owner", Ty::Char(64)),
+        ],
+        rows: nothing,
+    },
+    Def {
+        schema: "mysql",
+        name: "user",
+        columns: &[
+            ("Host", Ty::Char(255)),
+            ("User", Ty::Char(32)),
+            ("Select_priv", Ty::Char(1)),
+            ("Insert_priv", Ty::Char(1)),
+            ("Update_priv", Ty::Char(1)),
+            ("Delete_priv", Ty::Char(1)),
+            ("Create_priv", Ty::Char(1)),
+            ("Drop_priv", Ty::Char(1)),
+            ("Reload_priv", Ty::Char(1)),
+            ("Shutdown_priv", Ty::Char(1)),
+            ("Process_priv", Ty::Char(1)),
+            ("File_priv", Ty::Char(1)),
+            ("Grant_priv", Ty::Char(1)),
+            ("References_priv", Ty::Char(1)),
+            ("Index_priv", Ty::Char(1)),
+            ("Alter_priv", Ty::Char(1)),
+            ("Show_db_priv", Ty::Char(1)),
+            ("Super_priv", Ty::Char(1)),
+            ("Create_tmp_table_priv", Ty::Char(1)),
+            ("Lock_tables_priv", Ty::Char(1)),
+            ("Execute_priv", Ty::Char(1)),
+            ("Repl_slave_priv", Ty::Char(1)),
+            ("Repl_client_priv", Ty::Char(1)),
+            ("Create_view_priv", Ty::Char(1)),
+            ("Show_view_priv", Ty::Char(1)),
+            ("Create_routine_priv", Ty::Char(1)),
+            ("Alter_routine_priv", Ty::Char(1)),
+            ("Create_user_priv", Ty::Char(1)),
+            ("Event_priv", Ty::Char(1)),
+            ("Trigger_priv", Ty::Char(1)),
+            ("Create_tablespace_priv", Ty::Char(1)),
+            ("ssl_type", Ty::Text(9)),
+            ("ssl_cipher", Ty::Long),
+            ("x509_issuer", Ty::Long),
+            ("x509_subject", Ty::Long),
+            ("max_questions", Ty::UInt),
+            ("max_updates", Ty::UInt),
+            ("max_connections", Ty::UInt),
+            ("max_user_connections", Ty::UInt),
+            ("plugin", Ty::Char(64)),
+            ("authentication_string", Ty::Long),
+            ("password_expired", Ty::Char(1)),
+            ("account_locked", Ty::Char(1)),
+            ("Create_role_priv", Ty::Char(1)),
+            ("Drop_role_priv", Ty::Char(1)),
+            ("User_attributes", Ty::Long),
+            // MariaDB has these two besides.
+            ("is_role", Ty::Char(1)),
+            ("default_role", Ty::Text(80)),
+        ],
+        rows: user,
+    },
+    Def {
+        schema: "mysql",
+        name: "tables_priv",
+        columns: &[
+            ("Host", Ty::Char(255)),
+            ("Db", Ty::Char(64)),
+            ("User", Ty::Char(32)),
+            ("Table_name", Ty::Char(64)),
+            ("Grantor", Ty::Text(288)),
+            ("Timestamp", Ty::Stamp),
+            ("Table_priv", Ty::Text(255)),
+            ("Column_priv", Ty::Text(64)),
+        ],
+        rows: tables_priv,
+    },
+    Def {
+        schema: "mysql",
+        name: "columns_priv",
+        columns: &[
+            ("Host", Ty::Char(255)),
+            ("Db", Ty::Char(64)),
+            ("User", Ty::Char(32)),
+            ("Table_name", Ty::Char(64)),
+            ("Column_name", Ty::Char(64)),
+            ("Timestamp", Ty::Stamp),
+            ("Column_priv", Ty::Text(64)),
+        ],
+        rows: columns_priv,
+    },
+    Def {
+        schema: "mysql",
+        name: "procs_priv",
+        columns: &[
+            ("Host", Ty::Char(255)),
+            ("Db", Ty::Char(64)),
+            ("User", Ty::Char(32)),
+            ("Routine_name", Ty::Char(64)),
+            ("Routine_type", Ty::Text(16)),
+            ("Grantor", Ty::Text(288)),
+            ("Proc_priv", Ty::Text(64)),
+            ("Timestamp", Ty::Stamp),
+        ],
+        rows: procs_priv,
+    },
+    Def {
+        schema: "mysql",
+        name: "role_edges",
+        columns: &[
+            ("FROM_HOST", Ty::Char(255)),
+            ("FROM_USER", Ty::Char(32)),
+            ("TO_HOST", Ty::Char(255)),
+            ("TO_USER", Ty::Char(32)),
+            ("WITH_ADMIN_OPTION", Ty::Char(1)),
+        ],
+        rows: role_edges,
+    },
+    Def {
+        schema: "mysql",
+        name: "default_roles",
+        columns: &[
+            ("HOST", Ty::Char(255)),
+            ("USER", Ty::Char(32)),
+            ("DEFAULT_ROLE_HOST", Ty::Char(255)),
+            ("DEFAULT_ROLE_USER", Ty::Char(32)),
+        ],
+        rows: default_roles,
+    },
+    Def {
+        schema: "mysql",
+        name: "roles_mapping",
+        columns: &[
+            ("Host", Ty::Char(255)),
+            ("User", Ty::Char(32)),
+            ("Role", Ty::Char(80)),
+            ("Admin_option", Ty::Char(1)),
+        ],
+        rows: roles_mapping,
+    },
+];
+
 fn of_columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     Ok(reader.cx.session.host.privileges("COLUMN_PRIVILEGES"))
 }
@@ -52,4 +318,60 @@ fn of_tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
 
 fn of_users(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     Ok(reader.cx.session.host.privileges("USER_PRIVILEGES"))
+}
+
+fn administrable(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.privileges("ADMINISTRABLE_ROLE_AUTHORIZATIONS"))
+}
+
+fn applicable(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.privileges("APPLICABLE_ROLES"))
+}
+
+fn enabled(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.privileges("ENABLED_ROLES"))
+}
+
+fn role_columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.privileges("ROLE_COLUMN_GRANTS"))
+}
+
+fn role_routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.privileges("ROLE_ROUTINE_GRANTS"))
+}
+
+fn role_tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.privileges("ROLE_TABLE_GRANTS"))
+}
+
+fn user(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table("user")?)
+}
+
+fn tables_priv(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table("tables_priv")?)
+}
+
+fn columns_priv(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table("columns_priv")?)
+}
+
+fn procs_priv(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table("procs_priv")?)
+}
+
+fn role_edges(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table("role_edges")?)
+}
+
+fn default_roles(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table("default_roles")?)
+}
+
+fn roles_mapping(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table("roles_mapping")?)
+}
+
+fn nothing(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(Vec::new())
 }

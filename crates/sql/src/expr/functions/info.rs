@@ -18,7 +18,9 @@ pub(super) const DEFS: &[Def] = &[
     Def::session("SESSION_USER", 0, 0, name_type, user),
     Def::session("SYSTEM_USER", 0, 0, name_type, user),
     Def::session("CURRENT_USER", 0, 0, name_type, current_user),
-    Def::session("CURRENT_ROLE", 0, 0, name_type, |_, _, _| Ok(text("NONE"))),
+    Def::session("CURRENT_ROLE", 0, 0, name_type, |_, _, cx| {
+        Ok(cx.session.host.current_role().map_or(Value::Null, text))
+    }),
     Def::session("VERSION", 0, 0, name_type, |_, _, cx| Ok(version(cx))),
     Def::session("CONNECTION_ID", 0, 0, ty::ubigint, |_, _, cx| {
         Ok(Value::UInt(u64::from(cx.session.thread_id())))

@@ -6,7 +6,7 @@ use crate::api::{Outcome, Priv, Routine, VariableScope};
 use crate::catalog::{
     Definer, ProgramDef, charset, persist, program_key, quote_ident, quote_string, type_text,
 };
-use crate::ddl::{Ddl, check_name};
+use crate::ddl::{Change, Ddl, check_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::state::SessionState;
 use crate::store::Names;
@@ -118,8 +118,16 @@ impl Ddl<'_> {
         change.next.put_program(def.clone());
         let replace = if tree.or_replace { "CREATE OR REPLACE " } else { "CREATE " };
         let logged = self.log_as(&def.text.replacen("CREATE ", replace, 1));
-        let mut logging = Ddl { trx: self.trx, state: self.state, access: self.access, sql: &logged };
-        logging.commit(change)
+        self.commit_in(change, &db, &logged)
+    }
+
+    /// Commits a definition whose text names no database: the log has `db` as the current one.
+    pub(super) fn commit_in(&mut self, change: Change, db: &str, logged: &[u8]) -> ExecResult<Outcome> {
+        let current = self.state.database.replace(db.into());
+        let mut logging = Ddl { trx: self.trx, state: self.state, access: self.access, sql: logged };
+        let done = logging.commit(change);
+        self.state.database = current;
+        done
     }
 
     /// Functions that may do anything are not made by everybody: a log of statements would repeat it.

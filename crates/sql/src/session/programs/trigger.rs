@@ -84,8 +84,7 @@ impl Ddl<'_> {
             logged = logged.replacen("CREATE ", "CREATE OR REPLACE ", 1);
         }
         let logged = self.log_as(&logged);
-        let mut logging = Ddl { trx: self.trx, state: self.state, access: self.access, sql: &logged };
-        logging.commit(change)
+        self.commit_in(change, &db, &logged)
     }
 
     /// Puts a trigger behind the others of its table, or where FOLLOWS or PRECEDES wants it.
