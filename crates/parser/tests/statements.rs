@@ -457,7 +457,7 @@ fn from(sql: &str) -> String {
     fn show(table: &TableRef) -> String {
         match table {
             TableRef::Table(t) => t.name.name.to_string(),
-            TableRef::Derived(_) => "(..)".into(),
+            TableRef::Derived(_) | TableRef::JsonTable(_) => "(..)".into(),
             TableRef::Group(g) => format!("[{}]", g.iter().map(show).collect::<Vec<_>>().join(",")),
             TableRef::Join(j) => {
                 let on = match &j.condition {

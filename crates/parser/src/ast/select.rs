@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use std::sync::Arc;
 
-use super::{Expr, Ident, ObjectName, Target, WindowSpec};
+use super::{DataType, Expr, Ident, ObjectName, Target, WindowSpec};
 
 /// A whole query expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,6 +173,7 @@ pub struct FileFormat {
 pub enum TableRef {
     Table(Box<TableFactor>),
     Derived(Box<Derived>),
+    JsonTable(Box<JsonTable>),
     Join(Box<Join>),
     /// `(a, b)`: cross join of its members.
     Group(Vec<TableRef>),
@@ -194,6 +195,49 @@ pub struct Derived {
     pub query: Query,
     pub alias: Option<Ident>,
     pub columns: Vec<Ident>,
+}
+
+/// JSON_TABLE(doc, path COLUMNS (..)) AS alias.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonTable {
+    pub doc: Expr,
+    pub path: Bytes,
+    pub columns: Vec<JsonColumn>,
+    pub alias: Option<Ident>,
+}
+
+/// A column of JSON_TABLE, or several below a path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JsonColumn {
+    /// FOR ORDINALITY.
+    Ordinality(Ident),
+    Place(JsonPlace),
+    Nested {
+        path: Bytes,
+        columns: Vec<JsonColumn>,
+    },
+}
+
+/// `name type [EXISTS] PATH ..`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonPlace {
+    pub name: Ident,
+    pub ty: DataType,
+    /// The type as written.
+    pub ty_text: Bytes,
+    pub path: Bytes,
+    pub exists: bool,
+    pub on_empty: JsonInstead,
+    pub on_error: JsonInstead,
+}
+
+/// NULL, ERROR or DEFAULT, ON EMPTY and ON ERROR.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum JsonInstead {
+    #[default]
+    Null,
+    Error,
+    Default(Bytes),
 }
 
 /// Two table references joined.

@@ -181,11 +181,7 @@ impl Parser<'_> {
             return Ok(tables);
         }
         if self.is_kw(Kw::JSON_TABLE) {
-            return Err(crate::ParseError::Other {
-                code: 1235,
-                state: "42000",
-                message: "This version of Omnibus doesn't yet support 'JSON_TABLE'".into(),
-            });
+            return self.json_table();
         }
         let name = self.object_name()?;
         self.named_table(name)

@@ -16,6 +16,7 @@ mod expr;
 mod from;
 mod function;
 mod index;
+mod json_table;
 mod load;
 mod names;
 mod options;

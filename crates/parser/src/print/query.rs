@@ -6,8 +6,8 @@
 use super::{Printer, quote_ident};
 use crate::ast::{
     ColumnRef, Derived, Expr, FrameBound, Ident, IndexHintKind, IndexHintScope, Join, JoinCondition,
-    JoinKind, Limit, LockStrength, LockWait, ObjectName, OrderItem, Over, Query, QueryBody, Select,
-    SelectItem, SetOp, TableFactor, TableRef, WindowSpec, With,
+    JoinKind, JsonColumn, JsonInstead, JsonPlace, JsonTable, Limit, LockStrength, LockWait, ObjectName,
+    OrderItem, Over, Query, QueryBody, Select, SelectItem, SetOp, TableFactor, TableRef, WindowSpec, With,
 };
 use std::collections::HashMap;
 
@@ -354,6 +354,7 @@ impl Printer<'_> {
         match table {
             TableRef::Table(factor) => self.factor(factor),
             TableRef::Derived(derived) => self.derived(derived),
+            TableRef::JsonTable(table) => self.json_table(table),
             TableRef::Group(members) => self.tables(members),
             TableRef::Join(join) => self.join(join),
         }
@@ -408,6 +409,65 @@ impl Printer<'_> {
             self.ident(alias);
         }
         self.name_list(&derived.columns);
+    }
+
+    fn json_table(&mut self, table: &JsonTable) {
+        self.put("json_table(");
+        self.expr(&table.doc);
+        self.put(", ");
+        self.json_text(&table.path);
+        self.json_columns(&table.columns);
+        self.put(")");
+        if let Some(alias) = &table.alias {
+            self.put(" ");
+            self.ident(alias);
+        }
+    }
+
+    fn json_text(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(text).replace('\\', "\\\\").replace('\'', "''");
+        self.put("'");
+        self.put(&text);
+        self.put("'");
+    }
+
+    fn json_columns(&mut self, columns: &[JsonColumn]) {
+        self.put(" columns (");
+        for (at, column) in columns.iter().enumerate() {
+            self.put(if at > 0 { ", " } else { "" });
+            match column {
+                JsonColumn::Ordinality(name) => {
+                    self.ident(name);
+                    self.put(" for ordinality");
+                }
+                JsonColumn::Nested { path, columns } => {
+                    self.put("nested path ");
+                    self.json_text(path);
+                    self.json_columns(columns);
+                }
+                JsonColumn::Place(place) => self.json_place(place),
+            }
+        }
+        self.put(")");
+    }
+
+    fn json_place(&mut self, place: &JsonPlace) {
+        self.ident(&place.name);
+        self.put(" ");
+        self.put(&String::from_utf8_lossy(&place.ty_text));
+        self.put(if place.exists { " exists path " } else { " path " });
+        self.json_text(&place.path);
+        for (instead, event) in [(&place.on_empty, " on empty"), (&place.on_error, " on error")] {
+            match instead {
+                JsonInstead::Null => continue,
+                JsonInstead::Error => self.put(" error"),
+                JsonInstead::Default(text) => {
+                    self.put(" default ");
+                    self.json_text(text);
+                }
+            }
+            self.put(event);
+        }
     }
 
     /// A RIGHT join is a LEFT one from the other side.

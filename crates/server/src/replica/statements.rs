@@ -109,7 +109,7 @@ fn factors(tables: &[TableRef]) -> Vec<&TableFactor> {
                 walk(&join.right, found);
             }
             TableRef::Group(members) => members.iter().for_each(|member| walk(member, found)),
-            TableRef::Derived(_) => {}
+            TableRef::Derived(_) | TableRef::JsonTable(_) => {}
         }
     }
     let mut found = Vec::new();

@@ -164,7 +164,17 @@ impl Session {
             let parsed = Arc::new(Parsed { text: inner.text, statement: inner.statement, kind });
             let outer = std::mem::replace(&mut self.inside.binary, binary);
             self.inside.depth += 1;
+            // The program's `sql_mode` ends with the program: the session's own stays what it was.
+            let mode = |bits: u64| crate::sysvars::VarValue::Str(crate::sysvars::sql_mode_text(bits).into());
+            let programs = mode(self.runner.state().settings.sql_mode);
+            let sessions = {
+                let mut vars = self.shared.vars.lock();
+                let sessions = vars.named("sql_mode").clone();
+                vars.set_named("sql_mode", programs);
+                sessions
+            };
             let replied = self.run_statement(&parsed, true).await;
+            self.shared.vars.lock().set_named("sql_mode", sessions);
             self.inside.depth -= 1;
             self.inside.binary = outer;
             if let Some(own) = own {

@@ -248,6 +248,20 @@ impl SessionHost for SessionShared {
         }
     }
 
+    fn variable_under(
+        &self,
+        settings: &SessionSettings,
+        scope: VariableScope,
+        name: &str,
+    ) -> SqlResult<(Value, ColumnType)> {
+        // That of the program that runs, which is not the session's.
+        if scope != VariableScope::Global && name.eq_ignore_ascii_case("sql_mode") {
+            let text = crate::sysvars::sql_mode_text(settings.sql_mode);
+            return Ok(VarValue::Str(text.into()).to_sql());
+        }
+        self.variable(scope, name)
+    }
+
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)> {
         let global = scope == VariableScope::Global;
         let dialect = self.server.log.dialect();

@@ -98,6 +98,7 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
         hidden: Vec::new(),
         inner: None,
         readable: Columns::All,
+        names: None,
     });
     binder.open(scope, Clause::Order);
     let order = compound_order(binder, query, slot, &types);

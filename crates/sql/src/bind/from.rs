@@ -69,6 +69,7 @@ impl<'q> From<'q> {
         match table {
             TableRef::Table(factor) => self.factor(binder, factor, nest)?,
             TableRef::Derived(derived) => self.derived(binder, derived, nest)?,
+            TableRef::JsonTable(table) => self.json_table(binder, table, nest)?,
             TableRef::Group(members) => return self.list(binder, members, nest),
             TableRef::Join(join) => return self.join(binder, join, nest),
         }
@@ -222,6 +223,7 @@ impl<'q> From<'q> {
         push_scope(binder, scope)?;
         let after = match &source {
             ItemSource::Derived { outer, .. } => outer.clone(),
+            ItemSource::Virtual(table) => table.outer().cloned().unwrap_or_default(),
             _ => SlotSet::default(),
         };
         nest.items.push(Item::Table(Box::new(TableItem { slot, alias, source, hints, lock, wait, after })));
@@ -401,6 +403,7 @@ pub(super) fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> 
         hidden: Vec::new(),
         inner: None,
         readable: Columns::All,
+        names: None,
     }
 }
 

@@ -58,6 +58,8 @@ pub struct ScopeTable {
     pub inner: Option<Shown>,
     /// The columns that may be read.
     pub readable: Columns,
+    /// Other names of the columns; none has an empty one.
+    pub names: Option<Arc<[Arc<str>]>>,
 }
 
 /// No identifier can be this.
@@ -103,6 +105,7 @@ impl ScopeTable {
             hidden: Vec::new(),
             inner: None,
             readable: Columns::All,
+            names: None,
         }
     }
 
@@ -186,6 +189,9 @@ impl ScopeTable {
     /// A column's name.
     #[must_use]
     pub fn column_name(&self, at: usize) -> &Arc<str> {
+        if let Some(names) = &self.names {
+            return &names[at];
+        }
         match &self.source {
             Source::Table(table) => &table.columns()[at].name,
             Source::Columns(columns) => &columns[at].name,
@@ -205,6 +211,9 @@ impl ScopeTable {
     /// The position of a column by name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
+        if let Some(names) = &self.names {
+            return names.iter().position(|known| !known.is_empty() && same(known, name));
+        }
         match &self.source {
             Source::Table(table) => table.column_index(name),
             Source::Columns(columns) => columns.iter().position(|c| same(&c.name, name)),

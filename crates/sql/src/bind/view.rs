@@ -222,6 +222,7 @@ fn stand_in(
         hidden: Vec::new(),
         inner: None,
         readable: Columns::All,
+        names: None,
     };
     push_scope(binder, scope)?;
     nest.items.append(&mut merged.nest.items);

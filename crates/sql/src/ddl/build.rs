@@ -6,7 +6,7 @@
 use super::defaults;
 use super::expressions;
 use super::keys;
-use super::types::{column_type, pick_collation};
+use crate::bind::types::{column_type, pick_collation};
 use crate::catalog::sequence;
 use crate::catalog::{Column, ColumnDefault, Generated, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};

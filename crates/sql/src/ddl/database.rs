@@ -2,8 +2,8 @@
 
 use super::build::check_name;
 use super::exec::{Change, Ddl, spaces};
-use super::types::pick_collation;
 use crate::api::{Outcome, Priv};
+use crate::bind::types::pick_collation;
 use crate::catalog::{Schema, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;

@@ -15,7 +15,6 @@ mod stored;
 mod table;
 mod temporary;
 mod triggers;
-mod types;
 mod view;
 
 pub(crate) use build::check_name;
@@ -23,4 +22,3 @@ pub(crate) use exec::{Change, Ddl};
 pub use stored::load_catalog;
 pub(crate) use stored::{parse_create, parse_definition};
 pub(crate) use triggers::{trigger_text, triggers_of};
-pub(crate) use types::column_type;

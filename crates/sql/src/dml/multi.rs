@@ -267,7 +267,7 @@ pub(super) fn factors(tables: &[TableRef]) -> Vec<&TableFactor> {
                 out.extend(factors(std::slice::from_ref(right)));
             }
             TableRef::Group(members) => out.extend(factors(members)),
-            TableRef::Derived(_) => {}
+            TableRef::Derived(_) | TableRef::JsonTable(_) => {}
         }
     }
     out
@@ -292,7 +292,7 @@ fn place(tables: &[TableRef], wanted: &TableFactor) -> usize {
                     || search(std::slice::from_ref(right), wanted, place)
             }
             TableRef::Group(members) => search(members, wanted, place),
-            TableRef::Derived(_) => {
+            TableRef::Derived(_) | TableRef::JsonTable(_) => {
                 *place += 1;
                 false
             }

@@ -307,7 +307,10 @@ impl Planner<'_> {
             }
             ItemSource::Virtual(table) => {
                 let mut path = TableAccess::all(conditions, virtual_rows(table.as_ref()));
-                let keep = keep_if_whole(&mut path, &own);
+                let keep = match table.outer() {
+                    None => keep_if_whole(&mut path, &own),
+                    Some(_) => None,
+                };
                 let (table, id) = (table.clone(), self.new_id());
                 (NodeSource::Virtual { table, filter: path.filter, id }, keep)
             }

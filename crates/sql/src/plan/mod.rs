@@ -12,6 +12,7 @@ pub mod cost;
 mod equalities;
 pub(crate) mod estimate;
 pub(crate) mod join_order;
+pub(crate) mod json_table;
 pub mod key;
 mod late;
 pub(crate) mod needed;

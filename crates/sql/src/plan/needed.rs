@@ -67,7 +67,11 @@ impl Needed {
                     filter.iter().for_each(|e| self.add(e));
                     self.whole.extend(outer_slots);
                 }
-                NodeSource::Virtual { filter, .. } | NodeSource::Recursion { filter, .. } => {
+                NodeSource::Virtual { table, filter, .. } => {
+                    filter.iter().for_each(|e| self.add(e));
+                    table.outer().into_iter().for_each(|outer| self.whole.extend(outer));
+                }
+                NodeSource::Recursion { filter, .. } => {
                     filter.iter().for_each(|e| self.add(e));
                 }
             }

@@ -5,7 +5,7 @@
 use super::numbers::Numbers;
 use crate::api::ResultColumn;
 use crate::error::ExecResult;
-use crate::expr::Exec;
+use crate::expr::{Exec, SlotSet};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -18,6 +18,10 @@ pub trait VirtualTable: Send + Sync {
     /// # Errors
     /// Whatever producing them meets.
     fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>>;
+    /// The tables that its rows depend on; none: they are the same for the whole statement.
+    fn outer(&self) -> Option<&SlotSet> {
+        None
+    }
     /// The rows of a table that has nothing but numbers in one column.
     fn numbers(&self) -> Option<Numbers> {
         None

@@ -380,7 +380,9 @@ fn read(
                 Some(rows) => rows,
                 None => {
                     let rows = Rc::new(Rows::of(table.rows(cx)?));
-                    cx.subqueries[*id] = SubqueryState::Table(rows.clone());
+                    if table.outer().is_none() {
+                        cx.subqueries[*id] = SubqueryState::Table(rows.clone());
+                    }
                     rows
                 }
             };

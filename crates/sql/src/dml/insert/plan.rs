@@ -74,7 +74,7 @@ impl InsertPlan {
         let mut source = source::bind(&mut binder, tree, &columns, all)?;
         let generated = generated_one(&table, &columns, &source);
         let select = source::select_scope(&mut binder, &source, tree);
-        let values_slot = source::add_names(&mut binder, &names, tree, &select)?;
+        let values_slot = source::add_names(&mut binder, &names, tree, &columns, &select)?;
         let on_duplicate = bind_assignments(&mut binder, &names, &tree.on_duplicate)?;
         let beside = source::read_beside(&mut source, &select, &on_duplicate);
         let assigned: Vec<usize> = on_duplicate.iter().map(|assignment| assignment.column).collect();

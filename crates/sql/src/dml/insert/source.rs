@@ -1,6 +1,6 @@
 //! Where the rows of an INSERT come from, and what ON DUPLICATE KEY UPDATE sees of them. Compiling only: `insert` runs it.
 
-use crate::bind::scope::{Scope, VALUES_ALIAS};
+use crate::bind::scope::{Scope, ScopeTable, VALUES_ALIAS};
 use crate::bind::{Binder, Clause};
 use crate::dml::Names;
 use crate::dml::plan::Assignment;
@@ -84,6 +84,7 @@ pub(super) fn add_names(
     binder: &mut Binder<'_>,
     names: &Names,
     tree: &Insert,
+    columns: &[usize],
     select: &Scope,
 ) -> SqlResult<u16> {
     if tree.on_duplicate.is_empty() {
@@ -94,11 +95,9 @@ pub(super) fn add_names(
     values.source = names.values_source(slot);
     let mut added = vec![values.clone()];
     if let Some(alias) = &tree.row_alias {
-        if !alias.columns.is_empty() {
-            return Err(SqlError::not_supported_yet("column aliases of an inserted row"));
-        }
         let mut named = values;
         named.alias = Arc::from(alias.name.as_str());
+        named.names = row_names(&named, &alias.columns, columns)?;
         added.push(named);
     }
     added.extend(select.tables.iter().cloned());
@@ -108,6 +107,31 @@ pub(super) fn add_names(
     }
     binder.set_clause(Clause::FieldList);
     Ok(slot)
+}
+
+/// The names that `AS new(a, b)` gives to the columns that the statement names.
+fn row_names(
+    row: &ScopeTable,
+    aliases: &[ast::Ident],
+    columns: &[usize],
+) -> SqlResult<Option<Arc<[Arc<str>]>>> {
+    if aliases.is_empty() {
+        return Ok(None);
+    }
+    if !matches!(row.source, crate::bind::scope::Source::Table(_)) {
+        return Err(SqlError::not_supported_yet("column aliases of a row that goes into a view"));
+    }
+    if aliases.len() != columns.len() {
+        return Err(SqlError::view_wrong_list());
+    }
+    let mut names = vec![Arc::from(""); row.width()];
+    for (at, (alias, column)) in aliases.iter().zip(columns).enumerate() {
+        if aliases[..at].iter().any(|other| other.is(alias)) {
+            return Err(SqlError::dup_fieldname(alias));
+        }
+        names[*column] = Arc::from(alias.as_str());
+    }
+    Ok(Some(names.into()))
 }
 
 /// Has the query yield the columns of those of its tables that the assignments read.

@@ -38,7 +38,7 @@ fn long_text(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(u32::MAX, 46).coercible(Coercibility::Implicit).nullable(true))
 }
 
-fn failure(error: &JsonError, number: usize, function: &str) -> SqlError {
+pub(crate) fn failure(error: &JsonError, number: usize, function: &str) -> SqlError {
     match error {
         JsonError::Syntax { message, offset } => SqlError::new(
             3141,
@@ -54,7 +54,7 @@ fn failure(error: &JsonError, number: usize, function: &str) -> SqlError {
 }
 
 /// Argument `at` as a document: JSON as it is, text parsed; `None` for NULL.
-pub(super) fn document(
+pub(crate) fn document(
     args: &[Expr],
     at: usize,
     function: &str,

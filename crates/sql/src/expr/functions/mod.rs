@@ -11,7 +11,7 @@ mod encode;
 mod encrypt;
 mod inet;
 mod info;
-mod json;
+pub(crate) mod json;
 mod json_search;
 mod numeric;
 mod regexp;

@@ -225,15 +225,7 @@ impl SqlSession {
         };
         state.programs.running.push(def.clone());
         let cursors = program.cursors.iter().map(|_| None).collect();
-        Ok(Frame {
-            program: program.clone(),
-            at: 0,
-            scopes: Vec::new(),
-            cursors,
-            saved,
-            outs: Vec::new(),
-            mode: def.sql_mode,
-        })
+        Ok(Frame { program: program.clone(), at: 0, scopes: Vec::new(), cursors, saved, outs: Vec::new() })
     }
 
     /// Puts back what was before the program; its variables.

@@ -3,8 +3,8 @@
 
 use super::check;
 use crate::api::SessionSettings;
+use crate::bind::types::column_type;
 use crate::catalog::{Column, ColumnDefault, ProgramDef, Table};
-use crate::ddl::column_type;
 use crate::error::{SqlError, SqlResult};
 use crate::state::TriggerRows;
 use bytes::Bytes;

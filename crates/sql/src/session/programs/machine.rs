@@ -49,8 +49,6 @@ pub(super) struct Frame {
     pub saved: Saved,
     /// Where OUT and INOUT parameters go in the caller: their place, and what it is there.
     pub outs: Vec<(usize, Out)>,
-    /// The mode that the program runs under: SET may have changed it since.
-    pub mode: u64,
 }
 
 /// Where an OUT parameter goes.

@@ -95,12 +95,8 @@ impl SqlSession {
     /// The server has run the statement that the machine waits for.
     pub(super) fn answered(&mut self, machine: &mut Machine, answer: SqlResult<()>) -> ExecResult<()> {
         let Some(frame) = machine.frames.last_mut() else { return Ok(()) };
-        // SET makes the settings anew; the program's own stay, unless it was them.
+        // SET makes the settings anew; the server had the program's own `sql_mode` meanwhile.
         let settings = &mut self.state.settings;
-        if settings.sql_mode == frame.saved.sql_mode {
-            settings.sql_mode = frame.mode;
-        }
-        frame.mode = settings.sql_mode;
         settings.collation_client = frame.program.def.client;
         match answer {
             Ok(()) => {
