@@ -8,7 +8,8 @@
 //! - a file begins at a later transaction than the one after the last of the file before it.
 //!
 //! What is left over, damage to the very last transactions of a file that was in use, looks like a torn tail; it is
-//! cut with a warning that says how many bytes went. `binlog_truncate_damaged_tail` cuts in the first two cases too.
+//! cut with a warning that says where, how many bytes went, and what an operator should make of it.
+//! `binlog_truncate_damaged_tail` cuts in the first two cases too.
 
 use crate::claim;
 use crate::recovery::RecoverError;
@@ -58,7 +59,9 @@ pub(crate) fn judge_tail(
         if proof.is_none() && bytes > 0 {
             tracing::warn!(
                 file = %name, offset = %tail.end.offset, bytes, %reason,
-                "the last log file has a torn tail; nothing in it was acknowledged, and it is cut"
+                "the last log file has a torn tail, which is cut. A crash or a power cut leaves one, and then nothing in it was \
+                 acknowledged. If neither happened, the device has damaged the newest transactions: compare with a replica \
+                 or another copy of the file before anything more is written"
             );
         }
         proof

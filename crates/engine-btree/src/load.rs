@@ -6,7 +6,6 @@ use crate::layer::Version;
 use crate::prune::Pruner;
 use bytes::Bytes;
 use omnibus_engine::{EngineError, SortedWrites};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ pub(crate) fn load(
 pub(crate) fn install(shared: &Shared, no: u64, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
     let mut state = shared.store.state.lock();
     shared.store.transaction(&mut state, no, true, |write, _| {
-        let mut pruner = Pruner::new(write, Arc::clone(&shared.views.current().file), no)?;
+        let mut pruner = Pruner::new(write, no)?;
         for write in writes {
             let (key, value) = write.map_err(io_error)?;
             // On a full disk all that is left of the transaction would be kept in memory.
@@ -72,7 +71,7 @@ fn write(shared: &Shared, at: u64, piece: &[(Bytes, Bytes)], bytes: u64) -> Resu
     let applied = state.applied;
     shared.writing(|| {
         shared.store.transaction(&mut state, applied, true, |write, _| {
-            let mut pruner = Pruner::new(write, Arc::clone(&shared.views.current().file), 0)?;
+            let mut pruner = Pruner::new(write, 0)?;
             piece.iter().try_for_each(|(key, value)| pruner.load(key, at, value))
         })
     })?;

@@ -11,8 +11,7 @@ use crate::store::{self, State, Versions};
 use crate::{damage, store_error};
 use bytes::Bytes;
 use omnibus_engine::EngineError;
-use redb::{AccessGuard, Range, ReadableTable, Table, WriteTransaction};
-use std::cmp::Ordering;
+use redb::{ReadableTable, Table, WriteTransaction};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,53 +22,6 @@ pub(crate) struct Pruner<'t> {
     versions: Table<'t, key::VersionKey, &'static [u8]>,
     garbage: Table<'t, &'static [u8], ()>,
     watermark: u64,
-    before: Before,
-}
-
-/// What the file had before the transaction, read along with keys that come in order: most meet nothing there, and to find that
-/// out by a search for each would cost as much as writing them.
-struct Before {
-    file: Arc<Versions>,
-    /// From the key asked for last on.
-    range: Option<Range<'static, key::VersionKey, &'static [u8]>>,
-    /// The first of `range`. `None` is its end.
-    next: Option<AccessGuard<'static, key::VersionKey>>,
-}
-
-/// Versions that are passed one by one before a search.
-const NEAR: usize = 4;
-
-impl Before {
-    fn new(file: Arc<Versions>) -> Before {
-        Before { file, range: None, next: None }
-    }
-
-    fn advance(&mut self) -> Result<(), EngineError> {
-        let next = self.range.as_mut().and_then(Iterator::next).transpose().map_err(store_error)?;
-        self.next = next.map(|(place, _)| place);
-        Ok(())
-    }
-
-    /// Where the next version is to `wanted`.
-    fn compare(&self, wanted: &[u8]) -> Ordering {
-        self.next.as_ref().map_or(Ordering::Greater, |next| key::split(next.value()).0.cmp(wanted))
-    }
-
-    /// Whether the file had versions of a key, which is none before those asked for earlier.
-    fn had(&mut self, wanted: &[u8]) -> Result<bool, EngineError> {
-        if self.range.is_some() {
-            for _ in 0..NEAR {
-                match self.compare(wanted) {
-                    Ordering::Less => self.advance()?,
-                    found => return Ok(found == Ordering::Equal),
-                }
-            }
-        }
-        let from = key::join(wanted, u64::MAX);
-        self.range = Some(self.file.range::<&[u8]>(&from[..]..).map_err(store_error)?);
-        self.advance()?;
-        Ok(self.compare(wanted) == Ordering::Equal)
-    }
 }
 
 /// Reads ahead of a transaction what pruning will need: redb is of no more use once a transaction that writes has met
@@ -94,36 +46,26 @@ impl Probe<'_> {
 }
 
 impl<'t> Pruner<'t> {
-    /// `file` is what there was before this transaction.
-    pub(crate) fn new(
-        write: &'t WriteTransaction,
-        file: Arc<Versions>,
-        watermark: u64,
-    ) -> Result<Pruner<'t>, EngineError> {
+    pub(crate) fn new(write: &'t WriteTransaction, watermark: u64) -> Result<Pruner<'t>, EngineError> {
         let versions = write.open_table(store::VERSIONS).map_err(store_error)?;
         let garbage = write.open_table(store::GARBAGE).map_err(store_error)?;
-        Ok(Pruner { versions, garbage, watermark, before: Before::new(file) })
+        Ok(Pruner { versions, garbage, watermark })
     }
 
-    /// Writes a key's new versions, newest first. All are newer than what the file has. Keys come in order, each once. Tells
-    /// how many bytes.
+    /// Writes a key's new versions, newest first. All are newer than what the file has. Tells how many bytes.
     pub(crate) fn write(&mut self, versions: &[Version]) -> Result<u64, EngineError> {
         let Some(newest) = versions.first() else { return Ok(0) };
-        let (mut bytes, mut written) = (0, 0);
+        let mut bytes = 0;
         for version in versions {
             let place = key::join(&version.key, version.number);
             let value = store::encode(version.value.as_ref());
             bytes += (place.len() + value.len()) as u64;
             self.versions.insert(&place[..], &value[..]).map_err(store_error)?;
-            written += 1;
             if version.number <= self.watermark {
                 break;
             }
         }
-        // The only version of a row: nothing hides it, and it hides nothing.
-        if self.before.had(&newest.key)? || written > 1 || newest.value.is_none() {
-            self.settle(&newest.key)?;
-        }
+        self.settle(&newest.key)?;
         Ok(bytes)
     }
 

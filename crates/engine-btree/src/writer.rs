@@ -89,7 +89,7 @@ fn write(shared: &Shared, task: &Task) -> Result<(), EngineError> {
     let durable = asked || state.loose >= shared.config.durable_every;
     let probe = probe(shared);
     shared.store.transaction(&mut state, task.up_to, durable, |write, state| {
-        let mut pruner = Pruner::new(write, Arc::clone(&probe.file), shared.prunable())?;
+        let mut pruner = Pruner::new(write, shared.prunable())?;
         let mut same: Vec<Version> = Vec::new();
         let wanted = |version: &Version| version.number > above && version.number <= task.up_to;
         for version in task.layer.versions().filter(wanted) {
@@ -145,7 +145,7 @@ fn clean(shared: &Shared) -> Result<Duration, EngineError> {
     let mut more = true;
     let probe = probe(shared);
     shared.store.transaction(&mut state, applied, false, |write, state| {
-        let mut pruner = Pruner::new(write, Arc::clone(&probe.file), watermark)?;
+        let mut pruner = Pruner::new(write, watermark)?;
         if let Some(space) = dead {
             more = pruner.remove_space(space, REMOVED_AT_ONCE, &probe)?;
         }
