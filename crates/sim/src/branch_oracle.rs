@@ -22,6 +22,8 @@ struct Facts {
     prepared: Known,
     /// The branch is no more; whether it was committed is in `end`.
     ended: Known,
+    /// A statement of XA says so. Rows are seen a moment before, while the session that commits them is on its way.
+    unlisted: bool,
     end: Option<bool>,
     /// The ends that were asked for: XA ROLLBACK, XA COMMIT.
     asked: [bool; 2],
@@ -51,6 +53,7 @@ impl BranchOracle {
                     branch: *branch,
                     prepared: Known::Nothing,
                     ended: Known::Nothing,
+                    unlisted: false,
                     end: None,
                     asked: [false; 2],
                     adds: if branch.counter.is_none() { Some(false) } else { None },
@@ -67,10 +70,7 @@ impl BranchOracle {
         let of = |wanted: fn(&Facts) -> bool| {
             self.branches.iter().filter(|(_, facts)| wanted(facts)).map(|(id, _)| *id).collect()
         };
-        Before {
-            there: of(|facts| facts.prepared != Known::Nothing),
-            gone: of(|facts| facts.ended != Known::Nothing),
-        }
+        Before { there: of(|facts| facts.prepared != Known::Nothing), gone: of(|facts| facts.unlisted) }
     }
 
     /// A branch that somebody may end: prepared, and not known to be gone.
@@ -108,7 +108,7 @@ impl BranchOracle {
                     if *count != facts.branch.rows as u64 {
                         return Err(format!("SNAP-1: branch {id} is seen with {count} of its rows"));
                     }
-                    self.ended(*id, Some(true), known)?;
+                    self.seen(*id, Some(true), known)?;
                 }
             }
             _ => {}
@@ -127,8 +127,17 @@ impl BranchOracle {
         before.there.difference(names).try_for_each(|id| self.ended(*id, None, known))
     }
 
-    /// Somebody was told that a branch is no more.
+    /// A statement of XA told somebody that a branch is no more.
     fn ended(&mut self, id: u64, commit: Option<bool>, known: Known) -> Result<(), String> {
+        self.seen(id, commit, known)?;
+        if let Some(facts) = self.branches.get_mut(&id) {
+            facts.unlisted = true;
+        }
+        Ok(())
+    }
+
+    /// Somebody was told that a branch is ended, by its rows at least.
+    fn seen(&mut self, id: u64, commit: Option<bool>, known: Known) -> Result<(), String> {
         let facts = self.branches.get_mut(&id).ok_or(format!("branch {id} was never asked for"))?;
         facts.ended = facts.ended.max(known);
         if let Some(commit) = commit {
@@ -232,7 +241,7 @@ impl BranchOracle {
             facts.prepared = Known::Lasts;
             let commits = shown.rows.contains_key(id);
             if there.contains(&(id + 1)) {
-                facts.ended = Known::Lasts;
+                (facts.ended, facts.unlisted) = (Known::Lasts, true);
                 facts.end = (facts.branch.rows > 0).then_some(commits).or(facts.end);
                 if facts.branch.rows > 0 {
                     facts.asked[usize::from(commits)] = true;
