@@ -101,8 +101,7 @@ def current_password(server):
 
 def refused(server):
     root = connect(server)
-    for option in ("PASSWORD HISTORY 3", "PASSWORD REUSE INTERVAL 3 DAY", "PASSWORD REQUIRE CURRENT", "WITH MAX_STATEMENT_TIME 3", "REQUIRE X509",
-                   ):
+    for option in ("PASSWORD HISTORY 3", "PASSWORD REUSE INTERVAL 3 DAY", "PASSWORD REQUIRE CURRENT", "WITH MAX_STATEMENT_TIME 3", "REQUIRE X509"):
         failed = code(root, f"CREATE USER not_made@localhost {option}")
         expect(failed == 1235, f"{option}: {failed}")
     placeholders = [code(root, f"EXECUTE IMMEDIATE CONCAT('DO ?', REPEAT(',?', {more}))") for more in (65_534, 65_535)]
