@@ -162,6 +162,10 @@ impl<'q> From<'q> {
             (None, None) => return Err(SqlError::no_db()),
         };
         if let Some(table) = binder.virtuals.find(schema, name) {
+            // One that stands for a stored table asks for what that would.
+            if binder.catalog.find_table(schema, name).is_some() {
+                binder.author.access.check(schema, Some(name), Priv::Select)?;
+            }
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
             let columns = table.columns();
             let mut scope = computed(binder.new_slot(), alias, columns);
