@@ -48,10 +48,11 @@ pub fn run(args: ServeArgs) -> ExitCode {
 /// disk would be a panic.
 fn begin_log(options: &ServerOptions) {
     let on_terminal = options.log_error().is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt()
-        .with_writer(|| ErrorLog)
-        .log_internal_errors(false)
-        .with_ansi(on_terminal)
-        .with_target(false)
-        .init();
+    let log =
+        tracing_subscriber::fmt().with_writer(|| ErrorLog).log_internal_errors(false).with_target(false);
+    if options.log_error_is_json() {
+        log.json().flatten_event(true).init();
+    } else {
+        log.with_ansi(on_terminal).init();
+    }
 }

@@ -6,6 +6,7 @@
 
 mod aside;
 pub mod ast;
+mod digest;
 mod error;
 mod grammar;
 mod lexer;
@@ -15,6 +16,7 @@ mod print;
 mod redact;
 
 pub use aside::{OWN_VERSION, set_engines_aside};
+pub use digest::Digest;
 pub use error::ParseError;
 pub use options::ParseOptions;
 pub use params::{fill_params, load_file_span};

@@ -87,7 +87,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     if datadir.created {
         tracing::info!(path = %datadir.path.display(), "created the data directory; account root@localhost has no password and is reachable from this machine only");
     }
-    let globals = options.globals.clone();
+    let (globals, persisted) = (options.globals.clone(), options.persisted.clone());
     fill_in(&globals, &options, &datadir);
     let wait_for_space = Arc::new(AtomicBool::new(true));
     let engine = engines::open(&globals, &datadir.path, &wait_for_space)
@@ -138,6 +138,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let housekeeping = Housekeeping::start(coordinator.clone(), limits, failures.clone(), settings)
         .map_err(step("starting the housekeeping"))?;
     server.query_log.start(&server.globals);
+    server.persisted.start(persisted);
     let query_log = crate::query_log::Writer::start(server.query_log.clone(), logged_to)
         .map_err(step("starting a thread"))?;
     Ok(Assembled { server, coordinator, failures, housekeeping, query_log, datadir })

@@ -23,7 +23,8 @@ pub fn serve(options: ServerOptions) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match try_serve(options) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::ForGood) => ExitCode::SUCCESS,
+        Ok(Ended::ToRestart) => crate::supervisor::restart_code(),
         Err(error) => {
             tracing::error!("{error}");
             ExitCode::FAILURE
@@ -31,7 +32,15 @@ pub fn serve(options: ServerOptions) -> ExitCode {
     }
 }
 
-fn try_serve(options: ServerOptions) -> Result<(), StartError> {
+/// How a server ended.
+enum Ended {
+    ForGood,
+    /// By RESTART.
+    ToRestart,
+}
+
+fn try_serve(mut options: ServerOptions) -> Result<Ended, StartError> {
+    options.load_persisted().map_err(|e| StartError(e.to_string()))?;
     for warning in &options.warnings {
         tracing::warn!("{warning}");
     }
@@ -52,7 +61,7 @@ fn try_serve(options: ServerOptions) -> Result<(), StartError> {
     result
 }
 
-fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), StartError> {
+fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<Ended, StartError> {
     let announce = options.announce;
     // A start that is refused has made and changed no file.
     check(&options)?;
@@ -77,7 +86,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
     let listeners = listeners.and_then(|listeners| Ok((listeners, http?)));
     let result = match listeners {
         // A log that failed while recovery wrote to it: nobody may be told that the server is ready.
-        Ok(_) if failures.stopped_because().is_some() => Ok(()),
+        Ok(_) if failures.stopped_because().is_some() => Ok(Ended::ForGood),
         Ok((listeners, http)) => {
             // Before the word that the server is ready: whoever reads it may send a signal at once.
             let signals = {
@@ -95,7 +104,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<(), 
                 replicas.start_at_startup(server.globals.named("skip_replica_start").as_bool());
             }
             runtime.block_on(until_stopped(&server, listeners, signals));
-            Ok(())
+            Ok(if server.is_to_restart() { Ended::ToRestart } else { Ended::ForGood })
         }
         Err(error) => Err(error),
     };
@@ -187,6 +196,7 @@ fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
         server.globals.named("version").as_str()
     );
     tracing::info!("{line}");
+    crate::supervisor::notify(&format!("READY=1\nSTATUS={line}\nMAINPID={}", std::process::id()));
     if announce {
         let mut out = std::io::stdout();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());

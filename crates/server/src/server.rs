@@ -2,6 +2,7 @@
 
 use crate::account::{AccessTable, Accounts, Privileges, RoleRules, Usage};
 use crate::auth::{Authenticator, FastCache, RsaKey};
+use crate::digests::Digests;
 use crate::dump::{Dumps, SemiSyncSettings};
 use crate::log_admin::LogAdmin;
 use crate::net::{Hosts, Listeners};
@@ -9,6 +10,7 @@ use crate::process::Processes;
 use crate::query_log::{QueryLog, default_name};
 use crate::session::{Refusals, RunnerFactory};
 use crate::status::{ServerCounters, SessionCounters, StatusSources, render};
+use crate::sysvars::persisted::Persisted;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_replication::limit::EventLimit;
 use omnibus_sql::SqlResult;
@@ -46,6 +48,8 @@ pub struct Server {
     pub engines_wait_for_space: std::sync::OnceLock<Arc<AtomicBool>>,
     /// The general and the slow query log.
     pub query_log: Arc<crate::query_log::QueryLog>,
+    /// What each kind of statement has cost.
+    pub(crate) digests: Digests,
     /// What accounts use up.
     pub usage: Arc<Usage>,
     /// Refused logins, for the log.
@@ -58,7 +62,10 @@ pub struct Server {
     pub admin_hosts: Arc<Hosts>,
     /// `replica_max_allowed_packet`.
     pub event_limit: EventLimit,
+    /// What SET PERSIST has kept.
+    pub(crate) persisted: Persisted,
     stopping: AtomicBool,
+    restarting: AtomicBool,
     stop: Notify,
     /// Signalled when a connection ends, for the wait at shutdown.
     closed: Notify,
@@ -92,18 +99,26 @@ impl Server {
             replicas: std::sync::OnceLock::new(),
             engines_wait_for_space: std::sync::OnceLock::new(),
             query_log: Arc::default(),
+            digests: Digests::default(),
             usage: Arc::default(),
             refusals: Refusals::default(),
             skip_grants: AtomicBool::new(false),
             hosts: Arc::default(),
             admin_hosts: Arc::default(),
             event_limit: EventLimit::default(),
+            persisted: Persisted::default(),
             stopping: AtomicBool::new(false),
+            restarting: AtomicBool::new(false),
             stop: Notify::new(),
             closed: Notify::new(),
         };
         server.counters.started_us.store(crate::clock::now_us(), Ordering::Relaxed);
         server.cache_settings();
+        let kinds = server.globals.named("performance_schema_digests_size").as_u64();
+        server.digests.start(
+            server.globals.named("performance_schema").as_bool(),
+            usize::try_from(kinds).unwrap_or(usize::MAX),
+        );
         let skips = server.globals.named("skip_grant_tables").as_bool();
         server.skip_grants.store(skips, Ordering::Relaxed);
         server
@@ -217,7 +232,13 @@ impl Server {
         let processes = self.processes.clients();
         let coordinator = self.log.coordinator().map(|coordinator| &**coordinator);
         let semi_sync = self.dumps.semi_sync.status(coordinator);
-        let parts = [self.runners.counters(), self.dumps.status(), semi_sync, self.query_log.status()];
+        let parts = [
+            self.runners.counters(),
+            self.dumps.status(),
+            semi_sync,
+            self.query_log.status(),
+            self.digests.status(),
+        ];
         render(&StatusSources {
             server: &self.counters,
             sessions: processes.iter().map(|p| &p.counters).collect(),
@@ -259,6 +280,7 @@ impl Server {
     pub fn stop(&self, why: &str) {
         if !self.stopping.swap(true, Ordering::AcqRel) {
             tracing::info!("shutting down: {why}");
+            crate::supervisor::notify("STOPPING=1");
             self.stop_waiting_for_space();
             self.stop.notify_one();
         }
@@ -272,6 +294,17 @@ impl Server {
         if let Some(engines) = self.engines_wait_for_space.get() {
             engines.store(false, Ordering::Release);
         }
+    }
+
+    /// RESTART: ends as `stop` does, for whoever starts it again.
+    pub(crate) fn restart(&self) {
+        self.restarting.store(true, Ordering::Release);
+        self.stop("RESTART");
+    }
+
+    /// Whether RESTART ended it.
+    pub(crate) fn is_to_restart(&self) -> bool {
+        self.restarting.load(Ordering::Acquire)
     }
 
     /// Whether a shutdown has begun.

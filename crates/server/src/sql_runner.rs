@@ -8,6 +8,7 @@ use bytes::Bytes;
 use omnibus_locks::{LockTarget, WaitInfo, WaitOutcome};
 use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_sql::catalog::Table;
 use omnibus_sql::{
     Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, ProgramDef, RowSink,
     SessionState, SqlError, SqlResult, SqlSession,
@@ -51,21 +52,25 @@ impl RunnerFactory for SqlRunners {
     fn lock_waits(&self) -> Vec<LockedOut> {
         let catalog = self.database.catalog();
         let of_space = |space: u32| {
-            catalog.tables().find(|table| table.indexes().iter().any(|index| index.space.0 == space))
+            let found = |table: &Arc<Table>| {
+                let index = table.indexes().iter().find(|index| index.space.0 == space)?;
+                Some((table.clone(), Some(index.name.to_string())))
+            };
+            catalog.tables().find_map(found)
         };
         let named = |wait: WaitInfo| {
-            let table = match wait.target {
+            let found = match wait.target {
                 LockTarget::Record { space, .. } | LockTarget::Range { space } => of_space(space),
-                LockTarget::Table { table } => catalog.tables().find(|found| found.def.id == table),
+                LockTarget::Table { table } => {
+                    catalog.tables().find(|found| found.def.id == table).map(|table| (table.clone(), None))
+                }
             };
-            let table = table.map_or_else(String::new, |t| format!("{}.{}", t.def.db, t.def.name));
-            LockedOut {
-                waiter: wait.waiter,
-                blockers: wait.blockers,
-                mode: wait.mode,
-                table,
-                waited: wait.waited,
-            }
+            let (db, table, index) = match found {
+                Some((table, index)) => (table.def.db.to_string(), table.def.name.to_string(), index),
+                None => Default::default(),
+            };
+            let WaitInfo { waiter, blockers, mode, waited, .. } = wait;
+            LockedOut { waiter, blockers, mode, db, table, index, waited }
         };
         self.database.locks().waits().into_iter().map(named).collect()
     }

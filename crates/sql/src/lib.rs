@@ -37,6 +37,6 @@ pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, sh
 pub use ddl::load_catalog;
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlError, SqlResult, is_full};
 pub use session::{Database, GivenGtid, Prepared, SqlSession, SystemTables};
-pub use show::InformationSchema;
+pub use show::{InformationSchema, is_keyword};
 pub use state::{NewInsertId, SessionState};
 pub use store::Floor;

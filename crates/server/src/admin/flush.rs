@@ -87,6 +87,16 @@ impl Session {
         Ok(())
     }
 
+    /// TRUNCATE performance_schema.events_statements_summary_by_digest.
+    pub(super) fn truncate_digests(&self) -> SqlResult<()> {
+        let account = self.account();
+        if !account.on_database(PERFORMANCE_SCHEMA).any(Privileges::DROP) {
+            return Err(errors::command_denied("DROP", &account.user, account.host.as_str(), DIGESTS));
+        }
+        self.server.digests.forget();
+        Ok(())
+    }
+
     pub(super) async fn reset(&mut self, list: &[Reset]) -> SqlResult<()> {
         self.commit_first().await?;
         for item in list {
@@ -94,7 +104,9 @@ impl Session {
                 Reset::BinaryLogs { to } => tokio::task::block_in_place(|| self.server.log.reset(*to))?,
                 Reset::QueryCache => {}
                 Reset::Replica { all, channel } => self.reset_replica(*all, channel.as_deref())?,
-                Reset::Persist { .. } => return Err(SqlError::not_supported_yet("RESET PERSIST")),
+                Reset::Persist { if_exists, name } => {
+                    self.reset_persist(name.as_ref().map(|name| name.as_str()), *if_exists)?;
+                }
             }
         }
         Ok(())
@@ -104,8 +116,18 @@ impl Session {
 const PERFORMANCE_SCHEMA: &str = "performance_schema";
 const HOST_CACHE: &str = "host_cache";
 
+const DIGESTS: &str = "events_statements_summary_by_digest";
+
 pub(super) fn is_host_cache(table: &ObjectName) -> bool {
-    table.name.eq_ignore_ascii_case(HOST_CACHE)
+    is_table(table, HOST_CACHE)
+}
+
+pub(super) fn is_digests(table: &ObjectName) -> bool {
+    is_table(table, DIGESTS)
+}
+
+fn is_table(table: &ObjectName, name: &str) -> bool {
+    table.name.eq_ignore_ascii_case(name)
         && table.schema.as_ref().is_some_and(|db| db.eq_ignore_ascii_case(PERFORMANCE_SCHEMA))
 }
 

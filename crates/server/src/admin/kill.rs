@@ -45,6 +45,16 @@ impl Session {
         self.process.kill.check()
     }
 
+    /// RESTART, where somebody starts the server again.
+    pub(super) fn restart(&mut self) -> SqlResult<()> {
+        if !crate::supervisor::restarts() {
+            let message = "Restart server failed (mysqld is not managed by supervisor process).".into();
+            return Err(omnibus_sql::SqlError { code: 3707, state: *b"HY000", message });
+        }
+        self.server.restart();
+        Ok(())
+    }
+
     pub(super) fn shutdown(&mut self) -> SqlResult<()> {
         self.server.stop("SHUTDOWN");
         Ok(())

@@ -36,9 +36,11 @@ impl Session {
             // The locks are the SQL layer's.
             Statement::Flush(flush) if !takes_locks(flush) => self.flush(flush).await,
             Statement::Truncate(table) if flush::is_host_cache(table) => self.truncate_host_cache(),
+            Statement::Truncate(table) if flush::is_digests(table) => self.truncate_digests(),
             Statement::Reset(list) => self.reset(list).await,
             Statement::Purge(purge) => self.purge(purge).await,
             Statement::Shutdown => self.shutdown(),
+            Statement::Restart => self.restart(),
             Statement::ChangeSource(_)
             | Statement::ChangeReplicationFilter(_)
             | Statement::StartReplica(_)

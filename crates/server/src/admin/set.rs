@@ -6,6 +6,7 @@
 use crate::account::Privileges;
 use crate::errors;
 use crate::session::Session;
+use crate::sysvars::persisted;
 use crate::sysvars::{Change, Given, Registry, Scope, VarDef, VarId, VarValue, coerce, isolation_name};
 use omnibus_format::Dialect;
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
@@ -18,10 +19,32 @@ const GLOBAL_ADMIN: Privileges = Privileges::SUPER.with(Privileges::SYSTEM_VARIA
 /// What restricted session variables need.
 const SESSION_ADMIN: Privileges = GLOBAL_ADMIN.with(Privileges::SESSION_VARIABLES_ADMIN);
 
+/// What SET PERSIST does with a value beside setting it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    /// SET GLOBAL and SET SESSION.
+    No,
+    /// PERSIST.
+    Too,
+    /// PERSIST_ONLY: the running server goes on with what it has.
+    Only,
+}
+
+impl Keep {
+    fn of(scope: Option<VarScope>) -> Keep {
+        match scope {
+            Some(VarScope::Persist) => Keep::Too,
+            Some(VarScope::PersistOnly) => Keep::Only,
+            _ => Keep::No,
+        }
+    }
+}
+
 /// A checked system variable assignment.
 struct Assignment {
     id: VarId,
     global: bool,
+    keep: Keep,
     value: VarValue,
     warning: Option<SqlError>,
 }
@@ -90,12 +113,13 @@ impl Session {
                 } else {
                     self.server.globals.get(id)
                 };
-                return Ok(Some(Checked::System(Assignment { id, global, value, warning: None })));
+                let keep = Keep::of(*scope);
+                return Ok(Some(Checked::System(Assignment { id, global, keep, value, warning: None })));
             }
             SetValue::Word(word) => Given::Text(word.as_str().to_owned()),
             SetValue::Expr(expr) => Given::Value(self.evaluate(expr).await?.0),
         };
-        checked_value(id, global, &given).map(|assignment| Some(Checked::System(assignment)))
+        checked_value(id, global, *scope, &given).map(|assignment| Some(Checked::System(assignment)))
     }
 
     /// The variable, and whether the server's value is meant; or why it may not be set.
@@ -104,14 +128,15 @@ impl Session {
         let dialect = self.server.log.dialect();
         let id = registry.find_in(name, dialect).ok_or_else(|| SqlError::unknown_system_variable(name))?;
         let def = registry.def(id);
-        if matches!(def.change, Change::ReadOnly | Change::Computed) {
+        let keep = Keep::of(scope);
+        if keep != Keep::No {
+            persisted::check(def)?;
+        }
+        if def.change == Change::Computed || def.change == Change::ReadOnly && keep != Keep::Only {
             return Err(errors::incorrect_scope(name, "read only"));
         }
         let global = match scope {
-            Some(VarScope::Persist | VarScope::PersistOnly) => {
-                return Err(SqlError::not_supported_yet("SET PERSIST"));
-            }
-            Some(VarScope::Global) => true,
+            Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly) => true,
             Some(VarScope::Session) | None => false,
         };
         if def.name == "server_id" && !global && dialect == Dialect::Mysql {
@@ -159,6 +184,9 @@ impl Session {
         if let Some(warning) = assignment.warning {
             self.runner.state_mut().diagnostics.warn(warning);
         }
+        if assignment.keep != Keep::No {
+            return self.keep(def, assignment.keep, assignment.id, assignment.value);
+        }
         if crate::gtid::is_special(def.name) {
             return self.set_special(def, &assignment.value).await;
         }
@@ -175,6 +203,40 @@ impl Session {
             self.sequence_given = true;
             return self.next_sequence();
         }
+        Ok(())
+    }
+
+    /// SET PERSIST: first for this server, then for those to come; what a running server refuses is not kept.
+    fn keep(&self, def: &VarDef, keep: Keep, id: VarId, value: VarValue) -> SqlResult<()> {
+        if crate::gtid::is_special(def.name) {
+            return Err(errors::incorrect_scope(def.name, "non persistent read only"));
+        }
+        if keep == Keep::Too {
+            self.server.set_global(id, value.clone())?;
+        }
+        let account = self.account();
+        let who = (account.user.as_str(), account.host.as_str());
+        let datadir = self.server.globals.named("datadir");
+        let datadir = std::path::Path::new(datadir.as_str());
+        tokio::task::block_in_place(|| self.server.persisted.keep(datadir, def.name, &value, who))
+    }
+
+    /// RESET PERSIST.
+    pub(super) fn reset_persist(&mut self, name: Option<&str>, if_exists: bool) -> SqlResult<()> {
+        let known = name.and_then(|name| Registry::get().find(name)).map(|id| Registry::get().def(id).name);
+        let datadir = self.server.globals.named("datadir");
+        let datadir = std::path::Path::new(datadir.as_str());
+        let there = tokio::task::block_in_place(|| self.server.persisted.forget(datadir, known.or(name)))?;
+        if there {
+            return Ok(());
+        }
+        let message =
+            format!("Variable {} does not exist in persisted config file", name.unwrap_or_default());
+        let missing = SqlError { code: 3615, state: *b"HY000", message };
+        if !if_exists {
+            return Err(missing);
+        }
+        self.runner.state_mut().diagnostics.warn(missing);
         Ok(())
     }
 
@@ -208,11 +270,12 @@ impl Session {
         if let Some(level) = isolation {
             let (id, global) = self.check_target(scope, "transaction_isolation")?;
             let value = VarValue::Str(isolation_name(level).into());
-            self.assign(Assignment { id, global, value, warning: None }).await?;
+            self.assign(Assignment { id, global, keep: Keep::of(scope), value, warning: None }).await?;
         }
         if let Some(read_only) = read_only {
             let (id, global) = self.check_target(scope, "transaction_read_only")?;
-            self.assign(Assignment { id, global, value: VarValue::Bool(read_only), warning: None }).await?;
+            let value = VarValue::Bool(read_only);
+            self.assign(Assignment { id, global, keep: Keep::of(scope), value, warning: None }).await?;
         }
         Ok(())
     }
@@ -227,9 +290,9 @@ fn convert(isolation: ast::Isolation) -> Isolation {
     }
 }
 
-fn checked_value(id: VarId, global: bool, given: &Given) -> SqlResult<Assignment> {
+fn checked_value(id: VarId, global: bool, scope: Option<VarScope>, given: &Given) -> SqlResult<Assignment> {
     let def = Registry::get().def(id);
     let (value, warning) = coerce(def, given)?;
     crate::sysvars::refuse_unsupported(def, &value)?;
-    Ok(Assignment { id, global, value, warning })
+    Ok(Assignment { id, global, keep: Keep::of(scope), value, warning })
 }

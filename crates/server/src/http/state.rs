@@ -73,7 +73,7 @@ fn waits(server: &Server, now: i64) -> Vec<Value> {
     let shown = waits.into_iter().map(|wait| {
         let blockers: Vec<Value> = wait.blockers.iter().filter_map(|id| command(*id)).collect();
         json!({ "waiter": command(wait.waiter), "blockers": blockers, "mode": wait.mode,
-                "table": wait.table, "ms": wait.waited.as_millis() as u64 })
+                "table": wait.table_name(), "ms": wait.waited.as_millis() as u64 })
     });
     shown.collect()
 }

@@ -12,8 +12,9 @@ mod tests;
 pub use parse::{OptionError, parse};
 
 use crate::net::Places;
+use crate::sysvars::persisted::{self, Kept};
 use crate::sysvars::{GlobalVars, VarValue};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How the server is to be started.
@@ -25,6 +26,8 @@ pub struct ServerOptions {
     pub warnings: Vec<String>,
     /// Where `ready for connections` goes besides the log; standard output unless told otherwise.
     pub announce: bool,
+    /// What SET PERSIST has kept.
+    pub(crate) persisted: BTreeMap<String, Kept>,
     /// Names of the variables that were given.
     pub given: BTreeSet<&'static str>,
     /// `--help`: say what there is, and start nothing.
@@ -37,6 +40,7 @@ impl Default for ServerOptions {
             globals: GlobalVars::default(),
             warnings: Vec::new(),
             announce: true,
+            persisted: BTreeMap::new(),
             given: BTreeSet::new(),
             help: false,
         }
@@ -48,6 +52,22 @@ impl ServerOptions {
     #[must_use]
     pub fn datadir(&self) -> PathBuf {
         absolute(Path::new(self.globals.named("datadir").as_str()))
+    }
+
+    /// Reads what SET PERSIST has kept in the data directory: it replaces what was given here.
+    ///
+    /// # Errors
+    /// The file can't be read, or has a value that its variable does not take.
+    pub fn load_persisted(&mut self) -> Result<(), OptionError> {
+        let kept = persisted::read(&self.datadir()).map_err(OptionError)?;
+        if self.globals.named("persisted_globals_load").as_bool() {
+            for (name, one) in &kept {
+                parse::apply_persisted(self, name, &one.value)?;
+            }
+            parse::check(self)?;
+        }
+        self.persisted = kept;
+        Ok(())
     }
 
     /// Whether a variable was given, and does not only have its default.
@@ -68,6 +88,12 @@ impl ServerOptions {
     pub fn log_error(&self) -> Option<PathBuf> {
         let name = self.globals.named("log_error");
         (!matches!(name.as_str(), "" | "stderr")).then(|| self.datadir().join(name.as_str()))
+    }
+
+    /// Whether the server's messages are JSON, an object a line: `log_error_services` names MySQL's part that writes them so.
+    #[must_use]
+    pub fn log_error_is_json(&self) -> bool {
+        self.globals.named("log_error_services").as_str().contains("log_sink_json")
     }
 
     /// Where to listen.

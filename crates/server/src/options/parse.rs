@@ -6,6 +6,7 @@
 use super::ServerOptions;
 use super::file::{self, FileOption};
 use super::near::nearest;
+use crate::sysvars::persisted;
 use crate::sysvars::{Change, Given, Kind, Registry, VarDef, VarId, VarValue, coerce, refuse_unsupported};
 use std::path::PathBuf;
 
@@ -59,7 +60,7 @@ pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions,
 }
 
 /// What no option says by itself.
-fn check(options: &ServerOptions) -> Result<(), OptionError> {
+pub(super) fn check(options: &ServerOptions) -> Result<(), OptionError> {
     let value = |name: &str| options.globals.named(name);
     if value("datadir").as_str().is_empty() {
         return Err(OptionError("option 'datadir': it is empty; give the directory's path".into()));
@@ -85,6 +86,28 @@ fn check(options: &ServerOptions) -> Result<(), OptionError> {
         return Err(OptionError(wrong.into()));
     }
     Ok(())
+}
+
+/// A value of `mysqld-auto.cnf`. A variable that this version does not know is passed over with a word.
+pub(super) fn apply_persisted(
+    options: &mut ServerOptions,
+    name: &str,
+    value: &str,
+) -> Result<(), OptionError> {
+    let place = persisted::FILE.to_owned();
+    let option = FileOption { name: name.to_owned(), value: Some(value.to_owned()), place };
+    let Some(id) = Registry::get().find(name) else {
+        options.warnings.push(format!("{}: unknown variable '{name}' ignored", option.place));
+        return Ok(());
+    };
+    let def = Registry::get().def(id);
+    if persisted::check(def).is_err() {
+        options.warnings.push(format!("{}: '{name}' can't be set there; ignored", option.place));
+        return Ok(());
+    }
+    // What was given before is replaced, not added to.
+    options.globals.set(id, def.default.value());
+    set(options, id, Some(value.to_owned()), &option)
 }
 
 /// `--name=value`, `--name value`, `--name`; `-P 3307` and `-h dir` as the field's servers have them.

@@ -101,7 +101,7 @@ impl Session {
             _ => {
                 let (activity, begun) = (activity(&command), self.begin_observed(now));
                 let flow = self.other_command(range).await;
-                ended = Some(self.end_observed(begun, &Observed::Command(activity)));
+                ended = Some(self.end_observed(begun, Observed::Command(activity)));
                 flow
             }
         };

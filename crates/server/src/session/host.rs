@@ -354,6 +354,17 @@ impl SessionHost for SessionShared {
         Ok(account::system_rows(&self.server.accounts.table(), table))
     }
 
+    fn monitoring(&self, table: &str) -> SqlResult<Vec<Vec<(&'static str, Value)>>> {
+        let account = self.account.lock().clone();
+        let all = account.privileges.any(Privileges::PROCESS);
+        let readers = Privileges::SELECT.with(Privileges::PROCESS).with(Privileges::SUPER);
+        let own_threads = matches!(table, "threads" | "events_statements_current");
+        if !own_threads && !account.on_database("performance_schema").any(readers) {
+            return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
+        }
+        Ok(crate::monitoring::rows(&self.server, table, &|line| all || line.identity.user == account.user))
+    }
+
     fn privileges(&self, table: &str) -> Vec<Vec<Value>> {
         let own = self.account.lock().clone();
         let (accounts, rules, roles) =

@@ -1,7 +1,8 @@
-//! What is told of a statement when it is over: the slow query log, and `Slow_queries`; and of a command when it comes: the
+//! What is told of a statement when it is over: the slow query log, `Slow_queries`, its digest's figures; and of a command when it comes: the
 //! general query log.
 
-use super::Session;
+use super::{Parsed, Session};
+use crate::digests::{Cost, Kept};
 use crate::process::Activity;
 use crate::query_log::{Entry, Slow};
 use crate::status::{COM_NAMES, Counter};
@@ -48,10 +49,22 @@ pub(crate) struct Begun {
     rows_sent: u64,
 }
 
+/// A statement that ended.
+pub(crate) struct Statement<'a> {
+    /// It.
+    pub parsed: &'a Parsed,
+    /// Its text with its values, made when it is needed.
+    pub text: &'a dyn Fn(&Session) -> Bytes,
+    /// It has given an error.
+    pub failed: bool,
+    /// A prepared statement's row among the digests.
+    pub kept: Option<&'a mut Option<Kept>>,
+}
+
 /// What ended.
 pub(crate) enum Observed<'a> {
-    /// A statement: its text, made when it is needed, and its `Com_` counter.
-    Statement(&'a dyn Fn(&Session) -> Bytes, usize),
+    /// A statement.
+    Statement(Statement<'a>),
     /// A command without one.
     Command(Activity),
 }
@@ -64,16 +77,39 @@ impl Session {
     }
 
     /// It is over, and its reply may leave. Returns the time, for who goes on from there.
-    pub(crate) fn end_observed(&self, begun: Begun, what: &Observed<'_>) -> i64 {
+    pub(crate) fn end_observed(&self, begun: Begun, mut what: Observed<'_>) -> i64 {
         let now = crate::clock::now_us();
         let slow = now.saturating_sub(begun.at_us) as u64 >= self.watch.long_us;
         if slow {
             self.process.counters.add(Counter::SlowQueries, 1);
         }
         if self.server.query_log.logs_slow() {
-            self.log_slow(begun, now, slow, what);
+            self.log_slow(begun, now, slow, &what);
+        }
+        if let Observed::Statement(statement) = &mut what
+            && self.server.digests.is_on()
+        {
+            self.count_digest(begun, now, statement);
         }
         now
+    }
+
+    fn count_digest(&self, begun: Begun, now: i64, statement: &mut Statement<'_>) {
+        let state = self.runner.state();
+        let done = state.budget.tally.read().since(begun.tally);
+        let cost = Cost {
+            ended_us: now,
+            took_us: u64::try_from(now - begun.at_us).unwrap_or(0),
+            lock_us: done.waited_us,
+            failed: statement.failed,
+            warnings: u64::from(state.diagnostics.count()),
+            affected: self.rows_affected,
+            sent: self.rows_sent - begun.rows_sent,
+            examined: done.examined,
+            unindexed: done.whole > 0,
+        };
+        let kept = statement.kept.as_deref_mut();
+        self.server.digests.count(statement.parsed, state.database.as_ref(), &cost, kept);
     }
 
     fn log_slow(&self, begun: Begun, now: i64, slow: bool, what: &Observed<'_>) {
@@ -81,8 +117,8 @@ impl Session {
         let done = self.runner.state().budget.tally.read().since(begun.tally);
         let unindexed = done.whole > 0 && log.logs_unindexed();
         let (text, command) = match what {
-            Observed::Statement(text, kind) => {
-                if ADMIN.contains(&COM_NAMES[*kind]) && !log.logs_admin() {
+            Observed::Statement(Statement { parsed, text, .. }) => {
+                if ADMIN.contains(&COM_NAMES[parsed.kind]) && !log.logs_admin() {
                     return;
                 }
                 (Some(text), Activity::Query)

@@ -5,9 +5,10 @@
 
 use super::Session;
 use super::drive::Job;
-use super::observe::Observed;
+use super::observe::{self, Observed};
 use super::runner::{Parsed, PreparedHandle, PreparedInfo, RunContext};
 use super::sink::{column, put_column};
+use crate::digests::Kept;
 use crate::errors;
 use crate::process::Activity;
 use crate::status::Counter;
@@ -27,6 +28,7 @@ pub struct Statement {
     handle: PreparedHandle,
     params: usize,
     types: Vec<ParamType>,
+    digest: Option<Kept>,
     long_data: HashMap<u16, Vec<u8>>,
     /// Long data went wrong: the next execution reports it, since the command has no reply.
     long_data_error: Option<SqlError>,
@@ -61,6 +63,7 @@ impl Session {
             handle: info.handle,
             params,
             types: Vec::new(),
+            digest: None,
             long_data: HashMap::new(),
             long_data_error: None,
         };
@@ -174,8 +177,10 @@ impl Session {
             Some(Err(error)) => Err(error),
             None => self.drive(Job::Prepared(&parsed, &mut statement.handle, params)).await.map(Some),
         };
+        let mut digest = statement.digest.take();
         self.prepared.insert(id, statement);
         self.follow_statement(&parsed);
+        let failed = result.is_err();
         match result {
             Ok(outcome) => {
                 if let Some(outcome) = outcome {
@@ -188,7 +193,12 @@ impl Session {
         }
         self.settle(start).await;
         let text = |session: &Session| session.runner.with_params(&parsed.text, params);
-        Some(self.end_observed(begun, &Observed::Statement(&text, parsed.kind)))
+        let observed = observe::Statement { parsed: &parsed, text: &text, failed, kept: Some(&mut digest) };
+        let ended = self.end_observed(begun, Observed::Statement(observed));
+        if let Some(statement) = self.prepared.get_mut(&id) {
+            statement.digest = digest;
+        }
+        Some(ended)
     }
 
     pub(super) fn stmt_close(&mut self, id: u32) {

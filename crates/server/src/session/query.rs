@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::drive::{Job, Replied};
-use super::observe::Observed;
+use super::observe::{self, Observed};
 use super::runner::{Parsed, first_mode};
 use crate::process::Activity;
 use crate::status::{Counter, com_index};
@@ -69,7 +69,9 @@ impl Session {
             self.process.counters.add(Counter::Queries, 1);
             let replied = self.statement(&parsed, next.is_some()).await;
             let text_of = |_: &Session| parsed.text.clone();
-            ended = Some(self.end_observed(begun, &Observed::Statement(&text_of, parsed.kind)));
+            let failed = replied == Replied::Bad;
+            let statement = observe::Statement { parsed: &parsed, text: &text_of, failed, kept: None };
+            ended = Some(self.end_observed(begun, Observed::Statement(statement)));
             if replied == Replied::Bad {
                 return ended;
             }

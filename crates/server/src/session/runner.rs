@@ -206,10 +206,22 @@ pub struct LockedOut {
     pub blockers: Vec<u64>,
     /// The lock's mode.
     pub mode: &'static str,
-    /// `db.table`; empty if it is gone.
+    /// The table's database; empty if it is gone.
+    pub db: String,
+    /// The table.
     pub table: String,
+    /// The index whose entry it is, if it is no table's lock.
+    pub index: Option<String>,
     /// Since when.
     pub waited: std::time::Duration,
+}
+
+impl LockedOut {
+    /// `db.table`.
+    #[must_use]
+    pub fn table_name(&self) -> String {
+        if self.table.is_empty() { String::new() } else { format!("{}.{}", self.db, self.table) }
+    }
 }
 
 /// Makes sessions of the SQL layer.

@@ -2,7 +2,7 @@
 //!
 //! - `list_*` are the table, by family. - `store` holds values. - `coerce` turns what SET or an
 //!   option gives into a value, with MySQL's errors. - `settings` turns a session's values into
-//!   the typed struct that the SQL layer reads. - `computed` makes those that are made when read.
+//!   the typed struct that the SQL layer reads. - `persisted`: SET PERSIST. - `computed` makes those that are made when read.
 //!
 //! A variable that is listed and that nothing acts upon is one that clients read (or set) by habit.
 
@@ -18,6 +18,7 @@ mod list_replica;
 mod list_server;
 mod list_session;
 mod list_storage;
+pub(crate) mod persisted;
 mod settings;
 mod store;
 mod value;

@@ -45,6 +45,10 @@ pub trait SessionHost: Send + Sync {
     fn replication(&self, _table: &str) -> SqlResult<Vec<Vec<Value>>> {
         Ok(Vec::new())
     }
+    /// Rows of one of `performance_schema`'s tables that the server makes: the columns that it has something to say of.
+    fn monitoring(&self, _table: &str) -> SqlResult<Vec<Vec<(&'static str, Value)>>> {
+        Ok(Vec::new())
+    }
     /// A function that the server implements (locks by name, replication). `None`: no such function.
     fn call(&self, _connection_id: u32, _name: &str, _args: &[Value]) -> Option<SqlResult<Value>> {
         None

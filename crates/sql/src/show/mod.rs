@@ -13,6 +13,7 @@ mod computed;
 mod constraints;
 mod empty;
 mod grammar;
+mod hosted;
 mod privileges;
 mod programs;
 mod replication;
@@ -24,3 +25,4 @@ mod views;
 
 pub use computed::InformationSchema;
 pub(crate) use computed::SCHEMAS;
+pub use grammar::is_keyword;

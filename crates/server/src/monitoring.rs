@@ -1,0 +1,185 @@
+//! Rows of `performance_schema` that the server makes: statements by digest, threads, what they run, lock waits, SET PERSIST.
+//!
+//! A row is the columns that there is something to say of; the SQL layer fills in the others. Times are picoseconds there.
+
+use crate::digests::{Figure, Kind};
+use crate::process::ProcessLine;
+use crate::server::Server;
+use crate::session::LockedOut;
+use bytes::Bytes;
+use omnibus_parser::Digest;
+use omnibus_value::Value;
+use omnibus_value::temporal::DateTime;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write;
+
+type Row = Vec<(&'static str, Value)>;
+
+/// What these tables have for engines: row locks belong to none of them.
+const ENGINE: &str = "OMNIBUS";
+
+fn text(text: impl AsRef<str>) -> Value {
+    Value::Bytes(Bytes::copy_from_slice(text.as_ref().as_bytes()))
+}
+
+fn text_or_null(value: &str) -> Value {
+    if value.is_empty() { Value::Null } else { text(value) }
+}
+
+fn picoseconds(us: u64) -> Value {
+    Value::UInt(us.saturating_mul(1_000_000))
+}
+
+fn stamp(us: u64) -> Value {
+    let (seconds, micros) = (us / 1_000_000, us % 1_000_000);
+    let at = DateTime::from_unix(i64::try_from(seconds).unwrap_or(0), micros as u32);
+    at.map_or(Value::Null, Value::DateTime)
+}
+
+/// The rows of a table. `sees` says which threads the account may see.
+pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> bool) -> Vec<Row> {
+    let now = crate::clock::now_us();
+    let lines = || {
+        let lines =
+            server.processes.all().into_iter().map(|process| (process.is_system(), process.line(now)));
+        lines.filter(|(_, line)| sees(line)).collect::<Vec<_>>()
+    };
+    match table {
+        "threads" => lines().iter().map(|(system, line)| thread(*system, line)).collect(),
+        "events_statements_current" => lines().iter().filter_map(|(_, line)| running(line)).collect(),
+        "events_statements_summary_by_digest" => {
+            let mut rows = Vec::new();
+            server.digests.for_each(|kind| rows.push(by_digest(kind)));
+            rows
+        }
+        "data_lock_waits" => server.runners.lock_waits().iter().flat_map(lock_waits).collect(),
+        "data_locks" => server.runners.lock_waits().iter().flat_map(locks).collect(),
+        "persisted_variables" => {
+            let row = |(name, kept): (String, crate::sysvars::persisted::Kept)| {
+                vec![("VARIABLE_NAME", text(name)), ("VARIABLE_VALUE", text(kept.value))]
+            };
+            server.persisted.all().into_iter().map(row).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn thread(system: bool, line: &ProcessLine) -> Row {
+    let (kind, name) = match system {
+        true => ("BACKGROUND", "thread/sql/replica"),
+        false => ("FOREGROUND", "thread/sql/one_connection"),
+    };
+    let host = line.identity.host.rsplit_once(':').map_or(&*line.identity.host, |(host, _)| host);
+    vec![
+        ("THREAD_ID", Value::UInt(line.id.into())),
+        ("NAME", text(name)),
+        ("TYPE", text(kind)),
+        ("PROCESSLIST_ID", Value::UInt(line.id.into())),
+        ("PROCESSLIST_USER", text_or_null(&line.identity.user)),
+        ("PROCESSLIST_HOST", text_or_null(host)),
+        ("PROCESSLIST_DB", text_or_null(line.identity.db.as_deref().unwrap_or_default())),
+        ("PROCESSLIST_COMMAND", text(line.command)),
+        ("PROCESSLIST_TIME", Value::Int(line.seconds)),
+        ("PROCESSLIST_STATE", text_or_null(line.state)),
+        ("PROCESSLIST_INFO", line.info.as_ref().map_or(Value::Null, text)),
+        ("INSTRUMENTED", text("YES")),
+        ("HISTORY", text("NO")),
+    ]
+}
+
+fn running(line: &ProcessLine) -> Option<Row> {
+    let sql = line.info.as_ref()?;
+    let digest = Digest::of(sql.as_bytes()).text(omnibus_sql::is_keyword);
+    Some(vec![
+        ("THREAD_ID", Value::UInt(line.id.into())),
+        ("EVENT_ID", Value::UInt(1)),
+        ("EVENT_NAME", text("statement/sql")),
+        ("TIMER_WAIT", picoseconds(u64::try_from(line.seconds).unwrap_or(0) * 1_000_000)),
+        ("SQL_TEXT", text(sql)),
+        ("DIGEST", text(sha256(&digest))),
+        ("DIGEST_TEXT", text(digest)),
+        ("CURRENT_SCHEMA", text_or_null(line.identity.db.as_deref().unwrap_or_default())),
+    ])
+}
+
+fn sha256(digest: &str) -> String {
+    let hash = Sha256::digest(digest.as_bytes());
+    hash.iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn by_digest(kind: &Kind) -> Row {
+    let get = |figure| kind.get(figure);
+    let number = |figure| Value::UInt(get(figure));
+    let count = get(Figure::Count);
+    let (sample, seen, took) = kind.sample();
+    let others = kind.text.is_empty();
+    let or_null = |value: Value| if others { Value::Null } else { value };
+    vec![
+        ("SCHEMA_NAME", text_or_null(&kind.schema)),
+        ("DIGEST", or_null(text(sha256(&kind.text)))),
+        ("DIGEST_TEXT", text_or_null(&kind.text)),
+        ("COUNT_STAR", Value::UInt(count)),
+        ("SUM_TIMER_WAIT", picoseconds(get(Figure::Time))),
+        ("MIN_TIMER_WAIT", picoseconds(if count == 0 { 0 } else { get(Figure::Min) })),
+        ("AVG_TIMER_WAIT", picoseconds(get(Figure::Time) / count.max(1))),
+        ("MAX_TIMER_WAIT", picoseconds(get(Figure::Max))),
+        ("SUM_LOCK_TIME", picoseconds(get(Figure::Lock))),
+        ("SUM_ERRORS", number(Figure::Errors)),
+        ("SUM_WARNINGS", number(Figure::Warnings)),
+        ("SUM_ROWS_AFFECTED", number(Figure::Affected)),
+        ("SUM_ROWS_SENT", number(Figure::Sent)),
+        ("SUM_ROWS_EXAMINED", number(Figure::Examined)),
+        ("SUM_NO_INDEX_USED", number(Figure::Unindexed)),
+        ("FIRST_SEEN", stamp(get(Figure::First))),
+        ("LAST_SEEN", stamp(get(Figure::Last))),
+        ("QUANTILE_95", picoseconds(kind.quantile(0.95))),
+        ("QUANTILE_99", picoseconds(kind.quantile(0.99))),
+        ("QUANTILE_999", picoseconds(kind.quantile(0.999))),
+        ("QUERY_SAMPLE_TEXT", or_null(text(String::from_utf8_lossy(&sample)))),
+        ("QUERY_SAMPLE_SEEN", or_null(stamp(seen.unsigned_abs()))),
+        ("QUERY_SAMPLE_TIMER_WAIT", or_null(picoseconds(took))),
+    ]
+}
+
+fn lock_id(connection: u64, wait: &LockedOut) -> Value {
+    text(format!("{connection}:{}:{}", wait.table_name(), wait.index.as_deref().unwrap_or_default()))
+}
+
+fn lock_waits(wait: &LockedOut) -> Vec<Row> {
+    let row = |blocker: &u64| {
+        vec![
+            ("ENGINE", text(ENGINE)),
+            ("REQUESTING_ENGINE_LOCK_ID", lock_id(wait.waiter, wait)),
+            ("REQUESTING_ENGINE_TRANSACTION_ID", Value::UInt(wait.waiter)),
+            ("REQUESTING_THREAD_ID", Value::UInt(wait.waiter)),
+            ("BLOCKING_ENGINE_LOCK_ID", lock_id(*blocker, wait)),
+            ("BLOCKING_ENGINE_TRANSACTION_ID", Value::UInt(*blocker)),
+            ("BLOCKING_THREAD_ID", Value::UInt(*blocker)),
+        ]
+    };
+    wait.blockers.iter().map(row).collect()
+}
+
+/// Locks that somebody waits for: the one that is wanted, and those in its way. Others are not listed.
+fn locks(wait: &LockedOut) -> Vec<Row> {
+    let row = |connection: u64, mode: Value, status: &str| {
+        vec![
+            ("ENGINE", text(ENGINE)),
+            ("ENGINE_LOCK_ID", lock_id(connection, wait)),
+            ("ENGINE_TRANSACTION_ID", Value::UInt(connection)),
+            ("THREAD_ID", Value::UInt(connection)),
+            ("OBJECT_SCHEMA", text_or_null(&wait.db)),
+            ("OBJECT_NAME", text_or_null(&wait.table)),
+            ("INDEX_NAME", wait.index.as_ref().map_or(Value::Null, text)),
+            ("LOCK_TYPE", text(if wait.index.is_some() { "RECORD" } else { "TABLE" })),
+            ("LOCK_MODE", mode),
+            ("LOCK_STATUS", text(status)),
+        ]
+    };
+    let wanted = row(wait.waiter, text(wait.mode), "WAITING");
+    let held = wait.blockers.iter().map(|blocker| row(*blocker, Value::Null, "GRANTED"));
+    std::iter::once(wanted).chain(held).collect()
+}

@@ -1,0 +1,47 @@
+//! Tables of `performance_schema` whose rows the server makes: statements by digest, threads, what they run, who waits for whom.
+//!
+//! Their columns are those of `empty.txt`, MySQL's. The server (`SessionHost::monitoring`) names the columns that it has something
+//! to say of; the others are 0 where they count and NULL elsewhere.
+
+use super::computed::{Reader, Ty};
+use super::empty;
+use crate::error::ExecResult;
+use omnibus_value::Value;
+
+/// What computes a table's rows.
+pub(super) type Rows = fn(&mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>;
+
+macro_rules! hosted {
+    ($($name:ident)*) => {
+        $(fn $name(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+            rows(reader, stringify!($name))
+        })*
+        /// By name.
+        pub(super) const TABLES: &[(&str, Rows)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+hosted! {
+    data_lock_waits
+    data_locks
+    events_statements_current
+    events_statements_summary_by_digest
+    persisted_variables
+    threads
+}
+
+fn rows(reader: &mut Reader<'_, '_>, name: &str) -> ExecResult<Vec<Vec<Value>>> {
+    let Some(def) = empty::tables().find(|def| def.schema == "performance_schema" && def.name == name) else {
+        return Ok(Vec::new());
+    };
+    let given = reader.cx.session.host.monitoring(name)?;
+    let row = |mut given: Vec<(&'static str, Value)>| {
+        let value = |(name, ty): &(&str, Ty)| match given.iter().position(|(column, _)| column == name) {
+            Some(at) => given.swap_remove(at).1,
+            None if matches!(ty, Ty::UInt | Ty::UInt4) && !name.ends_with("_ID") => Value::UInt(0),
+            None => Value::Null,
+        };
+        def.columns.iter().map(value).collect()
+    };
+    Ok(given.into_iter().map(row).collect())
+}

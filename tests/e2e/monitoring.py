@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+"""performance_schema as tools ask it: statements by digest, threads, what they run, who waits for whose lock."""
+
+import pathlib
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from omnibus import Omnibus, Scratch, Session, client, expect, wait_for  # noqa: E402
+
+BY_DIGEST = "performance_schema.events_statements_summary_by_digest"
+
+
+def digests(server):
+    """Statements that differ in literals are one row, with the sums of what they did."""
+    a = Session(server)
+    a.run("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)", "USE d", f"TRUNCATE {BY_DIGEST}")
+    a.run("INSERT INTO t VALUES (1,1),(2,2),(3,3)", "INSERT INTO t VALUES (4,4),(5,5)")
+    for n in range(1, 6):
+        a.run(f"SELECT v FROM t WHERE id = {n}")
+    a.run("select V  from `t` where ID = 99 -- the same")
+    a.run("SELECT v FROM t WHERE v IN (1, 2, 3)")
+    a.fails("INSERT INTO t VALUES (1,1)", 1062)
+    a.run("SELECT SLEEP(0.03)")
+    columns = "SCHEMA_NAME, COUNT_STAR, SUM_ERRORS, SUM_ROWS_AFFECTED, SUM_ROWS_SENT, SUM_ROWS_EXAMINED, SUM_NO_INDEX_USED"
+    rows = {row[0]: row[1:] for row in a(f"SELECT DIGEST_TEXT, {columns} FROM {BY_DIGEST}")}
+    expect(rows["INSERT INTO `t` VALUES (...) /* , ... */"] == ("d", 2, 0, 5, 0, 0, 0), rows)
+    expect(rows["INSERT INTO `t` VALUES (...)"][:3] == ("d", 1, 1), rows)
+    expect(rows["SELECT `v` FROM `t` WHERE `id` = ?"] == ("d", 6, 0, 0, 5, 5, 0), rows)
+    expect(rows["SELECT `v` FROM `t` WHERE `v` IN (...)"] == ("d", 1, 0, 0, 3, 5, 1), rows)
+    slept = a(f"SELECT SUM_TIMER_WAIT, MAX_TIMER_WAIT, QUANTILE_95, QUERY_SAMPLE_TEXT, LENGTH(DIGEST), FIRST_SEEN > NOW() - INTERVAL 1 HOUR"
+              f" FROM {BY_DIGEST} WHERE DIGEST_TEXT LIKE 'SELECT %SLEEP%'")
+    expect(len(slept) == 1 and 30e9 <= slept[0][0] < 60e12 and slept[0][0] == slept[0][1], slept)
+    expect(slept[0][2] <= slept[0][1] and slept[0][3:] == ("SELECT SLEEP(0.03)", 64, 1), slept)
+    client(server, "CREATE USER u IDENTIFIED BY 'geheim'")
+    expect("geheim" not in client(server, f"SELECT * FROM {BY_DIGEST}"), "a password in a sample")
+    expect(not any("geheim" in row[0] for row in a(f"SELECT IFNULL(DIGEST_TEXT, '') FROM {BY_DIGEST}")), "a password in a digest")
+    out = client(server, f"SELECT 1 FROM {BY_DIGEST}", "--password=geheim", user="u", check=False)
+    expect("1142" in out.stderr.decode(), out.stderr)
+    a.run(f"TRUNCATE {BY_DIGEST}")
+    expect(a.value(f"SELECT COUNT(*) FROM {BY_DIGEST}") <= 1, "TRUNCATE")
+    a.close()
+
+
+def prepared(server):
+    """COM_STMT_EXECUTE is counted as its text is, under the default database of then."""
+    command = ["sysbench", "oltp_point_select", f"--mysql-socket={server.socket}", "--mysql-user=root", "--mysql-db=d", "--tables=1",
+               "--table-size=100", "--threads=4", "--events=400", "--time=0"]
+    for step in ("prepare", "run"):
+        run = subprocess.run([*command, step], capture_output=True, text=True)
+        expect(run.returncode == 0, run.stdout + run.stderr)
+    count, sent = client(server, f"SELECT COUNT_STAR, SUM_ROWS_SENT FROM {BY_DIGEST} WHERE DIGEST_TEXT = 'SELECT `c` FROM `sbtest1` WHERE `id` = ?'").split()
+    expect((count, sent) == ("400", "400"), f"{count} of 400 by four connections, {sent} rows")
+
+
+def locks(server):
+    a, b = Session(server, database="d"), Session(server, database="d")
+    mine, theirs = a.value("SELECT CONNECTION_ID()"), b.value("SELECT CONNECTION_ID()")
+    a.run("BEGIN", "UPDATE t SET v = 9 WHERE id = 1")
+    waiter = threading.Thread(target=lambda: b.run("UPDATE t SET v = 8 WHERE id = 1"))
+    waiter.start()
+    rows = wait_for(lambda: a("SELECT REQUESTING_THREAD_ID, BLOCKING_THREAD_ID FROM performance_schema.data_lock_waits"), "a lock wait")
+    expect(rows == ((theirs, mine),), rows)
+    rows = a("SELECT THREAD_ID, OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME, LOCK_TYPE, LOCK_STATUS FROM performance_schema.data_locks ORDER BY LOCK_STATUS")
+    expect(rows == ((mine, "d", "t", "PRIMARY", "RECORD", "GRANTED"), (theirs, "d", "t", "PRIMARY", "RECORD", "WAITING")), rows)
+    rows = a("SELECT t.PROCESSLIST_ID, c.SQL_TEXT, c.DIGEST_TEXT, t.PROCESSLIST_STATE FROM performance_schema.threads t"
+             " JOIN performance_schema.events_statements_current c USING (THREAD_ID) WHERE c.SQL_TEXT LIKE 'UPDATE%'")
+    expect(rows == ((theirs, "UPDATE t SET v = 8 WHERE id = 1", "UPDATE `t` SET `v` = ? WHERE `id` = ?", "waiting for a lock"),), rows)
+    a.run("COMMIT")
+    waiter.join()
+    lock = a.value(f"SELECT SUM_LOCK_TIME FROM {BY_DIGEST} WHERE DIGEST_TEXT LIKE 'UPDATE `t`%'")
+    expect(lock > 0, f"time in lock waits: {lock}")
+    a.close()
+    b.close()
+
+
+def bounded(directory):
+    """What does not fit is one row; OFF counts nothing."""
+    server = Omnibus(directory / "small", "--performance-schema-digests-size=10")
+    server.directory.mkdir()
+    server.start()
+    client(server, "; ".join(f"SELECT 1 AS a{n}" for n in range(50)))
+    rows = client(server, f"SELECT COUNT(*), SUM(DIGEST IS NULL), MAX(IF(DIGEST IS NULL, COUNT_STAR, 0)) >= 40 FROM {BY_DIGEST}").split()
+    expect(rows == ["11", "1", "1"], rows)
+    lost = client(server, "SHOW GLOBAL STATUS LIKE 'Performance_schema_digest_lost'").split()
+    expect(int(lost[1]) >= 40, lost)
+    server.stop()
+    server.options = ["--performance-schema=OFF"]
+    server.start()
+    expect(client(server, f"SELECT COUNT(*) FROM {BY_DIGEST}").strip() == "0", "OFF")
+    server.stop()
+
+
+def main():
+    with Scratch("omnibus-monitoring-") as directory:
+        directory = pathlib.Path(directory)
+        server = Omnibus(directory)
+        server.start()
+        digests(server)
+        prepared(server)
+        locks(server)
+        server.stop()
+        bounded(directory)
+    print("monitoring: ok")
+
+
+if __name__ == "__main__":
+    main()
