@@ -69,6 +69,15 @@ def numbers(server, port):
         expect(0 < samples[(name + "_sum", None)] < 60, f"{name}_sum")
 
 
+def dashboard(port):
+    """Every figure that the dashboard for Grafana plots is there; lag needs a channel."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    panels = json.loads((root / "packaging/grafana-dashboard.json").read_text())["panels"]
+    wanted = {name for panel in panels for target in panel["targets"] for name in re.findall("omnibus_[a-z_]+", target["expr"])}
+    there = {name for name, _ in metrics(port)[0]} | {"omnibus_replica_lag_seconds"}
+    expect(len(wanted) > 15 and wanted <= there, f"not in /metrics: {wanted - there}")
+
+
 def manners(server, port):
     """What it refuses: other methods, other paths, names by which a foreign page would come."""
     expect(get(port, "/healthz") == (200, "text/plain; charset=utf-8", "ok\n"), "/healthz")
@@ -151,6 +160,7 @@ def main():
         server.start()
         client(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
         numbers(server, port)
+        dashboard(port)
         manners(server, port)
         state(server, port)
         page(server, port, directory)
