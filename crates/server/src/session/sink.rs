@@ -7,7 +7,7 @@ use crate::net::Stream;
 use crate::process::Process;
 use omnibus_sql::{Floor, ResultColumn, RowSink, SqlError, SqlResult};
 use omnibus_value::collation::{self, Charset};
-use omnibus_value::{ColumnType, Value};
+use omnibus_value::{ColumnKind as K, ColumnType, Value};
 use omnibus_wire::binary_row::put_binary_row;
 use omnibus_wire::buf::put_lenenc;
 use omnibus_wire::column::{display_length, field_type, is_text};
@@ -19,6 +19,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What computed text has for decimals.
+const TEXT_DECIMALS: u8 = 31;
 /// A result that is larger than this while inline is run again in blocking mode.
 const INLINE_LIMIT: usize = 4 << 20;
 /// In blocking mode, what is sent at once.
@@ -232,6 +234,9 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
         (true, id) => id,
     };
     let char_bytes = crate::charset::by_id(collation).map_or(4, |c| c.max_bytes);
+    let bytes = matches!(ty.kind, K::Binary | K::VarBinary | K::MediumBlob | K::LongBlob);
+    // Text that is computed has no decimals to speak of.
+    let computed_text = column.org_name.is_empty() && (text || bytes);
     let flags = ColumnFlag(column.flags).with(omnibus_wire::column::type_flags(ty));
     ColumnDef {
         schema: in_results(&column.schema, result_collation),
@@ -243,7 +248,7 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
         length: display_length(ty, char_bytes),
         field_type: field_type(ty.kind),
         flags,
-        decimals: ty.decimals,
+        decimals: if computed_text { TEXT_DECIMALS } else { ty.decimals },
     }
 }
 

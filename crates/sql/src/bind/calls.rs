@@ -13,7 +13,7 @@ use crate::expr::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::sequence::{SequenceCall, SequenceFunction};
 use crate::expr::slot_set::SlotSet;
-use crate::expr::types::{BINARY, Coercibility, ExprType, Family, column_type, refuse_fixed, unify};
+use crate::expr::types::{BINARY, Coercibility, ExprType, Family, bytes, column_type, refuse_fixed, unify};
 use crate::expr::{charset, interval};
 use omnibus_parser::ast::{self, AggregateKind, CastType};
 use omnibus_value::{ColumnKind, FixedKind, Value, collation};
@@ -115,7 +115,7 @@ impl Binder<'_> {
         let [a, b] = <[Expr; 2]>::try_from(args)
             .map_err(|_| SqlError::wrong_parameter_count_to_native_fct("NULLIF"))?;
         let equal = self.compare(CompareOp::Eq, a.clone(), b)?;
-        let ty = a.ty.clone().nullable(true);
+        let ty = a.ty.clone().as_chosen().nullable(true);
         let whens = Box::new([(equal, Expr::null())]);
         Ok(self.fold(Expr { kind: Kind::Case { whens, otherwise: Some(Box::new(a)) }, ty }))
     }
@@ -246,7 +246,7 @@ impl Binder<'_> {
             };
             let result = self.expr(result)?;
             ty = Some(match ty {
-                None => result.ty.clone(),
+                None => result.ty.clone().as_chosen(),
                 Some(before) => unify(&before, &result.ty, "case")?,
             });
             whens.push((condition, result));
@@ -278,7 +278,10 @@ impl Binder<'_> {
                     nullable: true,
                     coercibility: Coercibility::Implicit,
                 },
-                None => ExprType::varchar(e.ty.display_length(), collation).coercible(Coercibility::Implicit),
+                None => {
+                    let length = if collation == BINARY { bytes(&e.ty) } else { e.ty.display_length() };
+                    ExprType::varchar(length, collation).coercible(Coercibility::Implicit)
+                }
             }
         };
         let ty = match target {
@@ -367,7 +370,15 @@ impl Binder<'_> {
     }
 
     pub(super) fn extract(&mut self, unit: omnibus_value::temporal::IntervalUnit, e: Expr) -> Expr {
-        let ty = ExprType::bigint().nullable(true);
+        use omnibus_value::temporal::IntervalUnit as U;
+        let mut ty = ExprType::bigint().nullable(true);
+        ty.column.length = match unit {
+            U::Quarter => 1,
+            U::Year => 4,
+            U::YearMonth => 6,
+            U::Month | U::Week | U::Day | U::Hour | U::Minute | U::Second => 3,
+            _ => 20,
+        };
         self.fold(Expr { kind: Kind::Extract(unit, Box::new(e)), ty })
     }
 

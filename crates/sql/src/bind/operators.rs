@@ -9,7 +9,9 @@ use crate::expr::functions;
 use crate::expr::like::LikeMatcher;
 use crate::expr::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
 use crate::expr::regexp::RegexpMatcher;
-use crate::expr::types::{BINARY, Coercibility, ExprType, Family, NOT_FIXED, illegal_types, refuse_fixed};
+use crate::expr::types::{
+    BINARY, Coercibility, ExprType, Family, NOT_FIXED, bytes, illegal_types, refuse_fixed,
+};
 use omnibus_parser::ast::{self, BinaryOp, UnaryOp};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::DateTime;
@@ -38,7 +40,11 @@ impl Binder<'_> {
                 }
                 let mut ty = match e.ty.family() {
                     Family::Decimal => e.ty.clone(),
-                    Family::Integer | Family::Date => ExprType::bigint(),
+                    Family::Integer | Family::Date => {
+                        let mut ty = ExprType::bigint();
+                        ty.column.length = digits(&e) + 1;
+                        ty
+                    }
                     Family::Time | Family::DateTime if e.ty.column.decimals == 0 => ExprType::bigint(),
                     Family::Time | Family::DateTime => {
                         ExprType::decimal(e.ty.integer_part() + u32::from(e.ty.scale()), e.ty.scale())
@@ -117,11 +123,13 @@ impl Binder<'_> {
 
     pub(super) fn arith(&mut self, op: ArithOp, left: Expr, right: Expr) -> Expr {
         let (left, right) = (number_literal(left), number_literal(right));
-        let ty = self.arith_type(op, &left.ty, &right.ty);
+        let ty = self.arith_type(op, &left, &right);
         self.fold(Expr { kind: Kind::Arith(op, Box::new([left, right])), ty })
     }
 
-    fn arith_type(&self, op: ArithOp, a: &ExprType, b: &ExprType) -> ExprType {
+    fn arith_type(&self, op: ArithOp, left: &Expr, right: &Expr) -> ExprType {
+        let (a, b) = (&left.ty, &right.ty);
+        let (left, right) = (digits(left), digits(right));
         let divides = matches!(op, ArithOp::Div | ArithOp::IntDiv | ArithOp::Mod);
         let nullable = a.nullable || b.nullable || divides;
         let unsigned = a.is_unsigned() || b.is_unsigned();
@@ -129,15 +137,17 @@ impl Binder<'_> {
         let ty = if op == ArithOp::IntDiv {
             let mut ty = ExprType::bigint();
             ty.column.unsigned = unsigned;
+            // A fraction makes more digits of it.
+            if b.family() == Family::Integer {
+                ty.column.length = (left + 1).min(20);
+            }
             ty
         } else if inexact(a) || inexact(b) {
-            let mut ty = ExprType::double();
             let more = if op == ArithOp::Div { self.session.settings.div_precision_increment } else { 0 };
-            ty.column.decimals = fixed_decimals(a, b).saturating_add(more).min(NOT_FIXED);
-            ty
+            ExprType::double().decimals(fixed_decimals(a, b).saturating_add(more).min(NOT_FIXED))
         } else if op == ArithOp::Div {
             let scale = (a.scale().min(30) + self.session.settings.div_precision_increment).min(30);
-            ExprType::decimal(a.integer_part() + u32::from(b.scale().min(30)) + u32::from(scale), scale)
+            ExprType::decimal(left + u32::from(b.scale().min(30)) + u32::from(scale), scale)
         } else if a.scale() == 0
             && b.scale() == 0
             && a.family() != Family::Decimal
@@ -148,21 +158,24 @@ impl Binder<'_> {
                 ArithOp::Mod => a.is_unsigned(),
                 _ => unsigned,
             };
-            ty.column.length = (a.column.length.max(b.column.length) + 1).min(20);
+            let digits = match op {
+                ArithOp::Mul => left + right,
+                ArithOp::Mod => left.max(right),
+                _ => left.max(right) + 1,
+            };
+            ty.column.length = digits + u32::from(!ty.column.unsigned);
             ty
         } else {
             let (x, y) = (fixed(a), fixed(b));
             match op {
-                ArithOp::Mul => {
-                    ExprType::decimal(a.integer_part() + b.integer_part() + u32::from(x + y), x + y)
-                }
+                ArithOp::Mul => ExprType::decimal(left + right + u32::from(x + y), x + y),
                 ArithOp::Mod => {
                     let scale = x.max(y);
-                    ExprType::decimal(a.integer_part().max(b.integer_part()) + u32::from(scale), scale)
+                    ExprType::decimal(left.max(right) + u32::from(scale), scale)
                 }
                 _ => {
                     let scale = x.max(y);
-                    ExprType::decimal(a.integer_part().max(b.integer_part()) + 1 + u32::from(scale), scale)
+                    ExprType::decimal(left.max(right) + 1 + u32::from(scale), scale)
                 }
             }
         };
@@ -342,6 +355,15 @@ pub(super) fn as_text(e: Expr) -> Expr {
 }
 
 /// `BINARY x`.
+/// Digits in front of the point that a number can have: of a literal those that it has.
+fn digits(e: &Expr) -> u32 {
+    match e.as_const() {
+        Some(Value::Int(n)) => n.unsigned_abs().checked_ilog10().unwrap_or(0) + 1,
+        Some(Value::UInt(n)) => n.checked_ilog10().unwrap_or(0) + 1,
+        _ => e.ty.integer_part(),
+    }
+}
+
 pub(super) fn binary_string(e: Expr) -> Expr {
     if e.ty.family() == Family::Fixed {
         // Not its text: its bytes.
@@ -349,7 +371,7 @@ pub(super) fn binary_string(e: Expr) -> Expr {
         return Expr { kind: Kind::Cast(Box::new(e)), ty };
     }
     let e = as_text(e);
-    let mut ty = ExprType::varchar(e.ty.display_length(), BINARY).nullable(e.ty.nullable);
+    let mut ty = ExprType::varchar(bytes(&e.ty), BINARY).nullable(e.ty.nullable);
     ty.coercibility = Coercibility::Implicit;
     Expr { kind: Kind::Retype(Box::new(e)), ty }
 }

@@ -223,10 +223,13 @@ impl ExprType {
         self
     }
 
-    /// The same type with so many decimals.
+    /// The same type with so many decimals; a DOUBLE that has them fixed is as wide as they need.
     #[must_use]
     pub fn decimals(mut self, decimals: u8) -> ExprType {
         self.column.decimals = decimals;
+        if self.column.kind == ColumnKind::Double {
+            self.column.length = if decimals < NOT_FIXED { 17 + u32::from(decimals) } else { 23 };
+        }
         self
     }
 
@@ -259,6 +262,19 @@ impl ExprType {
     #[must_use]
     pub fn is_unsigned(&self) -> bool {
         self.column.unsigned || matches!(self.column.kind, ColumnKind::Bit | ColumnKind::Year)
+    }
+
+    fn has_labels(&self) -> bool {
+        matches!(self.column.kind, ColumnKind::Enum | ColumnKind::Set)
+    }
+
+    /// The type of what CASE and its kin choose: an ENUM or SET is its text.
+    #[must_use]
+    pub fn as_chosen(mut self) -> ExprType {
+        if self.has_labels() {
+            self.column = string_column(self.display_length(), self.column.collation);
+        }
+        self
     }
 
     /// Whether it is a date, a time or both.
@@ -327,6 +343,19 @@ impl ExprType {
     }
 }
 
+/// Bytes that the text of a value takes at most.
+#[must_use]
+pub fn bytes(ty: &ExprType) -> u32 {
+    use ColumnKind as K;
+    let chars = ty.display_length();
+    match ty.column.kind {
+        K::Char | K::VarChar | K::Enum | K::Set => {
+            chars.saturating_mul(crate::expr::charset::max_width(ty.column.collation))
+        }
+        _ => chars,
+    }
+}
+
 /// The string column type that holds `length` characters of a collation.
 #[must_use]
 pub fn string_column(length: u32, collation: u16) -> ColumnType {
@@ -350,6 +379,9 @@ pub fn fraction_width(decimals: u8) -> u32 {
 
 /// The type that holds values of both: UNION, CASE, IF, COALESCE, GREATEST.
 pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType> {
+    if operation != "UNION" && (a.has_labels() || b.has_labels()) {
+        return unify(&a.clone().as_chosen(), &b.clone().as_chosen(), operation);
+    }
     if a.is_null() {
         return Ok(b.clone().nullable(true));
     }
@@ -490,7 +522,8 @@ fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprT
         (false, true) => (b.column.collation, b.coercibility),
         (false, false) => (crate::catalog::charset::server_default(), Coercibility::Literal),
     };
-    let length = a.display_length().max(b.display_length());
+    let length = |ty| if collation == BINARY { bytes(ty) } else { ty.display_length() };
+    let length = length(a).max(length(b));
     Ok(ExprType { column: string_column(length, collation), nullable: false, coercibility })
 }
 

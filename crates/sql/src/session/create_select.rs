@@ -7,12 +7,14 @@ use crate::catalog::{self, Table, same_name};
 use crate::ddl::{Ddl, parse_create};
 use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::Kind;
 use crate::expr::charset;
-use crate::expr::types::{BINARY, Family, family};
+use crate::expr::types::{BINARY, Family, column_type, family};
 use crate::plan::QueryPlan;
+use crate::plan::tree::Body;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, Query};
-use omnibus_value::ColumnType;
+use omnibus_value::{ColumnKind, ColumnType};
 use std::sync::Arc;
 
 impl SqlSession {
@@ -67,13 +69,36 @@ pub(super) fn with_columns_of(tree: &CreateTable, plan: &QueryPlan) -> SqlResult
     let mut full = tree.clone();
     full.query = None;
     let mut names = Vec::with_capacity(plan.columns.len());
-    for (column, ty) in plan.columns.iter().zip(&plan.types) {
+    for (at, (column, ty)) in plan.columns.iter().zip(&plan.types).enumerate() {
         names.push(Ident::new(&*column.name));
         if !full.columns.iter().any(|own| same_name(&own.name, &column.name)) {
-            full.columns.push(column_def(&column.name, &in_collation(&ty.column), ty.nullable)?);
+            full.columns.push(column_def(&column.name, &in_collation(&stored_type(plan, at)), ty.nullable)?);
         }
     }
     Ok((full, names))
+}
+
+/// The type of a column that holds a result column. What comes from no table is as narrow as its digits allow; literals and
+/// casts vary in length.
+fn stored_type(plan: &QueryPlan, at: usize) -> ColumnType {
+    let mut ty = plan.types[at].column.clone();
+    if plan.types[at].is_null() {
+        return column_type(ColumnKind::Binary, false, 0, 0, BINARY);
+    }
+    let output = match &plan.body {
+        Body::Block(block) => block.outputs.get(at).map(|e| &e.kind),
+        _ => None,
+    };
+    let varies = matches!(output, Some(Kind::Const(_) | Kind::Cast(_)));
+    ty.kind = match ty.kind {
+        ColumnKind::BigInt if plan.columns[at].org_name.is_empty() && (1..10).contains(&ty.length) => {
+            ColumnKind::Int
+        }
+        ColumnKind::Char if varies => ColumnKind::VarChar,
+        ColumnKind::Binary if varies => ColumnKind::VarBinary,
+        kind => kind,
+    };
+    ty
 }
 
 /// A type's text with its character set and collation.

@@ -140,8 +140,10 @@ pub(super) fn store_set(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> R
             }
             let mut mask = 0;
             let mut problem = problem;
-            for part in text.split(|&c| c == b',') {
-                match label_index(ty, part) {
+            // Spaces count but at the very end.
+            let end = text.iter().rposition(|&c| c != b' ').map_or(0, |last| last + 1);
+            for part in text[..end].split(|&c| c == b',') {
+                match label_index(ty, part).filter(|_| !part.ends_with(b" ")) {
                     Some(bit) => mask |= 1 << bit,
                     None => problem = Some(Problem::Truncated),
                 }

@@ -6,14 +6,16 @@ use crate::expr::{Exec, Expr, ExprType};
 use bytes::Bytes;
 use omnibus_value::Value;
 
+use crate::expr::types::{Family, bytes};
+
 pub(super) const DEFS: &[Def] = &[
     Def::new("HEX", 1, 1, hex_type, hex),
-    Def::new("UNHEX", 1, 1, ty::binary, unhex),
+    Def::new("UNHEX", 1, 1, super::text_lengths::of_hex, unhex),
     Def::new("BIN", 1, 1, ty::ascii::<64>, bin),
     Def::new("OCT", 1, 1, ty::ascii::<64>, oct),
     Def::new("CONV", 3, 3, ty::ascii::<65>, conv),
-    Def::new("TO_BASE64", 1, 1, ty::ascii::<{ u32::MAX }>, to_base64),
-    Def::new("FROM_BASE64", 1, 1, ty::binary, from_base64),
+    Def::new("TO_BASE64", 1, 1, super::text_lengths::in_base64, to_base64),
+    Def::new("FROM_BASE64", 1, 1, super::text_lengths::of_base64, from_base64),
     Def::volatile("UUID", 0, 0, ty::ascii::<36>, uuid),
     Def::volatile("UUID_SHORT", 0, 0, ty::ubigint, uuid_short),
     Def::new("IS_UUID", 1, 1, ty::boolean, is_uuid),
@@ -30,7 +32,10 @@ const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 pub(super) const LOWER: &[u8; 16] = b"0123456789abcdef";
 
 fn hex_type(args: &[Expr], cx: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
-    let length = args[0].ty.display_length().saturating_mul(8);
+    let length = match args[0].ty.family() {
+        Family::Integer | Family::Decimal | Family::Real => 16,
+        _ => bytes(&args[0].ty).saturating_mul(2),
+    };
     Ok(ExprType::varchar(length, cx.collation).nullable(args[0].ty.nullable))
 }
 

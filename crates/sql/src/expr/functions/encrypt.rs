@@ -11,7 +11,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("MD5", 1, 1, ty::ascii::<32>, |a, _, cx| Ok(text(to_hex(&md5(&str_arg!(a, 0, cx)), LOWER)))),
     Def::new("SHA1", 1, 1, ty::ascii::<40>, sha1),
     Def::new("SHA", 1, 1, ty::ascii::<40>, sha1),
-    Def::new("SHA2", 2, 2, ty::ascii::<128>, sha2),
+    Def::new("SHA2", 2, 2, super::text_lengths::digest, sha2),
     Def::new("CRC32", 1, 1, ty::ubigint, |a, _, cx| {
         Ok(Value::UInt(u64::from(crc32fast::hash(&str_arg!(a, 0, cx)))))
     }),

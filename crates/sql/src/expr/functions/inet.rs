@@ -9,7 +9,7 @@ use omnibus_value::fixed::{parse_v4, parse_v6, write_v6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(super) const DEFS: &[Def] = &[
-    Def::new("INET_ATON", 1, 1, ty::ubigint, inet_aton),
+    Def::new("INET_ATON", 1, 1, |_, _| Ok(ExprType::ubigint().nullable(true)), inet_aton),
     Def::new("INET_NTOA", 1, 1, ty::ascii::<31>, inet_ntoa),
     Def::new("INET6_ATON", 1, 1, address_bytes, inet6_aton),
     Def::new("INET6_NTOA", 1, 1, ty::ascii::<39>, inet6_ntoa),

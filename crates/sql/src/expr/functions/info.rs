@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 pub(crate) const NEW_INSERT_ID: &str = "\0NEW_INSERT_ID";
 
 pub(super) const DEFS: &[Def] = &[
-    Def::session("DATABASE", 0, 0, name_type, database),
-    Def::session("SCHEMA", 0, 0, name_type, database),
+    Def::session("DATABASE", 0, 0, database_type, database),
+    Def::session("SCHEMA", 0, 0, database_type, database),
     Def::session("USER", 0, 0, name_type, user),
     Def::session("SESSION_USER", 0, 0, name_type, user),
     Def::session("SYSTEM_USER", 0, 0, name_type, user),
@@ -33,7 +33,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::volatile("BENCHMARK", 2, 2, ty::int, benchmark),
     Def::new("CHARSET", 1, 1, ty::ascii::<64>, charset_of),
     Def::new("COLLATION", 1, 1, ty::ascii::<64>, collation_of),
-    Def::new("COERCIBILITY", 1, 1, ty::int, coercibility_of),
+    Def::new("COERCIBILITY", 1, 1, |_, _| Ok(ExprType::int(10)), coercibility_of),
     Def::volatile("GET_LOCK", 2, 2, ty::small_int, |a, _, cx| named(a, cx, get_lock)),
     Def::volatile("RELEASE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, release_lock)),
     Def::volatile("RELEASE_ALL_LOCKS", 0, 0, ty::ubigint, |a, _, cx| named(a, cx, release_all_locks)),
@@ -48,6 +48,10 @@ const VERSION: &str = "8.4.0-omnibus";
 fn version(cx: &Exec<'_>) -> Value {
     let known = cx.session.host.variable(crate::api::VariableScope::Global, "version");
     known.map_or_else(|_| text(VERSION), |(value, _)| value)
+}
+
+fn database_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::varchar(64, 33).coercible(Coercibility::SystemConstant).nullable(true))
 }
 
 fn name_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {

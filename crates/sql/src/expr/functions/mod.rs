@@ -20,6 +20,7 @@ mod string_search;
 mod temporal;
 mod temporal_format;
 mod temporal_parts;
+mod text_lengths;
 mod trim_pad;
 
 use crate::error::{ExecResult, SqlResult};
@@ -160,7 +161,7 @@ pub(crate) use {int_arg, real_arg, str_arg, value_arg};
 pub(crate) mod ty {
     use crate::error::SqlResult;
     use crate::expr::mix::merge_all;
-    use crate::expr::types::BINARY;
+    use crate::expr::types::{BINARY, bytes};
     use crate::expr::{BindContext, Expr, ExprType};
 
     /// Whether any argument may be NULL.
@@ -198,8 +199,10 @@ pub(crate) mod ty {
     }
     /// A string as long as all arguments together.
     pub fn concatenated(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
-        let length = args.iter().fold(0u32, |n, a| n.saturating_add(a.ty.display_length()));
-        string_of(args, length, cx)
+        let sum =
+            |length: fn(&ExprType) -> u32| args.iter().fold(0u32, |n, a| n.saturating_add(length(&a.ty)));
+        let text = string_of(args, sum(ExprType::display_length), cx)?;
+        if text.column.collation == BINARY { string_of(args, sum(bytes), cx) } else { Ok(text) }
     }
     /// A string of any length, in the arguments' collation.
     pub fn long_string(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {

@@ -13,7 +13,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CEILING", 1, 1, whole_type, ceil),
     Def::new("FLOOR", 1, 1, whole_type, floor),
     Def::new("ROUND", 1, 2, round_type, round),
-    Def::new("TRUNCATE", 2, 2, round_type, truncate),
+    Def::new("TRUNCATE", 2, 2, truncate_type, truncate),
     Def::new("MOD", 2, 2, mod_type, modulo),
     Def::new("POW", 2, 2, ty::double, pow),
     Def::new("POWER", 2, 2, ty::double, pow),
@@ -106,7 +106,11 @@ fn whole_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(match ty.family() {
         Family::Integer if ty.is_unsigned() => ExprType::ubigint(),
         Family::Integer => ExprType::bigint(),
-        Family::Decimal if ty.integer_part() < 18 => ExprType::bigint(),
+        Family::Decimal if ty.integer_part() < 18 => {
+            let mut whole = ExprType::bigint();
+            whole.column.length = ty.integer_part() + 1 + u32::from(ty.column.decimals > 0);
+            whole
+        }
         Family::Decimal => ExprType::decimal(ty.integer_part() + 1, 0),
         _ => ExprType::double().decimals(0),
     }
@@ -125,6 +129,15 @@ fn constant_places(args: &[Expr]) -> Option<i64> {
 }
 
 fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    rounded_type(args, 1)
+}
+
+fn truncate_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    rounded_type(args, 0)
+}
+
+/// `carry`: digits that rounding may add in front.
+fn rounded_type(args: &[Expr], carry: u32) -> SqlResult<ExprType> {
     let ty = &numeric(&args[0].ty);
     let nullable = ty::any_null(args);
     Ok(match (ty.family(), constant_places(args)) {
@@ -137,14 +150,11 @@ fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
         }
         (Family::Decimal, Some(places)) => {
             let scale = places.clamp(0, i64::from(ty.column.decimals)) as u8;
-            ExprType::decimal(ty.integer_part() + 1 + u32::from(scale), scale)
+            let carry = if scale < ty.column.decimals { carry } else { 0 };
+            ExprType::decimal(ty.integer_part() + carry + u32::from(scale), scale)
         }
         (Family::Decimal, None) => ty.clone(),
-        (_, Some(places)) => {
-            let mut real = ExprType::double();
-            real.column.decimals = places.clamp(0, i64::from(NOT_FIXED)) as u8;
-            real
-        }
+        (_, Some(places)) => ExprType::double().decimals(places.clamp(0, i64::from(NOT_FIXED)) as u8),
         (Family::Real, None) => ExprType::double().decimals(ty.column.decimals),
         _ => ExprType::double(),
     }
@@ -313,8 +323,8 @@ fn sign(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 }
 
 fn pi_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    let mut ty = ExprType::double();
-    ty.column.decimals = 6;
+    let mut ty = ExprType::double().decimals(6);
+    ty.column.length = 8;
     Ok(ty)
 }
 

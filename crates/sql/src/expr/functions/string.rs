@@ -1,7 +1,7 @@
 //! String functions that build or cut strings: CONCAT, SUBSTRING, LEFT, REPLACE, UPPER... Searching
 //! is in `string_search`, padding in `trim_pad`, number bases and digests in `encode`/`encrypt`.
 
-use super::{Def, MANY, int_arg, str_arg, text, ty};
+use super::{Def, MANY, int_arg, str_arg, text, text_lengths, ty};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
 use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
@@ -11,28 +11,28 @@ use omnibus_value::{Value, locale};
 pub(super) const DEFS: &[Def] = &[
     Def::strings("CONCAT", 1, MANY, ty::concatenated, concat),
     Def::strings("CONCAT_WS", 2, MANY, ty::concatenated, concat_ws),
-    Def::new("SUBSTRING", 2, 3, ty::like_first, substring),
-    Def::new("SUBSTR", 2, 3, ty::like_first, substring),
-    Def::new("MID", 2, 3, ty::like_first, substring),
-    Def::new("LEFT", 2, 2, ty::like_first, left),
-    Def::new("RIGHT", 2, 2, ty::like_first, right),
+    Def::new("SUBSTRING", 2, 3, text_lengths::middle, substring),
+    Def::new("SUBSTR", 2, 3, text_lengths::middle, substring),
+    Def::new("MID", 2, 3, text_lengths::middle, substring),
+    Def::new("LEFT", 2, 2, text_lengths::end, left),
+    Def::new("RIGHT", 2, 2, text_lengths::end, right),
     Def::new("UPPER", 1, 1, ty::like_first, upper),
     Def::new("UCASE", 1, 1, ty::like_first, upper),
     Def::new("LOWER", 1, 1, ty::like_first, lower),
     Def::new("LCASE", 1, 1, ty::like_first, lower),
     Def::new("REVERSE", 1, 1, ty::like_first, reverse),
-    Def::new("REPEAT", 2, 2, ty::long_string, repeat),
-    Def::strings("REPLACE", 3, 3, ty::long_string, replace),
-    Def::strings("INSERT", 4, 4, ty::long_string, insert),
+    Def::new("REPEAT", 2, 2, text_lengths::repeated, repeat),
+    Def::strings("REPLACE", 3, 3, text_lengths::replaced, replace),
+    Def::strings("INSERT", 4, 4, text_lengths::inserted, insert),
     Def::strings("ELT", 2, MANY, elt_type, elt),
-    Def::strings("MAKE_SET", 2, MANY, |args, cx| chosen_type(&args[1..], cx), make_set),
-    Def::strings("EXPORT_SET", 3, 5, |args, cx| chosen_type(&args[1..args.len().min(4)], cx), export_set),
+    Def::strings("MAKE_SET", 2, MANY, text_lengths::chosen, make_set),
+    Def::strings("EXPORT_SET", 3, 5, text_lengths::exported, export_set),
     Def::strings("SUBSTRING_INDEX", 3, 3, ty::like_first, substring_index),
     Def::new("CHAR", 1, MANY, char_type, char_of),
     Def::new("SOUNDEX", 1, 1, ty::like_first, soundex),
-    Def::new("QUOTE", 1, 1, ty::long_string, quote),
+    Def::new("QUOTE", 1, 1, text_lengths::quoted, quote),
     Def::new("FORMAT", 2, 3, ty::ascii::<64>, format),
-    Def::new("SPACE", 1, 1, ty::ascii::<16384>, space),
+    Def::new("SPACE", 1, 1, text_lengths::spaces, space),
 ];
 
 /// Whether a result of `length` bytes may be built; a warning and NULL if not.
@@ -205,11 +205,6 @@ fn elt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         Ok(n) if n >= 1 && n < args.len() => Ok(args[n].eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
         _ => Ok(Value::Null),
     }
-}
-
-/// The type of what bits choose from: the bits themselves are no text of it.
-fn chosen_type(texts: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
-    if texts.iter().all(|e| e.ty.is_null()) { ty::ascii::<0>(texts, cx) } else { ty::long_string(texts, cx) }
 }
 
 fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -19,7 +19,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::collating("LOCATE", 2, 3, ty::int, locate),
     Def::collating("POSITION", 2, 2, ty::int, locate),
     Def::collating("STRCMP", 2, 2, ty::boolean, strcmp),
-    Def::collating("FIELD", 2, MANY, ty::int, field),
+    Def::collating("FIELD", 2, MANY, |_, _| Ok(ExprType::int(3)), field),
     Def::collating("FIND_IN_SET", 2, 2, ty::int, find_in_set),
 ];
 

@@ -2,7 +2,7 @@
 //! GET_FORMAT.
 
 use super::temporal_parts::week_and_year;
-use super::{Def, str_arg, text, ty, value_arg};
+use super::{Def, str_arg, text, text_lengths, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::exec::unix_us;
 use crate::expr::types::Family;
@@ -13,17 +13,12 @@ use omnibus_value::temporal::{Date, DateTime, Time};
 use std::fmt::Write;
 
 pub(super) const DEFS: &[Def] = &[
-    Def::session("DATE_FORMAT", 2, 2, format_type, date_format),
-    Def::session("TIME_FORMAT", 2, 2, format_type, time_format),
+    Def::session("DATE_FORMAT", 2, 2, text_lengths::formatted, date_format),
+    Def::session("TIME_FORMAT", 2, 2, text_lengths::formatted, time_format),
     Def::new("STR_TO_DATE", 2, 2, str_to_date_type, str_to_date),
     Def::session("FROM_UNIXTIME", 1, 2, from_unixtime_type, from_unixtime),
     Def::new("GET_FORMAT", 2, 2, ty::ascii::<17>, get_format),
 ];
-
-fn format_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
-    let length = args[1].ty.display_length().saturating_mul(10);
-    Ok(ExprType::varchar(length, cx.collation).nullable(true))
-}
 
 fn ordinal(day: u32) -> &'static str {
     match (day % 10, day) {
@@ -341,7 +336,7 @@ fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
 
 fn from_unixtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     if args.len() > 1 {
-        return format_type(args, cx);
+        return text_lengths::formatted(args, cx);
     }
     let decimals = match args[0].ty.family() {
         Family::Integer => 0,

@@ -1,8 +1,8 @@
 //! TRIM, LTRIM, RTRIM, LPAD, RPAD.
 
-use super::{Def, str_arg, text, ty};
-use crate::error::{ExecResult, SqlResult};
-use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use super::{Def, str_arg, text, text_lengths, ty};
+use crate::error::ExecResult;
+use crate::expr::{Exec, Expr, ExprType, charset};
 use bytes::Bytes;
 use omnibus_value::Value;
 
@@ -11,8 +11,8 @@ pub(super) const DEFS: &[Def] = &[
     // What the binder makes of TRIM(LEADING x FROM s) and TRIM(TRAILING x FROM s).
     Def::strings("LTRIM", 1, 2, ty::like_first, trim_left),
     Def::strings("RTRIM", 1, 2, ty::like_first, trim_right),
-    Def::strings("LPAD", 2, 3, padded, lpad),
-    Def::strings("RPAD", 2, 3, padded, rpad),
+    Def::strings("LPAD", 2, 3, text_lengths::padded, lpad),
+    Def::strings("RPAD", 2, 3, text_lengths::padded, rpad),
 ];
 
 /// Drops `what` from the chosen ends of `value`.
@@ -50,10 +50,6 @@ fn trim_left(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
 
 fn trim_right(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     trimmed(args, cx, false, true)
-}
-
-fn padded(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
-    ty::string_of(args, u32::MAX, cx)
 }
 
 /// The string cut to `length` characters, or what to add: how many characters are missing.
