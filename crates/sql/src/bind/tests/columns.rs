@@ -31,7 +31,7 @@ fn numbers_have_the_types_that_arithmetic_gives_them() {
     assert_eq!(shape("SELECT 1, 1.50, 1e0"), [(K::Int, 2, 0), (K::Decimal, 3, 2), (K::Double, 23, 31)]);
     assert_eq!(
         shape("SELECT 1 + 1, 1 / 3, 1.5 * 1.5"),
-        [(K::BigInt, 3, 0), (K::Decimal, 14, 4), (K::Decimal, 4, 2)]
+        [(K::BigInt, 3, 0), (K::Decimal, 5, 4), (K::Decimal, 4, 2)]
     );
     assert_eq!(
         shape("SELECT COUNT(*), SUM(1.5), AVG(2.25)"),
