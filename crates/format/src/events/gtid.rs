@@ -11,8 +11,8 @@ use crate::tsid::{Tag, Tsid};
 const FLAG_MAY_HAVE_STATEMENTS: u8 = 1;
 /// Code of the (last committed, sequence number) pair that follows.
 const LOGICAL_CLOCK: u8 = 2;
-const HAS_ORIGINAL_TIME: u64 = 1 << 55;
-const HAS_ORIGINAL_VERSION: u32 = 1 << 31;
+pub(super) const HAS_ORIGINAL_TIME: u64 = 1 << 55;
+pub(super) const HAS_ORIGINAL_VERSION: u32 = 1 << 31;
 /// Flags, UUID, number, clock code and two clock values.
 const FIXED_LEN: usize = 1 + 16 + 8 + 1 + 16;
 

@@ -5,7 +5,7 @@
 //! (`varlen`); a UUID is sixteen of them. Fields that have nothing to say are left out. A reader that meets a field which
 //! it does not know, and need not, stops there: newer fields are at the end.
 
-use super::gtid::{Gtid, GtidTimes};
+use super::gtid::{Gtid, GtidTimes, HAS_ORIGINAL_TIME, HAS_ORIGINAL_VERSION};
 use super::previous_gtids::read_tag;
 use crate::cursor::Reader;
 use crate::error::DecodeError;
@@ -122,11 +122,11 @@ impl Gtid {
                 TAG => gtid.tag = read_tag(&mut r)?,
                 LAST_COMMITTED => gtid.last_committed = read_signed(&mut r, "last_committed")? as u64,
                 SEQUENCE_NUMBER => gtid.sequence_number = read_signed(&mut r, "sequence_number")? as u64,
-                IMMEDIATE_TIME => times.immediate_commit_us = read(&mut r, "commit timestamp")?,
-                ORIGINAL_TIME => original_time = Some(read(&mut r, "original commit timestamp")?),
+                IMMEDIATE_TIME => times.immediate_commit_us = read_time(&mut r, "commit timestamp")?,
+                ORIGINAL_TIME => original_time = Some(read_time(&mut r, "original commit timestamp")?),
                 LENGTH => gtid.transaction_length = read(&mut r, "transaction length")?,
-                IMMEDIATE_VERSION => times.immediate_version = read(&mut r, "server version")? as u32,
-                ORIGINAL_VERSION => original_version = Some(read(&mut r, "original server version")? as u32),
+                IMMEDIATE_VERSION => times.immediate_version = read_version(&mut r, "server version")?,
+                ORIGINAL_VERSION => original_version = Some(read_version(&mut r, "original server version")?),
                 COMMIT_GROUP_TICKET => drop(read(&mut r, "commit group ticket")?),
                 unknown if unknown < newest => return Err(r.error("field of a tagged GTID")),
                 _ => break,
@@ -140,6 +140,18 @@ impl Gtid {
         gtid.times = Some(times);
         Ok(gtid)
     }
+}
+
+/// Microseconds since the epoch. An event without a tag has 55 bits for them, so that no server has more.
+fn read_time(r: &mut Reader<'_>, what: &'static str) -> Result<u64, DecodeError> {
+    let time = read(r, what)?;
+    if time < HAS_ORIGINAL_TIME { Ok(time) } else { Err(r.error(what)) }
+}
+
+/// A server's version. An event without a tag has 31 bits for it.
+fn read_version(r: &mut Reader<'_>, what: &'static str) -> Result<u32, DecodeError> {
+    let version = u32::try_from(read(r, what)?).map_err(|_| r.error(what))?;
+    if version < HAS_ORIGINAL_VERSION { Ok(version) } else { Err(r.error(what)) }
 }
 
 fn varlen_len(value: u64) -> u64 {
@@ -192,6 +204,23 @@ mod tests {
                 gtid.encode(&mut out);
                 assert_eq!(Gtid::decode_tagged(&out).unwrap(), gtid);
             }
+        }
+    }
+
+    #[test]
+    fn times_and_versions_that_no_other_event_could_hold_are_damage() {
+        let mut gtid = Gtid::decode_tagged(&REAL).unwrap();
+        let times = gtid.times.unwrap();
+        for (what, wrong) in [
+            ("time", GtidTimes { immediate_commit_us: 1 << 55, ..times }),
+            ("original time", GtidTimes { original_commit_us: 1 << 55, ..times }),
+            ("version", GtidTimes { immediate_version: 1 << 31, ..times }),
+            ("original version", GtidTimes { original_version: 1 << 31, ..times }),
+        ] {
+            gtid.times = Some(wrong);
+            let mut out = Vec::new();
+            gtid.encode(&mut out);
+            assert!(Gtid::decode_tagged(&out).is_err(), "{what}");
         }
     }
 
