@@ -568,6 +568,8 @@ impl Parser<'_> {
 fn gives_rows(statement: &Statement) -> bool {
     match statement {
         Statement::Select(query) => query.into.is_none(),
+        Statement::Insert(insert) => !insert.returning.is_empty(),
+        Statement::Delete(delete) => !delete.returning.is_empty(),
         Statement::Show(_)
         | Statement::Describe { .. }
         | Statement::Explain(_)

@@ -293,6 +293,26 @@ fn set_aggregates(binder: &mut Binder<'_>, allowed: bool) {
     }
 }
 
+/// A select list over the tables in sight, without groups or windows.
+pub(crate) fn returning(
+    binder: &mut Binder<'_>,
+    items: &[SelectItem],
+) -> SqlResult<(Vec<Expr>, Vec<ResultColumn>)> {
+    let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
+    let visible = |t: &ScopeTable| {
+        let shown: Vec<_> = (0..t.width()).filter(|at| !t.is_invisible(*at)).collect();
+        shown.into_iter().map(|at| (t.slot, at)).collect::<Vec<_>>()
+    };
+    let star: Vec<_> = tables.iter().filter(|table| !table.is_inner()).flat_map(visible).collect();
+    binder.set_clause(Clause::FieldList);
+    let (outputs, names) = select_list(binder, items, &star)?;
+    if let Some(block) = binder.blocks.last_mut() {
+        block.scope.aliases.clear();
+    }
+    let columns = outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
+    Ok((outputs, columns))
+}
+
 fn select_list(
     binder: &mut Binder<'_>,
     items: &[SelectItem],

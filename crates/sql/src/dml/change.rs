@@ -107,46 +107,46 @@ pub(crate) struct RowUpdate<'a> {
 }
 
 impl RowUpdate<'_> {
-    /// Writes `new`, which has the assigned values.
-    pub(crate) fn write(&self, run: &mut Run<'_>, mut new: Vec<Value>) -> ExecResult<Written> {
+    /// Writes `new`, which has the assigned values; it is what was written then.
+    pub(crate) fn write(&self, run: &mut Run<'_>, new: &mut Vec<Value>) -> ExecResult<Written> {
         let table = self.table;
         let fire = |time, new: &mut Vec<Value>, run: &mut Run<'_>| match self.expressions {
             Some(one) => one.fire((time, TriggerEvent::Update), Some(self.old), Some(new), self.ignore, run),
             None => Ok(()),
         };
-        let mut changed = changed_columns(self.old, &new, self.assigned.iter().copied());
+        let mut changed = changed_columns(self.old, new, self.assigned.iter().copied());
         if self.expressions.is_some_and(|one| one.triggers.is_some()) {
-            fire(TriggerTime::Before, &mut new, run)?;
-            changed = changed_columns(self.old, &new, 0..new.len());
+            fire(TriggerTime::Before, new, run)?;
+            changed = changed_columns(self.old, new, 0..new.len());
         }
         if changed == 0 {
-            fire(TriggerTime::After, &mut new, run)?;
+            fire(TriggerTime::After, new, run)?;
             return Ok(Written::Same);
         }
-        changed |= touch_on_update(self.on_update, table.columns(), &mut new, run.state);
+        changed |= touch_on_update(self.on_update, table.columns(), new, run.state);
         if let Some(expressions) = self.expressions {
-            let mut row = NewRow { values: &mut new, number: self.number, ignore: self.ignore };
+            let mut row = NewRow { values: new, number: self.number, ignore: self.ignore };
             if !expressions.finish(&mut row, run.state, run.trx)? {
                 return Ok(Written::Refused);
             }
-            changed |= changed_columns(self.old, &new, expressions.generated_columns());
+            changed |= changed_columns(self.old, new, expressions.generated_columns());
         }
         if let Some((check, beside)) = self.check
-            && !check.accepts(run, table, &new, beside, self.ignore)?
+            && !check.accepts(run, table, new, beside, self.ignore)?
         {
             return Ok(Written::Refused);
         }
-        let new_row = table.rows.encode(&new)?;
-        let change = RowChange { at: self.at, old: self.old, new: &new, new_row: &new_row, changed };
+        let new_row = table.rows.encode(new)?;
+        let change = RowChange { at: self.at, old: self.old, new, new_row: &new_row, changed };
         let written = run.trx.update_row(table, &change);
         let Some(written) = passed_over(written, self.ignore, run.state)? else {
             return Ok(Written::Refused);
         };
         let Some(duplicate) = written else {
-            fire(TriggerTime::After, &mut new, run)?;
+            fire(TriggerTime::After, new, run)?;
             return Ok(Written::Changed);
         };
-        let error = duplicate_error(table, duplicate.index, &new);
+        let error = duplicate_error(table, duplicate.index, new);
         if !self.ignore {
             return Err(error.into());
         }

@@ -3,6 +3,7 @@
 use super::access::Finder;
 use super::change::passed_over;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
+use super::returning::{Returned, Returning};
 use super::rows::chosen_rows;
 use super::view::{Meant, Opened};
 use super::{Effect, RowExpressions, Run};
@@ -25,6 +26,7 @@ pub(crate) struct DeletePlan {
     limit: Option<Expr>,
     ignore: bool,
     expressions: Option<RowExpressions>,
+    pub(super) returning: Option<Returning>,
 }
 
 impl DeletePlan {
@@ -38,9 +40,6 @@ impl DeletePlan {
         let (true, [TableRef::Table(factor)]) = (tree.is_single(), tree.from.as_slice()) else {
             return Err(SqlError::not_supported_yet("multi-table DELETE"));
         };
-        if !tree.returning.is_empty() {
-            return Err(SqlError::not_supported_yet("RETURNING in DELETE"));
-        }
         let alias = factor.alias.as_deref();
         let opened = match planner.open(&factor.name, alias, &[Priv::Delete], "DELETE")? {
             Meant::Table(opened) => *opened,
@@ -54,12 +53,13 @@ impl DeletePlan {
         let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
+        let returning = Returning::bind(&mut binder, &tree.returning)?;
         let target = TargetTable::new(names.table, slot, &binder);
         conditions.extend(filter);
         let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
         // Nothing of a row that goes is computed: these are for the triggers.
         let expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());
-        Ok(DeletePlan { target, finder, limit, ignore: tree.ignore, expressions })
+        Ok(DeletePlan { target, finder, limit, ignore: tree.ignore, expressions, returning })
     }
 
     /// Runs it.
@@ -70,14 +70,17 @@ impl DeletePlan {
         let mut rows = chosen_rows(&self.target, run, &self.finder, self.limit.as_ref())?;
         let table = &self.target.table;
         let mut values = Vec::with_capacity(table.def.columns.len());
-        let mut affected = 0;
+        let (mut affected, mut returned) = (0, Returned::default());
         while let Some(row) = rows.next()? {
             let Some(row) = run.trx.chosen_row(row)? else { continue };
             table.decode_into(&row.row, &mut values)?;
             let deleted = delete_row(table, &row, &values, self.expressions.as_ref(), self.ignore, run)?;
             affected += u64::from(deleted);
+            if let Some(returning) = self.returning.as_ref().filter(|_| deleted) {
+                returning.take(&self.target, run, &values, &mut returned)?;
+            }
         }
-        Ok(Effect { affected, ..Effect::default() })
+        Ok(Effect { affected, rows: returned.finish()?, ..Effect::default() })
     }
 }
 

@@ -11,6 +11,7 @@ mod delete;
 mod insert;
 mod multi;
 mod plan;
+mod returning;
 mod row_expressions;
 mod rows;
 pub(crate) mod safety;
@@ -22,6 +23,7 @@ pub(crate) use delete::DeletePlan;
 pub(crate) use insert::{Counts, InsertPlan};
 use multi::MultiPlan;
 pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given};
+pub(crate) use returning::Returning;
 pub(crate) use row_expressions::{ExpressionOf, NewRow, RowExpressions};
 pub(crate) use update::UpdatePlan;
 pub(crate) use view::Names;
@@ -33,6 +35,7 @@ use crate::api::RowSink;
 use crate::bind::uses::Uses;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::exec::rows::Rows;
 use crate::select::explain_change;
 use crate::state::SessionState;
 use crate::store::Trx;
@@ -48,7 +51,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// What a statement did.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Effect {
     /// Rows changed, or found under CLIENT_FOUND_ROWS.
     pub affected: u64,
@@ -56,6 +59,8 @@ pub(crate) struct Effect {
     pub last_insert_id: u64,
     /// For the OK packet.
     pub info: String,
+    /// What RETURNING gives.
+    pub rows: Option<Rows>,
 }
 
 /// A data-changing statement, compiled.
@@ -116,6 +121,15 @@ impl WritePlan {
             WriteKind::Update(plan) => plan.target.table.temporary,
             WriteKind::Delete(plan) => plan.target.table.temporary,
             WriteKind::Multi(plan) => plan.only_temporary(),
+        }
+    }
+
+    /// RETURNING.
+    pub(crate) fn returning(&self) -> Option<&Returning> {
+        match &self.kind {
+            WriteKind::Insert(plan) => plan.returning.as_ref(),
+            WriteKind::Delete(plan) => plan.returning.as_ref(),
+            WriteKind::Update(_) | WriteKind::Multi(_) => None,
         }
     }
 

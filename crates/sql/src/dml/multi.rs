@@ -176,7 +176,7 @@ impl MultiPlan {
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
         let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
-        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info })
+        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info, rows: None })
     }
 
     fn joined(&self, run: &mut Run<'_>) -> ExecResult<Rows> {
@@ -233,7 +233,7 @@ impl MultiPlan {
             number,
             ignore: self.ignore,
         };
-        Ok(update.write(run, new)? == Written::Changed)
+        Ok(update.write(run, &mut new)? == Written::Changed)
     }
 }
 

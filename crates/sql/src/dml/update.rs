@@ -99,15 +99,15 @@ impl UpdatePlan {
                 break;
             }
             for computed in self.compute(run, batch, &mut number)? {
-                let Computed { at, old, new, number } = computed;
-                let written = self.row_update(&at, &old, number).write(run, new)?;
+                let Computed { at, old, mut new, number } = computed;
+                let written = self.row_update(&at, &old, number).write(run, &mut new)?;
                 changed += u64::from(written == Written::Changed);
             }
         }
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
         let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
-        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info })
+        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info, rows: None })
     }
 
     fn row_update<'a>(&'a self, at: &'a RowAt, old: &'a [Value], number: u64) -> RowUpdate<'a> {

@@ -156,6 +156,11 @@ impl SqlSession {
         {
             prepared.columns = plan.columns.clone();
         }
+        if let Some((_, Plan::Write(plan))) = &prepared.plan
+            && let Some(returning) = plan.returning()
+        {
+            prepared.columns = returning.columns.clone();
+        }
         Ok(prepared)
     }
 

@@ -198,10 +198,15 @@ impl SqlSession {
         self.hold_back(call.mode)?;
         let effect =
             plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: call.params })?;
+        let returning = plan.returning();
+        if let Some(returning) = returning {
+            returning.send(effect.rows, call.sink)?;
+        }
         Ok(Outcome {
             affected: effect.affected,
             last_insert_id: effect.last_insert_id,
             info: effect.info,
+            result_set: returning.is_some(),
             ..Outcome::ok()
         })
     }

@@ -84,7 +84,11 @@ impl InsertPlan {
             number: counts.records,
             ignore: self.ignore,
         };
-        counts.affected += match update.write(run, new)? {
+        let written = update.write(run, &mut new)?;
+        if written != Written::Refused {
+            self.give_back(run, &new, counts)?;
+        }
+        counts.affected += match written {
             Written::Same => u64::from(run.state.settings.found_rows),
             Written::Refused => 0,
             Written::Changed => 2,

@@ -8,7 +8,7 @@ use crate::catalog::Table;
 use crate::dml::change::on_update_columns;
 use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
 use crate::dml::view::{InsertInto, Opened};
-use crate::dml::{RowExpressions, ViewCheck};
+use crate::dml::{Returning, RowExpressions, ViewCheck};
 use crate::error::{SqlError, SqlResult};
 use crate::plan::QueryPlan;
 use crate::select::Change;
@@ -41,6 +41,7 @@ pub(crate) struct InsertPlan {
     pub(super) check: Option<ViewCheck>,
     /// Whether LAST_INSERT_ID() may tell the row's number: a view without its column does not.
     pub(super) tells_number: bool,
+    pub(crate) returning: Option<Returning>,
 }
 
 impl InsertPlan {
@@ -57,9 +58,6 @@ impl InsertPlan {
 
     /// Compiles.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Insert) -> SqlResult<InsertPlan> {
-        if !tree.returning.is_empty() {
-            return Err(SqlError::not_supported_yet("RETURNING"));
-        }
         if !tree.partitions.is_empty() {
             return Err(SqlError::not_supported_yet("PARTITION in INSERT"));
         }
@@ -74,6 +72,7 @@ impl InsertPlan {
         let mut source = source::bind(&mut binder, tree, &columns, all)?;
         let generated = generated_one(&table, &columns, &source);
         let select = source::select_scope(&mut binder, &source, tree);
+        let returning = Returning::bind(&mut binder, &tree.returning)?;
         let values_slot = source::add_names(&mut binder, &names, tree, &columns, &select)?;
         let on_duplicate = bind_assignments(&mut binder, &names, &tree.on_duplicate)?;
         let beside = source::read_beside(&mut source, &select, &on_duplicate);
@@ -103,6 +102,7 @@ impl InsertPlan {
             beside,
             replace: tree.replace,
             ignore: tree.ignore,
+            returning,
         })
     }
 
@@ -132,6 +132,7 @@ impl InsertPlan {
             replace,
             ignore,
             target,
+            returning: None,
         }
     }
 

@@ -5,6 +5,7 @@ use super::plan::InsertPlan;
 use super::source::Source;
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, implicit_default, null_value};
+use crate::dml::returning::Returned;
 use crate::dml::rows::cast_into;
 use crate::dml::{Effect, NewRow, Run, cast, generated_given};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -38,6 +39,7 @@ pub(crate) struct Counts {
     pub(super) reserved: u64,
     pub(super) reserved_once: bool,
     pub(super) next_reserved: u64,
+    pub(super) returned: Returned,
 }
 
 impl InsertPlan {
@@ -93,7 +95,8 @@ impl InsertPlan {
                 }
             }
         }
-        Ok(self.effect(run, &counts))
+        let effect = self.effect(run, &counts);
+        Ok(Effect { rows: counts.returned.finish()?, ..effect })
     }
 
     /// A value for a generated column is an error; where sql_mode is not strict it is passed over, as MariaDB does: its dumps have
@@ -125,7 +128,7 @@ impl InsertPlan {
             let warnings = run.state.diagnostics.count();
             format!("Records: {}  Duplicates: {}  Warnings: {warnings}", counts.records, counts.duplicates)
         };
-        Effect { affected: counts.affected, last_insert_id, info }
+        Effect { affected: counts.affected, last_insert_id, info, rows: None }
     }
 
     /// A row of defaults. Columns that are named get theirs only if a row says DEFAULT.
@@ -257,6 +260,19 @@ impl InsertPlan {
         expressions.fill_defaults(|at| self.rest.contains(&at) || said(at), &mut row, run.state, run.trx)
     }
 
+    /// RETURNING of a row.
+    pub(super) fn give_back(
+        &self,
+        run: &mut Run<'_>,
+        values: &[Value],
+        counts: &mut Counts,
+    ) -> ExecResult<()> {
+        match &self.returning {
+            Some(returning) => returning.take(&self.target, run, values, &mut counts.returned),
+            None => Ok(()),
+        }
+    }
+
     /// Inserts a row, or does what is to be done about one in its way: `beside` is what a SELECT yields for that. `left`
     /// rows may still come.
     pub(crate) fn add(
@@ -323,6 +339,7 @@ impl InsertPlan {
             let when = (TriggerTime::After, TriggerEvent::Insert);
             expressions.fire(when, None, Some(&mut values), self.ignore, run)?;
         }
+        self.give_back(run, &values, counts)?;
         counts.inserted += 1;
         counts.affected += 1;
         if let Some(at) = table.auto_column {

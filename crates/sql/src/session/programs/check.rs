@@ -99,7 +99,12 @@ pub(super) fn inside_statement(statement: &Statement) -> SqlResult<()> {
 
 /// Whether a statement that the SQL layer runs has a result set for the client.
 pub(super) fn gives_rows(statement: &Statement) -> bool {
-    matches!(statement, Statement::Select(query) if query.into.is_none())
+    match statement {
+        Statement::Select(query) => query.into.is_none(),
+        Statement::Insert(insert) => !insert.returning.is_empty(),
+        Statement::Delete(delete) => !delete.returning.is_empty(),
+        _ => false,
+    }
 }
 
 fn is_harmless(flush: &Flush) -> bool {
