@@ -230,6 +230,7 @@ pub fn session_settings(
             VarValue::Double(seconds) => (seconds * 1e3).ceil() as u64,
             _ => 0,
         },
+        explicit_defaults_for_timestamp: v("explicit_defaults_for_timestamp").as_bool(),
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,
         pseudo_thread_id: u32::try_from(v("pseudo_thread_id").as_u64()).ok().filter(|id| *id != 0),

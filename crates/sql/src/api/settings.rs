@@ -181,6 +181,8 @@ pub struct SessionSettings {
     pub max_execution_time_ms: u64,
     /// MariaDB's `max_statement_time`, for every statement; 0: none.
     pub max_statement_time_ms: u64,
+    /// `explicit_defaults_for_timestamp`.
+    pub explicit_defaults_for_timestamp: bool,
     /// `div_precision_increment`.
     pub div_precision_increment: u8,
     /// `read_only`/`super_read_only` of the server: statements of this session may not write.
@@ -255,6 +257,7 @@ impl Default for SessionSettings {
             default_week_format: 0,
             max_execution_time_ms: 0,
             max_statement_time_ms: 0,
+            explicit_defaults_for_timestamp: true,
             div_precision_increment: 4,
             server_read_only: false,
             pseudo_thread_id: None,

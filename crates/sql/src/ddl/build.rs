@@ -51,6 +51,8 @@ pub(crate) struct BuildContext<'a> {
     /// Of the TIMESTAMPs in its defaults.
     pub zone: Zone,
     pub no_engine_substitution: bool,
+    /// `explicit_defaults_for_timestamp`.
+    pub explicit_timestamps: bool,
     /// The dialect: JSON is another name for LONGTEXT on MariaDB, and constraints have other names.
     pub mariadb: bool,
     /// Whether columns may be UUIDs and addresses.
@@ -276,6 +278,9 @@ fn build_column(
     if let (Some(kind), false) = (FixedKind::of(ty.kind), context.uuids) {
         return Err(SqlError::not_supported_yet(format!("{} columns", kind.name().to_uppercase())));
     }
+    if ty.kind == ColumnKind::Timestamp && !context.explicit_timestamps {
+        refuse_implicit_timestamp(tree)?;
+    }
     let serial = tree.ty.name == TypeName::Serial;
     let mut column = Column {
         name: Arc::from(tree.name.as_str()),
@@ -315,6 +320,23 @@ fn build_column(
         column.default = defaults::build(&column, default, table, context)?;
     }
     Ok(column)
+}
+
+/// With `explicit_defaults_for_timestamp=OFF` other servers give a TIMESTAMP column attributes that it was not declared with. Nobody
+/// does that here, so that it must have been declared with all of them.
+fn refuse_implicit_timestamp(tree: &ColumnDef) -> SqlResult<()> {
+    let complete = match tree.nullable {
+        Some(true) => true,
+        Some(false) => tree.default.is_some() || tree.on_update.is_some(),
+        None => tree.generated.is_some(),
+    };
+    if complete {
+        return Ok(());
+    }
+    let column = &tree.name;
+    Err(SqlError::not_supported_yet(format!(
+        "explicit_defaults_for_timestamp=OFF for '{column}', which says neither NULL nor NOT NULL with a default"
+    )))
 }
 
 /// Nullable columns without a clause default to NULL; NOT NULL ones must not have DEFAULT NULL.

@@ -86,6 +86,7 @@ impl Ddl<'_> {
             utf8mb4: self.state.settings.default_collation_for_utf8mb4,
             strict: self.state.settings.strict(),
             zone: self.state.zone(),
+            explicit_timestamps: self.state.settings.explicit_defaults_for_timestamp,
             no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
             mariadb: self.state.settings.mariadb,
             uuids: self.state.settings.mariadb,

@@ -38,6 +38,7 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
         utf8mb4: crate::catalog::charset::server_default(),
         strict: false,
         zone: UTC,
+        explicit_timestamps: true,
         no_engine_substitution: false,
         mariadb: false,
         uuids: true,
