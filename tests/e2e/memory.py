@@ -57,6 +57,8 @@ SPILLS = {
     "except": (f"SELECT COUNT(*) FROM (SELECT pad FROM {WIDE} EXCEPT SELECT pad FROM {WIDE} WHERE small < 10) s", (15_840,)),
     "common table": (f"WITH c AS (SELECT id, pad FROM {WIDE}) SELECT COUNT(*), SUM(LENGTH(p.pad)) FROM c p JOIN c q ON p.id = q.id",
                      EXPECTED),
+    "json table": ("SELECT COUNT(*), SUM(LENGTH(p)) FROM JSON_TABLE(CONCAT(REPEAT('[', 80), REPEAT(']', 80)), '$**[0]' COLUMNS (NESTED PATH '$**[0]'"
+                   f" COLUMNS (NESTED PATH '$**[0]' COLUMNS (p TEXT PATH '$.x' DEFAULT '\"{'p' * 3000}\"' ON EMPTY)))) j", (79_158, 79_079 * 3000)),
     "count distinct": (f"SELECT COUNT(DISTINCT pad) FROM {WIDE}", (16_000,)),
     "window": (f"SELECT SUM(LENGTH(a)), SUM(b), SUM(c) FROM (SELECT LAG(pad, 0) OVER (ORDER BY id DESC) AS a, "
                f"ROW_NUMBER() OVER (PARTITION BY small % 2 ORDER BY pad, id) AS b, COUNT(*) OVER () AS c FROM {WIDE}) x",

@@ -5,6 +5,7 @@ use super::virtual_table::VirtualTable;
 use crate::api::{ResultColumn, sql_mode};
 use crate::catalog::Column;
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::functions::json::document;
 use crate::expr::into_column::into_column;
 use crate::expr::node::Expr;
@@ -83,13 +84,13 @@ impl VirtualTable for JsonTable {
         self.columns.clone()
     }
 
-    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
-        let mut rows = Vec::new();
+    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
         let Some(doc) = document(std::slice::from_ref(&self.doc), 0, "json_table", cx)? else {
-            return Ok(rows);
+            return Ok(Rows::default());
         };
+        let mut rows = RowsBuilder::new(cx);
         self.expand(&self.level, &doc, &vec![Value::Null; self.columns.len()], &mut rows, cx)?;
-        Ok(rows)
+        Ok(rows.finish()?)
     }
 
     fn outer(&self) -> Option<&SlotSet> {
@@ -98,32 +99,33 @@ impl VirtualTable for JsonTable {
 }
 
 impl JsonTable {
-    /// Adds the rows of a level; `row` has the columns of those around it.
+    /// Adds the rows of a level, and whether there are any; `row` has the columns of those around it.
     fn expand(
         &self,
         level: &Level,
         doc: &Json,
         row: &[Value],
-        rows: &mut Vec<Vec<Value>>,
+        rows: &mut RowsBuilder,
         cx: &mut Exec<'_>,
-    ) -> ExecResult<()> {
+    ) -> ExecResult<bool> {
         let found = cx.paced(|pace| level.path.find(doc, pace))?;
+        let any = !found.is_empty();
         for (number, part) in found.into_iter().enumerate() {
             cx.tick()?;
             let mut row = row.to_vec();
             for cell in &level.cells {
                 row[cell.at] = self.cell(cell, number as u64 + 1, part, cx)?;
             }
-            let before = rows.len();
+            let mut has_nested = false;
             for nested in &level.nested {
-                self.expand(nested, part, &row, rows, cx)?;
+                has_nested |= self.expand(nested, part, &row, rows, cx)?;
             }
             // As an outer join: a row without nested ones stays.
-            if rows.len() == before {
-                rows.push(row);
+            if !has_nested {
+                rows.push(row.into(), cx)?;
             }
         }
-        Ok(())
+        Ok(any)
     }
 
     fn cell(&self, cell: &Cell, number: u64, part: &Json, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -7,8 +7,10 @@
 use super::virtual_table::VirtualTable;
 use crate::api::{ResultColumn, flag};
 use crate::error::ExecResult;
+use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::Exec;
 use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Which numbers.
@@ -81,8 +83,13 @@ impl VirtualTable for NumberTable {
         self.columns.clone()
     }
 
-    fn rows(&self, _: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
-        Ok(self.numbers.iter().map(|number| vec![Value::UInt(number)]).collect())
+    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+        let mut rows = RowsBuilder::new(cx);
+        for number in self.numbers.iter() {
+            cx.tick()?;
+            rows.push(Rc::from([Value::UInt(number)]), cx)?;
+        }
+        Ok(rows.finish()?)
     }
 
     fn numbers(&self) -> Option<Numbers> {

@@ -5,8 +5,8 @@
 use super::numbers::Numbers;
 use crate::api::ResultColumn;
 use crate::error::ExecResult;
+use crate::exec::rows::Rows;
 use crate::expr::{Exec, SlotSet};
-use omnibus_value::Value;
 use std::sync::Arc;
 
 /// One computed table.
@@ -17,7 +17,7 @@ pub trait VirtualTable: Send + Sync {
     ///
     /// # Errors
     /// Whatever producing them meets.
-    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>>;
+    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows>;
     /// The tables that its rows depend on; none: they are the same for the whole statement.
     fn outer(&self) -> Option<&SlotSet> {
         None

@@ -379,7 +379,7 @@ fn read(
             let rows = match kept(cx, *id) {
                 Some(rows) => rows,
                 None => {
-                    let rows = Rc::new(Rows::of(table.rows(cx)?));
+                    let rows = Rc::new(table.rows(cx)?);
                     if table.outer().is_none() {
                         cx.subqueries[*id] = SubqueryState::Table(rows.clone());
                     }

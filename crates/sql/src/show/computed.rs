@@ -4,6 +4,7 @@ use crate::api::{ResultColumn, flag};
 use crate::bind::{Outline, outline};
 use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, Table, View};
 use crate::error::{ExecResult, SqlResult};
+use crate::exec::rows::Rows;
 use crate::expr::Exec;
 use crate::plan::{VirtualTable, VirtualTables};
 use crate::store::TrxContext;
@@ -223,7 +224,7 @@ impl VirtualTable for Computed {
         self.columns.clone()
     }
 
-    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Vec<Value>>> {
+    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
         let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
         let mut rows = (self.def.rows)(&mut Reader { catalog: &catalog, shared: &self.shared, engines, cx })?;
@@ -235,7 +236,7 @@ impl VirtualTable for Computed {
                 _ => {}
             }
         }
-        Ok(rows)
+        Ok(Rows::of(rows))
     }
 }
 
