@@ -63,6 +63,8 @@ pub(super) struct Def {
 
 /// What a table's rows are computed from.
 pub(super) struct Reader<'a, 'b> {
+    /// Of the table that is read.
+    pub name: &'static str,
     catalog: &'a Catalog,
     shared: &'a Arc<TrxContext>,
     pub engines: Vec<EngineInfo>,
@@ -227,7 +229,9 @@ impl VirtualTable for Computed {
     fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
         let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
-        let mut rows = (self.def.rows)(&mut Reader { catalog: &catalog, shared: &self.shared, engines, cx })?;
+        let name = self.def.name;
+        let mut reader = Reader { name, catalog: &catalog, shared: &self.shared, engines, cx };
+        let mut rows = (self.def.rows)(&mut reader)?;
         for (at, (_, ty)) in self.def.columns.iter().enumerate() {
             let column = rows.iter_mut().filter_map(|row| row.get_mut(at));
             match ty {

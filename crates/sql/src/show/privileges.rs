@@ -16,25 +16,25 @@ pub(super) const DEFS: &[Def] = &[
         schema: "information_schema",
         name: "COLUMN_PRIVILEGES",
         columns: &[GRANTEE, CATALOG, SCHEMA, TABLE, ("COLUMN_NAME", Ty::Text(64)), KIND, GRANTABLE],
-        rows: of_columns,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
         name: "SCHEMA_PRIVILEGES",
         columns: &[GRANTEE, CATALOG, SCHEMA, KIND, GRANTABLE],
-        rows: of_schemas,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
         name: "TABLE_PRIVILEGES",
         columns: &[GRANTEE, CATALOG, SCHEMA, TABLE, KIND, GRANTABLE],
-        rows: of_tables,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
         name: "USER_PRIVILEGES",
         columns: &[GRANTEE, CATALOG, KIND, GRANTABLE],
-        rows: of_users,
+        rows: privileges,
     },
 ];
 
@@ -54,7 +54,7 @@ pub(super) const ROLES: &[Def] = &[
             ("IS_DEFAULT", Ty::Text(3)),
             ("IS_MANDATORY", Ty::Text(3)),
         ],
-        rows: administrable,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
@@ -70,7 +70,7 @@ pub(super) const ROLES: &[Def] = &[
             ("IS_DEFAULT", Ty::Text(3)),
             ("IS_MANDATORY", Ty::Text(3)),
         ],
-        rows: applicable,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
@@ -81,7 +81,7 @@ pub(super) const ROLES: &[Def] = &[
             ("IS_DEFAULT", Ty::Text(3)),
             ("IS_MANDATORY", Ty::Text(3)),
         ],
-        rows: enabled,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
@@ -98,7 +98,7 @@ pub(super) const ROLES: &[Def] = &[
             ("PRIVILEGE_TYPE", Ty::Text(512)),
             ("IS_GRANTABLE", Ty::Text(3)),
         ],
-        rows: role_columns,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
@@ -117,7 +117,7 @@ pub(super) const ROLES: &[Def] = &[
             ("PRIVILEGE_TYPE", Ty::Text(512)),
             ("IS_GRANTABLE", Ty::Text(3)),
         ],
-        rows: role_routines,
+        rows: privileges,
     },
     Def {
         schema: "information_schema",
@@ -133,7 +133,7 @@ pub(super) const ROLES: &[Def] = &[
             ("PRIVILEGE_TYPE", Ty::Text(512)),
             ("IS_GRANTABLE", Ty::Text(3)),
         ],
-        rows: role_tables,
+        rows: privileges,
     },
 ];
 
@@ -222,7 +222,7 @@ pub(super) const SYSTEM: &[Def] = &[
             ("is_role", Ty::Char(1)),
             ("default_role", Ty::Text(80)),
         ],
-        rows: user,
+        rows: system_table,
     },
     Def {
         schema: "mysql",
@@ -237,7 +237,7 @@ pub(super) const SYSTEM: &[Def] = &[
             ("Table_priv", Ty::Text(255)),
             ("Column_priv", Ty::Text(64)),
         ],
-        rows: tables_priv,
+        rows: system_table,
     },
     Def {
         schema: "mysql",
@@ -251,7 +251,7 @@ pub(super) const SYSTEM: &[Def] = &[
             ("Timestamp", Ty::Stamp),
             ("Column_priv", Ty::Text(64)),
         ],
-        rows: columns_priv,
+        rows: system_table,
     },
     Def {
         schema: "mysql",
@@ -266,7 +266,7 @@ pub(super) const SYSTEM: &[Def] = &[
             ("Proc_priv", Ty::Text(64)),
             ("Timestamp", Ty::Stamp),
         ],
-        rows: procs_priv,
+        rows: system_table,
     },
     Def {
         schema: "mysql",
@@ -278,7 +278,7 @@ pub(super) const SYSTEM: &[Def] = &[
             ("TO_USER", Ty::Char(32)),
             ("WITH_ADMIN_OPTION", Ty::Char(1)),
         ],
-        rows: role_edges,
+        rows: system_table,
     },
     Def {
         schema: "mysql",
@@ -289,7 +289,7 @@ pub(super) const SYSTEM: &[Def] = &[
             ("DEFAULT_ROLE_HOST", Ty::Char(255)),
             ("DEFAULT_ROLE_USER", Ty::Char(32)),
         ],
-        rows: default_roles,
+        rows: system_table,
     },
     Def {
         schema: "mysql",
@@ -300,76 +300,18 @@ pub(super) const SYSTEM: &[Def] = &[
             ("Role", Ty::Char(80)),
             ("Admin_option", Ty::Char(1)),
         ],
-        rows: roles_mapping,
+        rows: system_table,
     },
 ];
 
-fn of_columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("COLUMN_PRIVILEGES"))
+/// A table of information_schema that the server makes of its accounts.
+fn privileges(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.privileges(reader.name))
 }
 
-fn of_schemas(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("SCHEMA_PRIVILEGES"))
-}
-
-fn of_tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("TABLE_PRIVILEGES"))
-}
-
-fn of_users(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("USER_PRIVILEGES"))
-}
-
-fn administrable(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("ADMINISTRABLE_ROLE_AUTHORIZATIONS"))
-}
-
-fn applicable(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("APPLICABLE_ROLES"))
-}
-
-fn enabled(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("ENABLED_ROLES"))
-}
-
-fn role_columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("ROLE_COLUMN_GRANTS"))
-}
-
-fn role_routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("ROLE_ROUTINE_GRANTS"))
-}
-
-fn role_tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges("ROLE_TABLE_GRANTS"))
-}
-
-fn user(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table("user")?)
-}
-
-fn tables_priv(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table("tables_priv")?)
-}
-
-fn columns_priv(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table("columns_priv")?)
-}
-
-fn procs_priv(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table("procs_priv")?)
-}
-
-fn role_edges(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table("role_edges")?)
-}
-
-fn default_roles(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table("default_roles")?)
-}
-
-fn roles_mapping(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table("roles_mapping")?)
+/// A table of `mysql` that the server makes of its accounts.
+fn system_table(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    Ok(reader.cx.session.host.system_table(reader.name)?)
 }
 
 fn nothing(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
