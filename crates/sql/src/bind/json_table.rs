@@ -4,7 +4,7 @@ use super::binder::{Binder, Clause};
 use super::from::{From, computed};
 use super::types::column_type;
 use crate::api::ResultColumn;
-use crate::catalog::{Column, ColumnDefault};
+use crate::catalog::Column;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::json::failure;
 use crate::plan::json_table::{Cell, CellKind, Instead, JsonTable, Level};
@@ -89,7 +89,7 @@ fn level(
                 continue;
             }
             JsonColumn::Ordinality(name) => {
-                (column(name, ColumnType::of(ColumnKind::Int).unsigned()), CellKind::Ordinality)
+                (Column::free(name, ColumnType::of(ColumnKind::Int).unsigned()), CellKind::Ordinality)
             }
             JsonColumn::Place(place) => placed(binder, place)?,
         };
@@ -115,20 +115,5 @@ fn placed(binder: &Binder<'_>, place: &JsonPlace) -> SqlResult<(Column, CellKind
             CellKind::Value { path, on_empty, on_error }
         }
     };
-    Ok((column(&place.name, ty), kind))
-}
-
-fn column(name: &str, ty: ColumnType) -> Column {
-    Column {
-        name: name.into(),
-        ty,
-        nullable: true,
-        default: ColumnDefault::None,
-        generated: None,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        comment: "".into(),
-        explicit_collation: false,
-    }
+    Ok((Column::free(&place.name, ty), kind))
 }

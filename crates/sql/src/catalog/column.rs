@@ -47,6 +47,23 @@ pub struct Column {
 }
 
 impl Column {
+    /// One that belongs to no table: a variable's, or of a table that is made as it is read.
+    #[must_use]
+    pub fn free(name: &str, ty: ColumnType) -> Column {
+        Column {
+            name: Arc::from(name),
+            ty,
+            nullable: true,
+            default: ColumnDefault::None,
+            generated: None,
+            on_update_now: false,
+            auto_increment: false,
+            invisible: false,
+            comment: Arc::from(""),
+            explicit_collation: false,
+        }
+    }
+
     /// Whether it may get a value that an expression of the definition gives.
     #[must_use]
     pub fn is_computed(&self) -> bool {

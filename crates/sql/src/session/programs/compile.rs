@@ -4,7 +4,7 @@
 use super::check;
 use crate::api::SessionSettings;
 use crate::bind::types::column_type;
-use crate::catalog::{Column, ColumnDefault, ProgramDef, Table};
+use crate::catalog::{Column, ProgramDef, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::state::TriggerRows;
 use bytes::Bytes;
@@ -176,18 +176,7 @@ fn row_variable(column: &Column) -> Column {
 }
 
 fn variable_of(name: &str, ty: ColumnType, explicit_collation: bool) -> Column {
-    Column {
-        name: Arc::from(name),
-        ty,
-        nullable: true,
-        default: ColumnDefault::None,
-        generated: None,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        comment: Arc::from(""),
-        explicit_collation,
-    }
+    Column { explicit_collation, ..Column::free(name, ty) }
 }
 
 /// The types of all variables that are declared, in the order of their numbers.
