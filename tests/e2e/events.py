@@ -7,11 +7,11 @@ replicas in both directions, where events are defined and do not run.
 """
 
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
+import twins  # noqa: E402
 from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
 
 SHOWN = """SELECT event_name, definer, time_zone, event_definition, event_type, execute_at, interval_value, interval_field, starts, ends,
@@ -228,14 +228,7 @@ def dumped(server, peer):
     run(theirs, "SET time_zone = '+03:00'")
     for sql in LOAD:
         expect(not is_error(run(theirs, sql)), sql)
-    wanted = contents(theirs)
-    for source, target, c in ((peer, server, ours), (server, peer, theirs)):
-        dump = subprocess.run(["mariadb-dump", f"--socket={source.socket}", "-u", "root", "--events", "--databases", "test"], capture_output=True)
-        expect(dump.returncode == 0, dump.stderr.decode())
-        fresh(c)
-        load = subprocess.run(["mariadb", f"--socket={target.socket}", "-u", "root"], input=dump.stdout, capture_output=True)
-        expect(load.returncode == 0, load.stderr.decode())
-        expect(contents(c) == wanted, f"{wanted}\n{contents(c)}")
+    twins.dumped(server, peer, "--events", contents)
 
 
 def elsewhere(ours, chained, theirs):

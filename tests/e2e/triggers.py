@@ -6,7 +6,6 @@ what a kill -9 leaves, our log as MariaDB's script, and replicas in both directi
 """
 
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -237,20 +236,13 @@ def killed(directory, engine):
 
 def dumped(server, peer):
     """A dump has triggers and, if asked, routines: there and here and there again."""
-    ours, theirs = connect(server, autocommit=True), connect(peer, autocommit=True)
+    theirs = connect(peer, autocommit=True)
     fresh(theirs)
     for sql in LOAD:
         expect(not is_error(run(theirs, sql)), sql)
     run(theirs, "CREATE PROCEDURE p(IN a INT) COMMENT 'x' BEGIN SELECT a; END")
     run(theirs, "CREATE FUNCTION f(a INT) RETURNS VARCHAR(5) CHARSET utf8mb4 DETERMINISTIC RETURN a")
-    wanted = contents(theirs)
-    for source, target, c in ((peer, server, ours), (server, peer, theirs)):
-        dump = subprocess.run(["mariadb-dump", f"--socket={source.socket}", "-u", "root", "--routines", "--databases", "test"], capture_output=True)
-        expect(dump.returncode == 0, dump.stderr.decode())
-        fresh(c)
-        load = subprocess.run(["mariadb", f"--socket={target.socket}", "-u", "root"], input=dump.stdout, capture_output=True)
-        expect(load.returncode == 0, load.stderr.decode())
-        expect(contents(c) == wanted, f"{wanted}\n{contents(c)}")
+    for c in twins.dumped(server, peer, "--routines", contents):
         expect(run(c, "CALL test.p(4)") == ((4,),) and run(c, "SELECT test.f(5)") == (("5",),), "routines")
 
 

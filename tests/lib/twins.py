@@ -1,5 +1,7 @@
 """The same statements here and on MariaDB: one after another, as a log, and as each other's replicas."""
 
+import subprocess
+
 from omnibus import connect, expect, finished_binlogs, replay
 from peers import MariaPeer, OmnibusPeer, create_user, log_position, replicate, wait_caught_up
 
@@ -67,6 +69,21 @@ def killed(server, load, contents):
     found = contents(c)
     expect(found == wanted, f"{wanted}\n{found}")
     return c
+
+
+def dumped(server, peer, option, contents):
+    """What `peer` has in `test`, dumped with this option, is the same here, and from here there again; a connection to each."""
+    ours, theirs = connect(server, autocommit=True), connect(peer, autocommit=True)
+    wanted = contents(theirs)
+    for source, target, c in ((peer, server, ours), (server, peer, theirs)):
+        dump = subprocess.run(["mariadb-dump", f"--socket={source.socket}", "-u", "root", option, "--databases", "test"], capture_output=True)
+        expect(dump.returncode == 0, dump.stderr.decode())
+        fresh(c)
+        load = subprocess.run(["mariadb", f"--socket={target.socket}", "-u", "root"], input=dump.stdout, capture_output=True)
+        expect(load.returncode == 0, load.stderr.decode())
+        found = contents(c)
+        expect(found == wanted, f"{wanted}\n{found}")
+    return ours, theirs
 
 
 def logged(server, peer, format, tables, load, contents):
