@@ -66,7 +66,7 @@ def settle(path, root, base=None):
         for file in pathlib.Path(root).rglob("*"):
             if file.is_file():
                 inode, node = file.stat().st_ino, disk.find(str(file))
-                _, before = disk.inodes.get(inode, (None, None))
+                before = disk.last_place(inode)
                 if before and (node is None or node.inode not in (None, inode)):
                     add(b"R", None, 0, before, str(file))
 
@@ -195,11 +195,19 @@ class Disk:
             known, before = self.inodes.get(r.inode, (None, None))
             if known is None or path != r.path:
                 return known or node
-            self.rename(before, path)
-            node = known
+            if self.last_place(r.inode):
+                self.rename(before, path)
+                node = known
+            elif node is None:
+                return None
         node.inode = r.inode
         self.inodes[r.inode] = (node, path)
         return node
+
+    def last_place(self, inode):
+        """The path at which the file of a number was seen last, if it is there still: the number of one that is gone is given to another."""
+        known, path = self.inodes.get(inode, (None, None))
+        return path if known is not None and self.find(path) is known else None
 
     def rename(self, before, after, keep=False):
         folder, name = self.place(before)
