@@ -38,40 +38,28 @@ pub(super) const DEFS: &[Def] = &[
     },
 ];
 
+/// A role that an account or a role has.
+const GRANTED_ROLE: &[(&str, Ty)] = &[
+    ("USER", Ty::Text(97)),
+    ("HOST", Ty::Text(256)),
+    ("GRANTEE", Ty::Text(97)),
+    ("GRANTEE_HOST", Ty::Text(256)),
+    ("ROLE_NAME", Ty::Text(255)),
+    ("ROLE_HOST", Ty::Text(256)),
+    ("IS_GRANTABLE", Ty::Text(3)),
+    ("IS_DEFAULT", Ty::Text(3)),
+    ("IS_MANDATORY", Ty::Text(3)),
+];
+
 /// Roles, as MySQL has these tables.
 pub(super) const ROLES: &[Def] = &[
     Def {
         schema: "information_schema",
         name: "ADMINISTRABLE_ROLE_AUTHORIZATIONS",
-        columns: &[
-            ("USER", Ty::Text(97)),
-            ("HOST", Ty::Text(256)),
-            ("GRANTEE", Ty::Text(97)),
-            ("GRANTEE_HOST", Ty::Text(256)),
-            ("ROLE_NAME", Ty::Text(255)),
-            ("ROLE_HOST", Ty::Text(256)),
-            ("IS_GRANTABLE", Ty::Text(3)),
-            ("IS_DEFAULT", Ty::Text(3)),
-            ("IS_MANDATORY", Ty::Text(3)),
-        ],
+        columns: GRANTED_ROLE,
         rows: privileges,
     },
-    Def {
-        schema: "information_schema",
-        name: "APPLICABLE_ROLES",
-        columns: &[
-            ("USER", Ty::Text(97)),
-            ("HOST", Ty::Text(256)),
-            ("GRANTEE", Ty::Text(97)),
-            ("GRANTEE_HOST", Ty::Text(256)),
-            ("ROLE_NAME", Ty::Text(255)),
-            ("ROLE_HOST", Ty::Text(256)),
-            ("IS_GRANTABLE", Ty::Text(3)),
-            ("IS_DEFAULT", Ty::Text(3)),
-            ("IS_MANDATORY", Ty::Text(3)),
-        ],
-        rows: privileges,
-    },
+    Def { schema: "information_schema", name: "APPLICABLE_ROLES", columns: GRANTED_ROLE, rows: privileges },
     Def {
         schema: "information_schema",
         name: "ENABLED_ROLES",
