@@ -156,9 +156,6 @@ impl SessionState {
     }
 
     /// Exchanges the variables for those of another program; the others are given.
-    ///
-    /// # Errors
-    /// As `set_local`.
     pub(crate) fn swap_locals(&mut self, locals: Locals) -> Locals {
         std::mem::replace(&mut self.programs.locals, locals)
     }

@@ -93,7 +93,7 @@ impl Programs for Interpreter {
         state: &mut SessionState,
         trx: &mut Trx,
     ) -> ExecResult<()> {
-        self.fire_trigger(def, table, old, new, state, trx)
+        self.inside(state, trx, |session| session.run_trigger(def, table, old, new))
     }
 
     fn signature(&self, def: &Arc<ProgramDef>, settings: &SessionSettings) -> SqlResult<Signature> {

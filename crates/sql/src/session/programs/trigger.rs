@@ -3,15 +3,13 @@
 use super::check;
 use super::compile::{Compiled, Instruction};
 use super::define::quoted_account;
-use super::function::Interpreter;
 use super::machine::Machine;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{ProgramDef, Table, persist};
 use crate::ddl::{Change, Ddl, check_name, trigger_text, triggers_of};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SqlSession;
-use crate::state::SessionState;
-use crate::store::{Names, Trx};
+use crate::store::Names;
 use omnibus_parser::ast::{CreateTrigger, DropProgram, ProgramKind};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
@@ -151,23 +149,9 @@ impl Ddl<'_> {
     }
 }
 
-impl Interpreter {
-    /// Fires a trigger for a row.
-    pub(super) fn fire_trigger(
-        &self,
-        def: &Arc<ProgramDef>,
-        table: &Arc<Table>,
-        old: Option<&[Value]>,
-        new: Option<&mut Vec<Value>>,
-        state: &mut SessionState,
-        trx: &mut Trx,
-    ) -> ExecResult<()> {
-        self.inside(state, trx, |session| session.run_trigger(def, table, old, new))
-    }
-}
-
 impl SqlSession {
-    fn run_trigger(
+    /// Fires a trigger for a row.
+    pub(super) fn run_trigger(
         &mut self,
         def: &Arc<ProgramDef>,
         table: &Arc<Table>,
