@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
 import twins  # noqa: E402
-from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
+from twins import fresh, is_error, loaded, logged, replicas, run, same  # noqa: E402
 
 SHOWN = """SELECT event_name, definer, time_zone, event_definition, event_type, execute_at, interval_value, interval_field, starts, ends,
     IF(status IN ('SLAVESIDE_DISABLED', 'REPLICA_SIDE_DISABLED'), 'ELSEWHERE', status), on_completion, event_comment
@@ -226,8 +226,7 @@ def dumped(server, peer):
         run(c, "SET GLOBAL event_scheduler = OFF")
     fresh(theirs)
     run(theirs, "SET time_zone = '+03:00'")
-    for sql in LOAD:
-        expect(not is_error(run(theirs, sql)), sql)
+    loaded(theirs, LOAD)
     twins.dumped(server, peer, "--events", contents)
 
 

@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect  # noqa: E402
 import twins  # noqa: E402
-from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
+from twins import fresh, is_error, loaded, logged, replicas, run, same  # noqa: E402
 
 LOG = "CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, x VARCHAR(100))"
 SCRIPTS = {
@@ -238,8 +238,7 @@ def dumped(server, peer):
     """A dump has triggers and, if asked, routines: there and here and there again."""
     theirs = connect(peer, autocommit=True)
     fresh(theirs)
-    for sql in LOAD:
-        expect(not is_error(run(theirs, sql)), sql)
+    loaded(theirs, LOAD)
     run(theirs, "CREATE PROCEDURE p(IN a INT) COMMENT 'x' BEGIN SELECT a; END")
     run(theirs, "CREATE FUNCTION f(a INT) RETURNS VARCHAR(5) CHARSET utf8mb4 DETERMINISTIC RETURN a")
     for c in twins.dumped(server, peer, "--routines", contents):
