@@ -6,14 +6,19 @@ in row format with checksums, and sit on the same file system; clients use a uni
 of connections the servers take turns, several rounds; medians are printed with the ratio of the medians. Syncs are
 counted, and in the second part made slower, by a library that this script builds (tests/tools/slow_sync.c).
 
+Beside them runs `omnibus bench responder`, which answers by a durable write and nothing else: the limit of the machine. It
+keeps no rows, so it takes part where clients only write one.
+
 Usage: compare.py [--seconds 5] [--rounds 3] [--workloads oltp_insert,...] [--connections 1,8,...] [--slow-us 0,1000]
                   [--output docs/benchmarks.md]
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shutil
+import signal
 import statistics
 import struct
 import subprocess
@@ -26,6 +31,8 @@ sys.path.insert(0, str(ROOT / "tests" / "lib"))
 from omnibus import MariaDB, Omnibus, binary  # noqa: E402
 
 SYSBENCH = ["oltp_update_index", "oltp_insert", "oltp_write_only", "oltp_read_write", "oltp_point_select"]
+# Of them those that the responder can answer.
+LIMITED = {"oltp_update_index", "oltp_update_non_index", "oltp_insert", "oltp_delete"}
 TABLES, ROWS = 4, 20000
 MARIADB = ["--log-bin", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--binlog-format=ROW",
            "--max-connections=2000", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", "--back-log=1000",
@@ -50,10 +57,14 @@ class Subject:
         env = {"LD_PRELOAD": str(preload), "SLOW_SYNC_US": str(slow_us), "SYNC_COUNT_FILE": str(self.counter)}
         own = directory / name
         own.mkdir()
-        self.server = MariaDB(own, *MARIADB, env=env) if name == "mariadb" else Omnibus(own, *OMNIBUS, env=env)
-        self.server.start()
-        run = ["mariadb", "--no-defaults", f"--socket={self.server.socket}", "-uroot", "-e", "CREATE DATABASE sbtest"]
+        self.server = self.start(own, env)
+
+    def start(self, own, env):
+        server = MariaDB(own, *MARIADB, env=env) if self.name == "mariadb" else Omnibus(own, *OMNIBUS, env=env)
+        server.start()
+        run = ["mariadb", "--no-defaults", f"--socket={server.socket}", "-uroot", "-e", "CREATE DATABASE sbtest"]
         subprocess.run(run, check=True)
+        return server
 
     def counters(self):
         pid = self.server.process.pid
@@ -94,6 +105,7 @@ class Subject:
         result["switches"] = moved / max(1, result["count"])
         for key in before:
             result[key] = (after[key] - before[key]) / max(1, result["count"])
+        result["group"] = 1 / result["syncs"] if result["syncs"] else 0
         return result
 
     def mysqlslap(self, threads, seconds):
@@ -117,6 +129,29 @@ class Subject:
             raise SystemExit(f"sysbench prepare on {self.name} failed:\n{made.stdout}{made.stderr}")
 
 
+class Responder(Subject):
+    """The limit: has no tables."""
+
+    class Server:
+        def __init__(self, own, env):
+            self.socket = own / "responder.sock"
+            command = [binary(), "bench", "responder", "--socket", self.socket, "--dir", own]
+            self.process = subprocess.Popen(command, env=dict(os.environ, **env), stdout=subprocess.PIPE, text=True)
+            if "ready for connections" not in self.process.stdout.readline():
+                raise SystemExit("the responder did not start")
+
+        def stop(self):
+            self.process.send_signal(signal.SIGINT)
+            if self.process.wait() != 0:
+                raise SystemExit("the responder failed")
+
+    def start(self, own, env):
+        return Responder.Server(own, env)
+
+    def fresh_tables(self):
+        pass
+
+
 def median(samples, key):
     return statistics.median(sample[key] for sample in samples)
 
@@ -136,13 +171,14 @@ def row(workload, threads, samples):
     spread = lambda s: f"{min(x['tps'] for x in s):,.0f}-{max(x['tps'] for x in s):,.0f}"  # noqa: E731
     pair = lambda key, form, scale=1: "{} / {}".format(  # noqa: E731
         *(format(median(s, key) * scale, form) for s in (ours, theirs)))
-    return [workload, str(threads), f"{median(ours, 'tps'):,.0f}", f"{median(theirs, 'tps'):,.0f}", f"**{ratio:.2f}**",
+    limit = f"{median(ours, 'tps') / median(samples['responder'], 'tps'):.0%}" if "responder" in samples else ""
+    return [workload, str(threads), f"{median(ours, 'tps'):,.0f}", f"{median(theirs, 'tps'):,.0f}", f"**{ratio:.2f}**", limit,
             f"{spread(ours)} / {spread(theirs)}", pair("p95", ".2f"), pair("cpu", ".0f", 1e6), pair("switches", ".2f"),
-            pair("syncs", ".3f"), pair("bytes", ",.0f")]
+            pair("syncs", ".3f"), pair("group", ".1f"), pair("bytes", ",.0f")]
 
 
-HEAD = ["workload", "connections", "Omnibus tps", "MariaDB tps", "ratio", "min-max tps (O / M)", "p95 ms (O / M)",
-        "server CPU us per trx", "context switches per trx", "syncs per trx", "bytes written per trx"]
+HEAD = ["workload", "connections", "Omnibus tps", "MariaDB tps", "ratio", "of the limit", "min-max tps (O / M)", "p95 ms (O / M)",
+        "server CPU us per trx", "context switches per trx", "syncs per trx", "trx per sync", "bytes written per trx"]
 
 
 def main():
@@ -164,7 +200,6 @@ def main():
 
 
 def len_cores():
-    import os
     return len(os.sched_getaffinity(0))
 
 
@@ -177,15 +212,17 @@ def part(slow_us, args):
     try:
         preload = build_preload(directory)
         subjects = [Subject(name, directory, preload, slow_us) for name in ("omnibus", "mariadb")]
+        subjects.append(Responder("responder", directory, preload, slow_us))
         for workload in args.workloads.split(","):
             for subject in subjects:
                 subject.fresh_tables()
+            taking_part = subjects if workload in LIMITED else subjects[:2]
             for threads in (int(n) for n in args.connections.split(",")):
                 if workload == "mysqlslap_insert":
                     threads = {8: 20, 32: 50}.get(threads, threads)
                     if threads > 50:
                         continue
-                lines.append("| " + " | ".join(row(workload, threads, cell(subjects, workload, threads, args))) + " |")
+                lines.append("| " + " | ".join(row(workload, threads, cell(taking_part, workload, threads, args))) + " |")
                 print(lines[-1], flush=True)
         for subject in subjects:
             subject.server.stop()

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`omnibus bench protocols` and `bench wakeup`: JSON that says what each protocol must do, natively and with slower syncs."""
+"""`omnibus bench protocols`, `bench wakeup`: JSON that says what each protocol must do, natively and with slower syncs.
+`bench responder` answers sysbench, each commit behind a write that is counted."""
 
 import json
 import pathlib
@@ -8,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
-from compare import build_preload  # noqa: E402
+from compare import Responder, build_preload  # noqa: E402
 from omnibus import Scratch, binary  # noqa: E402
 
 
@@ -41,7 +42,22 @@ def main():
         assert refused.returncode == 1 and b"--preload" in refused.stderr, refused
     ways = json.loads(bench("wakeup", "--waiters", "50", "--rounds", "1", "--json"))["ways"]
     assert len(ways) == 3 and all(way["all_ms"] > 0 for way in ways), ways
-    print(f"ok: {len(native['rows'])} protocols, natively and slowed; 3 ways of waking")
+    limited = responder()
+    print(f"ok: {len(native['rows'])} protocols, natively and slowed; 3 ways of waking; {limited} commits of a responder")
+
+
+def responder():
+    with Scratch("omnibus-responder-") as name:
+        directory = pathlib.Path(name)
+        subject = Responder("responder", directory, build_preload(directory), 0)
+        subject.fresh_tables()
+        alone, together = subject.measure("oltp_update_index", 1, 1), subject.measure("oltp_insert", 16, 1)
+        # A lone client's commits share no write; the clients of many do.
+        assert 1 <= alone["syncs"] < 1.1 and together["group"] > 1.5, (alone, together)
+        subject.server.stop()
+        left = {path.name for path in (directory / "responder").iterdir()}
+        assert not left, f"left behind: {left}"
+        return alone["count"] + together["count"]
 
 
 if __name__ == "__main__":

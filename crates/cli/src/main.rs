@@ -6,6 +6,7 @@ mod check;
 mod device;
 mod preallocbench;
 mod protocolbench;
+mod responder;
 mod restore;
 mod serve;
 mod syncbench;
@@ -49,6 +50,7 @@ enum Bench {
     Preallocation(preallocbench::PreallocationArgs),
     Protocols(protocolbench::ProtocolArgs),
     Wakeup(wakeupbench::WakeupArgs),
+    Responder(responder::ResponderArgs),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Bench(Bench::Preallocation(args)) => preallocbench::run(args),
         Command::Bench(Bench::Protocols(args)) => protocolbench::run(args),
         Command::Bench(Bench::Wakeup(args)) => wakeupbench::run(args),
+        Command::Bench(Bench::Responder(args)) => responder::run(args),
         Command::Check(args) => check::run(args),
         Command::Restore(args) => restore::run(args),
     }
