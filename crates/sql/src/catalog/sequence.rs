@@ -6,8 +6,8 @@
 use super::{Column, ColumnDefault, Table};
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::Expr;
+use omnibus_sync::Mutex;
 use omnibus_value::Value;
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The table option that marks such a table.

@@ -18,7 +18,7 @@ use crate::storage::SequenceAsk;
 use bytes::Bytes;
 use omnibus_commit::CommitRequest;
 use omnibus_engine::WriteSet;
-use parking_lot::MutexGuard;
+use omnibus_sync::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

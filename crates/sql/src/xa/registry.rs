@@ -10,7 +10,7 @@ use super::Xid;
 use crate::catalog::TableState;
 use crate::error::{SqlError, SqlResult};
 use omnibus_locks::TrxLocks;
-use parking_lot::{Condvar, Mutex};
+use omnibus_sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
