@@ -247,7 +247,8 @@ impl BranchOracle {
                     facts.asked[usize::from(commits)] = true;
                 }
             } else {
-                (facts.ended, facts.end, facts.asked) = (Known::Nothing, None, [false; 2]);
+                (facts.ended, facts.unlisted) = (Known::Nothing, false);
+                (facts.end, facts.asked) = (None, [false; 2]);
             }
         }
     }

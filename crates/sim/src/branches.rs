@@ -4,6 +4,7 @@
 //! who it is, in statements, in events and in the engine's keys. The statements are the server's own, and so is what replays
 //! them: `omnibus-sql` over this simulation's engine and log. The oracle hears of replies only.
 
+use crate::engine::FIRST;
 use bytes::Bytes;
 use omnibus_sql::{
     AllowAll, Database, Interrupt, KillFlag, Mode, ResultColumn, RowSink, SqlError, SqlResult, SqlSession,
@@ -14,6 +15,8 @@ use std::sync::Arc;
 
 /// How a branch's name begins; its number follows, in eight digits.
 const NAME: &[u8] = b"branch";
+/// What has the rows of branches.
+const TABLES: [&str; 2] = ["t", "u"];
 /// Counters that branches share.
 const COUNTERS: u64 = 4;
 /// The error of a statement of XA about a branch that is not there.
@@ -158,7 +161,8 @@ impl Client {
         self.run(&format!("XA START {name}"))?;
         for part in 0..rows {
             let value = format!("{id}{}", "v".repeat(row_bytes));
-            self.run(&format!("INSERT INTO t VALUES ({id}, {part}, '{value}')"))?;
+            let table = TABLES[part % TABLES.len()];
+            self.run(&format!("INSERT INTO {table} VALUES ({id}, {part}, '{value}')"))?;
         }
         if let Some(counter) = counter {
             let lock = format!("SELECT n FROM counters WHERE id = {counter} FOR UPDATE SKIP LOCKED");
@@ -183,7 +187,7 @@ impl Client {
 
     fn read(&mut self) -> SqlResult<BTreeMap<u64, u64>> {
         let mut counts = BTreeMap::new();
-        for row in self.run("SELECT id FROM t")? {
+        for row in self.run("SELECT id FROM t UNION ALL SELECT id FROM u")? {
             *counts.entry(whole(&row[0])).or_default() += 1;
         }
         Ok(counts)
@@ -191,15 +195,20 @@ impl Client {
 
     /// Rows of each branch; the error says which are not what they should be.
     fn check(&mut self) -> SqlResult<BTreeMap<u64, u64>> {
-        let all = self.run("SELECT id, part, v FROM t ORDER BY id, part")?;
-        let mut indexed =
-            self.run("SELECT id, part FROM t FORCE INDEX (k) WHERE part >= 0 ORDER BY part, id")?;
-        indexed.sort_by_key(|row| (whole(&row[0]), whole(&row[1])));
-        let keys = |rows: &[Vec<Value>]| -> Vec<(u64, u64)> {
-            rows.iter().map(|row| (whole(&row[0]), whole(&row[1]))).collect()
-        };
-        if keys(&all) != keys(&indexed) {
-            return Err(SqlError::internal("RECOVER-2: an index has other rows than its table"));
+        let mut all = Vec::new();
+        for table in TABLES {
+            let rows = self.run(&format!("SELECT id, part, v FROM {table} ORDER BY id, part"))?;
+            let by_index =
+                format!("SELECT id, part FROM {table} FORCE INDEX (k) WHERE part >= 0 ORDER BY part, id");
+            let mut indexed = self.run(&by_index)?;
+            indexed.sort_by_key(|row| (whole(&row[0]), whole(&row[1])));
+            let keys = |rows: &[Vec<Value>]| -> Vec<(u64, u64)> {
+                rows.iter().map(|row| (whole(&row[0]), whole(&row[1]))).collect()
+            };
+            if keys(&rows) != keys(&indexed) {
+                return Err(SqlError::internal("RECOVER-2: an index has other rows than its table"));
+            }
+            all.extend(rows);
         }
         let mut counts = BTreeMap::new();
         for row in all {
@@ -238,13 +247,17 @@ impl Branch {
     }
 }
 
-/// Makes the tables, on a device that does not fail.
-pub(crate) fn found(database: &Arc<Database>) -> Result<(), String> {
+/// Makes the tables, on a device that does not fail. Rows of a branch are in two of them by turns, of which one, and the counters, are
+/// in `engine`.
+pub(crate) fn found(database: &Arc<Database>, engine: &str) -> Result<(), String> {
     let mut client = Client::new(database);
     let mut run = |sql: &str| client.run(sql).map(|_| ()).map_err(|error| format!("{sql}: {error}"));
     run("CREATE DATABASE sim")?;
-    run("CREATE TABLE t (id BIGINT, part INT, v VARCHAR(4000), PRIMARY KEY (id, part), KEY k (part))")?;
-    run("CREATE TABLE counters (id INT PRIMARY KEY, n BIGINT)")?;
+    for (table, engine) in TABLES.into_iter().zip([FIRST, engine]) {
+        let columns = "id BIGINT, part INT, v VARCHAR(4000), PRIMARY KEY (id, part), KEY k (part)";
+        run(&format!("CREATE TABLE {table} ({columns}) ENGINE={engine}"))?;
+    }
+    run(&format!("CREATE TABLE counters (id INT PRIMARY KEY, n BIGINT) ENGINE={engine}"))?;
     run("INSERT INTO counters VALUES (0, 0), (1, 0), (2, 0), (3, 0)")
 }
 

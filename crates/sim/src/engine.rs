@@ -10,7 +10,8 @@ use crate::request::{id_of, who};
 use bytes::Bytes;
 use omnibus_disk::Disk;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Snapshot, SnapshotIter, SpaceId, TrxId, Write, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, KeyRef, ReadAt, Snapshot, SnapshotIter, SortedWrites,
+    SpaceId, TrxId, Write, WriteSet,
 };
 use omnibus_engine_lsm::StateFiles;
 use omnibus_redo::Participant;
@@ -20,6 +21,10 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The engines of slots 0 and 1.
+pub(crate) const FIRST: &str = "SIM";
+pub(crate) const SECOND: &str = "SIM2";
 
 /// Small, so that there are many of them.
 const SEGMENT: u64 = 4096;
@@ -49,7 +54,18 @@ impl Tables {
     }
 
     fn drop_space(&mut self, space: SpaceId) {
-        Arc::make_mut(&mut self.rows).retain(|key, _| id_of(key) != Some(u64::from(space.0)));
+        Arc::make_mut(&mut self.rows).retain(|key, _| id_of(key) != Some(u64::from(space.number())));
+    }
+
+    /// Takes everything up to `no` for persisted, at least what its file says.
+    pub(crate) fn claim(&mut self, no: CommitNo) {
+        self.applied = no.max(self.written);
+    }
+
+    /// The newest transaction leaves no row but those that others write as well.
+    fn forget_newest(&mut self) {
+        let newest = self.order.last().map(|(_, id)| *id);
+        Arc::make_mut(&mut self.rows).retain(|key, _| id_of(key).is_none_or(|id| Some(id) != newest));
     }
 }
 
@@ -59,6 +75,16 @@ type Versions = BTreeMap<Bytes, Vec<(CommitNo, Write)>>;
 struct SimSnapshot {
     versions: Arc<RwLock<Versions>>,
     at: CommitNo,
+}
+
+impl SimSnapshot {
+    fn pairs(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'static> {
+        let versions = self.versions.read();
+        let range = versions.range::<[u8], _>((from, to));
+        let found = range.filter_map(|(key, all)| Some(Ok((key.clone(), visible(all, self.at)?.1))));
+        let pairs: Vec<_> = found.collect();
+        if reverse { Box::new(pairs.into_iter().rev()) } else { Box::new(pairs.into_iter()) }
+    }
 }
 
 fn visible(versions: &[(CommitNo, Write)], at: CommitNo) -> Option<(CommitNo, Bytes)> {
@@ -76,11 +102,7 @@ impl Snapshot for SimSnapshot {
     }
 
     fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a> {
-        let versions = self.versions.read();
-        let range = versions.range::<[u8], _>((from, to));
-        let found = range.filter_map(|(key, all)| Some(Ok((key.clone(), visible(all, self.at)?.1))));
-        let pairs: Vec<_> = found.collect();
-        if reverse { Box::new(pairs.into_iter().rev()) } else { Box::new(pairs.into_iter()) }
+        self.pairs(from, to, reverse)
     }
 }
 
@@ -96,6 +118,7 @@ struct State {
 
 /// See the module.
 pub(crate) struct SimEngine {
+    name: &'static str,
     applied: CommitNo,
     redo: Participant,
     state: Mutex<State>,
@@ -107,17 +130,20 @@ pub(crate) struct SimEngine {
 }
 
 impl SimEngine {
+    /// Its directory on the disk has its name, in small letters.
     pub(crate) fn open(
+        name: &'static str,
         disk: &Disk,
-        directory: &Path,
+        root: &Path,
         kept: Arc<Mutex<Tables>>,
         mutant: Option<Mutant>,
         process: SimDisk,
     ) -> std::io::Result<SimEngine> {
+        let directory = root.join(name.to_ascii_lowercase());
         let tables = kept.lock().clone();
         let applied = tables.applied;
-        let files = StateFiles::new(disk.clone(), directory.to_path_buf());
-        disk.create_dir_all(directory)?;
+        let files = StateFiles::new(disk.clone(), directory.clone());
+        disk.create_dir_all(&directory)?;
         let written = CommitNo(files.open().map_err(std::io::Error::other)?);
         if written < tables.written || written > applied {
             let (least, what) = (tables.written, "the engine's file says that is applied");
@@ -136,6 +162,7 @@ impl SimEngine {
             replay: Some(process.fork_random()),
         };
         Ok(SimEngine {
+            name,
             applied,
             redo,
             state: Mutex::new(state),
@@ -153,6 +180,9 @@ impl SimEngine {
             let mut kept = self.kept.lock();
             let written = kept.written;
             *kept = Tables { written, ..tables.clone() };
+            if self.mutant == Some(Mutant::ForgetPart) && self.name == SECOND {
+                kept.forget_newest();
+            }
             if self.mutant == Some(Mutant::ForgetBranches) {
                 Arc::make_mut(&mut kept.rows).retain(|key, _| branch_of(key).is_none());
             }
@@ -169,8 +199,8 @@ impl SimEngine {
         self.state.lock().committed.clone()
     }
 
-    fn io(source: std::io::Error) -> EngineError {
-        EngineError::Io { engine: "SIM", source }
+    fn io(&self, source: std::io::Error) -> EngineError {
+        EngineError::Io { engine: self.name, source }
     }
 }
 
@@ -194,7 +224,7 @@ impl State {
 
 impl Engine for SimEngine {
     fn name(&self) -> &'static str {
-        "SIM"
+        self.name
     }
 
     fn applied(&self) -> CommitNo {
@@ -215,7 +245,9 @@ impl Engine for SimEngine {
 
     fn commit_ordered(&self, up_to: CommitNo) {
         let mut state = self.state.lock();
-        assert!(state.committed.applied <= up_to, "ENGINE-1: told of {up_to} too late");
+        // Replay begins at the engine that is furthest behind.
+        let late = state.committed.applied > up_to && state.replay.is_none();
+        assert!(!late, "ENGINE-1: told of {up_to} too late");
         state.commit(up_to);
         if state.replay.as_mut().is_some_and(|random| random.one_in(8)) {
             self.keep(&state.committed);
@@ -223,10 +255,32 @@ impl Engine for SimEngine {
     }
 
     fn snapshot(&self, at: CommitNo) -> Box<dyn Snapshot> {
-        Box::new(SimSnapshot { versions: Arc::clone(&self.versions), at })
+        Box::new(self.at(at))
     }
 
-    fn load(&self, _: CommitNo, _: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
+    fn install_sorted(&self, no: CommitNo, writes: &mut SortedWrites<'_>) -> Result<(), EngineError> {
+        let mut set = WriteSet::default();
+        for write in writes {
+            match write.map_err(|error| self.io(error))? {
+                (key, Some(value)) => set.put(key, value),
+                (key, None) => set.delete(key),
+            }
+        }
+        self.prepare_ordered(no, set);
+        let mut state = self.state.lock();
+        state.commit(no);
+        self.keep(&state.committed);
+        Ok(())
+    }
+
+    fn load(&self, at: CommitNo, pairs: &mut dyn Iterator<Item = (Bytes, Bytes)>) -> Result<(), EngineError> {
+        let mut state = self.state.lock();
+        let (mut versions, rows) = (self.versions.write(), Arc::make_mut(&mut state.committed.rows));
+        for (key, value) in pairs {
+            versions.entry(key.clone()).or_default().push((at, Some(value.clone())));
+            rows.insert(key, value);
+        }
+        self.keep(&state.committed);
         Ok(())
     }
 
@@ -257,12 +311,12 @@ impl Engine for SimEngine {
             self.keep(&state.committed);
             state.committed.applied
         };
-        files.write_applied(applied.0).map_err(SimEngine::io)?;
+        files.write_applied(applied.0).map_err(|error| self.io(error))?;
         if !self.process.is_dead() {
             self.kept.lock().written = applied;
         }
         drop(files);
-        self.redo.checkpoint(applied).map_err(SimEngine::io)?;
+        self.redo.checkpoint(applied).map_err(|error| self.io(error))?;
         Ok(applied)
     }
 
@@ -283,11 +337,11 @@ impl Engine for SimEngine {
     }
 
     fn prepare(&self, trx: TrxId, writes: &WriteSet) -> Result<(), EngineError> {
-        self.redo.prepare(trx, writes, self.persisted()).map_err(SimEngine::io)
+        self.redo.prepare(trx, writes, self.persisted()).map_err(|error| self.io(error))
     }
 
     fn flush_logs(&self) -> Result<(), EngineError> {
-        self.redo.flush().map_err(SimEngine::io)
+        self.redo.flush().map_err(|error| self.io(error))
     }
 
     fn prepared(&self) -> Vec<TrxId> {
@@ -304,5 +358,41 @@ impl Engine for SimEngine {
 
     fn rollback(&self, trx: TrxId) {
         self.redo.rollback(trx);
+    }
+}
+
+impl SimEngine {
+    fn at(&self, at: CommitNo) -> SimSnapshot {
+        SimSnapshot { versions: Arc::clone(&self.versions), at }
+    }
+}
+
+impl ReadAt for SimEngine {
+    fn get_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        self.at(at).get(key)
+    }
+
+    fn get_version_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        self.at(at).get_version(key)
+    }
+
+    fn scan_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        reverse: bool,
+    ) -> SnapshotIter<'static> {
+        self.at(at).pairs(from, to, reverse)
+    }
+
+    fn visit_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+    ) -> Result<bool, EngineError> {
+        self.at(at).visit(from, to, each)
     }
 }

@@ -1,7 +1,7 @@
 //! Several lives on one disk, one after the other: crash, recover, crash while recovering, go on.
 
 use crate::disk::{SimDisk, Trouble};
-use crate::engine::Tables;
+use crate::engines::Kept;
 use crate::life::{Backup, DATA, Life, check_backups};
 use crate::mutant::Mutant;
 use crate::oracle::Oracle;
@@ -9,9 +9,7 @@ use crate::plan::{Frame, Settings};
 use crate::random::Random;
 use crate::request::row_text;
 use crate::schedule::Schedule;
-use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Lives of one history.
 const LIVES: u64 = 5;
@@ -20,8 +18,9 @@ const IMAGES: u64 = 2;
 /// Of so many moments of a life one is looked at as if it had been the last; and of those in which something was promised.
 const MOMENTS: (u64, u64) = (40, 6);
 
-/// What makes another choice of a seed, so that what it decides besides stays.
+/// What makes other choices of a seed, so that what it decides besides stays.
 const TABLES: u64 = 0x7461_626c_6573;
+const ENGINES: u64 = 0x656e_6769_6e65;
 
 /// Something that must not be.
 #[derive(Clone, Debug)]
@@ -62,7 +61,7 @@ struct End {
 struct History {
     random: Random,
     frame: Frame,
-    kept: Arc<Mutex<Tables>>,
+    kept: Kept,
     oracle: Oracle,
     backups: Vec<Backup>,
     next_id: u64,
@@ -76,14 +75,15 @@ struct History {
 /// What it found.
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
     let mut random = Random::new(seed);
-    let frame = Frame::of(&mut random, Random::new(seed ^ TABLES).one_in(2));
+    let half = |choice: u64| Random::new(seed ^ choice).one_in(2);
+    let frame = Frame::of(&mut random, half(TABLES), half(ENGINES));
     let mut of_lives = random.fork();
     let disk = SimDisk::new(random.number(), frame.rules, Schedule::new());
     disk.set_lie(mutant.and_then(Mutant::lie));
     let mut history = History {
         random,
         frame,
-        kept: Arc::default(),
+        kept: Kept::default(),
         oracle: Oracle::default(),
         backups: Vec::new(),
         next_id: 1,
@@ -137,7 +137,7 @@ impl History {
     fn image(&mut self, settings: &Settings, of: &SimDisk) -> Result<(), String> {
         let mut power_cut = !self.random.one_in(3);
         let mut more = self.random.pick(&[0, 0, 0, 1, 2]);
-        let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
+        let kept = self.kept.copy();
         let mut oracle = None;
         let mut schedule = Schedule::new();
         let mut disk = of.image(power_cut, &schedule);
@@ -152,7 +152,7 @@ impl History {
                         let oracle = oracle.get_or_insert_with(|| self.oracle.clone());
                         oracle.judge(&shown, power_cut).map_err(|reason| format!("{reason} (an image)"))?;
                         if more > 0 && self.random.one_in(2) {
-                            life.checkpoint();
+                            life.checkpoint(&mut self.random);
                         }
                     }
                     self.bury(life, &disk)?;
@@ -183,7 +183,7 @@ impl History {
         if !disk.damage(Path::new(DATA), &row_text(victim)) {
             return Ok(());
         }
-        let kept = Arc::new(Mutex::new(self.kept.lock().clone()));
+        let kept = self.kept.copy();
         let opened = Life::open(&disk, &schedule, &self.frame, *settings, &kept, self.mutant);
         let judged = match opened {
             Ok((life, shown)) => {

@@ -4,6 +4,7 @@
 //! - `schedule`  which thread goes on
 //! - `disk`      what is durable, and what a crash leaves
 //! - `engine`    a storage engine in memory, with a redo log on the disk
+//! - `engines`   one or two of these, by the server's own `EngineSet`
 //! - `follower`  a replica's dump, which reads what is durable while everything goes on
 //! - `request`   transactions, and reading them back
 //! - `branches`  XA branches, in SQL: the server's own statements and replay over this engine and log
@@ -20,6 +21,7 @@ mod branch_oracle;
 mod branches;
 mod disk;
 mod engine;
+mod engines;
 mod follower;
 mod history;
 mod life;

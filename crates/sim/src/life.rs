@@ -3,20 +3,20 @@
 use crate::branch_oracle::Before;
 use crate::branches::{self, Answer, Ask, Branch};
 use crate::disk::SimDisk;
-use crate::engine::{SimEngine, Tables};
+use crate::engine::{FIRST, SECOND};
+use crate::engines::{Contents, Engines, Kept};
 use crate::follower::Follower;
 use crate::mutant::Mutant;
 use crate::oracle::{Oracle, Shown};
 use crate::plan::{Frame, Settings};
 use crate::port::Port;
 use crate::random::Random;
-use crate::request::{Reader, Wanted};
+use crate::request::{Place, Reader, Wanted};
 use crate::schedule::Schedule;
 use omnibus_commit::{
     CacheSettings, CommitError, CommitResult, Coordinator, Gate, LogEnv, LogIdentity, Recovered, Ticket,
     recover,
 };
-use omnibus_engine::Engine;
 use omnibus_format::{Dialect, ServerUuid};
 use omnibus_log::LogDir;
 use omnibus_sql::Database;
@@ -52,7 +52,7 @@ pub(crate) struct Life {
     disk: SimDisk,
     schedule: Arc<Schedule>,
     pub(crate) coordinator: Arc<Coordinator>,
-    engine: Arc<SimEngine>,
+    engines: Engines,
     settings: Settings,
     /// Where there are tables.
     database: Option<Arc<Database>>,
@@ -66,6 +66,7 @@ pub(crate) struct Life {
     /// How many switches of it are under way.
     switching: Arc<AtomicUsize>,
     next_backup: u64,
+    next_xid: u64,
     mutant: Option<Mutant>,
 }
 
@@ -76,20 +77,23 @@ impl Life {
         schedule: &Arc<Schedule>,
         frame: &Frame,
         settings: Settings,
-        kept: &Arc<Mutex<Tables>>,
+        kept: &Kept,
         mutant: Option<Mutant>,
     ) -> Result<(Life, Shown), String> {
         let seam = disk.disk();
         let text = |error: &dyn std::error::Error| error.to_string();
-        let engine =
-            SimEngine::open(&seam, &Path::new(DATA).join("sim"), Arc::clone(kept), mutant, disk.clone());
-        let engine = Arc::new(engine.map_err(|error| text(&error))?);
+        let engines = Engines::open(&seam, Path::new(DATA), kept, frame.two, mutant, disk);
+        let engines = engines.map_err(|error| text(&error))?;
         let dir = LogDir::open(DATA, settings.log(seam, mutant)).map_err(|error| text(&error))?;
-        let shared: Arc<dyn Engine> = engine.clone();
+        let shared = engines.shared();
         let sql = frame.tables.then(|| Replayer::new(Arc::clone(&shared), &std::env::temp_dir())).transpose();
-        let mut reader = Reader::new(sql.map_err(|error| text(&error))?, mutant);
-        let recovered = recover(&dir, engine.as_ref(), &mut reader).map_err(|error| text(&error))?;
-        engine.is_recovered();
+        let mut sql = sql.map_err(|error| text(&error))?;
+        if let Some(replayer) = sql.as_mut().filter(|_| settings.large > 0) {
+            replayer.keep_in_memory(usize::try_from(settings.large).unwrap_or(usize::MAX));
+        }
+        let mut reader = Reader::new(sql, mutant);
+        let recovered = recover(&dir, &*shared, &mut reader).map_err(|error| text(&error))?;
+        engines.is_recovered();
         let identity = LogIdentity {
             server_id: SERVER_ID,
             uuid: UUID,
@@ -113,14 +117,15 @@ impl Life {
         let port = || Port::new(Arc::clone(&coordinator), mutant);
         let database = frame.tables.then(|| Database::open(Arc::new(port()))).transpose();
         let database = database.map_err(|error| text(&error))?;
-        let shown = show(&engine, &recovered, database.as_ref())?;
+        let shown = show(&engines, &recovered, database.as_ref())?;
         let life = Life {
             disk: disk.clone(),
             schedule: Arc::clone(schedule),
+            next_xid: coordinator.first_xid(),
             coordinator,
             database,
             answers: Answers::default(),
-            engine,
+            engines,
             settings,
             tickets: Tickets::default(),
             replies: Vec::new(),
@@ -134,9 +139,13 @@ impl Life {
         Ok((life, shown))
     }
 
-    /// The engine persists what it has.
-    pub(crate) fn checkpoint(&self) {
-        let _ = self.engine.checkpoint();
+    /// An engine persists what it has.
+    pub(crate) fn checkpoint(&self, random: &mut Random) {
+        self.engines.checkpoint(self.slot(random));
+    }
+
+    fn slot(&self, random: &mut Random) -> usize {
+        if self.engines.are_two() { random.index(2) } else { 0 }
     }
 
     /// Does one thing.
@@ -166,6 +175,10 @@ impl Life {
                 }
             }
             23 => self.work(|coordinator| drop(coordinator.rotate())),
+            24 if self.engines.are_two() && !random.one_in(3) => {
+                let (engines, slot) = (self.engines.clone(), self.slot(random));
+                self.work(move |_| engines.checkpoint(slot));
+            }
             24 => self.work(|coordinator| drop(coordinator.engine().checkpoint())),
             25 => {
                 let (mutant, beside_reset) = (self.mutant, self.settings.does(RESET) && random.one_in(2));
@@ -220,9 +233,15 @@ impl Life {
             let logged = !random.one_in(6);
             let row_bytes = random.pick(&[10, 10, 200, 3000]);
             let rows = 1 + random.index(4);
-            let xid = (logged && !random.one_in(5)).then(|| self.coordinator.first_xid() + id);
+            let prepares = logged && !random.one_in(5);
+            let xid = self.next_xid;
+            self.next_xid += 1;
             let drops = if random.one_in(8) { oracle.pick_promised(random) } else { None };
-            let wanted = Wanted { logged, xid, ..Wanted::new(id, rows, row_bytes, drops) };
+            let place = match self.engines.are_two() {
+                true => random.pick(&[Place::Slot(0), Place::Slot(1), Place::Both, Place::Both]),
+                false => Place::Slot(0),
+            };
+            let wanted = Wanted { logged, xid, prepares, ..Wanted::new(id, place, rows, row_bytes, drops) };
             oracle.asked(wanted.clone());
             let blocks = self.settings.protocol.is_two_phase() || self.settings.large > 0;
             if !blocks && !random.one_in(4) {
@@ -272,10 +291,11 @@ impl Life {
     pub(crate) fn found(&mut self) -> Result<(), String> {
         let done = Arc::new(Mutex::new(Ok(())));
         let (coordinator, outcome) = (Arc::clone(&self.coordinator), Arc::clone(&done));
+        let engine = if self.engines.are_two() { SECOND } else { FIRST };
         self.schedule.spawn(move || {
             let database = Database::open(Arc::new(Port::new(coordinator, None)));
             let database = database.map_err(|error| error.to_string());
-            *outcome.lock() = database.and_then(|database| branches::found(&database));
+            *outcome.lock() = database.and_then(|database| branches::found(&database, engine));
         });
         self.come_to_rest(&mut Random::new(0), &mut Oracle::default())?;
         let done = done.lock();
@@ -439,7 +459,7 @@ impl Life {
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.engine.tables().rows.len()
+        self.engines.rows()
     }
 }
 
@@ -451,18 +471,9 @@ impl Drop for Life {
 }
 
 /// What is in a server that has just recovered.
-fn show(
-    engine: &SimEngine,
-    recovered: &Recovered,
-    database: Option<&Arc<Database>>,
-) -> Result<Shown, String> {
-    let Tables { mut rows, order, .. } = engine.tables();
-    let order = order.iter().map(|(no, id)| (no.0, *id)).collect();
+fn show(engines: &Engines, recovered: &Recovered, database: Option<&Arc<Database>>) -> Result<Shown, String> {
+    let Contents { rows, order } = engines.contents()?;
     let branches = database.map(branches::show).transpose()?;
-    if branches.is_some() {
-        // Keys of SQL begin with a small number.
-        Arc::make_mut(&mut rows).retain(|key, _| key.first() != Some(&0));
-    }
     let text = recovered.executed.to_string();
     let gtids = match text.rsplit(['-', ':']).next().and_then(|last| last.parse::<u64>().ok()) {
         None => Some((0, text.is_empty())),

@@ -15,6 +15,10 @@ pub enum Mutant {
     HastyDrop,
     /// The engine persists no record of a prepared XA branch.
     ForgetBranches,
+    /// The second engine persists its newest transaction without its rows.
+    ForgetPart,
+    /// The second engine takes the first one's position for its own when it is opened.
+    OtherPosition,
     /// Replay takes a prepared XA branch for a committed one.
     ReplayNoPrepare,
     /// Replay leaves out how an XA branch ended.
@@ -47,6 +51,8 @@ const OUTSIDE: &[Mutant] = &[
     Mutant::HastyEngine,
     Mutant::HastyDrop,
     Mutant::ForgetBranches,
+    Mutant::ForgetPart,
+    Mutant::OtherPosition,
     Mutant::ReplayNoPrepare,
     Mutant::ReplayNoEnd,
     Mutant::AnswerEarly,

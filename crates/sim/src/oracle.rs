@@ -7,14 +7,13 @@ use crate::random::Random;
 use crate::request::{Wanted, id_of};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 /// What a recovered server shows.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     /// Numbers and transactions, in order, from 1 on.
     pub(crate) order: Vec<(u64, u64)>,
-    pub(crate) rows: Arc<BTreeMap<Bytes, Bytes>>,
+    pub(crate) rows: BTreeMap<Bytes, Bytes>,
     /// The newest number that the log has.
     pub(crate) last: u64,
     /// How many GTIDs were executed, and whether they have no gap. `None` where they do not say.

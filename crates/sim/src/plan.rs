@@ -15,12 +15,15 @@ pub(crate) struct Frame {
     pub(crate) dialect: Dialect,
     /// There are tables, and sessions with XA branches.
     pub(crate) tables: bool,
+    /// There are two engines, and transactions that span them.
+    pub(crate) two: bool,
 }
 
 impl Frame {
-    pub(crate) fn of(random: &mut Random, tables: bool) -> Frame {
+    pub(crate) fn of(random: &mut Random, tables: bool, two: bool) -> Frame {
         Frame {
             tables,
+            two,
             rules: Rules {
                 unit: random.pick(&[512, 4096]),
                 names: random.pick(&[NameRule::Strict, NameRule::Journal]),

@@ -10,8 +10,8 @@ use omnibus_format::events::{Query, RowsQuery, Xid};
 use omnibus_sql::recover::Replayer;
 use std::sync::Arc;
 
-/// The row that every transaction writes.
-pub(crate) const SHARED: &[u8] = b"shared";
+/// What keys begin with, by slot: the top bits of a key's first byte say which engine it is in.
+const LETTERS: [&str; 2] = ["#", "r"];
 
 /// How the private event of an unlogged transaction begins.
 const PRIVATE: &[u8] = b"OMNI\x01\x01";
@@ -20,19 +20,37 @@ const PRIVATE: &[u8] = b"OMNI\x01\x01";
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) id: u64,
-    /// Its rows. Their keys sort before all others.
+    /// Its rows, and one for each engine that all who write to it write. Their keys sort before all others.
     pub(crate) pairs: Arc<[(Bytes, Bytes)]>,
     /// Gets a GTID.
     pub(crate) logged: bool,
+    /// Its number, which no other has since its server was started.
+    pub(crate) xid: u64,
     /// Takes part in two phases.
-    pub(crate) xid: Option<u64>,
+    pub(crate) prepares: bool,
     /// Drops another transaction's rows, which are a space of their own.
     pub(crate) drops: Option<u64>,
 }
 
-/// How the first row of a transaction is written in the log.
+/// In which engines a transaction has its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Slot(usize),
+    Both,
+}
+
+impl Place {
+    fn slot(self, row: usize) -> usize {
+        match self {
+            Place::Slot(slot) => slot,
+            Place::Both => row % LETTERS.len(),
+        }
+    }
+}
+
+/// How the first row of a transaction is written in the log, behind its letter.
 pub(crate) fn row_text(id: u64) -> Vec<u8> {
-    format!("r{id:08}.0=").into_bytes()
+    format!("{id:08}.0=").into_bytes()
 }
 
 /// Which transaction an event of the log belongs to, if it says.
@@ -50,7 +68,12 @@ pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
 /// Numbers of transactions that nobody else has: those that make the tables.
 const FOUNDING: u64 = 1 << 40;
 
-/// Which transaction writes this. An XA branch that is prepared writes its name, and its end removes it.
+/// Whether a transaction's number is that of a request.
+pub(crate) fn is_named(id: u64) -> bool {
+    id < FOUNDING
+}
+
+/// Which transaction writes this, if it says. An XA branch that is prepared writes its name, and its end removes it.
 pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
     let name = |(key, write): (&Bytes, &Write)| match write {
         Some(_) => branch_of(key),
@@ -63,25 +86,31 @@ pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
 /// Who wrote a row, from its key.
 pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
     let key = key.split(|byte| *byte == b'.').next()?;
-    std::str::from_utf8(key).ok()?.strip_prefix('r')?.parse().ok()
+    let key = std::str::from_utf8(key).ok()?;
+    LETTERS.iter().find_map(|letter| key.strip_prefix(letter))?.parse().ok()
 }
 
 impl Wanted {
     /// A transaction of so many rows of about so many bytes.
-    pub(crate) fn new(id: u64, rows: usize, row_bytes: usize, drops: Option<u64>) -> Wanted {
-        let own = |n| {
+    pub(crate) fn new(id: u64, place: Place, rows: usize, row_bytes: usize, drops: Option<u64>) -> Wanted {
+        let own = |row: usize| {
             let value = format!("{id}{}", "v".repeat(row_bytes));
-            (Bytes::from(format!("r{id:08}.{n}")), Bytes::from(value))
+            (Bytes::from(format!("{}{id:08}.{row}", LETTERS[place.slot(row)])), Bytes::from(value))
         };
-        let shared = (Bytes::from_static(SHARED), Bytes::from(id.to_string()));
-        let dropped = drops.map(|id| (Bytes::from(format!("space{id:08}")), Bytes::from("dropped")));
-        let pairs = (0..rows).map(own).chain([shared]).chain(dropped).collect();
-        Wanted { id, pairs, logged: true, xid: None, drops }
+        let shared =
+            LETTERS.iter().enumerate().filter(|(slot, _)| (0..rows).any(|row| place.slot(row) == *slot));
+        let shared =
+            shared.map(|(_, letter)| (Bytes::from(format!("{letter}shared")), Bytes::from(id.to_string())));
+        let dropped = drops.map(|id| {
+            (Bytes::from(format!("{}space{id:08}", LETTERS[place.slot(0)])), Bytes::from("dropped"))
+        });
+        let pairs = (0..rows).map(own).chain(shared).chain(dropped).collect();
+        Wanted { id, pairs, logged: true, xid: 0, prepares: false, drops }
     }
 
     /// One that the oracle knows by its number only.
     pub(crate) fn nothing(id: u64, logged: bool) -> Wanted {
-        Wanted { id, pairs: Arc::default(), logged, xid: None, drops: None }
+        Wanted { id, pairs: Arc::default(), logged, xid: 0, prepares: false, drops: None }
     }
 
     fn writes(&self) -> WriteSet {
@@ -109,7 +138,7 @@ impl Wanted {
                 add(EventType::ROWS_QUERY, 0x80, &body)?;
             }
             body.clear();
-            Xid(self.xid.unwrap_or(self.id)).encode(&mut body);
+            Xid(self.xid).encode(&mut body);
             add(EventType::XID, 0, &body)?;
         } else {
             body.extend_from_slice(PRIVATE);
@@ -121,11 +150,13 @@ impl Wanted {
         }
         let at = 1_700_000_000_000_000 + self.id;
         let mut request = CommitRequest::new(cache, self.writes(), self.logged, at);
-        request.xid = self.xid;
+        request.xid = self.prepares.then_some(self.xid);
         if let Some(id) = self.drops {
             let engine = Arc::clone(coordinator.engine());
-            let space = SpaceId(u32::try_from(id).unwrap_or(u32::MAX));
-            request.on_ordered = Some(Box::new(move |no| engine.drop_space(space, no)));
+            let number = u32::try_from(id).unwrap_or(u32::MAX);
+            let spaces = [0, 1].map(|slot| SpaceId::in_slot(slot, number));
+            request.on_ordered =
+                Some(Box::new(move |no| spaces.into_iter().for_each(|space| engine.drop_space(space, no))));
         }
         Ok(request)
     }
