@@ -157,31 +157,30 @@ def rows_of(server, table):
         return None, str(error)
 
 
-def damage_at_a_start(directory):
-    """Every kind of file, damaged in every way, before a start that recovers: all that was acknowledged is there, or the start
-    or whoever reads it is refused in words that name the file. Never fewer rows, never a panic."""
-    options = ("--lsm-memtable-size=1M", "--max-binlog-size=1M", "--btree-cache-size=1M")
-    origin = Omnibus(directory / "server", *options)
-    origin.start()
-    client(origin, "CREATE DATABASE test")
+def begin(directory, options):
+    """A server whose logs and tables are several files."""
+    server = Omnibus(directory / "server", "--lsm-memtable-size=1M", "--max-binlog-size=1M", "--btree-cache-size=1M", *options)
+    server.start()
+    client(server, "CREATE DATABASE test")
     for engine in ENGINES:
-        client(origin, f"CREATE TABLE test.{engine} (id INT PRIMARY KEY, v VARCHAR(600)) ENGINE={engine}")
+        client(server, f"CREATE TABLE test.{engine} (id INT PRIMARY KEY, v VARCHAR(600)) ENGINE={engine}")
     for first in range(0, 4000, 500):
         for engine in ENGINES:
-            client(origin, f"INSERT INTO test.{engine} VALUES " + ",".join(
+            client(server, f"INSERT INTO test.{engine} VALUES " + ",".join(
                 f"({n}, REPEAT(CHAR(97 + {n} % 26), 400))" for n in range(first, first + 500)))
+    return server
+
+
+def recover_from(origin, kinds, place, look):
+    """Starts on a copy of the files of `origin` for each of `kinds` and each way to damage it. The last log file is hurt in its first
+    half: where nothing is behind it, it may never have been acknowledged (log_errors.py)."""
     wanted = {engine: rows_of(origin, engine)[0] for engine in ENGINES}
     origin.kill()
-    files = sorted(path.relative_to(origin.datadir) for path in origin.datadir.rglob("*") if path.is_file())
-    logs = [path for path in files if path.name.startswith("binlog.0")]
-    tables = [path for path in files if path.parent.name == "tables"]
-    kinds = [path for path in files if path not in logs[1:-1] and path not in tables[1:] and path.name != "omnibus.lock"]
-    chance, told, place = random.Random(11), {}, directory / "copy"
-    server = Omnibus(place, *options)
-    for path in kinds:
+    chance, told = random.Random(11), {}
+    server = Omnibus(place, *origin.options)
+    for path in kinds():
         for how in HOWS:
-            # Where nothing is behind it, it may never have been acknowledged: log_errors.py.
-            last = path == logs[-1]
+            last = path.name == max(log.name for log in origin.datadir.glob("binlog.0*"))
             if last and how == "cut":
                 continue
             shutil.copytree(origin.datadir, place / "data")
@@ -207,16 +206,64 @@ def damage_at_a_start(directory):
                         expect(any("OK" not in row[3] for row in cursor.fetchall()), f"{what}: CHECK TABLE finds nothing")
                     code, text = check(server.datadir)
                     expect(code != 0, f"{what}: omnibus check finds nothing\n{text}")
+                look(server, what)
                 server.kill()
             expect("panicked" not in server.log_tail(1000), f"{what}: a panic\n{server.log_tail(1000)}")
             shutil.rmtree(place)
-    outcomes = [list(told.values()).count(outcome) for outcome in ("whole", "refused", "an error")]
-    expect(all(outcomes), f"one kind of outcome never comes: {told}")
-    print("damaged_files: {} whole, {} refused, {} with an error that names the file".format(*outcomes))
+            place.mkdir()
+    outcomes = {outcome: list(told.values()).count(outcome) for outcome in ("whole", "refused", "an error")}
+    print("damaged_files: {} whole, {} refused, {} with an error that names the file".format(*outcomes.values()))
+    return outcomes
+
+
+def damage_at_a_start(directory):
+    """Every kind of file, damaged in every way, before a start that recovers: all that was acknowledged is there, or the start
+    or whoever reads it is refused in words that name the file. Never fewer rows, never a panic."""
+    origin = begin(directory, [])
+
+    def kinds():
+        files = sorted(path.relative_to(origin.datadir) for path in origin.datadir.rglob("*") if path.is_file())
+        logs = [path for path in files if path.name.startswith("binlog.0")]
+        tables = [path for path in files if path.parent.name == "tables"]
+        return [path for path in files if path not in logs[1:-1] and path not in tables[1:] and path.name != "omnibus.lock"]
+
+    outcomes = recover_from(origin, kinds, directory / "copy", lambda server, what: None)
+    expect(all(outcomes.values()), f"one kind of outcome never comes: {outcomes}")
+
+
+def damage_beside_the_log(directory):
+    """The same of files that only some settings have: redo logs of transactions in two phases, files of large transactions, kept
+    settings, while a branch is prepared. What it is to do when it is ended is there as well."""
+    origin = begin(directory, ["--commit-protocol=group-redo", "--binlog-large-commit-threshold=100000"])
+    client(origin, "SET PERSIST max_connections = 77")
+    client(origin, "XA START 'a'; " + "".join(f"INSERT INTO test.{engine} VALUES (20000, 'xa'); " for engine in ENGINES)
+           + "XA END 'a'; XA PREPARE 'a'")
+    open_one = connect(origin, autocommit=False)
+    open_one.cursor().execute("INSERT INTO test.LSM VALUES " + ",".join(f"({n}, REPEAT('x', 400))" for n in range(30000, 30500)))
+
+    def kinds():
+        names = ("redo", "#binlog_cache_files", "mysqld-auto.cnf", "auto.cnf", "binlog.index", "pre-allocated-binlog", "applied", "v")
+        found = [path.relative_to(origin.datadir) for path in sorted(origin.datadir.rglob("*")) if path.is_file()]
+        some = [path for path in found if any(part.startswith(names) for part in path.parts)]
+        expect(sum("redo" in path.parts for path in some) == 2 and any("large" in path.name for path in some), some)
+        logs = [path for path in found if path.name.startswith("binlog.0")]
+        return some + [logs[len(logs) // 2], logs[-1]]
+
+    def look(server, what):
+        if what.startswith("mysqld-auto.cnf"):
+            return
+        expect("a" in client(server, "XA RECOVER").split(), f"{what}: the branch is gone")
+        client(server, "XA COMMIT 'a'")
+        for engine in ENGINES:
+            found = client(server, f"SELECT v FROM test.{engine} WHERE id = 20000").strip()
+            expect(found == "xa", f"{what}: the branch left no row in {engine}: {found}")
+
+    recover_from(origin, kinds, directory / "copy", look)
 
 
 def main():
-    tests = (check_changes_nothing, damage_in_a_backup, a_running_server_goes_on, damage_at_a_start)
+    tests = (check_changes_nothing, damage_in_a_backup, a_running_server_goes_on, damage_at_a_start,
+             damage_beside_the_log)
     wanted = sys.argv[1:]
     for test in tests:
         if not wanted or test.__name__ in wanted:
