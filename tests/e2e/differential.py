@@ -14,6 +14,7 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import time
 import types
@@ -27,6 +28,8 @@ MOST = int(os.environ.get("MOST", 40))
 PACKET = "--max-allowed-packet=1048576"   # so that tests of the limit are quick
 PEER_OPTIONS = ("--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", PACKET)
+ZONES = ("UTC", "MET", "Europe/Berlin", "Europe/Dublin", "Europe/Moscow", "Australia/Lord_Howe", "Pacific/Apia", "America/New_York",
+         "America/Sao_Paulo", "Asia/Kathmandu", "Asia/Kolkata")
 
 
 def run(server, engine, scripts):
@@ -137,6 +140,13 @@ def generate(targets, number, seed):
     return f"seed {seed}: {failed} of {number} generated statements differ" if failed else ""
 
 
+def load_zones(peer):
+    """The zones that scripts name; ours reads the same files by itself."""
+    for name in ZONES:
+        tables = subprocess.run(["mariadb-tzinfo-to-sql", f"/usr/share/zoneinfo/{name}", name], capture_output=True, check=True).stdout
+        subprocess.run(["mariadb", "--no-defaults", f"--socket={peer.socket}", "-uroot", "mysql"], input=tables, check=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs="*", type=pathlib.Path)
@@ -153,6 +163,7 @@ def main():
         peer = MariaDB(folder, *PEER_OPTIONS)
         for server in (peer, *servers.values()):
             server.start()
+        load_zones(peer)
         where = {name: types.SimpleNamespace(socket=server.socket) for name, server in [*servers.items(), ("peer", peer)]}
         targets = {"LSM": (where["lsm"], "LSM"), "BTREE": (where["btree"], "BTREE"), "MariaDB": (where["peer"], None)}
         if options.generate:

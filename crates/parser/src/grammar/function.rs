@@ -282,6 +282,17 @@ impl Parser<'_> {
         })
     }
 
+    /// The text behind SEPARATOR, which may be written as its bytes.
+    fn separator(&mut self) -> Rule<Bytes> {
+        if self.is(Tok::Str) {
+            return self.string();
+        }
+        match self.special_literal()? {
+            Literal::Hex(bytes) | Literal::Bit(bytes) => Ok(bytes),
+            _ => Err(self.error()),
+        }
+    }
+
     fn aggregate(&mut self, kind: AggregateKind) -> Rule<Expr> {
         self.expect(Tok::LParen)?;
         let mut call = Aggregate {
@@ -311,7 +322,7 @@ impl Parser<'_> {
         if kind == AggregateKind::GroupConcat {
             call.order_by = self.order_by()?;
             if self.eat_kw(Kw::SEPARATOR) {
-                call.separator = Some(self.string()?);
+                call.separator = Some(self.separator()?);
             }
             call.limit = self.limit()?;
         }

@@ -38,6 +38,46 @@ pub(super) fn grouped_name(binder: &mut Binder<'_>, e: &ast::Expr) -> SqlResult<
     Ok(None)
 }
 
+/// An expression of GROUP BY or ORDER BY. A name in it that several tables have is right if the select list has the same expression
+/// of one of them: `SELECT t.a + 0 .. ORDER BY a + 0`.
+pub(super) fn selected_expr(binder: &mut Binder<'_>, e: &ast::Expr, outputs: &[Expr]) -> SqlResult<Expr> {
+    let depth = binder.blocks.len();
+    let ambiguous = match binder.expr(e) {
+        Err(error)
+            if error.code == NON_UNIQ
+                && !matches!(e, ast::Expr::Column(_))
+                && binder.blocks.len() == depth =>
+        {
+            error
+        }
+        bound => return bound,
+    };
+    for output in outputs {
+        let mut columns = Vec::new();
+        output.walk(&mut |e| {
+            if let Kind::Column { slot, column, .. } = e.kind {
+                columns.push((slot, column));
+            }
+        });
+        choose(binder, columns);
+        let bound = binder.expr(e);
+        choose(binder, Vec::new());
+        if bound.is_ok_and(|bound| bound.same(output)) {
+            return Ok(output.clone());
+        }
+    }
+    Err(ambiguous)
+}
+
+fn choose(binder: &mut Binder<'_>, columns: Vec<(u16, u16)>) {
+    if let Some(block) = binder.blocks.last_mut() {
+        block.scope.chosen = columns;
+    }
+}
+
+/// Error 1052.
+const NON_UNIQ: u16 = 1052;
+
 /// Aliases that GROUP BY, HAVING and ORDER BY may use: those written, and names of columns.
 pub(super) fn aliases(items: &[SelectItem], names: &[Arc<str>], outputs: &[Expr]) -> Vec<(Arc<str>, Expr)> {
     let written: Vec<&str> = items

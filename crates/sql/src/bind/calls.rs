@@ -2,6 +2,7 @@
 //! CAST, COLLATE, TRIM, VALUES(), DEFAULT(), subqueries.
 
 use super::binder::{Binder, BlockScope, OuterReads};
+use super::compare::refuse_lossy;
 use super::operators::{as_text, binary_string, number_literal};
 use super::scope::Source;
 use crate::api::Priv;
@@ -101,8 +102,25 @@ impl Binder<'_> {
         } else {
             args
         };
+        if def.name.starts_with("REGEXP_") {
+            return self.regexp_function(def, args);
+        }
         let ty = (def.ty)(&args, &self.context())?;
+        if matches!(def.name, "IF" | "IFNULL" | "COALESCE" | "LEAST" | "GREATEST") {
+            let chosen = args.iter().skip(usize::from(def.name == "IF")).collect::<Vec<_>>();
+            refuse_lossy(&chosen, ty.column.collation, &def.name.to_lowercase())?;
+        }
         Ok(self.fold(Expr { kind: Kind::Call(def, args.into()), ty }))
+    }
+
+    /// A function of regular expressions: it reads UTF-8 and gives text in its argument's character set.
+    fn regexp_function(&mut self, def: &'static functions::Def, args: Vec<Expr>) -> SqlResult<Expr> {
+        let own = args[0].ty.column.collation;
+        let collation = charset::in_utf8(own);
+        let args: Vec<Expr> = args.into_iter().map(|arg| self.in_collation(arg, collation)).collect();
+        let ty = (def.ty)(&args, &self.context())?;
+        let e = self.fold(Expr { kind: Kind::Call(def, args.into()), ty });
+        Ok(if own == collation { e } else { self.in_collation(e, own) })
     }
 
     /// Text in the character set that JSON has.
@@ -125,6 +143,7 @@ impl Binder<'_> {
         let lower = name.to_lowercase();
         let fallback = self.collation();
         let (collation, _) = crate::expr::mix::merge_all(args.iter().map(|a| &a.ty), fallback, &lower)?;
+        refuse_lossy(&args.iter().collect::<Vec<_>>(), collation, &lower)?;
         Ok(args.into_iter().map(|a| self.in_collation(a, collation)).collect())
     }
 
@@ -235,16 +254,23 @@ impl Binder<'_> {
     }
 
     pub(super) fn case(&mut self, case: &ast::Case) -> SqlResult<Expr> {
-        let operand = case.operand.as_ref().map(|e| self.expr(e)).transpose()?;
+        let mut operand = case.operand.as_ref().map(|e| self.expr(e)).transpose()?;
+        let (mut conditions, mut results) = (Vec::new(), Vec::new());
+        for (condition, result) in &case.whens {
+            conditions.push(self.expr(condition)?);
+            results.push(self.expr(result)?);
+        }
+        if let Some(e) = operand.take() {
+            let (e, members) = self.in_one_collation(e, conditions, "case")?;
+            (operand, conditions) = (Some(e), members);
+        }
         let mut whens = Vec::with_capacity(case.whens.len());
         let mut ty: Option<ExprType> = None;
-        for (condition, result) in &case.whens {
-            let condition = self.expr(condition)?;
+        for (condition, result) in conditions.into_iter().zip(results) {
             let condition = match &operand {
                 Some(operand) => self.compare(CompareOp::Eq, operand.clone(), condition)?,
                 None => condition,
             };
-            let result = self.expr(result)?;
             ty = Some(match ty {
                 None => result.ty.clone().as_chosen(),
                 Some(before) => unify(&before, &result.ty, "case")?,
@@ -257,6 +283,8 @@ impl Binder<'_> {
             Some(e) => ty = unify(&ty, &e.ty, "case")?,
             None => ty.nullable = true,
         }
+        let results = whens.iter().map(|(_, result)| result);
+        refuse_lossy(&results.chain(&otherwise).collect::<Vec<_>>(), ty.column.collation, "case")?;
         let otherwise = otherwise.map(Box::new);
         Ok(self.fold(Expr { kind: Kind::Case { whens: whens.into(), otherwise }, ty }))
     }
@@ -284,6 +312,9 @@ impl Binder<'_> {
                 }
             }
         };
+        if let CastType::Time(digits @ 7..) | CastType::DateTime(digits @ 7..) = target {
+            return Err(SqlError::too_big_precision(i64::from(*digits), "CAST", 6));
+        }
         let ty = match target {
             CastType::Signed => ExprType::bigint(),
             CastType::Unsigned => ExprType::ubigint(),

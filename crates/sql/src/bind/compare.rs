@@ -5,7 +5,7 @@ use super::operators::{as_text, number_literal};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::comparable::As;
-use crate::expr::mix::{merge_all, merge_collations};
+use crate::expr::mix::{merge_all, merge_collations, mixed};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, illegal_types};
 use omnibus_parser::ast::{self, BinaryOp};
@@ -172,6 +172,7 @@ impl Binder<'_> {
             (right.ty.column.collation, right.ty.coercibility),
             "=",
         )?;
+        refuse_lossy(&[&left, &right], collation, "=")?;
         Ok((self.in_collation(left, collation), self.in_collation(right, collation), collation))
     }
 
@@ -223,6 +224,7 @@ impl Binder<'_> {
         if string(&e) && string(&low) && string(&high) {
             let types = [&e, &low, &high].map(|e| &e.ty);
             let (collation, _) = merge_all(types, BINARY, "between")?;
+            refuse_lossy(&[&e, &low, &high], collation, "between")?;
             let [e, low, high] = [e, low, high].map(|e| self.in_collation(as_text(e), collation));
             return Ok((e, low, high, collation));
         }
@@ -267,15 +269,23 @@ impl Binder<'_> {
         self.in_members(e, members, negated)
     }
 
-    /// The texts of IN under one collation, that of all of them.
-    fn in_one_collation(&mut self, e: Expr, members: Vec<Expr>) -> SqlResult<(Expr, Vec<Expr>)> {
+    /// The texts of IN or CASE under one collation, that of all of them.
+    pub(super) fn in_one_collation(
+        &mut self,
+        e: Expr,
+        members: Vec<Expr>,
+        operation: &str,
+    ) -> SqlResult<(Expr, Vec<Expr>)> {
         let text = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null() && !e.ty.is_binary_literal();
         let types = || members.iter().filter(|member| text(member)).map(|member| &member.ty);
         let same = types().all(|ty| ty.column.collation == e.ty.column.collation);
         if !text(&e) || same || types().nth(1).is_none() {
             return Ok((e, members));
         }
-        let (collation, coercibility) = merge_all([&e.ty].into_iter().chain(types()), BINARY, "in")?;
+        let (collation, coercibility) = merge_all([&e.ty].into_iter().chain(types()), BINARY, operation)?;
+        let texts: Vec<&Expr> =
+            [&e].into_iter().chain(members.iter().filter(|member| text(member))).collect();
+        refuse_lossy(&texts, collation, operation)?;
         let mut convert = |member: Expr| {
             if !text(&member) || member.ty.column.collation == collation {
                 return member;
@@ -293,7 +303,7 @@ impl Binder<'_> {
     /// the same.
     fn in_members(&mut self, e: Expr, members: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
         let nullable = e.ty.nullable || members.iter().any(|member| member.ty.nullable);
-        let (e, members) = self.in_one_collation(e, members)?;
+        let (e, members) = self.in_one_collation(e, members, "in")?;
         let mut alike = Vec::with_capacity(members.len() + 1);
         let mut collation = BINARY;
         let mut apart = Vec::new();
@@ -325,6 +335,30 @@ impl Binder<'_> {
         let any = Expr::boolean(Kind::Or(apart.into()), nullable);
         Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), nullable) } else { any })
     }
+}
+
+/// Refuses constants that lose characters in the character set of a collation.
+///
+/// # Errors
+/// 1267, 1270, 1271.
+pub(super) fn refuse_lossy(texts: &[&Expr], collation: u16, operation: &str) -> SqlResult<()> {
+    let loses = |e: &&Expr| {
+        let from = e.ty.column.collation;
+        match e.as_const() {
+            Some(Value::Bytes(text))
+                if e.ty.family() == Family::String && !charset::converts_as_is(from, collation) =>
+            {
+                charset::convert(&charset::convert(text, from, collation), collation, from) != *text
+            }
+            _ => false,
+        }
+    };
+    if !texts.iter().any(loses) {
+        return Ok(());
+    }
+    let texts = texts.iter().filter(|e| e.ty.family() == Family::String);
+    let types: Vec<_> = texts.map(|e| (e.ty.column.collation, e.ty.coercibility)).collect();
+    Err(mixed(&types, operation))
 }
 
 /// The collation of the left side if it is no Unicode one and the right side is a literal of nothing but ASCII, which every

@@ -51,8 +51,9 @@ impl Binder<'_> {
         let ty = match self.session.user_variables.get(&name) {
             Some((value, column)) => {
                 let mut ty = value_type(value, self.collation());
-                if matches!(value, Value::Bytes(_)) {
-                    ty.column.collation = column.collation;
+                if let Value::Bytes(text) = value {
+                    let length = charset::char_count(text, column.collation) as u32;
+                    ty.column = string_column(length, column.collation);
                 }
                 ty.nullable(true).coercible(Coercibility::Implicit)
             }
@@ -130,7 +131,12 @@ impl Binder<'_> {
             ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
             other => return self.literal(other),
         };
-        Ok(self.string(text, set.default_collation().id))
+        let collation = set.default_collation().id;
+        let good = charset::well_formed(&text, collation);
+        if good < text.len() && charset::max_width(collation) > 1 {
+            return Err(charset::invalid(&text[good..], collation));
+        }
+        Ok(self.string(text, collation))
     }
 
     /// The bytes of a literal that says itself what they are: those that the client sent.

@@ -3,7 +3,9 @@
 use super::binder::{Binder, Clause};
 use super::compare::comparison;
 use super::scope::{ScopeTable, Source};
+use crate::api::sql_mode;
 use crate::error::{SqlError, SqlResult};
+use crate::expr::charset;
 use crate::expr::convert::bytes_as_number;
 use crate::expr::functions;
 use crate::expr::like::LikeMatcher;
@@ -39,7 +41,7 @@ impl Binder<'_> {
                     return Ok(beyond);
                 }
                 let mut ty = match e.ty.family() {
-                    Family::Decimal => e.ty.clone(),
+                    Family::Decimal => ExprType::decimal(e.ty.column.length, e.ty.column.decimals),
                     Family::Integer | Family::Date => {
                         let mut ty = ExprType::bigint();
                         ty.column.length = digits(&e) + 1;
@@ -132,7 +134,9 @@ impl Binder<'_> {
         let (left, right) = (digits(left), digits(right));
         let divides = matches!(op, ArithOp::Div | ArithOp::IntDiv | ArithOp::Mod);
         let nullable = a.nullable || b.nullable || divides;
-        let unsigned = a.is_unsigned() || b.is_unsigned();
+        let signed =
+            op == ArithOp::Sub && self.session.settings.sql_mode & sql_mode::NO_UNSIGNED_SUBTRACTION != 0;
+        let unsigned = !signed && (a.is_unsigned() || b.is_unsigned());
         let inexact = |t: &ExprType| matches!(t.family(), Family::Real | Family::String | Family::Json);
         let ty = if op == ArithOp::IntDiv {
             let mut ty = ExprType::bigint();
@@ -220,6 +224,8 @@ impl Binder<'_> {
         let nullable = text.ty.nullable || pattern.ty.nullable;
         let (text, pattern) = (as_text(text), as_text(pattern));
         let (text, pattern, collation) = self.comparable_strings(text, pattern)?;
+        let collation = charset::in_utf8(collation);
+        let [text, pattern] = [text, pattern].map(|e| self.in_collation(e, collation));
         let pattern = self.fold(pattern);
         let matcher = match pattern.as_const() {
             Some(Value::Bytes(bytes)) => Some(RegexpMatcher::new(bytes, collation)?),

@@ -2,7 +2,7 @@
 //! order in which their names become visible. FROM is in `from`, join order in `join_order`, queries
 //! made of queries in `bind_compound`.
 
-use super::aliases::{aliases, grouped_name, lone_alias};
+use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use super::compound::compound;
 use super::from::From;
@@ -248,7 +248,7 @@ pub(super) fn clauses(
             Some(at) => Some(outputs[at].clone()),
             None => grouped_name(binder, &item.expr)?,
         };
-        group.push(named.map_or_else(|| binder.expr(&item.expr), Ok)?);
+        group.push(named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?);
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::Having);
@@ -266,7 +266,7 @@ pub(super) fn clauses(
             Some(at) => Some(outputs[at].clone()),
             None => lone_alias(binder, &item.expr)?,
         };
-        let e = named.map_or_else(|| binder.expr(&item.expr), Ok)?;
+        let e = named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?;
         order.push((e, item.descending));
     }
     set_aggregates(binder, false);

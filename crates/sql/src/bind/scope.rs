@@ -74,6 +74,8 @@ pub struct Scope {
     pub aliases: Vec<(Arc<str>, Expr)>,
     /// Columns of USING of a RIGHT or FULL join that are a COALESCE; name and expression.
     pub merged: Vec<(Arc<str>, Expr)>,
+    /// Slots and columns that an ambiguous name means, if one of them has it.
+    pub chosen: Vec<(u16, u16)>,
 }
 
 /// Column names and aliases are compared without case.
@@ -87,6 +89,7 @@ pub fn same(a: &str, b: &str) -> bool {
 pub fn column_expr_type(column: &Column, nullable: bool) -> ExprType {
     let coercibility = match family(column.ty.kind) {
         Family::String | Family::Json => Coercibility::Implicit,
+        _ if column.ty.kind == ColumnKind::Bit => Coercibility::Implicit,
         _ => Coercibility::Numeric,
     };
     ExprType { column: column.ty.clone(), nullable: nullable || column.nullable, coercibility }
@@ -307,7 +310,6 @@ pub fn type_flags(ty: &ExprType) -> u16 {
         K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob => flags |= flag::BLOB,
         K::Enum => flags |= flag::ENUM,
         K::Set => flags |= flag::SET,
-        K::Timestamp => flags |= flag::TIMESTAMP,
         _ => {}
     }
     match ty.family() {
@@ -326,8 +328,17 @@ pub fn type_flags(ty: &ExprType) -> u16 {
 fn stored_flags(table: &Table, at: usize, nullable: bool) -> u16 {
     let column = &table.columns()[at];
     let mut flags = type_flags(&column_expr_type(column, nullable));
-    if family(column.ty.kind) == Family::Fixed {
-        flags |= flag::BINARY;
+    // Numbers of tables have no character set; those that are computed are marked as bytes.
+    match family(column.ty.kind) {
+        Family::Fixed => flags |= flag::BINARY,
+        Family::Integer | Family::Decimal | Family::Real => flags &= !flag::BINARY,
+        _ => {}
+    }
+    if column.ty.kind == ColumnKind::Year {
+        flags |= flag::ZEROFILL;
+    }
+    if column.on_update_now || matches!(column.default, crate::catalog::ColumnDefault::CurrentTimestamp) {
+        flags |= flag::TIMESTAMP;
     }
     if column.auto_increment {
         flags |= flag::AUTO_INCREMENT;
@@ -408,12 +419,22 @@ impl Scope {
                 continue;
             }
             if found.is_some() {
+                if let (None, Some(chosen)) = (table, self.chosen_of(name)) {
+                    return Ok(Some(chosen));
+                }
                 let full = table.map_or_else(|| name.to_owned(), |t| format!("{t}.{name}"));
                 return Err(SqlError::non_uniq(full, clause));
             }
             found = Some((candidate, at));
         }
         Ok(found)
+    }
+
+    /// The column of this name among the chosen ones.
+    fn chosen_of(&self, name: &str) -> Option<(&ScopeTable, usize)> {
+        let places = self.tables.iter().filter_map(|table| table.find(name).map(|at| (table, at)));
+        let chosen = |(table, at): &(&ScopeTable, usize)| self.chosen.contains(&(table.slot, *at as u16));
+        places.filter(chosen).next()
     }
 
     /// The columns of all tables that have this name, those too that a join has merged.

@@ -161,10 +161,16 @@ fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> V
 
 fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Value {
     let text = e.to_str(value);
-    let text = if e.ty.family() == Family::String && e.ty.column.collation != target.collation {
-        charset::convert(&text, e.ty.column.collation, target.collation)
-    } else {
+    let from = e.ty.column.collation;
+    let text = if e.ty.family() != Family::String || from == target.collation {
         text
+    } else if from == BINARY {
+        match taken_for_text(text, target.collation, cx) {
+            Some(text) => text,
+            None => return Value::Null,
+        }
+    } else {
+        charset::convert(&text, from, target.collation)
     };
     // CHAR without a length keeps everything; its type says how long that may be.
     let fixed = matches!(target.kind, ColumnKind::Char | ColumnKind::Binary);
@@ -271,22 +277,17 @@ pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
         return Ok(Value::Bytes(text));
     }
     if from == BINARY {
-        return Ok(taken_for_text(text, to, cx));
+        return Ok(taken_for_text(text, to, cx).map_or(Value::Null, Value::Bytes));
     }
     Ok(Value::Bytes(charset::convert(&text, from, to)))
 }
 
-/// Bytes as text of a character set: NULL in strict mode if they are none, else what of them is.
-fn taken_for_text(bytes: bytes::Bytes, to: u16, cx: &mut Exec<'_>) -> Value {
+/// Bytes as text of a character set: nothing in strict mode if they are none, else what of them is.
+fn taken_for_text(bytes: bytes::Bytes, to: u16, cx: &mut Exec<'_>) -> Option<bytes::Bytes> {
     let good = charset::well_formed(&bytes, to);
     if good == bytes.len() {
-        return Value::Bytes(bytes);
+        return Some(bytes);
     }
-    let shown: String = bytes[good..].iter().take(6).map(|byte| format!("{byte:02X}")).collect();
-    let message = format!("Invalid {} character string: '{shown}'", charset::charset_name(to));
-    cx.warn(SqlError::new(1300, b"HY000", message));
-    match cx.session.settings.strict() {
-        true => Value::Null,
-        false => Value::Bytes(bytes.slice(..good)),
-    }
+    cx.warn(charset::invalid(&bytes[good..], to));
+    (!cx.session.settings.strict()).then(|| bytes.slice(..good))
 }

@@ -4,6 +4,7 @@
 //! set is a superset of ASCII with one byte (latin1, ascii, binary) or UTF-8's one to four.
 
 use super::types::BINARY;
+use crate::error::SqlError;
 use bytes::Bytes;
 use omnibus_value::collation::{Charset, Collation, by_id_or_binary};
 use std::cmp::Ordering;
@@ -184,6 +185,23 @@ pub fn well_formed(text: &[u8], id: u16) -> usize {
         at += len;
     }
     at
+}
+
+/// A collation's counterpart in UTF-8, the only one that regular expressions read; bytes are taken for it.
+#[must_use]
+pub fn in_utf8(id: u16) -> u16 {
+    match charset(id) {
+        Charset::Latin1 if is_binary_order(id) => binary_of(crate::catalog::charset::server_default()),
+        Charset::Latin1 => crate::catalog::charset::server_default(),
+        _ => id,
+    }
+}
+
+/// Error 1300 of what begins with bytes that are no character.
+#[must_use]
+pub fn invalid(rest: &[u8], id: u16) -> SqlError {
+    let shown: String = rest.iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+    SqlError::new(1300, b"HY000", format!("Invalid {} character string: '{shown}'", charset_name(id)))
 }
 
 /// Our own text in a character set.

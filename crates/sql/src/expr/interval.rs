@@ -7,7 +7,7 @@ use super::types::{ExprType, Family};
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{DateTime, Interval, IntervalUnit, Time};
+use omnibus_value::temporal::{DateTime, Interval, IntervalUnit, Time, parse_time};
 
 /// The amount of an INTERVAL; `None` for NULL or what is no amount.
 fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<Interval>> {
@@ -165,15 +165,15 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Va
     }))
 }
 
-/// Whether what days and hours are asked of is a time, whose days are hours: also a number or a text that is too short for date
-/// and time, and no date.
+/// Whether what days and hours are asked of is a time, whose days are hours: also a number that is too short for date and time, and a text that is no date.
 fn counts_hours(e: &Expr, value: &Value) -> bool {
     match value {
         Value::Date(_) | Value::DateTime(_) => false,
         Value::Time(_) => true,
         value => {
             let text = e.to_str(value);
-            text.len() < 12 && !text.iter().skip(1).any(|c| *c == b'-')
+            let colons = || text.contains(&b':') && !parse_time(&text, 6).is_ok_and(|parsed| parsed.has_date);
+            (text.len() < 12 || colons()) && !text.iter().skip(1).any(|c| *c == b'-')
         }
     }
 }

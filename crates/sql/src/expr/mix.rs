@@ -17,11 +17,11 @@ pub fn merge_collations(
     let merged = match () {
         () if a.0 == b.0 => (a.0, a.1.min(b.1)),
         () if a.1 != b.1 => {
-            if a.1 < b.1 {
-                a
-            } else {
-                b
+            let (stronger, weaker) = if a.1 < b.1 { (a, b) } else { (b, a) };
+            if !takes_in(stronger, weaker) {
+                return Err(conflict());
             }
+            stronger
         }
         () if a.0 == BINARY || b.0 == BINARY => (BINARY, a.1),
         () => {
@@ -42,11 +42,24 @@ pub fn merge_collations(
     Ok(merged)
 }
 
+/// Whether text of the weaker collation may be converted for the stronger one: to Unicode and among bytes always, else only what
+/// is weak by nature, as literals are.
+fn takes_in(stronger: (u16, Coercibility), weaker: (u16, Coercibility)) -> bool {
+    use super::charset::charset_name;
+    let set = charset_name(stronger.0);
+    let other = charset_name(weaker.0);
+    weaker.1 >= Coercibility::SystemConstant
+        || set == other
+        || set.starts_with("utf8")
+        || [set, other].contains(&"binary")
+        || other == "ascii"
+}
+
 /// What only puts text together.
 const TOGETHER: &str = "";
 
 /// The error of operands whose collations conflict.
-fn mixed(texts: &[(u16, Coercibility)], operation: &str) -> SqlError {
+pub fn mixed(texts: &[(u16, Coercibility)], operation: &str) -> SqlError {
     let described: Vec<String> = texts.iter().map(|text| describe_collation(*text)).collect();
     match &described[..] {
         [a, b] => SqlError::cant_aggregate_2collations(a, b, operation),
@@ -56,8 +69,9 @@ fn mixed(texts: &[(u16, Coercibility)], operation: &str) -> SqlError {
 }
 
 /// Operations that need a collation; the others only put text together.
-const COMPARING: [&str; 16] = [
+const COMPARING: [&str; 17] = [
     "=",
+    "case",
     "in",
     "between",
     "field",

@@ -2,6 +2,7 @@
 //! holds. Evaluation looks at the values' own tags; these types decide result metadata, the target
 //! of implicit conversions and collations. Pure, used when a statement is bound.
 
+use super::charset;
 use super::mix::merge_collations;
 pub(crate) use crate::catalog::NOT_FIXED;
 use crate::error::{SqlError, SqlResult};
@@ -291,8 +292,9 @@ impl ExprType {
             ColumnKind::Decimal => {
                 column.length + u32::from(column.decimals > 0) + u32::from(!column.unsigned)
             }
-            ColumnKind::Enum => column.labels.iter().map(|l| l.len() as u32).max().unwrap_or(0),
-            ColumnKind::Set => column.labels.iter().map(|l| l.len() as u32 + 1).sum(),
+            ColumnKind::Enum => label_lengths(column).max().unwrap_or(0),
+            // All members, with commas between them.
+            ColumnKind::Set => label_lengths(column).map(|length| length + 1).sum::<u32>().saturating_sub(1),
             ColumnKind::TinyText | ColumnKind::TinyBlob => 255,
             ColumnKind::Text | ColumnKind::Blob => 65_535,
             ColumnKind::MediumText | ColumnKind::MediumBlob => 16_777_215,
@@ -341,6 +343,11 @@ impl ExprType {
             _ => NOT_FIXED,
         }
     }
+}
+
+/// How many characters each member of an ENUM or SET has.
+fn label_lengths(column: &ColumnType) -> impl Iterator<Item = u32> {
+    column.labels.iter().map(|label| charset::char_count(label, column.collation) as u32)
 }
 
 /// Bytes that the text of a value takes at most.

@@ -67,12 +67,8 @@ fn datetime(value: &Value, fsp: u8, ctx: &StoreContext, zero: Value) -> Raw {
 }
 
 fn date(value: &Value, ctx: &StoreContext) -> Raw {
-    // Not rounded: the fraction of the dropped time part must not reach the date.
-    let exact = match value {
-        Value::DateTime(dt) => Value::DateTime(dt.truncate(0)),
-        other => other.clone(),
-    };
-    match read(&exact, 6, ctx, "date") {
+    // The fraction is rounded first, so the last half second of a day belongs to the next.
+    match read(value, 0, ctx, "date") {
         Ok((dt, problem)) => {
             let dropped = dt.time() != Time::ZERO;
             (Value::Date(dt.date()), problem.or(dropped.then_some(Problem::Rounded)))

@@ -63,30 +63,33 @@ impl Value {
     }
 }
 
-/// A number's integer part and microseconds.
+/// A number's integer part and microseconds, a million of them where the fraction rounds up.
 fn split(value: &Value) -> Option<(i64, u32, bool)> {
-    let n = value.to_decimal().value.round(6);
+    let n = value.to_decimal().value;
     let whole = n.truncate(0);
-    let fraction = n.sub(&whole).ok()?.abs().rescale(6);
-    let micros = fraction.mul(&crate::decimal::Decimal::from(1_000_000i64)).ok()?;
+    let fraction = n.sub(&whole).ok()?.abs().round(6).rescale(6);
+    let micros = fraction.mul(&crate::decimal::Decimal::from(SECOND_US)).ok()?;
     let micros = u32::try_from(micros.to_i64().ok()?).ok()?;
     Some((whole.to_i64().ok()?, micros, n.is_negative()))
 }
 
+const SECOND_US: i64 = 1_000_000;
+
 pub(super) fn number_datetime(value: &Value, mode: DateMode) -> Option<DateTime> {
     let (whole, micros, _) = split(value)?;
     let (dt, has_time) = datetime_from_number(whole, mode).ok()?;
-    let micros = if has_time { micros } else { 0 };
-    DateTime::new(dt.date(), dt.hour(), dt.minute(), dt.second(), micros)
+    if !has_time || micros == 0 {
+        return Some(dt);
+    }
+    dt.add_time(Time::from_micros(i64::from(micros))?)
 }
 
 pub(super) fn number_time(value: &Value) -> Result<Time, TemporalError> {
-    let beyond = TemporalError::OutOfRange { negative: value.to_f64().value < 0.0 };
-    let (whole, micros, negative) = split(value).ok_or(beyond)?;
-    let time = time_from_number(whole, micros)?;
+    let negative = value.to_f64().value < 0.0;
+    let beyond = TemporalError::OutOfRange { negative };
+    let (whole, micros, _) = split(value).ok_or(beyond)?;
+    let time = time_from_number(whole, 0)?.to_micros();
+    let micros = i64::from(micros);
     // '-0.5' has no sign left in its integer part.
-    if negative && whole == 0 {
-        return Time::from_micros(-i64::from(micros)).ok_or(TemporalError::Malformed);
-    }
-    Ok(time)
+    Time::from_micros(if negative { time - micros } else { time + micros }).ok_or(beyond)
 }

@@ -163,9 +163,16 @@ fn zones_of_the_machine_have_gaps_and_overlaps() {
     assert_eq!(at("2024-03-31 02:59:59"), Some(Instant::Never(1_711_846_800)));
     assert_eq!(at("2024-03-31 03:00:00"), Some(Instant::Once(1_711_846_800)));
     assert_eq!(at("2024-10-27 01:59:59"), Some(Instant::Once(1_729_987_199)));
-    assert_eq!(at("2024-10-27 02:00:00"), Some(Instant::Twice(1_729_987_200)));
-    assert_eq!(at("2024-10-27 02:59:59"), Some(Instant::Twice(1_729_990_799)));
+    assert_eq!(at("2024-10-27 02:00:00"), Some(Instant::Twice(1_729_987_200, 1_729_990_800)));
+    assert_eq!(at("2024-10-27 02:59:59"), Some(Instant::Twice(1_729_990_799, 1_729_994_399)));
     assert_eq!(at("2024-10-27 03:00:00"), Some(Instant::Once(1_729_994_400)));
+    // A moment comes back from what clocks show the second time.
+    let second = DateTime::from_unix(1_729_990_800, 5).unwrap();
+    let shown = second.utc_to_local(berlin).unwrap();
+    assert_eq!(shown, dt("2024-10-27 02:00:00.000005"));
+    assert_eq!((shown.time().to_micros(), shown.micros(), shown.packed() & 1 << 23), (7_200_000_005, 5, 0));
+    assert_eq!(shown.local_to_timestamp(berlin), Some(second));
+    assert_eq!(shown.fields().local_to_timestamp(berlin), DateTime::from_unix(1_729_987_200, 5));
     // Beyond the file's own changes its rule goes on.
     assert_eq!(at("2037-07-01 00:00:00"), Some(Instant::Once(2_130_012_000)));
     assert_eq!(at("0001-01-01 00:00:00").map(Instant::unix), Some(-62_135_600_008));

@@ -2,6 +2,8 @@
 
 use super::calendar::{self, EPOCH_DAY};
 use super::{DateMode, TemporalError};
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 
 /// A DATE: `year << 9 | month << 5 | day`, the three bytes that the binlog stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,8 +11,14 @@ pub struct Date(pub(super) u32);
 
 /// A DATETIME: MySQL's 64-bit packed form,
 /// `((year*13 + month) << 5 | day) << 41 | (hour << 12 | minute << 6 | second) << 24 | micros`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// One that a zone's clocks showed twice may know that it is the second time, in a bit that the fraction does not need.
+/// It equals the first one.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct DateTime(pub(super) i64);
+
+/// The bit of a [`DateTime`] that says so.
+const SECOND_TIME: i64 = 1 << 23;
 
 /// A TIME: `(hour << 12 | minute << 6 | second) << 24 | micros`, negated when below zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,6 +146,32 @@ impl Date {
     }
 }
 
+impl PartialEq for DateTime {
+    fn eq(&self, other: &DateTime) -> bool {
+        self.packed() == other.packed()
+    }
+}
+
+impl Eq for DateTime {}
+
+impl PartialOrd for DateTime {
+    fn partial_cmp(&self, other: &DateTime) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for DateTime {
+    fn cmp(&self, other: &DateTime) -> Ordering {
+        self.packed().cmp(&other.packed())
+    }
+}
+
+impl Hash for DateTime {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.packed().hash(state);
+    }
+}
+
 impl DateTime {
     /// '0000-00-00 00:00:00'.
     pub const ZERO: DateTime = DateTime(0);
@@ -171,7 +205,7 @@ impl DateTime {
     }
     /// The time of day.
     pub fn time(self) -> Time {
-        Time(self.0 & ((1 << 41) - 1))
+        Time(self.packed() & ((1 << 41) - 1))
     }
     /// 0-23.
     pub fn hour(self) -> u32 {
@@ -187,7 +221,7 @@ impl DateTime {
     }
     /// 0-999999.
     pub fn micros(self) -> u32 {
-        (self.0 & 0xff_ffff) as u32
+        (self.packed() & 0xff_ffff) as u32
     }
     /// '0000-00-00 00:00:00', whatever the fraction.
     pub fn is_zero(self) -> bool {
@@ -195,7 +229,19 @@ impl DateTime {
     }
     /// The packed integer; integer order is time order.
     pub fn packed(self) -> i64 {
-        self.0
+        self.0 & !SECOND_TIME
+    }
+    /// The same fields, which clocks show for the second time.
+    pub(super) fn shown_again(self) -> DateTime {
+        DateTime(self.0 | SECOND_TIME)
+    }
+    /// Whether clocks showed these fields before.
+    pub(super) fn is_second_time(self) -> bool {
+        self.0 & SECOND_TIME != 0
+    }
+    /// The fields alone.
+    pub fn fields(self) -> DateTime {
+        DateTime(self.packed())
     }
     /// From [`DateTime::packed`]; `None` if a field is out of range.
     pub fn from_packed(packed: i64) -> Option<DateTime> {

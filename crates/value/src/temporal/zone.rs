@@ -23,8 +23,8 @@ pub static UTC: Zone = Zone::Offset(0);
 pub enum Instant {
     /// They were shown once.
     Once(i64),
-    /// Clocks were set back and showed them twice: the first time.
-    Twice(i64),
+    /// Clocks were set back and showed them twice: the first and the second time.
+    Twice(i64, i64),
     /// Clocks were set forward past them: when that was.
     Never(i64),
 }
@@ -33,7 +33,7 @@ impl Instant {
     /// What MySQL takes it for.
     pub fn unix(self) -> i64 {
         match self {
-            Instant::Once(unix) | Instant::Twice(unix) | Instant::Never(unix) => unix,
+            Instant::Once(unix) | Instant::Twice(unix, _) | Instant::Never(unix) => unix,
         }
     }
 }
@@ -118,12 +118,21 @@ impl DateTime {
             return Some(self);
         }
         let unix = self.to_unix()?;
-        DateTime::from_unix(unix + i64::from(zone.offset_at(unix)), self.micros())
+        let seconds = unix + i64::from(zone.offset_at(unix));
+        let local = DateTime::from_unix(seconds, self.micros())?;
+        match zone.instant(seconds) {
+            Instant::Twice(_, second) if second == unix => Some(local.shown_again()),
+            _ => Some(local),
+        }
     }
 
-    /// The instant of a session's fields; `None` if they are no day of the calendar.
+    /// The instant of a session's fields; `None` if they are no day of the calendar. Fields that came from an instant
+    /// lead back to it.
     pub fn instant(self, zone: Zone) -> Option<Instant> {
-        self.to_unix().map(|local| zone.instant(local))
+        self.to_unix().map(|local| match zone.instant(local) {
+            Instant::Twice(_, second) if self.is_second_time() => Instant::Once(second),
+            instant => instant,
+        })
     }
 
     /// A session's fields to UTC fields, for storing a TIMESTAMP. `None` outside
@@ -137,7 +146,6 @@ impl DateTime {
         if !(1..=i64::from(i32::MAX)).contains(&instant.unix()) {
             return None;
         }
-        let micros = if matches!(instant, Instant::Never(_)) { 0 } else { self.micros() };
-        DateTime::from_unix(instant.unix(), micros)
+        DateTime::from_unix(instant.unix(), self.micros())
     }
 }

@@ -30,7 +30,7 @@ impl NamedZone {
         let before = |offset: Offset| local - i64::from(offset.seconds());
         match self.rules.to_ambiguous_timestamp(fields).offset() {
             AmbiguousOffset::Unambiguous { offset } => Instant::Once(before(offset)),
-            AmbiguousOffset::Fold { before: first, .. } => Instant::Twice(before(first)),
+            AmbiguousOffset::Fold { before: first, after } => Instant::Twice(before(first), before(after)),
             AmbiguousOffset::Gap { after, .. } => {
                 // Read with the new offset, such fields are ahead of the change.
                 let change = self.rules.following(timestamp(before(after))).next();

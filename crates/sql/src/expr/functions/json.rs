@@ -30,11 +30,16 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("JSON_MERGE_PATCH", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_patch, cx)),
     Def::new("JSON_PRETTY", 1, 1, long_text, pretty),
     Def::new("JSON_STORAGE_SIZE", 1, 1, ty::int, storage_size),
-    Def::new("JSON_VALUE", 2, 2, long_text, value),
+    Def::new("JSON_VALUE", 2, 2, value_type, value),
     Def::new("MEMBER_OF", 2, 2, ty::boolean, member_of),
 ];
 
+/// Text that has the collation of what it stands beside, if that has a say.
 fn long_text(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::varchar(u32::MAX, 46).nullable(true))
+}
+
+fn value_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(u32::MAX, 46).coercible(Coercibility::Implicit).nullable(true))
 }
 

@@ -228,18 +228,29 @@ fn round_real(n: f64, places: i32, cut: bool) -> f64 {
         return n;
     }
     let whole = if cut { scaled.trunc() } else { scaled.round_ties_even() };
-    if places < 0 { whole * factor } else { whole / factor }
+    let rounded = if places < 0 { whole * factor } else { whole / factor };
+    if rounded.is_finite() { rounded } else { n }
 }
 
 fn rounded(args: &[Expr], ty: &ExprType, cut: bool, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let value = as_number(&args[0], value, cx);
-    let places = if args.len() > 1 { int_arg!(args, 1, cx).clamp(-100, 100) as i32 } else { 0 };
+    let places = if args.len() > 1 { int_arg!(args, 1, cx).clamp(-400, 400) as i32 } else { 0 };
+    let beyond = |kind: &str, n: &dyn std::fmt::Display| {
+        SqlError::data_out_of_range(kind, format!("round({n},{places})"))
+    };
     Ok(match value {
         Value::Int(_) | Value::UInt(_) if places >= 0 => value,
-        Value::Int(n) => Value::Int(round_integer(i128::from(n), places, cut) as i64),
-        Value::UInt(n) => Value::UInt(round_integer(i128::from(n), places, cut) as u64),
+        Value::Int(n) => match i64::try_from(round_integer(i128::from(n), places, cut)) {
+            Ok(n) => Value::Int(n),
+            Err(_) => return Err(beyond("BIGINT", &n).into()),
+        },
+        Value::UInt(n) => match u64::try_from(round_integer(i128::from(n), places, cut)) {
+            Ok(n) => Value::UInt(n),
+            Err(_) => return Err(beyond("BIGINT UNSIGNED", &n).into()),
+        },
         Value::Decimal(d) => {
+            let places = places.clamp(-100, 100);
             let d = if cut { d.truncate(places) } else { d.round(places) };
             Value::Decimal(if constant_places(args).is_some() { d.rescale(ty.column.decimals) } else { d })
         }

@@ -1,9 +1,9 @@
 //! String functions that look at strings: LENGTH, LOCATE, FIELD, STRCMP, ASCII, FIND_IN_SET.
 
 use super::{Def, MANY, int_arg, str_arg, ty};
-use crate::error::ExecResult;
+use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::{BINARY, Family};
-use crate::expr::{Exec, Expr, ExprType, charset};
+use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
 use omnibus_value::Value;
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::collating("INSTR", 2, 2, ty::int, instr),
     Def::collating("LOCATE", 2, 3, ty::int, locate),
     Def::collating("POSITION", 2, 2, ty::int, locate),
-    Def::collating("STRCMP", 2, 2, ty::boolean, strcmp),
+    Def::collating("STRCMP", 2, 2, strcmp_type, strcmp),
     Def::collating("FIELD", 2, MANY, |_, _| Ok(ExprType::int(3)), field),
     Def::collating("FIND_IN_SET", 2, 2, ty::int, find_in_set),
 ];
@@ -105,6 +105,13 @@ fn locate(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         return Ok(Value::Int(0));
     };
     position(&haystack, &needle, from, common(&args[0], &args[1]), cx).map(Value::Int)
+}
+
+/// -1, 0 or 1.
+fn strcmp_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let mut ty = ty::boolean(args, cx)?;
+    ty.column.length = 2;
+    Ok(ty)
 }
 
 fn strcmp(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -9,7 +9,7 @@ use crate::expr::{BindContext, Exec, Expr, ExprType, Kind};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{
-    Date, DateMode, DateTime, Instant, Interval, IntervalUnit, Time, Zone, parse_datetime,
+    Date, DateMode, DateTime, Instant, Interval, IntervalUnit, Time, Zone, parse_datetime, parse_time,
 };
 
 pub(super) const DEFS: &[Def] = &[
@@ -47,8 +47,8 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("FROM_DAYS", 1, 1, ty::date, from_days),
     Def::new("TO_SECONDS", 1, 1, ty::bigint, to_seconds),
     Def::new("MAKEDATE", 2, 2, ty::date, makedate),
-    Def::new("MAKETIME", 3, 3, |args, cx| time_type(&args[2..], cx), maketime),
-    Def::new("SEC_TO_TIME", 1, 1, sec_to_time_type, sec_to_time),
+    Def::new("MAKETIME", 3, 3, |args, cx| seconds_type(&args[2..], cx), maketime),
+    Def::new("SEC_TO_TIME", 1, 1, seconds_type, sec_to_time),
     Def::new("TIME_TO_SEC", 1, 1, ty::bigint, time_to_sec),
     Def::new("PERIOD_ADD", 2, 2, ty::int, period_add),
     Def::new("PERIOD_DIFF", 2, 2, ty::int, period_diff),
@@ -125,12 +125,15 @@ fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else { return Ok(Value::Int(cx.session.now_us.div_euclid(1_000_000))) };
     let Some(at) = arg.eval_datetime(cx)? else { return Ok(Value::Null) };
-    let Some(instant) = at.instant(cx.zone()) else { return Ok(Value::Int(0)) };
-    let unix = instant.unix().max(0);
+    let unix = match at.instant(cx.zone()) {
+        Some(instant) => instant.unix().max(0),
+        None if at.is_zero() && arg.ty.family() == Family::DateTime => 0,
+        None => return Ok(Value::Int(0)),
+    };
     if ty.family() == Family::Integer {
         return Ok(Value::Int(unix));
     }
-    let micros = i128::from(unix) * 1_000_000 + i128::from(at.micros());
+    let micros = if unix == 0 { 0 } else { i128::from(unix) * 1_000_000 + i128::from(at.micros()) };
     Ok(Value::Decimal(Decimal::from_i128(micros, 6).rescale(ty.column.decimals)))
 }
 
@@ -158,11 +161,11 @@ fn moment(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Moment>> {
         Value::Null => None,
         Value::Time(t) => Some(Moment::Time(*t)),
         Value::Date(_) | Value::DateTime(_) => e.to_datetime(&value, cx).map(Moment::DateTime),
-        // Shorter text is a time whatever it looks like: '2024-01-02' is 20 minutes and 24 seconds.
+        // Short text is a time whatever it looks like: '2024-01-02' is 20 minutes and 24 seconds.
         Value::Bytes(text) => {
-            let long = text.trim_ascii().len() >= 12;
+            let dated = parse_time(text, 6).is_ok_and(|parsed| parsed.has_date);
             match parse_datetime(text, 6, DateMode::RELAXED) {
-                Ok(parsed) if long && parsed.has_time => Some(Moment::DateTime(parsed.value)),
+                Ok(parsed) if dated => Some(Moment::DateTime(parsed.value)),
                 _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
             }
         }
@@ -325,7 +328,8 @@ fn maketime(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     Ok(clipped(if hours < 0 { -magnitude } else { magnitude }, cx))
 }
 
-fn sec_to_time_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+/// A time of seconds: text has all digits of a fraction.
+fn seconds_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let decimals = if args[0].ty.family() == Family::String { 6 } else { decimals_of(&args[0]) };
     Ok(ExprType::time(decimals).nullable(true))
 }
@@ -372,9 +376,11 @@ fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Val
 pub(super) const UNIX_END: i64 = 32_536_771_200;
 
 fn convert_tz(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let from = str_arg!(args, 1, cx);
     let to = str_arg!(args, 2, cx);
+    let zone = |name: &[u8]| Zone::by_name(std::str::from_utf8(name).ok()?);
+    let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Value::Null) };
+    let Some(at) = args[0].eval_datetime(cx)?.map(DateTime::fields) else { return Ok(Value::Null) };
     if at.date().month() == 0 || at.date().day() == 0 {
         let mut text = Vec::new();
         at.write_text(0, &mut text);
@@ -382,8 +388,6 @@ fn convert_tz(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
         cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
         return Ok(Value::Null);
     }
-    let zone = |name: &[u8]| Zone::by_name(std::str::from_utf8(name).ok()?);
-    let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Value::Null) };
     let Some(unix) = at.instant(from).map(Instant::unix) else { return Ok(Value::DateTime(at)) };
     // Nothing else is converted.
     if !(1..UNIX_END).contains(&unix) {

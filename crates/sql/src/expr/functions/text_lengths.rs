@@ -30,7 +30,7 @@ fn text(args: &[Expr], length: u64, cx: &BindContext<'_>) -> SqlResult<ExprType>
 /// LEFT and RIGHT.
 pub(super) fn end(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let most = chars(&args[0]);
-    text(args, constant(args, 1).map_or(most, |n| most.min(count(n))), cx)
+    text(&args[..1], constant(args, 1).map_or(most, |n| most.min(count(n))), cx)
 }
 
 /// SUBSTRING.
@@ -41,7 +41,7 @@ pub(super) fn middle(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType>
         Some(start) if start < 0 => most.min(start.unsigned_abs()),
         _ => most,
     };
-    text(args, constant(args, 2).map_or(behind, |n| behind.min(count(n))), cx)
+    text(&args[..1], constant(args, 2).map_or(behind, |n| behind.min(count(n))), cx)
 }
 
 /// REPLACE.
@@ -57,7 +57,7 @@ pub(super) fn replaced(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprTyp
 /// REPEAT.
 pub(super) fn repeated(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let length = constant(args, 1).map_or(u64::MAX, |n| chars(&args[0]).saturating_mul(count(n)));
-    text(args, length, cx)
+    text(&args[..1], length, cx)
 }
 
 /// SPACE.
