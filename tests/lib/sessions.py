@@ -32,10 +32,11 @@ class Statement(threading.Thread):
 
 
 class Script:
-    """One run of a script on one server."""
+    """One run of a script on one server, with its tables in one engine."""
 
-    def __init__(self, server, database):
+    def __init__(self, server, database, engine=None):
         self.server, self.database, self.look = server, database, LOOK_S[isinstance(server, MariaDB)]
+        self.engine = engine
         self.admin = connect(server, autocommit=True)
         self.sessions, self.waiting, self.transcript = {}, {}, []
 
@@ -46,7 +47,9 @@ class Script:
 
     def session(self, name):
         if name not in self.sessions:
-            self.sessions[name] = connect(self.server, database=self.database, autocommit=True)
+            db = self.sessions[name] = connect(self.server, database=self.database, autocommit=True)
+            if self.engine:
+                db.cursor().execute(f"SET default_storage_engine = {self.engine}")
         return self.sessions[name]
 
     def waits(self, statement):
@@ -116,7 +119,8 @@ class Script:
 
 
 def parse(text):
-    """Scripts by name: `# name` begins one; `here: answer` behind a step says what only this server answers."""
+    """Scripts by name: `# name` begins one; behind a step `here: answer` says what only this server answers, `both: answer` what
+    both must."""
     scripts, lines = {}, None
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.startswith("# "):
@@ -128,16 +132,18 @@ def parse(text):
 
 
 def compare(script, ours, theirs):
-    """Runs a script on both servers; what differs where the script does not say so."""
-    steps, own = [], {}
+    """Runs a script on both servers, and here once for each engine; what differs where the script does not say so."""
+    steps, own, both = [], {}, {}
     for line in script:
-        if line.startswith("here:"):
-            own[len(steps) - 1] = line.removeprefix("here:").strip()
+        mark, _, answer = line.partition(":")
+        if mark in ("here", "both"):
+            (own if mark == "here" else both)[len(steps) - 1] = answer.strip()
         else:
             steps.append(line)
-    differences = []
-    for at, ((line, mine), (_, other)) in enumerate(zip(ours.run(steps), theirs.run(steps))):
-        other = own.get(at, other)
-        if str(mine) != str(other):
-            differences.append(f"{line}\n    here {mine}\n    MariaDB {other}")
+    differences, other = [], theirs.run(steps)
+    for engine in ours:
+        for at, ((line, mine), (_, theirs_said)) in enumerate(zip(engine.run(steps), other)):
+            expected = {own.get(at, str(theirs_said)), both.get(at, own.get(at, str(theirs_said)))}
+            if expected != {str(mine)}:
+                differences.append(f"{line}\n    here, in {engine.engine}, {mine}\n    MariaDB {theirs_said}" + (f"\n    both {both[at]}" if at in both else ""))
     return differences

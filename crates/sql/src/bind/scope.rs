@@ -432,9 +432,9 @@ impl Scope {
 
     /// The column of this name among the chosen ones.
     fn chosen_of(&self, name: &str) -> Option<(&ScopeTable, usize)> {
-        let places = self.tables.iter().filter_map(|table| table.find(name).map(|at| (table, at)));
+        let mut places = self.tables.iter().filter_map(|table| table.find(name).map(|at| (table, at)));
         let chosen = |(table, at): &(&ScopeTable, usize)| self.chosen.contains(&(table.slot, *at as u16));
-        places.filter(chosen).next()
+        places.find(chosen)
     }
 
     /// The columns of all tables that have this name, those too that a join has merged.
