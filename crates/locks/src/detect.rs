@@ -7,10 +7,10 @@
 //! Two waits that begin together are both queued before the second of them searches.
 
 use crate::manager::LockManager;
-use crate::stats::{LockTarget, WaitInfo};
+use crate::stats::WaitInfo;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
-use crate::trx::{Target, Trx};
+use crate::trx::Trx;
 use crate::wait::WaitOutcome;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -129,11 +129,7 @@ impl LockManager {
         self.blockers(trx, &mut reach);
         let blockers = reach.next.iter().map(|trx| trx.id).collect();
         let slot = trx.slot.lock();
-        let target = match slot.target.clone()? {
-            Target::Record(space, key) => LockTarget::Record { space, key },
-            Target::Range(space, _) => LockTarget::Range { space },
-            Target::Table(table) => LockTarget::Table { table },
-        };
+        let target = slot.target.clone()?.told();
         let waited = slot.since.map_or_else(Default::default, |since| since.elapsed());
         Some(WaitInfo { waiter: trx.id, blockers, target, mode: slot.mode, waited })
     }

@@ -41,6 +41,8 @@ pub enum LockTarget {
         /// The caller's table number.
         table: u64,
     },
+    /// The gate in front of all writers (`TrxLocks::close_gate`).
+    Gate,
 }
 
 /// One waiting transaction.

@@ -1,8 +1,10 @@
 //! A transaction as the lock manager sees it: what it holds, and its one wait slot (LOCK-3).
 
+use crate::gate::GATE;
 use crate::interval::Interval;
 use crate::manager::LockManager;
 use crate::mode::{Mode, RowMode, TableMode};
+use crate::stats::LockTarget;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, thread};
 use crate::wait::{Request, WaitOutcome};
@@ -37,6 +39,18 @@ pub(crate) enum Target {
     Record(u32, Bytes),
     Range(u32, Interval),
     Table(u64),
+}
+
+impl Target {
+    /// As callers know it.
+    pub(crate) fn told(self) -> LockTarget {
+        match self {
+            Target::Record(space, key) => LockTarget::Record { space, key },
+            Target::Range(space, _) => LockTarget::Range { space },
+            Target::Table(GATE) => LockTarget::Gate,
+            Target::Table(table) => LockTarget::Table { table },
+        }
+    }
 }
 
 /// The one wait of a transaction. `target` is set exactly while it is queued.
@@ -199,10 +213,10 @@ impl TrxHandle {
         held.records.len() + held.ranges.len() + held.tables.len()
     }
 
-    /// Whether it, or what is beside it, waits for a lock now.
+    /// What it, or what is beside it, waits for now.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        self.trx.that_waits().is_waiting()
+    pub fn waits_for(&self) -> Option<LockTarget> {
+        self.trx.that_waits().waiting_for().map(|(_, target)| target.told())
     }
 
     /// Ends the present wait, if any, with `Killed`, and every later one at once until

@@ -1,6 +1,7 @@
 //! The answer to a request, and a wait in progress.
 
 use crate::manager::LockManager;
+use crate::stats::LockTarget;
 use crate::sync::thread;
 use crate::trx::{Parked, Trx};
 use std::future::Future;
@@ -77,6 +78,12 @@ impl LockWait {
     #[must_use]
     pub fn is_upgrade(&self) -> bool {
         self.upgrade
+    }
+
+    /// What is waited for; nothing once the wait has ended.
+    #[must_use]
+    pub fn target(&self) -> Option<LockTarget> {
+        self.trx.waiting_for().filter(|(ticket, _)| *ticket == self.ticket).map(|(_, target)| target.told())
     }
 
     /// How it ended, if it has.

@@ -121,8 +121,11 @@ impl Process {
     /// The stage, as far as the statement itself could say it: blocking waits are inside the SQL layer.
     fn present_stage(&self) -> u8 {
         let stage = self.stage.load(Ordering::Relaxed);
-        let parked = stage == Stage::Executing as u8 && self.wait_probe.get().is_some_and(|waits| waits());
-        if parked { Stage::LockWait as u8 } else { stage }
+        if stage != Stage::Executing as u8 {
+            return stage;
+        }
+        let parked = self.wait_probe.get().and_then(|waits| waits());
+        parked.map_or(stage, |target| Stage::waiting_for(&target) as u8)
     }
 
     /// After the flag is set: wakes whatever the session waits in.

@@ -61,6 +61,7 @@ impl RunnerFactory for SqlRunners {
         let named = |wait: WaitInfo| {
             let found = match wait.target {
                 LockTarget::Record { space, .. } | LockTarget::Range { space } => of_space(space),
+                LockTarget::Gate => None,
                 LockTarget::Table { table } => {
                     catalog.tables().find(|found| found.def.id == table).map(|table| (table.clone(), None))
                 }
@@ -198,7 +199,7 @@ impl Runner for SqlRunner {
 
     fn wait_probe(&self) -> Option<WaitProbe> {
         let waiter = self.session.lock_waiter();
-        Some(Box::new(move || waiter.is_waiting()))
+        Some(Box::new(move || waiter.waits_for()))
     }
 
     fn give_gtid(&mut self, given: GivenGtid) -> SqlResult<()> {

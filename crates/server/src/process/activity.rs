@@ -1,6 +1,7 @@
 //! What connections and threads do, in the words of SHOW PROCESSLIST. Texts only.
 
 use omnibus_format::Dialect;
+use omnibus_locks::LockTarget;
 
 /// What a connection is doing, as the Command column says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub enum Stage {
     Login,
     Executing,
     LockWait,
+    TableLockWait,
+    ReadLockWait,
     CommitWait,
     Sending,
     SendingEvents,
@@ -78,12 +81,26 @@ pub enum Stage {
     ReadingFile,
 }
 
+impl Stage {
+    /// That of a wait for a lock.
+    pub(crate) fn waiting_for(target: &LockTarget) -> Stage {
+        match target {
+            LockTarget::Record { .. } | LockTarget::Range { .. } => Stage::LockWait,
+            LockTarget::Table { .. } => Stage::TableLockWait,
+            LockTarget::Gate => Stage::ReadLockWait,
+        }
+    }
+}
+
 /// Their texts.
-const STAGES: [&str; 9] = [
+const STAGES: [&str; 11] = [
     "",
     "login",
     "executing",
     "waiting for a lock",
+    // Schema changers look for these words before they let go of what they hold.
+    "Waiting for table metadata lock",
+    "Waiting for global read lock",
     "waiting for handler commit",
     "sending data",
     "Sending binlog event to replica",
@@ -133,7 +150,7 @@ mod tests {
         for (at, (activity, name)) in Activity::ALL.iter().enumerate() {
             assert_eq!((*activity as usize, Activity::name(at as u8)), (at, *name));
         }
-        assert_eq!(stage_text(Stage::WaitingForEvents as u8), STAGES[7]);
+        assert_eq!(stage_text(Stage::WaitingForEvents as u8), STAGES[9]);
     }
 
     #[test]

@@ -245,7 +245,7 @@ impl Session {
 
     /// Awaits a lock, within the timeout, until killed.
     async fn lock_wait(&mut self, mut wait: LockWait) -> SqlResult<()> {
-        self.process.stage(Stage::LockWait);
+        self.process.stage(wait.target().as_ref().map_or(Stage::LockWait, Stage::waiting_for));
         self.process.counters.add(Counter::LockWaits, 1);
         let limit = Duration::from_millis(self.runner.state().settings.lock_wait_timeout_ms);
         let since = wait.since();

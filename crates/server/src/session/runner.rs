@@ -1,7 +1,7 @@
 //! What a session asks of the SQL layer. One implementation adapts `omnibus_sql`; tests have a small one.
 
 use bytes::Bytes;
-use omnibus_locks::WaitOutcome;
+use omnibus_locks::{LockTarget, WaitOutcome};
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
     AccessCheck, ExecResult, Floor, GivenGtid, Isolation, KillFlag, Mode, Outcome, ProgramDef, ResultColumn,
@@ -81,8 +81,8 @@ pub struct PreparedInfo {
 /// Ends a lock wait. Called on other sessions' threads; does not block.
 pub type KillHook = Box<dyn Fn() + Send + Sync>;
 
-/// Whether a thread is parked in a lock wait. Called on other sessions' threads; does not block.
-pub type WaitProbe = Box<dyn Fn() -> bool + Send + Sync>;
+/// The lock that a thread is parked for. Called on other sessions' threads; does not block.
+pub type WaitProbe = Box<dyn Fn() -> Option<LockTarget> + Send + Sync>;
 
 /// A session of the SQL layer. One statement at a time.
 pub trait Runner: Send {

@@ -31,6 +31,8 @@ pub static VARS: &[V] = &[
     V::global("innodb_deadlock_detect", Kind::Bool, B(true)),
     V::global("innodb_print_all_deadlocks", Kind::Bool, B(false)),
     V::global("innodb_stats_on_metadata", Kind::Bool, B(false)),
+    // Counts survive a restart; a tool that dies of the lack of this asks for it before it changes a table.
+    V::fixed("innodb_stats_persistent", Kind::Bool, B(true)),
     V::global("innodb_io_capacity", Kind::UInt(100, MAX, 1), U(10_000)),
     V::global("innodb_thread_concurrency", Kind::UInt(0, 1000, 1), U(0)),
     V::global("innodb_fast_shutdown", Kind::UInt(0, 2, 1), U(1)),

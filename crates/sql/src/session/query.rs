@@ -11,7 +11,7 @@ use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::{Exec, Kind};
 use crate::plan::QueryPlan;
 use crate::state::Inside;
-use crate::storage::LockMode;
+use crate::storage::{LockMode, Storage};
 use crate::{bind, select};
 use omnibus_parser::ast::{self, Query, Statement};
 use omnibus_value::{ColumnType, Value};
@@ -124,8 +124,17 @@ impl SqlSession {
         }
         match &**statement {
             Statement::Select(query) => {
-                let plan = self.plan_query(query, call.access, Some(call.params))?;
+                let mut plan = self.plan_query(query, call.access, Some(call.params))?;
                 may_explain(&plan, call.access)?;
+                // Who decides by the number of rows asks for it before anybody has read the table.
+                let unknown: Vec<_> =
+                    plan.tables.iter().filter(|table| table.rows_estimate() == 0).cloned().collect();
+                if !unknown.is_empty() {
+                    for table in &unknown {
+                        self.trx.estimate_rows(table);
+                    }
+                    plan = self.plan_query(query, call.access, Some(call.params))?;
+                }
                 select::explain(&plan, call.sink)?;
             }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {

@@ -11,7 +11,7 @@ use crate::xa::{Held, Xid, record};
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, OnDurable, OnOrdered, Ticket};
 use omnibus_engine::{Write, WriteSet};
-use omnibus_locks::{Request, RowMode, TableMode, TrxHandle};
+use omnibus_locks::{LockTarget, Request, RowMode, TableMode, TrxHandle};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,10 +36,10 @@ impl LockWaiter {
         self.0.lock().clear_kill();
     }
 
-    /// Whether it waits for a lock now.
+    /// The lock that it waits for now.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        self.0.lock().is_waiting()
+    pub fn waits_for(&self) -> Option<LockTarget> {
+        self.0.lock().waits_for()
     }
 }
 
