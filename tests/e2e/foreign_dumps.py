@@ -81,6 +81,38 @@ def mariadb(directory):
     theirs.stop()
 
 
+def everything_of_mariadb(directory):
+    """`--system=all`: accounts, roles and their rights as statements, servers, statistics. What is not here is passed over with warnings."""
+    theirs = MariaPeer(f"{directory}/t", 1)
+    theirs.start()
+    client(theirs, "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); INSERT INTO shop.t VALUES (1); CREATE USER app@localhost IDENTIFIED BY 'p'; "
+                   "CREATE ROLE reader; GRANT SELECT ON shop.* TO reader; GRANT reader TO app@localhost; GRANT INSERT ON mysql.proc TO app@localhost; "
+                   "CREATE SERVER elsewhere FOREIGN DATA WRAPPER mysql OPTIONS (HOST '127.0.0.1'); ANALYZE TABLE shop.t PERSISTENT FOR ALL")
+    path = pathlib.Path(directory) / "all.sql"
+    run = subprocess.run(["mariadb-dump", "--no-defaults", f"--socket={theirs.socket}", "-uroot", "--all-databases", "--system=all", "--insert-ignore"], capture_output=True)
+    expect(run.returncode == 0 and not run.stderr, run.stderr.decode())
+    path.write_bytes(run.stdout)
+    theirs.stop()
+    for dialect in ("mysql", "mariadb"):
+        server = OmnibusPeer(f"{directory}/{dialect}", 2, f"--dialect={dialect}")
+        server.start()
+        with path.open("rb") as text:
+            loaded = client(server, None, "--show-warnings", stdin=text, check=False)
+        expect(loaded.returncode == 0, f"{dialect}: {loaded.stderr.decode()}")
+        for name in ("mysql.servers", "mysql.global_priv", "mysql.proxies_priv", "mysql.proc", "mysql.time_zone", "mysql.table_stats"):
+            expect(f"Access to system table '{name}' is rejected" in loaded.stdout.decode() + loaded.stderr.decode(), f"{dialect}: no warning names {name}")
+        found = connect(server, user="app", password="p", autocommit=True).cursor()
+        found.execute("SET ROLE reader")
+        found.execute("SELECT * FROM shop.t")
+        expect(found.fetchall() == ((1,),), "the role's rights have not come")
+        # Outside of a dump both are errors.
+        for sql, code in (("CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", 1235), ("GRANT PROXY ON ''@'%' TO app@localhost", 1235),
+                          ("GRANT SELECT ON mysql.proc TO app@localhost", 1146)):
+            got = error_code(lambda: connect(server).cursor().execute(sql))  # noqa: B023
+            expect(got == code, f"{sql}: {got}")
+        server.stop()
+
+
 def accounts(directory):
     """What SHOW CREATE USER and SHOW GRANTS print in MariaDB's dialect makes the same account there, and all of it here."""
     ours, again = (OmnibusPeer(f"{directory}/a{number}", number, "--dialect=mariadb") for number in (1, 2))
@@ -163,4 +195,4 @@ def bounded_statements(server):
 
 
 if __name__ == "__main__":
-    run_chosen("foreign_dumps", [mysql, mariadb, accounts, questions, settings])
+    run_chosen("foreign_dumps", [mysql, mariadb, everything_of_mariadb, accounts, questions, settings])

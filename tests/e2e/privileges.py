@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Who may do what: every kind of statement without a right, with all rights on another database, with exactly the rights
-that it needs, and with each of these left out; however the statement comes (ACCESS-1)."""
+that it needs, and with each of these left out; however the statement comes (ACCESS-1). The same with rights on tables, views and routines."""
 
 import pathlib
+import re
 import struct
 import sys
 
@@ -191,15 +192,33 @@ class Account:
             "second of two": lambda: self.run(f"DO 0; {sql}"),
             "SET STATEMENT": lambda: self.run(f"SET STATEMENT lock_wait_timeout = 5 FOR {sql}"),
             "EXECUTE IMMEDIATE": lambda: self.run(f"EXECUTE IMMEDIATE '{quoted}'"),
+            "EXECUTE IMMEDIATE of an expression": lambda: self.run(f"EXECUTE IMMEDIATE CONCAT('', '{quoted}')"),
             "EXECUTE": lambda: self.run(f"PREPARE s FROM '{quoted}'; EXECUTE s"),
             "COM_STMT_EXECUTE": lambda: self.binary(sql),
         }
         return {way: error_code(steps[way]) for way in steps if way in ways}
 
 
-EVERY_WAY = ["text", "second of two", "SET STATEMENT", "EXECUTE IMMEDIATE", "EXECUTE", "COM_STMT_EXECUTE"]
+EVERY_WAY = ["text", "second of two", "SET STATEMENT", "EXECUTE IMMEDIATE", "EXECUTE IMMEDIATE of an expression", "EXECUTE", "COM_STMT_EXECUTE"]
 # 1295: not to be prepared; 1235: not one of those that the SQL layer runs.
 NOT_RUN = {1295, 1235}
+
+
+def prepare(server, root, files, rights):
+    """Everything anew, and a connection of an account with these rights."""
+    for sql in ["UNLOCK TABLES", *(f"DROP DATABASE IF EXISTS {name}" for name in ("app", "app2", "apart")), "CREATE DATABASE app", "CREATE DATABASE apart",
+                "CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY v (v))", "CREATE TABLE app.u LIKE app.t", "CREATE TABLE app.beside LIKE app.t",
+                *(f"CREATE TABLE apart.{name} LIKE app.t" for name in "tuwsn"),
+                "CREATE VIEW app.w AS SELECT * FROM app.t", "CREATE SQL SECURITY INVOKER VIEW app.s AS SELECT * FROM app.t", "INSERT INTO app.t VALUES (1, 1)",
+                *(f"CREATE PROCEDURE {name}() DO 1" for name in ("app.p", "app.beside", "apart.p")), "CREATE EVENT app.e ON SCHEDULE EVERY 1 DAY DISABLE DO DO 1",
+                "CREATE TRIGGER app.h AFTER DELETE ON app.u FOR EACH ROW SET @a = 1",
+                *(f"CREATE FUNCTION {name}() RETURNS INT NO SQL RETURN 1" for name in ("app.f", "app.beside", "apart.f")),
+                "DROP USER IF EXISTS worker@localhost, made@localhost", "CREATE USER IF NOT EXISTS other@localhost", "CREATE USER worker@localhost",
+                *(f"GRANT {right} TO worker@localhost" for right in rights)]:
+        root.execute(sql)
+    (files / "in").write_text("5\t5\n")
+    (files / "out").unlink(missing_ok=True)
+    return Account(server)
 
 
 def matrix(server, files):
@@ -207,35 +226,23 @@ def matrix(server, files):
     root.execute("CREATE USER other@localhost")
     other = connect(server, user="other")
 
-    def fresh(rights):
-        for sql in ["UNLOCK TABLES", "DROP DATABASE IF EXISTS app", "DROP DATABASE IF EXISTS app2", "CREATE DATABASE app",
-                    "CREATE TABLE app.t (id INT PRIMARY KEY, v INT, KEY v (v))", "CREATE TABLE app.u LIKE app.t",
-                    "CREATE VIEW app.w AS SELECT * FROM app.t", "CREATE SQL SECURITY INVOKER VIEW app.s AS SELECT * FROM app.t",
-                    "INSERT INTO app.t VALUES (1, 1)", "CREATE PROCEDURE app.p() DO 1", "CREATE EVENT app.e ON SCHEDULE EVERY 1 DAY DISABLE DO DO 1", "CREATE TRIGGER app.h AFTER DELETE ON app.u FOR EACH ROW SET @a = 1", "CREATE FUNCTION app.f() RETURNS INT NO SQL RETURN 1", "DROP USER IF EXISTS worker@localhost, made@localhost",
-                    "CREATE USER IF NOT EXISTS other@localhost", "CREATE USER worker@localhost",
-                    *(f"GRANT {right} TO worker@localhost" for right in rights)]:
-            root.execute(sql)
-        (files / "in").write_text("5\t5\n")
-        (files / "out").unlink(missing_ok=True)
-        return Account(server)
-
     root.execute("CREATE DATABASE other")
     nobody, elsewhere, kinds = [], ["ALL ON other.*"], set()
     for statement, needs in STATEMENTS:
         sql = statement.format(files=files, root=root.connection.thread_id(), other=other.thread_id())
         without = [[right for right in needs or [] if right != left_out] for left_out in needs or []]
         for rights in [nobody, elsewhere, *(rights for rights in without if rights)]:
-            account = fresh(rights)
+            account = prepare(server, root, files, rights)
             for way, code in account.codes(sql, EVERY_WAY).items():
                 expect(code in DENIED or (code in NOT_RUN and way != "text"),
                        f"{sql} as {way} with {rights or 'no right'}: {code}, not denied")
             kinds |= account.end()
         if needs:
-            account = fresh(needs)
+            account = prepare(server, root, files, needs)
             code = account.codes(sql, ["text"])["text"]
             expect(code not in DENIED, f"{sql} with {needs}: denied with {code}")
             account.db.close()
-    account = fresh(nobody)
+    account = prepare(server, root, files, nobody)
     for sql in FREE:
         expect(account.codes(sql, ["text"])["text"] not in DENIED, f"{sql} is not anybody's")
     for sql in NOTHING:
@@ -247,6 +254,55 @@ def matrix(server, files):
     # Commands of the protocol and the empty text are no statements.
     forgotten = counters - kinds - {"Com_empty_query", "Com_admin_commands", "Com_stmt_close", "Com_stmt_fetch", "Com_stmt_reset", "Com_stmt_send_long_data"}
     expect(forgotten == set(), f"kinds of statements that the matrix lacks: {sorted(forgotten)}")
+
+
+# What can be granted on a table or a view. The rest is a database's, a routine's, or everybody's.
+ON_TABLES = {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "CREATE VIEW", "SHOW VIEW", "TRIGGER"}
+ON_ROUTINES = {"EXECUTE", "ALTER ROUTINE"}
+# The table that a trigger is of, which its name does not say; a view of its definer's asks for nothing of what is underneath.
+HIDDEN = {"DROP TRIGGER app.h": ["u"], "SELECT * FROM app.s": ["s", "t"]}
+ROUTINE = re.compile(r"app\.([pf])\b")
+
+
+def narrowed(sql, needs, place, routine):
+    """The same rights where they are the narrowest: on the objects that the statement names, or on others."""
+    tables = HIDDEN.get(sql) or sorted(set(re.findall(r"(?:app\.|DELETE )([a-z]\w*)", sql)) & {"t", "u", "w", "s", "n"})
+    found = []
+    for need in needs:
+        privilege, _, level = need.rpartition(" ON ")
+        if level == "app.*" and privilege in ON_TABLES and tables:
+            found += [f"{privilege}{', CREATE' if privilege != 'CREATE' else ''} ON {place.format(table)}" if table == "n" else f"{privilege} ON {place.format(table)}"
+                      for table in tables]
+        elif level == "app.*" and privilege in ON_ROUTINES:
+            kind = "PROCEDURE" if ROUTINE.search(sql)[1] == "p" else "FUNCTION"
+            found.append(f"{privilege} ON {kind} {routine.format(ROUTINE.search(sql)[1])}")
+        else:
+            found.append(need)
+    return found
+
+
+def levels(server, files):
+    """Rights on a table, a view or a routine are enough where they are on those that a statement names, and nothing where they are on others."""
+    root = connect(server, autocommit=True).cursor()
+    tried = 0
+    for sql, needs in STATEMENTS:
+        exact = narrowed(sql, needs or [], "app.{}", "app.{}")
+        if exact == needs or needs is None:
+            continue
+        tried += 1
+        sql = sql.format(files=files)
+        beside = narrowed(sql, needs, "app.beside", "app.beside")
+        elsewhere = narrowed(sql, needs, "apart.{}", "apart.{}")
+        for rights in (beside, elsewhere):
+            account = prepare(server, root, files, rights)
+            for way, code in account.codes(sql, ["text", "EXECUTE", "COM_STMT_EXECUTE"]).items():
+                expect(code in DENIED or code in NOT_RUN and way != "text", f"{sql} as {way} with {rights}: {code}, not denied")
+            account.end()
+        account = prepare(server, root, files, exact)
+        code = account.codes(sql, ["text"])["text"]
+        expect(code not in DENIED, f"{sql} with {exact}: denied with {code}")
+        account.db.close()
+    expect(tried > 40, f"only {tried} statements ask for rights on tables and routines")
 
 
 def root_rows(cursor, sql):
@@ -359,7 +415,7 @@ def branches(server, _):
 
 
 def main():
-    tests = [matrix, giving_away, rights_that_are_gone, administrators, system_tables, branches]
+    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, branches]
     with Scratch("omnibus-privileges-") as name:
         directory = pathlib.Path(name)
         files = directory / "files"

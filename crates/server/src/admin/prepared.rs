@@ -2,7 +2,7 @@
 
 use crate::session::{Parsed, Session};
 use bytes::Bytes;
-use omnibus_parser::ast::{Expr, Statement};
+use omnibus_parser::ast::{Expr, Literal, Spanned, Statement};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -22,6 +22,22 @@ impl Session {
             Ok((filled, _)) => self.administration(&filled, false).await,
             Err(error) => Some(Err(error)),
         }
+    }
+
+    /// EXECUTE IMMEDIATE of an expression, with the text that it gives in its place; computed once, here, since what the text
+    /// says decides who runs it.
+    pub(crate) async fn with_text(&mut self, parsed: &Arc<Parsed>) -> SqlResult<Arc<Parsed>> {
+        let Statement::ExecuteImmediate { source, using } = &parsed.statement.node else {
+            return Ok(parsed.clone());
+        };
+        if self.evaluate_plain(source).is_some() {
+            return Ok(parsed.clone());
+        }
+        let Value::Bytes(text) = self.evaluate(source).await?.0 else { return Ok(parsed.clone()) };
+        let source = Expr::Literal(Literal::Str(text));
+        let node = Statement::ExecuteImmediate { source, using: using.clone() };
+        let statement = Arc::new(Spanned { node, span: parsed.statement.span, params: parsed.statement.params });
+        Ok(Arc::new(Parsed { text: parsed.text.clone(), statement, kind: parsed.kind }))
     }
 
     /// EXECUTE and EXECUTE IMMEDIATE of such a statement. `None`: it is another one.

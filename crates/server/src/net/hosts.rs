@@ -2,13 +2,14 @@
 //! takes places from nobody who logs in; and addresses that break off one handshake after the other.
 //!
 //! `back_log` is how many there may be from the network at once, half of them from one address. The unix socket has its own
-//! bound of that size. `max_connect_errors` handshakes broken off without one that succeeds block an address until FLUSH HOSTS;
+//! bound of that size. Of an IPv6 address the first 64 bits count: whoever has one has as many as they like behind these.
+//! `max_connect_errors` handshakes broken off without one that succeeds block an address until FLUSH HOSTS;
 //! this machine is never blocked. One short mutex, twice a connection.
 
 use crate::account::ClientHost;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 /// Addresses that are remembered for their errors alone.
@@ -41,6 +42,14 @@ pub enum NotLetIn {
     Blocked,
 }
 
+/// What one client has, of an address.
+fn network_of(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 => v4,
+    }
+}
+
 /// A connection's place among those that have not logged in; given back when it goes.
 #[derive(Debug)]
 pub struct HalfOpen {
@@ -67,7 +76,7 @@ impl Hosts {
         limit: usize,
         max_errors: u64,
     ) -> Result<HalfOpen, NotLetIn> {
-        let ip = client.ip;
+        let ip = client.ip.map(network_of);
         let mut table = self.0.lock();
         let full = ip.is_some() && table.network >= limit;
         let own = table.hosts.entry(ip).or_default();
@@ -141,6 +150,16 @@ mod tests {
         held.push(enter(&client("10.0.0.3")).unwrap());
         drop(held);
         assert!(hosts.0.lock().hosts.is_empty() && hosts.0.lock().network == 0);
+    }
+
+    #[test]
+    fn who_has_many_addresses_of_one_network_has_the_places_of_one() {
+        let hosts = Arc::new(Hosts::default());
+        let enter = |ip: &str| hosts.enter(&client(ip), 4, 100);
+        let _held = (enter("2001:db8::1").unwrap(), enter("2001:db8::ffff:0:2").unwrap());
+        assert_eq!(enter("2001:db8::3").unwrap_err(), NotLetIn::TooMany);
+        let _others = (enter("2001:db8:0:1::1").unwrap(), enter("::ffff:10.0.0.1").unwrap());
+        assert_eq!(enter("10.0.0.1").unwrap_err(), NotLetIn::TooMany, "the network is full");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! System tables in a dump of another server: what the dump says of them is passed over.
 //!
-//! MySQL's and MariaDB's dumps of all databases carry tables of the `mysql` schema: accounts, time zones, help, statistics. Here these
+//! MySQL's and MariaDB's dumps of all databases carry tables of the `mysql` schema: accounts, time zones, help, statistics; `--system` of
+//! MariaDB's program has servers and proxies as statements, and rights on such tables. Here these
 //! are other tables, computed, or not there, and accounts are never written as rows (ACCESS-1). So their statements do nothing but
 //! warn, and the rest of the dump loads. Only inside what looks like a dump: its head switches `foreign_key_checks` and
 //! `unique_checks` off, and one without a head (`--compact`) keeps something in `@saved_cs_client`. Anybody else is told with an error.
@@ -8,7 +9,7 @@
 use super::Session;
 use crate::account::Privileges;
 use crate::errors;
-use omnibus_parser::ast::{ObjectName, Statement};
+use omnibus_parser::ast::{GrantTarget, GrantWhat, ObjectName, Statement};
 
 /// The system tables of MySQL 5.7 to 9 and MariaDB 10 to 12 that dumps have.
 const SYSTEM_TABLES: [&str; 52] = [
@@ -84,6 +85,13 @@ fn targets(statement: &Statement) -> Option<(Vec<&ObjectName>, Privileges)> {
         Statement::LockTables(locks) => {
             (locks.iter().map(|lock| &lock.table).collect(), Privileges::LOCK_TABLES)
         }
+        // The accounts of a MariaDB have rights on tables of its own.
+        Statement::Grant(grant) => match &grant.what {
+            GrantWhat::Privileges { target: GrantTarget::Table(table), .. } => {
+                (vec![table], Privileges::GRANT_OPTION)
+            }
+            _ => return None,
+        },
         _ => return None,
     })
 }
@@ -102,6 +110,12 @@ impl Session {
             Statement::DropDatabase { name, .. } if name.eq_ignore_ascii_case("mysql") => {
                 (vec!["mysql".into()], Privileges::DROP)
             }
+            Statement::Unsupported(what) if what.kind == "create_server" => {
+                (vec!["mysql.servers".into()], Privileges::INSERT)
+            }
+            Statement::Grant(grant) if matches!(grant.what, GrantWhat::Proxy(_)) => {
+                (vec!["mysql.proxies_priv".into()], Privileges::INSERT)
+            }
             other => {
                 let Some((tables, needed)) = targets(other) else { return false };
                 let system = |table: &&ObjectName| {
@@ -114,12 +128,21 @@ impl Session {
                 (tables.iter().map(|table| format!("mysql.{}", table.name.as_str())).collect(), needed)
             }
         };
-        if !self.account().on_database("mysql").has(needed) {
+        if !self.account().on_database("mysql").has(needed) || self.can_be_granted(statement) {
             return false;
         }
         let diagnostics = &mut self.runner.state_mut().diagnostics;
         diagnostics.clear();
         names.iter().for_each(|name| diagnostics.warn(errors::no_system_table_access(name)));
         true
+    }
+
+    /// Whether it is a GRANT on a system table that is here, too.
+    fn can_be_granted(&mut self, statement: &Statement) -> bool {
+        let Statement::Grant(grant) = statement else { return false };
+        let GrantWhat::Privileges { privileges, target } = &grant.what else { return false };
+        self.runner
+            .sql_session()
+            .is_some_and(|session| session.check_grant_target(target, privileges).is_ok())
     }
 }

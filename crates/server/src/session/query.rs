@@ -107,6 +107,17 @@ impl Session {
             self.ok_packet(0, 0, "", status);
             return Replied::Good;
         }
+        let computed;
+        let parsed = match &parsed.statement.node {
+            Statement::ExecuteImmediate { .. } => {
+                computed = match self.with_text(parsed).await {
+                    Ok(computed) => computed,
+                    Err(error) => return self.failed_in_sql(error),
+                };
+                &computed
+            }
+            _ => parsed,
+        };
         let handled = match self.named_administration(parsed, more).await {
             Some(handled) => Some(handled),
             None => self.administration(parsed, more).await,

@@ -160,6 +160,8 @@ pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlRes
 /// refused, at the start as well.
 const DEFAULT_ONLY: &[&str] = &[
     "authentication_policy",
+    // Who makes a routine may always run and drop it.
+    "automatic_sp_privileges",
     "auto_generate_invisible_key",
     "completion_type",
     "disabled_storage_engines",
