@@ -89,6 +89,46 @@ root: SELECT User, Role FROM mysql.roles_mapping WHERE User <> 'root' ORDER BY 1
 """
 
 
+# Roles as definers of views, routines and triggers.
+DEFINERS = """
+root: CREATE DATABASE sec; CREATE TABLE sec.t (id INT PRIMARY KEY); INSERT INTO sec.t VALUES (7); CREATE ROLE keeper; GRANT SELECT ON sec.* TO keeper
+root: CREATE DATABASE desk; CREATE TABLE desk.t (id INT PRIMARY KEY, v INT); CREATE USER eve@localhost; GRANT SELECT, INSERT, EXECUTE, CREATE VIEW, CREATE ROUTINE, TRIGGER ON desk.* TO eve@localhost
+root: CREATE DEFINER = keeper VIEW desk.w AS SELECT * FROM sec.t
+root: CREATE DEFINER = keeper PROCEDURE desk.p() SELECT id FROM sec.t
+root: CREATE DEFINER = keeper PROCEDURE desk.i() SQL SECURITY INVOKER SELECT id FROM sec.t
+root: CREATE DEFINER = keeper FUNCTION desk.f() RETURNS INT READS SQL DATA RETURN (SELECT MAX(id) FROM sec.t)
+root: CREATE DEFINER = keeper TRIGGER desk.g BEFORE INSERT ON desk.t FOR EACH ROW SET NEW.v = (SELECT MAX(id) FROM sec.t)
+eve: SELECT * FROM sec.t
+eve: SELECT * FROM desk.w
+eve: CALL desk.i()
+eve: INSERT INTO desk.t (id) VALUES (1)
+root: GRANT SELECT, INSERT, UPDATE, EXECUTE, TRIGGER ON desk.* TO keeper
+eve: CALL desk.p()
+eve: SELECT desk.f()
+eve: INSERT INTO desk.t (id) VALUES (1)
+eve: SELECT * FROM desk.t
+eve: CREATE DEFINER = keeper VIEW desk.x AS SELECT 1
+eve: CREATE DEFINER = keeper PROCEDURE desk.x() SELECT 1
+eve: CREATE DEFINER = keeper TRIGGER desk.x BEFORE INSERT ON desk.t FOR EACH ROW SET @a = 1
+eve: SET ROLE keeper
+root: REVOKE SELECT ON sec.* FROM keeper
+eve: SELECT * FROM desk.w
+eve: CALL desk.p()
+eve: SELECT desk.f()
+eve: INSERT INTO desk.t (id) VALUES (2)
+root: GRANT SELECT ON sec.* TO keeper
+eve: CALL desk.p()
+eve: SELECT desk.f()
+root: DROP ROLE keeper
+eve: SELECT * FROM desk.w
+eve: CALL desk.p()
+eve: CALL desk.i()
+eve: SELECT desk.f()
+eve: INSERT INTO desk.t (id) VALUES (3)
+eve: SELECT * FROM desk.t
+"""
+
+
 class Tellers:
     """The connections of a story's people."""
 
@@ -123,9 +163,18 @@ DENIED = {1044, 1045, 1142, 1143, 1227, 1370}
 
 def story(ours, theirs):
     """Each line of the story, here and there."""
+    told(ours, theirs, STORY)
+
+
+def definers(ours, theirs):
+    """What a role made is what the role may do, while there is one, whoever uses it."""
+    told(ours, theirs, DEFINERS)
+
+
+def told(ours, theirs, lines):
     one, other = Tellers(ours), Tellers(theirs)
     wrong = []
-    for line in STORY.strip().split("\n"):
+    for line in lines.strip().split("\n"):
         who, sql = line.split(": ", 1)
         a, b = one.outcome(who, sql), other.outcome(who, sql)
         if a != b and not (a in list(DENIED) and b in list(DENIED)):
@@ -262,7 +311,7 @@ def main():
         ours, theirs = Omnibus(directory, "--dialect=mariadb"), MariaDB(directory)
         ours.start()
         theirs.start()
-        tests = {"story": lambda: story(ours, theirs), "dumped": lambda: dumped(ours, theirs, directory), "as_mysql": lambda: as_mysql(directory / "mysql"),
+        tests = {"story": lambda: story(ours, theirs), "definers": lambda: definers(ours, theirs), "dumped": lambda: dumped(ours, theirs, directory), "as_mysql": lambda: as_mysql(directory / "mysql"),
                  "replicated": lambda: replicated(directory)}
         for test, run in tests.items():
             if sys.argv[1:] and test not in sys.argv[1:]:

@@ -377,8 +377,29 @@ def rights(server):
     expect(run(u, "SET GLOBAL max_connections = 5") == 1227, "and nothing of it stays")
     expect(run(u, "CREATE PROCEDURE mine.x() SELECT CURRENT_USER()") == 0, "own")
     expect(run(root, "CALL mine.x()") == (("u@localhost",),), "another's")
+    rights_that_change(root, u)
     run(root, "DROP DATABASE mine")
     run(root, "DROP USER u@localhost, v@localhost")
+
+
+def rights_that_change(root, u):
+    """A session that has run a procedure before, and has its plans, follows what its definers lose; plans made with the rights of one are not
+    run with those of another."""
+    reads = "BEGIN DECLARE x INT; DECLARE c CURSOR FOR SELECT a FROM test.t; OPEN c; FETCH c INTO x; CLOSE c; SELECT x; END"
+    for sql in ("CREATE USER rich@localhost", "CREATE USER poor@localhost", "GRANT SELECT, EXECUTE ON test.* TO rich@localhost", "GRANT EXECUTE ON test.* TO poor@localhost",
+                "CREATE DEFINER=rich@localhost PROCEDURE plain() SELECT a FROM test.t", f"CREATE DEFINER=rich@localhost PROCEDURE fetched() {reads}",
+                "CREATE DEFINER=rich@localhost PROCEDURE through() CALL test.invoked()", "CREATE DEFINER=poor@localhost PROCEDURE poorly() CALL test.invoked()"):
+        expect(not is_error(run(root, sql)), sql)
+    for again in range(2):
+        for sql, found in (("CALL test.plain()", ((4,),)), ("CALL test.fetched()", ((4,),)), ("CALL test.through()", ((4,),)), ("CALL test.poorly()", 1142), ("CALL test.invoked()", 1142)):
+            expect(run(u, sql) == found, f"{sql}: {run(u, sql)}")
+    run(root, "REVOKE SELECT ON test.* FROM rich@localhost")
+    for sql in ("CALL test.plain()", "CALL test.fetched()", "CALL test.through()"):
+        expect(run(u, sql) == 1142, f"{sql} with a right that the definer has no more: {run(u, sql)}")
+    run(root, "GRANT SELECT ON test.t TO poor@localhost")
+    expect(run(u, "CALL test.poorly()") == ((4,),), "a right that the definer has got")
+    run(root, "DROP USER rich@localhost, poor@localhost")
+    expect(run(u, "CALL test.plain()") == 1449, "its definer is gone, whoever asks")
 
 
 def kill(server):

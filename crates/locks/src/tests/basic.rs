@@ -83,14 +83,14 @@ fn a_wait_given_up_leaves_nothing_queued_and_the_next_has_the_slot_for_itself() 
     let first = waits(x(&b, "k"));
     assert!(b.handle().waits_for().is_some());
     drop(first);
-    assert!(!b.handle().waits_for().is_some());
+    assert!(b.handle().waits_for().is_none());
     let second = waits(x(&b, "l"));
     a.release_all();
     assert_eq!(second.outcome(), None, "the release of a key that it no longer waits for is nothing to it");
     granted(x(&a, "k"));
     c.release_all();
     assert_eq!(second.outcome(), GRANTED);
-    assert!(!b.handle().waits_for().is_some());
+    assert!(b.handle().waits_for().is_none());
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_thread_times_out() {
     let [a, b] = trxs(&manager);
     granted(x(&a, "k"));
     assert_eq!(x(&b, "k").wait(Duration::from_millis(5)), WaitOutcome::Timeout);
-    assert!(!b.waits_for().is_some());
+    assert!(b.waits_for().is_none());
     assert!(manager.stats().wait_us_max >= 5000);
 }
 

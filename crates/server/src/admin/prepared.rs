@@ -36,7 +36,8 @@ impl Session {
         let Value::Bytes(text) = self.evaluate(source).await?.0 else { return Ok(parsed.clone()) };
         let source = Expr::Literal(Literal::Str(text));
         let node = Statement::ExecuteImmediate { source, using: using.clone() };
-        let statement = Arc::new(Spanned { node, span: parsed.statement.span, params: parsed.statement.params });
+        let statement =
+            Arc::new(Spanned { node, span: parsed.statement.span, params: parsed.statement.params });
         Ok(Arc::new(Parsed { text: parsed.text.clone(), statement, kind: parsed.kind }))
     }
 

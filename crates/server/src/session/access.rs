@@ -8,6 +8,7 @@ use crate::errors;
 use omnibus_parser::ast::{RoleSet, Statement};
 use omnibus_sql::{AccessCheck, ColumnGrants, Columns, Definer, Priv, Routine, SqlError, SqlResult};
 use omnibus_wire::Command;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// An account and the name its client goes by in errors.
@@ -17,8 +18,9 @@ pub struct SessionAccess {
     account: Arc<Account>,
     roles: Vec<AccountName>,
     generation: u64,
-    /// Counts changes of the roles.
-    role_changes: u64,
+    /// Stands for the account, its roles in force and the generation: plans are made for one version. Programs have their
+    /// statements' plans to themselves, whoever's rights they run with.
+    version: u64,
     /// What was known of the password that has to be changed before anything else: whether it had expired, and since when it was.
     confined: Option<(bool, Option<i64>)>,
     user: Arc<str>,
@@ -30,16 +32,33 @@ impl SessionAccess {
     /// For a session that logged in to `account`.
     #[must_use]
     pub fn new(account: Arc<Account>, user: &str, host: &str, accounts: &Arc<Accounts>) -> SessionAccess {
-        SessionAccess {
+        let mut access = SessionAccess {
             account,
             roles: Vec::new(),
             generation: u64::MAX,
-            role_changes: 0,
+            version: 0,
             confined: None,
             user: user.into(),
             host: host.into(),
             accounts: accounts.clone(),
+        };
+        access.stamp();
+        access
+    }
+
+    fn stamp(&mut self) {
+        let mut hasher = DefaultHasher::new();
+        (&self.account.user, self.account.host.as_str(), self.generation).hash(&mut hasher);
+        for role in &self.roles {
+            role.hash(&mut hasher);
         }
+        self.version = hasher.finish();
+    }
+
+    /// The same rights as another access of this version has.
+    #[must_use]
+    pub fn of_version(self, version: u64) -> SessionAccess {
+        SessionAccess { version, ..self }
     }
 
     /// Puts the roles in force that are so after login.
@@ -65,7 +84,7 @@ impl SessionAccess {
     fn put_roles(&mut self, roles: Vec<AccountName>) {
         self.account = account::with_roles(&self.accounts.table(), &self.stored(), &roles);
         self.roles = roles;
-        self.role_changes += 1;
+        self.stamp();
     }
 
     /// The account by itself.
@@ -104,6 +123,7 @@ impl SessionAccess {
         let held = account::available(&table, &stored, &accounts.rules());
         self.roles.retain(|role| held.contains(role));
         self.account = account::with_roles(&table, &stored, &self.roles);
+        self.stamp();
         let options = &self.account.options;
         self.confined = self
             .confined
@@ -282,11 +302,13 @@ impl AccessCheck for SessionAccess {
         if self.account.is_anybody() || self.account.is(user, host) {
             return Ok(Arc::new(self.clone()));
         }
+        // Asked before the account: what changes in between makes another plan once more.
+        let generation = self.accounts.generation();
         match self.accounts.table().exact(user, host) {
-            Some(account) => Ok(Arc::new(SessionAccess {
-                generation: self.generation,
-                ..SessionAccess::new(account, user, host, &self.accounts).logged_in()
-            })),
+            Some(account) => {
+                let access = SessionAccess::new(account, user, host, &self.accounts);
+                Ok(Arc::new(SessionAccess { generation, ..access }.logged_in()))
+            }
             // Others need not know which accounts there are.
             None if self.has(NAMES_DEFINERS) => Err(SqlError::no_such_user(user, host)),
             None => Err(errors::access_denied(&self.user, &self.host, true)),
@@ -331,7 +353,7 @@ impl AccessCheck for SessionAccess {
     }
 
     fn version(&self) -> u64 {
-        self.generation.wrapping_mul(1 << 20).wrapping_add(self.role_changes)
+        self.version
     }
 
     fn columns(&self, db: &str, table: &str, privilege: Priv) -> SqlResult<Columns> {

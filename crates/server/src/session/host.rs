@@ -29,6 +29,7 @@ pub struct SessionShared {
     pub vars: Mutex<SessionVars>,
     tls: Option<(String, String)>,
     account: Mutex<Arc<Account>>,
+    rights_version: AtomicU64,
     /// The roles in force.
     roles: Mutex<Vec<AccountName>>,
     /// Conditions and errors of the last statement.
@@ -61,6 +62,7 @@ impl SessionShared {
             vars: Mutex::new(vars),
             tls,
             account: Mutex::new(access.account().clone()),
+            rights_version: AtomicU64::new(access.version()),
             roles: Mutex::new(access.roles().to_vec()),
             warnings: AtomicU64::new(0),
             errors: AtomicU64::new(0),
@@ -156,6 +158,7 @@ impl SessionShared {
     /// The session's account, or its privileges, changed.
     pub fn set_account(&self, access: &SessionAccess) {
         *self.account.lock() = access.account().clone();
+        self.rights_version.store(access.version(), Ordering::Relaxed);
         *self.roles.lock() = access.roles().to_vec();
     }
 
@@ -223,7 +226,8 @@ impl SessionHost for SessionShared {
         let account = self.account.lock().clone();
         let identity = self.process.identity.lock();
         let host = identity.host.rsplit_once(':').map_or(&*identity.host, |(host, _)| host);
-        Some(Arc::new(SessionAccess::new(account, &identity.user, host, &self.server.accounts)))
+        let access = SessionAccess::new(account, &identity.user, host, &self.server.accounts);
+        Some(Arc::new(access.of_version(self.rights_version.load(Ordering::Relaxed))))
     }
 
     fn sql_mode_text(&self, bits: u64) -> String {

@@ -181,7 +181,8 @@ impl SqlSession {
             let own = access.clone().or_else(|| self.state.host.own_access());
             if let Some(own) = own {
                 let definer = def.definer();
-                access = Some(own.of_definer(&definer)?);
+                let gone = |_| SqlError::no_such_user(&definer.user, &definer.host);
+                access = Some(own.of_definer(&definer).map_err(gone)?);
                 account = definer.plain();
             }
         }
