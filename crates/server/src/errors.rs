@@ -377,6 +377,21 @@ pub fn secure_transport_required() -> SqlError {
         "Connections using insecure transport are prohibited while --require_secure_transport=ON.".into(),
     )
 }
+/// 1157.
+#[must_use]
+pub fn net_uncompress() -> SqlError {
+    error(1157, b"08S01", "Couldn't uncompress communication packet".into())
+}
+/// 3922.
+#[must_use]
+pub fn wrong_compression_algorithm(name: &str) -> SqlError {
+    error(3922, b"HY000", format!("Invalid compression algorithm '{name}'."))
+}
+/// 3923.
+#[must_use]
+pub fn wrong_compression_level(level: u8) -> SqlError {
+    error(3923, b"HY000", format!("Invalid compression level '{level}'."))
+}
 /// 4031.
 #[must_use]
 pub fn inactivity_timeout() -> SqlError {

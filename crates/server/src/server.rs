@@ -9,7 +9,7 @@ use crate::net::{Hosts, Listeners};
 use crate::process::Processes;
 use crate::query_log::{QueryLog, default_name};
 use crate::session::{Refusals, RunnerFactory};
-use crate::status::{ServerCounters, SessionCounters, StatusSources, render};
+use crate::status::{ServerCounters, SessionCounters, StatusSources, Transport, render};
 use crate::sysvars::persisted::Persisted;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_replication::limit::EventLimit;
@@ -227,7 +227,7 @@ impl Server {
     pub(crate) fn status_lines(
         &self,
         own: Option<&SessionCounters>,
-        tls: Option<(String, String)>,
+        transport: &Transport,
     ) -> Vec<(String, String)> {
         let processes = self.processes.clients();
         let coordinator = self.log.coordinator().map(|coordinator| &**coordinator);
@@ -246,7 +246,7 @@ impl Server {
             running: processes.iter().filter(|p| p.is_running()).count(),
             log: self.log.as_ref(),
             sql: parts.concat(),
-            tls,
+            transport,
         })
     }
 

@@ -78,6 +78,8 @@ flags! {
         DEPRECATE_EOF = 1 << 24;
         /// Result metadata may be left out.
         OPTIONAL_METADATA = 1 << 25;
+        /// Compressed protocol (zstd); the login packet ends with the level.
+        ZSTD_COMPRESSION = 1 << 26;
         /// COM_QUERY carries query attributes.
         QUERY_ATTRIBUTES = 1 << 27;
     }

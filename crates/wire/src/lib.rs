@@ -15,6 +15,7 @@ pub mod binary_row;
 pub mod buf;
 pub mod column;
 pub mod command;
+pub mod compressed;
 pub mod consts;
 pub mod frame;
 pub mod greeting;

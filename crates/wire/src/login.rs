@@ -24,6 +24,8 @@ pub struct Login {
     pub database: Option<Vec<u8>>,
     /// The plugin that made `auth`.
     pub plugin: Option<Vec<u8>>,
+    /// zstd's level, of a client that compresses with it.
+    pub zstd_level: u8,
     /// Facts about the client program.
     pub attrs: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -68,12 +70,16 @@ impl LoginPacket {
             auth,
             database: None,
             plugin: None,
+            zstd_level: 0,
             attrs: vec![],
         };
         if capabilities.has(Capability::CONNECT_WITH_DB) && !r.is_empty() {
             login.database = Some(r.nul_or_rest().to_vec()).filter(|d| !d.is_empty());
         }
         login.decode_tail(&mut r)?;
+        if capabilities.has(Capability::ZSTD_COMPRESSION) {
+            login.zstd_level = r.u8("compression level")?;
+        }
         Ok(LoginPacket::Login(Box::new(login)))
     }
 }
@@ -112,6 +118,7 @@ impl Login {
             auth,
             database,
             plugin: None,
+            zstd_level: 0,
             attrs: vec![],
         };
         login.decode_tail(&mut r)?;
@@ -144,6 +151,9 @@ impl Login {
             }
             put_lenenc(out, attrs.len() as u64);
             out.extend_from_slice(&attrs);
+        }
+        if self.capabilities.has(Capability::ZSTD_COMPRESSION) {
+            out.push(self.zstd_level);
         }
     }
 }

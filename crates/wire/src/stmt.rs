@@ -4,7 +4,7 @@
 //! `Value` of it. A parameter's type is what the client declared, not what the statement needs.
 
 use crate::buf::{DecodeError, Reader, put_lenenc_bytes};
-use crate::consts::FieldType;
+use crate::consts::{Capability, FieldType};
 
 /// Head of the reply to COM_STMT_PREPARE; definitions of parameters and columns follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,27 @@ pub struct ParamType {
     /// Whether an integer is unsigned.
     pub unsigned: bool,
 }
+
+impl ParamType {
+    /// Whether its values are text in the client's character set, not bytes.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        use FieldType as T;
+        matches!(self.field_type, T::VarChar | T::VarString | T::String | T::Enum | T::Set | T::Json)
+    }
+}
+
+/// What a client has bound.
+#[derive(Clone, Debug, Default)]
+pub struct Bound {
+    /// Types of all parameters: those of the statement, and query attributes behind them.
+    pub types: Vec<ParamType>,
+    /// Names, of clients with query attributes: one a type.
+    pub names: Vec<Vec<u8>>,
+}
+
+/// Values that a client sends beside a statement, by their names.
+pub type Attributes<'a> = Vec<(Vec<u8>, ParamType, Param<'a>)>;
 
 /// One parameter's value, as it stands in the packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,56 +141,99 @@ pub struct Execute<'a> {
     pub id: u32,
     /// Cursor flags: 0 none, 1 read only.
     pub cursor: u8,
+    /// The client says how many parameters there are.
+    counted: bool,
     rest: Reader<'a>,
 }
+
+/// Of the cursor flags: a count of parameters follows, even if the statement has none.
+const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 
 impl<'a> Execute<'a> {
     /// Reads the fixed part, after the command byte.
     pub fn decode(payload: &'a [u8]) -> Result<Execute<'a>, DecodeError> {
         let mut r = Reader::new(payload);
         let id = r.u32("statement id")?;
-        let cursor = r.u8("cursor type")?;
+        let flags = r.u8("cursor type")?;
         r.u32("iteration count")?;
-        Ok(Execute { id, cursor, rest: r })
+        let counted = flags & PARAMETER_COUNT_AVAILABLE != 0;
+        Ok(Execute { id, cursor: flags & !PARAMETER_COUNT_AVAILABLE, counted, rest: r })
     }
 
-    /// Reads `count` parameters. `types` is what an earlier execution bound, and is replaced if this
-    /// packet binds anew. `long` says which parameters were sent as long data.
+    /// Reads the statement's `count` parameters, and the query attributes behind them. `bound` is what an earlier execution bound,
+    /// and is replaced if this packet binds anew. `long` says which parameters were sent as long data.
     pub fn params(
         &self,
         count: usize,
-        types: &mut Vec<ParamType>,
+        bound: &mut Bound,
+        caps: Capability,
         long: impl Fn(usize) -> bool,
-    ) -> Result<Vec<Param<'a>>, DecodeError> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
+    ) -> Result<(Vec<Param<'a>>, Attributes<'a>), DecodeError> {
         let mut r = self.rest;
-        let nulls = r.take(count.div_ceil(8), "NULL bitmap")?;
-        if r.u8("new-params-bound flag")? == 1 {
-            let bound = r.take(count * 2, "parameter types")?;
-            types.clear();
-            for pair in bound.chunks_exact(2) {
-                let field_type =
-                    FieldType::from_u8(pair[0]).ok_or(DecodeError::Malformed("parameter type"))?;
-                types.push(ParamType { field_type, unsigned: pair[1] & 0x80 != 0 });
+        let named = caps.has(Capability::QUERY_ATTRIBUTES);
+        let all = match named && (count > 0 || self.counted) {
+            true => r.lenenc("parameter count")? as usize,
+            false => count,
+        };
+        if all < count {
+            return Err(DecodeError::Malformed("number of parameters"));
+        }
+        let mut params = read_params(&mut r, all, bound, named, long)?;
+        let rest = params.split_off(count);
+        let names = bound.names.iter().zip(&bound.types).skip(count);
+        Ok((params, names.zip(rest).map(|((name, ty), param)| (name.clone(), *ty, param)).collect()))
+    }
+}
+
+/// Splits the payload of COM_QUERY of a client with query attributes into these and the text.
+pub fn query_attributes(payload: &[u8]) -> Result<(Attributes<'_>, &[u8]), DecodeError> {
+    let mut r = Reader::new(payload);
+    let count = r.lenenc("parameter count")? as usize;
+    if r.lenenc("parameter sets")? != 1 {
+        return Err(DecodeError::Malformed("parameter sets"));
+    }
+    let mut bound = Bound::default();
+    let params = read_params(&mut r, count, &mut bound, true, |_| false)?;
+    let named = bound.names.into_iter().zip(bound.types).zip(params);
+    Ok((named.map(|((name, ty), param)| (name, ty, param)).collect(), r.take_rest()))
+}
+
+fn read_params<'a>(
+    r: &mut Reader<'a>,
+    count: usize,
+    bound: &mut Bound,
+    named: bool,
+    long: impl Fn(usize) -> bool,
+) -> Result<Vec<Param<'a>>, DecodeError> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let nulls = r.take(count.div_ceil(8), "NULL bitmap")?;
+    if r.u8("new-params-bound flag")? == 1 {
+        *bound = Bound::default();
+        for _ in 0..count {
+            let pair = r.take(2, "parameter types")?;
+            let field_type = FieldType::from_u8(pair[0]).ok_or(DecodeError::Malformed("parameter type"))?;
+            bound.types.push(ParamType { field_type, unsigned: pair[1] & 0x80 != 0 });
+            if named {
+                bound.names.push(r.lenenc_bytes("parameter name")?.to_vec());
             }
         }
-        if types.len() != count {
-            return Err(DecodeError::Malformed("number of bound parameters"));
-        }
-        let mut out = Vec::with_capacity(count);
-        for (i, ty) in types.iter().enumerate() {
-            out.push(if long(i) {
-                Param::LongData
-            } else if nulls[i / 8] & (1 << (i % 8)) != 0 {
-                Param::Null
-            } else {
-                decode_param(&mut r, *ty)?
-            });
-        }
-        Ok(out)
     }
+    if bound.types.len() != count {
+        return Err(DecodeError::Malformed("number of bound parameters"));
+    }
+    let mut out = Vec::with_capacity(count);
+    for (i, ty) in bound.types.iter().enumerate() {
+        out.push(if long(i) {
+            Param::LongData
+        } else if nulls[i / 8] & (1 << (i % 8)) != 0 {
+            Param::Null
+        } else {
+            decode_param(r, *ty)?
+        });
+    }
+    Ok(out)
 }
 
 fn decode_param<'a>(r: &mut Reader<'a>, ty: ParamType) -> Result<Param<'a>, DecodeError> {

@@ -4,7 +4,9 @@
 use omnibus_wire::consts::{ColumnFlag, FieldType};
 use omnibus_wire::frame::MAX_FRAME;
 use omnibus_wire::session_state::StateChange;
-use omnibus_wire::stmt::{Execute, Param, ParamDateTime, ParamType, PrepareOk, encode_execute};
+use omnibus_wire::stmt::{
+    Bound, Execute, Param, ParamDateTime, ParamType, PrepareOk, encode_execute, query_attributes,
+};
 use omnibus_wire::{
     Capability, ColumnDef, Command, ErrPacket, FrameError, Greeting, InBuf, Login, LoginPacket, OkPacket,
     OutBuf, Status, login,
@@ -43,6 +45,7 @@ fn sample_login(capabilities: Capability) -> Login {
         auth: vec![1; 32],
         database: capabilities.has(Capability::CONNECT_WITH_DB).then(|| b"test".to_vec()),
         plugin: Some(b"caching_sha2_password".to_vec()),
+        zstd_level: if capabilities.has(Capability::ZSTD_COMPRESSION) { 7 } else { 0 },
         attrs: vec![(b"_pid".to_vec(), b"1".to_vec()), (b"program".to_vec(), vec![b'x'; 300])],
     }
 }
@@ -53,7 +56,12 @@ fn login_there_and_back() {
         .with(Capability::SECURE_CONNECTION)
         .with(Capability::PLUGIN_AUTH)
         .with(Capability::CONNECT_ATTRS);
-    for caps in [base, base.with(Capability::PLUGIN_AUTH_LENENC), base.with(Capability::CONNECT_WITH_DB)] {
+    for caps in [
+        base,
+        base.with(Capability::PLUGIN_AUTH_LENENC),
+        base.with(Capability::CONNECT_WITH_DB),
+        base.with(Capability::ZSTD_COMPRESSION),
+    ] {
         let l = sample_login(caps);
         let bytes = encoded(|o| l.encode(o));
         assert_eq!(LoginPacket::decode(&bytes).unwrap(), LoginPacket::Login(Box::new(l)));
@@ -181,8 +189,8 @@ fn parameters_of_every_type() {
     let packet = encoded(|o| encode_execute(o, 5, &params));
     let Command::StmtExecute(body) = Command::decode(&packet).unwrap() else { panic!("not an execute") };
     let exec = Execute::decode(body).unwrap();
-    let mut types = Vec::new();
-    let got = exec.params(params.len(), &mut types, |_| false).unwrap();
+    let (mut bound, caps) = (Bound::default(), Capability::default());
+    let (got, _) = exec.params(params.len(), &mut bound, caps, |_| false).unwrap();
     let day = ParamDateTime { year: 2024, month: 2, day: 29, ..ParamDateTime::default() };
     assert_eq!(
         got,
@@ -201,8 +209,40 @@ fn parameters_of_every_type() {
     );
     let again = [&packet[1..10], &[0u8, 0], &[0]].concat();
     let exec = Execute::decode(&again).unwrap();
-    assert_eq!(exec.params(10, &mut types, |_| true).unwrap(), [Param::LongData; 10], "types are remembered");
-    assert!(exec.params(11, &mut types, |_| true).is_err(), "a count that does not match is refused");
+    let (got, _) = exec.params(10, &mut bound, caps, |_| true).unwrap();
+    assert_eq!(got, [Param::LongData; 10], "types are remembered");
+    assert!(exec.params(11, &mut bound, caps, |_| true).is_err(), "a count that does not match is refused");
+}
+
+/// A client with query attributes sends them in front of a text, and behind the parameters of a statement.
+#[test]
+fn query_attributes_there() {
+    let named = |name: &[u8]| [&[253, 0, name.len() as u8][..], name].concat();
+    let attributes = [&[2, 1, 0b10, 1][..], &named(b"trace"), &named(b"none"), b"\x03abc"].concat();
+    let packet = [&attributes[..], b"SELECT 1"].concat();
+    let text = ParamType { field_type: FieldType::VarString, unsigned: false };
+    let want = vec![(b"trace".to_vec(), text, Param::Bytes(b"abc")), (b"none".to_vec(), text, Param::Null)];
+    assert_eq!(query_attributes(&packet).unwrap(), (want, &b"SELECT 1"[..]));
+    assert_eq!(query_attributes(b"\0\x01SELECT 1").unwrap(), (vec![], &b"SELECT 1"[..]));
+    assert!(query_attributes(b"\0\x02SELECT 1").is_err(), "sets of parameters");
+    for n in 0..attributes.len() {
+        assert!(query_attributes(&packet[..n]).is_err(), "prefix of {n} bytes");
+    }
+    // One parameter of the statement, one attribute; bound, and then with what was bound.
+    let caps = Capability::QUERY_ATTRIBUTES;
+    let head = |flags: u8| [&5u32.to_le_bytes()[..], &[flags], &1u32.to_le_bytes()].concat();
+    let first = [&head(8)[..], &[2, 0, 1], &named(b""), &named(b"trace"), b"\x01p", b"\x01q"].concat();
+    let again = [&head(8)[..], &[2, 0, 0], b"\x01r", b"\x01s"].concat();
+    let mut bound = Bound::default();
+    for (packet, param, attribute) in [(&first, b"p", b"q"), (&again, b"r", b"s")] {
+        let got = Execute::decode(packet).unwrap().params(1, &mut bound, caps, |_| false).unwrap();
+        let attribute = (b"trace".to_vec(), text, Param::Bytes(attribute));
+        assert_eq!(got, (vec![Param::Bytes(param)], vec![attribute]));
+    }
+    // A statement without parameters has none unless the client says so.
+    let bare = head(0);
+    let none = Execute::decode(&bare).unwrap().params(0, &mut Bound::default(), caps, |_| false).unwrap();
+    assert_eq!(none, (vec![], vec![]));
 }
 
 /// xorshift64*: random bytes without a dependency, repeatable.
@@ -241,7 +281,8 @@ fn random_bytes_never_panic_a_decoder() {
         let _ = omnibus_wire::text_row::decode_text_row(&b, random.next() as usize % 20);
         let _ = Command::decode(&b);
         if let Ok(exec) = Execute::decode(&b)
-            && let Ok(params) = exec.params(random.next() as usize % 12, &mut Vec::new(), |i| i == 3)
+            && let Ok((params, _)) =
+                exec.params(random.next() as usize % 12, &mut Bound::default(), caps, |i| i == 3)
         {
             for p in params {
                 let _ = p.to_value(bytes::Bytes::new);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use omnibus_replication::source::{DumpRequest, Registration};
 use omnibus_wire::auth::AuthSwitch;
-use omnibus_wire::stmt::{Execute, Param, PrepareOk};
+use omnibus_wire::stmt::{Bound, Execute, Param, PrepareOk, query_attributes};
 use omnibus_wire::{
     Capability, ColumnDef, Command, ErrPacket, Greeting, InBuf, Login, LoginPacket, OkPacket,
 };
@@ -88,22 +88,25 @@ fn frames(bytes: &[u8], piece: u8) {
     assert_eq!(packets(usize::from(piece).max(1)), whole);
 }
 
-/// COM_STMT_EXECUTE: the first byte is the number of parameters, the second says which came before as long data.
+/// COM_STMT_EXECUTE: the first byte is the number of parameters, the second says which came before as long data, and whether the
+/// client has query attributes.
 pub(super) fn parameters(input: &[u8]) {
     let [count, long, payload @ ..] = input else { return };
     let Ok(execute) = Execute::decode(payload) else { return };
-    let is_long = |at: usize| at < 8 && long & (1 << at) != 0;
-    let mut types = Vec::new();
+    let is_long = |at: usize| at < 7 && long & (1 << at) != 0;
+    let caps = if long & 0x80 == 0 { Capability::default() } else { Capability::QUERY_ATTRIBUTES };
+    let mut bound = Bound::default();
     let count = usize::from(*count);
-    let Ok(params) = execute.params(count, &mut types, is_long) else { return };
+    let _ = query_attributes(payload);
+    let Ok((params, attributes)) = execute.params(count, &mut bound, caps, is_long) else { return };
     assert_eq!(params.len(), count);
     for param in &params {
         let _ = param.to_value(|| Bytes::from_static(b"long"));
     }
     if count > 0 {
-        assert_eq!(types.len(), count, "types are kept for the next execution");
-        let text = format!("{params:?}");
-        let again = execute.params(count, &mut types, is_long).map(|again| format!("{again:?}"));
+        assert_eq!(bound.types.len(), count + attributes.len(), "types are kept for the next execution");
+        let text = format!("{:?}", (&params, &attributes));
+        let again = execute.params(count, &mut bound, caps, is_long).map(|again| format!("{again:?}"));
         assert_eq!(again.ok(), Some(text), "reading has no memory but the types");
     }
     assert!(params.iter().enumerate().all(|(at, param)| !is_long(at) || *param == Param::LongData));

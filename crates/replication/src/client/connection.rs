@@ -145,6 +145,7 @@ impl Connection {
             auth: proof,
             database: None,
             plugin: Some(plugin.clone()),
+            zstd_level: 0,
             attrs: attributes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
         };
         self.send(|out| login.encode(out))?;

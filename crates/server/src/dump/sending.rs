@@ -8,7 +8,7 @@
 use super::registry::{DumpGuard, Tail};
 use super::semi_sync::SemiSyncGuard;
 use super::session::{End, open, read_error};
-use crate::net::{NetError, Twin};
+use crate::net::{Channel, NetError, Twin};
 use crate::process::Stage;
 use crate::session::Session;
 use omnibus_log::{FileNames, FilePin, FileSeq, LogHandle, LogPosition};
@@ -104,11 +104,11 @@ impl Sending<'_> {
 
     /// Has the replica acknowledge what is about to be sent, if that may be the last there is for it: what follows so
     /// closely may be padding that it does not get.
-    fn ask(&mut self, out: &mut OutBuf) {
+    fn ask(&mut self, channel: &mut Channel) {
         let Some(acks) = &mut self.acks else { return };
         let (at, end) = (self.stream.position(), self.log.durable_end().get());
         if at.file == end.file && end.offset.0.saturating_sub(at.offset.0) <= NEAR {
-            acks.at_end(&mut self.stream, out);
+            acks.at_end(&mut self.stream, channel);
         }
     }
 
@@ -169,7 +169,7 @@ impl Session {
                 Found::Block(block) => {
                     let fine = s.stream.block(&block, &mut self.channel.out);
                     if s.has_enough(&self.channel.out) {
-                        s.ask(&mut self.channel.out);
+                        s.ask(&mut self.channel);
                         self.flush_unless_killed(s, block.bytes(), 0).await?;
                     }
                     fine?;
@@ -197,7 +197,7 @@ impl Session {
                 BlockStep::Block(block) => {
                     let then = s.stream.block(&block, &mut self.channel.out);
                     if s.has_enough(&self.channel.out) {
-                        s.ask(&mut self.channel.out);
+                        s.ask(&mut self.channel);
                         if let Some(done) = self.write_blocking(twin.as_mut(), s, &block)? {
                             return Ok(CaughtUp::Stuck(block, done, then));
                         }
@@ -248,7 +248,7 @@ impl Session {
         s.stream.settle(&mut self.channel.out);
         let is_over = s.request.ends_at_end() || s.stream.until_reached(&mut self.channel.out);
         if let Some(acks) = &mut s.acks {
-            acks.at_end(&mut s.stream, &mut self.channel.out);
+            acks.at_end(&mut s.stream, &mut self.channel);
         }
         if !self.channel.out.is_empty() {
             self.flush_unless_killed(s, &[], 0).await?;
@@ -361,13 +361,14 @@ impl Acknowledging {
     }
 
     /// Everything up to the stream's position is sent, or is about to be with what is collected.
-    fn at_end(&mut self, stream: &mut Stream, out: &mut OutBuf) {
+    fn at_end(&mut self, stream: &mut Stream, channel: &mut Channel) {
         let position = stream.position();
         if self.up_to == Some(position) || !self.guard.is_wanted() {
             return;
         }
         self.up_to = Some(position);
-        if let Some(answer) = stream.ask(out) {
+        if let Some(answer) = stream.ask(&mut channel.out) {
+            channel.numbers_restart();
             self.asked.push_back(Asked { answer, has: position, since: Instant::now() });
         } else if let Some(asked) = self.asked.back_mut() {
             // What came since is nothing that the replica gets.

@@ -2,6 +2,7 @@
 
 use crate::clock::now_us;
 use crate::server::Server;
+use crate::status::Transport;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl History {
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            let sample = take(&server.status_lines(None, None), &mut before);
+            let sample = take(&server.status_lines(None, &Transport::default()), &mut before);
             let mut kept = self.0.lock();
             if kept.len() == KEPT {
                 kept.pop_front();

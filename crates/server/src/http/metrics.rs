@@ -4,6 +4,7 @@
 //! (`_le_N`, `_sum`) are a histogram with cumulative buckets.
 
 use crate::server::Server;
+use crate::status::Transport;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -52,7 +53,7 @@ pub(super) fn text(server: &Server) -> String {
     let version = server.globals.named("version");
     head(&mut out, "omnibus_build_info", "gauge", "The version that runs");
     let _ = writeln!(out, "omnibus_build_info{{version=\"{}\"}} 1", label(version.as_str()));
-    lines(&server.status_lines(None, None), &mut out);
+    lines(&server.status_lines(None, &Transport::default()), &mut out);
     super::state::lag(server, &mut out);
     out
 }

@@ -5,6 +5,7 @@
 
 use super::stream::Stream;
 use omnibus_replication::source::{Parts, Unsent};
+use omnibus_wire::compressed::Algorithm;
 use omnibus_wire::{Capability, ErrPacket, FrameError, InBuf, OutBuf};
 use std::future::{Future, poll_fn};
 use std::io;
@@ -33,7 +34,7 @@ pub enum NetError {
 pub async fn send(stream: &mut Stream, bytes: &[u8], limit: Duration) -> io::Result<()> {
     let write = async {
         stream.write_all(bytes).await?;
-        if stream.is_tls() { stream.flush().await } else { Ok(()) }
+        if stream.keeps_back() { stream.flush().await } else { Ok(()) }
     };
     within(limit, write).await
 }
@@ -55,6 +56,8 @@ pub struct Channel {
     pub stream: Stream,
     /// The reply being built.
     pub out: OutBuf,
+    /// The collation whose character set error messages are sent in; 0: as they are.
+    pub messages: u16,
     /// What both sides can do; nothing before the login.
     pub caps: Capability,
     input: InBuf,
@@ -63,6 +66,8 @@ pub struct Channel {
     pub received: u64,
     /// Bytes sent since start.
     pub sent: u64,
+    /// The number that compressed frames begin again with behind what is sent next.
+    restart: Option<u8>,
     /// `net_write_timeout`: how long the peer may leave a reply unread.
     pub write_timeout: Duration,
 }
@@ -74,11 +79,13 @@ impl Channel {
         Channel {
             stream,
             out: OutBuf::new(),
+            messages: 0,
             caps: Capability::default(),
             input: InBuf::new(),
             seq: 0,
             received: 0,
             sent: 0,
+            restart: None,
             write_timeout: Duration::from_secs(60),
         }
     }
@@ -88,6 +95,10 @@ impl Channel {
     pub async fn read(&mut self, max: usize) -> Result<Range<usize>, NetError> {
         loop {
             let mut seq = self.seq;
+            // Packets in compressed frames are not told apart by their own numbers, which clients count in various ways.
+            if self.stream.compressed().is_some() {
+                seq = self.input.front_seq().unwrap_or(seq);
+            }
             if let Some(range) = self.input.next_packet(&mut seq, max)? {
                 self.seq = seq;
                 self.out.set_seq(seq);
@@ -105,12 +116,20 @@ impl Channel {
     /// Reads a command: numbering starts at 0 again.
     pub async fn read_command(&mut self, max: usize) -> Result<Range<usize>, NetError> {
         self.seq = 0;
+        if self.input.pending() == 0
+            && let Some(compressed) = self.stream.compressed()
+        {
+            compressed.set_seq(0);
+        }
         self.read(max).await
     }
 
     /// Reads a packet that the client sends while it is being sent something, such as an acknowledgement: its numbering
     /// starts at 0 and ours is left alone. Cancel-safe.
     pub async fn read_aside(&mut self, max: usize) -> Result<Range<usize>, NetError> {
+        if let Some(compressed) = self.stream.compressed() {
+            compressed.read_aside();
+        }
         loop {
             if let Some(range) = self.input.next_packet(&mut 0, max)? {
                 return Ok(range);
@@ -141,6 +160,17 @@ impl Channel {
         self.input.take_pending()
     }
 
+    /// Compresses both directions from here on.
+    pub fn compress(&mut self, algorithm: Algorithm) {
+        let early = self.input.take_pending();
+        self.stream.compress(algorithm, early);
+    }
+
+    /// The client begins to count anew behind what has been collected: the packets' numbers are in there already.
+    pub fn numbers_restart(&mut self) {
+        self.restart = Some(self.out.seq());
+    }
+
     /// Sends what was collected.
     pub async fn flush(&mut self) -> Result<(), NetError> {
         if !self.out.is_empty() {
@@ -166,7 +196,7 @@ impl Channel {
                     count => unsent.done += count,
                 }
             }
-            if stream.is_tls() { stream.flush().await } else { Ok(()) }
+            if stream.keeps_back() { stream.flush().await } else { Ok(()) }
         };
         within(self.write_timeout, write).await?;
         self.collected_is_sent();
@@ -175,6 +205,9 @@ impl Channel {
 
     /// What was collected has been sent by other means.
     pub fn collected_is_sent(&mut self) {
+        if let (Some(seq), Some(compressed)) = (self.restart.take(), self.stream.compressed()) {
+            compressed.set_seq(seq);
+        }
         self.out.sent();
         self.seq = self.out.seq();
     }
@@ -187,8 +220,8 @@ impl Channel {
 
     /// Adds an error packet.
     pub fn error(&mut self, error: &omnibus_sql::SqlError) {
-        let packet =
-            ErrPacket { code: error.code, state: error.state, message: error.message.as_bytes().into() };
+        let message = omnibus_sql::api::client_text::message(&error.message, self.messages);
+        let packet = ErrPacket { code: error.code, state: error.state, message: message.into_owned().into() };
         let caps = self.caps;
         self.out.packet(|out| packet.encode(out, caps));
     }

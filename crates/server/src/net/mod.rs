@@ -1,6 +1,7 @@
 //! Sockets: streams, packets over them, TLS, listeners. Not the meaning of a packet.
 
 mod channel;
+mod compressed;
 mod hosts;
 mod listen;
 mod socket_file;
@@ -8,6 +9,7 @@ mod stream;
 mod tls;
 
 pub use channel::{Channel, NetError, send};
+pub use compressed::broken_frame;
 pub use hosts::{HalfOpen, Hosts, NotLetIn};
 pub use listen::{Listeners, Places, Reserved};
 pub use stream::{Stream, Twin};

@@ -1,7 +1,9 @@
-//! One connection's byte stream: TCP or unix socket, plain or in TLS.
+//! One connection's byte stream: TCP or unix socket, plain or in TLS, compressed or not.
 //!
 //! The TLS state is boxed, so that a plain connection stays small. A [`Twin`] is for a thread that sends much and may block.
 
+use super::compressed::Compressed;
+use omnibus_wire::compressed::Algorithm;
 use std::io::{self, IoSlice, Write};
 use std::os::fd::AsFd;
 use std::pin::Pin;
@@ -22,6 +24,8 @@ pub enum Stream {
     Unix(UnixStream),
     /// TLS over either.
     Tls(Box<TlsStream<Rewound>>),
+    /// Any of them, compressed.
+    Compressed(Box<Compressed>),
     /// Between two states, and after a failed upgrade.
     Gone,
 }
@@ -36,22 +40,50 @@ pub struct Rewound {
 }
 
 impl Stream {
+    /// Below compression.
+    fn under(&self) -> &Stream {
+        match self {
+            Stream::Compressed(compressed) => compressed.under(),
+            other => other,
+        }
+    }
+
     /// Whether bytes are encrypted.
     #[must_use]
     pub fn is_tls(&self) -> bool {
-        matches!(self, Stream::Tls(_))
+        matches!(self.under(), Stream::Tls(_))
+    }
+
+    /// Whether what was written may still be here, and has to be flushed.
+    #[must_use]
+    pub fn keeps_back(&self) -> bool {
+        matches!(self, Stream::Tls(_) | Stream::Compressed(_))
+    }
+
+    /// Everything from now on is compressed. `early` are bytes already read.
+    pub fn compress(&mut self, algorithm: Algorithm, early: Vec<u8>) {
+        let stream = std::mem::replace(self, Stream::Gone);
+        *self = Stream::Compressed(Box::new(Compressed::new(stream, algorithm, early)));
+    }
+
+    /// The compression, if there is one.
+    pub fn compressed(&mut self) -> Option<&mut Compressed> {
+        match self {
+            Stream::Compressed(compressed) => Some(compressed),
+            _ => None,
+        }
     }
 
     /// Whether a clear-text password may travel: in TLS, or within this machine's kernel.
     #[must_use]
     pub fn is_private(&self) -> bool {
-        matches!(self, Stream::Tls(_) | Stream::Unix(_))
+        matches!(self.under(), Stream::Tls(_) | Stream::Unix(_))
     }
 
     /// TLS version and cipher suite names, if any.
     #[must_use]
     pub fn tls_names(&self) -> Option<(String, String)> {
-        let Stream::Tls(tls) = self else { return None };
+        let Stream::Tls(tls) = self.under() else { return None };
         let (_, session) = tls.get_ref();
         let version = match session.protocol_version() {
             Some(tokio_rustls::rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
@@ -89,7 +121,7 @@ impl Twin {
         let twin = match stream {
             Stream::Tcp(s) => Twin::Tcp(s.as_fd().try_clone_to_owned()?.into()),
             Stream::Unix(s) => Twin::Unix(s.as_fd().try_clone_to_owned()?.into()),
-            Stream::Tls(_) | Stream::Gone => return Ok(None),
+            Stream::Tls(_) | Stream::Compressed(_) | Stream::Gone => return Ok(None),
         };
         match &twin {
             Twin::Tcp(s) => s.set_write_timeout(Some(patience))?,
@@ -146,6 +178,7 @@ impl AsyncRead for Stream {
             Stream::Tcp(s) => Pin::new(s).poll_read(cx, buf),
             Stream::Unix(s) => Pin::new(s).poll_read(cx, buf),
             Stream::Tls(s) => Pin::new(s.as_mut()).poll_read(cx, buf),
+            Stream::Compressed(s) => Pin::new(s.as_mut()).poll_read(cx, buf),
             Stream::Gone => Poll::Ready(Err(gone())),
         }
     }
@@ -157,6 +190,7 @@ impl AsyncWrite for Stream {
             Stream::Tcp(s) => Pin::new(s).poll_write(cx, buf),
             Stream::Unix(s) => Pin::new(s).poll_write(cx, buf),
             Stream::Tls(s) => Pin::new(s.as_mut()).poll_write(cx, buf),
+            Stream::Compressed(s) => Pin::new(s.as_mut()).poll_write(cx, buf),
             Stream::Gone => Poll::Ready(Err(gone())),
         }
     }
@@ -170,6 +204,7 @@ impl AsyncWrite for Stream {
             Stream::Tcp(s) => Pin::new(s).poll_write_vectored(cx, slices),
             Stream::Unix(s) => Pin::new(s).poll_write_vectored(cx, slices),
             Stream::Tls(s) => Pin::new(s.as_mut()).poll_write_vectored(cx, slices),
+            Stream::Compressed(s) => Pin::new(s.as_mut()).poll_write_vectored(cx, slices),
             Stream::Gone => Poll::Ready(Err(gone())),
         }
     }
@@ -183,6 +218,7 @@ impl AsyncWrite for Stream {
             Stream::Tcp(s) => Pin::new(s).poll_flush(cx),
             Stream::Unix(s) => Pin::new(s).poll_flush(cx),
             Stream::Tls(s) => Pin::new(s.as_mut()).poll_flush(cx),
+            Stream::Compressed(s) => Pin::new(s.as_mut()).poll_flush(cx),
             Stream::Gone => Poll::Ready(Err(gone())),
         }
     }
@@ -192,6 +228,7 @@ impl AsyncWrite for Stream {
             Stream::Tcp(s) => Pin::new(s).poll_shutdown(cx),
             Stream::Unix(s) => Pin::new(s).poll_shutdown(cx),
             Stream::Tls(s) => Pin::new(s.as_mut()).poll_shutdown(cx),
+            Stream::Compressed(s) => Pin::new(s.as_mut()).poll_shutdown(cx),
             Stream::Gone => Poll::Ready(Ok(())),
         }
     }

@@ -3,6 +3,7 @@
 
 use super::Session;
 use super::observe::Observed;
+use super::prepared::{NamedValues, attribute_values};
 use crate::errors;
 use crate::net::NetError;
 use crate::process::Activity;
@@ -64,6 +65,17 @@ impl Session {
         utf8(&to_parser(name, self.runner.state().settings.collation_client))
     }
 
+    /// The text of COM_QUERY, and what stands in front of it.
+    fn without_attributes<'a>(&self, text: &'a [u8]) -> SqlResult<(&'a [u8], NamedValues)> {
+        if text.is_empty() || !self.channel.caps.has(Capability::QUERY_ATTRIBUTES) {
+            return Ok((text, Vec::new()));
+        }
+        let malformed = |_| errors::malformed_packet();
+        let (attributes, text) = omnibus_wire::stmt::query_attributes(text).map_err(malformed)?;
+        let client = self.runner.state().settings.collation_client;
+        Ok((text, attribute_values(&attributes, client)?))
+    }
+
     /// Runs the command in the input buffer and collects its reply.
     pub(super) async fn command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
         let command = match Command::decode(self.channel.payload(range.clone())) {
@@ -80,11 +92,19 @@ impl Session {
             self.runner.clear_kill();
         }
         let text = if let Command::Query(text) = command { text } else { &[] };
+        let (text, attributes) = match self.without_attributes(text) {
+            Ok(split) => split,
+            Err(error) => {
+                self.channel.error(&error);
+                return GO_ON;
+            }
+        };
         self.process.begin(activity(&command), text, now);
         let mut ended = None;
         let flow = match command {
-            Command::Query(text) => {
+            Command::Query(_) => {
                 let text = Bytes::copy_from_slice(without_nul(text));
+                self.runner.state_mut().query_attributes = attributes;
                 ended = self.query(text, now).await;
                 GO_ON
             }

@@ -116,6 +116,7 @@ impl Session {
             account,
             database: None,
             collation,
+            compression: None,
             must_change_password: false,
             place,
         };

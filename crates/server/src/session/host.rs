@@ -10,6 +10,7 @@ use crate::files::FileRule;
 use crate::gtid;
 use crate::process::Process;
 use crate::server::Server;
+use crate::status::Transport;
 use crate::sysvars::{
     Change, ComputedContext, Registry, Scope, SessionVars, VarId, VarValue, computed, session_settings,
 };
@@ -27,7 +28,7 @@ pub struct SessionShared {
     process: Arc<Process>,
     /// The session's variables.
     pub vars: Mutex<SessionVars>,
-    tls: Option<(String, String)>,
+    transport: Transport,
     account: Mutex<Arc<Account>>,
     rights_version: AtomicU64,
     /// The roles in force.
@@ -52,7 +53,7 @@ impl SessionShared {
         server: Arc<Server>,
         process: Arc<Process>,
         access: &SessionAccess,
-        tls: Option<(String, String)>,
+        transport: Transport,
     ) -> SessionShared {
         let vars = SessionVars::new(&server.globals);
         let max_packet = vars.named("max_allowed_packet").as_u64();
@@ -60,7 +61,7 @@ impl SessionShared {
             server,
             process,
             vars: Mutex::new(vars),
-            tls,
+            transport,
             account: Mutex::new(access.account().clone()),
             rights_version: AtomicU64::new(access.version()),
             roles: Mutex::new(access.roles().to_vec()),
@@ -72,6 +73,12 @@ impl SessionShared {
             last_commit: AtomicU64::new(0),
             snapshot: Mutex::new(None),
         }
+    }
+
+    /// What its bytes go through.
+    #[must_use]
+    pub fn transport(&self) -> &Transport {
+        &self.transport
     }
 
     /// SET NAMES as the login packet has it.
@@ -285,7 +292,7 @@ impl SessionHost for SessionShared {
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
         let own = (scope != VariableScope::Global).then_some(&self.process.counters);
-        let mut lines = self.server.status_lines(own, self.tls.clone());
+        let mut lines = self.server.status_lines(own, &self.transport);
         // mysqldump --single-transaction --master-data asks for the position of its own snapshot.
         if let Some((place, executed)) = &*self.snapshot.lock() {
             for (name, value) in &mut lines {

@@ -10,7 +10,9 @@ use crate::net::{Channel, NetError};
 use crate::process::{Activity, Process};
 use crate::query_log::Entry;
 use crate::server::Server;
+use omnibus_format::Dialect;
 use omnibus_sql::SqlError;
+use omnibus_wire::compressed::{Algorithm, ZLIB_LEVEL};
 use omnibus_wire::{Capability, Greeting, Login, LoginPacket, Status};
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ pub struct LoggedIn {
     pub database: Option<String>,
     /// Collation of the connection.
     pub collation: u16,
+    /// How everything behind the login is compressed, and the level that was asked for.
+    pub compression: Option<(Algorithm, u8)>,
     /// Its password is over.
     pub must_change_password: bool,
     /// Where it is.
@@ -131,8 +135,7 @@ async fn attempt(
     }
     let plugin = server.default_plugin();
     let scramble = new_scramble();
-    let offered =
-        if server.tls.is_some() { SERVER_CAPABILITIES.with(Capability::SSL) } else { SERVER_CAPABILITIES };
+    let offered = offered(server);
     let greeting = Greeting {
         version: server.globals.named("version").as_str().into(),
         connection_id: id,
@@ -146,12 +149,7 @@ async fn attempt(
     channel.flush().await?;
     let login = read_login(server, channel).await?;
     channel.caps = login.capabilities.and(offered);
-    // Not offered, so this client takes it for granted: neither side would understand the other from here on.
-    if login.capabilities.has(Capability::COMPRESS) {
-        return Err(refused(SqlError::not_supported_yet(
-            "the compressed protocol; connect without compression",
-        )));
-    }
+    let compression = compression(server, &login, offered).map_err(refused)?;
     if server.requires_secure_transport() && !channel.stream.is_private() {
         return Err(refused(errors::secure_transport_required()));
     }
@@ -167,7 +165,66 @@ async fn attempt(
         server.has_to_change_password(&account, login.capabilities).map_err(refused)?;
     let place = server.admit(&account, gate).map_err(refused)?;
     let database = login.database.map(|d| String::from_utf8_lossy(&d).into_owned());
-    Ok(LoggedIn { account, user, database, collation: login.collation, must_change_password, place })
+    Ok(LoggedIn {
+        account,
+        user,
+        database,
+        collation: login.collation,
+        compression,
+        must_change_password,
+        place,
+    })
+}
+
+/// Whether `protocol_compression_algorithms` has it.
+fn allows(server: &Server, algorithm: &str) -> bool {
+    server.globals.named("protocol_compression_algorithms").as_str().split(',').any(|name| name == algorithm)
+}
+
+fn offered(server: &Server) -> Capability {
+    let mut offered = SERVER_CAPABILITIES;
+    if server.tls.is_some() {
+        offered = offered.with(Capability::SSL);
+    }
+    if allows(server, Algorithm::Zlib.name()) {
+        offered = offered.with(Capability::COMPRESS);
+    }
+    // MariaDB's protocol has no such bits.
+    if server.log.dialect() == Dialect::Mysql {
+        offered = offered.with(Capability::QUERY_ATTRIBUTES);
+        if allows(server, Algorithm::Zstd.name()) {
+            offered = offered.with(Capability::ZSTD_COMPRESSION);
+        }
+    }
+    offered
+}
+
+/// What the client has chosen. It takes for granted what it asks for, so what was not offered is refused.
+fn compression(
+    server: &Server,
+    login: &Login,
+    offered: Capability,
+) -> Result<Option<(Algorithm, u8)>, SqlError> {
+    let asked = |flag: Capability| login.capabilities.has(flag);
+    let may = |flag: Capability, algorithm: Algorithm| match offered.has(flag) {
+        true => Ok(()),
+        false => Err(errors::wrong_compression_algorithm(algorithm.name())),
+    };
+    if asked(Capability::COMPRESS) {
+        may(Capability::COMPRESS, Algorithm::Zlib)?;
+        return Ok(Some((Algorithm::Zlib, ZLIB_LEVEL)));
+    }
+    if asked(Capability::ZSTD_COMPRESSION) {
+        may(Capability::ZSTD_COMPRESSION, Algorithm::Zstd)?;
+        if !(1..=22).contains(&login.zstd_level) {
+            return Err(errors::wrong_compression_level(login.zstd_level));
+        }
+        return Ok(Some((Algorithm::Zstd, login.zstd_level)));
+    }
+    match allows(server, "uncompressed") {
+        true => Ok(None),
+        false => Err(errors::wrong_compression_algorithm("uncompressed")),
+    }
 }
 
 /// The login packet, inside TLS if the client asked for that first.

@@ -44,7 +44,7 @@ use crate::arrival::Arrival;
 use crate::net::{Channel, NetError};
 use crate::process::Process;
 use crate::server::Server;
-use crate::status::Counter;
+use crate::status::{Counter, Transport};
 use omnibus_wire::{Capability, Status};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -190,7 +190,7 @@ impl Session {
             server.clone(),
             process.clone(),
             &access,
-            channel.stream.tls_names(),
+            Transport { tls: channel.stream.tls_names(), compression: login.compression },
         ));
         shared.set_login_collation(login.collation);
         shared.start_idle_clock(channel.caps.has(Capability::INTERACTIVE));
@@ -243,6 +243,7 @@ impl Session {
         };
         session.watch = observe::Watch::of(&session.shared.vars.lock());
         session.channel.write_timeout = session.shared.write_timeout();
+        session.channel.messages = session.runner.state().settings.collation_results;
         Ok(session)
     }
 
@@ -260,6 +261,9 @@ impl Session {
         }
         if self.channel.flush().await.is_err() {
             return Ended::Aborted;
+        }
+        if let Some((algorithm, _)) = self.shared.transport().compression {
+            self.channel.compress(algorithm);
         }
         self.process.end(crate::clock::now_us());
         loop {
@@ -331,7 +335,12 @@ impl Session {
                 self.channel.refuse(&crate::errors::packet_too_large()).await;
             }
             NetError::Frame(_) => self.channel.refuse(&crate::errors::packets_out_of_order()).await,
-            NetError::Closed | NetError::Io(_) => {}
+            NetError::Io(error) => {
+                if let Some(answer) = crate::net::broken_frame(error) {
+                    self.channel.refuse(&answer).await;
+                }
+            }
+            NetError::Closed => {}
         }
         tracing::debug!(id = self.process.id, %error, "connection ended");
         Ended::Aborted
@@ -408,6 +417,7 @@ impl Session {
             "ALL_GTIDS" => TrackGtids::All,
             _ => TrackGtids::Off,
         };
+        self.channel.messages = settings.collation_results;
         let state = self.runner.state_mut();
         state.settings = settings;
         state.settings.insert_id = self.pending_insert_id;

@@ -13,10 +13,11 @@ use crate::errors;
 use crate::process::Activity;
 use crate::status::Counter;
 use bytes::Bytes;
+use omnibus_sql::api::client_text::parameter;
 use omnibus_sql::{AccessCheck, Mode, SqlError, SqlResult};
 use omnibus_value::Value;
 use omnibus_wire::Capability;
-use omnibus_wire::stmt::{Execute, ParamType, PrepareOk};
+use omnibus_wire::stmt::{Attributes, Bound, Execute, Param, ParamType, PrepareOk};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,11 +28,39 @@ pub struct Statement {
     parsed: Arc<Parsed>,
     handle: PreparedHandle,
     params: usize,
-    types: Vec<ParamType>,
+    bound: Bound,
     digest: Option<Kept>,
     long_data: HashMap<u16, Vec<u8>>,
     /// Long data went wrong: the next execution reports it, since the command has no reply.
     long_data_error: Option<SqlError>,
+}
+
+/// A parameter's value; its text is in `client`'s character set and is wanted in `connection`'s.
+fn value_of(
+    param: &Param<'_>,
+    ty: ParamType,
+    client: u16,
+    connection: u16,
+    long: impl FnOnce() -> Bytes,
+) -> SqlResult<Value> {
+    Ok(match param.to_value(long).map_err(|_| errors::malformed_packet())? {
+        Value::Bytes(text) if ty.is_text() => Value::Bytes(parameter(text, client, connection)),
+        value => value,
+    })
+}
+
+/// Query attributes, their text in utf8mb4.
+pub(super) type NamedValues = Vec<(String, Value)>;
+
+/// Query attributes as `mysql_query_attribute_string()` finds them.
+pub(super) fn attribute_values(attributes: &Attributes<'_>, client: u16) -> SqlResult<NamedValues> {
+    let utf8 = crate::charset::DEFAULT_ID;
+    let one = |(name, ty, param): &(Vec<u8>, ParamType, Param<'_>)| {
+        let name = parameter(Bytes::copy_from_slice(name), client, utf8);
+        let value = value_of(param, *ty, client, utf8, Bytes::new)?;
+        Ok((String::from_utf8_lossy(&name).into_owned(), value))
+    };
+    attributes.iter().map(one).collect()
 }
 
 impl Session {
@@ -62,7 +91,7 @@ impl Session {
             parsed,
             handle: info.handle,
             params,
-            types: Vec::new(),
+            bound: Bound::default(),
             digest: None,
             long_data: HashMap::new(),
             long_data_error: None,
@@ -146,14 +175,25 @@ impl Session {
         if let Some(error) = statement.long_data_error.take() {
             return (id, Err(error));
         }
-        let (types, long) = (&mut statement.types, &mut statement.long_data);
-        let given = execute.params(statement.params, types, |i| long.contains_key(&(i as u16)));
-        let values = given.map_err(malformed).and_then(|given| {
-            let values = given.iter().enumerate().map(|(i, param)| {
-                param.to_value(|| long.remove(&(i as u16)).unwrap_or_default().into()).map_err(malformed)
-            });
-            values.collect()
+        let (bound, long) = (&mut statement.bound, &mut statement.long_data);
+        let given =
+            execute.params(statement.params, bound, self.channel.caps, |i| long.contains_key(&(i as u16)));
+        let (given, attributes) = match given {
+            Ok(given) => given,
+            Err(error) => return (id, Err(malformed(error))),
+        };
+        let settings = &self.runner.state().settings;
+        let (client, connection) = (settings.collation_client, settings.collation_connection);
+        let values = given.iter().zip(&bound.types).enumerate().map(|(i, (param, ty))| {
+            let long = || long.remove(&(i as u16)).unwrap_or_default().into();
+            value_of(param, *ty, client, connection, long)
         });
+        let values = values.collect();
+        let attributes = attribute_values(&attributes, client);
+        match attributes {
+            Ok(attributes) => self.runner.state_mut().query_attributes = attributes,
+            Err(error) => return (id, Err(error)),
+        }
         (id, values)
     }
 

@@ -3,6 +3,7 @@
 use super::counters::{COM_NAMES, Counter, ServerCounters, SessionCounters, Totals};
 use crate::clock;
 use crate::log_admin::LogAdmin;
+use omnibus_wire::compressed::Algorithm;
 use std::sync::atomic::Ordering;
 
 /// What the lines are made from.
@@ -19,8 +20,17 @@ pub struct StatusSources<'a> {
     pub log: &'a dyn LogAdmin,
     /// The SQL layer's counters.
     pub sql: Vec<(String, String)>,
-    /// TLS version and cipher of the session.
+    /// The session's.
+    pub transport: &'a Transport,
+}
+
+/// What the bytes of a session go through.
+#[derive(Clone, Debug, Default)]
+pub struct Transport {
+    /// TLS version and cipher.
     pub tls: Option<(String, String)>,
+    /// Compression, and the level that the client asked for.
+    pub compression: Option<(Algorithm, u8)>,
 }
 
 /// The lines, sorted by name.
@@ -54,10 +64,13 @@ pub fn render(sources: &StatusSources<'_>) -> Vec<(String, String)> {
     let uptime = (clock::now_us() - s.started_us.load(Ordering::Relaxed)).max(0) / 1_000_000;
     put("Uptime", uptime.to_string());
     put("Uptime_since_flush_status", uptime.to_string());
-    let (version, cipher) = sources.tls.clone().unwrap_or_default();
+    let (version, cipher) = sources.transport.tls.clone().unwrap_or_default();
     put("Ssl_version", version);
     put("Ssl_cipher", cipher);
-    put("Compression", "OFF".into());
+    let compression = sources.transport.compression;
+    put("Compression", if compression.is_some() { "ON" } else { "OFF" }.into());
+    put("Compression_algorithm", compression.map_or("", |(algorithm, _)| algorithm.name()).into());
+    put("Compression_level", compression.map_or(0, |(_, level)| level).to_string());
     put("Last_query_cost", "0.000000".into());
     put("Open_tables", "0".into());
     put("Opened_tables", "0".into());

@@ -72,6 +72,10 @@ pub static VARS: &[V] = &[
     V::global("partial_revokes", Kind::Bool, B(false)),
     V::global("offline_mode", Kind::Bool, B(false)),
     V::global("local_infile", Kind::Bool, B(false)),
-    V::global("protocol_compression_algorithms", Kind::Text, S("uncompressed")),
+    V::global(
+        "protocol_compression_algorithms",
+        Kind::Set(&["zlib", "zstd", "uncompressed"]),
+        S("zlib,zstd,uncompressed"),
+    ),
     V::global("init_connect", Kind::Text, S("")),
 ];

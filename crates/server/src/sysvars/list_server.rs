@@ -48,7 +48,7 @@ pub static VARS: &[V] = &[
     V::fixed("large_pages", Kind::Bool, B(false)),
     V::fixed("locked_in_memory", Kind::Bool, B(false)),
     V::fixed("open_files_limit", Kind::UInt(0, u64::MAX, 1), U(65_536)),
-    V::computed("have_compress", Scope::Global, Kind::Text, S("NO")),
+    V::computed("have_compress", Scope::Global, Kind::Text, S("YES")),
     V::computed("have_dynamic_loading", Scope::Global, Kind::Text, S("NO")),
     V::computed("have_geometry", Scope::Global, Kind::Text, S("NO")),
     V::computed("have_profiling", Scope::Global, Kind::Text, S("NO")),

@@ -148,6 +148,10 @@ pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlRes
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }
+        // Nobody could log in.
+        ("protocol_compression_algorithms", "") => {
+            Err(omnibus_sql::SqlError::wrong_value_for_var(def.name, ""))
+        }
         (name, _) if DEFAULT_ONLY.contains(&name) => {
             let same = given.text().eq_ignore_ascii_case(&def.default.value().text());
             if same { Ok(()) } else { refuse(format!("{name}={}", given.text())) }

@@ -46,6 +46,34 @@ pub(crate) fn of_value(text: &Bytes, collation: u16, client: u16) -> Bytes {
     converted(text, from, to).into()
 }
 
+/// A text that the client sent as a value, in `character_set_connection`, as a literal of its would be.
+#[must_use]
+pub fn parameter(text: Bytes, client: u16, connection: u16) -> Bytes {
+    let (from, to) = (charset(client), charset(connection));
+    if text.is_ascii() || from == Charset::Binary || to == Charset::Binary || from.converts_as_is(to) {
+        return text;
+    }
+    converted(&text, from, to).into()
+}
+
+/// A message in `character_set_results`; what that set lacks is told by its number.
+#[must_use]
+pub fn message(text: &str, results: u16) -> Cow<'_, [u8]> {
+    let to = charset(results);
+    if text.is_ascii() || to == Charset::Binary || Charset::Utf8mb4.converts_as_is(to) {
+        return text.as_bytes().into();
+    }
+    let mut out = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        if !to.encode(c.into(), &mut out) {
+            let code = u32::from(c);
+            let told = if code > 0xFFFF { format!("\\+{code:06X}") } else { format!("\\{code:04X}") };
+            out.extend_from_slice(told.as_bytes());
+        }
+    }
+    out.into()
+}
+
 /// A string literal of a tree in `character_set_connection`. What that set lacks becomes a question mark.
 pub(crate) fn literal(text: &Bytes, client: u16, connection: u16) -> Bytes {
     if text.is_ascii() {

@@ -49,7 +49,7 @@ pub struct Uses {
 pub type UsesCell = RefCell<Uses>;
 
 /// Functions that another server would answer otherwise.
-const SYSTEM_FUNCTIONS: [&str; 19] = [
+const SYSTEM_FUNCTIONS: [&str; 20] = [
     "CURRENT_ROLE",
     "CURRENT_USER",
     "FOUND_ROWS",
@@ -57,6 +57,7 @@ const SYSTEM_FUNCTIONS: [&str; 19] = [
     "IS_FREE_LOCK",
     "IS_USED_LOCK",
     "LOAD_FILE",
+    "MYSQL_QUERY_ATTRIBUTE_STRING",
     "RANDOM_BYTES",
     "RELEASE_ALL_LOCKS",
     "RELEASE_LOCK",

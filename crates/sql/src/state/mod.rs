@@ -71,6 +71,8 @@ pub struct SessionState {
     pub now_us: i64,
     /// State of RAND() without a seed.
     pub rand: (u64, u64),
+    /// What the client sent beside the running statement: names and values, text in utf8mb4.
+    pub query_attributes: Vec<(String, Value)>,
     /// The text of the running statement.
     pub statement: bytes::Bytes,
     /// What SHOW COLUMNS of a temporary table reads instead of the catalog.
@@ -216,6 +218,7 @@ impl Default for SessionState {
             account: String::new(),
             now_us: 0,
             rand: (0x1234_5678, 0x9abc_def0),
+            query_attributes: Vec::new(),
             statement: bytes::Bytes::new(),
             described: None,
             budget: Arc::default(),

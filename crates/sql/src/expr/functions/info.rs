@@ -3,7 +3,7 @@
 use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Coercibility, Family};
-use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use crate::expr::{BindContext, Exec, Expr, ExprType, charset, convert};
 use crate::state::{NamedLocks, NewInsertId};
 use omnibus_value::Value;
 use std::time::{Duration, Instant};
@@ -39,6 +39,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::volatile("RELEASE_ALL_LOCKS", 0, 0, ty::ubigint, |a, _, cx| named(a, cx, release_all_locks)),
     Def::volatile("IS_FREE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, is_free_lock)),
     Def::volatile("IS_USED_LOCK", 1, 1, ty::ubigint, |a, _, cx| named(a, cx, is_used_lock)),
+    Def::volatile("MYSQL_QUERY_ATTRIBUTE_STRING", 1, 1, attribute_type, query_attribute),
     Def::volatile("NAME_CONST", 2, 2, second_type, |a, _, cx| a[1].eval(cx)),
 ];
 
@@ -56,6 +57,32 @@ fn database_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 
 fn name_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(288, 33).coercible(Coercibility::SystemConstant).nullable(true))
+}
+
+fn attribute_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::varchar(16_383, 45).nullable(true))
+}
+
+fn query_attribute(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let name = args[0].eval(cx)?;
+    if name.is_null() {
+        return Ok(Value::Null);
+    }
+    let name = name.to_bytes(&args[0].ty.column);
+    let name = String::from_utf8_lossy(&name);
+    let found = cx.session.query_attributes.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name));
+    Ok(match found.map(|(_, value)| value) {
+        None | Some(Value::Null) => Value::Null,
+        Some(Value::Bytes(text)) => Value::Bytes(text.clone()),
+        Some(value) => {
+            let fraction = match value {
+                Value::DateTime(t) => t.micros() > 0,
+                Value::Time(t) => t.micros() > 0,
+                _ => false,
+            };
+            Value::Bytes(convert::print(value, if fraction { 6 } else { 0 }).into())
+        }
+    })
 }
 
 fn second_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
