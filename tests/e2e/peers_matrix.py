@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Every column type through the dump and log programs, between here and MariaDB, and back, byte for byte.
 
-Dumps (plain, with --hex-blob, with --tab) and logs (`mariadb-binlog | mariadb`, `omnibus binlog --sql`), in both dialects.
+Dumps (plain, with --hex-blob, with --tab) and logs (`mariadb-binlog | mariadb`, `omnibus binlog --sql`), in both dialects, by Debian's programs;
+`newer_mariadb.py` does so with newer ones.
 """
 
 import pathlib

@@ -139,6 +139,8 @@ class MariaDB(Server):
     """
 
     log_name = "mariadb.log"
+    program = ("mariadbd", "--no-defaults")
+    installer = ("mariadb-install-db", "--no-defaults")
 
     def __init__(self, directory, *options, env=None):
         super().__init__(directory, options, env)
@@ -149,8 +151,8 @@ class MariaDB(Server):
     def start(self, timeout=PATIENCE_S):
         pathlib.Path(self.env["TMPDIR"]).mkdir(exist_ok=True)
         if not self.datadir.exists():
-            install_mariadb(self.datadir, self.env["TMPDIR"])
-        self.launch(["mariadbd", "--no-defaults", f"--datadir={self.datadir}", f"--socket={self.socket}",
+            install_mariadb(self.datadir, self.env["TMPDIR"], self.installer)
+        self.launch([*self.program, f"--datadir={self.datadir}", f"--socket={self.socket}",
                      "--user=root", "--skip-networking", *self.options])
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and self.runs():
@@ -162,9 +164,9 @@ class MariaDB(Server):
         raise RuntimeError(f"MariaDB did not start; see {self.directory}/mariadb.log:\n{self.log_tail()}")
 
 
-def install_mariadb(datadir, temporary):
+def install_mariadb(datadir, temporary, installer=MariaDB.installer):
     made = subprocess.run(
-        ["mariadb-install-db", "--no-defaults", f"--datadir={datadir}", "--user=root",
+        [*installer, f"--datadir={datadir}", "--user=root",
          "--auth-root-authentication-method=normal", "--skip-test-db"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ, TMPDIR=str(temporary)))
     expect(made.returncode == 0, f"mariadb-install-db: {made.stdout[:1500]}")

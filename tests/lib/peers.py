@@ -36,7 +36,7 @@ class MariaPeer(MariaDB):
                          "--collation-server=utf8mb4_general_ci", *MARIADB_FAST, *options, **more)
 
     def start(self, **more):
-        if not self.datadir.exists():
+        if not self.datadir.exists() and self.installer == MariaDB.installer:
             shutil.copytree(empty_mariadb(), self.datadir)
         super().start(**more)
 
@@ -106,6 +106,9 @@ def replicate(replica, source, position=None, gtid=False, start=True, channel=No
     elif not gtid:
         name, offset = position or (first_log(source), 4)
         settings |= {"LOG_FILE": f"'{name}'", "LOG_POS": offset}
+    if old:
+        # MariaDB asks for it from 11.4 on, and a server's own certificate is signed by nobody.
+        settings["SSL_VERIFY_SERVER_CERT"] = 0
     text = ", ".join(f"{word}_{name} = {value}" for name, value in (settings | options).items())
     if gtid and old or gtid == "slave_pos":
         text = text.replace("SOURCE_", "MASTER_") + ", MASTER_USE_GTID = slave_pos"
