@@ -97,6 +97,46 @@ def our_reader(directory):
         server.stop()
 
 
+def file_in_use(directory):
+    """Standard tools print every event of the file in use, and read it to an end in the ways that docs/log-files.md names."""
+    server = Omnibus(directory)
+    server.start()
+    client(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(20)); INSERT INTO d.t VALUES (1, 'the last')")
+    path = client(server, "SHOW MASTER STATUS").split("\t")[0]
+
+    def read(*words):
+        run = subprocess.run(["mariadb-binlog", "--no-defaults", "-v", *words], capture_output=True, text=True)
+        expect("the last" in run.stdout, f"{words}: {run.stdout[-500:]}{run.stderr}")
+        return run.returncode, run.stderr
+
+    read(str(server.datadir / path))
+    run = subprocess.run([binary(), "binlog", "-v", str(server.datadir / path)], capture_output=True, text=True)
+    expect(run.returncode == 0 and not run.stderr and "the last" in run.stdout, f"omnibus binlog: {run.stderr}")
+    client(server, "FLUSH BINARY LOGS")
+    expect(read(str(server.datadir / path)) == (0, ""), "a file that is full")
+    server.stop()
+
+
+def databases_that_come_again(directory):
+    """`--sql` names the default database again after it was dropped and made anew: whoever replays it has none then."""
+    server = Omnibus(directory, "--binlog-format=STATEMENT")
+    again = pathlib.Path(directory) / "again"
+    again.mkdir()
+    other = Omnibus(again)
+    server.start()
+    other.start()
+    client(server, "CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1); DROP DATABASE d; CREATE DATABASE d; USE d; "
+                   "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (2); CREATE DATABASE e; DROP DATABASE e; INSERT INTO t VALUES (3)")
+    client(server, "FLUSH BINARY LOGS")
+    text = subprocess.run([binary(), "binlog", "--sql", "--skip-gtids", server.binlogs()[0]], capture_output=True, text=True)
+    expect(text.returncode == 0, text.stderr)
+    replayed = subprocess.run(["mariadb", "--no-defaults", f"--socket={other.socket}", "-uroot"], input=text.stdout, capture_output=True, text=True)
+    expect(replayed.returncode == 0, replayed.stderr)
+    expect(client(other, "SELECT * FROM d.t") == "2\n3\n", "rows after the replay")
+    server.stop()
+    other.stop()
+
+
 def limits(directory):
     server = Omnibus(directory, "--binlog-cache-size=4096", "--max-binlog-cache-size=1M", "--max-binlog-size=1M")
     server.start()
@@ -135,7 +175,7 @@ def limits(directory):
 
 
 def main():
-    tests = [every_setting_replays, our_reader, limits]
+    tests = [every_setting_replays, our_reader, file_in_use, databases_that_come_again, limits]
     for test in tests:
         with Scratch("omnibus-binlog-") as directory:
             test(directory)

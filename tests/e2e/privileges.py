@@ -396,6 +396,39 @@ def system_tables(server, _):
     root.close()
 
 
+# The dynamic privileges of MySQL 9.7, those of its components left out.
+DYNAMIC = """
+ALLOW_NONEXISTENT_DEFINER APPLICATION_PASSWORD_ADMIN AUDIT_ABORT_EXEMPT AUDIT_ADMIN AUTHENTICATION_POLICY_ADMIN BACKUP_ADMIN BINLOG_ADMIN
+BINLOG_ENCRYPTION_ADMIN CLONE_ADMIN CONNECTION_ADMIN CREATE_SPATIAL_REFERENCE_SYSTEM ENCRYPTION_KEY_ADMIN FIREWALL_EXEMPT FLUSH_OPTIMIZER_COSTS
+FLUSH_PRIVILEGES FLUSH_STATUS FLUSH_TABLES FLUSH_USER_RESOURCES GROUP_REPLICATION_ADMIN GROUP_REPLICATION_STREAM INNODB_REDO_LOG_ARCHIVE
+INNODB_REDO_LOG_ENABLE MANAGE_DATA_MASKING_POLICY OPTIMIZE_LOCAL_TABLE PASSWORDLESS_USER_ADMIN PERSIST_RO_VARIABLES_ADMIN REPLICATION_APPLIER
+REPLICATION_SLAVE_ADMIN RESOURCE_GROUP_ADMIN RESOURCE_GROUP_USER ROLE_ADMIN SENSITIVE_VARIABLES_OBSERVER SERVICE_CONNECTION_ADMIN
+SESSION_VARIABLES_ADMIN SET_ANY_DEFINER SHOW_ROUTINE SYSTEM_USER SYSTEM_VARIABLES_ADMIN TABLE_ENCRYPTION_ADMIN TELEMETRY_LOG_ADMIN
+TRANSACTION_GTID_TAG XA_RECOVER_ADMIN
+"""
+
+
+def every_name(server, _):
+    """Every privilege of MySQL 9.7 can be given, is shown, and taken back: a replica follows whatever its source grants."""
+    db = account(server, "named")
+    for name in DYNAMIC.split():
+        client(server, f"GRANT {name} ON *.* TO named@localhost")
+    shown = client(server, "SHOW GRANTS FOR named@localhost")
+    missing = [name for name in DYNAMIC.split() if name not in shown]
+    expect(not missing, f"given and not shown: {missing}")
+    client(server, f"REVOKE {', '.join(DYNAMIC.split())} ON *.* FROM named@localhost")
+    expect(client(server, "SHOW GRANTS FOR named@localhost").count("\n") == 1, "taken back")
+    # On tables that are made up as they are read, too.
+    for table in ("mysql.tables_priv", "mysql.role_edges", "mysql.gtid_executed", "mysql.user", "performance_schema.replication_applier_status",
+                  "performance_schema.events_statements_summary_by_digest", "performance_schema.data_lock_waits"):
+        client(server, f"GRANT SELECT ON {table} TO named@localhost")
+        expect(codes_of(db, [f"SELECT * FROM {table}"]) == [0], f"{table} with the right to read it")
+        client(server, f"REVOKE SELECT ON {table} FROM named@localhost")
+        expect(codes_of(db, [f"SELECT * FROM {table}"]) == [1142], f"{table} without")
+    expect(codes_of(connect(server), ["GRANT SELECT ON mysql.absent TO named@localhost", "GRANT ABSENT ON *.* TO named@localhost"]) == [1146, 3619], "what there is not")
+    db.close()
+
+
 def branches(server, _):
     """A prepared XA branch is its account's, and theirs who may see the names of all."""
     owner, other = account(server, "owner", "ALL ON xa.*"), account(server, "stranger", "ALL ON xa.*")
@@ -415,7 +448,7 @@ def branches(server, _):
 
 
 def main():
-    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, branches]
+    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, every_name, branches]
     with Scratch("omnibus-privileges-") as name:
         directory = pathlib.Path(name)
         files = directory / "files"

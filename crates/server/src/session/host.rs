@@ -339,7 +339,8 @@ impl SessionHost for SessionShared {
     fn replication(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
         let account = self.account.lock().clone();
         let readers = Privileges::SELECT.with(Privileges::REPLICATION_CLIENT).with(Privileges::SUPER);
-        if !account.on_database("performance_schema").any(readers) {
+        let schema = if table.starts_with("gtid_") { "mysql" } else { "performance_schema" };
+        if !account.on_table(schema, table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
         if let Some(rows) = gtid::table(&self.server, table) {
@@ -370,7 +371,7 @@ impl SessionHost for SessionShared {
         let all = account.privileges.any(Privileges::PROCESS);
         let readers = Privileges::SELECT.with(Privileges::PROCESS).with(Privileges::SUPER);
         let own_threads = matches!(table, "threads" | "events_statements_current");
-        if !own_threads && !account.on_database("performance_schema").any(readers) {
+        if !own_threads && !account.on_table("performance_schema", table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
         Ok(crate::monitoring::rows(&self.server, table, &|line| all || line.identity.user == account.user))

@@ -111,7 +111,11 @@ impl SqlSession {
             GrantTarget::Function(name) => routine(ProgramKind::Function, name),
             GrantTarget::Table(name) => {
                 let db = self.schema_of(name)?;
-                if catalog.find_view(&db, &name.name).is_some() {
+                let computed = || {
+                    !db.eq_ignore_ascii_case("information_schema")
+                        && self.database.virtual_tables().find(&db, &name.name).is_some()
+                };
+                if catalog.find_view(&db, &name.name).is_some() || computed() {
                     return Ok(());
                 }
                 let creates = privileges.iter().any(|privilege| privilege.name.is("CREATE"));
