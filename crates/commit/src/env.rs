@@ -3,35 +3,11 @@
 //! Small on purpose, so that a test can push thousands of concurrent commits through the pipeline
 //! with no file and no database behind it. The real one is `crate::log_env`.
 
-use crate::{CommitRequest, StagedWrites};
+use crate::error::Refusal;
+use crate::request::{CommitRequest, StagedWrites};
 use omnibus_engine::{CommitNo, WriteSet};
-use omnibus_format::AnyGtid;
-use omnibus_format::events::MariadbGtid;
 use omnibus_log::LogPosition;
 use std::sync::Arc;
-
-/// Why the log does not take a transaction with the global transaction id that it was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// It is in the log already.
-    #[error("transaction {0} was committed by another session")]
-    Executed(AnyGtid),
-    /// It has none and `gtid_mode` wants one (MySQL error 1782).
-    #[error("an anonymous transaction cannot be logged when @@GLOBAL.GTID_MODE = ON")]
-    Anonymous,
-    /// `gtid_strict_mode` (MariaDB error 1950).
-    #[error(
-        "An attempt was made to binlog GTID {given} which would create an out-of-order sequence number with existing \
-         GTID {newest}, and gtid strict mode is enabled"
-    )]
-    OutOfOrder {
-        /// The id.
-        given: MariadbGtid,
-        /// The newest one of its domain.
-        newest: MariadbGtid,
-    },
-}
 
 /// Why a transaction's events did not get into the log buffer.
 #[derive(Debug)]

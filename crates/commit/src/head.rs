@@ -3,16 +3,30 @@
 //! Written when a file begins; read by recovery and by whoever looks for a place in the log.
 
 use crate::executed::Executed;
-use crate::log_env::LogIdentity;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::{FormatDescription, MariadbGtidList, PreviousGtids};
 use omnibus_format::group::{Chain, ChainStart};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_IN_USE, MAGIC};
 use omnibus_format::writer::write_final;
-use omnibus_format::{BinlogState, Checksum, Dialect, EventContext, EventType, GtidState, LogPrivate};
+use omnibus_format::{
+    BinlogState, Checksum, Dialect, EventContext, EventType, GtidState, LogPrivate, ServerUuid,
+};
 use omnibus_log::{GroupsEnd, Next, ReadError, ReadFile, now_us};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+
+/// Who this server is, in the log.
+#[derive(Clone, Debug)]
+pub struct LogIdentity {
+    /// `server_id`.
+    pub server_id: u32,
+    /// `server_uuid`, the source part of every GTID made here.
+    pub uuid: ServerUuid,
+    /// The version string in FORMAT_DESCRIPTION.
+    pub version: String,
+    /// Whose ids and events the log has. A property of the data directory: it never changes.
+    pub dialect: Dialect,
+}
 
 /// What the first events of a file say about it.
 #[derive(Debug, Default)]

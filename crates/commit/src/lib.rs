@@ -52,28 +52,20 @@
 //! - *Sessions installing their own versions in parallel*: on two cores it only adds switches; to be
 //!   measured again on many.
 //! - *Copying a large transaction in pieces, giving the flush lock up in between*: its events would no longer stand
-//!   together, and it would be written twice. See `large`.
+//!   together, and it would be written twice. See `coordinator::large`.
 //! - *Writing while appending*: one buffer that both sides touch needs a lock across the device write;
 //!   the writer copies at most one partial block instead.
 
-mod admin;
-mod appender;
 mod cache;
-mod claim;
 mod coordinator;
-mod damage;
-mod decide;
 mod deletes;
 mod elsewhere;
 mod env;
+mod error;
 mod executed;
 #[cfg(test)]
 mod explored;
-mod gtid_mode;
-mod gtids;
 mod head;
-mod identity;
-mod large;
 mod log_env;
 mod owned;
 mod pipeline;
@@ -84,28 +76,23 @@ mod published;
 #[cfg(test)]
 mod published_tests;
 mod recovery;
-mod recovery_walk;
 mod request;
-mod search;
 mod settings;
 mod stats;
 mod ticket;
-mod two_phase;
 
 use omnibus_sync as sync;
 
-pub use admin::ResetLogError;
-pub use appender::Appender;
-pub use cache::{CacheError, CacheMark, CacheSettings, TrxCache};
-pub use coordinator::Coordinator;
-pub use decide::{Decision, decide};
+pub use cache::{CacheError, CacheMark, CacheSettings, LargeSettings, TrxCache};
+pub use coordinator::{
+    Blocking, Coordinator, GtidModeError, GtidWait, ResetLogError, SetGtidsError, just_block,
+};
 pub use deletes::DeletedFloor;
 pub use elsewhere::drop_elsewhere;
-pub use env::{AppendError, Env, Refusal};
-pub use gtid_mode::{GtidModeError, GtidWait};
-pub use gtids::SetGtidsError;
-pub use large::{LargeSettings, STAGED_KEYS, StagedWrites};
-pub use log_env::{LogEnv, LogIdentity, OnFailure};
+pub use env::{AppendError, Env};
+pub use error::{CommitError, Refusal};
+pub use head::LogIdentity;
+pub use log_env::{Appender, LogEnv, OnFailure};
 #[cfg(feature = "mutants")]
 pub use omnibus_log::mutant::{Mutant, set_mutant};
 pub use omnibus_log::now_us;
@@ -114,9 +101,8 @@ pub use owned::{AnonymousGuard, GtidGuard, Ownership};
 pub use pipeline::{Gate, Pipeline, Released};
 pub use protocol::CommitProtocol;
 pub use published::{Published, SnapshotReader};
-pub use recovery::{RecoverError, Recovered, Replay, ReplayEvent, Replayed, recover};
-pub use request::{CommitError, CommitRequest, OnDurable, OnOrdered};
+pub use recovery::{Decision, RecoverError, Recovered, Replay, ReplayEvent, Replayed, decide, recover};
+pub use request::{CommitRequest, OnDurable, OnOrdered, STAGED_KEYS, StagedWrites};
 pub use settings::CommitSettings;
 pub use stats::{CommitStats, Histogram};
 pub use ticket::{CommitResult, Ticket, ticket_to_complete};
-pub use two_phase::{Blocking, just_block};

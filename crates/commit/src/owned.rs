@@ -6,8 +6,7 @@
 //!
 //! Any thread; the lock is held for a look-up only.
 
-use crate::Ticket;
-use crate::ticket::{Completer, ticket};
+use crate::ticket::{Completer, Ticket, ticket};
 use omnibus_engine::CommitNo;
 use omnibus_format::AnyGtid;
 use omnibus_sync::Mutex;

@@ -1,8 +1,7 @@
-//! What a session hands over to be committed, and what can go wrong with it.
+//! What a session hands over to be committed.
 
-use crate::TrxCache;
-use omnibus_engine::{CommitNo, WriteSet};
-use std::sync::Arc;
+use crate::cache::TrxCache;
+use omnibus_engine::{CommitNo, Staged, WriteSet};
 
 /// Called in the flush stage, in commit order, right after the transaction's versions are
 /// installed: the place for early lock release and for publishing a catalog. Fast, infallible, no I/O.
@@ -11,6 +10,19 @@ pub type OnOrdered = Box<dyn FnOnce(CommitNo) + Send>;
 /// Called in the commit stage, once the transaction is durable and published, before its session is woken: the place for
 /// releasing row locks without `release_locks_early`. Not called if the log fails first.
 pub type OnDurable = Box<dyn FnOnce() + Send>;
+
+/// A transaction that writes so many keys is staged, whatever its events take: installing them one by one would
+/// hold up the flush stage for about 20 ms.
+pub const STAGED_KEYS: usize = 20_000;
+
+/// A large transaction's writes, ready to be installed at once.
+#[derive(Debug)]
+pub struct StagedWrites {
+    /// The engine's form of them.
+    pub staged: Staged,
+    /// Whether any of them is a deletion.
+    pub deletes: bool,
+}
 
 /// One finished transaction: its events, its writes, and what to do when it has its place.
 pub struct CommitRequest {
@@ -30,7 +42,7 @@ pub struct CommitRequest {
     /// Whether engines hold its prepared redo under `xid`. Set by [`crate::Coordinator::commit`].
     pub prepared: bool,
     /// A large transaction's writes, instead of `writes`. Made by [`crate::Coordinator::commit`].
-    pub staged: Option<Box<crate::StagedWrites>>,
+    pub staged: Option<Box<StagedWrites>>,
     /// See [`OnOrdered`].
     pub on_ordered: Option<OnOrdered>,
     /// See [`OnDurable`].
@@ -54,6 +66,12 @@ impl CommitRequest {
         }
     }
 
+    /// Whether [`crate::Coordinator::commit`] will take long and block.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.writes.len() >= STAGED_KEYS || self.cache.is_large()
+    }
+
     /// What engines hold it prepared under, if they do.
     pub(crate) fn prepared_xid(&self) -> Option<u64> {
         self.xid.filter(|_| self.prepared)
@@ -68,31 +86,4 @@ impl std::fmt::Debug for CommitRequest {
             .field("logged", &self.logged)
             .finish_non_exhaustive()
     }
-}
-
-/// Why a transaction was not committed. The whole group gets it; nothing is retried.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CommitError {
-    /// A write or sync of the log failed: the log takes nothing more until the server restarts.
-    #[error("the binary log failed: {0}; restart the server after mending the cause")]
-    LogFailed(Arc<str>),
-    /// An engine could not prepare it. Nothing of it is anywhere.
-    #[error("the transaction could not be prepared: {0}")]
-    Prepare(Arc<str>),
-    /// This transaction's own events could not be read back; the log is unharmed.
-    #[error("the transaction's events could not be copied into the binary log: {0}")]
-    Cache(Arc<str>),
-    /// There was no room for this transaction's own events; the log is unharmed.
-    #[error("{0}")]
-    DiskFull(Arc<str>),
-    /// The log does not take it with the global transaction id that it was given. Nothing of it is anywhere.
-    #[error(transparent)]
-    Refused(#[from] crate::Refusal),
-    /// Nobody will tell what became of it: whoever was to is gone. It may be in the log, or not.
-    #[error("the outcome of the commit is not known")]
-    Unknown,
-    /// The pipeline is shutting down.
-    #[error("the server is shutting down")]
-    ShuttingDown,
 }

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use crate::CommitError;
+use crate::error::CommitError;
 use omnibus_engine::CommitNo;
 
 /// The outcome of a commit: the number it got.

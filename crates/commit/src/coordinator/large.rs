@@ -1,8 +1,8 @@
 //! Large transactions: whatever of a commit is proportional to the transaction is done before it enrols, on its
 //! session's thread, so that nobody else waits for it.
 //!
-//! - *Events* go to a file beside the logs, in their final form, as they come (`file`), once the cache is past
-//!   `binlog_large_commit_threshold`. The flush stage makes that file the log's next one (`promote`, and
+//! - *Events* go to a file beside the logs, in their final form, as they come (`cache::large_file`), once the cache is past
+//!   `binlog_large_commit_threshold`. The flush stage makes that file the log's next one (`log_env::promote`, and
 //!   `omnibus_log::LogWriter::promote` for what a crash leaves): COMMIT-3, LOG-1.
 //! - *Versions* are built into a form that the engine attaches at once (`Engine::stage`).
 //! - *Row locks* go on a thread of their own, and so does memory: the SQL layer's part.
@@ -10,37 +10,11 @@
 //! If the file can not become a log file (its checksum algorithm is not the log's any more, or the head does not fit),
 //! its events are copied like those of any other transaction.
 
-mod file;
-mod promote;
-mod settings;
-
-pub(crate) use file::LargeFile;
-pub use settings::LargeSettings;
-
-use crate::{CacheError, CommitError, CommitRequest, Coordinator};
-use omnibus_engine::Staged;
+use super::Coordinator;
+use crate::cache::CacheError;
+use crate::error::{CommitError, reason};
+use crate::request::{CommitRequest, StagedWrites};
 use std::io::ErrorKind;
-
-/// A transaction that writes so many keys is staged, whatever its events take: installing them one by one would
-/// hold up the flush stage for about 20 ms.
-pub const STAGED_KEYS: usize = 20_000;
-
-/// A large transaction's writes, ready to be installed at once.
-#[derive(Debug)]
-pub struct StagedWrites {
-    /// The engine's form of them.
-    pub staged: Staged,
-    /// Whether any of them is a deletion.
-    pub deletes: bool,
-}
-
-impl CommitRequest {
-    /// Whether [`Coordinator::commit`] will take long and block.
-    #[must_use]
-    pub fn is_large(&self) -> bool {
-        self.writes.len() >= STAGED_KEYS || self.cache.is_large()
-    }
-}
 
 impl Coordinator {
     /// Does for a large transaction what would be in others' way later. Afterwards the writes are the engine's:
@@ -50,9 +24,9 @@ impl Coordinator {
             CacheError::Spill { source, .. }
                 if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
             {
-                CommitError::DiskFull(crate::log_env::reason(&error))
+                CommitError::DiskFull(reason(&error))
             }
-            _ => CommitError::Cache(crate::log_env::reason(&error)),
+            _ => CommitError::Cache(reason(&error)),
         })?;
         let writes = std::mem::take(&mut request.writes);
         let deletes = writes.iter().any(|(_, write)| write.is_none());

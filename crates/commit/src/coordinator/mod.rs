@@ -1,15 +1,30 @@
 //! The coordinator: one log, one engine, one order. What the SQL layer commits through and reads at.
 
+mod admin;
+mod gtid_mode;
+mod gtids;
+mod large;
+mod search;
+mod two_phase;
+
+pub use admin::ResetLogError;
+pub use gtid_mode::{GtidModeError, GtidWait};
+pub use gtids::SetGtidsError;
+pub use two_phase::{Blocking, just_block};
+
 use crate::cache::{CacheSettings, TrxCache};
 use crate::deletes::DeletedFloor;
-use crate::log_env::LogEnv;
+use crate::error::CommitError;
+use crate::log_env::{Appender, LogEnv};
 use crate::pipeline::{Gate, Pipeline, Released};
 use crate::published::{Published, SnapshotReader};
-use crate::{
-    Blocking, CommitError, CommitRequest, CommitSettings, CommitStats, LogPosition, Recovered, Ticket,
-    just_block,
-};
+use crate::recovery::Recovered;
+use crate::request::CommitRequest;
+use crate::settings::CommitSettings;
+use crate::stats::CommitStats;
+use crate::ticket::Ticket;
 use omnibus_engine::{CommitNo, Engine, Snapshot};
+use omnibus_log::LogPosition;
 use omnibus_sync::Mutex;
 use std::sync::Arc;
 
@@ -34,7 +49,7 @@ impl Coordinator {
     pub fn start(
         engine: Arc<dyn Engine>,
         env: LogEnv,
-        writer: crate::appender::Appender,
+        writer: Appender,
         recovered: &Recovered,
         settings: Arc<CommitSettings>,
         cache_settings: Arc<CacheSettings>,
@@ -212,7 +227,7 @@ impl Coordinator {
     /// The log has failed.
     pub fn with_quiet_log<R>(
         &self,
-        work: impl FnOnce(&LogEnv, &mut crate::appender::Appender) -> R,
+        work: impl FnOnce(&LogEnv, &mut Appender) -> R,
     ) -> Result<R, CommitError> {
         self.pipeline.with_quiet_log(work)
     }

@@ -7,10 +7,14 @@
 //!
 //! On the main thread, before the server listens.
 
-use crate::damage;
-use crate::decide::{Decision, decide};
+mod claim;
+mod damage;
+mod decide;
+mod walk;
+
+pub use decide::{Decision, decide};
+
 use crate::head::read_head;
-use crate::recovery_walk::Walk;
 use omnibus_engine::{CommitNo, Engine, SortedWrites, TrxId, WriteSet};
 use omnibus_format::{EventType, GtidSet, GtidState};
 use omnibus_log::mutant::{self, Mutant};
@@ -18,6 +22,7 @@ use omnibus_log::{
     FileSeq, GroupsEnd, LogDir, LogOffset, LogPosition, Open, OpenError, ReadError, RecoveryItem,
 };
 use std::time::{Duration, Instant};
+use walk::Walk;
 
 /// An event of a transaction that is being replayed.
 #[derive(Clone, Debug)]

@@ -3,7 +3,11 @@
 //! Everything here blocks, on the committing session's thread, which says so to its runtime through [`Blocking`].
 //! `one-sync` and `none` never get here. A prepare that fails leaves nothing behind but a record to roll back.
 
-use crate::{CommitError, CommitProtocol, CommitRequest, Coordinator, Ticket};
+use super::Coordinator;
+use crate::error::CommitError;
+use crate::protocol::CommitProtocol;
+use crate::request::CommitRequest;
+use crate::ticket::Ticket;
 use omnibus_engine::TrxId;
 
 /// Runs a closure that will block this thread, after telling whoever schedules tasks on it.

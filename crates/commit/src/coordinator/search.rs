@@ -2,7 +2,7 @@
 //!
 //! Reads files; any thread that may block. Not the search for the file that a replica needs, which is the source's.
 
-use crate::Coordinator;
+use super::Coordinator;
 use crate::head::read_head;
 use omnibus_format::events::{MariadbGtid, MariadbGtidEvent};
 use omnibus_format::{EventType, GtidPosition, GtidState};

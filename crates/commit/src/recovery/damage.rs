@@ -11,8 +11,7 @@
 //! cut with a warning that says where, how many bytes went, and what an operator should make of it.
 //! `binlog_truncate_damaged_tail` cuts in the first two cases too.
 
-use crate::claim;
-use crate::recovery::RecoverError;
+use super::{RecoverError, claim};
 use omnibus_engine::CommitNo;
 use omnibus_format::EventType;
 use omnibus_format::events::{Gtid, MariadbGtidEvent};

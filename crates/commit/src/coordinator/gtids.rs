@@ -1,9 +1,11 @@
 //! Global transaction ids as the rest of the server asks for them: what was executed, what was purged, who may commit
 //! which. Any thread; nothing here is on a plain commit's way.
 
+use super::Coordinator;
+use crate::env::Env;
+use crate::error::CommitError;
 use crate::head::read_head;
 use crate::owned::Ownership;
-use crate::{CommitError, Coordinator};
 use omnibus_engine::CommitNo;
 use omnibus_format::{AnyGtid, BinlogState, Dialect, GtidMode, GtidSet, GtidState};
 use omnibus_log::ReadError;
@@ -68,7 +70,7 @@ impl Coordinator {
     /// As [`Coordinator::gtid_executed_at`], in the log's dialect.
     #[must_use]
     pub fn gtid_state_at(&self, number: CommitNo) -> GtidState {
-        self.log().executed.lock().at(number)
+        self.log().gtids.executed.lock().at(number)
     }
 
     /// `gtid_binlog_state` of the mariadb dialect.
@@ -83,14 +85,14 @@ impl Coordinator {
     /// Whether a transaction is in the log, durable or on its way.
     #[must_use]
     pub fn has_gtid(&self, gtid: AnyGtid) -> bool {
-        self.log().executed.lock().all().contains(gtid)
+        self.log().gtids.executed.lock().all().contains(gtid)
     }
 
     /// Whether everything in `set` is published.
     #[must_use]
     pub fn has_published(&self, set: &GtidSet) -> bool {
         let published = self.published().number();
-        let executed = self.log().executed.lock();
+        let executed = self.log().gtids.executed.lock();
         executed.all().set().is_some_and(|all| all.contains_set(set))
             && executed.at(published).set().is_some_and(|now| now.contains_set(set))
     }
@@ -98,15 +100,15 @@ impl Coordinator {
     /// The id of transaction `no`; `None` if it has none, or that is thousands of transactions ago.
     #[must_use]
     pub fn gtid_of(&self, no: CommitNo) -> Option<AnyGtid> {
-        self.log().executed.lock().of(no)
+        self.log().gtids.executed.lock().of(no)
     }
 
     /// Asks for the right to commit `gtid`; without it two sessions might. Set it as the origin of the cache then
     /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not block.
     #[must_use]
     pub fn own_gtid(&self, gtid: AnyGtid) -> Ownership {
-        let owned = self.log().owned.own(gtid, || {
-            let executed = self.log().executed.lock();
+        let owned = self.log().gtids.owned.own(gtid, || {
+            let executed = self.log().gtids.executed.lock();
             executed.all().contains(gtid).then(|| executed.newest().unwrap_or(CommitNo::ZERO))
         });
         // Owned first, and then looked: who sets the mode does it the other way round.
@@ -119,7 +121,7 @@ impl Coordinator {
     /// `gtid_owned`: ids that sessions may commit and have not.
     #[must_use]
     pub fn gtids_owned(&self) -> Vec<AnyGtid> {
-        self.log().owned.list()
+        self.log().gtids.owned.list()
     }
 
     /// `gtid_purged`: what was executed before the oldest file began, or never was in any.
@@ -134,7 +136,7 @@ impl Coordinator {
                 purged = previous;
             }
         }
-        let executed = self.log().executed.lock();
+        let executed = self.log().gtids.executed.lock();
         purged.union(executed.elsewhere());
         // A reset that a crash cut short leaves files from before it.
         let mut foreign = purged.clone();
@@ -163,8 +165,8 @@ impl Coordinator {
             new.subtract(&purged);
         }
         self.pipeline().change_file(|env, appender| {
-            let owned = env.owned.list();
-            let mut executed = env.executed.lock();
+            let owned = env.gtids.owned.list();
+            let mut executed = env.gtids.executed.lock();
             if executed.all().set().is_some_and(|all| all.intersects(&new)) {
                 return Ok(Err(SetGtidsError::Overlaps));
             }
@@ -173,9 +175,9 @@ impl Coordinator {
                 return Ok(Err(SetGtidsError::Owned));
             }
             executed.add_elsewhere(&new);
-            appender.next_gno = executed.all().set().map_or(1, |all| all.free_from(env.identity().uuid, 1));
             drop(executed);
-            crate::Env::rotate(env, appender).map(Ok)
+            env.gtids.count_anew(&mut appender.next);
+            env.rotate(appender).map(Ok)
         })?
     }
 
@@ -188,14 +190,14 @@ impl Coordinator {
             return Err(SetGtidsError::Dialect);
         }
         self.pipeline().change_file(|env, appender| {
-            let mut executed = env.executed.lock();
+            let mut executed = env.gtids.executed.lock();
             if !executed.all().is_empty() {
                 return Ok(Err(SetGtidsError::NotEmpty));
             }
             executed.replace(GtidState::Mariadb(state));
-            appender.next_sequence = (0, executed.all().state().map_or(0, |state| state.highest(0)) + 1);
             drop(executed);
-            crate::Env::rotate(env, appender).map(Ok)
+            env.gtids.count_anew(&mut appender.next);
+            env.rotate(appender).map(Ok)
         })?
     }
 }

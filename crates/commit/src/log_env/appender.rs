@@ -1,9 +1,10 @@
 //! The log's writer and what goes with it: whoever has it may append. The pipeline hands it from leader to leader.
 
+use super::numbering::Next;
+use crate::cache::CacheError;
+use crate::error::reason;
 use crate::head::FileHead;
-use crate::identity::Group;
-use crate::log_env::reason;
-use crate::{CacheError, Recovered};
+use crate::recovery::Recovered;
 use omnibus_engine::CommitNo;
 use omnibus_format::group::{Chain, GROUP_HEAD_LEN, GroupHead};
 use omnibus_format::header::FLAG_IGNORABLE;
@@ -24,11 +25,8 @@ pub struct Appender {
     /// The last commit number before the active file: GTID events count from it.
     pub(crate) base: CommitNo,
     pub(crate) last: CommitNo,
-    /// The number of this server's next GTID, unless a session owns that one.
-    pub(crate) next_gno: u64,
-    /// MariaDB's dialect: the domain of the last transaction, and this server's next number in it.
-    pub(crate) next_sequence: (u32, u64),
-    pub(crate) group: Group,
+    /// The ids that come next.
+    pub(crate) next: Next,
     /// Where the open group of bytes has its head, if one is open.
     group_at: Option<u64>,
     chain: Chain,
@@ -39,22 +37,14 @@ pub struct Appender {
 
 impl Appender {
     /// For a log of which recovery has found the end, in a file that begins with `head`.
-    pub(crate) fn new(
-        writer: LogWriter,
-        head: &FileHead,
-        recovered: &Recovered,
-        next_gno: u64,
-        next_sequence: (u32, u64),
-    ) -> Appender {
+    pub(crate) fn new(writer: LogWriter, head: &FileHead, recovered: &Recovered, next: Next) -> Appender {
         Appender {
             writer,
             scratch: Vec::new(),
             checksum: head.checksum,
             base: recovered.last,
             last: recovered.last,
-            next_gno,
-            next_sequence,
-            group: Group::default(),
+            next,
             group_at: None,
             chain: head.chain,
             groups_end: head.end(),
@@ -82,7 +72,7 @@ impl Appender {
     pub(crate) fn begin_group(&mut self) {
         if self.group_at.is_none() {
             self.group_at = Some(self.writer.position().offset.0);
-            let room = self.group_head_len();
+            let room = group_head_len(self.checksum);
             self.writer.buffer().extend_from_slice(&[0; GROUP_HEAD_LEN + CHECKSUM_LEN][..room]);
         }
     }
@@ -90,7 +80,7 @@ impl Appender {
     /// Writes the open group's head, if one is open. What follows is in another group.
     pub(crate) fn end_group(&mut self) {
         let Some(at) = self.group_at.take() else { return };
-        let (room, (context, durable)) = (self.group_head_len(), self.stamp);
+        let (room, (context, durable)) = (group_head_len(self.checksum), self.stamp);
         let end = self.writer.position().offset.0;
         let buffer = self.writer.buffer();
         // No piece of an open group has been sealed.
@@ -103,10 +93,6 @@ impl Appender {
         write_group_head(&mut self.scratch, context, at, self.checksum, head, room);
         self.writer.buffer()[from..from + room].copy_from_slice(&self.scratch);
         self.groups_end = end;
-    }
-
-    pub(crate) fn group_head_len(&self) -> usize {
-        GROUP_HEAD_LEN + self.checksum.len()
     }
 
     /// Appends one final event.
@@ -139,6 +125,11 @@ impl Appender {
         }
         Ok(())
     }
+}
+
+/// Bytes of a group's head.
+pub(crate) fn group_head_len(checksum: Checksum) -> usize {
+    GROUP_HEAD_LEN + checksum.len()
 }
 
 /// Writes a group's head as an event of `len` bytes.

@@ -5,12 +5,14 @@
 //! them. Everything appended before is durable on return, whatever `sync_binlog` says: the log is one sequence of files,
 //! and only its last one may have a torn tail.
 
-use crate::CommitRequest;
-use crate::appender::{Appender, write_group_head};
+use super::LogEnv;
+use super::appender::{Appender, group_head_len, write_group_head};
+use super::first_event::FirstEvent;
+use super::numbering::Place;
 use crate::env::AppendError;
+use crate::error::reason;
 use crate::head::FileHead;
-use crate::identity::Place;
-use crate::log_env::{LogEnv, reason};
+use crate::request::CommitRequest;
 use omnibus_format::group::Chain;
 
 /// What goes in front of the transaction in its file.
@@ -46,7 +48,7 @@ impl LogEnv {
         Some(Ok(()))
     }
 
-    fn front(&self, appender: &mut Appender, place: Place, request: &CommitRequest) -> Option<Front> {
+    fn front(&self, appender: &Appender, place: Place, request: &CommitRequest) -> Option<Front> {
         let (made_with, spilled, hash) = request.cache.settled()?;
         let head = self.next_head(appender);
         let checksum = head.checksum;
@@ -54,20 +56,17 @@ impl LogEnv {
             return None;
         }
         // As the transaction's place will be: the first in its file.
-        let before = (appender.base, appender.checksum);
-        (appender.base, appender.checksum) = (appender.last, checksum);
-        let context = self.context_of(request);
-        let first = |appender: &Appender, position: u64| {
+        let first =
+            FirstEvent { base: appender.last, checksum, ..self.first_event(appender, place, request) };
+        let written = |position: u64| {
             let mut out = Vec::new();
-            self.write_first(&mut out, appender, position, place, request);
+            first.write(&mut out, position);
             out
         };
         let from = head.end();
-        let room = spilled.reserve.checked_sub(from + first(appender, 0).len() as u64);
-        let room = room.filter(|room| *room >= appender.group_head_len() as u64);
-        let opened = room.map(|room| (room as usize, first(appender, from + room)));
-        (appender.base, appender.checksum) = before;
-        let (room, first): (usize, Vec<u8>) = opened?;
+        let room = spilled.reserve.checked_sub(from + written(0).len() as u64);
+        let room = room.filter(|room| *room >= group_head_len(checksum) as u64)? as usize;
+        let (context, first) = (first.context, written(from + room as u64));
         // All of it is one group, whose head takes what room there is.
         let mut chain = head.chain;
         let mut group = chain.hash();

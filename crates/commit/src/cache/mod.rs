@@ -4,10 +4,15 @@
 //! flush stage copies them into the log (they depend on the position). The cache belongs to one
 //! session and is used by one thread at a time; its limits are shared and may change at any time.
 //!
-//! Past `binlog_large_commit_threshold` they go to a file that can become a log file, finished (`crate::large`).
+//! Past `binlog_large_commit_threshold` they go to a file that can become a log file, finished (`large_file`).
 
-use crate::large::{LargeFile, LargeSettings};
+mod large_file;
+mod large_settings;
+pub(crate) mod mariadb;
+
 use crate::owned::GtidGuard;
+use large_file::LargeFile;
+pub use large_settings::LargeSettings;
 use mariadb::Opening;
 use omnibus_format::group::GroupHash;
 use omnibus_format::header::{FLAG_SKIP_REPLICATION, HEADER_LEN};
@@ -522,9 +527,6 @@ fn whole_events(bytes: &[u8]) -> (usize, u64) {
     (at, events)
 }
 
-#[path = "cache_mariadb.rs"]
-pub(crate) mod mariadb;
-
 /// Whether an event's change is a statement's text. MySQL's replicas stop (13117) at one in a transaction that says that it
 /// has rows only.
 fn is_statement(kind: EventType, body: &[u8]) -> bool {
@@ -532,5 +534,4 @@ fn is_statement(kind: EventType, body: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "cache_tests.rs"]
 mod tests;

@@ -1,36 +1,32 @@
-//! The real world behind the pipeline: log files and the engine.
+//! The real world behind the pipeline: log files and the engine. Thin glue over the numbering of ids (`numbering`), the
+//! bytes of a transaction's first event (`first_event`), and the log's append side (`appender`).
 
-use crate::CommitRequest;
-use crate::appender::{Appender, CopyError, PIECE};
+mod appender;
+mod first_event;
+mod numbering;
+mod promote;
+
+pub use appender::Appender;
+
 use crate::deletes::DeletedFloor;
 use crate::env::{AppendError, Env};
+use crate::error::reason;
 use crate::executed::Executed;
-use crate::head::{FileHead, head, now_s};
-use crate::large::StagedWrites;
-use crate::owned::OwnedGtids;
+use crate::head::{FileHead, LogIdentity, head, now_s};
+use crate::recovery::Recovered;
+use crate::request::{CommitRequest, StagedWrites};
+use appender::{CopyError, PIECE};
+use first_event::{FirstEvent, context_of};
+use numbering::{Next, Numbering, Place};
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::Rotate;
 use omnibus_format::header::FLAG_IGNORABLE;
 use omnibus_format::{
-    Checksum, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER, ServerUuid,
+    Checksum, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER,
 };
 use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, RotateError, WriteJob};
-use omnibus_sync::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-
-/// Who this server is, in the log.
-#[derive(Clone, Debug)]
-pub struct LogIdentity {
-    /// `server_id`.
-    pub server_id: u32,
-    /// `server_uuid`, the source part of every GTID made here.
-    pub uuid: ServerUuid,
-    /// The version string in FORMAT_DESCRIPTION.
-    pub version: String,
-    /// Whose ids and events the log has. A property of the data directory: it never changes.
-    pub dialect: Dialect,
-}
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Called once, with the reason, when the log fails for good.
 pub type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
@@ -43,14 +39,7 @@ pub struct LogEnv {
     engine: Arc<dyn Engine>,
     deletes: Arc<DeletedFloor>,
     handle: LogHandle,
-    pub(crate) executed: Mutex<Executed>,
-    pub(crate) owned: Arc<OwnedGtids>,
-    /// `gtid_strict_mode`.
-    pub(crate) strict: AtomicBool,
-    /// `gtid_mode`.
-    mode: AtomicU8,
-    /// Who waits for GTIDs.
-    pub(crate) gtid_waits: AtomicU64,
+    pub(crate) gtids: Numbering,
     /// The newest number known to be durable, for the heads of groups.
     durable_no: AtomicU64,
     on_failure: OnFailure,
@@ -63,7 +52,7 @@ impl LogEnv {
     /// The file cannot be created.
     pub fn start(
         dir: omnibus_log::LogDir,
-        recovered: &crate::Recovered,
+        recovered: &Recovered,
         identity: LogIdentity,
         checksum: Checksum,
         engine: Arc<dyn Engine>,
@@ -73,12 +62,13 @@ impl LogEnv {
             true => recovered.executed.clone(),
             false => GtidState::new(identity.dialect),
         };
-        let next_sequence = (0, state.state().map_or(0, |state| state.highest(0)) + 1);
         let executed = Executed::new(state, recovered.elsewhere.clone());
         let first = recovered.last.next();
         let head = head(&identity, identity.server_id, checksum, first, &executed, recovered.groups_end);
         let writer = dir.start(&head.bytes)?;
-        let next_gno = executed.all().set().map_or(1, |set| set.free_from(identity.uuid, 1));
+        let gtids = Numbering::new(identity.uuid, identity.dialect, executed);
+        let mut next = Next::default();
+        gtids.count_anew(&mut next);
         let env = LogEnv {
             server_id: AtomicU32::new(identity.server_id),
             identity,
@@ -86,21 +76,17 @@ impl LogEnv {
             engine,
             deletes: Arc::new(DeletedFloor::default()),
             handle: writer.handle(),
-            executed: Mutex::new(executed),
-            owned: Arc::default(),
-            strict: AtomicBool::new(false),
-            mode: AtomicU8::new(GtidMode::On as u8),
-            gtid_waits: AtomicU64::new(0),
+            gtids,
             durable_no: AtomicU64::new(recovered.last.0),
             on_failure,
         };
-        Ok((env, Appender::new(writer, &head, recovered, next_gno, next_sequence)))
+        Ok((env, Appender::new(writer, &head, recovered, next)))
     }
 
     /// Every GTID in the log, the newest perhaps not durable yet.
     #[must_use]
     pub fn executed(&self) -> GtidState {
-        self.executed.lock().all().clone()
+        self.gtids.executed.lock().all().clone()
     }
 
     /// Listing, purging and reading of log files.
@@ -124,25 +110,25 @@ impl LogEnv {
 
     /// `gtid_strict_mode`: refuse given ids that are out of order.
     pub fn set_strict(&self, strict: bool) {
-        self.strict.store(strict, Ordering::Relaxed);
+        self.gtids.strict.store(strict, Ordering::Relaxed);
     }
 
     /// `gtid_mode`.
     #[must_use]
     #[inline]
     pub fn gtid_mode(&self) -> GtidMode {
-        GtidMode::from_number(self.mode.load(Ordering::SeqCst))
+        self.gtids.mode()
     }
 
     /// `gtid_mode`, at start-up. Later it is [`crate::Coordinator::change_gtid_mode`] that changes it.
     pub fn set_gtid_mode(&self, mode: GtidMode) {
-        self.mode.store(mode as u8, Ordering::SeqCst);
+        self.gtids.set_mode(mode);
     }
 
     /// Changes when `gtid_executed` and `gtid_purged` change otherwise than by commits and purges.
     #[must_use]
     pub fn gtid_generation(&self) -> u64 {
-        self.executed.lock().generation()
+        self.gtids.executed.lock().generation()
     }
 
     /// `binlog_checksum` of the next file.
@@ -203,7 +189,7 @@ impl LogEnv {
     /// The head of a file that follows what was appended; no group is open.
     pub(crate) fn next_head(&self, appender: &Appender) -> FileHead {
         let (checksum, first, before) = (self.checksum(), appender.last.next(), appender.groups_end());
-        head(&self.identity, self.server_id(), checksum, first, &self.executed.lock(), before)
+        head(&self.identity, self.server_id(), checksum, first, &self.gtids.executed.lock(), before)
     }
 
     fn rotate_with(
@@ -231,9 +217,8 @@ impl LogEnv {
             return Ok(Err(error));
         }
         // The file that a crash from here on leaves as the log says the new story already.
-        self.executed.lock().clear();
-        appender.next_gno = 1;
-        appender.next_sequence = (0, 1);
+        self.gtids.executed.lock().clear();
+        self.gtids.count_anew(&mut appender.next);
         self.rotate_with(appender, LogWriter::rotate_alone)?;
         let (head, rotated) = (self.next_head(appender), appender.writer.position());
         match appender.writer.restart_at(first, &head.bytes) {
@@ -246,6 +231,22 @@ impl LogEnv {
             Err(error @ (ResetError::Purge(_) | ResetError::NotDeleted(_))) => Ok(Err(error)),
             Err(error) => Err(reason(&error)),
         }
+    }
+
+    fn first_event<'a>(
+        &self,
+        appender: &Appender,
+        place: Place,
+        request: &'a CommitRequest,
+    ) -> FirstEvent<'a> {
+        let context = context_of(request, self.server_id());
+        FirstEvent { context, checksum: appender.checksum, base: appender.base, place, request }
+    }
+
+    /// All of a transaction has been appended.
+    fn appended(&self, appender: &mut Appender, place: Place) {
+        appender.last = place.no;
+        self.gtids.appended(&mut appender.next, place);
     }
 
     /// Ends the log with a STOP event.
@@ -267,14 +268,15 @@ impl Env for LogEnv {
         last_seen: CommitNo,
         request: &mut CommitRequest,
     ) -> Result<(), AppendError> {
-        let place = self.place(appender, (no, last_seen), request);
-        self.check_given(place, request)?;
+        let place = self.gtids.place(&mut appender.next, self.server_id(), (no, last_seen), request);
+        self.gtids.check_given(place, request)?;
         if request.cache.settled().is_some()
             && let Some(done) = self.promote(appender, place, request)
         {
             return done;
         }
-        appender.stamp(self.context_of(request), self.durable_no());
+        let first_event = self.first_event(appender, place, request);
+        appender.stamp(first_event.context, self.durable_no());
         if request.cache.len() >= PIECE as u64 {
             // It takes several groups, which are there or not together.
             appender.end_group();
@@ -283,7 +285,7 @@ impl Env for LogEnv {
         let start = appender.writer.position();
         let mut first = std::mem::take(&mut appender.scratch);
         first.clear();
-        self.write_first(&mut first, appender, start.offset.0, place, request);
+        first_event.write(&mut first, start.offset.0);
         appender.writer.buffer().extend_from_slice(&first);
         appender.scratch = first;
         match request.cache.read_events(PIECE, |cached| appender.add_cached(cached)) {
@@ -373,7 +375,7 @@ impl Env for LogEnv {
     }
 
     fn watermark(&self, oldest: CommitNo) {
-        self.executed.lock().settle(oldest, self.durable_no());
+        self.gtids.executed.lock().settle(oldest, self.durable_no());
         self.engine.gc_watermark(oldest);
     }
 
@@ -381,18 +383,4 @@ impl Env for LogEnv {
         tracing::error!("the binary log failed: {reason}");
         (self.on_failure)(reason);
     }
-}
-
-pub(crate) fn reason(error: &dyn std::error::Error) -> Arc<str> {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        source = inner.source();
-    }
-    text.into()
 }

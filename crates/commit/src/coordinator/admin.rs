@@ -2,8 +2,9 @@
 //!
 //! Any thread that may block. Not the SQL: statements and their errors are the server's.
 
+use super::Coordinator;
+use crate::error::CommitError;
 use crate::head::read_head;
-use crate::{CommitError, Coordinator};
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_log::{FileSeq, ReadError, ResetError};
 

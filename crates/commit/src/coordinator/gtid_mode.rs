@@ -7,8 +7,11 @@
 //!
 //! Any thread; blocks for a few writes.
 
+use super::Coordinator;
+use crate::env::Env;
+use crate::error::CommitError;
+use crate::log_env::LogEnv;
 use crate::owned::AnonymousGuard;
-use crate::{CommitError, Coordinator, LogEnv};
 use omnibus_format::{Dialect, GtidMode};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,7 +75,7 @@ impl Coordinator {
                     env.set_gtid_mode(old);
                     Ok(Err(error))
                 }
-                None => crate::Env::rotate(env, appender).map(Ok),
+                None => env.rotate(appender).map(Ok),
             }
         })?
     }
@@ -80,20 +83,20 @@ impl Coordinator {
     /// Asks for the right to commit without an id; `None` while `gtid_mode` is ON. Kept as long as the session may do it.
     #[must_use]
     pub fn own_anonymity(&self) -> Option<AnonymousGuard> {
-        let guard = self.log().owned.own_anonymity();
+        let guard = self.log().gtids.owned.own_anonymity();
         (self.gtid_mode() != GtidMode::On).then_some(guard)
     }
 
     /// `Ongoing_anonymous_transaction_count`: sessions that may commit without an id.
     #[must_use]
     pub fn anonymous_count(&self) -> u64 {
-        self.log().owned.anonymous()
+        self.log().gtids.owned.anonymous()
     }
 
     /// Counts one who waits for GTIDs; `None` if there are none to wait for because `gtid_mode` is OFF.
     #[must_use]
     pub fn await_gtids(&self) -> Option<GtidWait<'_>> {
-        let waits = &self.log().gtid_waits;
+        let waits = &self.log().gtids.waits;
         waits.fetch_add(1, Ordering::SeqCst);
         let wait = GtidWait(waits);
         (self.gtid_mode() != GtidMode::Off).then_some(wait)
@@ -102,9 +105,9 @@ impl Coordinator {
 
 fn hindrance(env: &LogEnv, new: GtidMode) -> Option<GtidModeError> {
     match new {
-        GtidMode::On if env.owned.anonymous() > 0 => Some(GtidModeError::Anonymous),
-        GtidMode::Off if env.owned.any() => Some(GtidModeError::Owned),
-        GtidMode::Off if env.gtid_waits.load(Ordering::SeqCst) > 0 => Some(GtidModeError::Awaited),
+        GtidMode::On if env.gtids.owned.anonymous() > 0 => Some(GtidModeError::Anonymous),
+        GtidMode::Off if env.gtids.owned.any() => Some(GtidModeError::Owned),
+        GtidMode::Off if env.gtids.waits.load(Ordering::SeqCst) > 0 => Some(GtidModeError::Awaited),
         _ => None,
     }
 }

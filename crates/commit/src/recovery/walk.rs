@@ -2,8 +2,8 @@
 //!
 //! It replays whole transactions as it meets them. Where the pass begins and what follows it is in `recovery`.
 
-use crate::damage::{self, FileFacts};
-use crate::recovery::{RecoverError, Recovered, Replay, ReplayEvent, Replayed};
+use super::damage::{self, FileFacts};
+use super::{RecoverError, Recovered, Replay, ReplayEvent, Replayed};
 use omnibus_engine::{CommitNo, Engine, TrxId, Write};
 use omnibus_format::events::{
     FormatDescription, Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids,
