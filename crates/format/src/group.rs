@@ -8,7 +8,7 @@
 
 use crate::checksum::crc32;
 use crate::header::HEADER_LEN;
-use crate::private::PRIVATE_MAGIC;
+use crate::header::PRIVATE_MAGIC;
 use crate::{EventType, RawEvent};
 use crc32fast::Hasher;
 

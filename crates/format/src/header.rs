@@ -6,6 +6,9 @@ use crate::event_type::EventType;
 
 /// The first four bytes of a binlog file.
 pub const MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
+
+/// First bytes of every private body.
+pub const PRIVATE_MAGIC: [u8; 4] = *b"OMNI";
 /// Bytes of a version 4 header.
 pub const HEADER_LEN: usize = 19;
 /// Offset of the size field.

@@ -23,6 +23,7 @@ pub mod private;
 mod private_log;
 pub mod row;
 pub mod scan;
+mod server_uuid;
 mod tsid;
 mod varlen;
 pub mod writer;

@@ -7,10 +7,9 @@
 
 use crate::cursor::{Reader, put_lenenc, put_lenenc_bytes};
 use crate::error::DecodeError;
+pub use crate::header::PRIVATE_MAGIC;
 use crate::private_log::{FIRST_KIND, LogPrivate};
 
-/// First bytes of every private body.
-pub const PRIVATE_MAGIC: [u8; 4] = *b"OMNI";
 /// Version that this code writes.
 const VERSION: u8 = 1;
 const WRITE_SET: u8 = 1;

@@ -6,7 +6,7 @@
 use crate::error::DecodeError;
 use crate::events::PreviousGtids;
 use crate::group::{ChainStart, GroupHead};
-use crate::private::PRIVATE_MAGIC;
+use crate::header::PRIVATE_MAGIC;
 use crate::{EventType, GtidSet, HEADER_LEN, RawEvent};
 
 const VERSION: u8 = 1;

@@ -2,7 +2,7 @@
 //!
 //! Text form: `uuid` or `uuid:tag`. Pure.
 
-use crate::gtid::{GtidParseError, ServerUuid};
+use crate::server_uuid::{GtidParseError, ServerUuid};
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,7 +1,7 @@
 //! Errors, one type per operation. Nothing is logged here: an error is logged where it is consumed.
 
 use crate::position::LogPosition;
-use crate::scan::TornReason;
+pub use omnibus_format::ScanErrorKind as TornReason;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

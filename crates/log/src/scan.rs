@@ -14,7 +14,8 @@ use omnibus_format::{Checksum, ScanRules};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use omnibus_format::{RawEvent, ScanErrorKind as TornReason};
+pub use crate::error::TornReason;
+pub use omnibus_format::RawEvent;
 
 /// How much is read at once. Larger reads gain nothing from the page cache.
 const READ_AHEAD: usize = 256 << 10;

@@ -4,12 +4,9 @@
 //! of [`OWN_VERSION`] hides the option from them, and this parser reads it like any other text.
 
 use crate::ParseOptions;
+pub use crate::lexer::OWN_VERSION;
 use crate::lexer::{Lexer, Tok, Token};
 use std::borrow::Cow;
-
-/// The version of comments that only this server executes. MySQL and MariaDB skip what is newer than they are, and accept
-/// six digits at most.
-pub const OWN_VERSION: u32 = 999_999;
 
 /// The text with every `ENGINE = name` at its outermost level, for which `own` says so of the name, in a comment of ours.
 ///

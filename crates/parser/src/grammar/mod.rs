@@ -43,8 +43,6 @@ use crate::{ParseError, ParseOptions};
 
 /// Height of an expression or table tree.
 pub(crate) const MAX_HEIGHT: u32 = 1000;
-/// Characters of `near '..'` in an error.
-const NEAR_CHARS: usize = 80;
 
 /// What every rule returns.
 pub(crate) type Rule<T> = Result<T, ParseError>;
@@ -313,59 +311,6 @@ impl<'a> Parser<'a> {
     /// A syntax error at the current token.
     #[cold]
     fn error(&self) -> ParseError {
-        syntax_error(self.src, self.token.start as usize)
-    }
-}
-
-/// A syntax error at a byte of a text.
-#[cold]
-pub(crate) fn syntax_error(src: &[u8], at: usize) -> ParseError {
-    let at = at.min(src.len());
-    let line = 1 + src[..at].iter().filter(|&&b| b == b'\n').count() as u32;
-    let end = src.len().min(at + NEAR_CHARS * 4);
-    let near: String = String::from_utf8_lossy(&src[at..end]).chars().take(NEAR_CHARS).collect();
-    let before = String::from_utf8_lossy(&src[at.saturating_sub(NEAR_CHARS)..at]);
-    match unsupported_clause(&near).or_else(|| unsupported_before(&before, &near)) {
-        Some(what) => ParseError::Other {
-            code: 1235,
-            state: "42000",
-            message: format!("This version of Omnibus doesn't yet support '{what}'"),
-        },
-        None => ParseError::Syntax { near, line },
-    }
-}
-
-/// MariaDB's clauses of temporal tables, by the words where the grammar meets them: what they are is more helpful than that they
-/// are no syntax here.
-fn unsupported_clause(near: &str) -> Option<&'static str> {
-    let words = near.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-    let words: Vec<_> = words.take(3).map(str::to_ascii_uppercase).collect();
-    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["SYSTEM", "VERSIONING", ..] | ["WITH" | "WITHOUT", "SYSTEM", "VERSIONING"] | ["VERSIONING", ..] => {
-            Some("SYSTEM VERSIONING")
-        }
-        ["SYSTEM_TIME", ..] | ["FOR", "SYSTEM_TIME", ..] => Some("FOR SYSTEM_TIME"),
-        ["ROW", "START" | "END", ..] => Some("SYSTEM VERSIONING"),
-        ["BEFORE", "SYSTEM_TIME", ..] => Some("DELETE HISTORY"),
-        ["WITHOUT", "OVERLAPS", ..] => Some("WITHOUT OVERLAPS"),
-        ["COMPRESSED", ..] => Some("COMPRESSED columns"),
-        ["FOR", "PORTION", "OF"] => Some("FOR PORTION OF"),
-        _ => None,
-    }
-}
-
-/// The same, where the words before tell it.
-fn unsupported_before(before: &str, near: &str) -> Option<&'static str> {
-    let word = |text: &str| text.to_ascii_uppercase();
-    let mut last =
-        before.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-    let last = [last.next_back(), last.next_back()].map(|found| found.map(word).unwrap_or_default());
-    let next =
-        near.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().map(word).unwrap_or_default();
-    match (last[1].as_str(), last[0].as_str(), next.as_str()) {
-        ("NEXT" | "PREVIOUS", "VALUE", "FOR") => Some("sequences"),
-        (_, "PERIOD", "FOR") | ("PERIOD", "FOR", _) => Some("PERIOD FOR"),
-        (_, "CONVERT", "PARTITION" | "TABLE") => Some("CONVERT PARTITION"),
-        _ => None,
+        ParseError::at(self.src, self.token.start as usize)
     }
 }

@@ -227,7 +227,7 @@ impl Parser<'_> {
             _ => {}
         }
         if self.params != params {
-            return Err(super::syntax_error(self.src, start as usize));
+            return Err(ParseError::at(self.src, start as usize));
         }
         let span = Span { start, end: self.last_end };
         let rows = gives_rows(&node);

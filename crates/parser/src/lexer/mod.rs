@@ -12,6 +12,10 @@ use crate::ParseOptions;
 use keyword::{HASH_START, Kw, hash_step, lookup};
 pub(crate) use token::{Tok, Token};
 
+/// The version of comments that only this server executes. MySQL and MariaDB skip what is newer than they are, and accept
+/// six digits at most.
+pub const OWN_VERSION: u32 = 999_999;
+
 /// Bytes that may be part of an unquoted identifier: letters, digits, `_`, `$`, and everything past ASCII.
 const WORD: [bool; 256] = {
     let mut table = [false; 256];
@@ -386,7 +390,7 @@ impl<'a> Lexer<'a> {
 
     /// Whether a version comment is executed here.
     fn runs(&self, version: u32, mariadb: bool) -> bool {
-        if version == crate::aside::OWN_VERSION {
+        if version == OWN_VERSION {
             !mariadb
         } else if self.options.mariadb {
             // MariaDB skips the versions MySQL took after the fork, unless the comment is its own.

@@ -1,0 +1,52 @@
+//! A server's UUID, and what is wrong with the text of one or of a GTID. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A server's UUID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerUuid(pub [u8; 16]);
+
+/// Text is not a UUID, GTID or GTID set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed GTID set near '{0}'")]
+pub struct GtidParseError(pub String);
+
+pub(crate) fn malformed(text: &str) -> GtidParseError {
+    GtidParseError(text.to_owned())
+}
+
+impl fmt::Display for ServerUuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            if matches!(i, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for ServerUuid {
+    type Err = GtidParseError;
+
+    /// 32 hex digits, with dashes in the usual places or without any, optionally in braces.
+    fn from_str(text: &str) -> Result<Self, GtidParseError> {
+        let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
+        let dashed = inner.len() == 36
+            && inner.bytes().enumerate().all(|(i, b)| (b == b'-') == matches!(i, 8 | 13 | 18 | 23));
+        if !dashed && (inner.len() != 32 || inner.contains('-')) {
+            return Err(malformed(text));
+        }
+        let mut digits = inner.chars().filter(|&c| c != '-').map(|c| c.to_digit(16));
+        let mut uuid = [0; 16];
+        for byte in &mut uuid {
+            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
+                return Err(malformed(text));
+            };
+            *byte = (high << 4 | low) as u8;
+        }
+        Ok(Self(uuid))
+    }
+}
