@@ -78,6 +78,8 @@ pub mod sql_mode {
     pub const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
     /// CHAR values keep their padding.
     pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
+    /// Fractions of seconds are cut, not rounded.
+    pub const TIME_TRUNCATE_FRACTIONAL: u64 = 1 << 32;
     /// MySQL 8's default.
     pub const DEFAULT: u64 = ONLY_FULL_GROUP_BY
         | STRICT_TRANS_TABLES
@@ -283,6 +285,7 @@ impl SessionSettings {
             no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
             no_zero_date: has(sql_mode::NO_ZERO_DATE),
             allow_invalid: has(sql_mode::ALLOW_INVALID_DATES),
+            truncate: has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
         }
     }
 

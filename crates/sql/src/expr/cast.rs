@@ -30,13 +30,17 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         }
         Family::Date => dated(e, &value, cx).map_or(Value::Null, |d| Value::Date(d.date())),
         Family::DateTime => {
-            dated(e, &value, cx).and_then(|d| d.round(target.decimals)).map_or(Value::Null, Value::DateTime)
+            let mode = cx.session.settings.date_mode();
+            dated(e, &value, cx)
+                .and_then(|d| d.fit(target.decimals, mode))
+                .map_or(Value::Null, Value::DateTime)
         }
         Family::Time => match value {
-            Value::Time(t) => Value::Time(t.round(target.decimals)),
+            Value::Time(t) => Value::Time(t.fit(target.decimals, cx.session.settings.date_mode())),
             value => {
+                let mode = cx.session.settings.date_mode();
                 let constant = Expr::constant(value, e.ty.clone());
-                constant.eval_time(cx)?.map_or(Value::Null, |t| Value::Time(t.round(target.decimals)))
+                constant.eval_time(cx)?.map_or(Value::Null, |t| Value::Time(t.fit(target.decimals, mode)))
             }
         },
         Family::Json => to_json(&value, &e.ty)?,

@@ -140,7 +140,7 @@ pub(crate) fn store(value: Value, column: &Column, strict: bool, zone: Zone) -> 
 }
 
 fn default_dates(strict: bool) -> DateMode {
-    DateMode { no_zero_in_date: strict, no_zero_date: strict, allow_invalid: false }
+    DateMode { no_zero_in_date: strict, no_zero_date: strict, ..DateMode::RELAXED }
 }
 
 /// What a NOT NULL column without a default gets when sql_mode is not strict.

@@ -290,7 +290,9 @@ impl ExprType {
         let column = &self.column;
         match column.kind {
             ColumnKind::Decimal => {
-                column.length + u32::from(column.decimals > 0) + u32::from(!column.unsigned)
+                // A zero stands before the point where no other digit does.
+                let whole = u32::from(column.length == u32::from(column.decimals));
+                column.length + whole + u32::from(column.decimals > 0) + u32::from(!column.unsigned)
             }
             ColumnKind::Enum => label_lengths(column).max().unwrap_or(0),
             // All members, with commas between them.

@@ -276,7 +276,7 @@ fn cast_of(
 }
 
 /// Any date may have come from a server that let it in.
-const ANY_DATE: DateMode = DateMode { no_zero_in_date: false, no_zero_date: false, allow_invalid: true };
+const ANY_DATE: DateMode = DateMode { allow_invalid: true, ..DateMode::RELAXED };
 
 impl Cast {
     fn apply(&self, value: Value, column: &Column) -> SqlResult<Value> {

@@ -154,7 +154,7 @@ impl Value {
                 }
             }
             other => {
-                let Converted { value, problem } = other.to_decimal();
+                let Converted { value, problem } = other.in_seconds().to_decimal();
                 match value.to_i64() {
                     Ok(n) => Converted { value: n, problem },
                     Err(clipped) => Converted::lossy(clipped, Problem::OutOfRange),
@@ -191,12 +191,21 @@ impl Value {
                 Converted::exact(n as u64)
             }
             other => {
-                let Converted { value, problem } = other.to_decimal();
+                let Converted { value, problem } = other.in_seconds().to_decimal();
                 match value.to_u64() {
                     Ok(n) => Converted { value: n, problem },
                     Err(clipped) => Converted::lossy(clipped, Problem::OutOfRange),
                 }
             }
+        }
+    }
+
+    /// A time rounded to seconds, of which 60 are a minute; other values as they are.
+    pub(super) fn in_seconds(&self) -> Value {
+        match self {
+            Value::Time(time) => Value::Time(time.round(0)),
+            Value::DateTime(at) => Value::DateTime(at.round(0).unwrap_or_else(|| at.truncate(0))),
+            other => other.clone(),
         }
     }
 

@@ -94,7 +94,7 @@ fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
         Float | Double => store_real(value, ty),
         Decimal => store_decimal(value, ty),
         Bit => store_bit(value, ty),
-        Year => store_temporal::year(value),
+        Year => store_temporal::year(value, ctx),
         Date | Time | DateTime | Timestamp => store_temporal::store(value, ty, ctx),
         Enum => store_string::store_enum(value, ty, ctx),
         Set => store_string::store_set(value, ty, ctx),
@@ -215,7 +215,7 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
             (stored, range.or(n.problem.map(|_| Problem::IncorrectNumber("integer"))))
         }
         other => {
-            let n = other.to_decimal().value;
+            let n = other.in_seconds().to_decimal().value;
             // Nothing below zero is unsigned, even if it rounds to zero.
             let below = ty.unsigned && n.is_negative() && !n.is_zero();
             let (stored, range) = integer(rounded(&n), ty);
@@ -322,6 +322,7 @@ fn store_bit(value: &Value, ty: &ColumnType) -> Raw {
             if raw.len() <= 8 { Some(bits) } else { None }
         }
         Value::Int(n) => Some(*n as u64),
+        Value::Time(_) => Some(value.to_i64().value as u64),
         Value::Decimal(n) if n.is_negative() && !n.is_zero() => {
             return (Value::Bit(0), Some(Problem::OutOfRange));
         }

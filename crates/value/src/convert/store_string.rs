@@ -149,6 +149,7 @@ pub(super) fn store_set(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> R
                 }
             }
             if mask == 0
+                && !text.ends_with(b" ")
                 && let (n, true) = parse_i64_prefix(&text)
             {
                 return by_mask(bits_of(n));

@@ -11,7 +11,7 @@ use crate::temporal::{
 
 pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     match ty.kind {
-        ColumnKind::Time => time(value, ty.fsp()),
+        ColumnKind::Time => time(value, ty.fsp(), ctx),
         ColumnKind::Date => date(value, ctx),
         ColumnKind::Timestamp => timestamp(value, ty.fsp(), ctx),
         _ => datetime(value, ty.fsp(), ctx, Value::DateTime(DateTime::ZERO)),
@@ -30,11 +30,11 @@ fn read(
     match value {
         Value::DateTime(dt) => {
             let dt = checked(*dt)?;
-            dt.round(fsp).map(|dt| (dt, None)).ok_or(wrong)
+            dt.fit(fsp, ctx.dates).map(|dt| (dt, None)).ok_or(wrong)
         }
         Value::Date(d) => checked(DateTime::from(*d)).map(|dt| (dt, None)),
         Value::Time(t) => {
-            let dt = DateTime::from(ctx.today).add_time(t.round(fsp)).ok_or(wrong)?;
+            let dt = DateTime::from(ctx.today).add_time(t.fit(fsp, ctx.dates)).ok_or(wrong)?;
             Ok((dt, None))
         }
         Value::Bytes(text) => {
@@ -47,7 +47,7 @@ fn read(
         }
         Value::Json(_) => Err(wrong),
         other => {
-            let dt = number_datetime(other, ctx.dates).and_then(|dt| dt.round(fsp));
+            let dt = number_datetime(other, ctx.dates).and_then(|dt| dt.fit(fsp, ctx.dates));
             dt.map(|dt| (dt, None)).ok_or(wrong)
         }
     }
@@ -92,21 +92,22 @@ fn timestamp(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
     }
 }
 
-fn time(value: &Value, fsp: u8) -> Raw {
+fn time(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
     let wrong = Problem::IncorrectTemporal("time");
+    let fit = |time: Time| time.fit(fsp, ctx.dates);
     let made = match value {
-        Value::Bytes(text) => match parse_time(text, fsp) {
-            Ok(p) if p.truncated => return (Value::Time(p.value), Some(wrong)),
-            Ok(p) if p.has_date => return (Value::Time(p.value), Some(Problem::Rounded)),
-            other => other.map(|p| p.value),
+        Value::Bytes(text) => match parse_time(text, 6) {
+            Ok(p) if p.truncated => return (Value::Time(fit(p.value)), Some(wrong)),
+            Ok(p) if p.has_date => return (Value::Time(fit(p.value)), Some(Problem::Rounded)),
+            other => other.map(|p| fit(p.value)),
         },
-        Value::Time(t) => Ok(t.round(fsp)),
+        Value::Time(t) => Ok(fit(*t)),
         Value::Date(d) => return (Value::Time(Time::ZERO), (!d.is_zero()).then_some(Problem::Rounded)),
         Value::DateTime(dt) => {
-            return (Value::Time(dt.time().round(fsp)), (!dt.date().is_zero()).then_some(Problem::Rounded));
+            return (Value::Time(fit(dt.time())), (!dt.date().is_zero()).then_some(Problem::Rounded));
         }
         Value::Json(_) => Err(TemporalError::Malformed),
-        other => number_time(other).map(|t| t.round(fsp)),
+        other => number_time(other).map(fit),
     };
     // So many digits have a date in front, which is left out.
     let dated = matches!(
@@ -123,8 +124,13 @@ fn time(value: &Value, fsp: u8) -> Raw {
     }
 }
 
-pub(super) fn year(value: &Value) -> Raw {
+pub(super) fn year(value: &Value, ctx: &StoreContext) -> Raw {
     match value {
+        // As elsewhere a time is on the current day.
+        Value::Time(time) => match DateTime::from(ctx.today).add_time(*time) {
+            Some(at) => stored_year(i64::from(at.date().year())),
+            None => (Value::Year(0), Some(Problem::OutOfRange)),
+        },
         Value::Year(_) => (value.clone(), None),
         Value::Bytes(text) => match parse_year(text) {
             Ok(p) => (Value::Year(p.value), p.truncated.then_some(Problem::Truncated)),

@@ -41,14 +41,16 @@ pub struct DateMode {
     pub no_zero_in_date: bool,
     /// ALLOW_INVALID_DATES: days 1-31 in every month.
     pub allow_invalid: bool,
+    /// TIME_TRUNCATE_FRACTIONAL: digits of a fraction that a column has not are cut.
+    pub truncate: bool,
 }
 
 impl DateMode {
     /// Everything MySQL can represent except days past the end of a month.
     pub const RELAXED: DateMode =
-        DateMode { no_zero_date: false, no_zero_in_date: false, allow_invalid: false };
+        DateMode { no_zero_date: false, no_zero_in_date: false, allow_invalid: false, truncate: false };
     /// The default `sql_mode` of MySQL 8: no zero dates at all.
-    pub const STRICT: DateMode = DateMode { no_zero_date: true, no_zero_in_date: true, allow_invalid: false };
+    pub const STRICT: DateMode = DateMode { no_zero_date: true, no_zero_in_date: true, ..DateMode::RELAXED };
 }
 
 /// Why a string or number is no date or time.

@@ -194,7 +194,7 @@ pub fn parse_datetime(text: &[u8], fsp: u8, mode: DateMode) -> Result<Parsed<Dat
     let value = DateTime::new(date, h as u32, mi as u32, s as u32, f.micros).ok_or(Malformed)?;
     let value = value.check(mode)?;
     let offset = if f.count >= 5 { read_offset(&mut cur) } else { None };
-    let value = round_to(value, f.round_up, fsp)?;
+    let value = if mode.truncate { value.truncate(fsp) } else { round_to(value, f.round_up, fsp)? };
     Ok(Parsed {
         value,
         truncated: !cur.only_spaces_left(),

@@ -273,6 +273,10 @@ impl DateTime {
         }
         base.step_fraction(unit)
     }
+    /// With `fsp` fractional digits, rounded or cut as `mode` says.
+    pub fn fit(self, fsp: u8, mode: DateMode) -> Option<DateTime> {
+        if mode.truncate { Some(self.truncate(fsp)) } else { self.round(fsp) }
+    }
     /// Adds `unit` microseconds without needing a full date unless the day changes.
     pub(super) fn step_fraction(self, unit: u32) -> Option<DateTime> {
         let micros = self.micros() + unit;
@@ -429,6 +433,10 @@ impl Time {
         let abs = self.to_micros().abs();
         let rounded = (abs + unit / 2) / unit * unit;
         Time::from_micros_clipped(if self.0 < 0 { -rounded } else { rounded })
+    }
+    /// With `fsp` fractional digits, rounded or cut as `mode` says.
+    pub fn fit(self, fsp: u8, mode: DateMode) -> Time {
+        if mode.truncate { self.truncate(fsp) } else { self.round(fsp) }
     }
     /// Drops the fraction beyond `fsp` digits.
     pub fn truncate(self, fsp: u8) -> Time {

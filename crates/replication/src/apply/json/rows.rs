@@ -289,7 +289,7 @@ fn document(node: &Node<'_>) -> Option<Bytes> {
     }
 }
 
-const ANY_DATE: DateMode = DateMode { no_zero_in_date: false, no_zero_date: false, allow_invalid: true };
+const ANY_DATE: DateMode = DateMode { allow_invalid: true, ..DateMode::RELAXED };
 
 /// The value that a column's field has.
 fn value(field: FieldType, meta: &ColumnMetadata, node: &Node<'_>, raw: &str) -> Option<Value> {

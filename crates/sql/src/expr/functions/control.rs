@@ -42,7 +42,10 @@ fn coalesce_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 }
 
 fn all_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    let nullable = ty::any_null(args);
+    let is = |family: fn(&ExprType) -> bool| args.iter().any(|arg| family(&arg.ty));
+    // Text beside a date may be none.
+    let dates_of_text = is(ExprType::is_temporal) && is(|ty| ty.family() == Family::String);
+    let nullable = ty::any_null(args) || dates_of_text;
     Ok(unify_all(args, "greatest")?.nullable(nullable))
 }
 

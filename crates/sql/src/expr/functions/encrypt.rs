@@ -2,8 +2,9 @@
 
 use super::encode::{LOWER, to_hex};
 use super::{Def, int_arg, str_arg, text, ty};
-use crate::error::{ExecResult, SqlError};
-use crate::expr::{Exec, Expr, ExprType};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::types::BINARY;
+use crate::expr::{BindContext, Exec, Expr, ExprType};
 use omnibus_value::Value;
 use sha1::Digest;
 
@@ -15,7 +16,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CRC32", 1, 1, ty::ubigint, |a, _, cx| {
         Ok(Value::UInt(u64::from(crc32fast::hash(&str_arg!(a, 0, cx)))))
     }),
-    Def::volatile("RANDOM_BYTES", 1, 1, ty::binary, random_bytes),
+    Def::volatile("RANDOM_BYTES", 1, 1, random_type, random_bytes),
 ];
 
 fn sha1(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -32,6 +33,15 @@ fn sha2(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         512 => text(to_hex(&sha2::Sha512::digest(&value), LOWER)),
         _ => Value::Null,
     })
+}
+
+/// As many bytes as a constant asks for, else as there may be.
+fn random_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    let length = match args[0].as_const() {
+        Some(Value::Int(n @ 1..=1024)) => *n as u32,
+        _ => 1024,
+    };
+    Ok(ExprType::varchar(length, BINARY).nullable(true))
 }
 
 fn random_bytes(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

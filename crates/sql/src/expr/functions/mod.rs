@@ -184,6 +184,14 @@ pub(crate) mod ty {
     pub fn int(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
         Ok(ExprType::int(10).nullable(any_null(args)))
     }
+    /// An integer, NULL also if an argument is not what it should be.
+    pub fn int_or_null(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(int(args, cx)?.nullable(true))
+    }
+    /// A BIGINT, NULL also if an argument is not what it should be.
+    pub fn bigint_or_null(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(bigint(args, cx)?.nullable(true))
+    }
     /// A truth value, NULL if an argument is.
     pub fn boolean(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
         Ok(ExprType::boolean().nullable(any_null(args)))

@@ -10,7 +10,7 @@ use omnibus_value::{Value, locale};
 
 pub(super) const DEFS: &[Def] = &[
     Def::strings("CONCAT", 1, MANY, ty::concatenated, concat),
-    Def::strings("CONCAT_WS", 2, MANY, ty::concatenated, concat_ws),
+    Def::strings("CONCAT_WS", 2, MANY, text_lengths::separated, concat_ws),
     Def::new("SUBSTRING", 2, 3, text_lengths::middle, substring),
     Def::new("SUBSTR", 2, 3, text_lengths::middle, substring),
     Def::new("MID", 2, 3, text_lengths::middle, substring),

@@ -37,19 +37,19 @@ pub(super) const DEFS: &[Def] = &[
     Def::session("DATE", 1, 1, ty::date, |a, ty, cx| crate::expr::cast::cast(&a[0], ty, cx)),
     Def::new("TIME", 1, 1, time_type, |a, _, cx| Ok(a[0].eval_time(cx)?.map_or(Value::Null, Value::Time))),
     Def::session("TIMESTAMP", 1, 2, timestamp_type, timestamp),
-    Def::new("DATEDIFF", 2, 2, ty::int, datediff),
+    Def::new("DATEDIFF", 2, 2, ty::int_or_null, datediff),
     Def::new("TIMEDIFF", 2, 2, time_type, timediff),
-    Def::new("TIMESTAMPDIFF", 3, 3, ty::bigint, timestampdiff),
+    Def::new("TIMESTAMPDIFF", 3, 3, ty::bigint_or_null, timestampdiff),
     Def::new("TIMESTAMPADD", 3, 3, timestampadd_type, timestampadd),
     Def::new("ADDTIME", 2, 2, addtime_type, |a, ty, cx| addtime(a, ty, 1, cx)),
     Def::new("SUBTIME", 2, 2, addtime_type, |a, ty, cx| addtime(a, ty, -1, cx)),
     Def::new("LAST_DAY", 1, 1, ty::date, last_day),
     Def::new("FROM_DAYS", 1, 1, ty::date, from_days),
-    Def::new("TO_SECONDS", 1, 1, ty::bigint, to_seconds),
+    Def::new("TO_SECONDS", 1, 1, ty::bigint_or_null, to_seconds),
     Def::new("MAKEDATE", 2, 2, ty::date, makedate),
     Def::new("MAKETIME", 3, 3, |args, cx| seconds_type(&args[2..], cx), maketime),
     Def::new("SEC_TO_TIME", 1, 1, seconds_type, sec_to_time),
-    Def::new("TIME_TO_SEC", 1, 1, ty::bigint, time_to_sec),
+    Def::new("TIME_TO_SEC", 1, 1, ty::bigint_or_null, time_to_sec),
     Def::new("PERIOD_ADD", 2, 2, ty::int, period_add),
     Def::new("PERIOD_DIFF", 2, 2, ty::int, period_diff),
     Def::session("CONVERT_TZ", 3, 3, first_datetime, convert_tz),
@@ -126,6 +126,7 @@ fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult
     let Some(arg) = args.first() else { return Ok(Value::Int(cx.session.now_us.div_euclid(1_000_000))) };
     let Some(at) = arg.eval_datetime(cx)? else { return Ok(Value::Null) };
     let unix = match at.instant(cx.zone()) {
+        Some(instant) if instant.unix() >= UNIX_END => 0,
         Some(instant) => instant.unix().max(0),
         None if at.is_zero() && arg.ty.family() == Family::DateTime => 0,
         None => return Ok(Value::Int(0)),
@@ -345,31 +346,43 @@ fn time_to_sec(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Val
     Ok(Value::Int(time.to_micros() / 1_000_000))
 }
 
-/// Months since year 0 of YYMM or YYYYMM.
-fn period(n: i128, name: &str) -> ExecResult<i64> {
-    let (year, month) = (i64::try_from(n / 100).unwrap_or(-1), (n % 100) as i64);
-    if n <= 0 || year < 0 || !(1..=12).contains(&month) {
-        return Err(SqlError::wrong_arguments(name).into());
-    }
-    let year = match year {
+/// A year of two digits is one of 1970 to 2069.
+fn full_year(year: i128) -> i128 {
+    match year {
         0..=69 => year + 2000,
         70..=99 => year + 1900,
         _ => year,
-    };
-    Ok(year.saturating_mul(12).saturating_add(month - 1))
+    }
+}
+
+/// Months since year 0 of YYMM or YYYYMM.
+fn period(n: i128, name: &str) -> ExecResult<i128> {
+    let (year, month) = (n / 100, n % 100);
+    if n <= 0 || !(1..=12).contains(&month) {
+        return Err(SqlError::wrong_arguments(name).into());
+    }
+    Ok(full_year(year) * 12 + month - 1)
 }
 
 fn period_add(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let start = int_arg!(args, 0, cx);
-    let months = i64::try_from(int_arg!(args, 1, cx)).unwrap_or(0);
-    let total = period(start, "period_add")?.saturating_add(months);
-    Ok(Value::Int(total / 12 * 100 + total % 12 + 1))
+    let months = int_arg!(args, 1, cx);
+    let total = period(start, "period_add")? + months;
+    let result = if total == 0 { 0 } else { full_year(total / 12) * 100 + total % 12 + 1 };
+    match i64::try_from(result) {
+        Ok(result) if total >= 0 => Ok(Value::Int(result)),
+        _ => Err(SqlError::data_out_of_range("BIGINT", format!("period_add({start},{months})")).into()),
+    }
 }
 
 fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let a = int_arg!(args, 0, cx);
     let b = int_arg!(args, 1, cx);
-    Ok(Value::Int(period(a, "period_diff")? - period(b, "period_diff")?))
+    let months = period(a, "period_diff")? - period(b, "period_diff")?;
+    match i64::try_from(months) {
+        Ok(months) => Ok(Value::Int(months)),
+        Err(_) => Err(SqlError::data_out_of_range("BIGINT", format!("period_diff({a},{b})")).into()),
+    }
 }
 
 /// Seconds since 1970 that functions know end here: 3001-01-19.

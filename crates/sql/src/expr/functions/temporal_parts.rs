@@ -22,12 +22,12 @@ pub(super) const DEFS: &[Def] = &[
     }),
     Def::new("WEEKDAY", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.weekday().map(i64::from))),
     Def::new("DAYOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| d.day_of_year().map(i64::from))),
-    Def::new("TO_DAYS", 1, 1, ty::int, |a, _, cx| number(a, cx, Date::to_days)),
+    Def::new("TO_DAYS", 1, 1, ty::int_or_null, |a, _, cx| number(a, cx, Date::to_days)),
     Def::session("DAYNAME", 1, 1, day_type, |a, ty, cx| name(a, ty, cx, |l, d| l.day(d.weekday()?))),
     Def::session("MONTHNAME", 1, 1, month_type, |a, ty, cx| name(a, ty, cx, |l, d| l.month(d.month()))),
     Def::session("WEEK", 1, 2, ty::small_int, week),
     Def::new("WEEKOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| week_of(d, 3))),
-    Def::new("YEARWEEK", 1, 2, ty::int, yearweek),
+    Def::new("YEARWEEK", 1, 2, ty::int_or_null, yearweek),
 ];
 
 /// A part of a time without its sign, which EXTRACT keeps.

@@ -2,7 +2,8 @@
 
 use super::ty;
 use crate::error::SqlResult;
-use crate::expr::types::{BINARY, bytes};
+use crate::expr::charset::max_width;
+use crate::expr::types::{BINARY, Family, bytes};
 use crate::expr::{BindContext, Expr, ExprType};
 use omnibus_value::Value;
 
@@ -24,7 +25,16 @@ fn count(n: i64) -> u64 {
 }
 
 fn text(args: &[Expr], length: u64, cx: &BindContext<'_>) -> SqlResult<ExprType> {
-    ty::string_of(args, u32::try_from(length).unwrap_or(u32::MAX), cx)
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    let ty = ty::string_of(args, length, cx)?;
+    // Characters of text beside bytes are bytes.
+    let widest = args.iter().filter(|e| e.ty.family() == Family::String && !e.ty.is_null());
+    match widest.map(|e| max_width(e.ty.column.collation)).max() {
+        Some(width @ 2..) if ty.column.collation == BINARY => {
+            ty::string_of(args, length.saturating_mul(width), cx)
+        }
+        _ => Ok(ty),
+    }
 }
 
 /// LEFT and RIGHT.
@@ -52,6 +62,12 @@ pub(super) fn replaced(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprTyp
     let more = chars(&args[2]).saturating_sub(from);
     let times = most.checked_div(from).unwrap_or(0);
     text(args, most.saturating_add(times.saturating_mul(more)), cx)
+}
+
+/// CONCAT_WS: the first argument stands between the others.
+pub(super) fn separated(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    let between = chars(&args[0]).saturating_mul(args.len() as u64 - 2);
+    text(args, between + args[1..].iter().map(chars).sum::<u64>(), cx)
 }
 
 /// REPEAT.
