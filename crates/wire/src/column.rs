@@ -158,7 +158,9 @@ pub fn display_length(ty: &ColumnType, char_bytes: u32) -> u32 {
         K::Double => or_default(ty.length, 22),
         K::Decimal => {
             let sign = u32::from(!ty.unsigned);
-            or_default(ty.length, 10) + u32::from(ty.decimals > 0) + sign
+            // A zero stands before the point where no other digit does.
+            let whole = u32::from(ty.decimals > 0 && ty.length == u32::from(ty.decimals));
+            or_default(ty.length, 10) + whole + u32::from(ty.decimals > 0) + sign
         }
         K::Bit => or_default(ty.length, 1),
         K::Year => 4,

@@ -156,7 +156,7 @@ impl Binder<'_> {
         let bound = self.aggregate_operands(call);
         self.set_in_aggregate(was_inside);
         let (args, order) = bound?;
-        let args = self.aggregate_args(call.kind, args);
+        let args = self.aggregate_args(call.kind, args)?;
         let at = self.aggregating_block(args.iter().chain(order.iter().map(|(e, _)| e)))?;
         // What is read for an aggregate of an outer block is that block's to read.
         for (block, before) in self.blocks.iter_mut().zip(outer).skip(at + 1) {
@@ -174,13 +174,14 @@ impl Binder<'_> {
             }
             None => None,
         };
+        let separator = self.separator(call.separator.as_ref(), &ty)?;
         let spec = AggregateSpec {
             kind: call.kind,
             distinct: call.distinct,
             args,
             ty: ty.clone(),
             order,
-            separator: call.separator.clone().unwrap_or_else(|| bytes::Bytes::from_static(b",")),
+            separator,
             limit,
         };
         let slot = match self.blocks[at].aggregate_slot {
@@ -196,19 +197,33 @@ impl Binder<'_> {
         Ok(result)
     }
 
+    /// What GROUP_CONCAT puts between, in the character set of its result.
+    fn separator(&mut self, written: Option<&bytes::Bytes>, ty: &ExprType) -> SqlResult<bytes::Bytes> {
+        let comma = bytes::Bytes::from_static(b",");
+        let Some(written) = written.filter(|text| !text.is_ascii()) else {
+            return Ok(written.cloned().unwrap_or(comma));
+        };
+        let literal = self.literal(&ast::Literal::Str(written.clone()))?;
+        match self.in_collation(literal, ty.column.collation).as_const() {
+            Some(Value::Bytes(text)) => Ok(text.clone()),
+            _ => Ok(written.clone()),
+        }
+    }
+
     /// Arguments as the aggregate takes them.
-    pub(super) fn aggregate_args(&mut self, kind: AggregateKind, args: Vec<Expr>) -> Vec<Expr> {
+    pub(super) fn aggregate_args(&mut self, kind: AggregateKind, args: Vec<Expr>) -> SqlResult<Vec<Expr>> {
         if let AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg = kind {
-            return args.into_iter().map(|arg| self.in_utf8(arg)).collect();
+            return Ok(args.into_iter().map(|arg| self.in_utf8(arg)).collect());
         }
         // Labels come in the order of their text, not of their numbers.
         let labels = |e: &Expr| matches!(e.ty.column.kind, ColumnKind::Enum | ColumnKind::Set);
-        match kind {
+        Ok(match kind {
             AggregateKind::Min | AggregateKind::Max => {
                 args.into_iter().map(|arg| if labels(&arg) { as_text(arg) } else { arg }).collect()
             }
+            AggregateKind::GroupConcat => self.in_one_charset(args, "group_concat")?,
             _ => args,
-        }
+        })
     }
 
     /// The block that computes an aggregate: the innermost one whose columns its arguments read, or the next one further in
@@ -362,7 +377,11 @@ impl Binder<'_> {
             CastType::Inet4 => ExprType::fixed(FixedKind::Inet4).nullable(true),
             CastType::Inet6 => ExprType::fixed(FixedKind::Inet6).nullable(true),
         };
-        let nullable = nullable || ty.nullable;
+        // Bytes may be no text.
+        let bytes = e.ty.family() == Family::String && e.ty.column.collation == BINARY
+            || e.ty.column.kind == ColumnKind::Bit;
+        let taken = bytes && ty.family() == Family::String && ty.column.collation != BINARY;
+        let nullable = nullable || ty.nullable || taken;
         let ty = ty.nullable(nullable);
         Ok(self.fold(Expr { kind: Kind::Cast(Box::new(e)), ty }))
     }

@@ -182,7 +182,7 @@ impl Binder<'_> {
         }
         self.inside(call.kind.name(), |binder| {
             let args = call.args.iter().map(|arg| binder.expr(arg)).collect::<SqlResult<Vec<Expr>>>()?;
-            let args = binder.aggregate_args(call.kind, args);
+            let args = binder.aggregate_args(call.kind, args)?;
             let ty = aggregate::result_type(call.kind, &args, &binder.context())?;
             let place = binder.place(over)?;
             let mut inputs = Vec::with_capacity(args.len());

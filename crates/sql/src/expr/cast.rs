@@ -165,8 +165,9 @@ fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> V
 
 fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Value {
     let text = e.to_str(value);
-    let from = e.ty.column.collation;
-    let text = if e.ty.family() != Family::String || from == target.collation {
+    let bits = e.ty.column.kind == ColumnKind::Bit;
+    let from = if bits { BINARY } else { e.ty.column.collation };
+    let text = if e.ty.family() != Family::String && !bits || from == target.collation {
         text
     } else if from == BINARY {
         match taken_for_text(text, target.collation, cx) {
@@ -258,6 +259,10 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> V
                 Value::Int(*n as i64)
             }
         }
+        (Family::Integer, Value::Year(n)) if ty.column.kind != ColumnKind::Year => match ty.column.unsigned {
+            true => Value::UInt(u64::from(*n)),
+            false => Value::Int(i64::from(*n)),
+        },
         (Family::Integer, Value::Int(n)) if ty.column.unsigned => Value::UInt(*n as u64),
         (Family::Integer, Value::UInt(n)) if !ty.column.unsigned => Value::Int(*n as i64),
         (Family::Fixed, _) => match FixedKind::of(ty.column.kind) {
@@ -287,7 +292,7 @@ pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
 }
 
 /// Bytes as text of a character set: nothing in strict mode if they are none, else what of them is.
-fn taken_for_text(bytes: bytes::Bytes, to: u16, cx: &mut Exec<'_>) -> Option<bytes::Bytes> {
+pub(super) fn taken_for_text(bytes: bytes::Bytes, to: u16, cx: &mut Exec<'_>) -> Option<bytes::Bytes> {
     let good = charset::well_formed(&bytes, to);
     if good == bytes.len() {
         return Some(bytes);

@@ -291,7 +291,7 @@ impl ExprType {
         match column.kind {
             ColumnKind::Decimal => {
                 // A zero stands before the point where no other digit does.
-                let whole = u32::from(column.length == u32::from(column.decimals));
+                let whole = u32::from(column.decimals > 0 && column.length == u32::from(column.decimals));
                 column.length + whole + u32::from(column.decimals > 0) + u32::from(!column.unsigned)
             }
             ColumnKind::Enum => label_lengths(column).max().unwrap_or(0),
@@ -371,7 +371,8 @@ pub fn string_column(length: u32, collation: u16) -> ColumnType {
     let binary = collation == BINARY;
     let kind = match (length, binary) {
         (0..=16_383, false) => ColumnKind::VarChar,
-        (0..=65_535, true) => ColumnKind::VarBinary,
+        // A row holds no more, with the length in front.
+        (0..=65_532, true) => ColumnKind::VarBinary,
         (0..=4_194_303, false) => ColumnKind::MediumText,
         (0..=16_777_215, true) => ColumnKind::MediumBlob,
         (_, false) => ColumnKind::LongText,
@@ -516,19 +517,22 @@ fn integer_bytes(kind: ColumnKind) -> u8 {
 }
 
 fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType> {
-    let string = |t: &ExprType| t.family() == Family::String;
+    let bits = |ty: &ExprType| ty.column.kind == ColumnKind::Bit;
+    let string = |ty: &ExprType| ty.family() == Family::String || bits(ty);
+    // Bits are bytes where text is wanted.
+    let side = |ty: &ExprType| match bits(ty) {
+        true => (BINARY, Coercibility::Implicit),
+        false => (ty.column.collation, ty.coercibility),
+    };
     let (collation, coercibility) = match (string(a), string(b)) {
-        (true, true) => {
-            let side = |ty: &ExprType| (ty.column.collation, ty.coercibility);
-            match merge_collations(side(a), side(b), operation) {
-                Ok((_, Coercibility::None)) | Err(_) if operation == "UNION" => {
-                    return Err(SqlError::cant_aggregate_ncollations(operation));
-                }
-                merged => merged?,
+        (true, true) => match merge_collations(side(a), side(b), operation) {
+            Ok((_, Coercibility::None)) | Err(_) if operation == "UNION" => {
+                return Err(SqlError::cant_aggregate_ncollations(operation));
             }
-        }
-        (true, false) => (a.column.collation, a.coercibility),
-        (false, true) => (b.column.collation, b.coercibility),
+            merged => merged?,
+        },
+        (true, false) => side(a),
+        (false, true) => side(b),
         (false, false) => (crate::catalog::charset::server_default(), Coercibility::Literal),
     };
     let length = |ty| if collation == BINARY { bytes(ty) } else { ty.display_length() };

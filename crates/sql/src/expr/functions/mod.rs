@@ -202,8 +202,9 @@ pub(crate) mod ty {
     }
     /// A string as long as the first argument, in the arguments' collation.
     pub fn like_first(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
-        let length = args.first().map_or(0, |a| a.ty.display_length());
-        string_of(args, length, cx)
+        let length = |length: fn(&ExprType) -> u32| args.first().map_or(0, |a| length(&a.ty));
+        let text = string_of(args, length(ExprType::display_length), cx)?;
+        if text.column.collation == BINARY { string_of(args, length(bytes), cx) } else { Ok(text) }
     }
     /// A string as long as all arguments together.
     pub fn concatenated(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {

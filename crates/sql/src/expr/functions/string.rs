@@ -29,7 +29,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::strings("EXPORT_SET", 3, 5, text_lengths::exported, export_set),
     Def::strings("SUBSTRING_INDEX", 3, 3, ty::like_first, substring_index),
     Def::new("CHAR", 1, MANY, char_type, char_of),
-    Def::new("SOUNDEX", 1, 1, ty::like_first, soundex),
+    Def::new("SOUNDEX", 1, 1, soundex_type, soundex),
     Def::new("QUOTE", 1, 1, text_lengths::quoted, quote),
     Def::new("FORMAT", 2, 3, ty::ascii::<64>, format),
     Def::new("SPACE", 1, 1, text_lengths::spaces, space),
@@ -277,6 +277,11 @@ fn char_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
         }
     }
     Ok(text(out))
+}
+
+/// At least a letter and three digits.
+fn soundex_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    ty::string_of(args, args[0].ty.display_length().max(4), cx)
 }
 
 fn soundex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

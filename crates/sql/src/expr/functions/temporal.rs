@@ -128,8 +128,7 @@ fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult
     let unix = match at.instant(cx.zone()) {
         Some(instant) if instant.unix() >= UNIX_END => 0,
         Some(instant) => instant.unix().max(0),
-        None if at.is_zero() && arg.ty.family() == Family::DateTime => 0,
-        None => return Ok(Value::Int(0)),
+        None => 0,
     };
     if ty.family() == Family::Integer {
         return Ok(Value::Int(unix));

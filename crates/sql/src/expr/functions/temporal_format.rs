@@ -5,8 +5,9 @@ use super::temporal_parts::week_and_year;
 use super::{Def, str_arg, text, text_lengths, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::exec::unix_us;
-use crate::expr::types::Family;
-use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use crate::expr::types::{BINARY, Family};
+use crate::expr::{BindContext, Exec, Expr, ExprType, cast, charset};
+use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::locale::{self, Locale};
 use omnibus_value::temporal::{Date, DateTime, Time};
@@ -101,19 +102,29 @@ fn format(date: Date, time: Time, pattern: &[u8], locale: &Locale, collation: u1
     Some(out)
 }
 
+/// A format in the character set of what it makes; nothing if it is NULL, or bytes that are no text.
+fn pattern_of(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    let Some(pattern) = args[1].eval_str(cx)? else { return Ok(None) };
+    let (from, to) = (args[1].ty.column.collation, ty.column.collation);
+    Ok(match args[1].ty.family() {
+        Family::String if from == BINARY && to != BINARY => cast::taken_for_text(pattern, to, cx),
+        Family::String => Some(charset::convert(&pattern, from, to)),
+        _ => Some(pattern),
+    })
+}
+
 fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
-    let pattern = str_arg!(args, 1, cx);
-    if pattern.is_empty() {
+    let Some(pattern) = pattern_of(args, ty, cx)?.filter(|pattern| !pattern.is_empty()) else {
         return Ok(Value::Null);
-    }
+    };
     Ok(format(at.date(), at.time(), &pattern, cx.session.settings.lc_time_names, ty.column.collation)
         .map_or(Value::Null, text))
 }
 
 fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
-    let pattern = str_arg!(args, 1, cx);
+    let Some(pattern) = pattern_of(args, ty, cx)? else { return Ok(Value::Null) };
     let formatted = format(Date::ZERO, time, &pattern, &locale::ENGLISH, ty.column.collation);
     let signed = |shown: Vec<u8>| if time.is_negative() { [b"-", &shown[..]].concat() } else { shown };
     Ok(formatted.map_or(Value::Null, |shown| text(signed(shown))))
@@ -356,7 +367,7 @@ fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<
     if args.len() == 1 {
         return Ok(Value::DateTime(at));
     }
-    let pattern = str_arg!(args, 1, cx);
+    let Some(pattern) = pattern_of(args, ty, cx)? else { return Ok(Value::Null) };
     let locale = cx.session.settings.lc_time_names;
     Ok(format(at.date(), at.time(), &pattern, locale, ty.column.collation).map_or(Value::Null, text))
 }
