@@ -155,21 +155,19 @@ pub fn routine_denied(
 pub fn no_such_definer(user: impl Display, host: impl Display) -> SqlError {
     error(1449, b"HY000", format!("The user specified as a definer ('{user}'@'{host}') does not exist"))
 }
-/// As a server of MariaDB's dialect says it.
+/// An error as a server of this dialect says it.
 #[must_use]
-fn of_mariadb(mut error: SqlError) -> SqlError {
-    if matches!(error.code, 1064 | 1130 | 1290) {
-        error.message = error.message.replacen("MySQL server", "MariaDB server", 1);
-    }
+pub fn in_dialect(mut error: SqlError, dialect: Dialect) -> SqlError {
+    error.message = words_of(error.code, error.message, dialect);
     error
 }
 
-/// An error as a server of this dialect says it.
+/// The text of an error, which may stand in another one, as a server of this dialect says it.
 #[must_use]
-pub fn in_dialect(error: SqlError, dialect: Dialect) -> SqlError {
-    match dialect {
-        Dialect::Mysql => error,
-        Dialect::Mariadb => of_mariadb(error),
+pub fn words_of(code: u16, message: String, dialect: Dialect) -> String {
+    match (dialect, code) {
+        (Dialect::Mariadb, 1064 | 1130 | 1290) => message.replacen("MySQL server", "MariaDB server", 1),
+        _ => message,
     }
 }
 
@@ -396,4 +394,20 @@ pub fn wrong_compression_level(level: u8) -> SqlError {
 #[must_use]
 pub fn inactivity_timeout() -> SqlError {
     error(4031, b"HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_a_dialect_names_itself_in_what_a_replica_stops_with() {
+        let text = || {
+            "Worker 1 failed; Error 'check the manual that corresponds to your MySQL server version'"
+                .to_owned()
+        };
+        assert_eq!(words_of(1064, text(), Dialect::Mysql), text());
+        assert!(words_of(1064, text(), Dialect::Mariadb).contains("your MariaDB server version"));
+        assert_eq!(words_of(1062, text(), Dialect::Mariadb), text(), "a value that somebody stored");
+    }
 }

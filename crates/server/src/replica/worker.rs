@@ -8,6 +8,7 @@ use super::jobs::{Done, Job, Reached, Task};
 use super::ordered::{Interrupted, Ordered};
 use super::statements::changed_tables;
 use super::threads::Lane;
+use crate::errors;
 use omnibus_commit::{GtidGuard, Ownership, Ticket};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
 use omnibus_replication::replica::{ErrorAt, EventBuf, Filtered, Item, Received};
@@ -194,7 +195,7 @@ fn fail(applying: &Applying, slot: usize, job: &Job, error: &ApplyError) {
         slot + 1,
         end.file,
         end.position,
-        error.message
+        errors::words_of(error.code, error.message.clone(), applying.env.coordinator.dialect())
     );
     applying.slots[slot].lane.failed(ErrorAt::now(error.code, message.clone()));
     applying.fail(error.code, message);

@@ -167,6 +167,7 @@ const DEFAULT_ONLY: &[&str] = &[
     // Who makes a routine may always run and drop it.
     "automatic_sp_privileges",
     "auto_generate_invisible_key",
+    "check_constraint_checks",
     "completion_type",
     "disabled_storage_engines",
     "init_connect",
