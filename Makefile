@@ -45,6 +45,7 @@ check: static test
 bench: tools build
 	bench/compare.py $(ARGS)
 	bench/queries.py
+	bench/bulk.py
 	bench/replication.py $(ARGS)
 
 # Of it, what replication costs and carries. About ten minutes.

@@ -262,11 +262,7 @@ impl Engine for BtreeEngine {
     }
 
     fn stage(&self, writes: WriteSet) -> Staged {
-        let layer = Layer::default();
-        for (key, write) in writes.into_writes() {
-            layer.insert(key, 0, write);
-        }
-        Staged::Built(Box::new(Arc::new(layer)))
+        Staged::Built(Box::new(Arc::new(Layer::of_staged(writes))))
     }
 
     fn prepare_staged(&self, no: CommitNo, staged: Staged) {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
+use omnibus_engine::{Pending, WriteSet};
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
@@ -58,16 +59,24 @@ pub(crate) fn span(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Span {
 #[derive(Default)]
 pub(crate) struct Layer {
     map: SkipMap<Place, Option<Bytes>>,
+    /// All that is here, if it is a large transaction's: then nothing is in the map.
+    staged: Option<WriteSet>,
     bytes: AtomicU64,
     /// Once sealed: everything up to here that was prepared is in this layer, an older one, or the file.
     pub(crate) covers: AtomicU64,
     /// What has been written out already, if it was written out in part.
     pub(crate) written: AtomicU64,
-    /// The one number of all that is here, if it was staged before it had one: its places then say 0. Else 0.
+    /// The one number of all that is here, if it was staged before it had one. Else 0.
     pub(crate) staged_at: AtomicU64,
 }
 
 impl Layer {
+    /// What a transaction that has no number yet writes, as it is.
+    pub(crate) fn of_staged(mut writes: WriteSet) -> Layer {
+        writes.seal();
+        Layer { bytes: AtomicU64::new(writes.memory() as u64), staged: Some(writes), ..Layer::default() }
+    }
+
     pub(crate) fn insert(&self, key: Bytes, number: u64, value: Option<Bytes>) {
         let bytes = key.len() + value.as_ref().map_or(0, Bytes::len);
         self.map.insert(Place { key, number }, value);
@@ -75,7 +84,7 @@ impl Layer {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.map.is_empty()
+        self.staged.as_ref().is_none_or(WriteSet::is_empty) && self.map.is_empty()
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -84,18 +93,23 @@ impl Layer {
 
     /// The newest version at or below the place's number: outer `None` if there is none.
     pub(crate) fn get(&self, place: &Place) -> Option<(u64, Option<Bytes>)> {
-        let staged_at = self.staged_at.load(Memory::Acquire);
-        if staged_at > place.number {
-            return None;
+        if let Some(staged) = &self.staged {
+            let number = self.staged_at.load(Memory::Acquire);
+            return if number > place.number { None } else { Some((number, staged.get(&place.key)?)) };
         }
         let entry = self.map.lower_bound(Bound::Included(place))?;
-        (entry.key().key == place.key).then(|| (entry.key().number.max(staged_at), entry.value().clone()))
+        (entry.key().key == place.key).then(|| (entry.key().number, entry.value().clone()))
     }
 
     /// All versions in order.
     pub(crate) fn versions(&self) -> impl Iterator<Item = Version> + '_ {
-        let staged_at = self.staged_at.load(Memory::Acquire);
-        self.map.iter().map(move |entry| version(entry.key(), entry.value(), staged_at))
+        let staged = self.staged.iter().flat_map(WriteSet::iter).map(|pending| self.staged_version(pending));
+        staged.chain(self.map.iter().map(|entry| version(entry.key(), entry.value())))
+    }
+
+    fn staged_version(&self, pending: Pending<'_>) -> Version {
+        let (key, number) = (Bytes::copy_from_slice(pending.key()), self.staged_at.load(Memory::Acquire));
+        Version { key, number, value: pending.write() }
     }
 
     /// Appends up to `count` versions of the span in its direction, and moves it behind them. False at its end.
@@ -107,28 +121,33 @@ impl Layer {
         out: &mut std::collections::VecDeque<Version>,
     ) -> bool {
         let before = out.len();
-        let staged_at = self.staged_at.load(Memory::Acquire);
-        let mut last = None;
-        let mut entries = self.map.range((span.0.as_ref(), span.1.as_ref()));
-        let mut more = true;
-        while more && out.len() - before < count {
-            match if reverse { entries.next_back() } else { entries.next() } {
-                Some(entry) => {
-                    out.push_back(version(entry.key(), entry.value(), staged_at));
-                    last = Some(entry.key().number);
-                }
-                None => more = false,
-            }
+        {
+            // Each key of what was staged has one version: the places' numbers say nothing.
+            let keys = (span.0.as_ref().map(|from| &from.key[..]), span.1.as_ref().map(|to| &to.key[..]));
+            let staged = self.staged.as_ref().map(|staged| staged.range::<KeyBounds<'_>>(keys));
+            let mut staged = staged.into_iter().flatten().map(|pending| self.staged_version(pending));
+            let mut listed = self.map.range((span.0.as_ref(), span.1.as_ref()));
+            let mut next = || match (self.staged.is_some(), reverse) {
+                (true, false) => staged.next(),
+                (true, true) => staged.next_back(),
+                (false, false) => listed.next().map(|entry| version(entry.key(), entry.value())),
+                (false, true) => listed.next_back().map(|entry| version(entry.key(), entry.value())),
+            };
+            out.extend(std::iter::from_fn(&mut next).take(count));
         }
-        drop(entries);
-        if let Some((number, version)) = last.zip(out.back()) {
-            let place = Bound::Excluded(Place { key: version.key.clone(), number });
+        let found = out.len() - before;
+        if found > 0
+            && let Some(last) = out.back()
+        {
+            let place = Bound::Excluded(Place { key: last.key.clone(), number: last.number });
             *if reverse { &mut span.1 } else { &mut span.0 } = place;
         }
-        more
+        found == count
     }
 }
 
-fn version(place: &Place, value: &Option<Bytes>, staged_at: u64) -> Version {
-    Version { key: place.key.clone(), number: place.number.max(staged_at), value: value.clone() }
+type KeyBounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+
+fn version(place: &Place, value: &Option<Bytes>) -> Version {
+    Version { key: place.key.clone(), number: place.number, value: value.clone() }
 }

@@ -58,7 +58,7 @@ impl Views {
         self.seal_by(&mut self.installer.lock());
     }
 
-    /// Adds a large transaction's layer, whose places say 0, with its number: behind everything older.
+    /// Adds a large transaction's layer with its number: behind everything older.
     pub(crate) fn attach(&self, staged: Arc<Layer>, number: u64) {
         let mut installer = self.installer.lock();
         self.seal_by(&mut installer);

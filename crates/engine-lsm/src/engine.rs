@@ -310,7 +310,7 @@ impl Engine for LsmEngine {
         let mut writer = self.shared.views.writer.lock();
         let mut writing = writer.active.write(watermark);
         if writes.len() > 1 {
-            writing.announce(writes.iter().map(|(key, _)| &key[..]).take(ANNOUNCED));
+            writing.announce(writes.iter().map(|pending| pending.key()).take(ANNOUNCED));
         }
         for (key, write) in writes.into_writes() {
             writing.insert(key, no.0, write);

@@ -71,6 +71,10 @@ impl<'k> Probe<'k> {
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
+
+    pub(crate) fn key(&self) -> &'k [u8] {
+        self.key
+    }
 }
 
 /// The right to write, and what only a writer needs.

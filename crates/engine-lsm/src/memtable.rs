@@ -3,11 +3,14 @@
 //! One writer (the commit thread, or a load in its own memtable), any number of readers, no lock for these: a
 //! thread that is preempted while it reads must not hold up the commit thread. A skip list (`list`) holds the
 //! versions. A filter answers most searches for keys that are not here, which is most searches, without it.
+//!
+//! A large transaction's memtable is its write set as it is (`staged`): a list of the same would take as much memory again.
 
 use crate::filter::Filter;
-use crate::list::{Entry, List, Pen, Probe};
+use crate::list::{Entry, List, Pen, Probe, head};
+use crate::staged::Walk;
 use bytes::Bytes;
-use omnibus_engine::KeyRef;
+use omnibus_engine::{KeyRef, Pending, WriteSet};
 use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -23,7 +26,7 @@ const PRUNED_AT_ONCE: usize = 8;
 /// A key and a commit number: where a scan goes on.
 #[derive(Clone, Debug)]
 pub(crate) struct VersionKey {
-    key: Bytes,
+    pub(crate) key: Bytes,
     number: u64,
 }
 
@@ -46,18 +49,71 @@ pub(crate) struct Version {
 
 /// A walk over a range, forward, in place: of each key the newest version that a snapshot at `at`
 /// sees, deletions included.
-pub(crate) struct Cursor<'m> {
-    next: Option<Entry<'m>>,
-    end: Bound<Probe<'m>>,
-    at: u64,
-    staged_at: u64,
-    now: Option<Entry<'m>>,
-    short: [u8; 16],
+pub(crate) enum Cursor<'m> {
+    /// Over versions of several transactions.
+    List(ListCursor<'m>),
+    /// Over those of one, which the snapshot sees.
+    Staged(Walk<'m>),
 }
 
 impl<'m> Cursor<'m> {
     /// Moves to the next key, the first at first. False at the end.
     pub(crate) fn advance(&mut self) -> bool {
+        match self {
+            Cursor::List(list) => list.advance(),
+            Cursor::Staged(walk) => walk.advance(),
+        }
+    }
+
+    /// The number of the version it stands at.
+    pub(crate) fn number(&self) -> u64 {
+        match self {
+            Cursor::List(list) => list.now().number(),
+            Cursor::Staged(walk) => walk.number,
+        }
+    }
+
+    /// The beginning of the key where it stands.
+    pub(crate) fn head(&self) -> [u64; 2] {
+        match self {
+            Cursor::List(list) => list.now().head(),
+            Cursor::Staged(walk) => head(walk.key()),
+        }
+    }
+
+    /// The key it stands at, if needed in `short`.
+    pub(crate) fn key_in<'b>(&self, short: &'b mut [u8; 16]) -> KeyRef<'b>
+    where
+        'm: 'b,
+    {
+        match self {
+            Cursor::List(list) => list.now().key(short),
+            Cursor::Staged(walk) => KeyRef::Short(walk.key()),
+        }
+    }
+
+    /// Calls `each` with the key and the value where it stands, unless that is a deletion. False: no more wanted.
+    pub(crate) fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
+        match self {
+            Cursor::List(list) => list.emit(each),
+            Cursor::Staged(walk) => match walk.value() {
+                Some(value) => each(KeyRef::Short(walk.key()), value),
+                None => true,
+            },
+        }
+    }
+}
+
+pub(crate) struct ListCursor<'m> {
+    next: Option<Entry<'m>>,
+    end: Bound<Probe<'m>>,
+    at: u64,
+    now: Option<Entry<'m>>,
+    short: [u8; 16],
+}
+
+impl<'m> ListCursor<'m> {
+    fn advance(&mut self) -> bool {
         while let Some(entry) = self.next.filter(|entry| is_within(entry, &self.end)) {
             self.next = entry.next();
             if entry.number() > self.at || self.now.is_some_and(|now| now.same_key(&entry)) {
@@ -75,25 +131,7 @@ impl<'m> Cursor<'m> {
         self.now.as_ref().expect("a cursor is read only where it stands at a key")
     }
 
-    /// The number of the version it stands at.
-    pub(crate) fn number(&self) -> u64 {
-        self.now().number().max(self.staged_at)
-    }
-
-    pub(crate) fn head(&self) -> [u64; 2] {
-        self.now().head()
-    }
-
-    /// The key it stands at, if needed in `short`.
-    pub(crate) fn key_in<'b>(&self, short: &'b mut [u8; 16]) -> KeyRef<'b>
-    where
-        'm: 'b,
-    {
-        self.now().key(short)
-    }
-
-    /// Calls `each` with the key and the value where it stands, unless that is a deletion. False: no more wanted.
-    pub(crate) fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
+    fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
         let Some(now) = self.now else { return true };
         match now.value() {
             Some(value) => each(now.key(&mut self.short), value.clone()),
@@ -118,6 +156,8 @@ pub(crate) struct MemTable {
     /// Locked once a transaction, by the one writer.
     pen: Mutex<Pen>,
     filter: Filter,
+    /// All that is here, if it was staged: then nothing is in the list.
+    staged: Option<WriteSet>,
     bytes: AtomicU64,
     /// The number of a bulk load; such a memtable holds nothing else and covers nothing.
     pub(crate) loaded_at: Option<u64>,
@@ -127,7 +167,7 @@ pub(crate) struct MemTable {
     pub(crate) covers: AtomicU64,
     /// What has been written out already, if it was written out in part.
     pub(crate) flushed: AtomicU64,
-    /// The one number of all that is here if it was staged before it had one: its keys then say 0. Else 0.
+    /// The one number of all that is here if it was staged before it had one. Else 0.
     staged_at: AtomicU64,
 }
 
@@ -164,6 +204,7 @@ impl MemTable {
             list,
             pen: Mutex::new(pen),
             filter: Filter::for_keys(size / (ENTRY_BYTES + 20)),
+            staged: None,
             bytes: AtomicU64::new(0),
             loaded_at: None,
             given_up: AtomicBool::new(false),
@@ -177,9 +218,11 @@ impl MemTable {
         MemTable { loaded_at: Some(at), ..MemTable::new(size) }
     }
 
-    /// For `keys` keys of a transaction that has no number yet: they are inserted with number 0.
-    pub(crate) fn for_staging(keys: usize) -> MemTable {
-        MemTable::new(keys as u64 * (ENTRY_BYTES + 20))
+    /// What a transaction that has no number yet writes. It has no filter: finding that a key is not there costs about the same.
+    pub(crate) fn of_staged(mut writes: WriteSet) -> MemTable {
+        writes.seal();
+        let bytes = AtomicU64::new(writes.memory() as u64);
+        MemTable { staged: Some(writes), bytes, ..MemTable::new(0) }
     }
 
     /// Gives everything in a staged memtable its number. Before it is in any view.
@@ -203,39 +246,47 @@ impl MemTable {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.first().is_none()
+        self.staged.as_ref().is_none_or(WriteSet::is_empty) && self.list.first().is_none()
     }
 
     /// Whether the key may be here at all; `hash` is `Filter::hash`.
     pub(crate) fn may_hold(&self, hash: u64) -> bool {
-        self.filter.may_hold(hash)
+        self.staged.is_some() || self.filter.may_hold(hash)
     }
 
     /// The newest version that `probe` may see (its number is the snapshot's): outer `None` if this
     /// memtable knows nothing of the key.
     pub(crate) fn get(&self, probe: &Probe<'_>) -> Option<(u64, Option<Bytes>)> {
-        let staged_at = self.staged_at();
-        if staged_at > probe.number() {
-            return None;
+        if let Some(staged) = &self.staged {
+            let number = self.staged_at();
+            return if number > probe.number() { None } else { Some((number, staged.get(probe.key())?)) };
         }
         let found = self.list.at_or_after(probe).filter(|found| found.is_of(probe))?;
-        Some((found.number().max(staged_at), found.value().cloned()))
+        Some((found.number(), found.value().cloned()))
     }
 
     /// A walk over a range as a snapshot at `at` sees it.
     pub(crate) fn cursor<'m>(&'m self, span: &'m Span, at: u64) -> Cursor<'m> {
+        if let Some(staged) = &self.staged {
+            return Cursor::Staged(Walk::new(staged, span, self.staged_at()));
+        }
+        Cursor::List(self.list_cursor(span, at))
+    }
+
+    fn list_cursor<'m>(&'m self, span: &'m Span, at: u64) -> ListCursor<'m> {
         let end = span.1.as_ref().map(VersionKey::probe);
-        Cursor { next: self.first(&span.0), end, at, staged_at: self.staged_at(), now: None, short: [0; 16] }
+        ListCursor { next: self.first(&span.0), end, at, now: None, short: [0; 16] }
     }
 
     /// All versions, for a flush.
     pub(crate) fn versions(&self) -> impl Iterator<Item = Version> + '_ {
-        std::iter::successors(self.list.first(), Entry::next).map(|entry| self.version(&entry))
+        let staged = self.staged.iter().flat_map(WriteSet::iter).map(|pending| self.staged_version(pending));
+        staged.chain(std::iter::successors(self.list.first(), Entry::next).map(|entry| version(&entry)))
     }
 
-    fn version(&self, entry: &Entry<'_>) -> Version {
-        let (key, value) = (entry.key(&mut [0; 16]).to_bytes(), entry.value().cloned());
-        Version { key, number: entry.number().max(self.staged_at()), value }
+    fn staged_version(&self, pending: Pending<'_>) -> Version {
+        let key = Bytes::copy_from_slice(pending.key());
+        Version { key, number: self.staged_at(), value: pending.write() }
     }
 
     fn first(&self, from: &Bound<VersionKey>) -> Option<Entry<'_>> {
@@ -273,8 +324,11 @@ impl MemTable {
         count: usize,
         out: &mut VecDeque<Version>,
     ) -> bool {
-        let last =
-            if reverse { self.backward(span, at, count, out) } else { self.forward(span, at, count, out) };
+        let last = match (&self.staged, reverse) {
+            (Some(staged), _) => self.staged_batch(staged, span, reverse, count, out),
+            (None, true) => self.backward(span, at, count, out),
+            (None, false) => self.forward(span, at, count, out),
+        };
         let Some(last) = last else { return false };
         match reverse {
             false => span.0 = Bound::Excluded(VersionKey { number: 0, ..last }),
@@ -285,13 +339,13 @@ impl MemTable {
 
     /// The last key looked at if there is more behind it.
     fn forward(&self, span: &Span, at: u64, count: usize, out: &mut VecDeque<Version>) -> Option<VersionKey> {
-        let mut cursor = self.cursor(span, at);
+        let mut cursor = self.list_cursor(span, at);
         let (mut last, mut left) = (None, count);
         while cursor.advance() {
             if left == 0 {
                 return last.as_ref().map(VersionKey::of);
             }
-            out.push_back(self.version(cursor.now()));
+            out.push_back(version(cursor.now()));
             last = cursor.now;
             left -= 1;
         }
@@ -329,11 +383,36 @@ impl MemTable {
             } else {
                 left -= 1;
             }
-            out.push_back(self.version(&entry));
+            out.push_back(version(&entry));
             last = Some(entry);
         }
         None
     }
+
+    fn staged_batch(
+        &self,
+        staged: &WriteSet,
+        span: &Span,
+        reverse: bool,
+        count: usize,
+        out: &mut VecDeque<Version>,
+    ) -> Option<VersionKey> {
+        let mut left = crate::staged::within(staged, span);
+        let before = out.len();
+        let mut next = || if reverse { left.next_back() } else { left.next() };
+        while let Some(pending) = next() {
+            if out.len() - before == count {
+                return out.back().map(|last| VersionKey { key: last.key.clone(), number: 0 });
+            }
+            out.push_back(self.staged_version(pending));
+        }
+        None
+    }
+}
+
+fn version(entry: &Entry<'_>) -> Version {
+    let (key, value) = (entry.key(&mut [0; 16]).to_bytes(), entry.value().cloned());
+    Version { key, number: entry.number(), value }
 }
 
 /// Bounds over keys as bounds over versions: all versions of an included key, none of an excluded.

@@ -24,4 +24,4 @@ pub use frozen::FrozenRows;
 pub use key_ref::KeyRef;
 pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;
-pub use write_set::{IntoWrites, Iter as WriteSetIter, Mark, Write, WriteSet};
+pub use write_set::{IntoWrites, Iter as WriteSetIter, Mark, Pending, Write, WriteSet};

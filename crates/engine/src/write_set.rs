@@ -7,9 +7,12 @@
 //! write of each key is the live one (`index`).
 
 mod index;
+mod log;
 
 use bytes::Bytes;
 use index::Index;
+use log::Log;
+use omnibus_ordered::Keys as _;
 use std::ops::{Bound, RangeBounds};
 
 /// What happens to one key: a new value, or a deletion.
@@ -18,23 +21,40 @@ pub type Write = Option<Bytes>;
 /// Ordered by key; the last write to a key wins.
 #[derive(Debug, Default)]
 pub struct WriteSet {
-    /// All writes, oldest first, also those that a later one hides.
-    log: Vec<Entry>,
+    log: Log,
     index: Index,
-    bytes: usize,
-}
-
-#[derive(Debug)]
-struct Entry {
-    key: Bytes,
-    write: Write,
-    /// The write of the same key that this one hides, in `log`.
-    hides: Option<u32>,
 }
 
 /// A point to roll back to. Valid until an earlier one is rolled back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
+
+/// The live write of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending<'a> {
+    log: &'a Log,
+    at: u32,
+}
+
+impl<'a> Pending<'a> {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &'a [u8] {
+        self.log.key(self.at)
+    }
+
+    /// What is written to it.
+    #[must_use]
+    pub fn write(&self) -> Write {
+        self.log.write(self.at)
+    }
+
+    /// Whether the key is deleted.
+    #[must_use]
+    pub fn is_delete(&self) -> bool {
+        self.log.is_delete(self.at)
+    }
+}
 
 impl WriteSet {
     /// Records a put.
@@ -48,17 +68,39 @@ impl WriteSet {
     }
 
     fn write(&mut self, key: Bytes, write: Write) {
-        self.bytes += cost(&key, &write);
         let at = u32::try_from(self.log.len()).expect("a transaction of four billion writes fits no memory");
-        let hides = self.index.insert(&self.log, &key, at);
-        self.log.push(Entry { key, write, hides });
+        let hides = self.index.insert(&mut self.log, &key, at);
+        self.log.push(key, write, hides);
+    }
+
+    /// As `put`, of a key that nobody is going to look for soon: reads that `settle` or `settle_all` does not precede are slow.
+    pub fn put_loose(&mut self, key: Bytes, value: Bytes) {
+        let at = u32::try_from(self.log.len()).expect("a transaction of four billion writes fits no memory");
+        let hides = self.index.insert_loose(&mut self.log, &key, at);
+        self.log.push(key, Some(value), hides);
+    }
+
+    /// Prepares for reads of `key` and its neighbours.
+    #[inline]
+    pub fn settle(&mut self, key: &[u8]) {
+        self.index.settle(&mut self.log, key);
+    }
+
+    /// Prepares for all reads.
+    pub fn settle_all(&mut self) {
+        self.index.settle_all(&mut self.log);
     }
 
     /// The pending write to `key`: `None` if untouched, `Some(None)` if deleted.
     #[must_use]
-    pub fn get(&self, key: &[u8]) -> Option<&Write> {
-        let at = self.index.get(&self.log, key)?;
-        Some(&self.log[at as usize].write)
+    pub fn get(&self, key: &[u8]) -> Option<Write> {
+        Some(self.log.write(self.index.get(&self.log, key)?))
+    }
+
+    /// Whether `key` was written.
+    #[must_use]
+    pub fn has(&self, key: &[u8]) -> bool {
+        self.index.get(&self.log, key).is_some()
     }
 
     /// Pending writes in a key range, in order.
@@ -72,13 +114,20 @@ impl WriteSet {
         self.range((Bound::Unbounded, Bound::Unbounded))
     }
 
+    /// Says that nothing is written any more: values that are read from now on share the set's memory.
+    pub fn seal(&mut self) {
+        self.settle_all();
+        self.log.seal();
+    }
+
     /// All pending writes in key order, taken out.
     #[must_use]
-    pub fn into_writes(self) -> IntoWrites {
+    pub fn into_writes(mut self) -> IntoWrites {
+        self.seal();
         IntoWrites { log: self.log, positions: self.index.into_positions() }
     }
 
-    /// Number of keys written.
+    /// Number of keys written, but for those that are not settled.
     #[must_use]
     pub fn len(&self) -> usize {
         self.index.len()
@@ -93,13 +142,13 @@ impl WriteSet {
     /// Whether nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.log.len() == 0
     }
 
     /// Approximate memory use, in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.bytes
+        self.log.memory()
     }
 
     /// The present point, to roll back to later.
@@ -110,10 +159,9 @@ impl WriteSet {
 
     /// Undoes every write since `mark`.
     pub fn rollback_to(&mut self, mark: Mark) {
-        while self.log.len() > mark.0 {
-            self.index.take_back(&self.log);
-            let Some(Entry { key, write, .. }) = self.log.pop() else { break };
-            self.bytes -= cost(&key, &write);
+        for last in (mark.0..self.log.len()).rev() {
+            self.index.take_back(&self.log, last as u32);
+            self.log.pop();
         }
     }
 
@@ -123,45 +171,32 @@ impl WriteSet {
     }
 }
 
-fn cost(key: &Bytes, write: &Write) -> usize {
-    key.len() + write.as_ref().map_or(0, Bytes::len) + 64
-}
-
 /// Pending writes in key order.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
-    log: &'a [Entry],
+    log: &'a Log,
     positions: index::Positions<'a>,
 }
 
-impl<'a> Iter<'a> {
-    fn at(&self, at: Option<u32>) -> Option<(&'a Bytes, &'a Write)> {
-        let entry = &self.log[at? as usize];
-        Some((&entry.key, &entry.write))
-    }
-}
-
 impl<'a> Iterator for Iter<'a> {
-    type Item = (&'a Bytes, &'a Write);
+    type Item = Pending<'a>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let at = self.positions.next();
-        self.at(at)
+        Some(Pending { log: self.log, at: self.positions.next()? })
     }
 }
 
 impl DoubleEndedIterator for Iter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let at = self.positions.next_back();
-        self.at(at)
+        Some(Pending { log: self.log, at: self.positions.next_back()? })
     }
 }
 
 /// Pending writes in key order, taken out of their set.
 #[derive(Debug)]
 pub struct IntoWrites {
-    log: Vec<Entry>,
+    log: Log,
     positions: index::IntoPositions,
 }
 
@@ -170,8 +205,7 @@ impl Iterator for IntoWrites {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = &mut self.log[self.positions.next()? as usize];
-        Some((std::mem::take(&mut entry.key), entry.write.take()))
+        Some(self.log.take(self.positions.next()?))
     }
 }
 
@@ -185,15 +219,24 @@ mod tests {
         Bytes::from_static(name.as_bytes())
     }
 
+    fn own(pending: Pending<'_>) -> (Bytes, Write) {
+        assert_eq!(pending.is_delete(), pending.write().is_none());
+        (Bytes::copy_from_slice(pending.key()), pending.write())
+    }
+
+    fn shared((key, write): (&Bytes, &Write)) -> (Bytes, Write) {
+        (key.clone(), write.clone())
+    }
+
     #[test]
     fn the_last_write_wins_and_keys_come_in_order() {
         let mut set = WriteSet::default();
         set.put(key("b"), key("1"));
         set.put(key("a"), key("2"));
         set.delete(key("b"));
-        assert_eq!(set.get(b"b"), Some(&None));
+        assert_eq!(set.get(b"b"), Some(None));
         assert_eq!(set.get(b"c"), None);
-        let keys: Vec<_> = set.iter().map(|(key, write)| (key.clone(), write.clone())).collect();
+        let keys: Vec<_> = set.iter().map(own).collect();
         assert_eq!(keys, [(key("a"), Some(key("2"))), (key("b"), None)]);
     }
 
@@ -208,9 +251,9 @@ mod tests {
         set.put(key("b"), key("back"));
         set.delete(key("a"));
         set.rollback_to(inner);
-        assert_eq!((set.get(b"a"), set.get(b"b")), (Some(&Some(key("two"))), Some(&None)));
+        assert_eq!((set.get(b"a"), set.get(b"b")), (Some(Some(key("two"))), Some(None)));
         set.rollback_to(outer);
-        assert_eq!((set.get(b"a"), set.get(b"b"), set.len()), (Some(&Some(key("one"))), None, 1));
+        assert_eq!((set.get(b"a"), set.get(b"b"), set.len()), (Some(Some(key("one"))), None, 1));
         assert_eq!(set.memory(), memory);
     }
 
@@ -233,18 +276,20 @@ mod tests {
             model
         };
         let model = fill(&mut set, 700);
-        let live: Vec<_> = set.iter().map(|(key, write)| (key.clone(), write.clone())).collect();
+        let live: Vec<_> = set.iter().map(own).collect();
         assert_eq!(live, model.clone().into_iter().collect::<Vec<_>>());
         let (low, high) = (name(3), name(3 + 500));
         let (low, high) = if low < high { (low, high) } else { (high, low) };
         let range = || (Bound::Excluded(&low[..]), Bound::Included(&high[..]));
-        let (mine, theirs): (Vec<_>, Vec<_>) =
-            (set.range(range()).rev().collect(), model.range::<[u8], _>(range()).rev().collect());
+        let (mine, theirs): (Vec<_>, Vec<_>) = (
+            set.range(range()).rev().map(own).collect(),
+            model.range::<[u8], _>(range()).rev().map(shared).collect(),
+        );
         assert_eq!(mine, theirs);
         let mut short = WriteSet::default();
         let small = fill(&mut short, 90);
         let (mine, theirs): (Vec<_>, Vec<_>) =
-            (short.range(range()).collect(), small.range::<[u8], _>(range()).collect());
+            (short.range(range()).map(own).collect(), small.range::<[u8], _>(range()).map(shared).collect());
         assert_eq!(mine, theirs);
         let owned = |to| {
             let mut set = WriteSet::default();
@@ -255,12 +300,54 @@ mod tests {
         assert_eq!((mine, more), (theirs, many));
         let mark = short.mark();
         fill(&mut short, 700);
-        assert!(short.index.has_tree());
+        assert!(short.index.has_spaces());
         short.rollback_to(mark);
-        let live: Vec<_> = short.iter().map(|(key, write)| (key.clone(), write.clone())).collect();
+        let live: Vec<_> = short.iter().map(own).collect();
         assert_eq!(live, small.into_iter().collect::<Vec<_>>());
         short.rollback_to(Mark(0));
         assert!(short.is_empty() && short.memory() == 0);
+    }
+
+    #[test]
+    fn loose_writes_are_as_others_once_they_are_settled() {
+        let (mut loose, mut set) = (WriteSet::default(), WriteSet::default());
+        let name = |space: u32, n: u32| Bytes::from([space.to_be_bytes(), n.to_be_bytes()].concat());
+        let mut marks = Vec::new();
+        for n in 0..3000u32 {
+            let (row, entry) = (name(7, n), name(8, n * 7919 % 2000));
+            let value = Bytes::from(n.to_string());
+            for set in [&mut loose, &mut set] {
+                set.put(row.clone(), value.clone());
+                match n % 7 {
+                    0 => set.delete(entry.clone()),
+                    _ if n % 500 == 3 => set.put(entry.clone(), value.clone()),
+                    _ => set.put_loose(entry.clone(), value.clone()),
+                }
+            }
+            assert_eq!(loose.get(&entry), set.get(&entry));
+            if n % 300 == 299 {
+                assert_eq!(
+                    loose.iter().map(own).collect::<Vec<_>>(),
+                    set.iter().map(own).collect::<Vec<_>>()
+                );
+            }
+            match n % 400 {
+                100 => marks.push((loose.mark(), loose.memory())),
+                200 => set.settle_all(),
+                300 => loose.settle(&entry),
+                _ => {}
+            }
+        }
+        while let Some((mark, memory)) = marks.pop() {
+            loose.settle_all();
+            set.settle_all();
+            assert_eq!(loose.len(), set.len());
+            assert_eq!(loose.iter().map(own).collect::<Vec<_>>(), set.iter().map(own).collect::<Vec<_>>());
+            loose.rollback_to(mark);
+            set.rollback_to(mark);
+            assert_eq!(loose.memory(), memory);
+        }
+        assert_eq!(loose.into_writes().collect::<Vec<_>>(), set.into_writes().collect::<Vec<_>>());
     }
 
     /// Rows come in the order of their keys, entries of an index in none, in turns; then rows change, and all of it is undone.
@@ -291,7 +378,6 @@ mod tests {
             {
                 let bounds = || (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
                 let wanted = pairs(&model, &from, &to);
-                let own = |(key, write): (&Bytes, &Write)| (key.clone(), write.clone());
                 assert_eq!(set.range(bounds()).map(own).collect::<Vec<_>>(), wanted);
                 let reverse = set.range(bounds()).rev().map(own).collect::<Vec<_>>();
                 assert_eq!(reverse, wanted.iter().rev().cloned().collect::<Vec<_>>());
@@ -303,7 +389,7 @@ mod tests {
                 met.sort();
                 assert_eq!(met, wanted, "from both ends");
             }
-            assert_eq!(set.get(&name(9, 700)), model.get(&name(9, 700)));
+            assert_eq!(set.get(&name(9, 700)), model.get(&name(9, 700)).cloned());
             set.rollback_to(mark);
             model = before;
             assert_eq!(set.memory(), memory);

@@ -83,11 +83,11 @@ fn begin(out: &mut Vec<u8>, kind: u8) {
 /// Appends the body of a write set. `writes` yields key and new value, `None` for a deletion.
 pub fn encode_write_set<'k>(
     out: &mut Vec<u8>,
-    writes: impl IntoIterator<Item = (&'k [u8], Option<&'k [u8]>)>,
+    writes: impl IntoIterator<Item = (&'k [u8], Option<impl AsRef<[u8]>>)>,
 ) {
     begin(out, WRITE_SET);
     for (key, value) in writes {
-        put_write(out, key, value);
+        put_write(out, key, value.as_ref().map(AsRef::as_ref));
     }
 }
 

@@ -34,12 +34,12 @@ pub(crate) fn prepare(trx: TrxId, writes: &WriteSet) -> Vec<u8> {
         out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         out.extend_from_slice(bytes);
     };
-    for (key, write) in writes.iter() {
-        part(&mut out, key);
-        match write {
+    for pending in writes.iter() {
+        part(&mut out, pending.key());
+        match pending.write() {
             Some(value) => {
                 out.push(1);
-                part(&mut out, value);
+                part(&mut out, &value);
             }
             None => out.push(0),
         }
@@ -153,7 +153,7 @@ mod tests {
         let mut bytes = Vec::new();
         frame(&mut bytes, 7, &prepare(TrxId(3), &writes));
         let Next::Record(Record::Prepare(TrxId(3), back), []) = next(7, &bytes) else { panic!("not read") };
-        assert_eq!(back.iter().collect::<Vec<_>>(), writes.iter().collect::<Vec<_>>());
+        assert_eq!(back.into_writes().collect::<Vec<_>>(), writes.into_writes().collect::<Vec<_>>());
         assert!(matches!(next(8, &bytes), Next::Torn), "another segment's");
         for at in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();

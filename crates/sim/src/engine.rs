@@ -236,8 +236,9 @@ impl Engine for SimEngine {
         assert!(state.newest < no, "COMMIT-1: {no} was installed after {}", state.newest);
         state.newest = no;
         let mut versions = self.versions.write();
-        for (key, write) in writes.iter() {
-            versions.entry(key.clone()).or_default().push((no, write.clone()));
+        for pending in writes.iter() {
+            let key = Bytes::copy_from_slice(pending.key());
+            versions.entry(key).or_default().push((no, pending.write()));
         }
         drop(versions);
         state.installed.push_back((no, writes));

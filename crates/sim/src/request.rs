@@ -4,7 +4,7 @@ use crate::branches::{branch_ended_by, branch_of};
 use crate::mutant::Mutant;
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, Coordinator, Replay, ReplayEvent, Replayed};
-use omnibus_engine::{CommitNo, SpaceId, Write, WriteSet};
+use omnibus_engine::{CommitNo, Pending, SpaceId, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, RowsQuery, Xid};
 use omnibus_sql::recover::Replayer;
@@ -75,11 +75,8 @@ pub(crate) fn is_named(id: u64) -> bool {
 
 /// Which transaction writes this, if it says. An XA branch that is prepared writes its name, and its end removes it.
 pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
-    let name = |(key, write): (&Bytes, &Write)| match write {
-        Some(_) => branch_of(key),
-        None => branch_of(key).map(|id| id + 1),
-    };
-    let first = writes.iter().next().and_then(|(key, _)| id_of(key));
+    let name = |pending: Pending<'_>| Some(branch_of(pending.key())? + u64::from(pending.is_delete()));
+    let first = writes.iter().next().and_then(|pending| id_of(pending.key()));
     first.or_else(|| writes.iter().find_map(name)).unwrap_or(FOUNDING + no.0)
 }
 

@@ -341,10 +341,8 @@ impl Env for LogEnv {
     }
 
     fn install(&self, no: CommitNo, writes: WriteSet) {
-        for (key, write) in writes.iter() {
-            if write.is_none() {
-                self.deletes.note(key, no);
-            }
+        for deleted in writes.iter().filter(|pending| pending.is_delete()) {
+            self.deletes.note(deleted.key(), no);
         }
         self.engine.prepare_ordered(no, writes);
     }

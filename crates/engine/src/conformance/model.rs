@@ -101,7 +101,7 @@ impl Run<'_> {
                 set.put(key, Bytes::from(vec![self.rng.random(); size]));
             }
         }
-        let writes: Vec<_> = set.iter().map(|(key, write)| (key.clone(), write.clone())).collect();
+        let writes: Vec<_> = set.iter().map(|one| (Bytes::copy_from_slice(one.key()), one.write())).collect();
         self.installed += 1;
         if self.rng.random_bool(0.3) {
             let staged = self.engine().stage(set);

@@ -286,9 +286,9 @@ impl<F: ReadAt> Engine for EngineSet<F> {
     fn refuses(&self, writes: &WriteSet) -> Option<EngineError> {
         let parts = &*self.parts;
         for (slot, engine) in parts.engines().enumerate() {
-            let own = |key: &Bytes| usize::from(SpaceId::slot_of_key(key)) == slot;
+            let own = |key: &[u8]| usize::from(SpaceId::slot_of_key(key)) == slot;
             if let Some(error) = engine.refuses(writes)
-                && let Some((key, _)) = writes.iter().find(|(key, _)| own(key))
+                && let Some(key) = writes.iter().map(|pending| pending.key()).find(|key| own(key))
             {
                 return Some(parts.named(error, key));
             }

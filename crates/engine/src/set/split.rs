@@ -8,12 +8,12 @@ use std::ops::{Bound, Range};
 /// path, so: the last key decides the slot, and the first key nearly always the rest.
 #[inline]
 pub(super) fn only_first(writes: &WriteSet, shared: &Range<Bytes>) -> bool {
-    let mut keys = writes.iter().map(|(key, _)| key);
+    let mut keys = writes.iter().map(|pending| pending.key());
     let Some(first) = keys.next() else { return true };
     if SpaceId::slot_of_key(keys.next_back().unwrap_or(first)) != 0 {
         return false;
     }
-    *first >= shared.end || writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>(bounds(shared)).next().is_none()
+    *first >= shared.end[..] || writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>(bounds(shared)).next().is_none()
 }
 
 fn bounds(shared: &Range<Bytes>) -> (Bound<&[u8]>, Bound<&[u8]>) {
@@ -22,7 +22,7 @@ fn bounds(shared: &Range<Bytes>) -> (Bound<&[u8]>, Bound<&[u8]>) {
 
 /// Gives `to` what of the write set is for one slot, if anything is.
 pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl FnOnce(&WriteSet)) {
-    if writes.iter().all(|(key, _)| is_for(slot, shared, key)) {
+    if writes.iter().all(|pending| is_for(slot, shared, pending.key())) {
         to(writes);
     } else if let Some(part) = owned_part(writes, slot, shared) {
         to(&part);
@@ -32,17 +32,18 @@ pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl 
 /// As `part`, as a write set of its own.
 pub(super) fn owned_part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>) -> Option<WriteSet> {
     let mut part = WriteSet::default();
-    for (key, write) in writes.iter().filter(|(key, _)| is_for(slot, shared, key)) {
-        match write {
-            Some(value) => part.put(key.clone(), value.clone()),
-            None => part.delete(key.clone()),
+    for pending in writes.iter().filter(|pending| is_for(slot, shared, pending.key())) {
+        let key = Bytes::copy_from_slice(pending.key());
+        match pending.write() {
+            Some(value) => part.put(key, value),
+            None => part.delete(key),
         }
     }
     (!part.is_empty()).then_some(part)
 }
 
-fn is_for(slot: u8, shared: &Range<Bytes>, key: &Bytes) -> bool {
-    SpaceId::slot_of_key(key) == slot || shared.contains(key)
+fn is_for(slot: u8, shared: &Range<Bytes>, key: &[u8]) -> bool {
+    SpaceId::slot_of_key(key) == slot || (*key >= shared.start[..] && *key < shared.end[..])
 }
 
 #[cfg(test)]
@@ -58,7 +59,9 @@ mod tests {
 
     fn parts(writes: &WriteSet, slot: u8) -> Vec<Bytes> {
         let mut keys = Vec::new();
-        part(writes, slot, &shared(), |part| keys = part.iter().map(|(key, _)| key.clone()).collect());
+        part(writes, slot, &shared(), |part| {
+            keys = part.iter().map(|pending| Bytes::copy_from_slice(pending.key())).collect();
+        });
         keys
     }
 

@@ -1,16 +1,15 @@
 //! Which write of each key is the live one: positions in a write set's list, in key order.
 //!
-//! Keys begin with the number of their space, and rows of a bulk load come in the order of their keys, while entries of the
-//! table's other indexes come in between and in no order. So each space has an index of its own, once there are more than a few
-//! keys. It is a sorted array of positions for as long as keys come in order, or are few: no allocation and no reference count
-//! a key. Else it becomes a tree.
+//! A few keys are one sorted array. More have an order of their own for each space, as keys begin with the number of their
+//! space: rows of a bulk load come in the order of their keys, while entries of the table's other indexes come in between and
+//! in no order. The latter may be left unsorted until somebody looks (`insert_loose`): sorted together they cost a fraction of a
+//! search each.
 
-use super::Entry;
-use bytes::Bytes;
-use std::collections::{BTreeMap, btree_map};
+use super::log::Log;
+use omnibus_ordered::{Keys, Order, Positions as SpacePositions};
 use std::ops::{Bound, RangeBounds};
 
-/// Keys up to which an array takes a key in its middle: moving its positions is cheaper than a tree's nodes.
+/// Keys up to which one array takes a key in its middle.
 const SMALL: usize = 128;
 
 /// See the module.
@@ -22,16 +21,35 @@ pub(super) enum Index {
     Spaces(Vec<(u32, Space)>),
 }
 
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    order: Order,
+    /// Writes that are not in the order yet, oldest first.
+    loose: Vec<u32>,
+}
+
+impl Space {
+    fn settle(&mut self, log: &mut Log) {
+        let loose = std::mem::take(&mut self.loose);
+        if loose.is_empty() {
+            return;
+        }
+        let mut hidden = Vec::new();
+        self.order.merge(log, &loose, |newer, older| hidden.push((newer, older)));
+        for (newer, older) in hidden {
+            log.set_hides(newer, older);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.order.is_empty() && self.loose.is_empty()
+    }
+}
+
 impl Default for Index {
     fn default() -> Index {
         Index::Few(Vec::new())
     }
-}
-
-#[derive(Debug)]
-pub(super) enum Space {
-    Array(Vec<u32>),
-    Tree(BTreeMap<Bytes, u32>),
 }
 
 /// What a key begins with, padded with zeros: sorts as the keys do.
@@ -51,81 +69,126 @@ fn find(spaces: &[(u32, Space)], key: &[u8]) -> Result<usize, usize> {
 
 impl Index {
     /// The write at `at`, which the list does not have yet, is the live one of its key. The one that it hides.
-    pub(super) fn insert(&mut self, log: &[Entry], key: &Bytes, at: u32) -> Option<u32> {
-        match self {
+    pub(super) fn insert(&mut self, log: &mut Log, key: &[u8], at: u32) -> Option<u32> {
+        let spaces = match self {
             Index::Few(order) => match place(order, log, key) {
                 Ok(found) => return Some(std::mem::replace(&mut order[found], at)),
-                Err(gap) if order.len() < SMALL => order.insert(gap, at),
+                Err(gap) if order.len() < SMALL => {
+                    order.insert(gap, at);
+                    return None;
+                }
                 Err(_) => {
-                    let mut spaces: Vec<(u32, Space)> = Vec::new();
-                    for &at in &*order {
-                        let prefix = prefix(&log[at as usize].key);
-                        match spaces.last_mut() {
-                            Some((last, Space::Array(order))) if *last == prefix => order.push(at),
-                            _ => spaces.push((prefix, Space::Array(vec![at]))),
-                        }
-                    }
-                    *self = Index::Spaces(spaces);
+                    *self = Index::Spaces(by_spaces(order, log));
                     return self.insert(log, key, at);
                 }
             },
-            Index::Spaces(spaces) => match find(spaces, key) {
-                Ok(found) => return spaces[found].1.insert(log, key, at),
-                Err(gap) => spaces.insert(gap, (prefix(key), Space::Array(vec![at]))),
-            },
+            Index::Spaces(spaces) => spaces,
+        };
+        let space = space_of(spaces, key);
+        space.settle(log);
+        let order = &mut space.order;
+        match order.find(log, key) {
+            Ok(slot) => Some(order.replace(slot, at)),
+            Err(slot) => {
+                order.insert(slot, key, at);
+                None
+            }
+        }
+    }
+
+    /// As `insert`, of a key that nobody will look for soon.
+    pub(super) fn insert_loose(&mut self, log: &mut Log, key: &[u8], at: u32) -> Option<u32> {
+        let Index::Spaces(spaces) = self else { return self.insert(log, key, at) };
+        let space = space_of(spaces, key);
+        if !space.loose.is_empty() || !space.order.append(log, key, at) {
+            space.loose.push(at);
         }
         None
     }
 
-    pub(super) fn get(&self, log: &[Entry], key: &[u8]) -> Option<u32> {
-        let array = |order: &[u32]| Some(order[place(order, log, key).ok()?]);
+    /// Brings the writes of a key's space into order.
+    pub(super) fn settle(&mut self, log: &mut Log, key: &[u8]) {
+        if let Index::Spaces(spaces) = self
+            && let Ok(space) = find(spaces, key)
+        {
+            spaces[space].1.settle(log);
+        }
+    }
+
+    pub(super) fn settle_all(&mut self, log: &mut Log) {
+        if let Index::Spaces(spaces) = self {
+            spaces.iter_mut().for_each(|(_, space)| space.settle(log));
+        }
+    }
+
+    /// Whether all is in order.
+    pub(super) fn is_settled(&self) -> bool {
         match self {
-            Index::Few(order) => array(order),
-            Index::Spaces(spaces) => match &spaces[find(spaces, key).ok()?].1 {
-                Space::Array(order) => array(order),
-                Space::Tree(tree) => tree.get(key).copied(),
-            },
+            Index::Few(_) => true,
+            Index::Spaces(spaces) => spaces.iter().all(|(_, space)| space.loose.is_empty()),
+        }
+    }
+
+    pub(super) fn get(&self, log: &Log, key: &[u8]) -> Option<u32> {
+        match self {
+            Index::Few(order) => Some(order[place(order, log, key).ok()?]),
+            Index::Spaces(spaces) => {
+                let Space { order, loose } = &spaces[find(spaces, key).ok()?].1;
+                let newest = loose.iter().rev().copied().find(|&at| log.key(at) == key);
+                newest.or_else(|| Some(order.at(order.find(log, key).ok()?)))
+            }
         }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
             Index::Few(order) => order.len(),
-            Index::Spaces(spaces) => spaces.iter().map(|(_, space)| space.len()).sum(),
+            Index::Spaces(spaces) => spaces.iter().map(|(_, space)| space.order.len()).sum(),
         }
     }
 
-    /// The list's last write is going to be undone.
-    pub(super) fn take_back(&mut self, log: &[Entry]) {
-        let Some(Entry { key, hides, .. }) = log.last() else { return };
+    /// The list's last write, at `last`, is going to be undone.
+    pub(super) fn take_back(&mut self, log: &Log, last: u32) {
+        let (key, hides) = (log.key(last), log.hides(last));
         match self {
-            Index::Few(order) => take_back(order, log, key, *hides),
+            Index::Few(order) => match (place(order, log, key), hides) {
+                (Ok(at), Some(before)) => order[at] = before,
+                (Ok(at), None) => {
+                    order.remove(at);
+                }
+                (Err(_), _) => {}
+            },
             Index::Spaces(spaces) => {
-                let Ok(found) = find(spaces, key) else { return };
-                match (&mut spaces[found].1, hides) {
-                    (Space::Array(order), hides) => take_back(order, log, key, *hides),
-                    (Space::Tree(tree), Some(before)) => {
-                        tree.insert(key.clone(), *before);
-                    }
-                    (Space::Tree(tree), None) => {
-                        tree.remove(key);
+                let Ok(space) = find(spaces, key) else { return };
+                let Space { order, loose } = &mut spaces[space].1;
+                if loose.pop_if(|newest| *newest == last).is_none() {
+                    match (order.find(log, key), hides) {
+                        (Ok(slot), Some(before)) => {
+                            order.replace(slot, before);
+                        }
+                        (Ok(slot), None) => order.remove(slot),
+                        (Err(_), _) => {}
                     }
                 }
-                if spaces[found].1.len() == 0 {
-                    spaces.remove(found);
+                if spaces[space].1.is_empty() {
+                    spaces.remove(space);
                 }
             }
         }
     }
 
-    pub(super) fn range<'a>(&'a self, log: &[Entry], range: &impl RangeBounds<[u8]>) -> Positions<'a> {
+    pub(super) fn range<'a>(&'a self, log: &Log, range: &impl RangeBounds<[u8]>) -> Positions<'a> {
         let (start, end) = (range.start_bound(), range.end_bound());
         let spaces = match self {
             Index::Few(order) => {
                 let front = Some(Part::Array(within(order, log, start, end).iter()));
                 return Positions { front, middle: &[], back: None };
             }
-            Index::Spaces(spaces) => spaces,
+            Index::Spaces(spaces) if self.is_settled() => spaces,
+            Index::Spaces(spaces) => {
+                let front = Some(Part::Owned(unsettled(spaces, log, range).into_iter()));
+                return Positions { front, middle: &[], back: None };
+            }
         };
         let from = match start {
             Bound::Unbounded => 0,
@@ -141,7 +204,16 @@ impl Index {
                 spaces.partition_point(|(prefix, _)| *prefix <= wanted)
             }
         };
-        let part = |space: &'a (u32, Space)| Some(space.1.range(log, start, end));
+        // Bounds of another space say nothing within this one.
+        let part = |(own, Space { order, .. }): &'a (u32, Space)| {
+            let of_this = |bound: Bound<&'_ [u8]>| match bound {
+                Bound::Included(key) | Bound::Excluded(key) => prefix(key) == *own,
+                Bound::Unbounded => false,
+            };
+            let start = if of_this(start) { start } else { Bound::Unbounded };
+            let end = if of_this(end) { end } else { Bound::Unbounded };
+            Some(Part::Order(order.range(log, start, end)))
+        };
         match spaces.get(from..to).unwrap_or_default() {
             [] => Positions { front: None, middle: &[], back: None },
             [one] => Positions { front: part(one), middle: &[], back: None },
@@ -151,103 +223,80 @@ impl Index {
 
     pub(super) fn into_positions(self) -> IntoPositions {
         match self {
-            Index::Few(order) => {
-                IntoPositions { now: Some(Owned::Array(order.into_iter())), spaces: Vec::new().into_iter() }
+            Index::Few(order) => IntoPositions { now: Some(order.into_iter()), spaces: None },
+            Index::Spaces(spaces) => {
+                let all = spaces.into_iter().map(|(_, space)| space.order);
+                IntoPositions { now: None, spaces: Some(Box::new(all.flat_map(Order::into_positions))) }
             }
-            Index::Spaces(spaces) => IntoPositions { now: None, spaces: spaces.into_iter() },
         }
     }
 
     #[cfg(test)]
-    pub(super) fn has_tree(&self) -> bool {
-        match self {
-            Index::Few(_) => false,
-            Index::Spaces(spaces) => spaces.iter().any(|(_, space)| matches!(space, Space::Tree(_))),
-        }
+    pub(super) fn has_spaces(&self) -> bool {
+        matches!(self, Index::Spaces(_))
     }
 }
 
-/// Of an array: the list's last write, of `key`, is undone.
-fn take_back(order: &mut Vec<u32>, log: &[Entry], key: &[u8], hides: Option<u32>) {
-    match (place(order, log, key), hides) {
-        (Ok(at), Some(before)) => order[at] = before,
-        (Ok(at), None) => {
-            order.remove(at);
+/// The space of a key, made if there is none.
+fn space_of<'s>(spaces: &'s mut Vec<(u32, Space)>, key: &[u8]) -> &'s mut Space {
+    let at = find(spaces, key).unwrap_or_else(|gap| {
+        spaces.insert(gap, (prefix(key), Space::default()));
+        gap
+    });
+    &mut spaces[at].1
+}
+
+/// What is within a range while not all is in order: right, and slow.
+fn unsettled(spaces: &[(u32, Space)], log: &Log, range: &impl RangeBounds<[u8]>) -> Vec<u32> {
+    let all = spaces.iter().flat_map(|(_, space)| space.order.all().chain(space.loose.iter().copied()));
+    let mut within: Vec<u32> = all.filter(|&at| range.contains(log.key(at))).collect();
+    // The newest of a key first.
+    within.sort_unstable_by(|&at, &than| log.key(at).cmp(log.key(than)).then(than.cmp(&at)));
+    within.dedup_by(|at, before| log.key(*at) == log.key(*before));
+    within
+}
+
+fn by_spaces(order: &[u32], log: &Log) -> Vec<(u32, Space)> {
+    let mut spaces: Vec<(u32, Space)> = Vec::new();
+    for &at in order {
+        let key = log.key(at);
+        if spaces.last().is_none_or(|(last, _)| *last != prefix(key)) {
+            spaces.push((prefix(key), Space::default()));
         }
-        (Err(_), _) => {}
+        if let Some((_, space)) = spaces.last_mut() {
+            space.order.append(log, key, at);
+        }
     }
+    spaces
 }
 
 /// The part of an array within bounds.
-fn within<'a>(order: &'a [u32], log: &[Entry], start: Bound<&[u8]>, end: Bound<&[u8]>) -> &'a [u32] {
+fn within<'a>(order: &'a [u32], log: &Log, start: Bound<&[u8]>, end: Bound<&[u8]>) -> &'a [u32] {
     let order = &order[first(order, log, start)..];
     &order[..behind(order, log, end)]
 }
 
-impl Space {
-    fn len(&self) -> usize {
-        match self {
-            Space::Array(order) => order.len(),
-            Space::Tree(tree) => tree.len(),
-        }
-    }
-
-    fn insert(&mut self, log: &[Entry], key: &Bytes, at: u32) -> Option<u32> {
-        let order = match self {
-            Space::Tree(tree) => return tree.insert(key.clone(), at),
-            Space::Array(order) => order,
-        };
-        match place(order, log, key) {
-            Ok(found) => return Some(std::mem::replace(&mut order[found], at)),
-            Err(gap) if gap == order.len() || order.len() < SMALL => order.insert(gap, at),
-            Err(_) => {
-                let live = order.iter().map(|&at| (log[at as usize].key.clone(), at));
-                let mut tree: BTreeMap<_, _> = live.collect();
-                tree.insert(key.clone(), at);
-                *self = Space::Tree(tree);
-            }
-        }
-        None
-    }
-
-    fn range(&self, log: &[Entry], start: Bound<&[u8]>, end: Bound<&[u8]>) -> Part<'_> {
-        match self {
-            Space::Array(order) => Part::Array(within(order, log, start, end).iter()),
-            Space::Tree(tree) => Part::Tree(tree.range::<[u8], _>((start, end))),
-        }
-    }
-
-    fn all(&self) -> Part<'_> {
-        match self {
-            Space::Array(order) => Part::Array(order.iter()),
-            Space::Tree(tree) => Part::Tree(tree.range::<[u8], _>((Bound::Unbounded, Bound::Unbounded))),
-        }
-    }
-}
-
 /// Where the key is in the array, or would be. Behind the last one it is found at once.
-fn place(order: &[u32], log: &[Entry], key: &[u8]) -> Result<usize, usize> {
+fn place(order: &[u32], log: &Log, key: &[u8]) -> Result<usize, usize> {
     match order.last() {
-        Some(&last) if log[last as usize].key[..] >= *key => {
-            order.binary_search_by(|&at| log[at as usize].key[..].cmp(key))
-        }
+        Some(&last) if log.key(last) >= key => order.binary_search_by(|&at| log.key(at).cmp(key)),
         _ => Err(order.len()),
     }
 }
 
-fn first(order: &[u32], log: &[Entry], bound: Bound<&[u8]>) -> usize {
+fn first(order: &[u32], log: &Log, bound: Bound<&[u8]>) -> usize {
     match bound {
         Bound::Unbounded => 0,
-        Bound::Included(key) => order.partition_point(|&at| log[at as usize].key[..] < *key),
-        Bound::Excluded(key) => order.partition_point(|&at| log[at as usize].key[..] <= *key),
+        Bound::Included(key) => order.partition_point(|&at| log.key(at) < key),
+        Bound::Excluded(key) => order.partition_point(|&at| log.key(at) <= key),
     }
 }
 
-fn behind(order: &[u32], log: &[Entry], bound: Bound<&[u8]>) -> usize {
+fn behind(order: &[u32], log: &Log, bound: Bound<&[u8]>) -> usize {
     match bound {
         Bound::Unbounded => order.len(),
-        Bound::Included(key) => order.partition_point(|&at| log[at as usize].key[..] <= *key),
-        Bound::Excluded(key) => order.partition_point(|&at| log[at as usize].key[..] < *key),
+        Bound::Included(key) => order.partition_point(|&at| log.key(at) <= key),
+        Bound::Excluded(key) => order.partition_point(|&at| log.key(at) < key),
     }
 }
 
@@ -255,7 +304,8 @@ fn behind(order: &[u32], log: &[Entry], bound: Bound<&[u8]>) -> usize {
 #[derive(Clone, Debug)]
 enum Part<'a> {
     Array(std::slice::Iter<'a, u32>),
-    Tree(btree_map::Range<'a, Bytes, u32>),
+    Order(SpacePositions<'a>),
+    Owned(std::vec::IntoIter<u32>),
 }
 
 impl Iterator for Part<'_> {
@@ -265,7 +315,8 @@ impl Iterator for Part<'_> {
     fn next(&mut self) -> Option<u32> {
         match self {
             Part::Array(order) => order.next().copied(),
-            Part::Tree(range) => range.next().map(|(_, at)| *at),
+            Part::Order(order) => order.next(),
+            Part::Owned(all) => all.next(),
         }
     }
 }
@@ -274,7 +325,8 @@ impl DoubleEndedIterator for Part<'_> {
     fn next_back(&mut self) -> Option<u32> {
         match self {
             Part::Array(order) => order.next_back().copied(),
-            Part::Tree(range) => range.next_back().map(|(_, at)| *at),
+            Part::Order(order) => order.next_back(),
+            Part::Owned(all) => all.next_back(),
         }
     }
 }
@@ -300,7 +352,7 @@ impl Iterator for Positions<'_> {
             let Some(((_, space), rest)) = self.middle.split_first() else {
                 return self.back.as_mut()?.next();
             };
-            (self.front, self.middle) = (Some(space.all()), rest);
+            (self.front, self.middle) = (Some(Part::Order(space.order.all())), rest);
         }
     }
 }
@@ -314,22 +366,21 @@ impl DoubleEndedIterator for Positions<'_> {
             let Some(((_, space), rest)) = self.middle.split_last() else {
                 return self.front.as_mut()?.next_back();
             };
-            (self.back, self.middle) = (Some(space.all()), rest);
+            (self.back, self.middle) = (Some(Part::Order(space.order.all())), rest);
         }
     }
 }
 
 /// Positions in key order, taken out of their index.
-#[derive(Debug)]
 pub(super) struct IntoPositions {
-    spaces: std::vec::IntoIter<(u32, Space)>,
-    now: Option<Owned>,
+    now: Option<std::vec::IntoIter<u32>>,
+    spaces: Option<Box<dyn Iterator<Item = u32> + Send>>,
 }
 
-#[derive(Debug)]
-enum Owned {
-    Array(std::vec::IntoIter<u32>),
-    Tree(btree_map::IntoValues<Bytes, u32>),
+impl std::fmt::Debug for IntoPositions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IntoPositions").finish_non_exhaustive()
+    }
 }
 
 impl Iterator for IntoPositions {
@@ -337,19 +388,9 @@ impl Iterator for IntoPositions {
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        loop {
-            let next = match &mut self.now {
-                Some(Owned::Array(order)) => order.next(),
-                Some(Owned::Tree(tree)) => tree.next(),
-                None => None,
-            };
-            if next.is_some() {
-                return next;
-            }
-            self.now = Some(match self.spaces.next()?.1 {
-                Space::Array(order) => Owned::Array(order.into_iter()),
-                Space::Tree(tree) => Owned::Tree(tree.into_values()),
-            });
+        match (&mut self.now, &mut self.spaces) {
+            (Some(few), _) => few.next(),
+            (None, spaces) => spaces.as_mut()?.next(),
         }
     }
 }

@@ -246,7 +246,7 @@ pub(super) fn copy_rows(
             new.keys[0].entry(&values, &[]).key
         };
         let writes = trx.writes_mut();
-        if writes.get(&key).is_some() {
+        if writes.has(&key) {
             return Err(duplicate_error(&new, 0, &values).into());
         }
         for (at, codec) in new.keys.iter().enumerate().skip(1) {

@@ -235,16 +235,18 @@ fn write_sets_in_pieces(
     cache: &mut omnibus_commit::TrxCache,
     writes: &omnibus_engine::WriteSet,
 ) -> SqlResult<()> {
-    let mut piece: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
+    type Piece<'a> = Vec<(&'a [u8], omnibus_engine::Write)>;
+    let mut piece: Piece<'_> = Vec::new();
     let mut bytes = 0;
-    let flush = |piece: &mut Vec<(&[u8], Option<&[u8]>)>, cache: &mut omnibus_commit::TrxCache| {
+    let flush = |piece: &mut Piece<'_>, cache: &mut omnibus_commit::TrxCache| {
         let mut body = Vec::new();
         private::encode_write_set(&mut body, piece.drain(..));
         private_event(cache, &body)
     };
-    for (key, write) in writes.iter() {
+    for pending in writes.iter() {
+        let (key, write) = (pending.key(), pending.write());
         bytes += key.len() + write.as_ref().map_or(0, bytes::Bytes::len);
-        piece.push((key, write.as_deref()));
+        piece.push((key, write));
         if bytes >= WRITE_SET_EVENT {
             flush(&mut piece, cache)?;
             bytes = 0;

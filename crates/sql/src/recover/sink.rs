@@ -55,7 +55,7 @@ impl Sink {
     /// The write of a key, if there is one.
     pub(super) fn get(&self, key: &[u8]) -> SqlResult<Option<Write>> {
         if let Some(write) = self.set.get(key) {
-            return Ok(Some(write.clone()));
+            return Ok(Some(write));
         }
         for run in self.runs.iter().rev() {
             if let Some(write) = run.get(key).map_err(failed)? {
@@ -66,8 +66,8 @@ impl Sink {
     }
 
     /// All writes, if they are in memory.
-    pub(super) fn into_set(self) -> std::result::Result<WriteSet, Sink> {
-        if self.runs.is_empty() { Ok(self.set) } else { Err(self) }
+    pub(super) fn into_set(self) -> std::result::Result<WriteSet, Box<Sink>> {
+        if self.runs.is_empty() { Ok(self.set) } else { Err(Box::new(self)) }
     }
 
     /// All writes in key order, each key once.

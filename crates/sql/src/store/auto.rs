@@ -140,7 +140,7 @@ impl Trx {
         }
         let covered = |covers: &Covers| {
             // A rolled back statement takes its counter row along.
-            let written = covers.keys[0].as_ref().is_some_and(|key| self.writes.get(key).is_some());
+            let written = covers.keys[0].as_ref().is_some_and(|key| self.writes.has(key));
             Arc::ptr_eq(&covers.state, &table.state) && value < covers.value && written
         };
         if self.covers.iter().any(covered) {

@@ -23,6 +23,7 @@ impl Trx {
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
         let keeps_id = std::mem::take(&mut self.keeps_id);
+        self.writes.settle_all();
         if self.writes.is_empty() && (self.cache.origin().is_none() || self.cache.is_empty() && !keeps_id) {
             self.end();
             return Ok(None);
@@ -113,7 +114,7 @@ impl Trx {
     /// Whether ending it takes so long that it needs a thread that may block.
     #[must_use]
     pub fn is_large(&self) -> bool {
-        self.writes.len() >= omnibus_commit::STAGED_KEYS || self.cache.is_large()
+        self.writes.entries() >= omnibus_commit::STAGED_KEYS || self.cache.is_large()
     }
 
     /// Asks for a thread that may block, if the transaction is large.

@@ -192,6 +192,7 @@ impl Trx {
         let latest = self.shared.port.latest();
         let mut range = whole_index(table, 0);
         let mut known: Option<Vec<u8>> = None;
+        self.writes.settle_all();
         loop {
             self.check_kill()?;
             let mut rows = Vec::new();

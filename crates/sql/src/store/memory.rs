@@ -1,7 +1,7 @@
 //! What an open transaction keeps in memory: its writes, and the locks of the rows it has read or changed.
 //!
-//! Both stay until it ends, and a commit keeps the writes twice for a moment, in the write set and in the engine's memory.
-//! So a transaction that does not fit the limits fails where it grows. Small ones, which nearly all are, are not counted.
+//! Both stay until it ends, and the engine keeps the writes as they are until they are in its files. So a transaction that does
+//! not fit the limits fails where it grows. Small ones, which nearly all are, are not counted.
 
 use super::trx::Trx;
 use crate::error::{SqlError, SqlResult};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const FREE: u64 = 256 << 10;
 /// Bytes that are asked for at once.
 const STEP: u64 = 256 << 10;
-/// What a row's lock takes: its key, its entry in the lock table, and its place among the transaction's own.
+/// What a row's lock takes at most: its key, its entry in the lock table, and its place among the transaction's own.
 const LOCK: u64 = 256;
 
 /// A transaction's part of its session's memory.
@@ -24,7 +24,7 @@ pub(super) struct TrxMemory {
     account: Account,
     /// Up to so many bytes need no asking.
     counted: u64,
-    /// Rows that are locked, at most: one that is read again is counted again.
+    /// Bytes of locks, at most: a row that is read again is counted again.
     locked: u64,
 }
 
@@ -47,18 +47,18 @@ impl TrxMemory {
     /// A row was locked or changed.
     #[inline]
     pub(super) fn touched(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
-        self.locked += 1;
+        self.locked += LOCK;
         let bytes = self.bytes(writes);
         if bytes <= self.counted { Ok(()) } else { self.ask(writes, locks) }
     }
 
     fn bytes(&self, writes: &WriteSet) -> u64 {
-        2 * writes.memory() as u64 + LOCK * self.locked
+        writes.memory() as u64 + self.locked
     }
 
     #[cold]
     fn ask(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
-        self.locked = locks.held_count() as u64;
+        self.locked = locks.memory() as u64;
         let bytes = self.bytes(writes);
         if bytes <= self.counted {
             return Ok(());

@@ -4,7 +4,7 @@ use super::range::{KeyRange, by_ref};
 use crate::catalog::Table;
 use crate::error::SqlResult;
 use bytes::Bytes;
-use omnibus_engine::{EngineError, Snapshot, Write, WriteSet};
+use omnibus_engine::{EngineError, Pending, Snapshot, WriteSet};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
@@ -63,7 +63,7 @@ pub(super) fn is_current(
         None => Ok(true),
         Some(None) => Ok(false),
         Some(Some(row)) => {
-            Ok(!written && table.keys[index].entry(&table.decode(row)?, &clustered).key == *key)
+            Ok(!written && table.keys[index].entry(&table.decode(&row)?, &clustered).key == *key)
         }
     }
 }
@@ -88,8 +88,8 @@ fn merge<E: From<EngineError>>(
             (None, None) => return Ok(true),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (Some((key, _)), Some((own, _))) if range.reverse => own.cmp(key),
-            (Some((key, _)), Some((own, _))) => key.cmp(own),
+            (Some((key, _)), Some(own)) if range.reverse => own.key().cmp(key),
+            (Some((key, _)), Some(own)) => key[..].cmp(own.key()),
         };
         if order.is_le()
             && let Some((key, value)) = std::mem::replace(&mut next, stored.next().transpose()?)
@@ -98,17 +98,18 @@ fn merge<E: From<EngineError>>(
             out.push((key, value));
         }
         if order.is_ge()
-            && let Some((key, Some(value))) = own.take()
+            && let Some(own) = own.take()
+            && let Some(value) = own.write()
         {
-            out.push((key.clone(), value.clone()));
+            out.push((Bytes::copy_from_slice(own.key()), value));
         }
     }
 }
 
 /// Pending writes of a range, in its direction.
 pub(super) struct OwnWrites<'a> {
-    next: Option<(&'a Bytes, &'a Write)>,
-    rest: Box<dyn Iterator<Item = (&'a Bytes, &'a Write)> + 'a>,
+    next: Option<Pending<'a>>,
+    rest: Box<dyn Iterator<Item = Pending<'a>> + 'a>,
 }
 
 impl<'a> OwnWrites<'a> {
@@ -117,7 +118,7 @@ impl<'a> OwnWrites<'a> {
             return OwnWrites { next: None, rest: Box::new(std::iter::empty()) };
         }
         let pending = writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>((by_ref(&range.from), by_ref(&range.to)));
-        let mut rest: Box<dyn Iterator<Item = (&'a Bytes, &'a Write)> + 'a> =
+        let mut rest: Box<dyn Iterator<Item = Pending<'a>> + 'a> =
             if range.reverse { Box::new(pending.rev()) } else { Box::new(pending) };
         OwnWrites { next: rest.next(), rest }
     }
@@ -126,11 +127,11 @@ impl<'a> OwnWrites<'a> {
         self.next.is_none()
     }
 
-    fn peek(&self) -> Option<(&'a Bytes, &'a Write)> {
+    fn peek(&self) -> Option<Pending<'a>> {
         self.next
     }
 
-    fn take(&mut self) -> Option<(&'a Bytes, &'a Write)> {
+    fn take(&mut self) -> Option<Pending<'a>> {
         std::mem::replace(&mut self.next, self.rest.next())
     }
 }

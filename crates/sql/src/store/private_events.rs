@@ -11,7 +11,7 @@ use omnibus_format::{EventType, private};
 /// The whole write set as one private event.
 pub(crate) fn write_set_event(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
     let mut body = Vec::new();
-    private::encode_write_set(&mut body, writes.iter().map(|(key, write)| (&key[..], write.as_deref())));
+    private::encode_write_set(&mut body, writes.iter().map(|pending| (pending.key(), pending.write())));
     private_event(cache, &body)
 }
 
@@ -21,11 +21,11 @@ const PART: usize = 1 << 20;
 /// All writes, in private events of bounded size.
 pub(super) fn all_writes_events(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
     let mut body = Vec::new();
-    for (key, write) in writes.iter() {
+    for pending in writes.iter() {
         if body.is_empty() {
             private::begin_all_writes(&mut body);
         }
-        private::put_write(&mut body, key, write.as_deref());
+        private::put_write(&mut body, pending.key(), pending.write().as_deref());
         if body.len() >= PART {
             private_event(cache, &body)?;
             body.clear();
@@ -40,7 +40,7 @@ pub(super) fn unlogged_event(cache: &mut TrxCache, writes: &WriteSet, keys: &[By
         return Ok(());
     }
     let mut body = Vec::new();
-    let pairs = keys.iter().filter_map(|key| Some((&key[..], writes.get(key)?.as_deref())));
+    let pairs = keys.iter().filter_map(|key| Some((&key[..], writes.get(key)?)));
     private::encode_write_set(&mut body, pairs);
     private_event(cache, &body)
 }

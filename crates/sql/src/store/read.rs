@@ -93,10 +93,11 @@ impl Trx {
 
     /// The pair of `key` as the snapshot and this transaction's writes have it.
     fn snapshot_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.writes.is_empty()
-            && let Some(write) = self.writes.get(key)
-        {
-            return Ok(write.clone());
+        if !self.writes.is_empty() {
+            self.writes.settle(key);
+            if let Some(write) = self.writes.get(key) {
+                return Ok(write);
+            }
         }
         Ok(self.snapshot().get(key)?)
     }
@@ -106,13 +107,14 @@ impl Trx {
         if self.writes.is_empty() {
             return Ok(self.snapshot().get(key)?);
         }
-        let written = self.writes.get(key).cloned();
-        if let Some(Some(own)) = written {
-            return Ok(Some(own));
-        }
+        self.writes.settle(key);
+        let written = match self.writes.get(key) {
+            Some(Some(own)) => return Ok(Some(own)),
+            written => written.is_some(),
+        };
         // The snapshot's may be another row's, also where an own one has left this key.
         let Some(value) = self.snapshot().get(key)? else { return Ok(None) };
-        let current = is_current(&self.writes, table, index, key, &value, written.is_some())?;
+        let current = is_current(&self.writes, table, index, key, &value, written)?;
         Ok(current.then_some(value))
     }
 
@@ -120,7 +122,7 @@ impl Trx {
     pub(super) fn is_ahead_of_snapshot(&self, at: &RowAt) -> SqlResult<bool> {
         match &self.snapshot {
             Some((no, snapshot)) if self.floor.seen() > *no => {
-                Ok(self.writes.get(&at.key).is_none() && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
+                Ok(!self.writes.has(&at.key) && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
             }
             _ => Ok(false),
         }
@@ -128,10 +130,11 @@ impl Trx {
 
     /// The newest value of `key`, which the caller has locked; notes what the reply depends on.
     pub(super) fn locked_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.writes.is_empty()
-            && let Some(write) = self.writes.get(key)
-        {
-            return Ok(write.clone());
+        if !self.writes.is_empty() {
+            self.writes.settle(key);
+            if let Some(write) = self.writes.get(key) {
+                return Ok(write);
+            }
         }
         match self.shared.port.latest().get_version(key)? {
             Some((no, value)) => {
@@ -260,6 +263,7 @@ impl Trx {
         }
         let lock = self.effective_lock(lock);
         self.check_kill()?;
+        self.writes.settle_all();
         let want = want.max(1);
         let mut entries = Vec::with_capacity(want.min(1024));
         let done = match row_mode(lock) {
@@ -293,6 +297,7 @@ impl Trx {
         entries: &mut Vec<(Bytes, Bytes)>,
     ) -> SqlResult<bool> {
         self.ensure_snapshot();
+        self.writes.settle_all();
         let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
         let (snapshot, writes) = (&**snapshot, &self.writes);
         if index == 0 || OwnWrites::new(writes, &whole_index(table, 0)).is_empty() {
@@ -313,6 +318,7 @@ impl Trx {
         want: usize,
         rows: &mut Vec<Bytes>,
     ) -> ExecResult<Option<bool>> {
+        self.writes.settle_all();
         if range.reverse || range.is_empty() || !OwnWrites::new(&self.writes, range).is_empty() {
             return Ok(None);
         }

@@ -117,11 +117,11 @@ impl TempStore {
         let old = std::mem::take(&mut self.rows);
         let dropped = std::mem::take(&mut self.dropped);
         let gone = |key: &[u8]| dropped.iter().any(|space| key.starts_with(&space.prefix()));
-        for (key, write) in old.iter() {
+        for (key, write) in old.into_writes() {
             if let Some(value) = write
-                && !gone(key)
+                && !gone(&key)
             {
-                self.rows.put(key.clone(), value.clone());
+                self.rows.put(key, value);
             }
         }
     }
@@ -217,7 +217,7 @@ impl Trx {
     }
 
     pub(super) fn temp_value(&self, key: &[u8]) -> Option<Bytes> {
-        self.temp.rows.get(key).and_then(Clone::clone)
+        self.temp.rows.get(key).flatten()
     }
 
     pub(super) fn temp_unique(&self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<RowAt>> {

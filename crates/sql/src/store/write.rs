@@ -105,7 +105,11 @@ impl Trx {
         }
         self.check_parents(table, None, values, None)?;
         for entry in entries {
-            self.writes.put(entry.key, entry.value);
+            // Nobody looks for it by its key before the transaction reads the index.
+            match entry.unique {
+                true => self.writes.put(entry.key, entry.value),
+                false => self.writes.put_loose(entry.key, entry.value),
+            }
         }
         self.note_auto_value(table, values)?;
         self.count_row(&table.state, 1);
@@ -228,7 +232,10 @@ impl Trx {
             if old != new.key {
                 self.writes.delete(old);
             }
-            self.writes.put(new.key, new.value);
+            match new.unique {
+                true => self.writes.put(new.key, new.value),
+                false => self.writes.put_loose(new.key, new.value),
+            }
         }
         if table.auto_column.is_some_and(|column| change.changed & (1 << (column % 64)) != 0) {
             self.cover_auto_value(table, change.old)?;

@@ -61,9 +61,9 @@ impl Prepared {
     }
 
     /// A write of the branch's own as a row of the record; what takes effect at once as it is.
-    pub(crate) fn row(&self, key: &Bytes, write: &Write) -> (Bytes, Write) {
+    pub(crate) fn row(&self, key: &[u8], write: &Write) -> (Bytes, Write) {
         if persist::is_counter(key) || persist::is_position(key) {
-            return (key.clone(), write.clone());
+            return (Bytes::copy_from_slice(key), write.clone());
         }
         let value = match write {
             Some(value) => [&[1], &value[..]].concat(),
@@ -78,8 +78,8 @@ impl Prepared {
 pub(crate) fn of_writes(xid: &Xid, writes: &WriteSet) -> WriteSet {
     let (mut record, prepared) = (WriteSet::default(), Prepared::new(xid));
     record.put(prepared.head(), head_value());
-    for (key, write) in writes.iter() {
-        match prepared.row(key, write) {
+    for pending in writes.iter() {
+        match prepared.row(pending.key(), &pending.write()) {
             (key, Some(value)) => record.put(key, value),
             (key, None) => record.delete(key),
         }
