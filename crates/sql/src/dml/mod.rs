@@ -31,12 +31,11 @@ use view::ViewCheck;
 
 pub(crate) use crate::expr::into_column as cast;
 
-use crate::api::RowSink;
 use crate::bind::uses::Uses;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::rows::Rows;
-use crate::select::explain_change;
+use crate::select::Subject;
 use crate::state::SessionState;
 use crate::store::Trx;
 use omnibus_parser::ast::Statement;
@@ -151,13 +150,13 @@ impl WritePlan {
         }
     }
 
-    /// Writes how its rows are found into a sink, as MySQL's table.
-    pub(crate) fn explain(&self, sink: &mut dyn RowSink) -> ExecResult<()> {
+    /// What EXPLAIN shows of it: how its rows are found.
+    pub(crate) fn subject(&self) -> Subject<'_> {
         match &self.kind {
-            WriteKind::Insert(plan) => explain_change(&plan.change(), sink),
-            WriteKind::Update(plan) => explain_change(&plan.change(), sink),
-            WriteKind::Delete(plan) => explain_change(&plan.change(), sink),
-            WriteKind::Multi(plan) => plan.explain(sink),
+            WriteKind::Insert(plan) => Subject::Change(plan.change()),
+            WriteKind::Update(plan) => Subject::Change(plan.change()),
+            WriteKind::Delete(plan) => Subject::Change(plan.change()),
+            WriteKind::Multi(plan) => plan.subject(),
         }
     }
 

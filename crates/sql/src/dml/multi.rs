@@ -11,7 +11,7 @@ use super::delete::delete_row;
 use super::plan::{Planner, generated_given};
 use super::view::ViewCheck;
 use super::{Effect, NewRow, RowExpressions, Run};
-use crate::api::{Columns, Priv, RowSink};
+use crate::api::{Columns, Priv};
 use crate::bind::query::changing;
 use crate::bind::scope::Source;
 use crate::bind::{Binder, ScopeTable};
@@ -25,6 +25,7 @@ use crate::memory::Account;
 use crate::plan::QueryPlan;
 use crate::plan::nest::Nest;
 use crate::select;
+use crate::select::Subject;
 use crate::select::run::Flow;
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
@@ -71,11 +72,11 @@ pub(crate) struct MultiPlan {
 }
 
 impl MultiPlan {
-    /// Writes how its rows are found into a sink.
-    pub(crate) fn explain(&self, sink: &mut dyn RowSink) -> ExecResult<()> {
+    /// What EXPLAIN shows of it.
+    pub(crate) fn subject(&self) -> Subject<'_> {
         let does = if self.delete { "DELETE" } else { "UPDATE" };
         let changed = self.targets.iter().map(|target| (&*target.shown, does)).collect();
-        select::explain_changing(&self.query, changed, sink)
+        Subject::Changing(&self.query, changed)
     }
 
     /// Compiles UPDATE.

@@ -5,6 +5,7 @@
 //! `Exec` per execution, on the session's thread.
 
 use super::charset;
+use super::profile::Profile;
 use crate::api::sql_mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
@@ -71,6 +72,8 @@ pub struct Exec<'a> {
     /// Whether bad data in expressions is an error (a statement that writes, in strict mode)
     /// rather than a warning.
     pub strict: bool,
+    /// What the parts of the plan do, if somebody wants to know.
+    pub profile: Option<Box<Profile>>,
     /// A buffer for the key that a join looks up.
     pub(crate) key: Vec<u8>,
     /// Below which address of the stack recursion ends.
@@ -106,6 +109,7 @@ impl<'a> Exec<'a> {
             rand_seeds: HashMap::new(),
             skipped: 0,
             strict: false,
+            profile: None,
             key: Vec::new(),
             floor: stack::floor(),
             bad_data: None,

@@ -15,12 +15,12 @@ mod window;
 mod window_frame;
 mod window_value;
 
-pub use explain::explain;
-pub(crate) use explain::{Change, explain_change, explain_changing};
+pub(crate) use explain::{Change, Form, Subject, explain};
 pub use reader::RowReader;
 
 use crate::api::RowSink;
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::expr::profile::Profile;
 use crate::expr::{Exec, eval};
 use crate::plan::{QueryPlan, tree};
 use crate::state::SessionState;
@@ -62,6 +62,24 @@ pub fn execute(
     })?;
     cx.session.found_rows = rows + cx.skipped;
     Ok(rows)
+}
+
+/// Runs a compiled query for what its parts do. Its rows go nowhere.
+///
+/// # Errors
+/// As [`execute`].
+pub(crate) fn profiled(
+    plan: &QueryPlan,
+    session: &mut SessionState,
+    storage: &mut dyn Storage,
+    params: &[Value],
+) -> ExecResult<Profile> {
+    let mut cx = Exec::new(session, storage, params);
+    cx.reserve(plan.slots, plan.subqueries);
+    cx.profile = Some(Box::default());
+    count_tables(plan, &mut cx);
+    run::run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;
+    Ok(cx.profile.map(|profile| *profile).unwrap_or_default())
 }
 
 /// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent.

@@ -14,6 +14,7 @@ use crate::exec::codec;
 use crate::exec::distinct::{Distinct, Seen};
 use crate::exec::kept::{KeptBuilder, KeptRows};
 use crate::exec::rows::{Rows, RowsBuilder};
+use crate::expr::profile::{self, Step};
 pub use crate::expr::subquery::Consumer;
 use crate::expr::subquery::{Subplan, SubqueryState};
 use crate::expr::{Exec, Expr, Row, Slot, hash_key, in_place};
@@ -76,6 +77,10 @@ pub fn run(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecR
 /// Runs a query that is a statement: what its OFFSET leaves out is counted.
 pub(super) fn run_outermost(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
     cx.check_stack()?;
+    profile::given(plan, cx, out, |cx, out| run_body(plan, cx, out))
+}
+
+fn run_body(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
     match &plan.body {
         Body::Block(block) => run_block(block, cx, out),
         Body::Compound(compound) => set_operation::run(compound, cx, out),
@@ -123,13 +128,14 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
 
 /// The rows of a block, grouped or not, that meet HAVING.
 fn rows(block: &Block, limit: Option<u64>, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    let grouped = |grouping, cx: &mut Exec<'_>, each: &mut Joined<'_>| {
+        profile::joined(block, Step::Grouped, cx, each, |cx, each| group::run(block, grouping, cx, each))
+    };
     match (&block.grouping, &block.having) {
         (None, None) => join(block, limit, cx, each),
         (None, Some(having)) => join(block, limit, cx, &mut |cx| filtered(having, cx, each)),
-        (Some(grouping), None) => group::run(block, grouping, cx, each),
-        (Some(grouping), Some(having)) => {
-            group::run(block, grouping, cx, &mut |cx| filtered(having, cx, each))
-        }
+        (Some(grouping), None) => grouped(grouping, cx, each),
+        (Some(grouping), Some(having)) => grouped(grouping, cx, &mut |cx| filtered(having, cx, each)),
     }
 }
 
@@ -266,7 +272,7 @@ pub(super) fn join(
         }
     }
     let limit = limit.and_then(|n| usize::try_from(n).ok()).filter(|_| block.nodes.len() == 1);
-    run_nodes(&block.nodes, limit, cx, joined)
+    profile::joined(block, Step::Joined, cx, joined, |cx, joined| run_nodes(&block.nodes, limit, cx, joined))
 }
 
 fn run_nodes(
@@ -278,10 +284,13 @@ fn run_nodes(
     cx.check_stack()?;
     match nodes.split_first() {
         None => joined(cx),
-        Some((Node::Scan(scan), rest)) => {
-            run_scan(scan, limit, cx, &mut |cx| run_nodes(rest, None, cx, joined))
+        Some((node, rest)) => {
+            let inner = &mut |cx: &mut Exec<'_>| run_nodes(rest, None, cx, joined);
+            profile::joined(node, Step::Whole, cx, inner, |cx, inner| match node {
+                Node::Scan(scan) => run_scan(scan, limit, cx, inner),
+                Node::Outer(outer) => run_outer(outer, cx, inner),
+            })
         }
-        Some((Node::Outer(outer), rest)) => run_outer(outer, cx, &mut |cx| run_nodes(rest, None, cx, joined)),
     }
 }
 

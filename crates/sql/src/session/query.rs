@@ -82,7 +82,8 @@ impl SqlSession {
         Ok(plan)
     }
 
-    pub(crate) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    /// What goes before running a query.
+    fn begin_query(&mut self, plan: &QueryPlan) -> ExecResult<()> {
         let tables = &mut self.state.programs.tables;
         tables.clear();
         tables.extend(plan.tables.iter().map(|table| table.def.id));
@@ -98,6 +99,11 @@ impl SqlSession {
         if !plan.locks {
             self.trx.start_query(&plan.tables)?;
         }
+        Ok(())
+    }
+
+    pub(crate) fn run_query(&mut self, plan: &QueryPlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        self.begin_query(plan)?;
         if let Some(outfile) = &plan.outfile {
             return self.write_file(plan, outfile, call);
         }
@@ -114,13 +120,19 @@ impl SqlSession {
         warnings.iter().for_each(|warning| self.state.diagnostics.push(Level::Warning, warning.clone()));
     }
 
-    /// EXPLAIN of a query.
+    /// EXPLAIN, EXPLAIN ANALYZE and MariaDB's ANALYZE.
     pub(super) fn explain(&mut self, explain: &ast::Explain, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let ast::ExplainTarget::Statement(statement) = &explain.target else {
             return Err(SqlError::not_supported_yet("EXPLAIN FOR CONNECTION").into());
         };
-        if explain.analyze || explain.format.as_ref().is_some_and(|format| !format.is("traditional")) {
-            return Err(SqlError::not_supported_yet("EXPLAIN ANALYZE and EXPLAIN FORMAT").into());
+        let mariadb = self.state.settings.mariadb;
+        let form = match &explain.format {
+            Some(name) => select::Form::named(name, mariadb)?,
+            None if explain.analyze && !mariadb => select::Form::Tree,
+            None => select::Form::Table,
+        };
+        if explain.analyze && !mariadb && form != select::Form::Tree {
+            return Err(SqlError::not_supported_yet("EXPLAIN ANALYZE in another format than TREE").into());
         }
         match &**statement {
             Statement::Select(query) => {
@@ -135,11 +147,21 @@ impl SqlSession {
                     }
                     plan = self.plan_query(query, call.access, Some(call.params))?;
                 }
-                select::explain(&plan, call.sink)?;
+                let mut profile = None;
+                if explain.analyze {
+                    self.begin_query(&plan)?;
+                    profile = Some(select::profiled(&plan, &mut self.state, &mut self.trx, call.params)?);
+                }
+                select::explain(&select::Subject::Query(&plan), form, profile.as_ref(), call.sink)?;
             }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                if explain.analyze {
+                    let message = "EXPLAIN ANALYZE of a statement that changes rows";
+                    return Err(SqlError::not_supported_yet(message).into());
+                }
                 let catalog = self.catalog();
-                self.plan_write(statement, &catalog, call.access, Some(call.params))?.explain(call.sink)?;
+                let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;
+                select::explain(&plan.subject(), form, None, call.sink)?;
             }
             _ => {
                 let message = "EXPLAIN of a statement that neither asks for rows nor changes them";

@@ -1,9 +1,11 @@
-//! EXPLAIN: a plan as MySQL's table of one row per table read.
+//! EXPLAIN as a table: a row for each table that is read, as MySQL has it; as MariaDB's ANALYZE has it if the statement has run.
 
+use super::{Change, Subject};
 use crate::api::{ResultColumn, RowSink};
 use crate::catalog::Table;
 use crate::error::ExecResult;
 use crate::expr::node::Expr;
+use crate::expr::profile::{Measure, Profile, Step};
 use crate::expr::types::string_column;
 use crate::expr::{ExprType, Kind};
 use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
@@ -20,20 +22,8 @@ struct Explainer<'p> {
     next_id: u64,
     /// What a statement does with tables of its query, by their names there.
     changed: Vec<(&'p str, &'static str)>,
-}
-
-/// A statement that changes a table.
-pub(crate) struct Change<'p> {
-    /// INSERT, REPLACE, UPDATE, DELETE.
-    pub kind: &'static str,
-    /// The table.
-    pub table: &'p Table,
-    /// How its rows are found, and whether they are sorted then; `None` if they are made.
-    pub path: Option<(&'p TableAccess, bool)>,
-    /// What else is evaluated.
-    pub exprs: Vec<&'p Expr>,
-    /// Where the rows come from.
-    pub query: Option<&'p QueryPlan>,
+    /// MariaDB's ANALYZE: what happened.
+    profile: Option<&'p Profile>,
 }
 
 const COLUMNS: [&str; 12] = [
@@ -51,73 +41,55 @@ const COLUMNS: [&str; 12] = [
     "Extra",
 ];
 
-/// Writes the plan into a sink.
-///
-/// # Errors
-/// Those of the sink.
-pub fn explain(plan: &QueryPlan, sink: &mut dyn RowSink) -> ExecResult<()> {
-    explain_changing(plan, Vec::new(), sink)
-}
+/// MariaDB's ANALYZE has other columns; the numbers are those of the rows here.
+const ANALYZED: [(&str, usize); 13] = [
+    ("id", 0),
+    ("select_type", 1),
+    ("table", 2),
+    ("type", 4),
+    ("possible_keys", 5),
+    ("key", 6),
+    ("key_len", 7),
+    ("ref", 8),
+    ("rows", 9),
+    ("r_rows", R_ROWS),
+    ("filtered", 10),
+    ("r_filtered", R_FILTERED),
+    ("Extra", 11),
+];
+const R_ROWS: usize = 12;
+const R_FILTERED: usize = 13;
+const WIDTH: usize = 14;
 
-/// As `explain`, of a query whose tables a statement changes: which ones, and what it does with them.
+/// Writes a statement's tables into a sink.
 ///
 /// # Errors
 /// Those of the sink.
-pub(crate) fn explain_changing(
-    plan: &QueryPlan,
-    changed: Vec<(&str, &'static str)>,
+pub(super) fn write(
+    subject: &Subject<'_>,
+    profile: Option<&Profile>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<()> {
-    let mut explainer = Explainer { rows: Vec::new(), next_id: 1, changed };
-    explainer.query(plan, "SIMPLE");
-    explainer.finish(sink)
-}
-
-/// Writes how a statement changes a table into a sink.
-///
-/// # Errors
-/// Those of the sink.
-pub(crate) fn explain_change(change: &Change<'_>, sink: &mut dyn RowSink) -> ExecResult<()> {
-    let mut explainer = Explainer { next_id: 1, ..Explainer::default() };
-    let mut row = explainer.table_row(change.kind, &change.table.def.name);
-    let mut inner = Vec::new();
-    if let Some((path, sorted)) = change.path {
-        let mut extra = path_columns(&mut row, change.table, path);
-        // One row found for a change is a range of one for MySQL's clients.
-        if path.is_point() {
-            row[4] = text("range");
+    let mut explainer = Explainer { rows: Vec::new(), next_id: 1, changed: Vec::new(), profile };
+    match subject {
+        Subject::Query(plan) => explainer.query(plan, "SIMPLE"),
+        Subject::Changing(plan, changed) => {
+            explainer.changed.clone_from(changed);
+            explainer.query(plan, "SIMPLE");
         }
-        if path.filter.is_empty() && !path.implied.is_empty() {
-            extra.push("Using where".into());
-        }
-        if sorted {
-            extra.push("Using filesort".into());
-        }
-        row[11] = extras(&extra);
-        path.filter.iter().for_each(|e| subqueries(e, &mut inner));
-    } else {
-        row[10] = Value::Null;
-    }
-    explainer.rows.push(row);
-    change.exprs.iter().for_each(|e| subqueries(e, &mut inner));
-    match change.query {
-        // Its rows are those of the same part of the statement.
-        Some(query) => explainer.query(query, "SIMPLE"),
-        None => explainer.next_id = 2,
-    }
-    for (plan, correlated) in inner {
-        explainer.query(&plan, if correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
+        Subject::Change(change) => explainer.change(change),
     }
     explainer.finish(sink)
 }
 
-fn write_columns(sink: &mut dyn RowSink) -> ExecResult<()> {
-    let columns: Vec<ResultColumn> = COLUMNS
+fn write_columns(names: &[&str], sink: &mut dyn RowSink) -> ExecResult<()> {
+    let columns: Vec<ResultColumn> = names
         .iter()
         .map(|name| {
             let ty = match *name {
                 "id" | "rows" => ExprType::ubigint().column,
-                "filtered" => ExprType::decimal(5, 2).column,
+                "r_rows" => ExprType::decimal(20, 2).column,
+                "filtered" | "r_filtered" => ExprType::decimal(5, 2).column,
                 _ => string_column(1024, 45),
             };
             let none: Arc<str> = Arc::from("");
@@ -172,8 +144,44 @@ fn part_length(table: &Table, column: usize) -> u32 {
 }
 
 impl Explainer<'_> {
+    fn change(&mut self, change: &Change<'_>) {
+        let mut row = self.table_row(change.kind, &change.table.def.name);
+        let mut inner = Vec::new();
+        if let Some((path, sorted)) = change.path {
+            let mut extra = path_columns(&mut row, change.table, path);
+            // One row found for a change is a range of one for MySQL's clients.
+            if path.is_point() {
+                row[4] = text("range");
+            }
+            if path.filter.is_empty() && !path.implied.is_empty() {
+                extra.push("Using where".into());
+            }
+            if sorted {
+                extra.push("Using filesort".into());
+            }
+            row[11] = extras(&extra);
+            path.filter.iter().for_each(|e| subqueries(e, &mut inner));
+        } else {
+            row[10] = Value::Null;
+        }
+        self.rows.push(row);
+        change.exprs.iter().for_each(|e| subqueries(e, &mut inner));
+        match change.query {
+            // Its rows are those of the same part of the statement.
+            Some(query) => self.query(query, "SIMPLE"),
+            None => self.next_id = 2,
+        }
+        for (plan, correlated) in inner {
+            self.query(&plan, if correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
+        }
+    }
+
     fn finish(mut self, sink: &mut dyn RowSink) -> ExecResult<()> {
-        write_columns(sink)?;
+        let shown: Vec<(&str, usize)> = match self.profile {
+            Some(_) => ANALYZED.to_vec(),
+            None => COLUMNS.iter().enumerate().map(|(at, name)| (*name, at)).collect(),
+        };
+        write_columns(&shown.iter().map(|(name, _)| *name).collect::<Vec<_>>(), sink)?;
         if self.next_id > 2 {
             // A query with parts is not simple.
             for row in &mut self.rows {
@@ -183,13 +191,13 @@ impl Explainer<'_> {
             }
         }
         for row in &self.rows {
-            sink.row(row)?;
+            sink.row(&shown.iter().map(|(_, at)| row[*at].clone()).collect::<Vec<_>>())?;
         }
         Ok(())
     }
 
     fn table_row(&self, kind: &str, alias: &str) -> Vec<Value> {
-        let mut row = vec![Value::Null; COLUMNS.len()];
+        let mut row = vec![Value::Null; WIDTH];
         row[0] = Value::UInt(self.next_id);
         row[1] = text(kind);
         row[2] = text(alias);
@@ -218,7 +226,7 @@ impl Explainer<'_> {
     }
 
     fn line(&mut self, kind: &str, table: Value, extra: &str) {
-        let mut row = vec![Value::Null; COLUMNS.len()];
+        let mut row = vec![Value::Null; WIDTH];
         row[0] = Value::UInt(self.next_id);
         row[1] = text(kind);
         row[2] = table;
@@ -244,7 +252,7 @@ impl Explainer<'_> {
         let mut derived = Vec::new();
         self.nodes(&block.nodes, id, kind, &mut derived);
         if self.rows.len() == from {
-            let mut row = vec![Value::Null; COLUMNS.len()];
+            let mut row = vec![Value::Null; WIDTH];
             (row[0], row[1], row[11]) = (Value::UInt(id), text(kind), text("No tables used"));
             self.rows.push(row);
         } else if !extra.is_empty() {
@@ -273,7 +281,14 @@ impl Explainer<'_> {
     fn nodes(&mut self, nodes: &[Node], id: u64, kind: &str, derived: &mut Vec<Arc<QueryPlan>>) {
         for node in nodes {
             match node {
-                Node::Scan(scan) => self.scan(scan, id, kind, derived),
+                Node::Scan(scan) => {
+                    self.scan(scan, id, kind, derived);
+                    let measure = self.profile.and_then(|profile| profile.of(node, Step::Whole));
+                    if let (Some(measure), Some(row)) = (measure, self.rows.last_mut()) {
+                        let made = !matches!(scan.source, NodeSource::Table { .. });
+                        analyzed(row, measure, made);
+                    }
+                }
                 Node::Outer(outer) => self.nodes(&outer.nodes, id, kind, derived),
             }
         }
@@ -307,6 +322,20 @@ impl Explainer<'_> {
     }
 }
 
+/// Fills what a table gave: rows of each reading, and how many of a hundred were left behind the conditions.
+fn analyzed(row: &mut [Value], measure: &Measure, made: bool) {
+    let examined = if made { measure.rows } else { measure.examined };
+    let hundredths = |n: u64, of: u64| {
+        Value::Decimal(omnibus_value::decimal::Decimal::from_i128(
+            i128::from(n) * 100 / i128::from(of.max(1)),
+            2,
+        ))
+    };
+    row[R_ROWS] = hundredths(examined, measure.loops);
+    row[R_FILTERED] =
+        if examined == 0 { hundredths(100, 1) } else { hundredths(measure.rows * 100, examined) };
+}
+
 /// Fills what a path says of its table; the members of Extra.
 fn path_columns(row: &mut [Value], table: &Table, path: &TableAccess) -> Vec<String> {
     row[4] = text(access_type(table, path));
@@ -331,7 +360,7 @@ fn path_columns(row: &mut [Value], table: &Table, path: &TableAccess) -> Vec<Str
     extra
 }
 
-fn access_type(table: &Table, path: &TableAccess) -> &'static str {
+pub(super) fn access_type(table: &Table, path: &TableAccess) -> &'static str {
     match &path.access {
         Access::Full { index: 0 } if !path.reverse => "ALL",
         Access::Full { .. } => "index",
@@ -349,59 +378,78 @@ fn access_type(table: &Table, path: &TableAccess) -> &'static str {
     }
 }
 
+/// What is read of a table's indexes: one, or those of a union.
+pub(super) struct Key {
+    pub names: Vec<String>,
+    /// Bytes that are used of each.
+    pub lengths: Vec<String>,
+    /// Columns that are used.
+    pub parts: Vec<usize>,
+    /// What a key is equal to.
+    pub refs: Vec<String>,
+}
+
+impl Key {
+    /// Nothing if the table is read as it lies.
+    pub(super) fn of(table: &Table, path: &TableAccess) -> Option<Key> {
+        let index = &table.indexes()[path.index()];
+        if index.parts.is_empty() {
+            return None;
+        }
+        let mut values: Vec<&Expr> = Vec::new();
+        let used = match &path.access {
+            Access::Full { index: 0 } if !path.reverse => return None,
+            Access::Full { .. } => usize::MAX,
+            Access::Point { key, .. } => {
+                values.extend(key);
+                key.len()
+            }
+            Access::Ranges(ranges) => {
+                if let [only] = &ranges.intervals[..]
+                    && only.is_equality()
+                {
+                    only.values(&mut |e| values.push(e));
+                }
+                ranges.intervals.iter().map(used_parts).max().unwrap_or(0)
+            }
+            Access::Union(branches) => return Some(Key::of_union(table, branches)),
+        };
+        let refs = values.iter().map(|e| match &e.kind {
+            Kind::Column { .. } => "func".to_owned(),
+            _ => "const".to_owned(),
+        });
+        let parts: Vec<usize> = index.parts.iter().take(used).map(|part| part.column).collect();
+        let length: u32 = parts.iter().map(|part| part_length(table, *part)).sum();
+        let (names, lengths) = (vec![index.name.to_string()], vec![length.to_string()]);
+        Some(Key { names, lengths, parts, refs: refs.collect() })
+    }
+
+    /// One key a branch.
+    fn of_union(table: &Table, branches: &[UnionBranch]) -> Key {
+        let mut key = Key { names: Vec::new(), lengths: Vec::new(), parts: Vec::new(), refs: Vec::new() };
+        for UnionBranch { ranges, .. } in branches {
+            let index = &table.indexes()[ranges.index];
+            let used = ranges.intervals.iter().map(used_parts).max().unwrap_or(0);
+            let parts = index.parts.iter().take(used).map(|part| part.column);
+            let length: u32 = parts.clone().map(|part| part_length(table, part)).sum();
+            key.parts.extend(parts);
+            key.names.push(index.name.to_string());
+            key.lengths.push(length.to_string());
+        }
+        key
+    }
+}
+
 /// Fills key, key_len and ref.
 fn key_columns(row: &mut [Value], table: &Table, path: &TableAccess) {
-    let index = &table.indexes()[path.index()];
-    if index.parts.is_empty() {
-        return;
+    if let Some(key) = Key::of(table, path) {
+        (row[6], row[7], row[8]) = (list(key.names), list(key.lengths), list(key.refs));
     }
-    let length = |parts: usize| -> u32 {
-        index.parts.iter().take(parts).map(|part| part_length(table, part.column)).sum()
-    };
-    let mut values: Vec<&Expr> = Vec::new();
-    let used = match &path.access {
-        Access::Full { index: 0 } if !path.reverse => return,
-        Access::Full { .. } => usize::MAX,
-        Access::Point { key, .. } => {
-            values.extend(key);
-            key.len()
-        }
-        Access::Ranges(ranges) => {
-            if let [only] = &ranges.intervals[..]
-                && only.is_equality()
-            {
-                only.values(&mut |e| values.push(e));
-            }
-            ranges.intervals.iter().map(used_parts).max().unwrap_or(0)
-        }
-        Access::Union(branches) => return union_columns(row, table, branches),
-    };
-    row[6] = text(&*index.name);
-    row[7] = text(length(used).to_string());
-    let names = values.iter().map(|e| match &e.kind {
-        Kind::Column { .. } => "func".to_owned(),
-        _ => "const".to_owned(),
-    });
-    row[8] = list(names.collect());
 }
 
 /// How many parts of an index an interval uses.
 fn used_parts(interval: &Interval) -> usize {
     interval.parts.len() + usize::from(!matches!(interval.tail, Tail::Whole))
-}
-
-/// key and key_len of a union: one a branch.
-fn union_columns(row: &mut [Value], table: &Table, branches: &[UnionBranch]) {
-    let (mut names, mut lengths) = (Vec::new(), Vec::new());
-    for UnionBranch { ranges, .. } in branches {
-        let index = &table.indexes()[ranges.index];
-        let used = ranges.intervals.iter().map(used_parts).max().unwrap_or(0);
-        let length: u32 = index.parts.iter().take(used).map(|part| part_length(table, part.column)).sum();
-        names.push(index.name.to_string());
-        lengths.push(length.to_string());
-    }
-    row[6] = list(names);
-    row[7] = list(lengths);
 }
 
 /// Subqueries inside an expression, and whether they are correlated.

@@ -1,0 +1,138 @@
+//! What the parts of a plan did while it ran: for EXPLAIN ANALYZE. Without a profile it costs a branch a reading of a table.
+//!
+//! A part is known by where it is in the plan, which stays in its place as long as it runs. What others do with a row of it,
+//! the loops inside among them, is not its own time.
+
+use super::Exec;
+use super::subquery::Consumer;
+use crate::error::ExecResult;
+use crate::exec::Flow;
+use std::collections::HashMap;
+use std::ptr::from_ref;
+use std::time::{Duration, Instant};
+
+/// Which part of a node of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// All of it.
+    Whole,
+    /// A block's tables, joined.
+    Joined,
+    /// A block's groups.
+    Grouped,
+}
+
+/// What a part did, all loops together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measure {
+    /// How often it was begun.
+    pub loops: u64,
+    /// Rows that it gave.
+    pub rows: u64,
+    /// Rows that tables and indexes gave it.
+    pub examined: u64,
+    /// Time to the first rows.
+    pub first: Duration,
+    /// Time to the end.
+    pub total: Duration,
+}
+
+/// A run's measures.
+#[derive(Debug, Default)]
+pub struct Profile {
+    measures: HashMap<(usize, Step), Measure>,
+}
+
+impl Profile {
+    /// Of a part; none if it never began.
+    #[must_use]
+    pub fn of<T>(&self, part: &T, step: Step) -> Option<&Measure> {
+        self.measures.get(&(from_ref(part).addr(), step))
+    }
+}
+
+/// One loop.
+struct Watch {
+    begun: Instant,
+    /// Examined before, or outside.
+    examined: u64,
+    outside: Duration,
+    first: Option<Duration>,
+    rows: u64,
+}
+
+impl Watch {
+    fn begin(cx: &Exec<'_>) -> Watch {
+        let examined = cx.session.budget.tally.read().examined;
+        Watch { begun: Instant::now(), examined, outside: Duration::ZERO, first: None, rows: 0 }
+    }
+
+    fn own_time(&self) -> Duration {
+        self.begun.elapsed().saturating_sub(self.outside)
+    }
+
+    /// Gives a row on.
+    fn row(
+        &mut self,
+        cx: &mut Exec<'_>,
+        out: impl FnOnce(&mut Exec<'_>) -> ExecResult<Flow>,
+    ) -> ExecResult<Flow> {
+        self.rows += 1;
+        self.first = Some(self.first.unwrap_or_else(|| self.own_time()));
+        let (left, examined) = (Instant::now(), cx.session.budget.tally.read().examined);
+        let flow = out(cx);
+        self.outside += left.elapsed();
+        self.examined += cx.session.budget.tally.read().examined - examined;
+        flow
+    }
+
+    fn end(self, part: usize, step: Step, cx: &mut Exec<'_>) {
+        let (total, examined) = (self.own_time(), cx.session.budget.tally.read().examined - self.examined);
+        let Some(profile) = &mut cx.profile else { return };
+        let measure = profile.measures.entry((part, step)).or_default();
+        measure.loops += 1;
+        measure.rows += self.rows;
+        measure.examined += examined;
+        measure.first += self.first.unwrap_or(total);
+        measure.total += total;
+    }
+}
+
+/// Runs a part that gives rows in the frame.
+///
+/// # Errors
+/// The part's.
+pub fn joined<T>(
+    part: &T,
+    step: Step,
+    cx: &mut Exec<'_>,
+    out: &mut (dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow> + '_),
+    run: impl FnOnce(&mut Exec<'_>, &mut dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow>) -> ExecResult<Flow>,
+) -> ExecResult<Flow> {
+    if cx.profile.is_none() {
+        return run(cx, out);
+    }
+    let mut watch = Watch::begin(cx);
+    let flow = run(cx, &mut |cx| watch.row(cx, &mut *out))?;
+    watch.end(from_ref(part).addr(), step, cx);
+    Ok(flow)
+}
+
+/// Runs a part that gives results.
+///
+/// # Errors
+/// The part's.
+pub fn given<T>(
+    part: &T,
+    cx: &mut Exec<'_>,
+    out: &mut Consumer<'_>,
+    run: impl FnOnce(&mut Exec<'_>, &mut Consumer<'_>) -> ExecResult<Flow>,
+) -> ExecResult<Flow> {
+    if cx.profile.is_none() {
+        return run(cx, out);
+    }
+    let mut watch = Watch::begin(cx);
+    let flow = run(cx, &mut |cx, row| watch.row(cx, |cx| out(cx, row)))?;
+    watch.end(from_ref(part).addr(), Step::Whole, cx);
+    Ok(flow)
+}

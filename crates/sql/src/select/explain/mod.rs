@@ -1,0 +1,106 @@
+//! EXPLAIN and ANALYZE: a plan for people, as a table, a tree or JSON, with what happened if it has run.
+
+mod json;
+mod names;
+mod table;
+mod tree;
+
+use crate::api::{ResultColumn, RowSink};
+use crate::catalog::Table;
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::Expr;
+use crate::expr::profile::Profile;
+use crate::expr::types::string_column;
+use crate::plan::QueryPlan;
+use crate::plan::access::TableAccess;
+use omnibus_value::Value;
+use std::sync::Arc;
+
+/// How a plan is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A row for each table.
+    Table,
+    /// Operators.
+    Tree,
+    /// MySQL's document.
+    Json,
+    /// MariaDB's document.
+    MariadbJson,
+}
+
+impl Form {
+    /// By its name after FORMAT=.
+    ///
+    /// # Errors
+    /// 1791.
+    pub fn named(name: &str, mariadb: bool) -> SqlResult<Form> {
+        match name.to_ascii_lowercase().as_str() {
+            "traditional" | "default" => Ok(Form::Table),
+            "tree" if !mariadb => Ok(Form::Tree),
+            "json" if mariadb => Ok(Form::MariadbJson),
+            "json" => Ok(Form::Json),
+            _ => {
+                let word = if mariadb { "EXPLAIN/ANALYZE" } else { "EXPLAIN" };
+                Err(SqlError::new(1791, b"HY000", format!("Unknown {word} format name: '{name}'")))
+            }
+        }
+    }
+}
+
+/// What is explained.
+pub(crate) enum Subject<'p> {
+    /// A query.
+    Query(&'p QueryPlan),
+    /// A query whose tables a statement changes: which ones, and what it does with them.
+    Changing(&'p QueryPlan, Vec<(&'p str, &'static str)>),
+    /// A statement that changes one table.
+    Change(Change<'p>),
+}
+
+/// A statement that changes a table.
+pub(crate) struct Change<'p> {
+    /// INSERT, REPLACE, UPDATE, DELETE.
+    pub kind: &'static str,
+    /// The table.
+    pub table: &'p Table,
+    /// How its rows are found, and whether they are sorted then; `None` if they are made.
+    pub path: Option<(&'p TableAccess, bool)>,
+    /// What else is evaluated.
+    pub exprs: Vec<&'p Expr>,
+    /// Where the rows come from.
+    pub query: Option<&'p QueryPlan>,
+}
+
+/// Writes how a statement is run into a sink; `profile` is of a run of it.
+///
+/// # Errors
+/// Those of the sink.
+pub(crate) fn explain(
+    subject: &Subject<'_>,
+    form: Form,
+    profile: Option<&Profile>,
+    sink: &mut dyn RowSink,
+) -> ExecResult<()> {
+    let text = match form {
+        Form::Table => return table::write(subject, profile, sink),
+        Form::Tree => tree::text(subject, profile),
+        Form::Json => json::document(subject, false, profile),
+        Form::MariadbJson => json::document(subject, true, profile),
+    };
+    let none: Arc<str> = "".into();
+    let ran = profile.is_some() && form == Form::MariadbJson;
+    let name = if ran { "ANALYZE" } else { "EXPLAIN" };
+    let column = ResultColumn {
+        schema: none.clone(),
+        table: none.clone(),
+        org_table: none.clone(),
+        name: name.into(),
+        org_name: none,
+        ty: string_column(1 << 20, 45),
+        flags: 0,
+    };
+    sink.columns(&[column])?;
+    sink.row(&[Value::Bytes(text.into())])?;
+    Ok(())
+}
