@@ -6,8 +6,8 @@ use super::expr::Interval;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
-    Aggregate, AggregateKind, Expr, FrameBound, FunctionCall, Ident, IntervalUnit, Literal, Over, Trim,
-    TrimSide, WindowCall, WindowFrame, WindowSpec,
+    Aggregate, AggregateKind, CastType, Expr, FrameBound, FunctionCall, Ident, IntervalUnit, Literal, Over,
+    Trim, TrimSide, WindowCall, WindowFrame, WindowSpec,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -248,16 +248,24 @@ impl Parser<'_> {
         Ok(function("get_format", vec![kind, format]))
     }
 
-    /// `WEIGHT_STRING(x [AS CHAR(n)])`: the AS part becomes a cast of the argument.
+    /// `WEIGHT_STRING(x [AS CHAR(n)])`: the length becomes a second argument. That of AS BINARY(n) is a cast's.
     fn weight_string(&mut self) -> Rule<Expr> {
         self.expect(Tok::LParen)?;
-        let mut expr = self.expr()?;
+        let mut args = vec![self.expr()?];
         if self.eat_kw(Kw::AS) {
-            let ty = Box::new(self.cast_type()?);
-            expr = Expr::Cast { expr: Box::new(expr), ty };
+            match self.cast_type()? {
+                CastType::Char { length: Some(length), charset: None } => {
+                    args.push(Expr::Literal(Literal::Int(length.into())));
+                }
+                ty @ CastType::Binary(Some(_)) => {
+                    let expr = Box::new(args.remove(0));
+                    args.push(Expr::Cast { expr, ty: Box::new(ty) });
+                }
+                _ => return Err(self.error()),
+            }
         }
         self.expect(Tok::RParen)?;
-        Ok(function("weight_string", vec![expr]))
+        Ok(function("weight_string", args))
     }
 
     /// `JSON_VALUE(doc, path [RETURNING type])`; ON EMPTY and ON ERROR other than NULL are not known.

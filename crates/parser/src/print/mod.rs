@@ -502,7 +502,16 @@ impl Printer<'_> {
             self.ident(&call.name);
         }
         self.put("(");
-        self.list(&call.args);
+        match &call.args[..] {
+            // Its second argument is a length, which stands behind the first in words.
+            [text, length] if call.schema.is_none() && &*call.name == "weight_string" => {
+                self.expr(text);
+                self.put(" as char(");
+                self.expr(length);
+                self.put(")");
+            }
+            args => self.list(args),
+        }
         self.put(")");
     }
 

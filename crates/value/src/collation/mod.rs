@@ -11,6 +11,7 @@ mod like;
 mod sort_key;
 mod tables;
 mod uca;
+mod weight_string;
 
 #[cfg(test)]
 mod tests;

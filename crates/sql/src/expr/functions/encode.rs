@@ -11,6 +11,7 @@ use crate::expr::types::{Family, bytes};
 pub(super) const DEFS: &[Def] = &[
     Def::new("HEX", 1, 1, hex_type, hex),
     Def::new("UNHEX", 1, 1, super::text_lengths::of_hex, unhex),
+    Def::new("WEIGHT_STRING", 1, 2, weights_type, weight_string),
     Def::new("BIN", 1, 1, ty::ascii::<64>, bin),
     Def::new("OCT", 1, 1, ty::ascii::<64>, oct),
     Def::new("CONV", 3, 3, ty::ascii::<65>, conv),
@@ -22,6 +23,37 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("UUID_TO_BIN", 1, 2, ty::binary, uuid_to_bin),
     Def::new("BIN_TO_UUID", 1, 2, ty::ascii::<36>, bin_to_uuid),
 ];
+
+/// The longest sequence of weights of a character has 18, of two bytes.
+fn weights_type(args: &[Expr], _: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
+    let padded = args.get(1).and_then(Expr::as_const).map_or(0, |length| match length {
+        Value::Int(n) => u32::try_from(*n).unwrap_or(u32::MAX),
+        Value::UInt(n) => u32::try_from(*n).unwrap_or(u32::MAX),
+        _ => 0,
+    });
+    let length = args[0].ty.column.length.max(padded).saturating_mul(36);
+    Ok(ExprType::varchar(length, crate::expr::types::BINARY).nullable(true))
+}
+
+fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    // Only texts have weights.
+    if matches!(args[0].ty.family(), Family::Integer | Family::Decimal | Family::Real) {
+        return Ok(Value::Null);
+    }
+    let value = str_arg!(args, 0, cx);
+    let chars = match args.len() {
+        1 => None,
+        _ => Some(usize::try_from(int_arg!(args, 1, cx)).unwrap_or(0)),
+    };
+    let collation = omnibus_value::collation::by_id_or_binary(args[0].ty.column.collation);
+    let most = cx.session.settings.max_allowed_packet;
+    if value.len().max(chars.unwrap_or(0)) > most as usize {
+        return Ok(Value::Null);
+    }
+    let mut weights = Vec::new();
+    collation.write_weights(&value, chars, &mut weights);
+    Ok(Value::Bytes(weights.into()))
+}
 
 /// Upper-case hexadecimal digits of `bytes`.
 pub(super) fn to_hex(bytes: &[u8], digits: &[u8; 16]) -> Vec<u8> {
