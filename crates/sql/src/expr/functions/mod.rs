@@ -12,6 +12,7 @@ mod encrypt;
 mod inet;
 mod info;
 pub(crate) mod json;
+mod json_schema;
 mod json_search;
 mod numeric;
 mod regexp;
@@ -101,6 +102,7 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
             inet::DEFS,
             info::DEFS,
             json::DEFS,
+            json_schema::DEFS,
             json_search::DEFS,
             numeric::DEFS,
             regexp::DEFS,
