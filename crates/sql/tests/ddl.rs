@@ -260,6 +260,46 @@ fn what_is_not_built_is_refused_or_left_out_with_leave() {
     assert_eq!(client.rows("SHOW WARNINGS").len(), 2);
     client.ok("ALTER TABLE t ADD FULLTEXT INDEX f (a)");
     client.ok("INSERT INTO t VALUES (1, 'one')");
+    // What was asked for stays, in what only servers of this kind read.
+    client.ok("ALTER TABLE t STATS_PERSISTENT=0, ADD b INT");
+    let text = shown(&mut client, "t");
+    for kept in ["FULLTEXT KEY (`a`)", "FULLTEXT KEY `f` (`a`)", "PARTITION BY HASH (id) PARTITIONS 4"] {
+        assert!(text.contains(&format!(" /*!999999 NOT_BUILT='{kept}' */")), "{kept}: {text}");
+    }
+    client.ok("DROP TABLE t");
+    client.session.state.settings.ignore_unsupported_constraints = false;
+    client.ok(&text);
+    assert_eq!(shown(&mut client, "t"), text);
+}
+
+#[test]
+fn other_character_sets_and_spatial_types_are_refused_or_replaced_with_leave() {
+    let mut client = client();
+    let sql = "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9), b TEXT CHARACTER SET koi8r COLLATE koi8r_bin NOT NULL, p POINT NOT NULL SRID 4326,
+               SPATIAL KEY (p)) DEFAULT CHARSET=cp1251 COLLATE=cp1251_general_ci /* as it was */";
+    assert_eq!(client.error(sql).0, 1235);
+    assert_eq!(client.error("CREATE TABLE u (a TEXT) CHARSET=cp1251").0, 1115);
+    client.session.state.settings.ignore_unsupported_constraints = true;
+    client.ok(sql);
+    assert_eq!(client.rows("SHOW WARNINGS").len(), 4);
+    let text = shown(&mut client, "t");
+    assert!(text.contains("`b` text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"), "{text}");
+    assert!(text.contains("`p` longblob NOT NULL"), "{text}");
+    let kept = [
+        "DEFAULT CHARSET=cp1251 COLLATE=cp1251_general_ci",
+        "`b` CHARACTER SET koi8r COLLATE koi8r_bin",
+        "`p` POINT SRID 4326",
+    ];
+    for kept in kept {
+        assert!(text.contains(&format!("NOT_BUILT='{kept}'")), "{kept}: {text}");
+    }
+    client.ok("INSERT INTO t VALUES (1, 'жук', 'ё', x'E6100000')");
+    assert_eq!(client.rows("SELECT a, b, HEX(p) FROM t"), [["жук", "ё", "E6100000"]]);
+    client.ok("CREATE DATABASE d CHARACTER SET gbk");
+    client.ok("CREATE TABLE no_end (a INT) PARTITION BY HASH (a) /* what */ PARTITIONS 2");
+    let text = shown(&mut client, "no_end");
+    client.ok("DROP TABLE no_end");
+    client.ok(&text);
 }
 
 #[test]

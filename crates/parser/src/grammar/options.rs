@@ -106,6 +106,13 @@ impl Parser<'_> {
         if self.eat_words(&["START", "TRANSACTION"]) {
             return Ok(Some(TableOption::Other { name: "START TRANSACTION".into(), value: Bytes::new() }));
         }
+        // What a definition of ours says in a comment for itself.
+        if self.is_word("NOT_BUILT") && self.peek().kind == Tok::Eq {
+            self.advance();
+            self.advance();
+            let value = self.string()?;
+            return Ok(Some(TableOption::Other { name: "NOT_BUILT".into(), value }));
+        }
         let Some(name) = self.eat_any(INERT) else { return Ok(None) };
         self.optional_eq();
         let start = self.token.start;

@@ -247,7 +247,8 @@ impl Edit {
     }
 
     fn set_option(&mut self, option: &TableOption) {
-        self.tree.options.retain(|old| std::mem::discriminant(old) != std::mem::discriminant(option));
+        let other = |old: &TableOption| std::mem::discriminant(old) != std::mem::discriminant(option);
+        self.tree.options.retain(|old| super::not_built::is_kept(old) || other(old));
         // A new character set without COLLATE means that set's default collation.
         if matches!(option, TableOption::Charset(_)) {
             self.tree.options.retain(|old| !matches!(old, TableOption::Collate(_)));

@@ -6,15 +6,15 @@
 use super::defaults;
 use super::expressions;
 use super::keys;
+use super::not_built::{self, without_unsupported};
 use crate::bind::types::{column_type, pick_collation};
 use crate::catalog::sequence;
 use crate::catalog::{Column, ColumnDefault, Generated, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
-use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, IndexDef, IndexKind, TableOption, TypeName};
+use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, TableOption, TypeName};
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, FixedKind, Value};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 const MAX_COLUMNS: usize = 1017;
@@ -61,7 +61,7 @@ pub(crate) struct BuildContext<'a> {
     pub engines: Vec<EngineInfo>,
     /// The collation of the statement's text.
     pub client: u16,
-    /// Partitions, FULLTEXT and SPATIAL indexes are a warning, no error.
+    /// What is not built is a warning, no error.
     pub ignore_unsupported_constraints: bool,
     /// `default_storage_engine`.
     pub default_engine: &'static str,
@@ -125,34 +125,6 @@ pub(crate) fn build_table(
     Ok(Built { def, auto_increment: options.auto_increment })
 }
 
-/// What is not built is an error, unless somebody has said that the table will do without it.
-fn without_unsupported<'t>(
-    tree: &'t CreateTable,
-    context: &mut BuildContext<'_>,
-) -> SqlResult<Cow<'t, CreateTable>> {
-    let unsupported = |key: &&IndexDef| matches!(key.kind, IndexKind::FullText | IndexKind::Spatial);
-    let indexes = tree.indexes.iter().filter(unsupported).map(|key| match key.kind {
-        IndexKind::FullText => "FULLTEXT indexes",
-        _ => "SPATIAL indexes",
-    });
-    let found: Vec<&str> = tree.partition.iter().map(|_| "PARTITION BY").chain(indexes).collect();
-    if found.is_empty() {
-        return Ok(Cow::Borrowed(tree));
-    }
-    for what in found {
-        if !context.ignore_unsupported_constraints {
-            let hint = "with ignore_unsupported_constraints=ON the table is made without";
-            return Err(SqlError::not_supported_yet(format!("{what}; {hint}")));
-        }
-        let message = format!("{what}: the table is made without (ignore_unsupported_constraints=ON)");
-        context.diagnostics.warn(SqlError::new(1235, b"42000", message));
-    }
-    let mut tree = tree.clone();
-    tree.partition = None;
-    tree.indexes.retain(|key| !unsupported(&key));
-    Ok(Cow::Owned(tree))
-}
-
 /// Identifiers have at most 64 characters.
 pub(crate) fn check_name(name: &str) -> SqlResult<()> {
     if name.chars().count() > MAX_IDENT {
@@ -201,6 +173,9 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
                     return Err(SqlError::not_supported_yet("CREATE TABLE .. SEQUENCE=1"));
                 }
                 options.rest.push(sequence::OPTION.into());
+            }
+            TableOption::Other { name, value } if name.is("NOT_BUILT") => {
+                options.rest.push(not_built::option(&String::from_utf8_lossy(value)));
             }
             TableOption::Other { .. } => {}
         }

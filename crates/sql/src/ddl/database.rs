@@ -2,6 +2,7 @@
 
 use super::build::check_name;
 use super::exec::{Change, Ddl, spaces};
+use super::not_built;
 use crate::api::{Outcome, Priv};
 use crate::bind::types::pick_collation;
 use crate::catalog::{Schema, persist};
@@ -50,8 +51,16 @@ impl Ddl<'_> {
     }
 
     /// The collation that a database's options name.
-    fn picked_collation(&self, options: &DatabaseOptions) -> SqlResult<Option<u16>> {
+    fn picked_collation(&mut self, options: &DatabaseOptions) -> SqlResult<Option<u16>> {
         let utf8mb4 = self.state.settings.default_collation_for_utf8mb4;
+        if self.state.settings.ignore_unsupported_constraints
+            && let Some((said, options)) = not_built::database_charset(options)
+        {
+            let message =
+                format!("{said}: the database is made with utf8mb4 (ignore_unsupported_constraints=ON)");
+            self.state.diagnostics.warn(SqlError::new(1235, b"42000", message));
+            return pick_collation(options.charset.as_ref(), options.collation.as_ref(), utf8mb4);
+        }
         pick_collation(options.charset.as_ref(), options.collation.as_ref(), utf8mb4)
     }
 

@@ -10,6 +10,7 @@ mod exec;
 mod expressions;
 mod foreign_keys;
 mod keys;
+mod not_built;
 mod sequence;
 mod stored;
 mod table;

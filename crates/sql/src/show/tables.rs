@@ -98,7 +98,12 @@ fn stored(reader: &Reader<'_, '_>, table: &Table) -> Vec<Value> {
         Value::UInt(next.max(1))
     });
     let format = def.options.iter().find_map(|option| option.strip_prefix("ROW_FORMAT="));
-    let options: Vec<String> = def.options.iter().map(|option| option.to_lowercase()).collect();
+    let options: Vec<String> = def
+        .options
+        .iter()
+        .filter(|option| !option.starts_with("/*"))
+        .map(|option| option.to_lowercase())
+        .collect();
     vec![
         text("def"),
         text(&def.db),
