@@ -7,27 +7,19 @@
 //! length.
 
 use crate::config::LogConfig;
-use crate::dir::LogDir;
-use crate::error::{IoFailure, OpenError, failed};
+use crate::error::{IoFailure, failed};
 use crate::fault::{Faults, Point};
-use crate::handle::Catalog;
 use crate::io::{rename, sync_all, sync_dir, write_all_at};
 use crate::mutant::{self, Mutant};
-use crate::position::FileSeq;
-use crate::scan::{Next, ScanEnd, Torn, TornReason};
 use omnibus_disk::{Disk, File, Open};
-use omnibus_format::EventType;
-use omnibus_format::header::{EventHeader, FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, MAGIC};
+use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, MAGIC};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Where the flags of the first event, the format description, are.
 const FLAGS_AT: u64 = (MAGIC.len() + FLAGS_OFFSET) as u64;
 /// How much of a file is copied at once.
 const PIECE: u64 = 4 << 20;
-/// How much of a file's end is looked at: more than a ROTATE event has, with the longest of names.
-const TAIL: usize = 512;
 /// What is appended to a log file's name while its copy is being made.
 pub(crate) const TEMPORARY: &str = "tmp";
 
@@ -66,25 +58,15 @@ fn cut(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFail
     faults.around_step(Point::FinishTruncate, || file.set_len(end)).map_err(failed("truncate", path))
 }
 
-impl Catalog {
-    /// Cuts a finished file's tail down to `end` without anyone waiting.
-    pub(crate) fn cut_in_background(self: &Arc<Self>, seq: FileSeq, end: u64) {
-        let (path, config) = (self.path_of(seq), self.config.clone());
-        self.in_background("log-cut", move || {
-            let cut = || {
-                let file = match config.disk.open(&path, Open::Write) {
-                    // Purged in the meantime.
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-                    other => other.map_err(failed("open", &path))?,
-                };
-                cut_slowly(&config, &file, &path, end, 1)?;
-                sync_all(&config.faults, Point::FinishSync, &file).map_err(failed("sync", &path))
-            };
-            if let Err(error) = cut() {
-                tracing::warn!(%error, "could not cut the spare tail of a log file; the next start will");
-            }
-        });
-    }
+/// Cuts a finished file's tail down to `end`, a little at a time.
+pub(crate) fn cut_tail(config: &LogConfig, path: &Path, end: u64) -> Result<(), IoFailure> {
+    let file = match config.disk.open(path, Open::Write) {
+        // Purged in the meantime.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(failed("open", path))?,
+    };
+    cut_slowly(config, &file, path, end, 1)?;
+    sync_all(&config.faults, Point::FinishSync, &file).map_err(failed("sync", path))
 }
 
 /// Frees the space of a deleted file a little at a time: the file system holds its journal as long as it frees a
@@ -137,58 +119,4 @@ pub(crate) fn open_to_cut(disk: &Disk, faults: &Faults, path: &Path, keep: u64) 
     let dir = path.parent().unwrap_or(Path::new("."));
     sync_dir(disk, faults, Point::FileNameSync, dir).map_err(failed("sync", dir))?;
     open()
-}
-
-/// Whether a file of `len` bytes, whose last ones these are, ends with a whole ROTATE event: the checksum of one in 256 ends with
-/// a zero, and reading such a file takes a while.
-fn ends_with_rotate(last: &[u8], len: u64) -> bool {
-    (HEADER_LEN..=last.len()).any(|event_len| {
-        let header = EventHeader::decode(&last[last.len() - event_len..]);
-        header.is_ok_and(|header| {
-            header.event_type == EventType::ROTATE
-                && header.size as usize == event_len
-                && u64::from(header.log_pos) == len & u64::from(u32::MAX)
-        })
-    })
-}
-
-impl LogDir {
-    /// Finishes the cuts that a crash has interrupted: of files before the last one that end in zeros. Looks at a few
-    /// bytes of each, and reads only a file whose end is in doubt.
-    pub(crate) fn resume_cuts(&self) -> Result<(), OpenError> {
-        let Some((_, earlier)) = self.files.split_last() else { return Ok(()) };
-        for &seq in earlier {
-            let path = self.path_of(seq);
-            let file = self.config.disk.open(&path, Open::Read).map_err(failed("open", &path))?;
-            let len = file.len().map_err(failed("read the size of", &path))?;
-            let mut last = [0; TAIL];
-            let at = len.saturating_sub(last.len() as u64);
-            let read = file.read_at(&mut last, at).map_err(failed("read", &path))?;
-            // A single zero may be spare: a crash comes between any two steps of a cut.
-            if last[..read].last() != Some(&0) || ends_with_rotate(&last[..read], len) {
-                continue;
-            }
-            if let Some(end) = self.end_of_rotated(seq)? {
-                let file = open_to_cut(&self.config.disk, &self.config.faults, &path, end)?;
-                finish(&self.config.faults, &file, &path, end)?;
-                tracing::info!(file = %path.display(), end, dropped = len - end, "cut the spare tail of a log file");
-            }
-        }
-        Ok(())
-    }
-
-    /// Where a file ends whose last event is a ROTATE with zeros behind it; `None` for any other.
-    fn end_of_rotated(&self, seq: FileSeq) -> Result<Option<u64>, OpenError> {
-        let mut file = self.read(seq)?;
-        let mut rotated = false;
-        loop {
-            match file.next()? {
-                Next::Event(event) => rotated = event.header.event_type == EventType::ROTATE,
-                Next::End(ScanEnd::Torn(Torn { position, reason: TornReason::Preallocated })) if rotated => {
-                    return Ok(Some(position.offset.0));
-                }
-                Next::End(_) => return Ok(None),
-            }
-        }
-    }
 }

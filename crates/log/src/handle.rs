@@ -9,6 +9,7 @@ use crate::dir::{LogDir, prepared_dir};
 use crate::durable::{DurableEnd, Shared};
 use crate::error::{IoFailure, OpenError, ReadError, WriteError, failed};
 use crate::file::LogFile;
+use crate::finish::cut_tail;
 use crate::index::Index;
 use crate::position::{FileNames, FileSeq, LogOffset, LogPosition};
 use crate::prealloc::{PreparedFiles, Preparer};
@@ -156,6 +157,16 @@ impl Catalog {
 
     pub(crate) fn preparer(&self) -> Option<&Preparer> {
         self.preparer.get()
+    }
+
+    /// Cuts a finished file's tail down to `end` without anyone waiting.
+    pub(crate) fn cut_in_background(self: &Arc<Self>, seq: FileSeq, end: u64) {
+        let (path, config) = (self.path_of(seq), self.config.clone());
+        self.in_background("log-cut", move || {
+            if let Err(error) = cut_tail(&config, &path, end) {
+                tracing::warn!(%error, "could not cut the spare tail of a log file; the next start will");
+            }
+        });
     }
 }
 

@@ -7,9 +7,9 @@
 //!
 //! Called by the flush stage ([`Recent::add`]) and by one reader's thread.
 
-use crate::handle::LogHandle;
 use crate::position::{FileSeq, LogOffset, LogPosition};
 use omnibus_sync::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// More than a reader leaves lying in many milliseconds; one that is further behind reads the file.
@@ -98,22 +98,21 @@ impl Recent {
 /// A wish for the newest bytes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    log: LogHandle,
+    recent: Arc<Recent>,
     epoch: u64,
 }
 
 impl Follower {
-    pub(crate) fn new(log: &LogHandle) -> Follower {
-        let recent = &log.catalog.shared.recent;
+    pub(crate) fn new(recent: &Arc<Recent>) -> Follower {
         recent.wanted.fetch_add(1, Ordering::Relaxed);
         let epoch = recent.kept.lock().epoch;
-        Follower { log: log.clone(), epoch }
+        Follower { recent: recent.clone(), epoch }
     }
 
     /// Fills `out` with the bytes from `from` on, if all of them are here; forgets what is before. The caller knows that
     /// they are durable.
     pub(crate) fn read(&self, from: LogPosition, out: &mut [u8]) -> bool {
-        let mut kept = self.log.catalog.shared.recent.kept.lock();
+        let mut kept = self.recent.kept.lock();
         if kept.epoch != self.epoch || from.file != kept.file || from.offset.0 < kept.at {
             return false;
         }
@@ -131,9 +130,8 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        let recent = &self.log.catalog.shared.recent;
-        if recent.wanted.fetch_sub(1, Ordering::Relaxed) == 1 {
-            recent.kept.lock().restart(NOWHERE);
+        if self.recent.wanted.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.recent.kept.lock().restart(NOWHERE);
         }
     }
 }

@@ -151,7 +151,7 @@ impl TailReader {
     /// Has what is written from now on kept in memory until this reader has read it with [`TailReader::read_run`], as long
     /// as it does not fall far behind. For the one that follows the log's end for others.
     pub fn keep_recent(&mut self) {
-        self.follower = Some(Follower::new(&self.log));
+        self.follower = Some(Follower::new(&self.log.catalog.shared.recent));
     }
 
     /// The next event.

@@ -15,10 +15,11 @@
 
 use crate::buffer::{AlignedBuf, BLOCK, round_down};
 use crate::config::LogConfig;
+use crate::dir::LogDir;
 use crate::durable::Shared;
 use crate::error::{IoFailure, OpenError, PurgeError, ResetError, RotateError, WriteError, failed};
 use crate::fault::Point;
-use crate::file::LogFile;
+use crate::file::{self, LogFile};
 use crate::finish::{finish, mark_closed};
 use crate::handle::{Catalog, LogHandle};
 use crate::io;
@@ -42,9 +43,27 @@ pub struct LogWriter {
     sealed: u64,
 }
 
+impl LogDir {
+    /// Creates the next file, beginning with the events in `head` (FORMAT_DESCRIPTION, PREVIOUS_GTIDS; final bytes for
+    /// offset 4), and hands the log over to the flush stage.
+    ///
+    /// # Errors
+    /// The file or the index can not be written.
+    pub fn start(self, head: &[u8]) -> Result<LogWriter, OpenError> {
+        let seq = self.next_file().ok_or(OpenError::NumbersUsedUp)?;
+        let method = file::probe(&self.config.disk, &self.path, self.config.flush_method)?;
+        let catalog = Arc::new(Catalog::new(self, method, seq)?);
+        catalog.resume_removals();
+        catalog.prepared.clear_taken()?;
+        let writer = LogWriter::begin(Arc::clone(&catalog), seq, head)?;
+        catalog.start_background(writer.current());
+        Ok(writer)
+    }
+}
+
 impl LogWriter {
     /// Creates file `seq` with its header and names it in the index.
-    pub(crate) fn begin(catalog: Arc<Catalog>, seq: FileSeq, head: &[u8]) -> Result<LogWriter, OpenError> {
+    fn begin(catalog: Arc<Catalog>, seq: FileSeq, head: &[u8]) -> Result<LogWriter, OpenError> {
         let shared = Arc::clone(&catalog.shared);
         let file = open_next(&catalog, seq)?;
         let buffer = shared.pool.take();

@@ -6,21 +6,18 @@
 //! nothing is ever appended behind a place where a crash happened, so stale bytes can not follow new ones (LOG-2).
 //! The directory belongs to one process; see [`crate::DirLock`]. Main thread only.
 
+mod cuts;
+
 use crate::config::LogConfig;
 use crate::error::{IndexError, OpenError, ReadError, failed};
 use crate::fault::Point;
-use crate::file;
 use crate::finish::{TEMPORARY, finish_torn, open_to_cut};
-use crate::handle::Catalog;
 use crate::index::Index;
 use crate::io;
 use crate::position::{FileNames, FileSeq, LogOffset};
-use crate::recover::RecoveryScan;
 use crate::scan::{Next, ReadFile};
-use crate::writer::LogWriter;
 use omnibus_format::EventType;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]
@@ -105,15 +102,6 @@ impl LogDir {
         ReadFile::open(&self.config.disk, seq, &self.path_of(seq))
     }
 
-    /// Reads all events from the start of `from` on. `None` if the log has no such file or no file at all.
-    ///
-    /// # Errors
-    /// The first file can not be opened.
-    pub fn recovery_scan(&self, from: FileSeq) -> Result<Option<RecoveryScan<'_>>, ReadError> {
-        let at = self.files.iter().position(|&seq| seq == from).unwrap_or(self.files.len());
-        RecoveryScan::new(self, &self.files[at..])
-    }
-
     /// Cuts the last file at `offset`, marks it closed and makes that durable. Gives the number of bytes dropped.
     /// Says in the log what was dropped; space that was never written is not worth a warning.
     ///
@@ -130,22 +118,6 @@ impl LogDir {
         finish_torn(&self.config.faults, &open, &path, offset.0.min(len))?;
         tracing::info!(file = %self.names.log(file), %offset, dropped, "cut the tail of the last log file");
         Ok(dropped)
-    }
-
-    /// Creates the next file, beginning with the events in `head` (FORMAT_DESCRIPTION, PREVIOUS_GTIDS; final bytes for
-    /// offset 4), and hands the log over to the flush stage.
-    ///
-    /// # Errors
-    /// The file or the index can not be written.
-    pub fn start(self, head: &[u8]) -> Result<LogWriter, OpenError> {
-        let seq = self.next_file().ok_or(OpenError::NumbersUsedUp)?;
-        let method = file::probe(&self.config.disk, &self.path, self.config.flush_method)?;
-        let catalog = Arc::new(Catalog::new(self, method, seq)?);
-        catalog.resume_removals();
-        catalog.prepared.clear_taken()?;
-        let writer = LogWriter::begin(Arc::clone(&catalog), seq, head)?;
-        catalog.start_background(writer.current());
-        Ok(writer)
     }
 
     /// The file that [`LogDir::start`] will create; `None` once the numbers are used up.

@@ -1,0 +1,67 @@
+//! Cuts of spare tails that a crash has interrupted (see `finish`), finished when the directory is opened.
+
+use super::LogDir;
+use crate::error::{OpenError, failed};
+use crate::finish::{finish, open_to_cut};
+use crate::position::FileSeq;
+use crate::scan::{Next, ScanEnd, Torn, TornReason};
+use omnibus_disk::Open;
+use omnibus_format::EventType;
+use omnibus_format::header::{EventHeader, HEADER_LEN};
+
+/// How much of a file's end is looked at: more than a ROTATE event has, with the longest of names.
+const TAIL: usize = 512;
+
+/// Whether a file of `len` bytes, whose last ones these are, ends with a whole ROTATE event: the checksum of one in 256 ends with
+/// a zero, and reading such a file takes a while.
+fn ends_with_rotate(last: &[u8], len: u64) -> bool {
+    (HEADER_LEN..=last.len()).any(|event_len| {
+        let header = EventHeader::decode(&last[last.len() - event_len..]);
+        header.is_ok_and(|header| {
+            header.event_type == EventType::ROTATE
+                && header.size as usize == event_len
+                && u64::from(header.log_pos) == len & u64::from(u32::MAX)
+        })
+    })
+}
+
+impl LogDir {
+    /// Finishes the cuts that a crash has interrupted: of files before the last one that end in zeros. Looks at a few
+    /// bytes of each, and reads only a file whose end is in doubt.
+    pub(super) fn resume_cuts(&self) -> Result<(), OpenError> {
+        let Some((_, earlier)) = self.files.split_last() else { return Ok(()) };
+        for &seq in earlier {
+            let path = self.path_of(seq);
+            let file = self.config.disk.open(&path, Open::Read).map_err(failed("open", &path))?;
+            let len = file.len().map_err(failed("read the size of", &path))?;
+            let mut last = [0; TAIL];
+            let at = len.saturating_sub(last.len() as u64);
+            let read = file.read_at(&mut last, at).map_err(failed("read", &path))?;
+            // A single zero may be spare: a crash comes between any two steps of a cut.
+            if last[..read].last() != Some(&0) || ends_with_rotate(&last[..read], len) {
+                continue;
+            }
+            if let Some(end) = self.end_of_rotated(seq)? {
+                let file = open_to_cut(&self.config.disk, &self.config.faults, &path, end)?;
+                finish(&self.config.faults, &file, &path, end)?;
+                tracing::info!(file = %path.display(), end, dropped = len - end, "cut the spare tail of a log file");
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a file ends whose last event is a ROTATE with zeros behind it; `None` for any other.
+    fn end_of_rotated(&self, seq: FileSeq) -> Result<Option<u64>, OpenError> {
+        let mut file = self.read(seq)?;
+        let mut rotated = false;
+        loop {
+            match file.next()? {
+                Next::Event(event) => rotated = event.header.event_type == EventType::ROTATE,
+                Next::End(ScanEnd::Torn(Torn { position, reason: TornReason::Preallocated })) if rotated => {
+                    return Ok(Some(position.offset.0));
+                }
+                Next::End(_) => return Ok(None),
+            }
+        }
+    }
+}
