@@ -85,16 +85,20 @@ def damage_in_a_backup(directory):
     chance, files = random.Random(5), [path for path in sorted(backup.rglob("*")) if path.is_file() and path.stat().st_size]
     for number, path in enumerate(files):
         kept = path.read_bytes()
-        damaged(path, "bit", chance)
-        if path.name != "omnibus.format":
+        for how in HOWS:
+            hurt(path, how, chance)
             code, text = check(backup)
-            expect(code != 0, f"check finds nothing in {path.name}: {text}")
+            # Without its list it is a data directory like others.
+            is_other = (path.name, how) == ("omnibus.backup", "removed")
+            expect(code != 0 or is_other, f"check finds nothing in {path.name}, {how}: {text}")
             run = subprocess.run([binary(), "restore", "--from", str(backup), "--datadir", str(directory / f"r{number}")],
                                  capture_output=True, text=True)
-            expect(run.returncode != 0, f"restore takes a damaged {path.name}")
-            expect(path.name in run.stderr or "not a backup" in run.stderr, f"restore does not name {path.name}: {run.stderr}")
-        path.unlink()
-        path.write_bytes(kept)
+            expect(run.returncode != 0, f"restore takes a damaged {path.name}, {how}")
+            expect(path.name in run.stderr or "not a backup" in run.stderr, f"restore does not name {path.name}, {how}: {run.stderr}")
+            path.unlink(missing_ok=True)
+            path.write_bytes(kept)
+    code, text = check(backup)
+    expect(code == 0, f"the backup is whole again: {text}")
 
 
 def a_running_server_goes_on(directory):
@@ -135,7 +139,7 @@ def a_running_server_goes_on(directory):
 HOWS = ("bit", "block", "cut", "emptied", "removed")
 
 
-def hurt(path, how, chance, part):
+def hurt(path, how, chance, part=1):
     """As `damaged`, in the first of so many parts; or without its second half, its bytes, or at all."""
     if how in ("bit", "block"):
         return damaged(path, how, chance, part)

@@ -194,6 +194,9 @@ pub(crate) fn finish(root: &Path, mut info: BackupInfo, format: &str) -> io::Res
     for path in info.files.keys() {
         info.checksums.insert(path.clone(), checksum(&root.join(path))?);
     }
+    // Written last, because it is what makes a data directory of the folder.
+    info.files.insert(MARKER.to_owned(), format.len() as u64);
+    info.checksums.insert(MARKER.to_owned(), crc32fast::hash(format.as_bytes()));
     write(root, INFO, &info.text())?;
     write(root, MARKER, format)?;
     unmark(root)?;
@@ -255,7 +258,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
         }
         done => done.map_err(io(to))?,
     }
-    for path in info.files.keys() {
+    for path in info.files.keys().filter(|path| *path != MARKER) {
         let target = to.join(path);
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder).map_err(io(folder))?;
@@ -344,12 +347,20 @@ mod tests {
             ..BackupInfo::default()
         };
         let info = finish(&root, info, "1\n").unwrap();
-        assert_eq!((info.bytes(), info.files.len()), (4, 1));
+        assert_eq!((info.bytes(), info.files.len()), (6, 2));
         let restored = restore(&root, &target).unwrap();
         assert_eq!((restored.gtid_executed.as_str(), restored.position), ("a:1-5,b:1", 77));
         assert_eq!(fs::read(target.join("lsm/table")).unwrap(), b"rows");
         drop(crate::datadir::DataDir::open(&target, None).unwrap());
         assert!(matches!(restore(&root, &target), Err(RestoreError::Occupied(_))));
+        // The dialect is in the marker: without its second line another server would be made.
+        fs::write(root.join(MARKER), "0\n").unwrap();
+        let refused = restore(&root, &place.path().join("u")).unwrap_err();
+        assert!(
+            matches!(&refused, RestoreError::Damaged { path, .. } if path.ends_with(MARKER)),
+            "{refused}"
+        );
+        fs::write(root.join(MARKER), "1\n").unwrap();
         // A bit of a file, of the list, and a list of an earlier version, which has sizes only.
         fs::write(root.join("lsm/table"), "rowt").unwrap();
         let refused = restore(&root, &place.path().join("u")).unwrap_err();

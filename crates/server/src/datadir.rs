@@ -199,9 +199,9 @@ fn check_format(path: &Path, marker: &Path) -> Result<Dialect, DataDirError> {
     let newer = || DataDirError::Newer { path: path.to_owned(), found: text.trim().to_owned() };
     let mut lines = text.lines();
     match lines.next().and_then(|line| line.trim().parse::<u32>().ok()) {
-        Some(found) if found <= FORMAT => {}
+        Some(1..=FORMAT) => {}
+        Some(0) | None => return Err(DataDirError::Marker { path: marker.to_owned() }),
         Some(_) => return Err(newer()),
-        None => return Err(DataDirError::Marker { path: marker.to_owned() }),
     }
     match lines.next().map(str::trim).filter(|line| !line.is_empty()) {
         None => Ok(Dialect::Mysql),
