@@ -80,6 +80,7 @@ STATEMENTS = [
     "SELECT table_name FROM information_schema.tables WHERE table_schema = 'app' ORDER BY 1",
     "SELECT table_name, privilege_type, is_grantable FROM information_schema.table_privileges WHERE table_schema = 'app' AND privilege_type <> 'DELETE HISTORY' ORDER BY 1, 2",
     "SELECT table_name, column_name, privilege_type FROM information_schema.column_privileges WHERE table_schema = 'app' ORDER BY 1, 2, 3",
+    "SELECT table_name, column_name, privileges FROM information_schema.columns WHERE table_schema = 'app' ORDER BY 1, ordinal_position", "SHOW COLUMNS FROM app.t", "DESCRIBE app.t secret",
     "GRANT SELECT ON app.t TO other@localhost", "REVOKE SELECT ON app.t FROM other@localhost",
 ]
 
@@ -102,7 +103,7 @@ def outcome(connection, sql):
             while cursor.nextset():
                 pass
             cursor.execute("ROLLBACK")
-            return rows if sql.startswith(("SELECT", "WITH", "CALL")) else "done"
+            return rows if sql.startswith(("SELECT", "WITH", "CALL")) else len(rows) if sql.startswith(("SHOW COLUMNS", "DESCRIBE")) else "done"
     except Exception as error:
         connection.rollback()
         return error.args[0]

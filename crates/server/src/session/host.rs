@@ -228,6 +228,14 @@ const OLD_NAMES: &[&str] = &[
     "rpl_semi_sync_slave_enabled",
 ];
 
+/// Privileges that columns may have, in the order in which they are listed.
+const COLUMN_RIGHTS: [(Privileges, &str); 4] = [
+    (Privileges::SELECT, "select"),
+    (Privileges::INSERT, "insert"),
+    (Privileges::UPDATE, "update"),
+    (Privileges::REFERENCES, "references"),
+];
+
 impl SessionHost for SessionShared {
     fn own_access(&self) -> Option<Arc<dyn AccessCheck>> {
         let account = self.account.lock().clone();
@@ -328,6 +336,12 @@ impl SessionHost for SessionShared {
 
     fn may(&self, db: &str, table: &str, privilege: omnibus_sql::Priv) -> bool {
         access::has(&self.account.lock(), db, table, privilege)
+    }
+
+    fn column_rights(&self, db: &str, table: &str, column: &str) -> String {
+        let rights = self.account.lock().on_column(db, table, column);
+        let held = COLUMN_RIGHTS.iter().filter(|(right, _)| rights.has(*right));
+        held.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
     }
 
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {

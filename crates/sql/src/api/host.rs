@@ -87,6 +87,10 @@ pub trait SessionHost: Send + Sync {
     fn sql_mode_text(&self, bits: u64) -> String {
         bits.to_string()
     }
+    /// What the account may do with a column, as `information_schema` lists it; nothing if it may not know of it.
+    fn column_rights(&self, _db: &str, _table: &str, _column: &str) -> String {
+        "select,insert,update,references".to_owned()
+    }
     /// Whether the account may know that a schema, or a table of it, exists.
     fn may_see(&self, _db: &str, _table: Option<&str>) -> bool {
         true

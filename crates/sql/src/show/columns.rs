@@ -89,7 +89,25 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         (Value::Bytes(a), Value::Bytes(t), Value::Bytes(b), Value::Bytes(u)) => (a, t).cmp(&(b, u)),
         _ => std::cmp::Ordering::Equal,
     });
+    // Who has rights on some columns knows of those.
+    let mut at = 0;
+    rows.retain_mut(|row| {
+        at += 1;
+        at <= computed || own_rights(reader, row)
+    });
     Ok(rows)
+}
+
+/// Puts in what the account may do with a column; whether that is anything.
+fn own_rights(reader: &Reader<'_, '_>, row: &mut [Value]) -> bool {
+    let name = |at: usize| match &row[at] {
+        Value::Bytes(name) => String::from_utf8_lossy(name).into_owned(),
+        _ => String::new(),
+    };
+    let rights = reader.cx.session.host.column_rights(&name(1), &name(2), &name(3));
+    let seen = !rights.is_empty();
+    row[PRIVILEGES] = text(&rights);
+    seen
 }
 
 fn of_view(view: &View, outline: &Outline) -> Vec<Vec<Value>> {
@@ -126,6 +144,9 @@ struct Facts<'a> {
     comment: &'a str,
     generation: &'a str,
 }
+
+/// Where a row has the privileges.
+const PRIVILEGES: usize = 18;
 
 fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<Value> {
     let mut row = Vec::with_capacity(22);
