@@ -342,7 +342,9 @@ def shown_as_mariadb_does(folder, maria):
         server, f"SELECT MASTER_POS_WAIT('{name}', {position}, 300) AS w")[0]["w"])) for server in (own, own)]
     for thread in waiting:
         thread.start()
-    wait_for(lambda: sum("POS_WAIT" in (row["Info"] or "") for row in query(own, "SHOW PROCESSLIST")) == 2, "nobody waits")
+    # From then on events count.
+    state = "Waiting for the slave SQL thread to advance position"
+    wait_for(lambda: sum(row["State"] == state for row in query(own, "SHOW PROCESSLIST")) == 2, "nobody waits")
     query(maria, "UPDATE m.t SET b = b + 1")
     for thread in waiting:
         thread.join()

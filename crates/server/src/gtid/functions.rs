@@ -6,6 +6,7 @@
 //! statement they block the thread that runs it, which may block.
 
 use super::error;
+use crate::process::Stage;
 use crate::replica::Replicas;
 use crate::session::Session;
 use omnibus_commit::Coordinator;
@@ -216,6 +217,8 @@ impl Session {
         let mut pause = LOOK.0;
         let events = || goal.events(self.server.replicas.get().map(|replicas| &**replicas));
         let before = events();
+        let position = matches!(goal, Goal::Position(..));
+        self.process.stage(if position { Stage::WaitingForPosition } else { Stage::WaitingForGtid });
         let mut waited = None;
         loop {
             if self.reached(&goal, &coordinator) != Some(false)
@@ -231,6 +234,7 @@ impl Session {
             pause = (pause * 2).min(LOOK.1);
             waited = Some(events().saturating_sub(before));
         }
+        self.process.stage(Stage::Executing);
         // What needs no waiting is seen again by the statement.
         self.shared.set_waited(waited);
         Ok(())

@@ -79,6 +79,8 @@ pub enum Stage {
     SendingEvents,
     WaitingForEvents,
     ReadingFile,
+    WaitingForPosition,
+    WaitingForGtid,
 }
 
 impl Stage {
@@ -93,7 +95,7 @@ impl Stage {
 }
 
 /// Their texts.
-const STAGES: [&str; 11] = [
+const STAGES: [&str; 13] = [
     "",
     "login",
     "executing",
@@ -106,6 +108,8 @@ const STAGES: [&str; 11] = [
     "Sending binlog event to replica",
     "Source has sent all binlog to replica; waiting for more updates",
     "reading file",
+    "Waiting for the replica SQL thread to advance position",
+    "Waiting for GTID to be committed",
 ];
 
 /// The text of a stage, by its number.
@@ -114,7 +118,7 @@ pub(super) fn stage_text(n: u8) -> &'static str {
 }
 
 /// States of replication by the names that MariaDB's servers have for them.
-const MARIADB_STATES: [(&str, &str); 9] = [
+const MARIADB_STATES: [(&str, &str); 11] = [
     ("Sending binlog event to replica", "Sending binlog event to slave"),
     (
         "Source has sent all binlog to replica; waiting for more updates",
@@ -130,6 +134,11 @@ const MARIADB_STATES: [(&str, &str); 9] = [
     ("Waiting for the next event", "Waiting for the next event in relay log"),
     ("Waiting for an event from Coordinator", "Waiting for work from SQL thread"),
     ("Waiting for preceding transaction to commit", "Waiting for prior transaction to commit"),
+    (
+        "Waiting for the replica SQL thread to advance position",
+        "Waiting for the slave SQL thread to advance position",
+    ),
+    ("Waiting for GTID to be committed", "Waiting in MASTER_GTID_WAIT()"),
 ];
 
 /// A state in the words of a dialect.
