@@ -325,7 +325,7 @@ impl Schedule {
     /// Waits, a bounded time, until every thread has ended.
     #[must_use]
     pub fn wait_all(&self) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         let mut inner = self.inner.lock();
         while inner.threads.iter().any(|thread| thread.announced && thread.state != State::Done) {
             if self.changed.wait_until(&mut inner, deadline).timed_out() {
