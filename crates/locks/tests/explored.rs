@@ -12,8 +12,6 @@
 
 use omnibus_sync::explored as sync;
 
-#[path = "../src/bulk.rs"]
-mod bulk;
 #[path = "../src/detect.rs"]
 mod detect;
 #[path = "../src/gate.rs"]

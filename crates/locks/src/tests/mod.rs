@@ -15,7 +15,7 @@ use std::sync::Arc;
 const SPACE: u32 = lock::SPACE;
 
 fn key(name: &str) -> Bytes {
-    [&b"room"[..], name.as_bytes()].concat().into()
+    Bytes::copy_from_slice(name.as_bytes())
 }
 
 fn trxs<const N: usize>(manager: &Arc<LockManager>) -> [TrxLocks; N] {
