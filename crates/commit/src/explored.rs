@@ -125,7 +125,8 @@ const SLOW: u64 = 0;
 /// Every device does: one write at a time.
 const FAST: u64 = u64::MAX;
 
-/// Sessions that commit twice each; half of them lead their own groups where they may.
+/// Sessions that commit twice each, with somebody who waits for their locks at the second time; half of them lead their own
+/// groups where they may.
 fn sessions(count: u64, log_threads: usize, fast_sync_us: u64) {
     let world = Arc::new(World::default());
     let pipeline = start(&world, log_threads, fast_sync_us);
@@ -134,12 +135,13 @@ fn sessions(count: u64, log_threads: usize, fast_sync_us: u64) {
             let (world, pipeline) = (world.clone(), pipeline.clone());
             thread::spawn(move || {
                 let mut last = CommitNo::ZERO;
-                for _ in 0..2 {
+                for turn in 0..2 {
                     let seen = pipeline.published().number();
                     assert!(seen.0 <= world.durable(), "COMMIT-2: {seen} is published and not durable");
                     let inline = id % 2 == 0;
+                    let request = CommitRequest { awaited: turn == 1, ..request() };
                     let ticket =
-                        if inline { pipeline.commit_inline(request()) } else { pipeline.commit(request()) };
+                        if inline { pipeline.commit_inline(request) } else { pipeline.commit(request) };
                     let no = ticket.wait().expect("a log without errors");
                     assert!(no > last && no.0 <= world.durable(), "COMMIT-2: {no} is acknowledged");
                     assert!(pipeline.published().number() >= no, "a session sees its own commit");

@@ -229,6 +229,7 @@ fn request() -> CommitRequest {
         xid: None,
         prepared: false,
         staged: None,
+        awaited: false,
         on_durable: None,
         on_ordered: None,
     }

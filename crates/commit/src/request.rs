@@ -43,6 +43,9 @@ pub struct CommitRequest {
     pub prepared: bool,
     /// A large transaction's writes, instead of `writes`. Made by [`crate::Coordinator::commit`].
     pub staged: Option<Box<StagedWrites>>,
+    /// Somebody may wait for its locks, which go once it has its place in the log: it is given that at once, also while no
+    /// write can start.
+    pub awaited: bool,
     /// See [`OnOrdered`].
     pub on_ordered: Option<OnOrdered>,
     /// See [`OnDurable`].
@@ -61,6 +64,7 @@ impl CommitRequest {
             xid: None,
             prepared: false,
             staged: None,
+            awaited: false,
             on_ordered: None,
             on_durable: None,
         }

@@ -73,6 +73,13 @@ impl LockManager {
         self.counters.read()
     }
 
+    /// Whether anybody waits for a lock now. A hint: it may have changed by the time that it is known.
+    #[must_use]
+    #[inline]
+    pub fn anyone_waits(&self) -> bool {
+        self.counters.current.load(Ordering::Relaxed) > 0
+    }
+
     /// The `id` of a transaction that holds a record.
     #[must_use]
     pub fn record_holder(&self, space: u32, key: &[u8]) -> Option<u64> {

@@ -192,6 +192,13 @@ impl TrxHandle {
         self.trx.id
     }
 
+    /// See [`LockManager::anyone_waits`].
+    #[must_use]
+    #[inline]
+    pub fn anyone_waits(&self) -> bool {
+        self.manager.anyone_waits()
+    }
+
     /// Gives everything back, grants and wakes those who can go on. The transaction may then
     /// start over. Takes about 0.2 us a lock, so a leader should leave a big transaction's locks
     /// (see `held_count`) to its own session.

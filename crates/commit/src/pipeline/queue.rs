@@ -7,6 +7,9 @@ use crossbeam_queue::SegQueue;
 use omnibus_engine::CommitNo;
 use std::time::Instant;
 
+/// So many bytes of events are copied in about 20 microseconds.
+const LONG: u64 = 64 << 10;
+
 /// A transaction on its way to the flush stage.
 pub(super) struct Enrolled {
     pub request: CommitRequest,
@@ -21,12 +24,17 @@ pub(super) struct FlushQueue {
     queue: SegQueue<Enrolled>,
     /// Counted before the push, so that it is never less than what `pop` can find.
     len: AtomicUsize,
+    /// How many of them take long to copy, or wait for the device meanwhile.
+    long: AtomicUsize,
 }
 
 impl FlushQueue {
     /// Enters; returns how many were there before. Whoever finds 0 must see to it that the flush
     /// stage runs.
     pub(super) fn push(&self, enrolled: Enrolled) -> usize {
+        if is_long(&enrolled) {
+            self.long.fetch_add(1, Ordering::SeqCst);
+        }
         let before = self.len.fetch_add(1, Ordering::SeqCst);
         self.queue.push(enrolled);
         before
@@ -35,10 +43,23 @@ impl FlushQueue {
     pub(super) fn pop(&self) -> Option<Enrolled> {
         let enrolled = self.queue.pop()?;
         self.len.fetch_sub(1, Ordering::SeqCst);
+        if is_long(&enrolled) {
+            self.long.fetch_sub(1, Ordering::SeqCst);
+        }
         Some(enrolled)
+    }
+
+    /// Whether whoever drains it will take long.
+    pub(super) fn has_long(&self) -> bool {
+        self.long.load(Ordering::SeqCst) > 0
     }
 
     pub(super) fn len(&self) -> usize {
         self.len.load(Ordering::SeqCst)
     }
+}
+
+/// Whether copying its events takes long.
+fn is_long(enrolled: &Enrolled) -> bool {
+    enrolled.request.staged.is_some() || enrolled.request.cache.len() > LONG
 }

@@ -14,7 +14,7 @@ use super::ticket::Ticket;
 use super::ticket::ticket;
 use crate::env::Env;
 use crate::stats::CommitStats;
-use crate::{CommitError, CommitRequest};
+use crate::{CommitError, CommitProtocol, CommitRequest};
 use omnibus_engine::CommitNo;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -138,6 +138,7 @@ impl<E: Env> Shared<E> {
         }
         let (completer, ticket) = ticket();
         let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));
+        let awaited = request.awaited;
         let enrolled = Enrolled { request, completer, last_seen, at: Instant::now() };
         let before = self.queue.push(enrolled);
         if self.idle.is_shut_down() {
@@ -148,10 +149,29 @@ impl<E: Env> Shared<E> {
         if inline && before == 0 && self.lead_inline() {
             return ticket;
         }
-        if before == 0 && self.may_take_off() || before == FLUSH_AHEAD {
+        if before == 0 && self.may_take_off() {
+            self.idle.call();
+        } else if awaited {
+            self.flush_awaited();
+        } else if before == FLUSH_AHEAD {
             self.idle.call();
         }
         ticket
+    }
+
+    /// Lets go of locks that others wait for, while a write is in flight that the next group has to wait for: those others
+    /// can be in that group, too. On the committing thread, unless it would have to wait, or others' work is long.
+    fn flush_awaited(&self) {
+        if self.queue.has_long() || self.settings.protocol == CommitProtocol::GroupRedo {
+            return self.idle.call();
+        }
+        let Some(mut flush) = self.flush.try_lock() else { return self.idle.call() };
+        self.drain(&mut flush);
+        drop(flush);
+        // The write may have landed meanwhile, and its thread have seen nobody wait.
+        if self.may_take_off() {
+            self.call_for_waiting();
+        }
     }
 
     /// Whether a group sealed now could start at once. A stale answer costs a needless or a missing

@@ -43,6 +43,42 @@ fn who_comes_while_the_log_is_kept_quiet_is_not_left_to_a_clock() {
     assert!(quiet.max(rotation) < Duration::from_millis(500), "commits took {quiet:?} and {rotation:?}");
 }
 
+/// Locks that somebody waits for go while no write can start: the next one gets into the same group.
+#[test]
+fn who_is_waited_for_has_its_place_while_a_write_is_in_flight() {
+    for protocol in [CommitProtocol::OneSync, CommitProtocol::GroupRedo] {
+        let world = Arc::new(World::default());
+        let settings =
+            CommitSettings { fast_sync_us: AtomicU64::new(u64::MAX), protocol, ..CommitSettings::default() };
+        let pipeline = start(&world, settings);
+        world.stuck_write.store(1, Ordering::SeqCst);
+        let first = pipeline.commit(request());
+        wait_until("its write is under way", || pipeline.in_flight() == 1);
+        let groups = world.writes.load(Ordering::SeqCst);
+        let placed = Arc::new(AtomicU64::new(0));
+        let tickets: Vec<_> = (0..3)
+            .map(|_| {
+                let counted = placed.clone();
+                let on_ordered = Box::new(move |_| {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                });
+                let awaited = CommitRequest { awaited: true, on_ordered: Some(on_ordered), ..request() };
+                let before = placed.load(Ordering::SeqCst);
+                let ticket = pipeline.commit(awaited);
+                wait_until("it has its place", || placed.load(Ordering::SeqCst) > before);
+                ticket
+            })
+            .collect();
+        assert!(tickets.iter().all(|ticket| ticket.poll_now().is_none()), "COMMIT-2: none is told");
+        world.stuck_write.store(0, Ordering::SeqCst);
+        for ticket in tickets {
+            ticket.wait().unwrap();
+        }
+        first.wait().unwrap();
+        assert_eq!(world.writes.load(Ordering::SeqCst), groups + 1, "all of them share the next write");
+    }
+}
+
 /// A group that shares a block with one in flight waits asleep until that has landed.
 #[test]
 fn who_may_not_seal_yet_does_not_ask_again_and_again() {

@@ -254,6 +254,7 @@ pub fn request_rows(coordinator: &Coordinator, rows: &[(String, String)], logged
         xid: None,
         prepared: false,
         staged: None,
+        awaited: false,
         on_durable: None,
         on_ordered: None,
     }

@@ -77,6 +77,7 @@ impl Trx {
         let request = CommitRequest {
             xid: two_phase.then_some(xid),
             on_durable: late,
+            awaited: early.is_some() && self.locks.anyone_waits(),
             on_ordered: Some(Box::new(move |no| {
                 if let Some(defines) = defines {
                     defines(no);
