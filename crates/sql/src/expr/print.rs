@@ -1,7 +1,7 @@
 //! Expressions as text: inside error messages ("value is out of range in '(9 + 1)'") and in EXPLAIN.
 
 use super::exec::Exec;
-use super::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind};
+use super::node::{ArithOp, BitOp, Expr, IsKind, Kind};
 use super::subquery::{Subquery, SubqueryKind};
 use omnibus_value::Value;
 
@@ -70,18 +70,6 @@ fn bits(op: BitOp) -> &'static str {
     }
 }
 
-fn comparison(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Eq => "=",
-        CompareOp::NullSafeEq => "<=>",
-        CompareOp::Ne => "<>",
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        CompareOp::Ge => ">=",
-    }
-}
-
 /// "not " of a negated form.
 fn not(negated: bool) -> &'static str {
     if negated { "not " } else { "" }
@@ -131,7 +119,7 @@ pub fn expr(e: &Expr, names: &dyn Names) -> String {
         Kind::Comparable(_, e) | Kind::Cast(e) | Kind::Retype(e) | Kind::Text(e) | Kind::Transcode(e) => {
             text(e)
         }
-        Kind::Compare(op, _, pair) => format!("({} {} {})", text(&pair[0]), comparison(*op), text(&pair[1])),
+        Kind::Compare(op, _, pair) => format!("({} {} {})", text(&pair[0]), op.symbol(), text(&pair[1])),
         Kind::And(all) => format!("({})", list(&**all, " and ", names)),
         Kind::Or(any) => format!("({})", list(&**any, " or ", names)),
         Kind::Xor(pair) => format!("({})", list(&**pair, " xor ", names)),
@@ -193,7 +181,7 @@ fn around(subquery: &Subquery, names: &dyn Names) -> String {
         SubqueryKind::Exists => format!("exists{inner}"),
         SubqueryKind::In { negated } => format!("({left} {}in {inner})", not(*negated)),
         SubqueryKind::Quantified { op, all } => {
-            format!("({left} {} {} {inner})", comparison(*op), if *all { "all" } else { "any" })
+            format!("({left} {} {} {inner})", op.symbol(), if *all { "all" } else { "any" })
         }
     }
 }
