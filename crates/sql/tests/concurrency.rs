@@ -182,3 +182,44 @@ fn read_write(client: &mut Client, state: &mut u64) -> bool {
     client.ok("COMMIT");
     true
 }
+
+/// A branch has its name from XA START until it is ended: also in the moment in which a session hands it over, prepared.
+#[test]
+fn the_name_of_a_branch_is_not_free_while_it_is_prepared() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path());
+    let database = &server.database;
+    let mut preparing = Client::new(database);
+    preparing.ok("CREATE DATABASE test");
+    preparing.ok("CREATE TABLE t (id int PRIMARY KEY)");
+    let (current, tried) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let mut other = Client::new(database);
+            loop {
+                match current.load(Ordering::SeqCst) {
+                    0 => {}
+                    u64::MAX => return,
+                    name => {
+                        let started = other.run_mode(&format!("XA START 'b{name}'"), Mode::Blocking);
+                        assert_eq!(started.err().map(|e| error_of(e).code), Some(1440), "XA START 'b{name}'");
+                        tried.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        for name in 1..=300 {
+            preparing.ok(&format!("XA START 'b{name}'"));
+            current.store(name, Ordering::SeqCst);
+            preparing.ok(&format!("INSERT INTO t VALUES ({name})"));
+            preparing.ok(&format!("XA END 'b{name}'"));
+            step(&mut preparing, &format!("XA PREPARE 'b{name}'"));
+            if other.is_finished() {
+                break;
+            }
+        }
+        current.store(u64::MAX, Ordering::SeqCst);
+        other.join().unwrap();
+    });
+    assert!(tried.load(Ordering::Relaxed) > 300);
+}

@@ -96,10 +96,18 @@ impl SqlSession {
             Ok(_) => Ok(held),
             Err(error) => Err(SqlError::of_commit(error)),
         });
-        // The name is free if it failed, and its locks are let go with `held`.
-        self.trx.leave_branch();
-        self.database.shared.branches.prepared(xid, prepared?);
-        Ok(Outcome::ok())
+        match prepared {
+            Ok(held) => {
+                // The name is never free in between.
+                self.database.shared.branches.prepared(xid, held);
+                self.trx.hand_branch_over();
+                Ok(Outcome::ok())
+            }
+            Err(error) => {
+                self.trx.leave_branch();
+                Err(error.into())
+            }
+        }
     }
 
     fn xa_commit(&mut self, xid: &Xid, one_phase: bool, access: &dyn AccessCheck) -> ExecResult<Outcome> {

@@ -95,10 +95,15 @@ impl Trx {
 
     /// The branch is over for the session, and its name is free.
     pub(crate) fn leave_branch(&mut self) {
-        self.events.branch = None;
-        if let Some(branch) = self.branch.take() {
-            self.shared.branches.forget(&branch.xid);
+        if let Some(xid) = self.hand_branch_over() {
+            self.shared.branches.forget(&xid);
         }
+    }
+
+    /// The branch is over for the session; whoever has it now has its name.
+    pub(crate) fn hand_branch_over(&mut self) -> Option<Xid> {
+        self.events.branch = None;
+        self.branch.take().map(|branch| branch.xid)
     }
 
     /// The rollback that follows is that of a deadlock's victim.
