@@ -50,6 +50,32 @@ SCRIPTS = {
         CREATE PROCEDURE t() BEGIN DECLARE e ENUM('a','b') DEFAULT 'b'; DECLARE s SET('x','y') DEFAULT 'x,y'; DECLARE t TIME DEFAULT '10:00:01'; DECLARE n DECIMAL(5,2) DEFAULT 1.239; DECLARE f DOUBLE DEFAULT 1e3; DECLARE y YEAR DEFAULT 2020; SELECT e, s, t, n, f, y, e + 0; END
         CALL t()
     """,
+    "settings": """
+        CREATE TABLE t (a INT)
+        CREATE FUNCTION f(n INT) RETURNS INT DETERMINISTIC BEGIN SET SESSION group_concat_max_len = n; SET @@session.max_error_count = n DIV 100; RETURN @@group_concat_max_len; END
+        SELECT f(2000)
+        SELECT @@group_concat_max_len, @@max_error_count
+        CREATE TRIGGER b BEFORE INSERT ON t FOR EACH ROW SET SESSION div_precision_increment = NEW.a
+        INSERT INTO t VALUES (6)
+        SELECT @@div_precision_increment, 1 / 3
+        INSERT INTO t VALUES (6), (7)
+        SELECT @@div_precision_increment, 1 / 3
+        SET div_precision_increment = DEFAULT
+        CREATE FUNCTION q() RETURNS INT DETERMINISTIC BEGIN SET sql_mode = ''; RETURN 1; END
+        SELECT q()
+        SELECT @@sql_mode <> ''
+        CREATE FUNCTION g(n INT) RETURNS INT DETERMINISTIC BEGIN SET GLOBAL max_error_count = n; RETURN n; END
+        SELECT g(99)
+        SELECT @@global.max_error_count
+        SET GLOBAL max_error_count = 64
+        CREATE FUNCTION d() RETURNS INT DETERMINISTIC BEGIN SET SESSION group_concat_max_len = 'x'; RETURN 1; END
+        SELECT d()
+        CREATE FUNCTION e() RETURNS INT DETERMINISTIC BEGIN SET SESSION sql_log_bin = 0; RETURN 1; END
+        SELECT e()
+        CREATE FUNCTION h() RETURNS INT DETERMINISTIC BEGIN SET SESSION binlog_format = 'ROW'; RETURN 1; END
+        SELECT h()
+        SET group_concat_max_len = DEFAULT, max_error_count = DEFAULT
+    """,
     "control": """
         CREATE PROCEDURE p(n INT) BEGIN IF n = 1 THEN SELECT 'one'; ELSEIF n IS NULL THEN SELECT 'null'; ELSE SELECT 'other'; END IF; END
         CALL p(1)

@@ -5,19 +5,20 @@
 
 use crate::account::Privileges;
 use crate::errors;
-use crate::session::Session;
+use crate::session::{Session, SessionShared};
 use crate::sysvars::persisted;
 use crate::sysvars::{Change, Given, Registry, Scope, VarDef, VarId, VarValue, coerce, isolation_name};
 use omnibus_format::Dialect;
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
+use omnibus_sql::api::Assignment as Assigned;
 use omnibus_sql::expr::eval::for_variable;
-use omnibus_sql::{Isolation, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Isolation, SessionSettings, SqlError, SqlResult};
 use omnibus_value::{ColumnType, Value};
 
 /// What SET GLOBAL needs.
-const GLOBAL_ADMIN: Privileges = Privileges::SUPER.with(Privileges::SYSTEM_VARIABLES_ADMIN);
+pub(crate) const GLOBAL_ADMIN: Privileges = Privileges::SUPER.with(Privileges::SYSTEM_VARIABLES_ADMIN);
 /// What restricted session variables need.
-const SESSION_ADMIN: Privileges = GLOBAL_ADMIN.with(Privileges::SESSION_VARIABLES_ADMIN);
+pub(crate) const SESSION_ADMIN: Privileges = GLOBAL_ADMIN.with(Privileges::SESSION_VARIABLES_ADMIN);
 
 /// What SET PERSIST does with a value beside setting it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,35 +125,8 @@ impl Session {
 
     /// The variable, and whether the server's value is meant; or why it may not be set.
     fn check_target(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(VarId, bool)> {
-        let registry = Registry::get();
-        let dialect = self.server.log.dialect();
-        let id = registry.find_in(name, dialect).ok_or_else(|| SqlError::unknown_system_variable(name))?;
-        let def = registry.def(id);
-        let keep = Keep::of(scope);
-        if keep != Keep::No {
-            persisted::check(def)?;
-        }
-        if def.change == Change::Computed || def.change == Change::ReadOnly && keep != Keep::Only {
-            return Err(errors::incorrect_scope(name, "read only"));
-        }
-        let global = match scope {
-            Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly) => true,
-            Some(VarScope::Session) | None => false,
-        };
-        if def.name == "server_id" && !global && dialect == Dialect::Mysql {
-            return Err(errors::global_variable(name));
-        }
-        match (global, def.scope) {
-            (false, Scope::Global) => return Err(errors::global_variable(name)),
-            (true, Scope::Session) => return Err(errors::local_variable(name)),
-            _ => {}
-        }
-        if global {
-            self.access.require(GLOBAL_ADMIN)?;
-        } else if def.change == Change::Restricted {
-            self.access.require(SESSION_ADMIN)?;
-        }
-        self.refuse_in_transaction(def, global)?;
+        let (id, global) = check_target(scope, name, self.server.log.dialect(), &self.access)?;
+        self.refuse_in_transaction(Registry::get().def(id), global)?;
         Ok((id, global))
     }
 
@@ -288,6 +262,101 @@ fn convert(isolation: ast::Isolation) -> Isolation {
         ast::Isolation::RepeatableRead => Isolation::RepeatableRead,
         ast::Isolation::Serializable => Isolation::Serializable,
     }
+}
+
+/// The variable, and whether the server's value is meant; or why it may not be set.
+fn check_target(
+    scope: Option<VarScope>,
+    name: &str,
+    dialect: Dialect,
+    access: &dyn AccessCheck,
+) -> SqlResult<(VarId, bool)> {
+    let registry = Registry::get();
+    let id = registry.find_in(name, dialect).ok_or_else(|| SqlError::unknown_system_variable(name))?;
+    let def = registry.def(id);
+    let keep = Keep::of(scope);
+    if keep != Keep::No {
+        persisted::check(def)?;
+    }
+    if def.change == Change::Computed || def.change == Change::ReadOnly && keep != Keep::Only {
+        return Err(errors::incorrect_scope(name, "read only"));
+    }
+    let global = match scope {
+        Some(VarScope::Global | VarScope::Persist | VarScope::PersistOnly) => true,
+        Some(VarScope::Session) | None => false,
+    };
+    if def.name == "server_id" && !global && dialect == Dialect::Mysql {
+        return Err(errors::global_variable(name));
+    }
+    match (global, def.scope) {
+        (false, Scope::Global) => return Err(errors::global_variable(name)),
+        (true, Scope::Session) => return Err(errors::local_variable(name)),
+        _ => {}
+    }
+    if global || def.change == Change::Restricted {
+        access.check_variable(global)?;
+    }
+    Ok((id, global))
+}
+
+impl SessionShared {
+    /// SET in a function or trigger: without the session, which runs the statement around.
+    pub(crate) fn assign_inside(
+        &self,
+        assignment: &Assigned<'_>,
+    ) -> SqlResult<(SessionSettings, Option<SqlError>)> {
+        let Assigned { scope, name, value, access, settings: now } = assignment;
+        let dialect = self.server().log.dialect();
+        let (id, global) = check_target(*scope, name, dialect, *access)?;
+        let def = Registry::get().def(id);
+        refuse_inside(def)?;
+        if Keep::of(*scope) != Keep::No {
+            return Err(SqlError::not_supported_yet("SET PERSIST in a function or trigger"));
+        }
+        let (value, warning) = match value {
+            None if global || def.scope == Scope::Session => (def.default.value(), None),
+            None => (self.server().globals.get(id), None),
+            Some(value) => {
+                let checked = checked_value(id, global, *scope, &Given::Value(value.clone()))?;
+                (checked.value, checked.warning)
+            }
+        };
+        let mut settings = (*now).clone();
+        if global {
+            self.server().set_global(id, value)?;
+        } else if def.name == "sql_mode" {
+            // The program's own, which ends with it.
+            settings.sql_mode = crate::sysvars::sql_mode_bits(value.as_str()).unwrap_or(now.sql_mode);
+        } else {
+            self.set_with_companions(id, def, value);
+            settings = self.settings_again(now);
+        }
+        Ok((settings, warning))
+    }
+}
+
+/// What a program within a statement must leave alone: how the statement is logged and committed, and what is the session's state.
+fn refuse_inside(def: &VarDef) -> SqlResult<()> {
+    let refused =
+        |code: u16, message: &str| Err(SqlError { code, state: *b"HY000", message: message.into() });
+    match def.name {
+        "autocommit" => refused(1445, "Not allowed to set autocommit from a stored function or trigger"),
+        "binlog_format" => {
+            refused(1560, "Cannot change the binary logging format inside a stored function or trigger")
+        }
+        "sql_log_bin" => refused(1695, "Cannot change the sql_log_bin inside a stored function or trigger"),
+        "gtid_domain_id" | "gtid_seq_no" | "server_id" => not_inside(def.name),
+        name if crate::gtid::is_special(name) => not_inside(name),
+        name @ ("insert_id" | "last_insert_id" | "rand_seed1" | "rand_seed2") => {
+            Err(SqlError::not_supported_yet(format!("SET {name} in a function or trigger")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_inside(name: &str) -> SqlResult<()> {
+    let message = format!("The system variable {name} cannot be set in stored functions or triggers.");
+    Err(SqlError { code: 1765, state: *b"HY000", message })
 }
 
 fn checked_value(id: VarId, global: bool, scope: Option<VarScope>, given: &Given) -> SqlResult<Assignment> {

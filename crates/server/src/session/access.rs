@@ -4,6 +4,7 @@ use super::rule::{self, Rule};
 use crate::account::{
     self, Account, AccountName, Accounts, COLUMN_PRIVILEGES, Privileges, RoleContext, TABLE_PRIVILEGES,
 };
+use crate::admin::{GLOBAL_ADMIN, SESSION_ADMIN};
 use crate::errors;
 use omnibus_parser::ast::{RoleSet, Statement};
 use omnibus_sql::{AccessCheck, ColumnGrants, Columns, Definer, Priv, Routine, SqlError, SqlResult};
@@ -284,6 +285,10 @@ impl AccessCheck for SessionAccess {
             return Err(errors::command_denied("INSERT", &self.user, &self.host, table));
         }
         Ok(())
+    }
+
+    fn check_variable(&self, global: bool) -> SqlResult<()> {
+        self.require(if global { GLOBAL_ADMIN } else { SESSION_ADMIN })
     }
 
     fn check_any_branch(&self) -> SqlResult<()> {

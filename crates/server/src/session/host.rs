@@ -16,11 +16,12 @@ use crate::sysvars::{
 };
 use bytes::Bytes;
 use omnibus_format::Dialect;
+use omnibus_sql::api::Assignment;
 use omnibus_sql::{AccessCheck, SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A session's variables and what computed ones need.
 pub struct SessionShared {
@@ -40,6 +41,8 @@ pub struct SessionShared {
     max_packet: AtomicU64,
     /// The statement has waited for what it asks for: how many events went by; `u64::MAX` if it has not.
     waited: AtomicU64,
+    /// A function or trigger has changed the session's variables.
+    changed_inside: AtomicBool,
     /// The number of the session's last commit.
     last_commit: AtomicU64,
     /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
@@ -70,6 +73,7 @@ impl SessionShared {
             last_insert_id: AtomicU64::new(0),
             max_packet: AtomicU64::new(max_packet),
             waited: AtomicU64::new(u64::MAX),
+            changed_inside: AtomicBool::new(false),
             last_commit: AtomicU64::new(0),
             snapshot: Mutex::new(None),
         }
@@ -103,6 +107,32 @@ impl SessionShared {
         self.max_packet.store(vars.named("max_allowed_packet").as_u64(), Ordering::Relaxed);
         self.process.change_idle_limit(vars.named("wait_timeout").as_u64());
         session_settings(&vars, &self.server.globals, found_rows, may_write_read_only)
+    }
+
+    /// The server.
+    #[must_use]
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// The settings anew, while a program runs under some of its own: what belongs to the connection or to the program stays.
+    /// The session follows when the statement has ended.
+    pub(crate) fn settings_again(&self, now: &SessionSettings) -> SessionSettings {
+        self.changed_inside.store(true, Ordering::Relaxed);
+        SessionSettings {
+            sql_mode: now.sql_mode,
+            collation_client: now.collation_client,
+            collation_connection: now.collation_connection,
+            insert_id: now.insert_id,
+            local_infile: now.local_infile,
+            server_read_only: now.server_read_only,
+            ..self.settings(now.found_rows, false)
+        }
+    }
+
+    /// Whether a program has changed variables since the last time.
+    pub(crate) fn take_changed_inside(&self) -> bool {
+        self.changed_inside.swap(false, Ordering::Relaxed)
     }
 
     /// Starts the idle clock: `interactive_timeout` rules for interactive clients.
@@ -243,6 +273,10 @@ impl SessionHost for SessionShared {
         let host = identity.host.rsplit_once(':').map_or(&*identity.host, |(host, _)| host);
         let access = SessionAccess::new(account, &identity.user, host, &self.server.accounts);
         Some(Arc::new(access.of_version(self.rights_version.load(Ordering::Relaxed))))
+    }
+
+    fn assign(&self, assignment: &Assignment<'_>) -> SqlResult<(SessionSettings, Option<SqlError>)> {
+        self.assign_inside(assignment)
     }
 
     fn sql_mode_text(&self, bits: u64) -> String {

@@ -189,6 +189,9 @@ impl Session {
     /// What the server must know after any statement: figures, and the default database, which USE
     /// and DROP DATABASE change.
     pub(super) fn follow_statement(&mut self, parsed: &Arc<Parsed>) {
+        if self.shared.take_changed_inside() {
+            self.apply_settings();
+        }
         let state = self.runner.state();
         let warnings = u64::from(state.diagnostics.count());
         self.shared.statement_ended(warnings, state.diagnostics.error_count(), state.last_insert_id);

@@ -182,6 +182,11 @@ pub trait AccessCheck: Send + Sync {
         Ok(())
     }
 
+    /// Fails unless the account may set a system variable: the server's, or one of the session's that few may set.
+    fn check_variable(&self, _global: bool) -> SqlResult<()> {
+        Ok(())
+    }
+
     /// Fails unless the account may finish an XA branch that another one prepared.
     fn check_any_branch(&self) -> SqlResult<()> {
         Ok(())

@@ -4,6 +4,7 @@
 
 use super::{AccessCheck, SessionSettings};
 use crate::error::{SqlError, SqlResult};
+use omnibus_parser::ast::VarScope;
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -18,6 +19,20 @@ pub enum VariableScope {
     Global,
 }
 
+/// SET of a system variable in a function or trigger.
+pub struct Assignment<'a> {
+    /// GLOBAL, SESSION.
+    pub scope: Option<VarScope>,
+    /// The variable's name.
+    pub name: &'a str,
+    /// Its value; `None` is DEFAULT.
+    pub value: Option<Value>,
+    /// In whose name it is set.
+    pub access: &'a dyn AccessCheck,
+    /// Under which the statement runs.
+    pub settings: &'a SessionSettings,
+}
+
 /// What expressions ask of the server. Implemented by the server; [`NoHost`] for tests.
 pub trait SessionHost: Send + Sync {
     /// The value and type of a system variable, or error 1193.
@@ -30,6 +45,13 @@ pub trait SessionHost: Send + Sync {
         name: &str,
     ) -> SqlResult<(Value, ColumnType)> {
         self.variable(scope, name)
+    }
+    /// Sets a system variable. The settings of the session from now on, and a warning.
+    ///
+    /// # Errors
+    /// As SET.
+    fn assign(&self, assignment: &Assignment<'_>) -> SqlResult<(SessionSettings, Option<SqlError>)> {
+        Err(SqlError::unknown_system_variable(assignment.name))
     }
     /// All variables (SHOW VARIABLES), name and value as text.
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;

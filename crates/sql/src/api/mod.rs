@@ -16,7 +16,7 @@ mod turns;
 pub use access::{AccessCheck, AllowAll, ColumnGrants, Columns, Priv, Rights, Routine};
 pub use budget::Budget;
 pub use engine::{is_foreign_engine, is_own_engine};
-pub use host::{NoHost, SessionHost, VariableScope};
+pub use host::{Assignment, NoHost, SessionHost, VariableScope};
 pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use result::{Outcome, ResultColumn, RowSink, flag};

@@ -5,12 +5,12 @@ use super::check;
 use super::compile::Instruction;
 use super::cursor::CursorSink;
 use super::machine::{Frame, Machine, Scope};
-use crate::api::{Mode, Outcome};
+use crate::api::{Assignment, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::eval;
 use crate::session::{Call, SqlSession};
 use crate::state::Inside;
-use omnibus_parser::ast::{Expr, HandlerKind, InnerStatement, Statement};
+use omnibus_parser::ast::{Expr, HandlerKind, InnerStatement, SetItem, SetValue, Statement, VarScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -194,6 +194,13 @@ impl SqlSession {
             return Ok(Flow::Into(Box::new(called)));
         }
         if runs_on_server(node) {
+            if self.state.programs.inside == Inside::Statement
+                && let Statement::Set(items) = node
+                && let [SetItem::System { scope, name, value }] = &items[..]
+            {
+                self.set_inside(*scope, name, value, call)?;
+                return Ok(Flow::Next);
+            }
             if self.state.programs.inside == Inside::Statement {
                 let what =
                     format!("{} in a function or trigger", node.kind().replace('_', " ").to_uppercase());
@@ -231,6 +238,31 @@ impl SqlSession {
                 Err(error)
             }
         }
+    }
+
+    /// SET of a system variable in a function or trigger. The server's own SET would need the session, which runs this.
+    fn set_inside(
+        &mut self,
+        scope: Option<VarScope>,
+        name: &str,
+        value: &SetValue,
+        call: &mut Call<'_>,
+    ) -> ExecResult<()> {
+        let value = match value {
+            SetValue::Default => None,
+            SetValue::Word(word) => Some(Value::Bytes(word.as_str().to_owned().into())),
+            SetValue::Expr(expr) => Some(self.value_of(expr, call)?.0),
+        };
+        let access = self.state.programs.access.clone();
+        let access = access.as_deref().unwrap_or(call.access);
+        let settings = &self.state.settings;
+        let (settings, warning) =
+            self.state.host.assign(&Assignment { scope, name, value, access, settings })?;
+        self.state.settings = settings;
+        if let Some(warning) = warning {
+            self.state.diagnostics.warn(warning);
+        }
+        Ok(())
     }
 
     fn open_cursor(&mut self, machine: &mut Machine, number: usize, call: &mut Call<'_>) -> ExecResult<()> {
