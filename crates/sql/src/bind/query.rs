@@ -485,8 +485,9 @@ fn finish_block(
         select.options.straight_join,
         &needed,
     )?;
-    let row_slots = tables().map(|table| table.slot).collect();
+    let row_slots: Vec<u16> = tables().map(|table| table.slot).collect();
     binder.last_scope = scope.scope;
+    let late_outputs = row_slots.clone();
     let mut grouping = grouped.then(|| Grouping {
         keys: group,
         aggregates: scope.aggregates,
@@ -526,7 +527,7 @@ fn finish_block(
     }
     let rows = expected_rows(planned.rows, grouping.as_ref(), &limit);
     let volatile = volatile || outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
-    let block = Block {
+    let mut block = Block {
         constants: planned.constants,
         nodes,
         width: outputs.len(),
@@ -536,8 +537,12 @@ fn finish_block(
         windows,
         distinct: select.options.distinct,
         order,
+        late_outputs: None,
         limit,
     };
+    if order::sorts_before_outputs(&block) {
+        block.late_outputs = Some(late_outputs);
+    }
     let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
     plan.volatile = volatile;
     plan.locks = locks;
@@ -563,10 +568,9 @@ fn expected_rows(joined: f64, grouping: Option<&Grouping>, limit: &Limit) -> f64
 
 fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {
     let collation = e.ty.column.collation;
-    let same = outputs.iter().position(|output| output.same(&e));
-    let expr = match same {
-        Some(at) if !is_volatile(&e) => SortBy::Output(at),
-        _ => SortBy::Expr(e),
+    let expr = match outputs.iter().position(|output| output.same(&e)) {
+        Some(at) => SortBy::Output(at),
+        None => SortBy::Expr(e),
     };
     SortKey { expr, descending, collation }
 }

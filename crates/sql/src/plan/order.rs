@@ -1,8 +1,9 @@
 //! Orders that come for nothing: an index whose order is the one that ORDER BY, MIN or MAX wants.
 
-use crate::expr::Expr;
+use super::rules::is_volatile;
+use crate::expr::{Expr, SlotSet};
 use crate::plan::nest::column_of;
-use crate::plan::tree::{Grouping, Node, NodeSource, SortBy, SortKey};
+use crate::plan::tree::{Block, Body, Grouping, Node, NodeSource, ScanNode, SortBy, SortKey};
 use omnibus_parser::ast::AggregateKind;
 
 /// Whether the first table can be read so that the rows come in the wanted order; makes it so.
@@ -29,6 +30,30 @@ pub(crate) fn rows_in_order(nodes: &mut [Node], order: &[SortKey], outputs: &[Ex
     }
     // Through another index every row costs a look-up: worth it only if few are wanted.
     limited && path.scan_in_order(table, &keys, &[])
+}
+
+/// Whether rows are sorted before outputs are computed of them. That shows in outputs that depend on the order in which they are
+/// computed, and MySQL does it where it can sort the rows of the first table of several rows alone.
+pub(crate) fn sorts_before_outputs(block: &Block) -> bool {
+    let several = |node: &&Node| !matches!(node, Node::Scan(scan) if is_one_row(scan));
+    let Some(Node::Scan(first)) = block.nodes.iter().find(several) else { return false };
+    let own = SlotSet::of(first.slot);
+    let plain = block.grouping.is_none() && block.windows.is_none() && !block.distinct;
+    let early = |e: &Expr| !is_volatile(e) && e.slots().within(&own);
+    let key = |key: &SortKey| match &key.expr {
+        SortBy::Output(at) => early(&block.outputs[*at]),
+        SortBy::Expr(e) => early(e),
+    };
+    plain
+        && !block.having.iter().any(is_volatile)
+        && block.outputs.iter().any(is_volatile)
+        && block.order.iter().all(key)
+}
+
+/// A derived table without a table, as `(SELECT @n := 0)` is.
+fn is_one_row(scan: &ScanNode) -> bool {
+    let NodeSource::Derived { plan, .. } = &scan.source else { return false };
+    matches!(&plan.body, Body::Block(block) if block.nodes.is_empty())
 }
 
 /// Whether the first table is read so that the rows of a group come one after another: `Some(true)` if the groups come in the

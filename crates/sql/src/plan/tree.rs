@@ -146,6 +146,8 @@ pub struct Block {
     pub distinct: bool,
     /// ORDER BY, empty if the rows come in order already.
     pub order: Vec<SortKey>,
+    /// The slots of its tables, if outputs are computed of sorted rows: their values depend on the order in which they are computed.
+    pub late_outputs: Option<Vec<u16>>,
     /// LIMIT.
     pub limit: Limit,
 }

@@ -6,6 +6,7 @@
 mod explain;
 mod group;
 mod group_stream;
+mod late_outputs;
 mod order;
 pub mod reader;
 mod rollup;

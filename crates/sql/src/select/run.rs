@@ -4,6 +4,7 @@
 //! Push rather than pull: no state machine per operator, and a consumer that has enough says so
 //! with `Flow::Stop`. Recursion is as deep as the query has tables. On the session's thread.
 
+use super::late_outputs::LateOutputs;
 use super::order::Sorter;
 use super::reader::RowReader;
 use super::window::Stage;
@@ -148,13 +149,16 @@ fn filtered(having: &Expr, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResu
 enum Output<'p> {
     Plain(Box<Emitter>),
     Sorted(Box<Sorter<'p>>),
+    Late(Box<LateOutputs<'p>>, Box<Emitter>),
 }
 
 impl<'p> Output<'p> {
     fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
-        match block.order.is_empty() {
-            true => Output::Plain(Box::new(Emitter::new(block, window, cx))),
-            false => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
+        let emitter = || Box::new(Emitter::new(block, window, cx));
+        match &block.late_outputs {
+            _ if block.order.is_empty() => Output::Plain(emitter()),
+            None => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
+            Some(slots) => Output::Late(Box::new(LateOutputs::new(block, slots, cx)), emitter()),
         }
     }
 
@@ -165,6 +169,10 @@ impl<'p> Output<'p> {
                 sorter.add(&block.outputs, cx)?;
                 Ok(Flow::Continue)
             }
+            Output::Late(rows, _) => {
+                rows.add(cx)?;
+                Ok(Flow::Continue)
+            }
         }
     }
 
@@ -172,6 +180,7 @@ impl<'p> Output<'p> {
         match self {
             Output::Plain(emitter) => emitter.finish(cx, out),
             Output::Sorted(sorter) => sorter.finish(cx, out),
+            Output::Late(rows, emitter) => rows.finish(*emitter, cx, out),
         }
     }
 }
