@@ -136,6 +136,8 @@ def a_running_server_goes_on(directory):
     server.kill()
 
 
+# What has a checksum, and decides who a server is and how it is set.
+SEALED = ("omnibus.format", "auto.cnf", "mysqld-auto.cnf", "replica_passwords")
 HOWS = ("bit", "block", "cut", "emptied", "removed")
 
 
@@ -178,6 +180,8 @@ def begin(directory, options):
 def recover_from(origin, kinds, place, look):
     """Starts on a copy of the files of `origin` for each of `kinds` and each way to damage it. The last log file is hurt in its first
     half: where nothing is behind it, it may never have been acknowledged (log_errors.py)."""
+    settings = "SELECT @@server_uuid, @@GLOBAL.max_connections, @@gtid_executed"
+    is_set = client(origin, settings)
     wanted = {engine: rows_of(origin, engine)[0] for engine in ENGINES}
     origin.kill()
     chance, told = random.Random(11), {}
@@ -198,6 +202,8 @@ def recover_from(origin, kinds, place, look):
                 expect(path.name in text or path.parts[0] in text, f"{what}: refused without naming it\n{text}")
             else:
                 told[what] = "whole"
+                if how != "removed" or not path.name.endswith("auto.cnf"):
+                    expect(client(server, settings) == is_set, f"{what}: it is another server now: {client(server, settings)}")
                 for engine in ENGINES:
                     found, error = rows_of(server, engine)
                     if error is None:
@@ -213,6 +219,9 @@ def recover_from(origin, kinds, place, look):
                 look(server, what)
                 server.kill()
             expect("panicked" not in server.log_tail(1000), f"{what}: a panic\n{server.log_tail(1000)}")
+            if told[what] == "refused" and path.name in SEALED:
+                _, text = check(server.datadir)
+                expect("DAMAGED" in text and path.name in text, f"{what}: omnibus check does not name it\n{text}")
             shutil.rmtree(place)
             place.mkdir()
     outcomes = {outcome: list(told.values()).count(outcome) for outcome in ("whole", "refused", "an error")}
@@ -239,14 +248,14 @@ def damage_beside_the_log(directory):
     """The same of files that only some settings have: redo logs of transactions in two phases, files of large transactions, kept
     settings, while a branch is prepared. What it is to do when it is ended is there as well."""
     origin = begin(directory, ["--commit-protocol=group-redo", "--binlog-large-commit-threshold=100000"])
-    client(origin, "SET PERSIST max_connections = 77")
+    client(origin, "SET PERSIST max_connections = 77; CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD='secret'")
     client(origin, "XA START 'a'; " + "".join(f"INSERT INTO test.{engine} VALUES (20000, 'xa'); " for engine in ENGINES)
            + "XA END 'a'; XA PREPARE 'a'")
     open_one = connect(origin, autocommit=False)
     open_one.cursor().execute("INSERT INTO test.LSM VALUES " + ",".join(f"({n}, REPEAT('x', 400))" for n in range(30000, 30500)))
 
     def kinds():
-        names = ("redo", "#binlog_cache_files", "mysqld-auto.cnf", "auto.cnf", "binlog.index", "pre-allocated-binlog", "applied", "v")
+        names = ("redo", "#binlog_cache_files", *SEALED, "binlog.index", "pre-allocated-binlog", "applied", "v")
         found = [path.relative_to(origin.datadir) for path in sorted(origin.datadir.rglob("*")) if path.is_file()]
         some = [path for path in found if any(part.startswith(names) for part in path.parts)]
         expect(sum("redo" in path.parts for path in some) == 2 and any("large" in path.name for path in some), some)

@@ -1,7 +1,7 @@
 //! `omnibus check`: reads every binary log file of a stopped server's data directory, and the engines' files, and says whether
 //! each is whole.
 //!
-//! Changes no byte of the directory: the torn tail that a crash left is named here and cut by the next start, and what opening
+//! The small files that have a checksum are looked at as well. Changes no byte of the directory: the torn tail that a crash left is named here and cut by the next start, and what opening
 //! the log or an engine would write stays in memory. Takes the directory's lock, so that it never reads beside a server. Of a
 //! backup it also compares all files with the checksums that the backup was made with.
 
@@ -54,6 +54,9 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
     }
     let _lock = DirLock::look(datadir).map_err(|error| error.to_string())?;
     let mut whole = !omnibus_server::backup::is_one(datadir) || backup(datadir);
+    let damaged = omnibus_server::damaged_small_files(datadir);
+    whole &= damaged.is_empty();
+    damaged.iter().for_each(|line| println!("{:<20} DAMAGED\n  {line}", "small files"));
     let config = LogConfig { basename: args.log_bin.clone(), disk: Overlay::disk(), ..LogConfig::default() };
     let dir = LogDir::open(datadir, config).map_err(|error| error.to_string())?;
     let Some(&last) = dir.files().last() else {

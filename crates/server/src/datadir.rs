@@ -3,8 +3,9 @@
 //!
 //! `omnibus.format` is written once, before anything else, and holds the format's number, and the dialect of the log if it
 //! is not MySQL's. A directory
-//! that holds files but not that one is not ours and is left alone.
+//! that holds files but not that one is not ours and is left alone. It and `auto.cnf` have checksums ([`sealed`]).
 
+use crate::sealed;
 use omnibus_format::{Dialect, ServerUuid};
 use omnibus_log::DirLock;
 use std::io::Write;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The format this version writes, and the newest it reads.
 const FORMAT: u32 = 1;
 pub(crate) const MARKER: &str = "omnibus.format";
-const AUTO: &str = "auto.cnf";
+pub(crate) const AUTO: &str = "auto.cnf";
 /// Allows the start to make the first account. Only a directory that is made has it, and no copy or backup does: what had
 /// accounts once never gains one.
 const FIRST_START: &str = "omnibus.first-start";
@@ -80,6 +81,9 @@ pub enum DataDirError {
         /// The directory.
         path: PathBuf,
     },
+    /// A small file is damaged.
+    #[error(transparent)]
+    Broken(#[from] sealed::Broken),
     /// `auto.cnf` is damaged.
     #[error("{path}: no valid server-uuid; restore the file, or remove it to get a new identity")]
     Uuid {
@@ -145,9 +149,9 @@ impl DataDir {
         let lock = DirLock::acquire(path)?;
         if created {
             let dialect = wanted.unwrap_or_default();
-            let line = if dialect == Dialect::Mysql { "" } else { "dialect=mariadb\n" };
+            let line = if dialect == Dialect::Mysql { "" } else { "dialect=mariadb" };
             write_whole(path, FIRST_START, "1\n")?;
-            write_whole(path, MARKER, &format!("{FORMAT}\n{line}"))?;
+            write_whole(path, MARKER, &sealed::seal(&format!("{FORMAT}\n{line}\n")))?;
         }
         let dialect = check_dialect(path, &marker, wanted)?;
         let uuid = server_uuid(path)?;
@@ -196,6 +200,7 @@ fn check_dialect(path: &Path, marker: &Path, wanted: Option<Dialect>) -> Result<
 /// Checks the format, and gives the dialect: the marker's second line, if there is one.
 fn check_format(path: &Path, marker: &Path) -> Result<Dialect, DataDirError> {
     let text = std::fs::read_to_string(marker).map_err(io(marker))?;
+    let (text, _) = sealed::open(&text, marker)?;
     let newer = || DataDirError::Newer { path: path.to_owned(), found: text.trim().to_owned() };
     let mut lines = text.lines();
     match lines.next().and_then(|line| line.trim().parse::<u32>().ok()) {
@@ -209,23 +214,50 @@ fn check_format(path: &Path, marker: &Path) -> Result<Dialect, DataDirError> {
     }
 }
 
-/// Reads the uuid, in MySQL's file and form, or makes one.
+/// What is wrong with the files that say what a directory is. Changes nothing.
+pub(crate) fn check(path: &Path) -> Vec<DataDirError> {
+    let (format, uuid) = (check_format(path, &path.join(MARKER)), read_uuid(&path.join(AUTO)));
+    format.err().into_iter().chain(uuid.err()).collect()
+}
+
+/// Reads the uuid, in MySQL's file and form, or makes one. From then on it has a checksum.
 fn server_uuid(path: &Path) -> Result<ServerUuid, DataDirError> {
-    let file = path.join(AUTO);
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let uuid = ServerUuid(*uuid::Uuid::new_v4().as_bytes());
-            write_whole(path, AUTO, &format!("[auto]\nserver-uuid={uuid}\n"))?;
-            return Ok(uuid);
+    match read_uuid(&path.join(AUTO))? {
+        Some(Identity { uuid, to_be_sealed }) => {
+            if let Some(text) = to_be_sealed {
+                write_whole(path, AUTO, &sealed::seal(&text))?;
+            }
+            Ok(uuid)
         }
-        Err(error) => return Err(io(&file)(error)),
+        None => {
+            let uuid = ServerUuid(*uuid::Uuid::new_v4().as_bytes());
+            write_whole(path, AUTO, &sealed::seal(&format!("[auto]\nserver-uuid={uuid}\n")))?;
+            Ok(uuid)
+        }
+    }
+}
+
+/// What `auto.cnf` says, and its text if that has no checksum.
+struct Identity {
+    uuid: ServerUuid,
+    to_be_sealed: Option<String>,
+}
+
+fn read_uuid(file: &Path) -> Result<Option<Identity>, DataDirError> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(file)(error)),
     };
+    let (text, is_sealed) = sealed::open(&text, file)?;
     let value = text
         .lines()
         .filter_map(|l| l.split_once('='))
         .find(|(k, _)| k.trim().replace('_', "-") == "server-uuid");
-    value.and_then(|(_, v)| v.trim().parse().ok()).ok_or(DataDirError::Uuid { path: file })
+    let uuid = value.and_then(|(_, v)| v.trim().parse().ok());
+    let uuid = uuid.ok_or_else(|| DataDirError::Uuid { path: file.to_owned() })?;
+    let to_be_sealed = (!is_sealed).then(|| format!("{}\n", text.trim_end()));
+    Ok(Some(Identity { uuid, to_be_sealed }))
 }
 
 #[cfg(test)]
@@ -271,6 +303,31 @@ mod tests {
         std::fs::remove_file(other.join("omnibus.lock")).unwrap();
         assert!(DataDir::open(&other, Some(Dialect::Mariadb)).is_err());
         assert!(!other.join("omnibus.lock").exists(), "a refused start leaves nothing behind");
+    }
+
+    #[test]
+    fn another_bit_is_no_other_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(AUTO);
+        let by_hand = "# mine\n[auto]\nserver_uuid=00000000-0000-0000-0000-00000000000a";
+        std::fs::write(folder.path().join(FIRST_START), "1\n").unwrap();
+        drop(DataDir::open(folder.path(), Some(Dialect::Mariadb)).unwrap());
+        std::fs::write(&path, by_hand).unwrap();
+        let uuid = DataDir::open(folder.path(), None).unwrap().uuid;
+        assert_eq!(uuid.0[15], 10, "what people write is taken as it is, and has a checksum from then on");
+        for (path, one, other) in [
+            (&path, "a\n", "b\n"),
+            (&path, "server_uuid", "server-uuid"),
+            (&folder.path().join(MARKER), "dialect=mariadb\n", "\n"),
+        ] {
+            let whole = std::fs::read_to_string(path).unwrap();
+            std::fs::write(path, whole.replacen(one, other, 1)).unwrap();
+            let error = DataDir::open(folder.path(), None).unwrap_err();
+            assert!(matches!(error, DataDirError::Broken(_)), "{one:?}: {error}");
+            assert!(error.to_string().contains(&*path.to_string_lossy()), "{error}");
+            std::fs::write(path, whole).unwrap();
+        }
+        assert_eq!(DataDir::open(folder.path(), None).unwrap().uuid, uuid);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod pulse;
 mod query_log;
 mod replica;
 mod scheduler;
+mod sealed;
 mod serve;
 mod server;
 mod session;
@@ -51,6 +52,7 @@ pub use files::keep_files_private;
 pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus, NoLog};
 pub use net::{Listeners, Places, Reserved, TlsFiles, acceptor};
 pub use options::{OptionError, ServerOptions};
+pub use sealed::damaged_small_files;
 pub use serve::serve;
 pub use server::Server;
 pub use session::{

@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 
 /// How long one group may be on its way to the device. Only a log that has failed takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The server's identity.
-const IDENTITY: &str = "auto.cnf";
 
 /// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
@@ -150,7 +148,7 @@ fn copy_small_files(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
     for entry in std::fs::read_dir(datadir).map_err(failed(datadir))? {
         let entry = entry.map_err(failed(datadir))?;
         let name = entry.file_name();
-        let wanted = name == IDENTITY
+        let wanted = name == crate::datadir::AUTO
             || name == crate::replica::PASSWORDS
             || Path::new(&name).extension().is_some_and(|end| end == "pem");
         if wanted && entry.path().is_file() {

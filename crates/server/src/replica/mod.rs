@@ -22,7 +22,7 @@ mod tables;
 mod threads;
 mod worker;
 
-pub(crate) use store::FILE as PASSWORDS;
+pub(crate) use store::{FILE as PASSWORDS, check_passwords};
 
 use crate::server::Server;
 use channel::Channel;

@@ -2,9 +2,10 @@
 //!
 //! A replica must send its password, so it is kept as it is: in `replica_passwords` in the data directory, which only the
 //! server's user may read. A row would be in the binary log's private events too, and no log gets a password (ACCOUNT-1).
-//! The file is replaced as a whole, before the row is changed.
+//! The file is replaced as a whole, before the row is changed, and has a checksum ([`sealed`]).
 
 use super::Env;
+use crate::sealed;
 use bytes::Bytes;
 use omnibus_replication::replica::ChannelConfig;
 use omnibus_sql::{
@@ -66,6 +67,11 @@ pub(super) fn delete(env: &Env, name: &str) -> SqlResult<()> {
     Ok(())
 }
 
+/// Whether the file of passwords can be read.
+pub(crate) fn check_passwords(folder: &Path) -> SqlResult<()> {
+    Passwords::read(folder).map(drop)
+}
+
 /// By channel. In the file: a line each, name and password in hexadecimal digits.
 struct Passwords(BTreeMap<String, String>);
 
@@ -91,15 +97,21 @@ impl Passwords {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed(&path, &error)),
         };
-        let pairs = contents.lines().filter_map(|line| line.split_once(' '));
-        Ok(Passwords(pairs.filter_map(|(name, secret)| Some((unhex(name)?, unhex(secret)?))).collect()))
+        let damaged = |what: &dyn std::fmt::Display| SqlError::internal(what.to_string());
+        let (lines, _) = sealed::open(&contents, &path).map_err(|broken| damaged(&broken))?;
+        let pair = |line: &str| {
+            let (name, secret) = line.split_once(' ')?;
+            Some((unhex(name)?, unhex(secret)?))
+        };
+        let pairs = lines.lines().map(pair).collect::<Option<_>>();
+        pairs.map(Passwords).ok_or_else(|| damaged(&sealed::Broken::new(&path)))
     }
 
     fn write(&self, folder: &Path) -> SqlResult<()> {
         let lines = self.0.iter().map(|(name, secret)| format!("{} {}\n", hex(name), hex(secret)));
         let path = folder.join(FILE);
         let text: String = lines.collect();
-        crate::net::write_private(&path, &text).map_err(|error| failed(&path, &error))
+        crate::net::write_private(&path, &sealed::seal(&text)).map_err(|error| failed(&path, &error))
     }
 }
 
@@ -121,5 +133,34 @@ fn change(
     match outcome.wait {
         Some(ticket) => ticket.wait().map(drop).map_err(SqlError::of_commit),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn no_password_becomes_another_one_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Passwords([("one".into(), "secret".into()), ("two".into(), "ä".into())].into());
+        kept.write(folder.path()).unwrap();
+        assert_eq!(Passwords::read(folder.path()).unwrap().0, kept.0);
+        let path = folder.path().join(FILE);
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (at, digit) in [(0, "x"), (8, "0"), (text.len() - 3, "g")] {
+            let mut damaged = text.clone();
+            damaged.replace_range(at..=at, digit);
+            std::fs::write(&path, damaged).unwrap();
+            let error = Passwords::read(folder.path()).map(|_| ()).unwrap_err();
+            assert!(error.message.contains(FILE), "{at}: {error}");
+        }
+        std::fs::write(&path, format!("{} {}\n", hex("one"), hex("older"))).unwrap();
+        assert_eq!(
+            Passwords::read(folder.path()).unwrap().0["one"],
+            "older",
+            "an earlier version's has no checksum"
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! Variables that SET PERSIST keeps over a restart: `mysqld-auto.cnf` in the data directory, in MySQL's form.
 //!
 //! Read at the start, behind option files and arguments, whose values it replaces; written as a whole, to a file beside it that takes
-//! its name once it is safe. After a crash there is the file of before or that of after.
+//! its name once it is safe. After a crash there is the file of before or that of after. A member of its own, which MySQL passes over, has a
+//! checksum of what the others say; a file without it is taken as it is.
 
 use super::def::{Change, VarDef};
 use super::value::VarValue;
+use crate::sealed;
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -16,6 +18,8 @@ use std::path::Path;
 pub(crate) const FILE: &str = "mysqld-auto.cnf";
 /// What MySQL 8 writes.
 const VERSION: u64 = 2;
+/// The member with the checksum.
+const SEAL: &str = "omnibus_crc32";
 /// MySQL's groups of variables: which of them it reads when is nothing to this server.
 const GROUPS: [&str; 4] = [
     "mysql_dynamic_parse_early_variables",
@@ -99,7 +103,11 @@ pub(crate) fn read(datadir: &Path) -> Result<BTreeMap<String, Kept>, String> {
         text => text.map_err(|error| format!("{}: {error}", path.display()))?,
     };
     let wrong = |what: &str| format!("{}: {what}; mend it or remove it", path.display());
-    let parsed: Value = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
+    let mut parsed: Value = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
+    let own = parsed.as_object_mut().and_then(|file| file.shift_remove(SEAL));
+    if own.is_some_and(|own| own != sealed::checksum(&parsed.to_string())) {
+        return Err(sealed::Broken::new(&path).to_string());
+    }
     let Some(file) = parsed.as_object() else { return Err(wrong("it is no JSON object")) };
     let mut kept = BTreeMap::new();
     for group in GROUPS.iter().filter_map(|group| file.get(*group)?.as_object()) {
@@ -129,6 +137,7 @@ fn json(kept: &BTreeMap<String, Kept>) -> String {
     for (name, group) in groups {
         file[name] = Value::Object(group);
     }
+    file[SEAL] = sealed::checksum(&file.to_string()).into();
     file.to_string()
 }
 
@@ -211,6 +220,14 @@ mod tests {
         assert!(persisted.forget(dir.path(), Some("max_connections")).unwrap());
         assert!(!persisted.forget(dir.path(), Some("max_connections")).unwrap());
         assert_eq!(read(dir.path()).unwrap().len(), 1);
+        for (one, other) in [("max_connections", "max_connectionr"), ("\"7\"", "\"5\""), (":2,", ":3,")] {
+            std::fs::write(dir.path().join(FILE), text.replacen(one, other, 1)).unwrap();
+            let error = read(dir.path()).unwrap_err();
+            assert!(error.contains(FILE) && error.contains("checksum"), "{one}: {error}");
+        }
+        let plain = r#"{"Version":2,"mysql_dynamic_variables":{"max_connections":{"Value":"9"}}}"#;
+        std::fs::write(dir.path().join(FILE), plain).unwrap();
+        assert_eq!(read(dir.path()).unwrap()["max_connections"].value, "9", "what MySQL wrote has none");
         std::fs::write(dir.path().join(FILE), &text[..40]).unwrap();
         assert!(read(dir.path()).unwrap_err().contains(FILE));
         let missing = dir.path().join("none");
