@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// Into a task of its own, or away with an error.
-    fn arrived(self: &Arc<Self>, stream: Stream, client: ClientHost, port: u16, gate: Gate) {
+    pub(crate) fn arrived(self: &Arc<Self>, stream: Stream, client: ClientHost, port: u16, gate: Gate) {
         self.counters.connections.fetch_add(1, Ordering::Relaxed);
         match self.half_open(&client, gate) {
             Ok(half_open) => {

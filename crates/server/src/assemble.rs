@@ -13,6 +13,7 @@ use crate::options::ServerOptions;
 use crate::replica::Replicas;
 use crate::server::Server;
 use crate::sql_runner::SqlRunners;
+use crate::supervisor::Supervisor;
 use crate::sysvars::{GlobalVars, Registry, VarValue};
 use omnibus_commit::{
     CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover,
@@ -56,6 +57,10 @@ pub struct Assembled {
 pub fn check(options: &ServerOptions) -> Result<(), StartError> {
     check_file_rule(&options.globals)?;
     check_tmpdir(&options.globals)?;
+    if options.embedded && options.log_error().is_some() {
+        let why = "log_error: an embedded server has no log of its own; its messages go where the program's tracing subscriber puts them";
+        return Err(StartError(why.into()));
+    }
     let datadir = options.datadir();
     let files = [("socket", options.socket()), ("log_error", options.log_error())];
     for (name, path) in files {
@@ -120,7 +125,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let accounts = Accounts::open(store).map_err(step("reading accounts"))?;
     let tls = open_tls(&globals, &datadir.path)?;
     let rsa = RsaKey::new(datadir.path.clone());
-    let server = Server::new(
+    let mut server = Server::new(
         globals,
         accounts,
         rsa,
@@ -128,6 +133,9 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
         log,
         Box::new(SqlRunners { database, names: coordinator.log().files().names().clone() }),
     );
+    if options.embedded {
+        server.supervisor = Supervisor::None;
+    }
     let server = Arc::new(server);
     let _ = server.engines_wait_for_space.set(wait_for_space);
     let _ = whom.set(Arc::downgrade(&server));

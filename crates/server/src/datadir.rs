@@ -9,6 +9,7 @@ use crate::sealed;
 use omnibus_format::{Dialect, ServerUuid};
 use omnibus_log::DirLock;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The format this version writes, and the newest it reads.
@@ -166,7 +167,8 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_folder(parent)?;
-    match std::fs::create_dir(path) {
+    // Also in a program that lets others read what it makes.
+    match std::fs::DirBuilder::new().mode(0o750).create(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long the runtime's own threads get at the end.
@@ -22,7 +23,8 @@ pub fn serve(options: ServerOptions) -> ExitCode {
         print!("{}", crate::options::help());
         return ExitCode::SUCCESS;
     }
-    match try_serve(options) {
+    raise_file_limit();
+    match live(options, |_, _| ()) {
         Ok(Ended::ForGood) => ExitCode::SUCCESS,
         Ok(Ended::ToRestart) => crate::supervisor::restart_code(),
         Err(error) => {
@@ -33,21 +35,24 @@ pub fn serve(options: ServerOptions) -> ExitCode {
 }
 
 /// How a server ended.
-enum Ended {
+pub(crate) enum Ended {
     ForGood,
     /// By RESTART.
     ToRestart,
 }
 
-fn try_serve(mut options: ServerOptions) -> Result<Ended, StartError> {
+/// A server's life on this thread: blocks until it has ended. `ready` is called once, when it lets clients in.
+pub(crate) fn live(
+    mut options: ServerOptions,
+    ready: impl FnOnce(Arc<Server>, Handle),
+) -> Result<Ended, StartError> {
     options.load_persisted().map_err(|e| StartError(e.to_string()))?;
     for warning in &options.warnings {
         tracing::warn!("{warning}");
     }
-    raise_file_limit();
     let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
     let connections = options.globals.named("max_connections").as_u64() as usize;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = Builder::new_multi_thread()
         .thread_stack_size(omnibus_value::stack::STACK_BYTES)
         .worker_threads(workers)
         // A statement in blocking mode takes a thread of this pool; each connection may have one.
@@ -56,13 +61,17 @@ fn try_serve(mut options: ServerOptions) -> Result<Ended, StartError> {
         .enable_all()
         .build()
         .map_err(|e| StartError(format!("starting the runtime: {e}")))?;
-    let result = run(&runtime, options);
+    let result = run(&runtime, options, ready);
     runtime.shutdown_timeout(LAST_WAIT);
     result
 }
 
-fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<Ended, StartError> {
-    let announce = options.announce;
+fn run(
+    runtime: &Runtime,
+    options: ServerOptions,
+    ready: impl FnOnce(Arc<Server>, Handle),
+) -> Result<Ended, StartError> {
+    let (announce, embedded) = (options.announce, options.embedded);
     // A start that is refused has made and changed no file.
     check(&options)?;
     let reserved = options.places().reserve().map_err(|e| StartError(e.to_string()))?;
@@ -91,7 +100,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<Ende
             // Before the word that the server is ready: whoever reads it may send a signal at once.
             let signals = {
                 let _inside = runtime.enter();
-                Signals::register()
+                if embedded { None } else { Signals::register() }
             };
             let _pulse = Pulse::start(runtime.handle().clone())
                 .map_err(|e| StartError(format!("starting a thread: {e}")))?;
@@ -103,6 +112,7 @@ fn run(runtime: &tokio::runtime::Runtime, options: ServerOptions) -> Result<Ende
             if let Some(replicas) = server.replicas.get() {
                 replicas.start_at_startup(server.globals.named("skip_replica_start").as_bool());
             }
+            ready(server.clone(), runtime.handle().clone());
             runtime.block_on(until_stopped(&server, listeners, signals));
             Ok(if server.is_to_restart() { Ended::ToRestart } else { Ended::ForGood })
         }
@@ -196,7 +206,7 @@ fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
         server.globals.named("version").as_str()
     );
     tracing::info!("{line}");
-    crate::supervisor::notify(&format!("READY=1\nSTATUS={line}\nMAINPID={}", std::process::id()));
+    server.supervisor.notify(&format!("READY=1\nSTATUS={line}\nMAINPID={}", std::process::id()));
     if announce {
         let mut out = std::io::stdout();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -10,6 +10,7 @@ use crate::process::Processes;
 use crate::query_log::{QueryLog, default_name};
 use crate::session::{Refusals, RunnerFactory};
 use crate::status::{ServerCounters, SessionCounters, StatusSources, Transport, render};
+use crate::supervisor::Supervisor;
 use crate::sysvars::persisted::Persisted;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_replication::limit::EventLimit;
@@ -64,6 +65,8 @@ pub struct Server {
     pub event_limit: EventLimit,
     /// What SET PERSIST has kept.
     pub(crate) persisted: Persisted,
+    /// Who is told of its start and end.
+    pub(crate) supervisor: Supervisor,
     stopping: AtomicBool,
     restarting: AtomicBool,
     stop: Notify,
@@ -107,6 +110,7 @@ impl Server {
             admin_hosts: Arc::default(),
             event_limit: EventLimit::default(),
             persisted: Persisted::default(),
+            supervisor: Supervisor::default(),
             stopping: AtomicBool::new(false),
             restarting: AtomicBool::new(false),
             stop: Notify::new(),
@@ -280,7 +284,7 @@ impl Server {
     pub fn stop(&self, why: &str) {
         if !self.stopping.swap(true, Ordering::AcqRel) {
             tracing::info!("shutting down: {why}");
-            crate::supervisor::notify("STOPPING=1");
+            self.supervisor.notify("STOPPING=1");
             self.stop_waiting_for_space();
             self.stop.notify_one();
         }

@@ -68,7 +68,7 @@ fn send_password(
 ) -> Result<(), ClientError> {
     let mut password = endpoint.password.as_bytes().to_vec();
     password.push(0);
-    if connection.is_tls() {
+    if connection.is_private() {
         return connection.send(|out| out.extend_from_slice(&password));
     }
     let key = match &endpoint.public_key {

@@ -9,6 +9,7 @@ use omnibus_wire::login::encode_ssl_request;
 use omnibus_wire::reply::is_eof;
 use omnibus_wire::text_row::decode_text_row;
 use omnibus_wire::{Capability, ErrPacket, FrameError, Greeting, InBuf, Login, OutBuf, Reader};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -87,6 +88,29 @@ impl Connection {
         };
         transport.set_timeout(endpoint.net_timeout)?;
         opened(transport.remote()?);
+        Connection::begin(transport, endpoint, attributes)
+    }
+
+    /// Logs in on a stream that is connected to a server of this process, as `user`. It may be silent for as long as it likes.
+    ///
+    /// # Errors
+    /// Not let in.
+    pub fn over(
+        stream: UnixStream,
+        user: &str,
+        password: &str,
+        attributes: &[(&str, &str)],
+    ) -> Result<Connection, ClientError> {
+        let endpoint =
+            Endpoint { user: user.to_owned(), password: password.to_owned(), ..Endpoint::default() };
+        Connection::begin(Transport::of_local(stream), &endpoint, attributes)
+    }
+
+    fn begin(
+        transport: Transport,
+        endpoint: &Endpoint,
+        attributes: &[(&str, &str)],
+    ) -> Result<Connection, ClientError> {
         let mut connection = Connection {
             transport,
             input: InBuf::new(),
@@ -184,6 +208,11 @@ impl Connection {
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.transport.is_tls()
+    }
+
+    /// Whether a password may go as it is: in TLS, or within this machine's kernel.
+    pub(super) fn is_private(&self) -> bool {
+        self.transport.is_tls() || self.transport.is_local()
     }
 
     /// Sends one packet, numbered behind the last one.

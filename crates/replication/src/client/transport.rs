@@ -117,7 +117,12 @@ impl Transport {
             address: path.display().to_string(),
             reason: error.to_string(),
         };
-        Ok(Transport::of(Socket::Unix(UnixStream::connect(path).map_err(failed)?)))
+        Ok(Transport::of_local(UnixStream::connect(path).map_err(failed)?))
+    }
+
+    /// Over a stream within this machine.
+    pub(super) fn of_local(stream: UnixStream) -> Transport {
+        Transport::of(Socket::Unix(stream))
     }
 
     fn of(socket: Socket) -> Transport {
@@ -149,6 +154,11 @@ impl Transport {
     /// Whether nobody can listen.
     pub(super) fn is_tls(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// Whether it stays within this machine's kernel.
+    pub(super) fn is_local(&self) -> bool {
+        matches!(self.socket, Socket::Unix(_))
     }
 
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

@@ -47,7 +47,7 @@ impl Session {
 
     /// RESTART, where somebody starts the server again.
     pub(super) fn restart(&mut self) -> SqlResult<()> {
-        if !crate::supervisor::restarts() {
+        if !self.server.supervisor.restarts() {
             let message = "Restart server failed (mysqld is not managed by supervisor process).".into();
             return Err(omnibus_sql::SqlError { code: 3707, state: *b"HY000", message });
         }

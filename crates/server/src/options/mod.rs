@@ -26,6 +26,8 @@ pub struct ServerOptions {
     pub warnings: Vec<String>,
     /// Where `ready for connections` goes besides the log; standard output unless told otherwise.
     pub announce: bool,
+    /// The process is somebody else's: its signals, its limits, its messages and its supervisor are left alone.
+    pub embedded: bool,
     /// What SET PERSIST has kept.
     pub(crate) persisted: BTreeMap<String, Kept>,
     /// Names of the variables that were given.
@@ -40,6 +42,7 @@ impl Default for ServerOptions {
             globals: GlobalVars::default(),
             warnings: Vec::new(),
             announce: true,
+            embedded: false,
             persisted: BTreeMap::new(),
             given: BTreeSet::new(),
             help: false,
