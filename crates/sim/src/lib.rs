@@ -2,6 +2,7 @@
 //!
 //! - `random`    numbers from a seed
 //! - `schedule`  which thread goes on
+//! - `stillness` whether any thread ever will
 //! - `disk`      what is durable, and what a crash leaves
 //! - `engine`    a storage engine in memory, with a redo log on the disk
 //! - `engines`   one or two of these, by the server's own `EngineSet`
@@ -32,6 +33,7 @@ mod port;
 mod random;
 mod request;
 mod schedule;
+mod stillness;
 
 pub use disk::{Lie, NameRule, Rules, SimDisk, Trouble};
 pub use history::{Finding, Report, run};

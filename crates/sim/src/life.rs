@@ -447,8 +447,9 @@ impl Life {
         let (coordinator, schedule) = (Arc::clone(&self.coordinator), Arc::clone(&self.schedule));
         schedule.spawn(move || drop(coordinator.close()));
         if !schedule.wait_all() {
+            let threads = format!("{schedule:?}");
             std::mem::forget(self);
-            return Err("a thread does not end after the process was killed".to_owned());
+            return Err(format!("a thread does not end after the process was killed: {threads}"));
         }
         Ok(())
     }

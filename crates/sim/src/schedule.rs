@@ -9,6 +9,7 @@
 //! Threads that the code under test starts for its background work are announced by it; one that is not joins at its first request.
 
 use crate::random::Random;
+use crate::stillness::{self, Stillness};
 use omnibus_sync::{Seat, take_seat};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::cell::RefCell;
@@ -18,9 +19,6 @@ use std::time::{Duration, Instant};
 
 /// How long a thread may be at it before it is looked at.
 const LOOK: Duration = Duration::from_micros(if cfg!(feature = "scheduled") { 500 } else { 40 });
-
-/// For how long nobody can go on before that is called a deadlock.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a request takes.
 const TICK: Duration = Duration::from_micros(400);
@@ -154,19 +152,18 @@ impl Seat for Conductor {
 
     /// Others go on until one of them gives back what is wanted.
     fn wait(&self, timed: bool) -> bool {
-        let mut stands_since = None;
+        let mut still = Stillness::new();
         while !self.woken.load(Ordering::SeqCst) {
             let Some(schedule) = self.schedule() else { return false };
             match schedule.waiting().first() {
                 Some(first) => {
-                    stands_since = None;
+                    still = Stillness::new();
                     schedule.go_on(*first, 1);
                 }
                 None if timed || schedule.inner.lock().free => return false,
                 // A thread sleeps, too, while one of an earlier life that has lost its processor holds what both need for an instant.
                 None => {
-                    let since = *stands_since.get_or_insert_with(Instant::now);
-                    assert!(since.elapsed() < PATIENCE, "everybody waits for each other: {schedule:?}");
+                    assert!(!still.lasts(), "everybody waits for each other: {schedule:?}");
                     std::thread::sleep(TICK);
                 }
             }
@@ -322,13 +319,15 @@ impl Schedule {
         }
     }
 
-    /// Waits, a bounded time, until every thread has ended.
+    /// Waits until every thread has ended; false if one of them never will.
     #[must_use]
     pub fn wait_all(&self) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut still = Stillness::new();
         let mut inner = self.inner.lock();
         while inner.threads.iter().any(|thread| thread.announced && thread.state != State::Done) {
-            if self.changed.wait_until(&mut inner, deadline).timed_out() {
+            let waited = self.changed.wait_for(&mut inner, stillness::BETWEEN);
+            // Not under the lock, for which others would sleep.
+            if waited.timed_out() && MutexGuard::unlocked(&mut inner, || still.lasts()) {
                 return false;
             }
         }
@@ -501,7 +500,7 @@ impl Schedule {
 }
 
 #[cfg(target_os = "linux")]
-fn thread_id() -> u64 {
+pub(crate) fn thread_id() -> u64 {
     let link = std::fs::read_link("/proc/thread-self").unwrap_or_default();
     link.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or(0)
 }
@@ -517,7 +516,7 @@ fn is_asleep(thread: u64) -> bool {
         return false;
     }
     match std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")) {
-        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S')),
+        Ok(stat) => stillness::is_asleep(&stat),
         Err(_) => true,
     }
 }

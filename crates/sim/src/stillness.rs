@@ -1,0 +1,90 @@
+//! Whether anybody in this process has anything to do, as the operating system has it. A limit of time alone would take a thread
+//! that gets no processor for one that waits for ever.
+
+use std::time::{Duration, Instant};
+
+/// How long it is from one look to the next.
+pub(crate) const BETWEEN: Duration = Duration::from_millis(100);
+
+/// So many looks in a row are for ever: what sleeps for a while by itself does so for less.
+const LOOKS: u32 = 100;
+
+/// Looks that found everybody asleep, in a row.
+#[derive(Debug)]
+pub(crate) struct Stillness {
+    looks: u32,
+    last: Instant,
+}
+
+impl Stillness {
+    /// Nobody has looked yet.
+    pub(crate) fn new() -> Stillness {
+        Stillness { looks: 0, last: Instant::now() }
+    }
+
+    /// Looks, if the last time was long enough ago. True once everybody else has been asleep for so long that nobody will wake.
+    pub(crate) fn lasts(&mut self) -> bool {
+        if self.last.elapsed() >= BETWEEN {
+            self.looks = if all_sleep() { self.looks + 1 } else { 0 };
+            self.last = Instant::now();
+        }
+        self.looks >= LOOKS
+    }
+}
+
+/// Whether every other thread sleeps. One that was woken and has no processor yet does not.
+#[cfg(target_os = "linux")]
+fn all_sleep() -> bool {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return true };
+    let mine = super::schedule::thread_id().to_string();
+    let others = tasks.flatten().filter(|task| task.file_name() != *mine);
+    let mut states = others.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    states.all(|stat| is_asleep(&stat))
+}
+
+/// Elsewhere time has to do.
+#[cfg(not(target_os = "linux"))]
+fn all_sleep() -> bool {
+    true
+}
+
+/// Whether that is what a thread's `stat` says.
+pub(crate) fn is_asleep(stat: &str) -> bool {
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::schedule::Schedule;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// One test, because it looks at all threads of its process.
+    #[test]
+    fn who_has_something_to_do_is_waited_for_and_who_never_will_is_seen() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stops = Arc::clone(&stop);
+        let busy = std::thread::spawn(move || while !stops.load(Ordering::Relaxed) {});
+        let mut still = Stillness { looks: LOOKS - 1, last: Instant::now() - BETWEEN };
+        assert!(!still.lasts(), "somebody has something to do");
+        assert_eq!(still.looks, 0, "and all looks of before count for nothing");
+        stop.store(true, Ordering::Relaxed);
+        busy.join().unwrap();
+
+        let schedule = Schedule::new();
+        schedule.let_go();
+        schedule.spawn(|| ());
+        assert!(schedule.wait_all());
+        let gone = Arc::new(AtomicBool::new(false));
+        let is_gone = Arc::clone(&gone);
+        schedule.spawn(move || {
+            while !is_gone.load(Ordering::Relaxed) {
+                std::thread::park();
+            }
+        });
+        assert!(!schedule.wait_all(), "it waits for ever");
+        gone.store(true, Ordering::Relaxed);
+    }
+}
