@@ -64,7 +64,10 @@ impl LockManager {
     pub(crate) fn break_deadlocks(&self, requester: &Arc<Trx>, upgrade: bool) {
         let mut waiting = self.detector.waiting.lock();
         waiting.insert(requester.serial, Arc::clone(requester));
-        if waiting.len() == 1 || self.blocks_nobody(requester, upgrade) {
+        // Not those on the list: one that is queued and not on it yet may be ahead of this, and searches only if it blocks
+        // somebody by what it holds.
+        let alone = self.counters.current.load(Ordering::SeqCst) == 1;
+        if alone || self.blocks_nobody(requester, upgrade) {
             return;
         }
         while let Some(cycle) = self.find_cycle(requester) {

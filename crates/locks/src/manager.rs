@@ -109,7 +109,7 @@ impl LockManager {
         let asked = self.with_space(space, |s| {
             let asked = s.request_record(trx, key, mode);
             let Asked::Blocked { mode, upgrade } = asked else { return Ok(asked) };
-            let (ticket, queue) = trx.begin_wait(Target::Record(space, key.clone()), mode);
+            let (ticket, queue) = self.begin_wait(trx, Target::Record(space, key.clone()), mode);
             if queue {
                 s.queue_record(trx, key, mode, upgrade);
             }
@@ -137,7 +137,7 @@ impl LockManager {
         let asked = self.with_space(space, |s| {
             let asked = s.request_range(trx, &interval);
             let Asked::Blocked { mode, .. } = asked else { return Ok(asked) };
-            let (ticket, queue) = trx.begin_wait(Target::Range(space, interval.clone()), mode);
+            let (ticket, queue) = self.begin_wait(trx, Target::Range(space, interval.clone()), mode);
             if queue {
                 s.queue_range(trx, interval);
             }
@@ -173,7 +173,7 @@ impl LockManager {
         }
         let upgrade = own.is_some();
         let asked = if queue.held_against(trx, mode) || (!upgrade && queue.awaited_against(mode)) {
-            let (ticket, waits) = trx.begin_wait(Target::Table(table), mode);
+            let (ticket, waits) = self.begin_wait(trx, Target::Table(table), mode);
             if waits {
                 queue.push_waiter(Waiter { trx: Arc::clone(trx), mode, upgrade, seq: 0 });
                 self.table_waits.fetch_add(1, Ordering::SeqCst);
@@ -192,11 +192,17 @@ impl LockManager {
         self.answer(trx, asked)
     }
 
+    /// Opens the transaction's slot for a wait and counts it, under the shard that it is to be queued in: whoever is queued
+    /// there later knows of it (`break_deadlocks`).
+    fn begin_wait(&self, trx: &Trx, target: Target, mode: Mode) -> (u64, bool) {
+        self.counters.waits.fetch_add(1, Ordering::Relaxed);
+        self.counters.current.fetch_add(1, Ordering::SeqCst);
+        trx.begin_wait(target, mode)
+    }
+
     fn answer(self: &Arc<Self>, trx: &Arc<Trx>, asked: Result<Asked, (u64, bool)>) -> Request {
         match asked {
             Err((ticket, upgrade)) => {
-                self.counters.waits.fetch_add(1, Ordering::Relaxed);
-                self.counters.current.fetch_add(1, Ordering::Relaxed);
                 let wait = LockWait::new(Arc::clone(self), Arc::clone(trx), ticket, upgrade);
                 self.break_deadlocks(trx, upgrade);
                 Request::Wait(wait)

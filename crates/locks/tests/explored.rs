@@ -195,6 +195,28 @@ fn of_two_that_wait_for_each_other_one_goes_on_under_every_schedule() {
     });
 }
 
+/// LOCK-2: an insert waits for a range whose holder comes to wait behind it. Of the two only the holder blocks somebody with what it has.
+#[test]
+fn of_an_insert_and_the_range_before_it_one_goes_on_under_every_schedule() {
+    sync::explore(2000, || {
+        let manager = LockManager::new();
+        let insert = Lock::Record { key: 0, exclusive: true, insert: true };
+        let shared = Lock::Record { key: 0, exclusive: false, insert: false };
+        let threads: Vec<_> = [vec![Lock::Range { from: 0, to: 1 }, shared], vec![insert]]
+            .into_iter()
+            .zip(1..)
+            .map(|(locks, id)| {
+                let trx = manager.begin(id);
+                thread::spawn(move || {
+                    locks.into_iter().any(|lock| lock.ask(&trx).wait(Duration::MAX) == WaitOutcome::Deadlock)
+                })
+            })
+            .collect();
+        let told = threads.into_iter().map(|thread| thread.join().expect("a session"));
+        assert!(told.filter(|told| *told).count() < 2, "LOCK-2: both were told");
+    });
+}
+
 /// FLUSH TABLES WITH READ LOCK: once the gate is closed and nobody else writes, nobody begins to.
 #[test]
 fn behind_a_closed_gate_nobody_writes_under_every_schedule() {
