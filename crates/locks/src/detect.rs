@@ -89,7 +89,7 @@ impl LockManager {
             return false;
         }
         let held = requester.held.lock();
-        let besides = held.records.len() + held.ranges.len();
+        let besides = held.records.len() + held.bulks.len() + held.ranges.len();
         // Pairs with the fence in `request_table`: either this sees that waiter, or its search,
         // which begins later, sees that `requester` waits.
         fence(Ordering::SeqCst);

@@ -27,6 +27,7 @@
 //! Lock order inside: detector, then one space's or table's shard, then one transaction's wait slot.
 //! No shard is ever held while another is taken, and nobody is woken under a shard.
 
+mod bulk;
 mod detect;
 mod gate;
 mod interval;

@@ -115,20 +115,27 @@ impl LockManager {
             }
             Err((ticket, upgrade))
         });
-        if !matches!(asked, Ok(Asked::Granted { fresh: false }) | Err((_, true))) {
-            trx.held.lock().records.push((space, key.clone()));
+        match asked {
+            Ok(Asked::Granted { fresh: false }) | Err((_, true)) => {}
+            Ok(Asked::InBulk) => trx.note_bulk(space),
+            _ => trx.note_record(space, key),
         }
         self.answer(trx, asked)
     }
 
     pub(crate) fn try_record(&self, trx: &Arc<Trx>, space: u32, key: &Bytes, mode: Mode) -> Option<bool> {
-        let Asked::Granted { fresh } = self.with_space(space, |s| s.request_record(trx, key, mode)) else {
-            return None;
-        };
-        if fresh {
-            trx.held.lock().records.push((space, key.clone()));
+        match self.with_space(space, |s| s.request_record(trx, key, mode)) {
+            Asked::Blocked { .. } => None,
+            Asked::Granted { fresh: false } => Some(false),
+            Asked::InBulk => {
+                trx.note_bulk(space);
+                Some(true)
+            }
+            Asked::Granted { fresh: true } => {
+                trx.note_record(space, key);
+                Some(true)
+            }
         }
-        Some(fresh)
     }
 
     pub(crate) fn request_range(self: &Arc<Self>, trx: &Arc<Trx>, space: u32, interval: Interval) -> Request {
@@ -208,6 +215,7 @@ impl LockManager {
                 Request::Wait(wait)
             }
             Ok(Asked::Granted { fresh }) => Request::Granted { fresh },
+            Ok(Asked::InBulk) => Request::Granted { fresh: true },
             Ok(Asked::Blocked { .. }) => Request::Granted { fresh: false },
         }
     }
@@ -264,6 +272,19 @@ impl LockManager {
     }
 
     pub(crate) fn release_record(&self, trx: &Arc<Trx>, space: u32, key: &Bytes) {
+        if trx.has_many() {
+            let mut wakes = Wakes::default();
+            let released = self.with_space(space, |s| {
+                let released = s.release_from_bulk(trx, key, &mut wakes);
+                s.settle(&mut wakes);
+                released
+            });
+            wakes.wake();
+            if released {
+                trx.bulk.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+        }
         let mut held = trx.held.lock();
         let Some(at) = held.records.iter().rposition(|(s, k)| *s == space && k == key) else { return };
         let (_, key) = held.records.swap_remove(at);
@@ -278,7 +299,11 @@ impl LockManager {
 
     pub(crate) fn release_records(&self, trx: &Arc<Trx>) {
         let mut held = trx.held.lock();
-        let Held { records, ranges, .. } = &mut *held;
+        let Held { records, ranges, bulks, .. } = &mut *held;
+        for space in bulks.drain(..) {
+            self.release_bulk(trx, space);
+        }
+        trx.forget_many();
         // From the end, which needs no second list; the order of release means nothing.
         while let Some((space, _)) = records.last() {
             let space = *space;
@@ -298,6 +323,25 @@ impl LockManager {
         for space in ranges.drain(..) {
             let mut wakes = Wakes::default();
             self.with_space(space, |s| s.release_ranges(trx, &mut wakes));
+            wakes.wake();
+        }
+    }
+
+    fn release_bulk(&self, trx: &Arc<Trx>, space: u32) {
+        let mut wakes = Wakes::default();
+        let bulk = self.with_space(space, |s| {
+            let bulk = s.release_bulk(trx);
+            s.settle(&mut wakes);
+            bulk
+        });
+        wakes.wake();
+        let Some(mut bulk) = bulk else { return };
+        for out in bulk.out.drain(..) {
+            let mut wakes = Wakes::default();
+            self.with_space(space, |s| {
+                s.release_record(trx, out, &mut wakes);
+                s.settle(&mut wakes);
+            });
             wakes.wake();
         }
     }

@@ -1,5 +1,8 @@
 //! The locks of one space: records by key, granted ranges, and what waits. Called under its shard.
+//!
+//! A record is in a queue, or in the bulk of the one transaction that has it.
 
+use crate::bulk::Bulk;
 use crate::detect::Reach;
 use crate::interval::{Interval, IntervalSet};
 use crate::mode::Mode;
@@ -21,6 +24,8 @@ pub(crate) enum Asked {
     Granted {
         fresh: bool,
     },
+    /// Granted, and kept with the transaction's many.
+    InBulk,
     /// It must wait, and with which mode if granted. Nothing was queued.
     Blocked {
         mode: Mode,
@@ -31,6 +36,8 @@ pub(crate) enum Asked {
 #[derive(Default)]
 pub(crate) struct Space {
     records: BTreeMap<Bytes, Queue>,
+    /// Records of transactions with many.
+    bulks: Vec<Bulk>,
     /// How many insert locks are held: range requests look no further if none are.
     inserts: usize,
     ranges: Vec<(Arc<Trx>, IntervalSet)>,
@@ -42,17 +49,27 @@ pub(crate) struct Space {
 
 impl Space {
     /// The first holder of a record.
-    pub(crate) fn holder(&self, key: &[u8]) -> Option<u64> {
+    pub(crate) fn holder(&mut self, key: &[u8]) -> Option<u64> {
+        if let Some(bulk) = self.bulks.iter_mut().find_map(|bulk| bulk.mode_of(key).and(Some(bulk))) {
+            return Some(bulk.trx.id);
+        }
         self.records.get(key)?.holders().next().map(|hold| hold.trx.id)
     }
 
     pub(crate) fn request_record(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode) -> Asked {
         let fenced = wanted == Mode::INSERT && self.fenced(trx, key, u64::MAX);
+        if !self.bulks.is_empty() && self.bring_out(trx, key, wanted, fenced) {
+            return Asked::Granted { fresh: false };
+        }
         let mut entry = match self.records.entry(key.clone()) {
             Entry::Vacant(_) if fenced => return Asked::Blocked { mode: wanted, upgrade: false },
             Entry::Vacant(vacant) => {
-                vacant.insert(Queue::held(trx, wanted));
                 self.inserts += usize::from(wanted == Mode::INSERT);
+                let sorted = !self.range_waits.is_empty();
+                if trx.has_many() && add_to_bulk(&mut self.bulks, trx, key, wanted, sorted) {
+                    return Asked::InBulk;
+                }
+                vacant.insert(Queue::held(trx, wanted));
                 return Asked::Granted { fresh: true };
             }
             Entry::Occupied(entry) => entry,
@@ -70,6 +87,28 @@ impl Space {
         queue.add_hold(trx, mode);
         self.inserts += usize::from(mode == Mode::INSERT);
         Asked::Granted { fresh: !upgrade }
+    }
+
+    /// Gives a record that is in a bulk a queue, unless it is this transaction's own and as `wanted` already, which the
+    /// answer tells.
+    fn bring_out(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode, fenced: bool) -> bool {
+        for bulk in &mut self.bulks {
+            // An insert joins what is there without a look, unless it must wait.
+            if Arc::ptr_eq(&bulk.trx, trx) && wanted == Mode::INSERT && !fenced {
+                continue;
+            }
+            let Some(mode) = bulk.mode_of(key) else { continue };
+            if Arc::ptr_eq(&bulk.trx, trx) && mode.join(wanted) == mode {
+                return true;
+            }
+            bulk.remove(key);
+            bulk.out.push(key.clone());
+            let queue = self.records.insert(key.clone(), Queue::held(&bulk.trx, mode));
+            debug_assert!(queue.is_none(), "a record in a bulk has no queue");
+            // Nobody else has it.
+            return false;
+        }
+        false
     }
 
     /// Whether an insert of `key` must wait for somebody's range lock: one that is held, or one that
@@ -91,7 +130,8 @@ impl Space {
     fn inserters<'a>(&'a self, interval: &'a Interval) -> impl Iterator<Item = &'a Arc<Trx>> {
         let within = (self.inserts > 0).then(|| self.records.range::<[u8], _>(interval.bounds()));
         let holders = within.into_iter().flatten().flat_map(|(_, queue)| queue.holders());
-        holders.filter(|hold| hold.mode == Mode::INSERT).map(|hold| &hold.trx)
+        let holders = holders.filter(|hold| hold.mode == Mode::INSERT).map(|hold| &hold.trx);
+        holders.chain(self.bulks.iter().filter(|bulk| bulk.inserts_in(interval)).map(|bulk| &bulk.trx))
     }
 
     pub(crate) fn queue_record(&mut self, trx: &Arc<Trx>, key: &Bytes, mode: Mode, upgrade: bool) {
@@ -104,6 +144,7 @@ impl Space {
     }
 
     pub(crate) fn request_range(&mut self, trx: &Arc<Trx>, interval: &Interval) -> Asked {
+        self.bulks.iter_mut().for_each(Bulk::settle);
         let own = self.ranges.iter().find(|(owner, _)| Arc::ptr_eq(owner, trx));
         if interval.is_empty() || own.is_some_and(|(_, set)| set.covers(interval)) {
             return Asked::Granted { fresh: false };
@@ -145,6 +186,28 @@ impl Space {
             let key = entry.key().clone();
             self.promote(&key, wakes);
         }
+    }
+
+    /// Gives a record back that is, or was, in the transaction's bulk; false if it never was.
+    pub(crate) fn release_from_bulk(&mut self, trx: &Arc<Trx>, key: &Bytes, wakes: &mut Wakes) -> bool {
+        let Some(bulk) = self.bulks.iter_mut().find(|bulk| Arc::ptr_eq(&bulk.trx, trx)) else { return false };
+        if let Some(mode) = bulk.remove(key) {
+            self.inserts -= usize::from(mode == Mode::INSERT);
+            return true;
+        }
+        let Some(at) = bulk.out.iter().position(|out| out == key) else { return false };
+        let key = bulk.out.swap_remove(at);
+        self.release_record(trx, key, wakes);
+        true
+    }
+
+    /// Gives back what is in the transaction's bulk. The rest of it is to be dropped outside the shard, and what has come out
+    /// of it to be released.
+    pub(crate) fn release_bulk(&mut self, trx: &Arc<Trx>) -> Option<Bulk> {
+        let at = self.bulks.iter().position(|bulk| Arc::ptr_eq(&bulk.trx, trx))?;
+        let bulk = self.bulks.swap_remove(at);
+        self.inserts -= bulk.inserts;
+        Some(bulk)
     }
 
     /// Grants waiting ranges after insert locks went.
@@ -239,4 +302,19 @@ impl Space {
         let others = self.inserters(interval).filter(|owner| !Arc::ptr_eq(owner, trx));
         others.for_each(|owner| reach.block(owner));
     }
+}
+
+/// Adds a record that nobody has to the transaction's bulk. False: it has to have a queue.
+fn add_to_bulk(bulks: &mut Vec<Bulk>, trx: &Arc<Trx>, key: &Bytes, mode: Mode, sorted: bool) -> bool {
+    let at = match bulks.iter().position(|bulk| Arc::ptr_eq(&bulk.trx, trx)) {
+        Some(at) => at,
+        None => match Bulk::for_key(trx, key) {
+            Some(bulk) => {
+                bulks.push(bulk);
+                bulks.len() - 1
+            }
+            None => return false,
+        },
+    };
+    bulks[at].add(key, mode, sorted)
 }

@@ -1,17 +1,22 @@
 //! A transaction as the lock manager sees it: what it holds, and its one wait slot (LOCK-3).
 
+use crate::bulk::MANY;
 use crate::gate::GATE;
 use crate::interval::Interval;
 use crate::manager::LockManager;
 use crate::mode::{Mode, RowMode, TableMode};
 use crate::stats::LockTarget;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, thread};
 use crate::wait::{Request, WaitOutcome};
 use bytes::Bytes;
 use std::ops::{Bound, Deref};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
+
+/// What a record lock takes: its key, its queue, and its place among the transaction's own; and in bulk.
+const RECORD_BYTES: usize = 256;
+const BULK_BYTES: usize = 64;
 
 /// Who is to be woken when a wait ends.
 pub(crate) enum Parked {
@@ -67,14 +72,17 @@ pub(crate) struct Slot {
 
 #[derive(Default)]
 pub(crate) struct Held {
+    /// Those with a queue.
     pub(crate) records: Vec<(u32, Bytes)>,
+    /// Spaces with many others (`bulk`).
+    pub(crate) bulks: Vec<u32>,
     pub(crate) ranges: Vec<u32>,
     pub(crate) tables: Vec<HeldTable>,
 }
 
 impl Held {
     pub(crate) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.ranges.is_empty() && self.tables.is_empty()
+        self.records.is_empty() && self.bulks.is_empty() && self.ranges.is_empty() && self.tables.is_empty()
     }
 }
 
@@ -94,6 +102,10 @@ pub(crate) struct Trx {
     pub(crate) mark: AtomicU64,
     pub(crate) slot: Mutex<Slot>,
     pub(crate) held: Mutex<Held>,
+    /// Further records are locked in bulk. Changed by the transaction's own thread, or when it is over.
+    many: AtomicBool,
+    /// How many are.
+    pub(crate) bulk: AtomicUsize,
     /// The other transaction of the same session.
     beside: Mutex<Weak<Trx>>,
 }
@@ -107,8 +119,40 @@ impl Trx {
             mark: AtomicU64::new(0),
             slot: Mutex::default(),
             held: Mutex::default(),
+            many: AtomicBool::new(false),
+            bulk: AtomicUsize::new(0),
             beside: Mutex::default(),
         }
+    }
+
+    /// Whether it has so many record locks that it should keep further ones together.
+    #[inline]
+    pub(crate) fn has_many(&self) -> bool {
+        self.many.load(Ordering::Relaxed)
+    }
+
+    /// It has a record's queue to leave at its end.
+    pub(crate) fn note_record(&self, space: u32, key: &Bytes) {
+        let mut held = self.held.lock();
+        held.records.push((space, key.clone()));
+        if held.records.len() == MANY {
+            self.many.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// One more of its records in this space is in a bulk.
+    pub(crate) fn note_bulk(&self, space: u32) {
+        self.bulk.fetch_add(1, Ordering::Relaxed);
+        let bulks = &mut self.held.lock().bulks;
+        if !bulks.contains(&space) {
+            bulks.push(space);
+        }
+    }
+
+    /// It has no record locks any more.
+    pub(crate) fn forget_many(&self) {
+        self.many.store(false, Ordering::Relaxed);
+        self.bulk.store(0, Ordering::Relaxed);
     }
 
     pub(crate) fn beside(&self) -> Option<Arc<Trx>> {
@@ -217,7 +261,13 @@ impl TrxHandle {
     #[must_use]
     pub fn held_count(&self) -> usize {
         let held = self.trx.held.lock();
-        held.records.len() + held.ranges.len() + held.tables.len()
+        held.records.len() + self.trx.bulk.load(Ordering::Relaxed) + held.ranges.len() + held.tables.len()
+    }
+
+    /// About how many bytes the record locks take.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        RECORD_BYTES * self.trx.held.lock().records.len() + BULK_BYTES * self.trx.bulk.load(Ordering::Relaxed)
     }
 
     /// What it, or what is beside it, waits for now.

@@ -12,6 +12,8 @@
 
 use omnibus_sync::explored as sync;
 
+#[path = "../src/bulk.rs"]
+mod bulk;
 #[path = "../src/detect.rs"]
 mod detect;
 #[path = "../src/gate.rs"]
@@ -49,9 +51,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use sync::thread;
 
-const PLANS: u64 = 60;
+const PLANS: u64 = 80;
 const SCHEDULES: usize = 60;
-const KEYS: u8 = 2;
+const KEYS: u8 = 3;
 
 /// What each transaction was granted. Its lock is never waited for: threads change only between the steps of the lock manager.
 #[derive(Default)]
@@ -77,7 +79,7 @@ type Plan = Vec<Vec<Lock>>;
 
 fn plan(seed: u64, of: u64) -> Plan {
     let mut rng = StdRng::seed_from_u64(seed * 100 + of);
-    (0..2).map(|_| (0..rng.random_range(1..4)).map(|_| Lock::random(&mut rng, KEYS, 1)).collect()).collect()
+    (0..2).map(|_| (0..rng.random_range(2..9)).map(|_| Lock::random(&mut rng, KEYS, 1)).collect()).collect()
 }
 
 /// How a wait is ended by its own thread, if it is.

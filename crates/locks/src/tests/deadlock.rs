@@ -127,7 +127,7 @@ fn a_second_range_in_the_same_space_is_searched_from() {
     let manager = LockManager::new();
     let [a, b] = trxs(&manager);
     let range = |trx: &TrxLocks, from: &str, to: &str| {
-        trx.lock_range(SPACE, Included(from.as_bytes()), Excluded(to.as_bytes()))
+        trx.lock_range(SPACE, Included(&key(from)), Excluded(&key(to)))
     };
     granted(range(&a, "a", "b"));
     granted(b.lock_insert(SPACE, &key("x")));

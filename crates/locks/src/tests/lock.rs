@@ -17,6 +17,11 @@ pub(crate) enum Lock {
     Table { table: u64, mode: TableMode },
 }
 
+/// The key with this number.
+pub(crate) fn name(key: u8) -> Bytes {
+    Bytes::copy_from_slice(&[b'r', b'o', b'o', b'm', key])
+}
+
 impl Lock {
     /// Whether `self`, wanted, must wait for `held`.
     pub(crate) fn waits_for(self, held: Lock) -> bool {
@@ -43,12 +48,12 @@ impl Lock {
 
     pub(crate) fn ask(self, trx: &TrxLocks) -> Request {
         match self {
-            Lock::Record { key, insert: true, .. } => trx.lock_insert(SPACE, &Bytes::copy_from_slice(&[key])),
+            Lock::Record { key, insert: true, .. } => trx.lock_insert(SPACE, &name(key)),
             Lock::Record { key, exclusive, .. } => {
                 let mode = if exclusive { RowMode::Exclusive } else { RowMode::Shared };
-                trx.lock_record(SPACE, &Bytes::copy_from_slice(&[key]), mode)
+                trx.lock_record(SPACE, &name(key), mode)
             }
-            Lock::Range { from, to } => trx.lock_range(SPACE, Included(&[from]), Excluded(&[to])),
+            Lock::Range { from, to } => trx.lock_range(SPACE, Included(&name(from)), Excluded(&name(to))),
             Lock::Table { table, mode } => trx.lock_table(table, mode),
         }
     }

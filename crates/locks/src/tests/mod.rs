@@ -15,7 +15,7 @@ use std::sync::Arc;
 const SPACE: u32 = lock::SPACE;
 
 fn key(name: &str) -> Bytes {
-    Bytes::copy_from_slice(name.as_bytes())
+    [&b"room"[..], name.as_bytes()].concat().into()
 }
 
 fn trxs<const N: usize>(manager: &Arc<LockManager>) -> [TrxLocks; N] {

@@ -5,7 +5,7 @@
 //! for (LOCK-1); and the waits-for relation, recomputed from scratch, has no cycle (LOCK-2), also where two
 //! transactions are beside each other (LOCK-3).
 
-use super::lock::{KEYS, Lock, TABLES};
+use super::lock::{KEYS, Lock, TABLES, name};
 use super::*;
 use crate::TableMode;
 use rand::rngs::StdRng;
@@ -157,7 +157,7 @@ fn collect(
 /// NOWAIT, and giving a fresh lock back early: refused only for a reason, and never noticed by others afterwards.
 fn try_one(model: &mut Model, trx: &TrxLocks, who: usize, lock: Lock, step: usize) {
     let Lock::Record { key, exclusive, insert: false } = lock else { return };
-    let name = Bytes::copy_from_slice(&[key]);
+    let name = name(key);
     let mode = if exclusive { RowMode::Exclusive } else { RowMode::Shared };
     match trx.try_lock_record(SPACE, &name, mode) {
         Some(true) => trx.release_record(SPACE, &name),
@@ -243,7 +243,7 @@ fn run(seed: u64) {
     }
     granted(last.lock_range(SPACE, Included(&[0]), Excluded(&[KEYS])));
     for key in 0..KEYS {
-        granted(last.lock_insert(SPACE, &Bytes::copy_from_slice(&[key])));
+        granted(last.lock_insert(SPACE, &name(key)));
     }
     assert_eq!(manager.stats().current_waits, 0);
 }

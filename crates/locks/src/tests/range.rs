@@ -7,7 +7,8 @@ use rand::{Rng, SeedableRng};
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 fn range(trx: &TrxLocks, from: Bound<&str>, to: Bound<&str>) -> Request {
-    trx.lock_range(SPACE, from.map(str::as_bytes), to.map(str::as_bytes))
+    let (from, to) = (from.map(key), to.map(key));
+    trx.lock_range(SPACE, from.as_ref().map(|key| &key[..]), to.as_ref().map(|key| &key[..]))
 }
 
 fn insert(trx: &TrxLocks, name: &str) -> Request {

@@ -1,5 +1,6 @@
 //! Real threads: exclusion holds, every wait ends, nobody starves.
 
+use super::lock::name;
 use super::*;
 use crate::TableMode;
 use rand::rngs::StdRng;
@@ -25,7 +26,7 @@ fn transaction(trx: &TrxLocks, rng: &mut StdRng, guarded: &Guarded, deadlocks: &
             break;
         }
         let at = rng.random_range(0..KEYS);
-        let name = Bytes::copy_from_slice(&[u8::try_from(at).unwrap()]);
+        let name = name(u8::try_from(at).unwrap());
         let kind = rng.random_range(0..10);
         let request = match kind {
             0..3 => trx.lock_record(SPACE, &name, RowMode::Shared),

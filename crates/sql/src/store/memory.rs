@@ -58,7 +58,7 @@ impl TrxMemory {
 
     #[cold]
     fn ask(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
-        self.locked = LOCK * locks.held_count() as u64;
+        self.locked = locks.memory() as u64;
         let bytes = self.bytes(writes);
         if bytes <= self.counted {
             return Ok(());
