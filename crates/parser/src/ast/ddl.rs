@@ -315,7 +315,7 @@ pub struct CreateIndex {
     pub online: OnlineOptions,
 }
 
-/// ALGORITHM= and LOCK=, accepted without effect.
+/// ALGORITHM= and LOCK=: what a definition may cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnlineOptions {
     pub algorithm: Option<Ident>,

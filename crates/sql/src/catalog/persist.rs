@@ -14,6 +14,8 @@
 //! with a format version. Written only through a transaction's write set, so a crash loses or
 //! keeps a definition with the transaction that made it.
 
+mod versions;
+
 use super::{
     Catalog, EventDef, EventTimes, ProgramDef, Schema, Table, TableDef, TableState, View, ViewDef,
     parse_view, show_create_table,
@@ -266,7 +268,7 @@ fn apply_program(catalog: &mut Catalog, rest: &[u8], write: &Write) -> SqlResult
 }
 
 /// Version, creation time u64, schema name and statement text (u32 length each), then the spaces of
-/// the indexes in order (u16 count, u32 each).
+/// the indexes in order (u16 count, u32 each). Behind them, if rows have had other forms: `versions`.
 fn encode_table(def: &TableDef) -> Vec<u8> {
     let text = show_create_table(def, 0, UTC);
     let mut out = vec![VERSION];
@@ -278,6 +280,9 @@ fn encode_table(def: &TableDef) -> Vec<u8> {
     out.extend_from_slice(&(def.indexes.len() as u16).to_le_bytes());
     for index in &def.indexes {
         out.extend_from_slice(&index.space.0.to_le_bytes());
+    }
+    if !def.versions.earlier.is_empty() {
+        versions::put(def, &mut out);
     }
     out
 }
@@ -307,6 +312,9 @@ fn decode_table(id: u64, mut value: &[u8], parse: ParseDefinition) -> SqlResult<
     }
     for index in &mut def.indexes {
         index.space = SpaceId(value.try_get_u32_le().map_err(|_| bad())?);
+    }
+    if !value.is_empty() {
+        def.versions = versions::take(&mut value, &def, parse)?;
     }
     Ok(def)
 }

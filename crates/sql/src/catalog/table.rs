@@ -4,7 +4,7 @@
 //! with [`TableState`], the counters that survive an ALTER.
 
 use super::{Check, Column, ForeignKey, Index, IndexKind, Statistics};
-use crate::catalog::codec::{KeyCodec, RowCodec};
+use crate::catalog::codec::{KeyCodec, RowCodec, RowVersions};
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
@@ -42,9 +42,17 @@ pub struct TableDef {
     pub options: Vec<Arc<str>>,
     /// Seconds since the epoch.
     pub created: u64,
+    /// What rows looked like before the columns changed.
+    pub versions: RowVersions,
 }
 
 impl TableDef {
+    /// The same for a table without rows of an earlier form.
+    #[must_use]
+    pub fn of_new_rows(&self) -> TableDef {
+        TableDef { versions: RowVersions::default(), ..self.clone() }
+    }
+
     /// Whether it is a sequence.
     #[must_use]
     pub fn is_sequence(&self) -> bool {
@@ -108,7 +116,7 @@ impl Table {
     /// Derives everything from the definition.
     #[must_use]
     pub fn new(def: TableDef, state: Arc<TableState>) -> Table {
-        let rows = RowCodec::new(&def.columns);
+        let rows = RowCodec::new(&def.columns, &def.versions);
         let keys = (0..def.indexes.len()).map(|at| KeyCodec::new(&def, at)).collect();
         let key_columns = def.indexes[0].parts.iter().map(|part| part.column).collect();
         Table {

@@ -10,8 +10,10 @@ use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl, ids};
 use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_own};
+use super::online::{Online, Way};
 use super::parse_create;
 use crate::api::{Outcome, Priv};
+use crate::catalog::codec::RowVersions;
 use crate::catalog::sequence::no_option;
 use crate::catalog::show_create_table;
 use crate::catalog::{Check, Index, Schema, Table, TableDef};
@@ -25,7 +27,8 @@ impl Ddl<'_> {
     /// CREATE INDEX.
     pub(crate) fn create_index(&mut self, tree: &CreateIndex) -> ExecResult<Outcome> {
         let actions = [AlterAction::AddIndex(Box::new(tree.index.clone()))];
-        self.alter(&tree.table, &actions, Priv::Index, false)
+        let online = Online::of(&tree.online, self.state)?;
+        self.alter(&tree.table, &actions, Priv::Index, false, online)
     }
 
     /// DROP INDEX.
@@ -35,7 +38,8 @@ impl Ddl<'_> {
         } else {
             AlterAction::DropIndex { name: tree.name.clone(), if_exists: tree.if_exists }
         };
-        self.alter(&tree.table, &[action], Priv::Index, false)
+        let online = Online::of(&tree.online, self.state)?;
+        self.alter(&tree.table, &[action], Priv::Index, false, online)
     }
 
     /// ALTER TABLE.
@@ -49,7 +53,8 @@ impl Ddl<'_> {
         if tree.actions.iter().any(|action| matches!(action, AlterAction::Rename(_))) {
             self.check(&db, table, Priv::Drop)?;
         }
-        self.alter(&tree.table, &tree.actions, Priv::Alter, tree.if_exists)
+        let online = Online::of(&tree.online, self.state)?;
+        self.alter(&tree.table, &tree.actions, Priv::Alter, tree.if_exists, online)
     }
 
     fn alter(
@@ -58,6 +63,7 @@ impl Ddl<'_> {
         actions: &[AlterAction],
         need: Priv,
         if_exists: bool,
+        online: Online,
     ) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
         self.check(&db, Some(&name.name), need)?;
@@ -96,7 +102,7 @@ impl Ddl<'_> {
         check_indexes(&def, &edit, &children)?;
         let shape = Arc::new(Table::new(def.clone(), Default::default()));
         check_expressions(&shape, self.state, &change.next)?;
-        self.apply(&mut change, &table, def, &edit)?;
+        self.apply(&mut change, &table, def, &edit, online)?;
         self.commit(change)
     }
 
@@ -203,18 +209,22 @@ impl Ddl<'_> {
         table: &Arc<Table>,
         mut def: TableDef,
         edit: &Edit,
+        online: Online,
     ) -> ExecResult<()> {
-        let columns_kept = copy::rows_stay(&table.def, &def, &edit.sources);
-        let clustered_kept =
-            same_index(&table.def, &table.def.indexes[0], &def, &def.indexes[0], &edit.sources);
-        if edit.force || !columns_kept || !clustered_kept {
+        let kept = match edit.force || online.copies() {
+            true => None,
+            false => self.versions(table, &def, edit)?,
+        };
+        let Some(versions) = kept else {
+            online.allow(Way::Copy, table)?;
             self.reserve_ids(change)?;
             let rows = copy::copy_rows(self, table, &def, &edit.sources)?;
             change.affected = rows;
             change.dropped.extend(table.def.indexes.iter().map(|index| index.space));
             self.replace_contents(change, table, def, edit)?;
             return Ok(());
-        }
+        };
+        def.versions = versions;
         let mut built = Vec::new();
         for at in 0..def.indexes.len() {
             let new = &def.indexes[at];
@@ -228,7 +238,10 @@ impl Ddl<'_> {
         let asked = |new: &Check| {
             !new.enforced || table.def.checks.iter().any(|old| old.enforced && old.expr.text == new.expr.text)
         };
-        if !def.checks.iter().all(asked) {
+        let checked = def.checks.iter().all(asked);
+        let rows_count = !built.is_empty() || !checked || edit.adds_foreign_keys;
+        online.allow(if rows_count { Way::InPlace } else { Way::Instant }, table)?;
+        if !checked {
             change.affected = copy::check_rows(self, table, &def)?;
         }
         let gone = |old: &&Index| !def.indexes.iter().any(|new| new.space == old.space);
@@ -246,6 +259,22 @@ impl Ddl<'_> {
             change.fresh.push(new);
         }
         Ok(())
+    }
+
+    /// The versions of the rows behind the statement if they stay as they are; `None` if they are copied.
+    fn versions(
+        &mut self,
+        table: &Arc<Table>,
+        def: &TableDef,
+        edit: &Edit,
+    ) -> ExecResult<Option<RowVersions>> {
+        if !same_index(&table.def, &table.def.indexes[0], def, &def.indexes[0], &edit.sources) {
+            return Ok(None);
+        }
+        if copy::rows_stay(&table.def, def, &edit.sources) {
+            return Ok(Some(table.def.versions.clone()));
+        }
+        copy::versions_after(self, table, def, &edit.sources)
     }
 
     fn replace_contents(

@@ -121,6 +121,7 @@ pub(crate) fn build_table(
         engine: options.engine.0,
         options: options.rest,
         created: context.created,
+        versions: Default::default(),
     };
     Ok(Built { def, auto_increment: options.auto_increment })
 }

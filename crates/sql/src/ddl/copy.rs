@@ -5,6 +5,7 @@
 //! holds whole: conversions are not repeated at recovery. Both under an exclusive table lock.
 
 use super::exec::Ddl;
+use crate::catalog::codec::{Origin, RowVersions};
 use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
 use crate::dml::cast::into_column;
 use crate::dml::defaults::{default_value, implicit_default};
@@ -17,7 +18,6 @@ use crate::storage::Storage;
 use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_engine::Snapshot;
-use omnibus_format::RowShape;
 use omnibus_value::{ColumnKind, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,25 +34,50 @@ pub(super) enum ColumnSource {
 /// Whether stored rows are right for the new definition as they are.
 pub(super) fn rows_stay(old: &TableDef, new: &TableDef, sources: &[ColumnSource]) -> bool {
     let in_place = |(at, source): (usize, &ColumnSource)| *source == ColumnSource::Old(at);
-    if old.columns.len() != new.columns.len() || !sources.iter().enumerate().all(in_place) {
-        return false;
-    }
+    old.columns.len() == new.columns.len()
+        && sources.iter().enumerate().all(in_place)
+        && old.columns.iter().zip(&new.columns).all(|(a, b)| values_stay(a, b))
+}
+
+/// Whether what is stored of column `a` is right for column `b`.
+fn values_stay(a: &Column, b: &Column) -> bool {
     let expression = |column: &Column| column.generated.as_ref().map(|generated| generated.expr.text.clone());
-    if old
-        .columns
+    (b.generated.is_none() || expression(a) == expression(b)) && (same_values(a, b) || longer_varchar(a, b))
+}
+
+/// The versions of the rows when columns come, go and move, and all rows get the same in those that come. `None` if the rows
+/// must be copied.
+pub(super) fn versions_after(
+    ddl: &Ddl<'_>,
+    table: &Arc<Table>,
+    new: &TableDef,
+    sources: &[ColumnSource],
+) -> ExecResult<Option<RowVersions>> {
+    let stays = |(column, source): (&Column, &ColumnSource)| match source {
+        ColumnSource::Old(at) => values_stay(&table.def.columns[*at], column),
+        ColumnSource::Added => !column.auto_increment && !column.is_computed(),
+    };
+    if !new.columns.iter().zip(sources).all(stays) {
+        return Ok(None);
+    }
+    let mut filled = false;
+    Rows::of(ddl, table).each_until(|_, _| {
+        filled = true;
+        Ok(false)
+    })?;
+    if filled {
+        refuse_zero_dates(new, sources, ddl.state)?;
+    }
+    let added = added_values(ddl, new, sources)?.into_iter();
+    let origins: Vec<Origin> = sources
         .iter()
-        .zip(&new.columns)
-        .any(|(a, b)| b.generated.is_some() && expression(a) != expression(b))
-    {
-        return false;
-    }
-    let shape = |def: &TableDef| RowShape::new(def.columns.iter().map(|column| &column.ty));
-    if shape(old) != shape(new) {
-        // Lengths are part of a shape, but longer VARCHARs are stored alike.
-        let pairs = old.columns.iter().zip(&new.columns);
-        return pairs.clone().all(|(a, b)| same_values(a, b) || longer_varchar(a, b));
-    }
-    old.columns.iter().zip(&new.columns).all(|(a, b)| same_values(a, b))
+        .zip(added)
+        .map(|(source, value)| match source {
+            ColumnSource::Old(at) => Origin::Stored(*at),
+            ColumnSource::Added => Origin::Value(value),
+        })
+        .collect();
+    Ok(table.def.versions.after(&table.def.columns, &origins))
 }
 
 /// Whether every value of column `a` is the same value of column `b`.
@@ -107,9 +132,16 @@ impl Rows {
     }
 
     fn each(&self, mut f: impl FnMut(Bytes, Bytes) -> ExecResult<()>) -> ExecResult<()> {
+        self.each_until(|key, row| f(key, row).map(|()| true))
+    }
+
+    /// While `f` says so.
+    fn each_until(&self, mut f: impl FnMut(Bytes, Bytes) -> ExecResult<bool>) -> ExecResult<()> {
         for pair in self.snapshot.scan(by_ref(&self.range.from), by_ref(&self.range.to), false) {
             let (key, row) = pair.map_err(SqlError::from)?;
-            f(key, row)?;
+            if !f(key, row)? {
+                break;
+            }
         }
         Ok(())
     }
@@ -133,7 +165,7 @@ pub(super) fn build_index(
     let rows = Rows::of(ddl, table);
     let Ddl { trx, state, .. } = ddl;
     let mut exec = Exec::new(state, *trx, &[]);
-    let sorted = sorted_entries(&rows, table, &new, at, &mut exec)?;
+    let sorted = sorted_entries(&rows, &new, at, &mut exec)?;
     let prefix = def.indexes[at].space.prefix();
     let mut entries = Entries { sorted, prefix, last: Bytes::new(), ended: Ok(()) };
     let loaded = port.engine().load(published, &mut std::iter::from_fn(|| entries.next(&mut exec)));
@@ -149,20 +181,14 @@ pub(super) fn build_index(
 }
 
 /// The entries of an index: key without its space; whether it is the only one, then the value.
-fn sorted_entries(
-    rows: &Rows,
-    table: &Table,
-    new: &Table,
-    at: usize,
-    exec: &mut Exec<'_>,
-) -> ExecResult<Sorted> {
+fn sorted_entries(rows: &Rows, new: &Table, at: usize, exec: &mut Exec<'_>) -> ExecResult<Sorted> {
     let mut sort = ExternalSort::with_budget(KeyForm::new(Vec::new()), SORT_BYTES, exec);
-    let mut values = vec![Value::Null; table.columns().len()];
+    let mut values = vec![Value::Null; new.columns().len()];
     let mut record = Vec::new();
     rows.each(|key, row| {
         exec.tick()?;
         for part in &new.def.indexes[at].parts {
-            values[part.column] = table.decode_column(&row, part.column)?;
+            values[part.column] = new.decode_column(&row, part.column)?;
         }
         let entry = new.keys[at].entry(&values, &key);
         record.clear();
@@ -298,7 +324,7 @@ pub(super) fn check_rows(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef) 
         if number.is_multiple_of(1024) {
             trx.look()?;
         }
-        let mut row = NewRow { values: &mut table.decode(&row)?, number, ignore: false };
+        let mut row = NewRow { values: &mut new.decode(&row)?, number, ignore: false };
         expressions.finish(&mut row, state, *trx).map(drop)
     })?;
     Ok(number)

@@ -11,6 +11,7 @@ mod expressions;
 mod foreign_keys;
 mod keys;
 mod not_built;
+mod online;
 mod sequence;
 mod stored;
 mod table;

@@ -105,7 +105,7 @@ impl Ddl<'_> {
         if source.def.is_sequence() {
             return Err(no_option(&source));
         }
-        let mut def = source.def.clone();
+        let mut def = source.def.of_new_rows();
         let mut ids = ids(&mut change.next);
         def.id = ids.table();
         for index in &mut def.indexes {
@@ -209,7 +209,7 @@ impl Ddl<'_> {
             return Err(cannot_truncate(&child).into());
         }
         self.drop_one(&mut change, &table);
-        let mut def = table.def.clone();
+        let mut def = table.def.of_new_rows();
         let mut ids = ids(&mut change.next);
         def.id = ids.table();
         for index in &mut def.indexes {

@@ -7,12 +7,13 @@ use super::build::build_table;
 use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl};
 use super::expressions::{check_expressions, rename_checks};
+use super::online::Online;
 use crate::api::Priv;
 use crate::catalog::{Catalog, Table, TableDef};
 use crate::dml::RowExpressions;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::{InsertOutcome, duplicate_error};
-use omnibus_parser::ast::{AlterAction, CreateTable, DropTable, ObjectName};
+use omnibus_parser::ast::{AlterAction, CreateTable, DropTable, ObjectName, OnlineOptions};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -69,7 +70,7 @@ impl Ddl<'_> {
         let source = self.table_to_copy(source)?;
         let created = (self.state.now_us / 1_000_000) as u64;
         let own = (Arc::from(db), Arc::from(name));
-        let mut def = TableDef { db: own.0, name: own.1, created, ..source.def.clone() };
+        let mut def = TableDef { db: own.0, name: own.1, created, ..source.def.of_new_rows() };
         def.foreign_keys.clear();
         rename_checks(&source.def, &mut def);
         Ok(self.renumbered(def))
@@ -144,7 +145,13 @@ impl Ddl<'_> {
     }
 
     /// ALTER TABLE, CREATE INDEX and DROP INDEX of a temporary table; the number of rows.
-    pub(crate) fn alter_temporary(&mut self, table: &Arc<Table>, actions: &[AlterAction]) -> ExecResult<u64> {
+    pub(crate) fn alter_temporary(
+        &mut self,
+        table: &Arc<Table>,
+        actions: &[AlterAction],
+        online: &OnlineOptions,
+    ) -> ExecResult<u64> {
+        let online = Online::of(online, self.state)?;
         let edit = self.edit(table, actions)?;
         let mut change = Change { next: self.temporary_ids(), ..Change::default() };
         let mut def = self.rebuild(table, &edit, &mut change)?;
@@ -165,6 +172,7 @@ impl Ddl<'_> {
             self.trx.rename_temporary_table(table, def);
             return Ok(0);
         }
+        online.allow_temporary(table)?;
         let counter = match edit.auto_increment {
             Some(value) => value,
             None => table.state.auto_increment.load(Ordering::Acquire),

@@ -285,7 +285,7 @@ fn share(body: &Bytes, bytes: &[u8]) -> Bytes {
 /// The row after a change: the image itself if full, else laid over the row before.
 fn merged(table: &Table, image: &RowImage<'_>, body: &Bytes, old: Option<&Bytes>) -> SqlResult<Bytes> {
     if image.is_full(table.rows.shape()) {
-        return Ok(share(body, image.bytes));
+        return Ok(table.rows.of_image(share(body, image.bytes)));
     }
     let old = old.ok_or_else(|| contradiction("partial image of a new row"))?;
     let mut values = table.decode(old)?;
@@ -357,14 +357,17 @@ impl Applied {
         let full = image.is_full(table.rows.shape());
         let key = match id {
             Some(id) => table.keys[0].hidden(id),
-            None if full => table.keys[0].entry(&table.decode(&share(body, image.bytes))?, &[]).key,
+            None if full => {
+                let row = table.rows.of_image(share(body, image.bytes));
+                table.keys[0].entry(&table.decode(&row)?, &[]).key
+            }
             None => {
                 let values = decode_image(table, image)?.into_iter().map(Option::unwrap_or_default);
                 table.keys[0].entry(&values.collect::<Vec<_>>(), &[]).key
             }
         };
         if full {
-            return Ok((key, share(body, image.bytes)));
+            return Ok((key, table.rows.of_image(share(body, image.bytes))));
         }
         let row = self.get(&key)?.ok_or_else(|| contradiction("a changed row is not there"))?;
         Ok((key, row))

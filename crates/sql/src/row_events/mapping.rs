@@ -160,7 +160,7 @@ impl Mapping {
         {
             *last &= (1 << columns) - 1;
         }
-        Some(row.into())
+        Some(self.table.rows.of_image(row.into()))
     }
 
     /// Values of our columns, as we store them; `None` for those that the image does not have, or has as changes of a

@@ -9,7 +9,7 @@ use crate::catalog::Table;
 use crate::ddl::Ddl;
 use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError};
-use omnibus_parser::ast::{AlterAction, CreateTable, ObjectName, Query, Statement};
+use omnibus_parser::ast::{AlterAction, CreateTable, ObjectName, OnlineOptions, Query, Statement};
 use std::sync::Arc;
 
 impl SqlSession {
@@ -47,12 +47,12 @@ impl SqlSession {
             }
             Statement::AlterTable(tree) => {
                 let table = named(self, &tree.table)?;
-                Some(self.alter_temporary(&table, &tree.actions, call))
+                Some(self.alter_temporary(&table, &tree.actions, &tree.online, call))
             }
             Statement::CreateIndex(tree) => {
                 let table = named(self, &tree.table)?;
                 let action = AlterAction::AddIndex(Box::new(tree.index.clone()));
-                Some(self.alter_temporary(&table, &[action], call))
+                Some(self.alter_temporary(&table, &[action], &tree.online, call))
             }
             Statement::DropIndex(tree) => {
                 let table = named(self, &tree.table)?;
@@ -60,7 +60,7 @@ impl SqlSession {
                     true => AlterAction::DropPrimaryKey,
                     false => AlterAction::DropIndex { name: tree.name.clone(), if_exists: tree.if_exists },
                 };
-                Some(self.alter_temporary(&table, &[action], call))
+                Some(self.alter_temporary(&table, &[action], &tree.online, call))
             }
             _ => None,
         }
@@ -74,9 +74,10 @@ impl SqlSession {
         &mut self,
         table: &Arc<Table>,
         actions: &[AlterAction],
+        online: &OnlineOptions,
         call: &Call<'_>,
     ) -> ExecResult<Outcome> {
-        self.change_temporary(call, |ddl| ddl.alter_temporary(table, actions))
+        self.change_temporary(call, |ddl| ddl.alter_temporary(table, actions, online))
     }
 
     /// Commits what is open, then what `change` does.

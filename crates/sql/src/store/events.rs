@@ -217,7 +217,8 @@ impl StatementEvents {
             return Ok(());
         }
         self.open(cache)?;
-        self.rows.write(&mut Sink(cache), &table.binlog, row, row_id).map_err(generate_error)
+        let row = table.rows.image(row)?;
+        self.rows.write(&mut Sink(cache), &table.binlog, &row, row_id).map_err(generate_error)
     }
 
     /// A row was changed.
@@ -233,7 +234,8 @@ impl StatementEvents {
             return Ok(());
         }
         self.open(cache)?;
-        self.rows.update(&mut Sink(cache), &table.binlog, before, after, row_id).map_err(generate_error)
+        let (before, after) = (table.rows.image(before)?, table.rows.image(after)?);
+        self.rows.update(&mut Sink(cache), &table.binlog, &before, &after, row_id).map_err(generate_error)
     }
 
     /// A row was deleted.
@@ -248,7 +250,8 @@ impl StatementEvents {
             return Ok(());
         }
         self.open(cache)?;
-        self.rows.delete(&mut Sink(cache), &table.binlog, row, row_id).map_err(generate_error)
+        let row = table.rows.image(row)?;
+        self.rows.delete(&mut Sink(cache), &table.binlog, &row, row_id).map_err(generate_error)
     }
 
     /// The statement is complete.

@@ -1,25 +1,29 @@
 //! Stored rows <-> values.
 
+use super::versions::{Origin, Reading, RowVersions, Versions};
 use crate::catalog::Column;
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_format::{DecodeError, RowShape};
 use omnibus_value::{ColumnType, Value};
+use std::borrow::Cow;
 
-/// A table's row format.
+/// A table's row format. Reads rows of all the table's versions, writes the newest.
 #[derive(Debug)]
 pub struct RowCodec {
     shape: RowShape,
     /// Rows of about this size have been seen in the definition: fixed parts only.
     typical: usize,
+    versions: Option<Box<Versions>>,
 }
 
 impl RowCodec {
     /// From the columns, in order.
     #[must_use]
-    pub fn new(columns: &[Column]) -> RowCodec {
+    pub fn new(columns: &[Column], versions: &RowVersions) -> RowCodec {
         let shape = RowShape::new(columns.iter().map(|column| &column.ty));
-        RowCodec { typical: shape.null_bytes() + columns.len() * 16, shape }
+        let typical = shape.null_bytes() + columns.len() * 16;
+        RowCodec { typical, shape, versions: Versions::new(versions) }
     }
 
     /// The format crate's view.
@@ -33,7 +37,9 @@ impl RowCodec {
     /// # Errors
     /// The bytes are damaged.
     pub fn decode(&self, row: &Bytes) -> SqlResult<Vec<Value>> {
-        self.shape.decode_row(row).map_err(damaged)
+        let mut values = Vec::with_capacity(self.shape.len());
+        self.decode_into(row, &mut values)?;
+        Ok(values)
     }
 
     /// All values into a vector, which is emptied first.
@@ -42,7 +48,20 @@ impl RowCodec {
     /// The bytes are damaged.
     pub fn decode_into(&self, row: &Bytes, values: &mut Vec<Value>) -> SqlResult<()> {
         values.clear();
-        self.shape.decode_row_into(row, values).map_err(damaged)
+        let Some(versions) = &self.versions else {
+            return self.shape.decode_row_into(row, values).map_err(damaged);
+        };
+        match versions.of(row)? {
+            Reading::Newest(row) => self.shape.decode_row_into(&row, values).map_err(damaged),
+            Reading::Earlier(shape, origins, row) => {
+                let stored = shape.decode_row(&row).map_err(damaged)?;
+                values.extend(origins.iter().map(|origin| match origin {
+                    Origin::Stored(at) => stored[*at].clone(),
+                    Origin::Value(value) => value.clone(),
+                }));
+                Ok(())
+            }
+        }
     }
 
     /// One value.
@@ -50,7 +69,14 @@ impl RowCodec {
     /// # Errors
     /// The bytes are damaged.
     pub fn decode_column(&self, row: &Bytes, column: usize) -> SqlResult<Value> {
-        self.shape.column(row, column).map_err(damaged)
+        let Some(versions) = &self.versions else { return self.shape.column(row, column).map_err(damaged) };
+        match versions.of(row)? {
+            Reading::Newest(row) => self.shape.column(&row, column).map_err(damaged),
+            Reading::Earlier(shape, origins, row) => match &origins[column] {
+                Origin::Stored(at) => shape.column(&row, *at).map_err(damaged),
+                Origin::Value(value) => Ok(value.clone()),
+            },
+        }
     }
 
     /// The bytes of a column of text where they lie; `None` if it must be decoded, `Some(None)` if it is NULL.
@@ -58,7 +84,14 @@ impl RowCodec {
     /// # Errors
     /// The bytes are damaged.
     pub fn text<'r>(&self, row: &'r [u8], column: usize) -> SqlResult<Option<Option<&'r [u8]>>> {
-        self.shape.text(row, column).map_err(damaged)
+        let Some(versions) = &self.versions else { return self.shape.text(row, column).map_err(damaged) };
+        match versions.of_slice(row)? {
+            Reading::Newest(row) => self.shape.text(row, column).map_err(damaged),
+            Reading::Earlier(shape, origins, row) => match &origins[column] {
+                Origin::Stored(at) => shape.text(row, *at).map_err(damaged),
+                Origin::Value(_) => Ok(None),
+            },
+        }
     }
 
     /// The row of these values, which must be of the columns' types.
@@ -69,11 +102,42 @@ impl RowCodec {
         let strings: usize =
             values.iter().map(|value| if let Value::Bytes(text) = value { text.len() } else { 0 }).sum();
         let mut out = Vec::with_capacity(self.typical + strings);
-        self.shape.encode_row_into(values, &mut out).map_err(|error| {
+        if let Some(versions) = &self.versions {
+            versions.head(&mut out);
+        }
+        self.encode_image(values, &mut out)?;
+        Ok(out.into())
+    }
+
+    fn encode_image(&self, values: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+        self.shape.encode_row_into(values, out).map_err(|error| {
             tracing::error!(column = error.column, what = error.what, "a value does not fit its column");
             SqlError::internal(format!("column {} cannot be stored: {}", error.column, error.what))
-        })?;
-        Ok(out.into())
+        })
+    }
+
+    /// A stored row as row events have it: the columns of the newest version and nothing else.
+    ///
+    /// # Errors
+    /// The bytes are damaged.
+    pub fn image<'r>(&self, row: &'r Bytes) -> SqlResult<Cow<'r, Bytes>> {
+        let Some(versions) = &self.versions else { return Ok(Cow::Borrowed(row)) };
+        if let Reading::Newest(image) = versions.of(row)? {
+            return Ok(Cow::Owned(image));
+        }
+        let mut out = Vec::with_capacity(self.typical + row.len());
+        self.encode_image(&self.decode(row)?, &mut out)?;
+        Ok(Cow::Owned(out.into()))
+    }
+
+    /// The row to store of an image that a row event has.
+    #[must_use]
+    pub fn of_image(&self, image: Bytes) -> Bytes {
+        let Some(versions) = &self.versions else { return image };
+        let mut out = Vec::with_capacity(image.len() + 4);
+        versions.head(&mut out);
+        out.extend_from_slice(&image);
+        out.into()
     }
 }
 

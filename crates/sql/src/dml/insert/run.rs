@@ -318,7 +318,9 @@ impl InsertPlan {
                 InsertOutcome::Inserted => break,
                 // REPLACE by what is there already changes nothing.
                 InsertOutcome::Duplicate(duplicate)
-                    if self.replace && duplicate.existing.row == row && !self.has_triggers() =>
+                    if self.replace
+                        && table.rows.image(&duplicate.existing.row)? == table.rows.image(&row)?
+                        && !self.has_triggers() =>
                 {
                     break;
                 }
