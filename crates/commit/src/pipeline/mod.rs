@@ -84,6 +84,7 @@ impl<E: Env> Pipeline<E> {
         settings: Arc<CommitSettings>,
     ) -> std::io::Result<Pipeline<E>> {
         let position = env.position(&writer);
+        let log_threads = settings.log_threads;
         let shared = Arc::new(Shared {
             env: Arc::new(env),
             settings,
@@ -93,7 +94,7 @@ impl<E: Env> Pipeline<E> {
             flush: Mutex::new(Flush::new(writer, last)),
             order: Mutex::new(Order::default()),
             landed: Condvar::new(),
-            idle: threads::Idle::default(),
+            idle: threads::Idle::of(log_threads),
             numbered: AtomicU64::new(last.0),
             durable: AtomicU64::new(last.0),
             sync_us: AtomicU64::new(0),
@@ -258,10 +259,10 @@ impl<E: Env> Pipeline<E> {
         self.shared.order.lock().in_flight()
     }
 
-    /// Whether every log thread sleeps.
+    /// How many log threads are awake.
     #[cfg(test)]
-    pub(crate) fn all_sleep(&self) -> bool {
-        self.shared.idle.all_sleep()
+    pub(crate) fn awake(&self) -> usize {
+        self.shared.idle.awake()
     }
 
     /// See the field.

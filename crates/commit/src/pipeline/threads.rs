@@ -1,8 +1,8 @@
 //! The log threads, and when the committing thread leads its own group.
 //!
-//! One thread per write that may be in flight. Each takes the flush stage, seals a group, writes it
-//! and lands it; whoever finds the places in flight taken leaves what it appended to the next
-//! leader, as a follower. So a slow sync blocks no session's thread.
+//! One thread per write that may be in flight: several on a slow device, one on a quick one, whose groups are the larger
+//! for it. Each takes the flush stage, seals a group, writes it and lands it; whoever finds the places in flight taken
+//! leaves what it appended to the next leader, as a follower. So a slow sync blocks no session's thread.
 
 use super::Shared;
 use super::queue::Enrolled;
@@ -19,8 +19,8 @@ use omnibus_engine::CommitNo;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// While a write is in flight and no other may start, a sleeping thread is worth waking for the
-/// flush stage once this many wait: below, the switch costs more than the overlap gains.
+/// While all writes that a slow device takes are in flight, a sleeping thread is worth waking for the flush stage once
+/// this many wait: below, the switch costs more than the overlap gains. A quick device's write ends sooner.
 const FLUSH_AHEAD: usize = 16;
 
 /// The unit of `Shared::company`, and the mean group size above which nobody leads inline.
@@ -31,8 +31,9 @@ const ALONE: u64 = ONE + ONE / 10;
 const TICK: Duration = Duration::from_secs(1);
 
 /// Sleeping log threads, the last to fall asleep first to be woken: its caches are warm.
-#[derive(Default)]
 pub(super) struct Idle {
+    /// How many there are.
+    threads: usize,
     /// Length of `asleep`, to be read without its lock.
     sleeping: AtomicUsize,
     asleep: Mutex<Vec<Arc<Bell>>>,
@@ -63,14 +64,25 @@ impl Bell {
 }
 
 impl Idle {
-    #[cfg(test)]
-    pub(super) fn all_sleep(&self) -> bool {
-        self.sleeping.load(Ordering::SeqCst) == crate::settings::LOG_THREADS
+    pub(super) fn of(threads: usize) -> Idle {
+        Idle {
+            threads,
+            sleeping: AtomicUsize::new(0),
+            asleep: Mutex::default(),
+            shutdown: AtomicBool::new(false),
+        }
     }
 
-    /// Wakes one sleeping thread, if any.
-    pub(super) fn call(&self) {
-        if self.sleeping.load(Ordering::SeqCst) == 0 {
+    #[cfg(test)]
+    pub(super) fn awake(&self) -> usize {
+        self.threads - self.sleeping.load(Ordering::SeqCst)
+    }
+
+    /// Wakes one sleeping thread, if any, unless as many as are of use are awake: each of them looks for work before it
+    /// sleeps, and more of them would only take turns, each with cold caches.
+    pub(super) fn call(&self, of_use: usize) {
+        let sleeping = self.sleeping.load(Ordering::SeqCst);
+        if sleeping == 0 || self.threads.saturating_sub(sleeping) >= of_use {
             return;
         }
         let mut asleep = self.asleep.lock();
@@ -150,11 +162,11 @@ impl<E: Env> Shared<E> {
             return ticket;
         }
         if before == 0 && self.may_take_off() {
-            self.idle.call();
+            self.call_for_write();
         } else if awaited {
             self.flush_awaited();
-        } else if before == FLUSH_AHEAD {
-            self.idle.call();
+        } else if before == FLUSH_AHEAD && self.in_flight_limit() > 1 {
+            self.call_for_flush();
         }
         ticket
     }
@@ -163,9 +175,9 @@ impl<E: Env> Shared<E> {
     /// can be in that group, too. On the committing thread, unless it would have to wait, or others' work is long.
     fn flush_awaited(&self) {
         if self.queue.has_long() || self.settings.protocol == CommitProtocol::GroupRedo {
-            return self.idle.call();
+            return self.call_for_flush();
         }
-        let Some(mut flush) = self.flush.try_lock() else { return self.idle.call() };
+        let Some(mut flush) = self.flush.try_lock() else { return self.call_for_flush() };
         self.drain(&mut flush);
         drop(flush);
         // The write may have landed meanwhile, and its thread have seen nobody wait.
@@ -184,8 +196,18 @@ impl<E: Env> Shared<E> {
     /// After a write by a thread that leads no group next: those who came meanwhile called nobody.
     pub(super) fn call_for_waiting(&self) {
         if self.waiting() > 0 {
-            self.idle.call();
+            self.call_for_write();
         }
+    }
+
+    /// A thread for the next write: one for each that may be in flight is of use.
+    fn call_for_write(&self) {
+        self.idle.call(self.in_flight_limit() as usize);
+    }
+
+    /// A thread for the flush stage, while all places in flight are taken.
+    fn call_for_flush(&self) {
+        self.idle.call((self.in_flight_limit() as usize).saturating_add(1));
     }
 
     /// Transactions that no group in flight carries.
@@ -260,7 +282,7 @@ impl<E: Env> Shared<E> {
         let Some(group) = group else { return false };
         // Another write may start while this one is in flight.
         if self.queue.len() > 0 && self.may_take_off() {
-            self.idle.call();
+            self.call_for_write();
         }
         self.run(group);
         true

@@ -14,7 +14,7 @@ fn commit_during(quiet: impl Fn(&Pipeline<Test>) + Sync) -> Duration {
     let mut took = Vec::new();
     while took.len() < 4 {
         assert!(Instant::now() < deadline, "no commit came in time");
-        if !pipeline.all_sleep() {
+        if pipeline.awake() > 0 {
             std::thread::yield_now();
             continue;
         }
@@ -77,6 +77,25 @@ fn who_is_waited_for_has_its_place_while_a_write_is_in_flight() {
         first.wait().unwrap();
         assert_eq!(world.writes.load(Ordering::SeqCst), groups + 1, "all of them share the next write");
     }
+}
+
+/// On a device that takes one write at a time, one thread leads however many come; the others would only take turns.
+#[test]
+fn one_thread_leads_where_one_write_is_in_flight() {
+    let world = Arc::new(World::default());
+    let settings = CommitSettings { fast_sync_us: AtomicU64::new(u64::MAX), ..CommitSettings::default() };
+    let pipeline = start(&world, settings);
+    wait_until("all sleep", || pipeline.awake() == 0);
+    world.stuck_write.store(1, Ordering::SeqCst);
+    let mut tickets = vec![pipeline.commit(request())];
+    wait_until("its write is under way", || pipeline.in_flight() == 1);
+    tickets.extend((0..100).map(|_| pipeline.commit(request())));
+    assert_eq!(pipeline.awake(), 1);
+    world.stuck_write.store(0, Ordering::SeqCst);
+    for ticket in tickets {
+        ticket.wait().unwrap();
+    }
+    assert_eq!(world.writes.load(Ordering::SeqCst), 2, "all of them share the next write");
 }
 
 /// A group that shares a block with one in flight waits asleep until that has landed.
