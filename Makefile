@@ -19,6 +19,11 @@ build: target
 target:
 	@shared="$${CARGO_TARGET_DIR:-$${XDG_CACHE_HOME:-$$HOME/.cache}/omnibus-target}"; mkdir -p "$$shared"; ln -sfn "$$shared" target
 
+# The Debian package, in target/.
+.PHONY: deb
+deb: build
+	scripts/deb $(OMNIBUS) target
+
 tools:
 	scripts/install-test-tools
 
