@@ -32,7 +32,7 @@ OVER = ["{}", "-{}", "{} + 1", "{} * 2", "{} / 3", "{} DIV 2", "{} % 3", "ABS({}
         "MAKE_SET(3, {}, 'ää')", "SUBSTRING_INDEX({}, 'b', 1)", "INSERT({}, 1, 1, 'äää')", "LPAD({}, 30, 'é')", "TO_DAYS({})", "TO_SECONDS({})",
         "DATEDIFF({}, {})", "YEARWEEK({})", "TIME_TO_SEC({})", "TIMESTAMPDIFF(DAY, {}, NOW())", "DATE({})", "TIME({})", "ADDTIME({}, '1:00')",
         "DATE_FORMAT({}, '%W %M %f')", "LEAST({}, '1')", "MINUTE({})", "LAST_DAY({})", "UNIX_TIMESTAMP({})", "FROM_DAYS({})", "JSON_QUOTE({})",
-        "JSON_ARRAY({})", "INET_ATON({})", "CRC32({})", "MD5({})", "TO_BASE64({})", "CONV({}, 10, 2)", "ROUND({})", "FIELD({}, 'a')", "ORD({})"]
+        "JSON_ARRAY({})", "INET_ATON({})", "CRC32({})", "MD5({})", "TO_BASE64({})", "CONV({}, 10, 2)", "ROUND({})", "FORMAT({}, 2)", "FORMAT({}, 30, 'en_IN')", "FIELD({}, 'a')", "ORD({})"]
 DECIMAL, TEMPORAL, REAL, BINARY, NOT_NULL = (0, 246), (7, 11, 12), (4, 5), 63, 1
 
 

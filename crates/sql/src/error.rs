@@ -196,6 +196,7 @@ errors! {
     read_only_mode() = 1836, b"HY000", "Running in read-only mode";
     memory_exceeded(bytes, name) = 3170, b"HY000", "Memory capacity of {bytes} bytes for '{name}' exceeded. The statement was given up.";
     lock_nowait() = 3572, b"HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    binary_json() = 3144, b"22032", "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
     invalid_json_text(detail, position) = 3140, b"22032", "Invalid JSON text: \"{detail}\" at position {position}.";
     check_constraint_violated(name) = 3819, b"HY000", "Check constraint '{name}' is violated.";
     table_must_have_a_visible_column() = 4028, b"HY000", "A table must have at least one visible column.";

@@ -1,8 +1,10 @@
 //! JSON values inside expressions: printing, comparing, converting. The format and its operations
 //! are `omnibus_value::json`; this is the glue.
 
-use omnibus_value::Value;
+use super::{Expr, Kind};
+use crate::error::{SqlError, SqlResult};
 use omnibus_value::json::Json;
+use omnibus_value::{ColumnKind, Value};
 use std::cmp::Ordering;
 
 /// The collation of JSON's text: `utf8mb4_bin`.
@@ -62,6 +64,42 @@ pub fn from_value(value: &Value) -> Json {
         }
         Value::Json(binary) => decode(binary),
     }
+}
+
+/// What an expression gives, as a member of a document: labels and text are strings, conditions true and false, bytes what no string
+/// of a document can be (shown in base64, with MySQL's number of the type).
+#[must_use]
+pub fn member(e: &Expr, value: &Value) -> Json {
+    match value {
+        Value::Enum(_) | Value::Set(_) => from_value(&Value::Bytes(e.to_str(value))),
+        Value::Int(n @ (0 | 1)) if e.is_truth() => Json::Bool(*n == 1),
+        Value::Bytes(bytes) => match type_number(e) {
+            Some(kind) => Json::Opaque(kind, bytes.clone()),
+            None => from_value(value),
+        },
+        value => from_value(value),
+    }
+}
+
+/// MYSQL_TYPE of values that are bytes and no text.
+fn type_number(e: &Expr) -> Option<u8> {
+    match e.ty.column.kind {
+        ColumnKind::TinyBlob | ColumnKind::Blob | ColumnKind::MediumBlob | ColumnKind::LongBlob => Some(252),
+        ColumnKind::Binary if matches!(e.kind, Kind::Column { .. }) => Some(254),
+        ColumnKind::Binary | ColumnKind::VarBinary => Some(15),
+        _ => None,
+    }
+}
+
+/// Text of a document, or the name of a member: bytes are none.
+///
+/// # Errors
+/// 3144 for bytes.
+pub fn string(e: &Expr, bytes: &[u8]) -> SqlResult<String> {
+    if type_number(e).is_some() {
+        return Err(SqlError::binary_json());
+    }
+    Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// A document as a value.

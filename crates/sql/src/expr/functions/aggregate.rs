@@ -294,7 +294,7 @@ impl Accumulator {
             State::Array(items) => {
                 let value = spec.args[0].eval(cx)?;
                 account.grow(json_cost(&value), &cx.session.settings)?;
-                items.push(json_argument(&spec.args[0], &value));
+                items.push(json::member(&spec.args[0], &value));
             }
             State::Object(members) => {
                 let Some(key) = spec.args[0].eval_str(cx)? else {
@@ -307,8 +307,7 @@ impl Accumulator {
                 };
                 let value = spec.args[1].eval(cx)?;
                 account.grow(2 * key.len() + json_cost(&value), &cx.session.settings)?;
-                members
-                    .push((String::from_utf8_lossy(&key).into_owned(), json_argument(&spec.args[1], &value)));
+                members.push((json::string(&spec.args[0], &key)?, json::member(&spec.args[1], &value)));
             }
         }
         Ok(())
@@ -435,14 +434,6 @@ impl Accumulator {
             State::Object(members) if members.is_empty() => Value::Null,
             State::Object(members) => json::to_value(&Json::object(members)),
         }
-    }
-}
-
-/// An argument as JSON: labels and text as strings.
-fn json_argument(arg: &Expr, value: &Value) -> Json {
-    match value {
-        Value::Enum(_) | Value::Set(_) => json::from_value(&Value::Bytes(arg.to_str(value))),
-        value => json::from_value(value),
     }
 }
 

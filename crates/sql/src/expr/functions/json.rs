@@ -82,11 +82,7 @@ pub(crate) fn document(
 /// Argument `at` as a member of a document: text becomes a string.
 pub(super) fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Json> {
     let value = args[at].eval(cx)?;
-    Ok(match value {
-        Value::Enum(_) | Value::Set(_) => json::from_value(&Value::Bytes(args[at].to_str(&value))),
-        Value::Int(n @ (0 | 1)) if args[at].is_truth() => Json::Bool(n == 1),
-        value => json::from_value(&value),
-    })
+    Ok(json::member(&args[at], &value))
 }
 
 pub(super) fn path(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Path>> {
@@ -116,7 +112,7 @@ fn unquote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
     match &value {
         Value::Json(binary) => json::decode(binary).unquote(&mut out),
         value => {
-            let given = args[0].to_str(value);
+            let given = json::string(&args[0], &args[0].to_str(value))?.into_bytes();
             let quoted = given.len() >= 2 && given.starts_with(b"\"") && given.ends_with(b"\"");
             if !quoted {
                 return Ok(text(given));
@@ -130,7 +126,7 @@ fn unquote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
 fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let mut out = Vec::new();
-    omnibus_value::json::write_quoted(&String::from_utf8_lossy(&value), &mut out);
+    omnibus_value::json::write_quoted(&json::string(&args[0], &value)?, &mut out);
     Ok(text(out))
 }
 
@@ -145,7 +141,7 @@ fn object(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
                 SqlError::new(3158, b"22032", "JSON documents may not contain NULL member names.").into()
             );
         };
-        members.push((String::from_utf8_lossy(&key).into_owned(), scalar(args, at + 1, cx)?));
+        members.push((json::string(&args[at], &key)?, scalar(args, at + 1, cx)?));
     }
     Ok(json::to_value(&Json::object(members)))
 }
@@ -377,7 +373,7 @@ fn member_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     let value = value_arg!(args, 0, cx);
     let wanted = match cast::to_json(&value, &args[0].ty) {
         Ok(Value::Json(binary)) if !matches!(value, Value::Bytes(_)) => json::decode(&binary),
-        _ => json::from_value(&value),
+        _ => json::member(&args[0], &value),
     };
     let Some(doc) = document(args, 1, "member of", cx)? else { return Ok(Value::Null) };
     Ok(boolean(match doc {

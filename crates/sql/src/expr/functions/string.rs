@@ -31,7 +31,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CHAR", 1, MANY, char_type, char_of),
     Def::new("SOUNDEX", 1, 1, soundex_type, soundex),
     Def::new("QUOTE", 1, 1, text_lengths::quoted, quote),
-    Def::new("FORMAT", 2, 3, ty::ascii::<64>, format),
+    Def::new("FORMAT", 2, 3, text_lengths::in_groups, format),
     Def::new("SPACE", 1, 1, text_lengths::spaces, space),
 ];
 

@@ -98,6 +98,22 @@ pub(super) fn quoted(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType>
     text(args, (2 * chars(&args[0]) + 2).max(4), cx)
 }
 
+/// FORMAT.
+pub(super) fn in_groups(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    /// Digits of the largest DOUBLE, which text may be.
+    const LARGEST: u64 = 309;
+    // Rounding may add a digit.
+    let whole = 1 + match args[0].ty.family() {
+        Family::Integer | Family::Decimal => chars(&args[0]),
+        _ => LARGEST,
+    };
+    // Groups are of three digits, in some locales of two.
+    let groups = whole / if args.len() > 2 { 2 } else { 3 };
+    let fraction = constant(args, 1).map_or(30, |n| count(n).min(30));
+    let length = 1 + whole + groups + if fraction > 0 { 1 + fraction } else { 0 };
+    Ok(ExprType::varchar(u32::try_from(length).unwrap_or(u32::MAX), cx.collation).nullable(true))
+}
+
 /// MAKE_SET. The bits are no text of it.
 pub(super) fn chosen(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let texts = &args[1..];
