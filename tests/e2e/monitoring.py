@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""performance_schema as tools ask it: statements by digest, threads, what they run, who waits for whose lock."""
+"""performance_schema as tools ask it: statements by digest, threads, what they run, who waits for whose lock. EXPLAIN of another connection."""
 
 import pathlib
 import subprocess
@@ -75,6 +75,32 @@ def locks(server):
     b.close()
 
 
+def explained(server):
+    """EXPLAIN FOR CONNECTION: the plan of a statement that waits, in the database of who runs it."""
+    a, b, c = Session(server, database="d"), Session(server, database="d"), Session(server)
+    number = b.value("SELECT CONNECTION_ID()")
+    expect(c(f"EXPLAIN FOR CONNECTION {number}") == (), "nothing runs")
+    a.run("BEGIN", "UPDATE t SET v = 9 WHERE id = 1")
+    waiting = threading.Thread(target=lambda: b.run("UPDATE t SET v = v + 1 WHERE id = 1"))
+    waiting.start()
+    wait_for(lambda: c.value(f"SELECT state FROM information_schema.PROCESSLIST WHERE id = {number}") == "waiting for a lock", "it waits")
+    row = c(f"EXPLAIN FOR CONNECTION {number}")[0]
+    expect(row[1:3] == ("UPDATE", "t") and "PRIMARY" in row, row)
+    expect("Update t" in c.value(f"EXPLAIN FORMAT=TREE FOR CONNECTION {number}"), "as a tree")
+    c.run("SET explain_format = 'tree'")
+    expect("Update t" in c.value(f"EXPLAIN FOR CONNECTION {number}"), "explain_format")
+    expect(c("EXPLAIN FORMAT=TRADITIONAL SELECT 1")[0][1] == "SIMPLE", "a format is named")
+    client(server, "CREATE USER watcher; GRANT SELECT ON d.* TO watcher")
+    out = client(server, f"EXPLAIN FOR CONNECTION {number}", user="watcher", check=False)
+    expect("1094" in out.stderr.decode(), out.stderr)
+    c.fails("EXPLAIN FOR CONNECTION 999999", 1094)
+    c.fails(f"EXPLAIN FOR CONNECTION {c.value('SELECT CONNECTION_ID()')}", 3012)
+    a.run("ROLLBACK")
+    waiting.join()
+    for session in (a, b, c):
+        session.close()
+
+
 def bounded(directory):
     """What does not fit is one row; OFF counts nothing."""
     server = Omnibus(directory / "small", "--performance-schema-digests-size=10")
@@ -100,6 +126,7 @@ def main():
         digests(server)
         prepared(server)
         locks(server)
+        explained(server)
         server.stop()
         bounded(directory)
     print("monitoring: ok")

@@ -69,14 +69,37 @@ pub struct SelectOptions {
     pub buffer_result: bool,
     pub no_cache: bool,
     pub calc_found_rows: bool,
-    /// The hint MAX_EXECUTION_TIME, milliseconds.
-    pub max_execution_time: Option<u32>,
+}
+
+/// An optimizer hint, `/*+ .. */` behind SELECT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Milliseconds.
+    MaxExecutionTime(u32),
+    /// As STRAIGHT_JOIN.
+    JoinFixedOrder,
+    /// The order of some tables.
+    JoinOrder { place: JoinPlace, tables: Vec<Ident> },
+    /// As FORCE or IGNORE INDEX; no index: all of the table's.
+    Index { table: Ident, indexes: Vec<Ident>, kind: IndexHintKind },
+}
+
+/// Where JOIN_ORDER, JOIN_PREFIX and JOIN_SUFFIX have their tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinPlace {
+    /// One after the other.
+    Order,
+    /// Before all others.
+    First,
+    /// Behind all others.
+    Last,
 }
 
 /// One SELECT block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
     pub options: SelectOptions,
+    pub hints: Vec<Hint>,
     pub items: Vec<SelectItem>,
     /// Comma-separated members; empty without FROM (and for FROM DUAL).
     pub from: Vec<TableRef>,

@@ -162,6 +162,8 @@ impl Parser<'_> {
 
     fn select(&mut self) -> Rule<(QueryBody, Option<Box<Into>>)> {
         self.advance();
+        let between = &self.src[self.last_end as usize..self.token.start as usize];
+        let hints = super::hints::hints(between);
         let options = self.select_options();
         let items = self.comma_list(Self::select_item)?;
         let mut into = self.into()?;
@@ -181,14 +183,12 @@ impl Parser<'_> {
         if into.is_none() {
             into = self.into()?;
         }
-        let select = Select { options, items, from, filter, group_by, with_rollup, having, windows };
+        let select = Select { options, hints, items, from, filter, group_by, with_rollup, having, windows };
         Ok((QueryBody::Select(Box::new(select)), into))
     }
 
     fn select_options(&mut self) -> SelectOptions {
-        let between = &self.src[self.last_end as usize..self.token.start as usize];
-        let mut options =
-            SelectOptions { max_execution_time: time_hint(between), ..SelectOptions::default() };
+        let mut options = SelectOptions::default();
         loop {
             match self.token.kw {
                 Kw::ALL => {}
@@ -368,15 +368,4 @@ impl Parser<'_> {
 /// A query of a body alone.
 fn plain_query(body: QueryBody) -> Query {
     Query { with: None, body, order_by: Vec::new(), limit: None, locking: Vec::new(), into: None }
-}
-
-/// MAX_EXECUTION_TIME(n) among the hints that stand behind SELECT; the others are read over.
-fn time_hint(blank: &[u8]) -> Option<u32> {
-    const NAME: &[u8] = b"MAX_EXECUTION_TIME";
-    let hints = blank.trim_ascii_start().strip_prefix(b"/*+")?;
-    let at = hints.windows(NAME.len()).position(|word| word.eq_ignore_ascii_case(NAME))?;
-    let rest = hints[at + NAME.len()..].trim_ascii_start().strip_prefix(b"(")?.trim_ascii_start();
-    let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
-    rest[digits..].trim_ascii_start().starts_with(b")").then_some(())?;
-    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
 }

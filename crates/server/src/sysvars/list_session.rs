@@ -1,6 +1,7 @@
 //! How a session executes statements.
 
 use super::def::{Fixed::*, Kind, Scope, VarDef as V};
+use omnibus_format::Dialect;
 
 const MAX: u64 = u64::MAX;
 const LEVELS: Kind = Kind::Enum(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]);
@@ -60,6 +61,8 @@ pub static VARS: &[V] = &[
     V::both("range_optimizer_max_mem_size", Kind::UInt(0, MAX, 1), U(8 << 20)),
     V::both("cte_max_recursion_depth", Kind::UInt(0, u32::MAX as u64, 1), U(1000)),
     V::both("windowing_use_high_precision", Kind::Bool, B(true)),
+    V::both("explain_format", Kind::Enum(&["TRADITIONAL", "JSON", "TREE"]), S("TRADITIONAL"))
+        .only(Dialect::Mysql),
     V::both("end_markers_in_json", Kind::Bool, B(false)),
     V::both("profiling", Kind::Bool, B(false)),
     V::both("profiling_history_size", Kind::UInt(0, 100, 1), U(15)),

@@ -11,6 +11,7 @@ use super::{full_group, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
+use crate::plan::hints::name_indexes;
 use crate::plan::needed::Needed;
 use crate::plan::nest::Nest;
 use crate::plan::rules::is_volatile;
@@ -165,6 +166,7 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
 pub(crate) fn select_all(name: &ast::ObjectName) -> Select {
     Select {
         options: ast::SelectOptions::default(),
+        hints: Vec::new(),
         items: vec![SelectItem::Wildcard],
         from: vec![ast::TableRef::Table(Box::new(ast::TableFactor {
             name: name.clone(),
@@ -226,6 +228,9 @@ pub(super) fn clauses(
     mut from: From<'_>,
 ) -> SqlResult<Clauses> {
     let (mut nest, star) = from.bind(binder, &select.from)?;
+    for warning in name_indexes(&mut nest, &select.hints) {
+        binder.warn(warning);
+    }
     binder.name_windows(&select.windows)?;
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
@@ -477,14 +482,7 @@ fn finish_block(
             volatile |= is_volatile(e);
         });
     }
-    let planned = join_order::plan(
-        binder.session,
-        &mut binder.subqueries,
-        nest,
-        &own,
-        select.options.straight_join,
-        &needed,
-    )?;
+    let planned = join_order::plan(binder.session, &mut binder.subqueries, nest, &own, select, &needed)?;
     let row_slots: Vec<u16> = tables().map(|table| table.slot).collect();
     binder.last_scope = scope.scope;
     let late_outputs = row_slots.clone();

@@ -466,6 +466,7 @@ fn item(expr: Expr) -> SelectItem {
 fn select(items: Vec<SelectItem>, from: &[TableRef], filter: Option<Expr>) -> Select {
     Select {
         options: SelectOptions::default(),
+        hints: Vec::new(),
         items,
         from: from.to_vec(),
         filter,

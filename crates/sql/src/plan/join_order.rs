@@ -7,6 +7,7 @@
 use super::access::TableAccess;
 use super::equalities::{Equated, equal_columns};
 use super::estimate::Known;
+use super::hints::order_joins;
 use super::needed::Needed;
 use super::rules::is_volatile;
 use super::scan::{Step, Stored, keep_if_whole};
@@ -18,6 +19,7 @@ use crate::plan::VirtualTable;
 use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
 use crate::plan::tree::{Node, NodeSource, OuterNode, ScanNode};
 use crate::state::SessionState;
+use omnibus_parser::ast::{Hint, Select};
 use std::collections::HashMap;
 
 /// Members of a nest up to which every order is looked at. Ten tables would be five thousand steps of some microseconds.
@@ -42,11 +44,13 @@ pub(crate) fn plan(
     subqueries: &mut usize,
     nest: Nest,
     own: &SlotSet,
-    straight: bool,
+    select: &Select,
     needed: &Needed,
 ) -> SqlResult<Planned> {
     let mut constants = Vec::new();
     let mut nest = simplify(nest);
+    order_joins(&mut nest, &select.hints);
+    let straight = select.options.straight_join || select.hints.contains(&Hint::JoinFixedOrder);
     let volatile = nest.conditions.iter().any(is_volatile);
     let has_tables = !nest.items.is_empty();
     let (checked_first, rest): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut nest.conditions)

@@ -11,6 +11,7 @@ pub(crate) mod condition;
 pub mod cost;
 mod equalities;
 pub(crate) mod estimate;
+pub(crate) mod hints;
 pub(crate) mod join_order;
 pub(crate) mod json_table;
 pub mod key;

@@ -1,7 +1,7 @@
 //! SELECT, DO and the data-changing statements as a session runs them: plan, check, run.
 
 use super::{Call, SqlSession};
-use crate::api::{AccessCheck, Mode, Outcome, Priv, Rights};
+use crate::api::{AccessCheck, Mode, Outcome, Priv, Rights, VariableScope};
 use crate::bind::scope::Scope;
 use crate::bind::uses::UsesCell;
 use crate::bind::{Binder, Clause};
@@ -122,15 +122,12 @@ impl SqlSession {
 
     /// EXPLAIN, EXPLAIN ANALYZE and MariaDB's ANALYZE.
     pub(super) fn explain(&mut self, explain: &ast::Explain, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let ast::ExplainTarget::Statement(statement) = &explain.target else {
-            return Err(SqlError::not_supported_yet("EXPLAIN FOR CONNECTION").into());
+        let statement = match &explain.target {
+            ast::ExplainTarget::Statement(statement) => statement,
+            ast::ExplainTarget::Connection(id) => return self.explain_connection(explain, *id, call),
         };
         let mariadb = self.state.settings.mariadb;
-        let form = match &explain.format {
-            Some(name) => select::Form::named(name, mariadb)?,
-            None if explain.analyze && !mariadb => select::Form::Tree,
-            None => select::Form::Table,
-        };
+        let form = self.explain_form(explain)?;
         if explain.analyze && !mariadb && form != select::Form::Tree {
             return Err(SqlError::not_supported_yet("EXPLAIN ANALYZE in another format than TREE").into());
         }
@@ -169,6 +166,68 @@ impl SqlSession {
             }
         }
         Ok(Outcome::rows())
+    }
+
+    /// The form that an EXPLAIN names, or `explain_format`.
+    fn explain_form(&self, explain: &ast::Explain) -> SqlResult<select::Form> {
+        let mariadb = self.state.settings.mariadb;
+        if let Some(name) = &explain.format {
+            return select::Form::named(name, mariadb);
+        }
+        if mariadb {
+            return Ok(select::Form::Table);
+        }
+        let usual = self.state.host.variable(VariableScope::Session, "explain_format");
+        let form = match usual {
+            Ok((Value::Bytes(name), _)) => select::Form::named(&String::from_utf8_lossy(&name), mariadb)?,
+            _ => select::Form::Table,
+        };
+        Ok(if explain.analyze && form == select::Form::Table { select::Form::Tree } else { form })
+    }
+
+    /// EXPLAIN FOR CONNECTION: of what another session runs, planned anew in its database.
+    fn explain_connection(
+        &mut self,
+        explain: &ast::Explain,
+        id: u64,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
+        let mariadb = self.state.settings.mariadb;
+        let lines = self.state.host.processlist();
+        let line = lines.into_iter().find(|line| line[0] == Value::UInt(id));
+        let Some([_, _, _, database, command, _, _, info]) = line else {
+            return Err(SqlError::new(1094, b"HY000", format!("Unknown thread id: {id}")).into());
+        };
+        let unsupported = || match mariadb {
+            true => SqlError::new(1933, b"HY000", "Target is not executing an operation with a query plan"),
+            false => SqlError::new(
+                3012,
+                b"HY000",
+                "EXPLAIN FOR CONNECTION command is supported only for SELECT/UPDATE/INSERT/DELETE/REPLACE",
+            ),
+        };
+        let (Value::Bytes(text), Value::Bytes(command)) = (info, command) else {
+            return if mariadb { Err(unsupported().into()) } else { Ok(Outcome::ok()) };
+        };
+        if !matches!(&command[..], b"Query" | b"Execute") {
+            return if mariadb { Err(unsupported().into()) } else { Ok(Outcome::ok()) };
+        }
+        let parsed = omnibus_parser::parse(&text, &self.state.settings.parse_options());
+        let statement = parsed.ok().and_then(|statements| statements.into_iter().next()).map(|s| s.node);
+        use Statement as S;
+        let Some(statement @ (S::Select(_) | S::Insert(_) | S::Update(_) | S::Delete(_))) = statement else {
+            return Err(unsupported().into());
+        };
+        let target = ast::ExplainTarget::Statement(Box::new(statement));
+        let explain = ast::Explain { target, ..explain.clone() };
+        let database = match database {
+            Value::Bytes(name) => Some(String::from_utf8_lossy(&name).into()),
+            _ => None,
+        };
+        let own = std::mem::replace(&mut self.state.database, database);
+        let done = self.explain(&explain, call);
+        self.state.database = own;
+        done
     }
 
     pub(super) fn write(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {

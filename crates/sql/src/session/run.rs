@@ -13,7 +13,7 @@ use crate::store::{Marks, wait_failure};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_locks::WaitOutcome;
-use omnibus_parser::ast::{Expr, InnerStatement, QueryBody, Spanned, Statement};
+use omnibus_parser::ast::{Expr, Hint, InnerStatement, QueryBody, Spanned, Statement};
 use std::sync::Arc;
 
 /// Lock waits after which an inline statement moves to a thread that may block.
@@ -346,7 +346,10 @@ fn keeps_diagnostics(statement: &Statement) -> bool {
 /// The milliseconds that a hint behind the query's first SELECT gives it; 0 is no limit.
 fn hinted_time(body: &QueryBody) -> Option<u32> {
     match body {
-        QueryBody::Select(select) => select.options.max_execution_time,
+        QueryBody::Select(select) => select.hints.iter().find_map(|hint| match hint {
+            Hint::MaxExecutionTime(time) => Some(*time),
+            _ => None,
+        }),
         QueryBody::SetOperation { left, .. } => hinted_time(left),
         QueryBody::Nested(query) => hinted_time(&query.body),
         _ => None,

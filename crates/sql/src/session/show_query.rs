@@ -319,6 +319,7 @@ fn around(query: Query, filter: Expr) -> Query {
     let derived = Derived { lateral: false, query, alias: Some("shown".into()), columns: Vec::new() };
     let select = Select {
         options: SelectOptions::default(),
+        hints: Vec::new(),
         items: vec![SelectItem::Wildcard],
         from: vec![TableRef::Derived(Box::new(derived))],
         filter: Some(filter),

@@ -1,0 +1,150 @@
+//! Optimizer hints of a query block: which indexes its tables may use, and the order in which they are read.
+//!
+//! What a hint names and is not there is a warning. An order that cannot be, because a table needs one that the hint has behind it, is
+//! left to the planner.
+
+use super::nest::{Item, ItemSource, Nest, TableItem};
+use crate::catalog::same_name;
+use crate::error::SqlError;
+use crate::expr::SlotSet;
+use omnibus_parser::ast::{Hint, IndexHint, IndexHintKind, IndexHintScope, JoinPlace};
+
+/// Gives the tables of a nest what hints say of their indexes, in place of what stands behind their names in FROM. Returns warnings
+/// of all hints.
+pub(crate) fn name_indexes(nest: &mut Nest, hints: &[Hint]) -> Vec<SqlError> {
+    let mut warnings = Vec::new();
+    let mut hinted: Vec<u16> = Vec::new();
+    for hint in hints {
+        match hint {
+            Hint::Index { table, indexes, kind } => {
+                let word = if *kind == IndexHintKind::Force { "INDEX" } else { "NO_INDEX" };
+                let Some(item) = item_of(nest, table) else {
+                    warnings.push(unresolved(&table_name(table), word));
+                    continue;
+                };
+                if !hinted.contains(&item.slot) {
+                    item.hints.clear();
+                    hinted.push(item.slot);
+                }
+                hint_indexes(item, indexes, *kind, |index| {
+                    warnings.push(unresolved(&format!("{} `{index}`", table_name(table)), word));
+                });
+            }
+            Hint::JoinOrder { place, tables } => {
+                let word = match place {
+                    JoinPlace::Order => "JOIN_ORDER",
+                    JoinPlace::First => "JOIN_PREFIX",
+                    JoinPlace::Last => "JOIN_SUFFIX",
+                };
+                let missing = tables.iter().filter(|table| member_of(nest, table).is_none());
+                warnings.extend(missing.map(|table| unresolved(&table_name(table), word)));
+            }
+            Hint::JoinFixedOrder | Hint::MaxExecutionTime(_) => {}
+        }
+    }
+    warnings
+}
+
+fn table_name(table: &str) -> String {
+    format!("`{table}`@`select#1`")
+}
+
+fn unresolved(name: &str, hint: &str) -> SqlError {
+    SqlError::new(3128, b"HY000", format!("Unresolved name {name} for {hint} hint"))
+}
+
+/// One hint about a table's indexes; none are named: all of them.
+fn hint_indexes(
+    item: &mut TableItem,
+    indexes: &[omnibus_parser::ast::Ident],
+    kind: IndexHintKind,
+    mut missing: impl FnMut(&str),
+) {
+    let ItemSource::Table(table) = &item.source else { return };
+    let mut found = Vec::new();
+    for index in indexes {
+        match table.index_named(index) {
+            Some(_) => found.push(index.clone()),
+            None => missing(index),
+        }
+    }
+    let hint = match (indexes.is_empty(), kind) {
+        (true, IndexHintKind::Force) => {
+            found = table
+                .indexes()
+                .iter()
+                .filter(|index| !index.name.is_empty())
+                .map(|index| (&*index.name).into())
+                .collect();
+            kind
+        }
+        // USE INDEX ().
+        (true, _) => IndexHintKind::Use,
+        (false, _) if found.is_empty() => return,
+        (false, kind) => kind,
+    };
+    item.hints.push(IndexHint { kind: hint, scope: IndexHintScope::All, indexes: found });
+}
+
+/// The table of this alias, inside outer joins, too.
+fn item_of<'n>(nest: &'n mut Nest, alias: &str) -> Option<&'n mut TableItem> {
+    nest.items.iter_mut().find_map(|item| match item {
+        Item::Table(table) => same_name(&table.alias, alias).then_some(&mut **table),
+        Item::Outer { nest, .. } => item_of(nest, alias),
+    })
+}
+
+/// The member of a nest that is, or has inside, the table of this alias.
+fn member_of(nest: &Nest, alias: &str) -> Option<usize> {
+    nest.items.iter().position(|item| match item {
+        Item::Table(table) => same_name(&table.alias, alias),
+        Item::Outer { nest, .. } => member_of(nest, alias).is_some(),
+    })
+}
+
+/// Has the members of a nest read in the order that hints say.
+pub(super) fn order_joins(nest: &mut Nest, hints: &[Hint]) {
+    for hint in hints {
+        let Hint::JoinOrder { place, tables } = hint else { continue };
+        let mut named: Vec<usize> = tables.iter().filter_map(|table| member_of(nest, table)).collect();
+        named.dedup();
+        let others: Vec<usize> = (0..nest.items.len()).filter(|at| !named.contains(at)).collect();
+        let mut before: Vec<(usize, SlotSet)> = Vec::new();
+        let slots = |nest: &Nest, of: &[usize]| {
+            let mut slots = SlotSet::default();
+            of.iter().for_each(|at| slots.extend(&nest.items[*at].slots()));
+            slots
+        };
+        for (at, member) in named.iter().enumerate() {
+            before.push((*member, slots(nest, &named[..at])));
+        }
+        match place {
+            JoinPlace::Order => {}
+            JoinPlace::First => before.extend(others.iter().map(|at| (*at, slots(nest, &named)))),
+            JoinPlace::Last => before.extend(named.iter().map(|at| (*at, slots(nest, &others)))),
+        }
+        if can_be(nest, &before) {
+            before.iter().for_each(|(at, slots)| nest.items[*at].read_after(slots));
+        }
+    }
+}
+
+/// Whether members can be read so, beside what they need anyway.
+fn can_be(nest: &Nest, before: &[(usize, SlotSet)]) -> bool {
+    let mut left: Vec<usize> = (0..nest.items.len()).collect();
+    while !left.is_empty() {
+        let mut missing = SlotSet::default();
+        left.iter().for_each(|at| missing.extend(&nest.items[*at].slots()));
+        let free = |at: &usize| {
+            let needs = match &nest.items[*at] {
+                Item::Table(table) => &table.after,
+                Item::Outer { required, .. } => required,
+            };
+            !needs.meets(&missing)
+                && !before.iter().any(|(member, slots)| member == at && slots.meets(&missing))
+        };
+        let Some(next) = left.iter().position(free) else { return false };
+        left.remove(next);
+    }
+    true
+}
