@@ -136,13 +136,18 @@ def a_running_server_goes_on(directory):
     server.kill()
 
 
-# What has a checksum, and decides who a server is and how it is set.
-SEALED = ("omnibus.format", "auto.cnf", "mysqld-auto.cnf", "replica_passwords")
+# What has a checksum, and decides who a server is and how it is set; and what is before its value.
+SEALED = {"omnibus.format": b"", "auto.cnf": b"uuid=", "mysqld-auto.cnf": b'"Value":', "replica_passwords": b" "}
 HOWS = ("bit", "block", "cut", "emptied", "removed")
 
 
 def hurt(path, how, chance, part=1):
-    """As `damaged`, in the first of so many parts; or without its second half, its bytes, or at all."""
+    """As `damaged`, in the first of so many parts; or without its second half, its bytes, or at all; or another number."""
+    if how == "number":
+        value = bytearray(path.read_bytes())
+        at = value.index(SEALED[path.name]) + len(SEALED[path.name])
+        value[next(n for n in range(at, len(value)) if chr(value[n]).isdigit())] ^= 1
+        return path.write_bytes(value)
     if how in ("bit", "block"):
         return damaged(path, how, chance, part)
     size = path.stat().st_size
@@ -187,7 +192,7 @@ def recover_from(origin, kinds, place, look):
     chance, told = random.Random(11), {}
     server = Omnibus(place, *origin.options)
     for path in kinds():
-        for how in HOWS:
+        for how in (*HOWS, *(["number"] if path.name in SEALED else [])):
             last = path.name == max(log.name for log in origin.datadir.glob("binlog.0*"))
             if last and how == "cut":
                 continue
@@ -202,6 +207,7 @@ def recover_from(origin, kinds, place, look):
                 expect(path.name in text or path.parts[0] in text, f"{what}: refused without naming it\n{text}")
             else:
                 told[what] = "whole"
+                expect(how != "number", f"{what}: it starts with it")
                 if how != "removed" or not path.name.endswith("auto.cnf"):
                     expect(client(server, settings) == is_set, f"{what}: it is another server now: {client(server, settings)}")
                 for engine in ENGINES:

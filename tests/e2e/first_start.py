@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """A first start that is killed, or meets an error, at any of its operations on files: the next start works.
 
-    first_start.py [--all | --points N]     every operation, or N of them (default 24), the first and last ones among them
+    first_start.py [--all | --points N]     the first one on each new file, and all others, or N of them (default 16)
 """
 
 import argparse
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import ROOT, Omnibus, Scratch, client, expect  # noqa: E402
-from recorded import Trace  # noqa: E402
+from recorded import CHANGES, Trace  # noqa: E402
 
 
 class FirstStart:
@@ -31,15 +32,23 @@ class FirstStart:
         return Omnibus(self.directory, "--max-binlog-size=1048576",
                        env={"LD_PRELOAD": str(self.library), "RECORD_IO_ROOT": root, **env})
 
-    def count(self):
-        """How many operations a start has until it serves."""
+    def watched(self):
+        """How many operations a start has until it serves, and what the files are called that it makes, up to the first digit."""
         server = self.server(RECORD_IO_TRACE=str(self.trace))
         server.start()
         server.kill()
-        return Trace(self.trace).operations()
+        records = [record for record in Trace(self.trace).records if record.kind in CHANGES]
+        root = self.directory / "data"
+        made = {str(pathlib.Path(record.path).relative_to(root)) for record in records if record.kind == b"O"}
+        return len(records), sorted({re.split(r"\d|(?<=/\.tmp)", name)[0] for name in made})
 
-    def point(self, at, how):
-        server = self.server(RECORD_IO_AT=str(at), RECORD_IO_HOW=how)
+    def empty(self, name):
+        """It has its name, and nothing is in it."""
+        self.point(1, "KILL", RECORD_IO_NAME=name)
+
+    def point(self, at, how, **env):
+        server = self.server(RECORD_IO_AT=str(at), RECORD_IO_HOW=how, **env)
+        at = f"{at} {env}"
         try:
             server.start()
             # Background work is not in the same order each time, and some errors are no reason to stop.
@@ -65,18 +74,20 @@ class FirstStart:
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--all", action="store_true")
-    arguments.add_argument("--points", type=int, default=24)
+    arguments.add_argument("--points", type=int, default=16)
     arguments = arguments.parse_args()
     with Scratch("omnibus-first-") as directory:
         test = FirstStart(directory)
-        last = test.count()
-        points = list(range(1, last + 1))
+        last, made = test.watched()
+        expect(len(made) > 15, made)
+        for name in made:
+            test.empty(name)
+        points = [(at, how) for at in range(1, last + 1) for how in ("KILL", "EIO", "ENOSPC")]
         if not arguments.all:
-            points = sorted(random.Random(4).sample(points, min(arguments.points, last)))
-        for turn, at in enumerate(points):
-            for how in ["KILL", "EIO", "ENOSPC"] if arguments.all else [["KILL", "EIO", "KILL", "ENOSPC"][turn % 4]]:
-                test.point(at, how)
-        print(f"first_start: {len(points)} of {last} points ok")
+            points = sorted(random.Random(4).sample(points, arguments.points))
+        for at, how in points:
+            test.point(at, how)
+        print(f"first_start: {len(made)} new files, {len(points)} points of {last} operations ok")
 
 
 if __name__ == "__main__":

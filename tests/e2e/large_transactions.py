@@ -4,6 +4,8 @@ after a crash, other tools read the log, and neither a rollback nor a crash leav
 
 import pathlib
 import random
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,6 +16,8 @@ from omnibus import (PATIENCE_S, MariaDB, Omnibus, Scratch, binary, client,  # n
                      connect, error_code, expect, replay, wait_for)
 
 THRESHOLD = 1 << 20
+# What a replay may need beside what an idle server has: its writes up to 32 MiB, what the engines keep, buffers.
+REPLAY_MIB = 160
 
 
 def spill_files(server):
@@ -294,8 +298,45 @@ def kills(directory):
         server.stop()
 
 
+def peak(server):
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) << 10
+
+
+def replay_in_bounded_memory(directory):
+    """A start that has one transaction of 240 MB to replay needs no more than a part of it in memory, for rows in either engine."""
+    server = Omnibus(directory, "--sync-binlog=0", "--skip-networking", "--lsm-memtable-size=16M", "--lsm-block-cache-size=16M",
+                     "--btree-cache-size=16M")
+    server.start()
+    client(server, "CREATE DATABASE d; CREATE TABLE d.source (k INT, v VARCHAR(9000)) CHARACTER SET latin1;"
+                   + "".join(f"CREATE TABLE d.{engine} (id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(9000), KEY (k))"
+                             f" ENGINE={engine} CHARACTER SET latin1;" for engine in ("lsm", "btree"))
+                   + "INSERT INTO d.source VALUES " + ", ".join(["(FLOOR(RAND() * 10000), REPEAT(MD5(RAND()), 250))"] * 200))
+    server.stop()
+    server.start()
+    idle = peak(server)
+    for engine in ("lsm", "btree"):
+        server.stop()
+        # As if nothing had been made persistent since.
+        for name in ("lsm", "btree"):
+            shutil.copytree(server.datadir / name, pathlib.Path(directory) / "before" / name)
+        server.start()
+        client(server, "SET autocommit = 0; " + f"INSERT INTO d.{engine} (k, v) SELECT k, v FROM d.source;" * 150 + "COMMIT")
+        written = client(server, f"SELECT COUNT(*), SUM(CRC32(v)), SUM(k) FROM d.{engine}")
+        server.kill()
+        for name in ("lsm", "btree"):
+            shutil.rmtree(server.datadir / name)
+            (pathlib.Path(directory) / "before" / name).rename(server.datadir / name)
+        server.start()
+        needed = (peak(server) - idle) >> 20
+        expect(client(server, f"SELECT COUNT(*), SUM(CRC32(v)), SUM(k) FROM d.{engine}") == written, f"{engine}: replayed")
+        print(f"{engine}: {needed} MiB more than an idle start")
+        expect(needed < REPLAY_MIB, f"{engine}: the replay of 240 MB needed {needed} MiB")
+    server.stop()
+
+
 def main():
-    for test in (stops_and_crashes, checksums, kills):
+    for test in (stops_and_crashes, checksums, kills, replay_in_bounded_memory):
         with Scratch() as directory:
             test(directory)
         print(f"ok: {test.__name__}")

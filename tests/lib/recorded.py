@@ -37,9 +37,6 @@ class Trace:
             at += path + other + data
             self.records.append(r)
 
-    def operations(self):
-        return sum(record.kind in CHANGES for record in self.records)
-
 
 def settle(path, root, base=None):
     """After the program was killed: records how its writes that were under way have ended, and changes of names that nobody

@@ -3,6 +3,7 @@
  *   RECORD_IO_ROOT    the folder, without links in its path; nothing else is looked at
  *   RECORD_IO_TRACE   where the trace goes; appended to, so that it goes on when the program is started again
  *   RECORD_IO_AT      number (from 1) of the one operation that fails: a write, a sync, or a change of names or lengths
+ *   RECORD_IO_NAME    only operations on open files with this in their path are counted then
  *   RECORD_IO_HOW     how it fails: KILL (before the operation is done), EIO, ENOSPC
  *
  * The trace is a sequence of records: a header (struct record), two paths, data. An operation that takes time has a record
@@ -102,9 +103,11 @@ static uint64_t note(char kind, uint64_t id, int synced, uint64_t inode, uint64_
     return record.id;
 }
 
-/* Counts an operation; the one that is to fail gives its error. */
-static int failing(void) {
+/* Counts an operation, on a file that is open or on names; the one that is to fail gives its error. */
+static int failing(const char *file) {
     static int64_t at = -1;
+    const char *name = getenv("RECORD_IO_NAME");
+    if (name && (!file || !strstr(file, name))) return 0;
     if (at < 0) at = getenv("RECORD_IO_AT") ? atoll(getenv("RECORD_IO_AT")) : 0;
     if (__atomic_add_fetch(&operations, 1, __ATOMIC_SEQ_CST) != (uint64_t)at) return 0;
     const char *how = getenv("RECORD_IO_HOW");
@@ -126,7 +129,7 @@ static ssize_t do_write(int fd, const struct iovec *parts, int count, int64_t of
     uint64_t inode, length = 0;
     int tracked = fd > 2 && path_of(fd, path, &inode);
     if (tracked) {
-        int error = failing();
+        int error = failing(path);
         if (error) return errno = error, -1;
         for (int n = 0; n < count; n++) length += parts[n].iov_len;
         if (offset < 0) offset = (fcntl(fd, F_GETFL) & O_APPEND) ? lseek64(fd, 0, SEEK_END) : lseek64(fd, 0, SEEK_CUR);
@@ -166,7 +169,7 @@ ssize_t writev(int fd, const struct iovec *parts, int count) { return do_write(f
     char path[PATH_MAX]; \
     uint64_t inode; \
     int tracked = path_of(fd, path, &inode); \
-    int error = tracked ? failing() : 0; \
+    int error = tracked ? failing(path) : 0; \
     if (error) return errno = error, -1; \
     uint64_t id = tracked ? note(kind, 0, 0, inode, (uint64_t)(offset), (uint64_t)(length), path, NULL, NULL, 0) : 0; \
     int done = (call); \
@@ -186,7 +189,7 @@ int name(int fd, type offset, type size) { \
     char path[PATH_MAX]; \
     uint64_t inode; \
     int tracked = path_of(fd, path, &inode); \
-    int error = tracked ? failing() : 0; \
+    int error = tracked ? failing(path) : 0; \
     if (error) return error; \
     int done = REAL(name)(fd, offset, size); \
     if (tracked) note('F', 0, done == 0, inode, (uint64_t)offset, (uint64_t)size, path, NULL, NULL, 0); \
@@ -198,7 +201,7 @@ ALLOCATING(posix_fallocate64, off64_t)
 /* A change of names. */
 #define ON_NAMES(kind, path, other, call) do { \
     int tracked = below_root(path); \
-    int error = tracked ? failing() : 0; \
+    int error = tracked ? failing(NULL) : 0; \
     if (error) return errno = error, -1; \
     int done = (call); \
     if (tracked && done == 0) note(kind, 0, 1, 0, 0, 0, path, other, NULL, 0); \
@@ -248,7 +251,7 @@ static int opened(int fd, int flags) {
 int name(const char *path, int flags, ...) { \
     mode_t mode = MODE(flags); \
     if (!(flags & (O_CREAT | O_TRUNC)) || !below_root(path)) return REAL(name)(path, flags, mode); \
-    int error = failing(); \
+    int error = failing(NULL); \
     if (error) return errno = error, -1; \
     return opened(REAL(name)(path, flags, mode), flags); \
 }
@@ -260,7 +263,7 @@ int name(int folder, const char *file, int flags, ...) { \
     mode_t mode = MODE(flags); \
     char path[PATH_MAX]; \
     if (!(flags & (O_CREAT | O_TRUNC)) || !below_root(at(folder, file, path))) return REAL(name)(folder, file, flags, mode); \
-    int error = failing(); \
+    int error = failing(NULL); \
     if (error) return errno = error, -1; \
     return opened(REAL(name)(folder, file, flags, mode), flags); \
 }
