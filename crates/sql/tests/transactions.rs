@@ -113,6 +113,25 @@ fn rows_ranges_and_unique_values_are_locked() {
 }
 
 #[test]
+fn a_scan_that_waited_for_a_lock_changes_what_is_there_then() {
+    let (database, mut a, mut b) = pair();
+    a.ok("BEGIN");
+    a.ok("UPDATE t SET v = 21 WHERE id = 2");
+    a.ok("DELETE FROM t WHERE id = 3");
+    std::thread::scope(|scope| {
+        // It has read all rows when it waits for the second.
+        let scan = scope.spawn(|| b.run_mode("UPDATE t SET v = v + 100", Mode::Blocking).map(drop));
+        while !database.locks().anyone_waits() {
+            assert!(!scan.is_finished(), "it waits");
+            std::thread::yield_now();
+        }
+        a.ok("COMMIT");
+        scan.join().unwrap().unwrap();
+    });
+    assert_eq!(a.rows("SELECT id, v FROM t"), [["1", "110"], ["2", "121"]]);
+}
+
+#[test]
 fn a_deadlock_costs_one_transaction() {
     let (_, mut a, mut b) = pair();
     a.ok("BEGIN");

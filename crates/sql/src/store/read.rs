@@ -266,6 +266,8 @@ impl Trx {
         self.writes.settle_all();
         let want = want.max(1);
         let mut entries = Vec::with_capacity(want.min(1024));
+        // Before the newest versions are taken, which have all of this then.
+        let installed = self.shared.port.published();
         let done = match row_mode(lock) {
             None => self.snapshot_entries(table, index, range, want, &mut entries)?,
             Some(_) => {
@@ -282,7 +284,9 @@ impl Trx {
         }
         match row_mode(lock) {
             None => self.rows_of_entries(table, index, entries, rows)?,
-            Some(mode) => self.lock_entries(table, index, entries, mode, wait, rows)?,
+            Some(mode) => {
+                self.lock_entries(table, index, Entries { pairs: entries, installed }, (mode, wait), rows)?
+            }
         }
         Ok(done)
     }
@@ -364,19 +368,23 @@ impl Trx {
         &mut self,
         table: &Arc<Table>,
         index: usize,
-        entries: Vec<(Bytes, Bytes)>,
-        mode: RowMode,
-        wait: WaitPolicy,
+        entries: Entries,
+        (mode, wait): (RowMode, WaitPolicy),
         rows: &mut Vec<RowAt>,
     ) -> ExecResult<()> {
-        for (entry, value) in entries {
+        for (entry, value) in entries.pairs {
             self.touch()?;
             let key =
                 if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
             if !self.lock_key(&key, mode, wait)? {
                 continue;
             }
-            // What was read before the lock may be history now.
+            // Who had the lock before and changed the row has a number. If there is none that the read could have missed, what
+            // it found is the newest; else that may be history now.
+            if index == 0 && self.shared.port.numbered() == entries.installed {
+                rows.push(RowAt { key, row: value });
+                continue;
+            }
             let Some(row) = self.locked_value(&key)? else { continue };
             if index != 0 {
                 let values = table.decode(&row)?;
@@ -388,6 +396,13 @@ impl Trx {
         }
         Ok(())
     }
+}
+
+/// What a locking scan has read.
+struct Entries {
+    pairs: Vec<(Bytes, Bytes)>,
+    /// A number whose commit and all before were in what was read.
+    installed: CommitNo,
 }
 
 fn row_mode(lock: LockMode) -> Option<RowMode> {
