@@ -90,7 +90,6 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--output", type=pathlib.Path)
-    parser.add_argument("--perf")
     options = parser.parse_args()
     measured = {}
     with tempfile.TemporaryDirectory(prefix="bulk-") as directory:
@@ -111,15 +110,9 @@ def main():
                     continue
                 settle(server)
                 pathlib.Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
-                if options.perf and name == "omnibus" and re.search(options.perf, step):
-                    import subprocess
-                    rec = subprocess.Popen(["perf", "record", "-q", "-g", "-F", "399", "-p", str(server.process.pid), "-o", f"/tmp/t13/perf.{step}"], stderr=subprocess.DEVNULL)
-                    time.sleep(0.5)
                 before, begun = stat(server), time.monotonic()
                 rows = cursor.execute(sql.format(file=file))
                 cpu, took, peak = stat(server) - before, time.monotonic() - begun, peak_mb(server)
-                if options.perf and name == "omnibus" and re.search(options.perf, step):
-                    rec.send_signal(2); rec.wait()
                 settle(server)
                 measured[name, step] = (cpu, stat(server) - before, peak, data_mb(server))
                 print(name, step, rows, f"cpu {cpu:.2f} with background {stat(server) - before:.2f}s, took {took:.1f}, peak {peak:,.0f} MB, data {data_mb(server):,.0f} MB", flush=True)
