@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from pymysql.constants import CLIENT, COMMAND  # noqa: E402
 
-from omnibus import Omnibus, Scratch, client, connect, error_code, expect  # noqa: E402
+from omnibus import MariaDB, Omnibus, Scratch, client, connect, error_code, expect  # noqa: E402
 
 DENIED = {1044, 1045, 1095, 1142, 1143, 1227, 1370, 1401, 1410}
 # The statement, and what it needs: a right on a database, or a global one (upper case, no place). `{files}` is a directory.
@@ -429,6 +429,73 @@ def every_name(server, _):
     db.close()
 
 
+# What reaches beyond a session, as MySQL restricts it: what printed logs set is also for who may replay one.
+OF_LOGS = "gtid_next immediate_server_version original_commit_timestamp original_server_version pseudo_replica_mode pseudo_slave_mode"
+RESTRICTED = """
+binlog_direct_non_transactional_updates binlog_format binlog_row_image binlog_row_value_options binlog_rows_query_log_events binlog_transaction_compression
+binlog_transaction_compression_level_zstd bulk_insert_buffer_size character_set_database character_set_filesystem collation_database default_table_encryption
+explicit_defaults_for_timestamp internal_tmp_mem_storage_engine pseudo_thread_id rbr_exec_mode restrict_fk_on_non_standard_key sql_generate_invisible_primary_key
+sql_log_bin sql_log_off sql_require_primary_key xa_detach_on_prepare
+"""
+
+
+def variables(server, files):
+    """Variables whose effect goes beyond the session are not anybody's, however they are set; nor are those of the server."""
+    weak = account(server, "weak_setter")
+    for right, allowed in ((None, ""), ("REPLICATION_APPLIER", OF_LOGS), ("SESSION_VARIABLES_ADMIN", OF_LOGS + RESTRICTED), ("SYSTEM_VARIABLES_ADMIN", OF_LOGS + RESTRICTED)):
+        if right:
+            client(server, f"GRANT {right} ON *.* TO weak_setter@localhost")
+        for name in (OF_LOGS + RESTRICTED).split():
+            own = 0 if name in allowed.split() else 1227
+            found = codes_of(weak, [f"SET @@session.{name} = @@session.{name}", f"EXECUTE IMMEDIATE 'SET {name} = DEFAULT'"])
+            expect(found == [own, own], f"{name} with {right or 'no right'}: {found}")
+        if right:
+            client(server, f"REVOKE {right} ON *.* FROM weak_setter@localhost")
+    client(server, "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO weak_setter@localhost")
+    for sql, right in (("SET GLOBAL mandatory_roles = ''", "ROLE_ADMIN"), ("SET GLOBAL offline_mode = OFF", "CONNECTION_ADMIN"),
+                       ("SET GLOBAL default_table_encryption = OFF", "TABLE_ENCRYPTION_ADMIN"), ("SET PERSIST_ONLY back_log = 50", "PERSIST_RO_VARIABLES_ADMIN")):
+        before = codes_of(weak, [sql])
+        client(server, f"GRANT {right} ON *.* TO weak_setter@localhost")
+        expect((before, codes_of(weak, [sql])) == ([1227], [0]), f"{sql} without and with {right}")
+    client(server, "RESET PERSIST back_log")
+    weak.close()
+
+
+def settable(server):
+    """What an account may set for its session, with no right and with each of MariaDB's on the log."""
+    client(server, "CREATE USER setter@localhost")
+    found = {}
+    names = [row[0] for row in root_rows(connect(server).cursor(), "SHOW SESSION VARIABLES")]
+    for right in (None, "BINLOG ADMIN", "BINLOG REPLAY", "SUPER"):
+        if right:
+            client(server, f"GRANT {right} ON *.* TO setter@localhost")
+        db = connect(server, user="setter")
+        denied = codes_of(db, [f"SET @@session.{name} = @@session.{name}" for name in names])
+        found |= {(name, right): code == 1227 for name, code in zip(names, denied)}
+        if right:
+            client(server, f"REVOKE {right} ON *.* FROM setter@localhost")
+        db.close()
+    return found
+
+
+def variables_of_mariadb(_, files):
+    """In its dialect a session may set what it may set there."""
+    directory = files / "setters"
+    directory.mkdir()
+    ours, theirs = Omnibus(directory, "--dialect=mariadb"), MariaDB(directory)
+    ours.start()
+    theirs.start()
+    here, there = settable(ours), settable(theirs)
+    both = here.keys() & there.keys()
+    expect(sum(there[key] for key in both) > 15 and len(both) > 600, f"{len(both)} are the same")
+    differ = [(name, right, here[name, right]) for name, right in sorted(both, key=str) if here[name, right] != there[name, right]]
+    # There they cannot be set for a session at all.
+    differ = [each for each in differ if each[0] != "max_allowed_packet"]
+    expect(differ == [], f"name, right, denied here: {differ}")
+    ours.stop()
+    theirs.stop()
+
+
 def branches(server, _):
     """A prepared XA branch is its account's, and theirs who may see the names of all."""
     owner, other = account(server, "owner", "ALL ON xa.*"), account(server, "stranger", "ALL ON xa.*")
@@ -448,7 +515,7 @@ def branches(server, _):
 
 
 def main():
-    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, every_name, branches]
+    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, every_name, variables, variables_of_mariadb, branches]
     with Scratch("omnibus-privileges-") as name:
         directory = pathlib.Path(name)
         files = directory / "files"

@@ -15,6 +15,7 @@ pub(super) struct Context {
     thread_id: Option<u32>,
     sql_mode: Option<u64>,
     auto_increment: Option<(u16, u16)>,
+    constraint_checks: Option<bool>,
     collations: Option<[u16; 3]>,
     time_zone: Option<Vec<u8>>,
     lc_time_names: Option<u16>,
@@ -92,6 +93,10 @@ impl Context {
                 "SET @@session.foreign_key_checks={foreign}, @@session.sql_auto_is_null={null}, \
                  @@session.unique_checks={unique}, @@session.autocommit={auto}{END}"
             )?;
+        }
+        let checks = view.check_constraint_checks().unwrap_or(true);
+        if self.constraint_checks.replace(checks).unwrap_or(true) != checks {
+            write!(out, "SET @@session.check_constraint_checks={}{END}", u8::from(checks))?;
         }
         let mode = view.sql_mode().unwrap_or(0);
         if self.sql_mode.replace(mode) != Some(mode) {

@@ -10,6 +10,8 @@ use crate::error::DecodeError;
 pub mod flags2 {
     /// `sql_auto_is_null`.
     pub const AUTO_IS_NULL: u32 = 1 << 14;
+    /// MariaDB: `check_constraint_checks` is off.
+    pub const NO_CHECK_CONSTRAINT_CHECKS: u32 = 1 << 15;
     /// `autocommit` is off.
     pub const NOT_AUTOCOMMIT: u32 = 1 << 19;
     /// `foreign_key_checks` is off.

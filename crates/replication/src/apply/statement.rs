@@ -118,6 +118,9 @@ impl StatementView for EventStatement<'_> {
     fn foreign_key_checks(&self) -> Option<bool> {
         self.flag(flags2::NO_FOREIGN_KEY_CHECKS).map(|off| !off)
     }
+    fn check_constraint_checks(&self) -> Option<bool> {
+        self.flag(flags2::NO_CHECK_CONSTRAINT_CHECKS).map(|off| !off)
+    }
     fn unique_checks(&self) -> Option<bool> {
         self.flag(flags2::RELAXED_UNIQUE_CHECKS).map(|off| !off)
     }

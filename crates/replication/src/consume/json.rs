@@ -116,6 +116,7 @@ fn put_statement(line: &mut Line, statement: &dyn StatementView) -> io::Result<(
     for (name, flag) in [
         ("autocommit", statement.autocommit()),
         ("foreign_key_checks", statement.foreign_key_checks()),
+        ("check_constraint_checks", statement.check_constraint_checks().filter(|on| !on)),
         ("unique_checks", statement.unique_checks()),
         ("sql_auto_is_null", statement.sql_auto_is_null()),
         ("temporary_tables", statement.uses_temporary_tables().then_some(true)),

@@ -126,6 +126,7 @@ fn status_vars(view: &dyn StatementView) -> StatusVars {
     for (on, bit) in [
         (view.autocommit() == Some(false), flags2::NOT_AUTOCOMMIT),
         (view.foreign_key_checks() == Some(false), flags2::NO_FOREIGN_KEY_CHECKS),
+        (view.check_constraint_checks() == Some(false), flags2::NO_CHECK_CONSTRAINT_CHECKS),
         (view.unique_checks() == Some(false), flags2::RELAXED_UNIQUE_CHECKS),
         (view.sql_auto_is_null() == Some(true), flags2::AUTO_IS_NULL),
     ] {

@@ -33,6 +33,10 @@ pub trait StatementView {
     fn foreign_key_checks(&self) -> Option<bool> {
         None
     }
+    /// `check_constraint_checks`.
+    fn check_constraint_checks(&self) -> Option<bool> {
+        None
+    }
     /// `unique_checks`.
     fn unique_checks(&self) -> Option<bool> {
         None

@@ -120,6 +120,7 @@ impl StatementView for Renamed<'_> {
         sql_mode -> Option<u64>;
         autocommit -> Option<bool>;
         foreign_key_checks -> Option<bool>;
+        check_constraint_checks -> Option<bool>;
         unique_checks -> Option<bool>;
         sql_auto_is_null -> Option<bool>;
         collations -> Option<[u16; 3]>;

@@ -17,7 +17,6 @@ mod set_names;
 mod show;
 mod users;
 
-pub(crate) use set::{GLOBAL_ADMIN, SESSION_ADMIN};
 pub(crate) use users::{By, password_hash, plan_users};
 
 use crate::session::{Parsed, Session};

@@ -3,7 +3,6 @@
 //! All values are computed and checked before anything changes: a mistake in a list leaves the variables before it as they
 //! were, and a value that names a variable of the same list has the old one.
 
-use crate::account::Privileges;
 use crate::errors;
 use crate::session::{Session, SessionShared};
 use crate::sysvars::persisted;
@@ -14,11 +13,6 @@ use omnibus_sql::api::Assignment as Assigned;
 use omnibus_sql::expr::eval::for_variable;
 use omnibus_sql::{AccessCheck, Isolation, SessionSettings, SqlError, SqlResult};
 use omnibus_value::{ColumnType, Value};
-
-/// What SET GLOBAL needs.
-pub(crate) const GLOBAL_ADMIN: Privileges = Privileges::SUPER.with(Privileges::SYSTEM_VARIABLES_ADMIN);
-/// What restricted session variables need.
-pub(crate) const SESSION_ADMIN: Privileges = GLOBAL_ADMIN.with(Privileges::SESSION_VARIABLES_ADMIN);
 
 /// What SET PERSIST does with a value beside setting it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,9 +287,7 @@ fn check_target(
         (true, Scope::Session) => return Err(errors::local_variable(name)),
         _ => {}
     }
-    if global || def.change == Change::Restricted {
-        access.check_variable(global)?;
-    }
+    access.check_variable(def.name, scope, dialect)?;
     Ok((id, global))
 }
 

@@ -51,6 +51,7 @@ fn carried(settings: &SessionSettings, name: &str) -> Option<VarValue> {
     Some(match name {
         "autocommit" => VarValue::Bool(settings.autocommit),
         "foreign_key_checks" => VarValue::Bool(settings.foreign_key_checks),
+        "check_constraint_checks" => VarValue::Bool(settings.check_constraint_checks),
         "unique_checks" => VarValue::Bool(settings.unique_checks),
         "sql_auto_is_null" => VarValue::Bool(settings.sql_auto_is_null),
         "auto_increment_increment" => VarValue::UInt(settings.auto_increment_increment),

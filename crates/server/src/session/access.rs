@@ -4,9 +4,10 @@ use super::rule::{self, Rule};
 use crate::account::{
     self, Account, AccountName, Accounts, COLUMN_PRIVILEGES, Privileges, RoleContext, TABLE_PRIVILEGES,
 };
-use crate::admin::{GLOBAL_ADMIN, SESSION_ADMIN};
 use crate::errors;
-use omnibus_parser::ast::{RoleSet, Statement};
+use crate::sysvars::rights;
+use omnibus_format::Dialect;
+use omnibus_parser::ast::{RoleSet, Statement, VarScope};
 use omnibus_sql::{AccessCheck, ColumnGrants, Columns, Definer, Priv, Routine, SqlError, SqlResult};
 use omnibus_wire::Command;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -287,8 +288,8 @@ impl AccessCheck for SessionAccess {
         Ok(())
     }
 
-    fn check_variable(&self, global: bool) -> SqlResult<()> {
-        self.require(if global { GLOBAL_ADMIN } else { SESSION_ADMIN })
+    fn check_variable(&self, name: &str, scope: Option<VarScope>, dialect: Dialect) -> SqlResult<()> {
+        rights::of_setting(name, scope, dialect).into_iter().try_for_each(|needed| self.require(needed))
     }
 
     fn check_any_branch(&self) -> SqlResult<()> {

@@ -85,8 +85,6 @@ pub enum Change {
     ReadOnly,
     /// By SET.
     Dynamic,
-    /// By SET SESSION with a privilege (SESSION_VARIABLES_ADMIN); GLOBAL as ever.
-    Restricted,
     /// Never: it is computed when read.
     Computed,
 }
@@ -141,12 +139,6 @@ impl VarDef {
     #[must_use]
     pub const fn only(mut self, dialect: Dialect) -> VarDef {
         self.only = Some(dialect);
-        self
-    }
-    /// The same, restricted in its session form.
-    #[must_use]
-    pub const fn restricted(mut self) -> VarDef {
-        self.change = Change::Restricted;
         self
     }
 }

@@ -22,7 +22,7 @@ pub static VARS: &[V] = &[
     V::global("max_connections", Kind::UInt(1, 100_000, 1), U(1040)),
     V::both("max_user_connections", Kind::UInt(0, u32::MAX as u64, 1), U(0)),
     V::global("max_connect_errors", Kind::UInt(1, u64::MAX, 1), U(100)),
-    V::both("max_allowed_packet", Kind::UInt(1024, 1 << 30, 1024), U(64 << 20)).restricted(),
+    V::both("max_allowed_packet", Kind::UInt(1024, 1 << 30, 1024), U(64 << 20)),
     V::both("net_buffer_length", Kind::UInt(1024, 1 << 20, 1024), U(16_384)),
     V::both("net_read_timeout", Kind::UInt(1, YEAR, 1), U(30)),
     V::both("net_write_timeout", Kind::UInt(1, YEAR, 1), U(60)),

@@ -29,7 +29,7 @@ pub static VARS: &[V] = &[
     V::both("sql_quote_show_create", Kind::Bool, B(true)),
     V::both("sql_notes", Kind::Bool, B(true)),
     V::both("sql_warnings", Kind::Bool, B(false)),
-    V::session("sql_log_off", Kind::Bool, B(false)).restricted(),
+    V::session("sql_log_off", Kind::Bool, B(false)),
     V::both("sql_require_primary_key", Kind::Bool, B(false)),
     V::both("sql_generate_invisible_primary_key", Kind::Bool, B(false)),
     V::both("big_tables", Kind::Bool, B(false)),

@@ -46,10 +46,10 @@ pub static VARS: &[V] = &[
     V::both("bulk_insert_buffer_size", Kind::UInt(0, MAX, 1), U(8 << 20)),
     V::both("join_buffer_size", Kind::UInt(128, MAX, 128), U(8 << 20)),
     V::both("sort_buffer_size", Kind::UInt(32_768, MAX, 1), U(8 << 20)),
-    V::both("connection_memory_limit", Kind::UInt(2 << 20, MAX, 1), U(MAX)).restricted(),
+    V::both("connection_memory_limit", Kind::UInt(2 << 20, MAX, 1), U(MAX)),
     // 0 at start: half of what the machine has.
     V::global("global_connection_memory_limit", Kind::UInt(0, MAX, 1), U(0)),
-    V::both("global_connection_memory_tracking", Kind::Bool, B(true)).restricted(),
+    V::both("global_connection_memory_tracking", Kind::Bool, B(true)),
     V::both("read_buffer_size", Kind::UInt(8192, 2_147_479_552, 4096), U(131_072)),
     V::both("read_rnd_buffer_size", Kind::UInt(1, 2_147_483_647, 1), U(262_144)),
     V::global("temptable_max_ram", Kind::UInt(2 << 20, u64::MAX, 1), U(1 << 30)),

@@ -19,6 +19,7 @@ mod list_server;
 mod list_session;
 mod list_storage;
 pub(crate) mod persisted;
+pub(crate) mod rights;
 mod settings;
 mod store;
 mod value;
@@ -167,7 +168,6 @@ const DEFAULT_ONLY: &[&str] = &[
     // Who makes a routine may always run and drop it.
     "automatic_sp_privileges",
     "auto_generate_invisible_key",
-    "check_constraint_checks",
     "completion_type",
     "disabled_storage_engines",
     "init_connect",

@@ -189,6 +189,7 @@ pub fn session_settings(
         binlog_row_metadata_full: globals.named("binlog_row_metadata").as_str() == "FULL",
         sql_log_bin: v("sql_log_bin").as_bool(),
         foreign_key_checks: v("foreign_key_checks").as_bool(),
+        check_constraint_checks: v("check_constraint_checks").as_bool(),
         unique_checks: v("unique_checks").as_bool(),
         auto_increment_increment: v("auto_increment_increment").as_u64(),
         auto_increment_offset: v("auto_increment_offset").as_u64(),

@@ -4,7 +4,8 @@
 
 use crate::catalog::Definer;
 use crate::error::{SqlError, SqlResult};
-use omnibus_parser::ast::{ProgramKind, Statement};
+use omnibus_format::Dialect;
+use omnibus_parser::ast::{ProgramKind, Statement, VarScope};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -182,8 +183,8 @@ pub trait AccessCheck: Send + Sync {
         Ok(())
     }
 
-    /// Fails unless the account may set a system variable: the server's, or one of the session's that few may set.
-    fn check_variable(&self, _global: bool) -> SqlResult<()> {
+    /// Fails unless the account may set a system variable: the server's, or one of the session's that few may set in this dialect.
+    fn check_variable(&self, _name: &str, _scope: Option<VarScope>, _dialect: Dialect) -> SqlResult<()> {
         Ok(())
     }
 

@@ -133,6 +133,8 @@ pub struct SessionSettings {
     pub sql_log_bin: bool,
     /// `foreign_key_checks`.
     pub foreign_key_checks: bool,
+    /// `check_constraint_checks`.
+    pub check_constraint_checks: bool,
     /// `unique_checks`.
     pub unique_checks: bool,
     /// `auto_increment_increment`.
@@ -234,6 +236,7 @@ impl Default for SessionSettings {
             binlog_row_metadata_full: false,
             sql_log_bin: true,
             foreign_key_checks: true,
+            check_constraint_checks: true,
             unique_checks: true,
             auto_increment_increment: 1,
             auto_increment_offset: 1,

@@ -80,6 +80,7 @@ fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     settings.timestamp_us = Some(view.timestamp_us());
     settings.sql_mode = view.sql_mode().unwrap_or(settings.sql_mode);
     settings.foreign_key_checks = view.foreign_key_checks().unwrap_or(true);
+    settings.check_constraint_checks = view.check_constraint_checks().unwrap_or(true);
     settings.unique_checks = view.unique_checks().unwrap_or(true);
     // Only for what our own events say of it: the transaction is ended by its last event.
     settings.autocommit = view.autocommit().unwrap_or(true);

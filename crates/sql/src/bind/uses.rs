@@ -73,13 +73,14 @@ const SYSTEM_FUNCTIONS: [&str; 20] = [
 ];
 
 /// System variables that events carry, so that they have the same value everywhere.
-const CARRIED: [&str; 18] = [
+const CARRIED: [&str; 19] = [
     "auto_increment_increment",
     "auto_increment_offset",
     "character_set_client",
     "character_set_connection",
     "character_set_database",
     "character_set_server",
+    "check_constraint_checks",
     "collation_connection",
     "collation_database",
     "collation_server",

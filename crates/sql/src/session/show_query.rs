@@ -81,8 +81,10 @@ impl SqlSession {
                 let db = self.shown_schema(schema.as_deref(), call)?;
                 let name = titled(&format!("Tables_in_{db}"), filter.as_ref());
                 let kind = if *full { ", TABLE_TYPE AS `Table_type`" } else { "" };
+                // What is made up in `mysql` is no table that a dump of all databases should have.
                 let sql = format!(
-                    "SELECT TABLE_NAME AS {}{kind} FROM information_schema.TABLES WHERE TABLE_SCHEMA = {}",
+                    "SELECT TABLE_NAME AS {}{kind} FROM information_schema.TABLES \
+                     WHERE (TABLE_SCHEMA <> 'mysql' OR TABLE_TYPE <> 'SYSTEM VIEW') AND TABLE_SCHEMA = {}",
                     ident(&name),
                     string(&db)
                 );

@@ -230,6 +230,9 @@ impl StatementView for LoggedStatement<'_> {
     fn foreign_key_checks(&self) -> Option<bool> {
         Some(self.state.settings.foreign_key_checks)
     }
+    fn check_constraint_checks(&self) -> Option<bool> {
+        Some(self.state.settings.check_constraint_checks)
+    }
     fn unique_checks(&self) -> Option<bool> {
         Some(self.state.settings.unique_checks)
     }

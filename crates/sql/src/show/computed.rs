@@ -140,7 +140,7 @@ pub(super) fn yes_no(value: bool) -> Value {
 
 /// The computed tables that code answers for, information_schema's in the order of their names.
 pub(super) fn answering() -> impl Iterator<Item = &'static Def> {
-    let groups: [&'static [Def]; 13] = [
+    let groups: [&'static [Def]; 14] = [
         super::charsets::DEFS,
         super::columns::DEFS,
         super::constraints::DEFS,
@@ -154,6 +154,7 @@ pub(super) fn answering() -> impl Iterator<Item = &'static Def> {
         super::statistics::DEFS,
         super::tables::DEFS,
         super::views::DEFS,
+        super::zones::DEFS,
     ];
     groups.into_iter().flatten()
 }

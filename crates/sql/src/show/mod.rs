@@ -22,6 +22,7 @@ mod server;
 mod statistics;
 mod tables;
 mod views;
+mod zones;
 
 pub use computed::InformationSchema;
 pub(crate) use computed::SCHEMAS;

@@ -390,6 +390,7 @@ fn flags(settings: &SessionSettings) -> u32 {
     for (on, bit) in [
         (!settings.autocommit, flags2::NOT_AUTOCOMMIT),
         (!settings.foreign_key_checks, flags2::NO_FOREIGN_KEY_CHECKS),
+        (!settings.check_constraint_checks, flags2::NO_CHECK_CONSTRAINT_CHECKS),
         (!settings.unique_checks, flags2::RELAXED_UNIQUE_CHECKS),
         (settings.sql_auto_is_null, flags2::AUTO_IS_NULL),
     ] {

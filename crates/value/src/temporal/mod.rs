@@ -30,7 +30,7 @@ pub use parse::{
 };
 pub use types::{Date, DateTime, Time};
 pub use zone::{Instant, UTC, Zone};
-pub use zone_files::NamedZone;
+pub use zone_files::{NamedZone, ZonePeriod, zone_names, zone_periods};
 
 /// Which dates `sql_mode` lets into a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -40,6 +40,46 @@ impl NamedZone {
     }
 }
 
+/// An offset that a zone has for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZonePeriod {
+    /// When it begins; `None` for the first.
+    pub begins: Option<i64>,
+    /// Seconds east of UTC.
+    pub offset: i32,
+    /// Whether it is summer's.
+    pub dst: bool,
+    /// Its short name, such as `CEST`.
+    pub short: String,
+}
+
+/// The names of the system's zones.
+pub fn zone_names() -> Vec<String> {
+    tz::db().available().map(|name| name.as_str().to_owned()).collect()
+}
+
+/// What a zone of this name has been and will be until 2038; nothing without such a zone.
+pub fn zone_periods(name: &str) -> Vec<ZonePeriod> {
+    let Ok(rules) = TimeZone::get(name) else { return Vec::new() };
+    let first = rules.to_offset_info(Timestamp::MIN);
+    let mut periods = vec![ZonePeriod {
+        begins: None,
+        offset: first.offset().seconds(),
+        dst: first.dst().is_dst(),
+        short: first.abbreviation().to_owned(),
+    }];
+    let until_2038 = rules
+        .following(Timestamp::MIN)
+        .take_while(|next| next.timestamp().as_second() <= i64::from(i32::MAX));
+    periods.extend(until_2038.map(|next| ZonePeriod {
+        begins: Some(next.timestamp().as_second()),
+        offset: next.offset().seconds(),
+        dst: next.dst().is_dst(),
+        short: next.abbreviation().to_owned(),
+    }));
+    periods
+}
+
 fn timestamp(unix: i64) -> Timestamp {
     let (least, most) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
     Timestamp::from_second(unix.clamp(least, most)).unwrap_or(Timestamp::UNIX_EPOCH)

@@ -19,6 +19,7 @@ pub(super) struct JsonStatement {
     sql_mode: Option<u64>,
     autocommit: Option<bool>,
     foreign_key_checks: Option<bool>,
+    check_constraint_checks: Option<bool>,
     unique_checks: Option<bool>,
     sql_auto_is_null: Option<bool>,
     collations: Option<[u16; 3]>,
@@ -74,6 +75,7 @@ impl JsonStatement {
             sql_mode: number(node, "sql_mode")?,
             autocommit: flag(node, "autocommit")?,
             foreign_key_checks: flag(node, "foreign_key_checks")?,
+            check_constraint_checks: flag(node, "check_constraint_checks")?,
             unique_checks: flag(node, "unique_checks")?,
             sql_auto_is_null: flag(node, "sql_auto_is_null")?,
             collations: numbers(node, "collations")?,
@@ -216,6 +218,9 @@ impl StatementView for JsonStatement {
     }
     fn foreign_key_checks(&self) -> Option<bool> {
         self.foreign_key_checks
+    }
+    fn check_constraint_checks(&self) -> Option<bool> {
+        self.check_constraint_checks
     }
     fn unique_checks(&self) -> Option<bool> {
         self.unique_checks
