@@ -12,12 +12,6 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Record locks that a transaction has in queues before more go here.
-#[cfg(not(test))]
-pub(crate) const MANY: usize = 1000;
-#[cfg(test)]
-pub(crate) const MANY: usize = 2;
-
 /// Insert locks that wait to be brought into order, at most: whoever asks for another record of the space waits meanwhile.
 const LOOSE: usize = if cfg!(test) { 2 } else { 1 << 15 };
 

@@ -7,57 +7,12 @@
 //! Two waits that begin together are both queued before the second of them searches.
 
 use crate::manager::LockManager;
+use crate::outcome::WaitOutcome;
+use crate::reach::Reach;
 use crate::stats::WaitInfo;
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::atomic::{Ordering, fence};
 use crate::trx::Trx;
-use crate::wait::WaitOutcome;
-use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Serialises searches, and knows who waits.
-#[derive(Default)]
-pub(crate) struct Detector {
-    waiting: Mutex<HashMap<u64, Arc<Trx>>>,
-    searches: AtomicU64,
-}
-
-/// What one search has found so far. Seen transactions are marked with the search's number.
-pub(crate) struct Reach<'a> {
-    search: u64,
-    start: &'a Arc<Trx>,
-    /// Somebody reached waits for `start`.
-    closed: bool,
-    /// Reached, and to be looked at further.
-    next: Vec<Arc<Trx>>,
-}
-
-impl Reach<'_> {
-    /// Somebody ahead in the same queue, whose own reasons to wait there are reported as well.
-    pub(crate) fn pass(&mut self, trx: &Arc<Trx>) {
-        self.closed |= Arc::ptr_eq(trx, self.start);
-        trx.mark.store(self.search, Ordering::Relaxed);
-    }
-
-    /// Somebody who may wait for somebody else in turn: himself, or with what is beside him.
-    pub(crate) fn block(&mut self, trx: &Arc<Trx>) {
-        let trx = trx.that_waits();
-        self.closed |= Arc::ptr_eq(&trx, self.start);
-        if trx.mark.swap(self.search, Ordering::Relaxed) != self.search {
-            self.next.push(trx);
-        }
-    }
-}
-
-impl Detector {
-    /// Takes a transaction off the list, unless it waits again.
-    pub(crate) fn forget(&self, trx: &Arc<Trx>, ticket: u64) {
-        let mut waiting = self.waiting.lock();
-        if trx.slot.lock().ticket == ticket {
-            waiting.remove(&trx.serial);
-        }
-    }
-}
 
 impl LockManager {
     /// Called when `requester` has been queued. Ends somebody's wait for each cycle found.

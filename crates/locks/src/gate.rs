@@ -5,36 +5,16 @@
 //! writer. One load a table request while it is open. A table's holders and the gate are looked at under the table's
 //! shard, so a writer is either seen by `others_write` or sees the closed gate.
 
+use crate::handle::TrxLocks;
 use crate::manager::LockManager;
 use crate::mode::Mode;
 use crate::queue::Queue;
 use crate::sync::atomic::Ordering;
-use crate::trx::{Trx, TrxLocks};
+use crate::trx::{GATE, Trx};
 use crate::wait::Request;
 use std::sync::Arc;
 
-/// The gate's table number.
-pub(crate) const GATE: u64 = u64::MAX;
-
 impl LockManager {
-    /// Whether a request must go through the gate first. Called under the table's shard.
-    pub(crate) fn gated(&self, table: u64, wanted: Mode) -> bool {
-        wanted.writes() && table != GATE && self.gate.load(Ordering::SeqCst) != 0
-    }
-
-    /// The lock of the gate, unless the transaction writes already. Takes one shard after the other.
-    pub(crate) fn pass_gate(self: &Arc<Self>, trx: &Arc<Trx>) -> Request {
-        let tables: Vec<u64> = trx.held.lock().tables.iter().map(|held| held.table).collect();
-        let writes = |table: &u64| {
-            let shard = self.table_shard(*table).lock();
-            shard.get(table).and_then(|queue| queue.mode_of(trx)).is_some_and(Mode::writes)
-        };
-        if tables.iter().any(writes) {
-            return Request::Granted { fresh: false };
-        }
-        self.request_table(trx, GATE, Mode::IX)
-    }
-
     fn others_write(&self, trx: &Arc<Trx>) -> bool {
         // Who waits for a table since before the gate was closed will get it without seeing the gate.
         let writes = |queue: &Queue| {

@@ -30,10 +30,14 @@
 mod bulk;
 mod detect;
 mod gate;
+mod handle;
 mod interval;
 mod manager;
 mod mode;
+mod outcome;
 mod queue;
+mod reach;
+mod request;
 mod space;
 mod stats;
 mod trx;
@@ -44,8 +48,9 @@ mod tests;
 
 use omnibus_sync as sync;
 
+pub use handle::{TrxHandle, TrxLocks};
 pub use manager::LockManager;
 pub use mode::{RowMode, TableMode};
+pub use outcome::WaitOutcome;
 pub use stats::{LockStats, LockTarget, WaitInfo};
-pub use trx::{TrxHandle, TrxLocks};
-pub use wait::{LockWait, Request, WaitOutcome};
+pub use wait::{LockWait, Request};

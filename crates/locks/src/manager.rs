@@ -1,18 +1,14 @@
-//! The lock manager: shards of spaces and tables, and the steps of a request.
-//!
-//! A request looks under one shard. If it must wait it is queued there, and then, outside, the
-//! waits-for graph is searched from it (`detect`).
+//! The lock manager: shards of spaces and tables, how waits end there, and how locks go.
 
-use crate::detect::{Detector, Reach};
-use crate::interval::Interval;
 use crate::mode::Mode;
-use crate::queue::{Queue, Waiter};
+use crate::outcome::WaitOutcome;
+use crate::queue::Queue;
+use crate::reach::{Detector, Reach};
 use crate::space::{Asked, Space};
 use crate::stats::{Counters, LockStats};
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-use crate::trx::{Held, HeldTable, Target, Trx, TrxHandle, TrxLocks, Wakes};
-use crate::wait::{LockWait, Request, WaitOutcome};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::trx::{Held, Target, Trx, Wakes};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +32,7 @@ pub struct LockManager {
     pub(crate) table_waits: AtomicUsize,
     /// How often the gate was closed (`gate`).
     pub(crate) gate: AtomicUsize,
-    serial: AtomicU64,
+    pub(crate) serial: AtomicU64,
 }
 
 impl std::fmt::Debug for LockManager {
@@ -60,13 +56,6 @@ impl LockManager {
         })
     }
 
-    /// A transaction without locks. `id` is what introspection shows (a session's id).
-    #[must_use]
-    pub fn begin(self: &Arc<Self>, id: u64) -> TrxLocks {
-        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        TrxLocks(TrxHandle { manager: Arc::clone(self), trx: Arc::new(Trx::new(id, serial)) })
-    }
-
     /// Figures for SHOW STATUS.
     #[must_use]
     pub fn stats(&self) -> LockStats {
@@ -86,7 +75,7 @@ impl LockManager {
         self.with_space(space, |s| s.holder(key))
     }
 
-    fn with_space<T>(&self, space: u32, f: impl FnOnce(&mut Space) -> T) -> T {
+    pub(crate) fn with_space<T>(&self, space: u32, f: impl FnOnce(&mut Space) -> T) -> T {
         let shard = &self.spaces[space as usize % SHARDS];
         f(shard.0.lock().entry(space).or_default())
     }
@@ -97,30 +86,6 @@ impl LockManager {
 
     pub(crate) fn table_shards(&self) -> impl Iterator<Item = &Mutex<HashMap<u64, Queue>>> {
         self.tables.iter().map(|shard| &shard.0)
-    }
-
-    pub(crate) fn request_record(
-        self: &Arc<Self>,
-        trx: &Arc<Trx>,
-        space: u32,
-        key: &Bytes,
-        mode: Mode,
-    ) -> Request {
-        let asked = self.with_space(space, |s| {
-            let asked = s.request_record(trx, key, mode);
-            let Asked::Blocked { mode, upgrade } = asked else { return Ok(asked) };
-            let (ticket, queue) = self.begin_wait(trx, Target::Record(space, key.clone()), mode);
-            if queue {
-                s.queue_record(trx, key, mode, upgrade);
-            }
-            Err((ticket, upgrade))
-        });
-        match asked {
-            Ok(Asked::Granted { fresh: false }) | Err((_, true)) => {}
-            Ok(Asked::InBulk) => trx.note_bulk(space),
-            _ => trx.note_record(space, key),
-        }
-        self.answer(trx, asked)
     }
 
     pub(crate) fn try_record(&self, trx: &Arc<Trx>, space: u32, key: &Bytes, mode: Mode) -> Option<bool> {
@@ -135,88 +100,6 @@ impl LockManager {
                 trx.note_record(space, key);
                 Some(true)
             }
-        }
-    }
-
-    pub(crate) fn request_range(self: &Arc<Self>, trx: &Arc<Trx>, space: u32, interval: Interval) -> Request {
-        // With a range in this space already, somebody may be waiting for it.
-        let upgrade = trx.held.lock().ranges.contains(&space);
-        let asked = self.with_space(space, |s| {
-            let asked = s.request_range(trx, &interval);
-            let Asked::Blocked { mode, .. } = asked else { return Ok(asked) };
-            let (ticket, queue) = self.begin_wait(trx, Target::Range(space, interval.clone()), mode);
-            if queue {
-                s.queue_range(trx, interval);
-            }
-            Err((ticket, upgrade))
-        });
-        if !upgrade && !matches!(asked, Ok(Asked::Granted { fresh: false })) {
-            trx.held.lock().ranges.push(space);
-        }
-        self.answer(trx, asked)
-    }
-
-    pub(crate) fn request_table(self: &Arc<Self>, trx: &Arc<Trx>, table: u64, wanted: Mode) -> Request {
-        let known = trx.held.lock().tables.iter().find(|held| held.table == table).map(|held| held.mode);
-        if let Some(Some(mode)) = known
-            && mode.join(wanted) == mode
-        {
-            return Request::Granted { fresh: false };
-        }
-        let mut shard = self.table_shard(table).lock();
-        if self.gated(table, wanted) {
-            drop(shard);
-            match self.pass_gate(trx) {
-                Request::Granted { .. } => shard = self.table_shard(table).lock(),
-                wait => return wait,
-            }
-        }
-        let queue = shard.entry(table).or_default();
-        // A look through all holders, which a first request need not take.
-        let own = known.and_then(|_| queue.mode_of(trx));
-        let mode = own.map_or(wanted, |own| own.join(wanted));
-        if own == Some(mode) {
-            return Request::Granted { fresh: false };
-        }
-        let upgrade = own.is_some();
-        let asked = if queue.held_against(trx, mode) || (!upgrade && queue.awaited_against(mode)) {
-            let (ticket, waits) = self.begin_wait(trx, Target::Table(table), mode);
-            if waits {
-                queue.push_waiter(Waiter { trx: Arc::clone(trx), mode, upgrade, seq: 0 });
-                self.table_waits.fetch_add(1, Ordering::SeqCst);
-                fence(Ordering::SeqCst);
-            }
-            Err((ticket, upgrade))
-        } else {
-            match own {
-                Some(_) => queue.add_hold(trx, mode),
-                None => queue.add_new_hold(trx, mode),
-            }
-            Ok(Asked::Granted { fresh: !upgrade })
-        };
-        drop(shard);
-        note_table(trx, table, asked.is_ok().then_some(mode));
-        self.answer(trx, asked)
-    }
-
-    /// Opens the transaction's slot for a wait and counts it, under the shard that it is to be queued in: whoever is queued
-    /// there later knows of it (`break_deadlocks`).
-    fn begin_wait(&self, trx: &Trx, target: Target, mode: Mode) -> (u64, bool) {
-        self.counters.waits.fetch_add(1, Ordering::Relaxed);
-        self.counters.current.fetch_add(1, Ordering::SeqCst);
-        trx.begin_wait(target, mode)
-    }
-
-    fn answer(self: &Arc<Self>, trx: &Arc<Trx>, asked: Result<Asked, (u64, bool)>) -> Request {
-        match asked {
-            Err((ticket, upgrade)) => {
-                let wait = LockWait::new(Arc::clone(self), Arc::clone(trx), ticket, upgrade);
-                self.break_deadlocks(trx, upgrade);
-                Request::Wait(wait)
-            }
-            Ok(Asked::Granted { fresh }) => Request::Granted { fresh },
-            Ok(Asked::InBulk) => Request::Granted { fresh: true },
-            Ok(Asked::Blocked { .. }) => Request::Granted { fresh: false },
         }
     }
 
@@ -392,14 +275,5 @@ impl LockManager {
                 }
             }
         }
-    }
-}
-
-/// Remembers a table in the transaction's list, with the mode if it is held for certain.
-fn note_table(trx: &Trx, table: u64, mode: Option<Mode>) {
-    let mut held = trx.held.lock();
-    match held.tables.iter_mut().find(|held| held.table == table) {
-        Some(known) => known.mode = mode.or(known.mode),
-        None => held.tables.push(HeldTable { table, mode }),
     }
 }

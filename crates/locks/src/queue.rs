@@ -2,8 +2,9 @@
 //!
 //! Nearly every queue has one holder and nobody waiting, so that case needs no allocation.
 
-use crate::detect::Reach;
 use crate::mode::Mode;
+use crate::outcome::WaitOutcome;
+use crate::reach::Reach;
 use crate::trx::{Trx, Wakes};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -163,7 +164,7 @@ impl Queue {
             let Some(waiter) = granted else { break };
             inserts += usize::from(waiter.mode == Mode::INSERT);
             self.add_hold(&waiter.trx, waiter.mode);
-            waiter.trx.resolve(crate::WaitOutcome::Granted, wakes);
+            waiter.trx.resolve(WaitOutcome::Granted, wakes);
         }
         inserts
     }

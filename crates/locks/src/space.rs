@@ -3,10 +3,11 @@
 //! A record is in a queue, or in the bulk of the one transaction that has it.
 
 use crate::bulk::Bulk;
-use crate::detect::Reach;
 use crate::interval::{Interval, IntervalSet};
 use crate::mode::Mode;
+use crate::outcome::WaitOutcome;
 use crate::queue::{Queue, Waiter};
+use crate::reach::Reach;
 use crate::trx::{Trx, Wakes};
 use bytes::Bytes;
 use std::collections::btree_map::Entry;
@@ -219,7 +220,7 @@ impl Space {
                 continue;
             }
             let Some(wait) = self.range_waits.remove(at) else { break };
-            wait.trx.resolve(crate::WaitOutcome::Granted, wakes);
+            wait.trx.resolve(WaitOutcome::Granted, wakes);
             self.add_range(&wait.trx, wait.interval);
         }
     }

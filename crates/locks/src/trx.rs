@@ -1,22 +1,23 @@
 //! A transaction as the lock manager sees it: what it holds, and its one wait slot (LOCK-3).
 
-use crate::bulk::MANY;
-use crate::gate::GATE;
 use crate::interval::Interval;
-use crate::manager::LockManager;
-use crate::mode::{Mode, RowMode, TableMode};
+use crate::mode::Mode;
+use crate::outcome::WaitOutcome;
 use crate::stats::LockTarget;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, thread};
-use crate::wait::{Request, WaitOutcome};
 use bytes::Bytes;
-use std::ops::{Bound, Deref};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-/// What a record lock takes: its key, its queue, and its place among the transaction's own; and in bulk.
-const RECORD_BYTES: usize = 256;
-const BULK_BYTES: usize = 64;
+/// Record locks that a transaction has in queues before more go here.
+#[cfg(not(test))]
+const MANY: usize = 1000;
+#[cfg(test)]
+const MANY: usize = 2;
+
+/// The table number of the gate (`gate`).
+pub(crate) const GATE: u64 = u64::MAX;
 
 /// Who is to be woken when a wait ends.
 pub(crate) enum Parked {
@@ -67,7 +68,7 @@ pub(crate) struct Slot {
     pub(crate) since: Option<std::time::Instant>,
     outcome: Option<WaitOutcome>,
     parked: Option<Parked>,
-    killed: bool,
+    pub(crate) killed: bool,
 }
 
 #[derive(Default)]
@@ -107,7 +108,7 @@ pub(crate) struct Trx {
     /// How many are.
     pub(crate) bulk: AtomicUsize,
     /// The other transaction of the same session.
-    beside: Mutex<Weak<Trx>>,
+    pub(crate) beside: Mutex<Weak<Trx>>,
 }
 
 impl Trx {
@@ -213,170 +214,5 @@ impl Trx {
             slot.parked = Some(parked);
         }
         slot.outcome
-    }
-}
-
-/// What other threads may do to a transaction: the commit leader, KILL. Clones are cheap.
-#[derive(Clone)]
-pub struct TrxHandle {
-    pub(crate) manager: Arc<LockManager>,
-    pub(crate) trx: Arc<Trx>,
-}
-
-impl std::fmt::Debug for TrxHandle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TrxHandle").field("id", &self.trx.id).finish_non_exhaustive()
-    }
-}
-
-impl TrxHandle {
-    /// The number given at `LockManager::begin`.
-    #[must_use]
-    pub fn id(&self) -> u64 {
-        self.trx.id
-    }
-
-    /// See [`LockManager::anyone_waits`].
-    #[must_use]
-    #[inline]
-    pub fn anyone_waits(&self) -> bool {
-        self.manager.anyone_waits()
-    }
-
-    /// Gives everything back, grants and wakes those who can go on. The transaction may then
-    /// start over. Takes about 0.2 us a lock, so a leader should leave a big transaction's locks
-    /// (see `held_count`) to its own session.
-    pub fn release_all(&self) {
-        self.release_records();
-        self.manager.release_tables(&self.trx);
-        self.trx.weight.store(0, Ordering::Relaxed);
-    }
-
-    /// Gives record and range locks back and keeps table locks (a commit under LOCK TABLES).
-    pub fn release_records(&self) {
-        self.manager.release_records(&self.trx);
-    }
-
-    /// How many locks are held, more or less: a withdrawn request still counts.
-    #[must_use]
-    pub fn held_count(&self) -> usize {
-        let held = self.trx.held.lock();
-        held.records.len() + self.trx.bulk.load(Ordering::Relaxed) + held.ranges.len() + held.tables.len()
-    }
-
-    /// About how many bytes the record locks take.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        RECORD_BYTES * self.trx.held.lock().records.len() + BULK_BYTES * self.trx.bulk.load(Ordering::Relaxed)
-    }
-
-    /// What it, or what is beside it, waits for now.
-    #[must_use]
-    pub fn waits_for(&self) -> Option<LockTarget> {
-        self.trx.that_waits().waiting_for().map(|(_, target)| target.told())
-    }
-
-    /// Ends the present wait, if any, with `Killed`, and every later one at once until
-    /// `clear_kill`. Tells whether it waited.
-    pub fn kill(&self) -> bool {
-        self.trx.slot.lock().killed = true;
-        self.manager.resolve_wait(&self.trx, None, WaitOutcome::Killed)
-    }
-
-    /// Makes the transaction able to wait again (KILL QUERY ends with its statement).
-    pub fn clear_kill(&self) {
-        self.trx.slot.lock().killed = false;
-    }
-}
-
-/// A transaction's locks, owned by its session, which may use it for one transaction after another
-/// (`release_all` in between). Dropping it releases everything.
-#[derive(Debug)]
-pub struct TrxLocks(pub(crate) TrxHandle);
-
-impl Deref for TrxLocks {
-    type Target = TrxHandle;
-
-    fn deref(&self) -> &TrxHandle {
-        &self.0
-    }
-}
-
-impl Drop for TrxLocks {
-    fn drop(&mut self) {
-        self.release_all();
-    }
-}
-
-impl TrxLocks {
-    /// A handle for other threads.
-    #[must_use]
-    pub fn handle(&self) -> TrxHandle {
-        self.0.clone()
-    }
-
-    /// Says that this and `other` are one session's, which waits for one thing at a time (LOCK-3): a wait for either is
-    /// a wait for both. Undoes what was said of them before.
-    pub fn set_beside(&self, other: &TrxLocks) {
-        for trx in [&self.trx, &other.trx] {
-            if let Some(former) = trx.beside() {
-                *former.beside.lock() = Weak::new();
-            }
-        }
-        *self.trx.beside.lock() = Arc::downgrade(&other.trx);
-        *other.trx.beside.lock() = Arc::downgrade(&self.trx);
-    }
-
-    /// Puts this in the place of `former` beside whatever that is beside.
-    pub fn replace_beside(&self, former: &TrxLocks) {
-        let Some(other) = former.trx.beside() else { return };
-        *former.trx.beside.lock() = Weak::new();
-        *self.trx.beside.lock() = Arc::downgrade(&other);
-        *other.beside.lock() = Arc::downgrade(&self.trx);
-    }
-
-    /// How much work would be lost by rolling back, in any unit (rows changed will do). The
-    /// lightest transaction of a deadlock is its victim; the requester, if equal.
-    pub fn set_weight(&self, weight: u64) {
-        self.trx.weight.store(weight, Ordering::Relaxed);
-    }
-
-    /// Locks a key, whether it exists or not. `key` is kept by reference count, not copied.
-    pub fn lock_record(&self, space: u32, key: &Bytes, mode: RowMode) -> Request {
-        self.manager.request_record(&self.trx, space, key, mode.into())
-    }
-
-    /// As `lock_record` if that is possible at once; `None` (and no lock) if it would have to wait.
-    /// Else tells whether the lock is fresh. For NOWAIT and SKIP LOCKED.
-    #[must_use]
-    pub fn try_lock_record(&self, space: u32, key: &Bytes, mode: RowMode) -> Option<bool> {
-        self.manager.try_record(&self.trx, space, key, mode.into())
-    }
-
-    /// Locks a key that the transaction is about to put and that is not there yet, in any index.
-    pub fn lock_insert(&self, space: u32, key: &Bytes) -> Request {
-        self.manager.request_record(&self.trx, space, key, Mode::INSERT)
-    }
-
-    /// Keeps an interval free of other transactions' inserts. Granted once their uncommitted
-    /// inserts within are gone, so take it before scanning. Locks no row that exists.
-    pub fn lock_range(&self, space: u32, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Request {
-        self.manager.request_range(&self.trx, space, Interval::new(from, to))
-    }
-
-    /// Locks a table (see `TableMode`). A wait that was granted may have been for the gate: ask again until this grants.
-    pub fn lock_table(&self, table: u64, mode: TableMode) -> Request {
-        self.manager.request_table(&self.trx, table, mode.into())
-    }
-
-    /// Gives one record back early: a row that did not match at READ COMMITTED. Only for a lock
-    /// whose request was fresh.
-    pub fn release_record(&self, space: u32, key: &Bytes) {
-        self.manager.release_record(&self.trx, space, key);
-    }
-
-    /// Gives one table back early.
-    pub fn release_table(&self, table: u64) {
-        self.manager.release_table(&self.trx, table);
     }
 }

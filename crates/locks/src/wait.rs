@@ -1,6 +1,7 @@
 //! The answer to a request, and a wait in progress.
 
 use crate::manager::LockManager;
+use crate::outcome::WaitOutcome;
 use crate::stats::LockTarget;
 use crate::sync::thread;
 use crate::trx::{Parked, Trx};
@@ -37,19 +38,6 @@ impl Request {
     pub fn is_granted(&self) -> bool {
         matches!(self, Request::Granted { .. })
     }
-}
-
-/// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WaitOutcome {
-    /// The lock is held.
-    Granted,
-    /// The transaction was chosen to break a deadlock (error 1213): roll it back.
-    Deadlock,
-    /// The caller gave up (error 1205).
-    Timeout,
-    /// `TrxHandle::kill` (error 1317).
-    Killed,
 }
 
 /// A queued request. Park on it with `wait`, or await it and `cancel` when a timer fires first.

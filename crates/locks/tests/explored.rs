@@ -18,6 +18,8 @@ mod bulk;
 mod detect;
 #[path = "../src/gate.rs"]
 mod gate;
+#[path = "../src/handle.rs"]
+mod handle;
 #[path = "../src/interval.rs"]
 mod interval;
 #[path = "../src/tests/lock.rs"]
@@ -26,8 +28,14 @@ mod lock;
 mod manager;
 #[path = "../src/mode.rs"]
 mod mode;
+#[path = "../src/outcome.rs"]
+mod outcome;
 #[path = "../src/queue.rs"]
 mod queue;
+#[path = "../src/reach.rs"]
+mod reach;
+#[path = "../src/request.rs"]
+mod request;
 #[path = "../src/space.rs"]
 mod space;
 #[path = "../src/stats.rs"]
@@ -37,11 +45,12 @@ mod trx;
 #[path = "../src/wait.rs"]
 mod wait;
 
+pub use handle::{TrxHandle, TrxLocks};
 pub use manager::LockManager;
 pub use mode::{RowMode, TableMode};
+pub use outcome::WaitOutcome;
 pub use stats::{LockStats, LockTarget, WaitInfo};
-pub use trx::{TrxHandle, TrxLocks};
-pub use wait::{LockWait, Request, WaitOutcome};
+pub use wait::{LockWait, Request};
 
 use lock::Lock;
 use rand::rngs::StdRng;
