@@ -8,8 +8,9 @@
   How far the replica got by the end of the load, how long it took for the rest, and how fast it applies a log that is
   waiting for it.
 
-Everything is on one machine: source, replica and load share its cores. Usage:
-replication.py [--parts dump,source,replica] [--seconds 5] [--rounds 3] [--threads 8] [--transactions 100000]
+Everything is on one machine: source, replica and load share its cores. With --pin the replica has a core of its own, and
+source and load another, as if it were elsewhere: then the last column is what the source does alone on that core. Usage:
+replication.py [--parts dump,source,replica] [--seconds 5] [--rounds 3] [--threads 8] [--transactions 100000] [--pin]
 """
 
 import argparse
@@ -183,6 +184,10 @@ def measure_pair(name, more, place, args):
         return sysbench(source, "oltp_update_index", "run", tables=TABLES, rows=ROWS, threads=args.threads, seconds=args.seconds)
 
     try:
+        if args.pin:
+            for server, core in ((source, 0), (replica, 1)):
+                run = ["taskset", "--all-tasks", "--cpu-list", "--pid", str(core), str(server.process.pid)]
+                subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
         create_user(source)
         sysbench(source, "oltp_update_index", "prepare", tables=TABLES, rows=ROWS)
         replicate(replica, source, position=(first_log(source), 4))
@@ -216,7 +221,10 @@ def main():
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--transactions", type=int, default=100_000)
     parser.add_argument("--dir", help="where the servers' files go; the temporary directory by default")
+    parser.add_argument("--pin", action="store_true", help="the replica on core 1, all else on core 0")
     args = parser.parse_args()
+    if args.pin:
+        os.sched_setaffinity(0, {0})
     with tempfile.TemporaryDirectory(prefix="omnibus-bench-", dir=args.dir) as temporary:
         directory = pathlib.Path(temporary)
         program = build_client(directory)

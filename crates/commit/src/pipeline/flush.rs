@@ -38,6 +38,8 @@ pub(super) struct Flush<E: Env> {
 /// A numbered transaction that waits for its group.
 pub(super) struct Member {
     pub no: CommitNo,
+    /// Replicas get it.
+    pub logged: bool,
     pub completer: Completer,
     /// Two-phase protocols: the engines hold it prepared under this number.
     pub prepared: Option<u64>,
@@ -173,7 +175,8 @@ impl<E: Env> Shared<E> {
             on_ordered(no);
         }
         let prepared = request.prepared_xid();
-        flush.pending.push(Member { no, completer, prepared, on_durable: request.on_durable.take() });
+        let (logged, on_durable) = (request.logged, request.on_durable.take());
+        flush.pending.push(Member { no, logged, completer, prepared, on_durable });
         self.pending.fetch_add(1, Ordering::SeqCst);
     }
 

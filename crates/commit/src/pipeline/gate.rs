@@ -47,8 +47,9 @@ pub struct Released {
 
 impl Landing {
     /// What is not durable cannot be sent (COMMIT-2): with another `sync_binlog` than 1 there may be nothing to wait for.
+    /// Nor is there for what only recovery reads: without a replica connected nobody would ever say that it has it.
     fn is_for_replicas(&self) -> bool {
-        self.synced && !self.members.is_empty()
+        self.synced && self.members.iter().any(|member| member.logged)
     }
 }
 

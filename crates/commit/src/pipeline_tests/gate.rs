@@ -39,6 +39,27 @@ fn what_is_not_synced_does_not_overtake_what_is_held() {
 }
 
 #[test]
+fn what_replicas_are_never_sent_waits_for_none_but_keeps_its_place() {
+    let world = Arc::new(World::default());
+    let pipeline = start(&world, CommitSettings::default());
+    let private = || CommitRequest { logged: false, ..request() };
+    for gate in [Gate::AfterSync, Gate::AfterCommit] {
+        pipeline.set_gate(gate);
+        pipeline.commit(private()).wait().unwrap();
+        let before = held(&pipeline, &world, 1).remove(0);
+        let groups = world.writes.load(Ordering::SeqCst);
+        let behind = pipeline.commit(private());
+        wait_until("its group has landed", || {
+            world.writes.load(Ordering::SeqCst) > groups && pipeline.in_flight() == 0
+        });
+        assert!(behind.poll_now().is_none(), "SEMI-1: what is let go keeps its order");
+        let first = world.durable.load(Ordering::SeqCst) - 1;
+        assert_eq!(pipeline.release(end_of(first)).transactions, 2);
+        assert!([before, behind].iter().all(|ticket| ticket.poll_now().is_some()));
+    }
+}
+
+#[test]
 fn publishing_only_grows_however_the_gate_moves() {
     // COMMIT-1: many committers, and a gate that opens and closes under them.
     let world = Arc::new(World::default());

@@ -144,6 +144,8 @@ impl Shared {
     fn hand_over(&self, batch: &mut Batch, grouper: &Grouper) -> Result<(), End> {
         let comes = !batch.items.is_empty();
         if comes && !self.queue.push(&mut batch.items, batch.epoch) {
+            // Not received: it is asked for again.
+            (batch.gtids, batch.last) = (Vec::new(), None);
             return Err(if self.control.lock().stop { End::Stop } else { End::Restart });
         }
         batch.bytes = 0;
