@@ -131,7 +131,10 @@ fn run(seed: u64) -> Result<u64, String> {
                 (applied + 1..=model.durable).for_each(|no| model.install(&engine, no));
                 engine.commit_ordered(CommitNo(model.durable));
                 disk.forget_plans();
-                disk.plan(random.below(600), random.pick(&[Trouble::Die, Trouble::Die, Trouble::FailSync]));
+                disk.plan(
+                    random.below(600),
+                    random.pick(&[Trouble::Die, Trouble::Die, Trouble::FailSync, Trouble::FailWrite]),
+                );
                 live(&engine, &disk, &mut model, &mut random);
                 disk.die();
             }

@@ -130,8 +130,11 @@ impl FieldType {
             code::STRING | code::VAR_STRING | code::ENUM | code::SET => {
                 let [kind, len] = r.array("column metadata")?;
                 let len = u16::from(len);
-                if matches!(kind, code::ENUM | code::SET) {
-                    return field(kind, len);
+                match kind {
+                    code::ENUM if matches!(len, 1 | 2) => return field(kind, len),
+                    code::SET if matches!(len, 1..=4 | 8) => return field(kind, len),
+                    code::ENUM | code::SET => return Err(r.error("size of an ENUM or SET")),
+                    _ => {}
                 }
                 // Two bits of a long CHAR's length are in its type, inverted; with them put back there is no other type.
                 let kind_said = kind | 0x30;
@@ -144,7 +147,7 @@ impl FieldType {
             code::VARCHAR | code::MARIADB_VARCHAR_COMPRESSED => field(map_code, r.u16("column metadata")?),
             code::BIT => {
                 let [bits, bytes] = r.array("column metadata")?;
-                if bits > 7 || bytes > 8 {
+                if bits > 7 || bytes > 8 || (bytes == 8 && bits > 0) {
                     return Err(r.error("BIT metadata"));
                 }
                 field(map_code, u16::from(bytes) * 8 + u16::from(bits))

@@ -5,6 +5,7 @@ use omnibus_value::decimal::Decimal;
 use omnibus_value::{ColumnKind, ColumnType, Value, temporal};
 use proptest::prelude::*;
 
+use crate::cursor::Reader;
 use crate::event_type::EventType;
 use crate::events::{Rows, put_rows_header};
 use crate::field::{FieldType, code, encode_field};
@@ -284,5 +285,18 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// What no server stores would be read without some of its bytes.
+#[test]
+fn sizes_that_no_column_has_are_damage() {
+    let read = |code, metadata: [u8; 2]| FieldType::read(code, &mut Reader::new(&metadata)).is_ok();
+    for len in 0..=255 {
+        assert_eq!(read(code::STRING, [code::ENUM, len]), matches!(len, 1 | 2), "ENUM of {len} bytes");
+        assert_eq!(read(code::STRING, [code::SET, len]), matches!(len, 1..=4 | 8), "SET of {len} bytes");
+    }
+    for (bits, bytes, is_one) in [(0, 8, true), (1, 8, false), (7, 7, true), (8, 1, false), (0, 9, false)] {
+        assert_eq!(read(code::BIT, [bits, bytes]), is_one, "BIT of {bytes} bytes and {bits} bits");
     }
 }
