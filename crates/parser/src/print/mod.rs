@@ -165,6 +165,17 @@ impl Printer<'_> {
                 self.expr(right);
                 self.put(")");
             }
+            // The operators take a literal alone, which a definition keeps with its character set.
+            Expr::Binary { op: op @ (BinaryOp::JsonExtract | BinaryOp::JsonUnquote), left, right }
+                if self.stored.is_some() =>
+            {
+                let unquote = *op == BinaryOp::JsonUnquote;
+                self.put(if unquote { "json_unquote(json_extract(" } else { "json_extract(" });
+                self.expr(left);
+                self.put(",");
+                self.expr(right);
+                self.put(if unquote { "))" } else { ")" });
+            }
             Expr::Binary { op, left, right } => self.infix(left, op.word(), right),
             Expr::Row(members) => {
                 self.put("row(");

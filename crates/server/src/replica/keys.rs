@@ -39,9 +39,19 @@ impl KeySource for CatalogKeys {
         let indexes = found.indexes();
         let clustered = indexes.first()?;
         let unique = indexes.iter().filter(|index| index.unique());
+        let hidden = |at: usize| found.columns()[at].is_hidden();
+        if unique.clone().flat_map(|index| &index.parts).any(|part| hidden(part.column)) {
+            // What is unique is not in the event.
+            return None;
+        }
         let keys = TableKeys {
             id: u64::from(clustered.space.0),
-            types: found.columns().iter().map(|column| column.ty.clone()).collect(),
+            types: found
+                .columns()
+                .iter()
+                .filter(|column| !column.is_hidden())
+                .map(|column| column.ty.clone())
+                .collect(),
             unique: unique
                 .map(|index| index.parts.iter().map(|part| (part.column, part.prefix)).collect())
                 .collect(),

@@ -8,6 +8,7 @@ mod binder;
 mod calls;
 mod compare;
 mod compound;
+mod computed_columns;
 mod fixed_args;
 mod from;
 mod full_group;
@@ -29,6 +30,7 @@ mod windows;
 mod tests;
 
 pub use binder::{Binder, BlockScope, Clause, OuterReads};
+pub(crate) use computed_columns::ComputedColumns;
 pub(crate) use leaf::value_type;
 pub use scope::{Scope, ScopeTable};
 pub(crate) use view::{Outline, expand, invalid, outline, rights};

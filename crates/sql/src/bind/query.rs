@@ -5,6 +5,7 @@
 use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use super::compound::compound;
+use super::computed_columns::use_computed_columns;
 use super::from::From;
 use super::scope::{ScopeTable, same};
 use super::{full_group, rollup};
@@ -280,6 +281,8 @@ pub(super) fn clauses(
     }
     binder.allow_windows(false);
     let limit = limit(binder, query.limit.as_ref())?;
+    let plain = group.is_empty() && !select.options.distinct && having.is_none();
+    use_computed_columns(binder, &mut nest, if plain { &mut order[..] } else { &mut [] })?;
     Ok(Clauses { nest, outputs, names, group, having, order, limit })
 }
 

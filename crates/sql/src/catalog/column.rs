@@ -4,6 +4,9 @@ use super::{Generated, StoredExpr};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
+/// How the names of hidden columns begin.
+pub(crate) const HIDDEN: &str = "!hidden!";
+
 /// The decimals of a FLOAT or DOUBLE without (M,D).
 pub(crate) const NOT_FIXED: u8 = 31;
 
@@ -68,6 +71,21 @@ impl Column {
     #[must_use]
     pub fn is_computed(&self) -> bool {
         self.generated.is_some() || matches!(self.default, ColumnDefault::Expression(_))
+    }
+
+    /// Whether it is there for an index over an expression alone: nobody sees it, or may name it. Such columns are the last.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.invisible && self.generated.is_some() && self.name.starts_with(HIDDEN)
+    }
+
+    /// Its name, or of a hidden one the expression that it is there for.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        match &self.generated {
+            Some(generated) if self.is_hidden() => &generated.expr.text,
+            _ => &self.name,
+        }
     }
 
     /// Whether values are byte or character strings of any kind.

@@ -21,15 +21,17 @@ pub mod statistics;
 mod table;
 mod view;
 
-pub(crate) use column::NOT_FIXED;
 pub use column::{Column, ColumnDefault};
+pub(crate) use column::{HIDDEN, NOT_FIXED};
 pub use event::{EventDef, EventTimes, local_text};
 pub use expression::{Check, Generated, StoredExpr};
 pub use foreign_key::{Child, ForeignKey, ReferenceAction};
 pub use index::{Index, IndexKind, IndexPart};
 pub use program::{ProgramDef, ProgramKey, program_key};
 pub use schema::{Catalog, CatalogCell, Schema};
-pub use show_create::{foreign_key_text, quote_ident, quote_string, show_create_table, type_text};
+pub use show_create::{
+    foreign_key_text, quote_ident, quote_string, show_create_table, show_table, type_text,
+};
 pub use statistics::{IndexStatistics, Statistics};
 pub use table::{Table, TableDef, TableState, same_name};
 pub(crate) use view::parse_view;

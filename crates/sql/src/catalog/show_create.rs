@@ -35,15 +35,28 @@ pub fn quote_string(text: &str) -> String {
     out
 }
 
-/// The whole statement. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`. The engine is in a
+/// The statement as users see it: keys over expressions have these, and the columns for them are not shown.
+#[must_use]
+pub fn show_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
+    create_text(def, auto_increment, zone, false)
+}
+
+/// The whole statement, hidden columns included. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`. The engine is in a
 /// comment that other servers skip: they know none of this name.
 #[must_use]
 pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
+    create_text(def, auto_increment, zone, true)
+}
+
+fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, hidden: bool) -> String {
     let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
-    let mut lines: Vec<String> =
-        def.columns.iter().map(|column| column_line(column, def.collation, zone)).collect();
+    let shown = def.columns.iter().filter(|column| hidden || !column.is_hidden());
+    let mut lines: Vec<String> = shown.map(|column| column_line(column, def.collation, zone)).collect();
     lines.extend(
-        def.indexes.iter().filter(|index| !index.parts.is_empty()).map(|index| index_line(index, def)),
+        def.indexes
+            .iter()
+            .filter(|index| !index.parts.is_empty())
+            .map(|index| index_line(index, def, hidden)),
     );
     lines.extend(def.foreign_keys.iter().map(|key| foreign_key_text(key, def)));
     lines.extend(def.checks.iter().map(check_line));
@@ -137,7 +150,7 @@ fn default_text(column: &Column, zone: Zone) -> Option<String> {
     }
 }
 
-fn index_line(index: &Index, def: &TableDef) -> String {
+fn index_line(index: &Index, def: &TableDef, hidden: bool) -> String {
     let mut out = match index.kind {
         IndexKind::Primary => "PRIMARY KEY".to_owned(),
         IndexKind::Unique => format!("UNIQUE KEY {}", quote_ident(&index.name)),
@@ -149,7 +162,13 @@ fn index_line(index: &Index, def: &TableDef) -> String {
         .map(|part| {
             let prefix = part.prefix.map_or(String::new(), |length| format!("({length})"));
             let order = if part.descending { " DESC" } else { "" };
-            format!("{}{prefix}{order}", quote_ident(&def.columns[part.column].name))
+            let column = &def.columns[part.column];
+            match &column.generated {
+                Some(generated) if !hidden && column.is_hidden() => {
+                    format!("({}){order}", generated.expr.text)
+                }
+                _ => format!("{}{prefix}{order}", quote_ident(&column.name)),
+            }
         })
         .collect();
     let _ = write!(out, " ({})", parts.join(","));

@@ -169,7 +169,7 @@ impl Table {
     /// The position of a column, by name.
     #[must_use]
     pub fn column_index(&self, name: &str) -> Option<usize> {
-        self.def.columns.iter().position(|column| same_name(&column.name, name))
+        self.def.columns.iter().position(|column| same_name(&column.name, name) && !column.is_hidden())
     }
 
     /// The position of an index, by name.
@@ -303,7 +303,7 @@ impl Table {
 fn binlog_def(def: &TableDef) -> omnibus_replication::generate::TableDef {
     let mut builder =
         omnibus_replication::generate::TableDef::builder(def.id, def.db.as_bytes(), def.name.as_bytes());
-    for column in &def.columns {
+    for column in def.columns.iter().filter(|column| !column.is_hidden()) {
         builder = builder.column_with(column.name.as_bytes(), &column.ty, column.nullable, !column.invisible);
     }
     let parts = def.indexes[0].parts.iter().map(|part| (part.column, part.prefix.unwrap_or(0)));

@@ -15,7 +15,7 @@ use super::parse_create;
 use crate::api::{Outcome, Priv};
 use crate::catalog::codec::RowVersions;
 use crate::catalog::sequence::no_option;
-use crate::catalog::show_create_table;
+use crate::catalog::show_table;
 use crate::catalog::{Check, Index, Schema, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
@@ -108,10 +108,12 @@ impl Ddl<'_> {
 
     pub(super) fn edit(&mut self, table: &Table, actions: &[AlterAction]) -> SqlResult<Edit> {
         let zone = self.state.zone();
+        let shown = || table.def.columns.iter().filter(|column| !column.is_hidden());
         let mut edit = Edit {
-            tree: parse_create(&show_create_table(&table.def, 0, zone))?,
-            sources: (0..table.def.columns.len()).map(ColumnSource::Old).collect(),
-            old: table.def.columns.iter().map(|column| (Arc::from(&*column.name), false)).collect(),
+            // Columns for keys over expressions are made again.
+            tree: parse_create(&show_table(&table.def, 0, zone))?,
+            sources: (0..shown().count()).map(ColumnSource::Old).collect(),
+            old: shown().map(|column| (Arc::from(&*column.name), false)).collect(),
             renamed: Vec::new(),
             added_indexes: Vec::new(),
             dropped_columns: Vec::new(),
@@ -131,6 +133,7 @@ impl Ddl<'_> {
             self.edit_one(&mut edit, action, table)?;
         }
         edit.finish_indexes();
+        self.add_hidden_columns(&mut edit, table)?;
         if edit.tree.columns.is_empty() {
             return Err(SqlError::cant_remove_all_fields());
         }

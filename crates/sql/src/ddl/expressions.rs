@@ -212,6 +212,22 @@ enum Refused<'a> {
 fn refused(def: &TableDef, one: ExpressionOf<'_>, why: Refused<'_>) -> SqlError {
     let codes: [u16; 4];
     let what = match one {
+        ExpressionOf::Generated(at) if def.columns[at].is_hidden() => {
+            let index = def.indexes.iter().find(|index| index.parts.iter().any(|part| part.column == at));
+            let index = index.map_or("", |index| &index.name);
+            return match why {
+                Refused::AutoIncrement => SqlError::new(
+                    3754,
+                    b"HY000",
+                    format!("Functional index '{index}' cannot refer to an auto-increment column."),
+                ),
+                _ => SqlError::new(
+                    3758,
+                    b"HY000",
+                    format!("Expression of functional index '{index}' contains a disallowed function."),
+                ),
+            };
+        }
         ExpressionOf::Generated(at) => {
             codes = [3763, 3765, 3109, 3102];
             match why {

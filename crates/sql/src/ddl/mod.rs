@@ -9,6 +9,7 @@ mod defaults;
 mod exec;
 mod expressions;
 mod foreign_keys;
+mod functional;
 mod keys;
 mod not_built;
 mod online;

@@ -35,8 +35,7 @@ impl Ddl<'_> {
         let table = change.fresh.last().cloned().ok_or_else(SqlError::unknown_error)?;
         let name = crate::catalog::quote_ident(&table.def.name);
         let full = format!("{}.{name}", crate::catalog::quote_ident(&table.def.db));
-        let text =
-            crate::catalog::show_create_table(&table.def, 0, self.state.zone()).replacen(&name, &full, 1);
+        let text = crate::catalog::show_table(&table.def, 0, self.state.zone()).replacen(&name, &full, 1);
         // The event says that it is in the client's character set.
         let text = crate::api::client_text::of_client(text.as_bytes(), self.state.settings.collation_client);
         let mut named = Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql: &text };
@@ -76,8 +75,9 @@ impl Ddl<'_> {
         let built = match &tree.like {
             Some(source) => self.like(&mut change, source, &db, name)?,
             None => {
+                let tree = self.with_hidden_columns(tree, &db, &schema)?;
                 let mut context = self.build_context(&db, &schema);
-                build_table(tree, &mut context, &mut ids(&mut change.next))?
+                build_table(&tree, &mut context, &mut ids(&mut change.next))?
             }
         };
         self.trx.lock_successor(built.def.id)?;

@@ -38,9 +38,10 @@ impl Ddl<'_> {
         let (def, counter) = match &tree.like {
             Some(source) => (self.temporary_like(source, &db, name)?, 1),
             None => {
+                let tree = self.with_hidden_columns(tree, &db, &schema)?;
                 let mut next = self.temporary_ids();
                 let mut context = self.build_context(&db, &schema);
-                let built = build_table(tree, &mut context, &mut super::exec::ids(&mut next))?;
+                let built = build_table(&tree, &mut context, &mut super::exec::ids(&mut next))?;
                 self.keep_temporary_ids(&next);
                 (built.def, built.auto_increment.unwrap_or(1))
             }

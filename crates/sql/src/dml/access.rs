@@ -2,7 +2,8 @@
 
 use super::Run;
 use super::chosen::{ChosenRows, Finding};
-use super::plan::TargetTable;
+use super::plan::{Planner, TargetTable};
+use crate::bind::ComputedColumns;
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::SlotSet;
 use crate::expr::exec::{Exec, Row, Slot};
@@ -25,6 +26,19 @@ pub(crate) struct Finder {
     pub order: Vec<(Expr, bool)>,
     /// IGNORE: bad data in the condition is worth a warning in strict mode too.
     ignore: bool,
+}
+
+/// Conditions on a table that is changed, in terms of its indexed generated columns.
+pub(crate) fn by_computed_columns(
+    planner: &Planner<'_>,
+    target: &TargetTable,
+    mut conditions: Vec<Expr>,
+) -> SqlResult<Vec<Expr>> {
+    let computed = ComputedColumns::of(&target.table, target.slot, false, planner.session, planner.catalog)?;
+    if let Some(computed) = computed {
+        conditions.iter_mut().for_each(|e| computed.use_in(e));
+    }
+    Ok(conditions)
 }
 
 impl Finder {

@@ -1,6 +1,6 @@
 //! DELETE from one table.
 
-use super::access::Finder;
+use super::access::{Finder, by_computed_columns};
 use super::change::passed_over;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::returning::{Returned, Returning};
@@ -56,6 +56,7 @@ impl DeletePlan {
         let returning = Returning::bind(&mut binder, &tree.returning)?;
         let target = TargetTable::new(names.table, slot, &binder);
         conditions.extend(filter);
+        let conditions = by_computed_columns(planner, &target, conditions)?;
         let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
         // Nothing of a row that goes is computed: these are for the triggers.
         let expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());

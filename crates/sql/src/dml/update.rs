@@ -1,6 +1,6 @@
 //! UPDATE of one table.
 
-use super::access::Finder;
+use super::access::{Finder, by_computed_columns};
 use super::change::{RowUpdate, Written, on_update_columns};
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::rows::chosen_rows;
@@ -66,6 +66,7 @@ impl UpdatePlan {
         let target = TargetTable::new(names.table.clone(), slot, &binder);
         let check = ViewCheck::of(&names, &target, &binder);
         conditions.extend(filter);
+        let conditions = by_computed_columns(planner, &target, conditions)?;
         let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&target.table, &assigned);

@@ -232,7 +232,8 @@ impl Replayer {
         let bad = |error: omnibus_format::DecodeError| contradiction(format!("rows event: {error}"));
         let rows = Rows::decode(event.event_type, &event.body).map_err(bad)?;
         let table = self.table(rows.table_id)?;
-        for change in Images::new(rows, table.rows.shape()).map_err(bad)? {
+        let hidden = table.rows.has_hidden();
+        for change in Images::new(rows, table.rows.image_shape()).map_err(bad)? {
             let change = change.map_err(bad)?;
             let id = match table.def.hidden_key {
                 true => {
@@ -240,6 +241,10 @@ impl Replayer {
                 }
                 false => None,
             };
+            if hidden {
+                // All writes of the transaction follow.
+                continue;
+            }
             match applied.row(&table, &change, &event.body, id) {
                 // It may have lost the row since.
                 Err(_) if self.is_there(&table) => {}

@@ -57,7 +57,7 @@ impl RowSum {
             nullable: column.nullable,
             generated: column.generated.is_some(),
         };
-        let columns: Vec<_> = def.columns.iter().map(part).collect();
+        let columns: Vec<_> = def.columns.iter().filter(|column| !column.is_hidden()).map(part).collect();
         let varies = columns.iter().any(|part| matches!(part.form, Form::Text))
             || def.options.iter().any(|option| &**option == "ROW_FORMAT=DYNAMIC");
         let first_bit = usize::from(!varies);

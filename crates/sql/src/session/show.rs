@@ -106,7 +106,7 @@ impl SqlSession {
             answer_column("Table", ColumnKind::VarChar, 64),
             answer_column("Create Table", ColumnKind::VarChar, 1024),
         ])?;
-        let mut definition = catalog::show_create_table(&table.def, next, self.state.zone());
+        let mut definition = catalog::show_table(&table.def, next, self.state.zone());
         if table.temporary {
             definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
         }

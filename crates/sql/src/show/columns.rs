@@ -65,7 +65,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = COMPUTED.clone();
     let computed = rows.len();
     for table in reader.tables() {
-        for (at, column) in table.columns().iter().enumerate() {
+        for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
             let facts = Facts {
                 default: default_value(column),

@@ -114,6 +114,9 @@ fn key_column_usage(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> 
     for table in reader.tables() {
         for index in table.indexes().iter().filter(|index| index.unique()) {
             for (at, part) in index.parts.iter().enumerate() {
+                if table.columns()[part.column].is_hidden() {
+                    continue;
+                }
                 rows.push(vec![
                     text("def"),
                     text(&table.def.db),

@@ -61,7 +61,7 @@ fn row(table: &Table, index: &Index, at: usize) -> Vec<Value> {
         text(&table.def.db),
         text(&index.name),
         Value::UInt(at as u64 + 1),
-        text(&column.name),
+        if column.is_hidden() { Value::Null } else { text(&column.name) },
         text(if part.descending { "D" } else { "A" }),
         Value::Int(cardinality),
         part.prefix.map_or(Value::Null, |prefix| Value::Int(i64::from(prefix))),
@@ -71,6 +71,9 @@ fn row(table: &Table, index: &Index, at: usize) -> Vec<Value> {
         text(""),
         text(&index.comment),
         yes_no(!index.invisible),
-        Value::Null,
+        match &column.generated {
+            Some(generated) if column.is_hidden() => text(&generated.expr.text),
+            _ => Value::Null,
+        },
     ]
 }

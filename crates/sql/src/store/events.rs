@@ -71,8 +71,8 @@ pub(crate) struct StatementEvents {
     /// The running statement is logged as text; whether it has changed anything.
     as_text: bool,
     changed: bool,
-    /// The transaction has statements as text.
-    has_text: bool,
+    /// The transaction has what cannot be told from its row events: statements as text, rows with hidden columns.
+    needs_all_writes: bool,
     /// The transaction is this XA branch.
     pub(super) branch: Option<Xid>,
 }
@@ -166,14 +166,14 @@ impl StatementEvents {
             return Ok(());
         }
         self.open(cache)?;
-        self.has_text = true;
+        self.needs_all_writes = true;
         generate::statement(&mut Sink(cache), view).map_err(cache_error)
     }
 
     /// The transaction is over.
     pub(super) fn end(&mut self) {
         self.discard();
-        self.has_text = false;
+        self.needs_all_writes = false;
     }
 
     /// Forgets rows not yet in the cache.
@@ -217,6 +217,7 @@ impl StatementEvents {
             return Ok(());
         }
         self.open(cache)?;
+        self.needs_all_writes |= table.rows.has_hidden();
         let row = table.rows.image(row)?;
         self.rows.write(&mut Sink(cache), &table.binlog, &row, row_id).map_err(generate_error)
     }
@@ -234,6 +235,7 @@ impl StatementEvents {
             return Ok(());
         }
         self.open(cache)?;
+        self.needs_all_writes |= table.rows.has_hidden();
         let (before, after) = (table.rows.image(before)?, table.rows.image(after)?);
         self.rows.update(&mut Sink(cache), &table.binlog, &before, &after, row_id).map_err(generate_error)
     }
@@ -250,6 +252,7 @@ impl StatementEvents {
             return Ok(());
         }
         self.open(cache)?;
+        self.needs_all_writes |= table.rows.has_hidden();
         let row = table.rows.image(row)?;
         self.rows.delete(&mut Sink(cache), &table.binlog, &row, row_id).map_err(generate_error)
     }
@@ -285,7 +288,11 @@ impl StatementEvents {
 
     /// What recovery needs beside the row events.
     fn private_writes(&self, cache: &mut TrxCache, writes: &WriteSet, keys: &[Bytes]) -> SqlResult<()> {
-        if self.has_text { all_writes_events(cache, writes) } else { unlogged_event(cache, writes, keys) }
+        if self.needs_all_writes {
+            all_writes_events(cache, writes)
+        } else {
+            unlogged_event(cache, writes, keys)
+        }
     }
 
     /// Writes the last events of an XA branch's first phase. `record` are the writes of the prepare. Returns whether

@@ -15,6 +15,8 @@ pub struct RowCodec {
     /// Rows of about this size have been seen in the definition: fixed parts only.
     typical: usize,
     versions: Option<Box<Versions>>,
+    /// What row events have of it, if columns of it are hidden.
+    outer: Option<RowShape>,
 }
 
 impl RowCodec {
@@ -23,13 +25,28 @@ impl RowCodec {
     pub fn new(columns: &[Column], versions: &RowVersions) -> RowCodec {
         let shape = RowShape::new(columns.iter().map(|column| &column.ty));
         let typical = shape.null_bytes() + columns.len() * 16;
-        RowCodec { typical, shape, versions: Versions::new(versions) }
+        let hidden = columns.iter().any(Column::is_hidden);
+        let outer = columns.iter().filter(|column| !column.is_hidden()).map(|column| &column.ty);
+        let outer = hidden.then(|| RowShape::new(outer));
+        RowCodec { typical, shape, versions: Versions::new(versions), outer }
     }
 
     /// The format crate's view.
     #[must_use]
     pub fn shape(&self) -> &RowShape {
         &self.shape
+    }
+
+    /// The format of the images that row events have.
+    #[must_use]
+    pub fn image_shape(&self) -> &RowShape {
+        self.outer.as_ref().unwrap_or(&self.shape)
+    }
+
+    /// Whether row events lack columns of it: what is stored cannot be told from them.
+    #[must_use]
+    pub fn has_hidden(&self) -> bool {
+        self.outer.is_some()
     }
 
     /// All values.
@@ -105,15 +122,8 @@ impl RowCodec {
         if let Some(versions) = &self.versions {
             versions.head(&mut out);
         }
-        self.encode_image(values, &mut out)?;
+        encode_image(&self.shape, values, &mut out)?;
         Ok(out.into())
-    }
-
-    fn encode_image(&self, values: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
-        self.shape.encode_row_into(values, out).map_err(|error| {
-            tracing::error!(column = error.column, what = error.what, "a value does not fit its column");
-            SqlError::internal(format!("column {} cannot be stored: {}", error.column, error.what))
-        })
     }
 
     /// A stored row as row events have it: the columns of the newest version and nothing else.
@@ -121,12 +131,17 @@ impl RowCodec {
     /// # Errors
     /// The bytes are damaged.
     pub fn image<'r>(&self, row: &'r Bytes) -> SqlResult<Cow<'r, Bytes>> {
+        if let Some(outer) = &self.outer {
+            let mut out = Vec::with_capacity(self.typical + row.len());
+            encode_image(outer, &self.decode(row)?[..outer.len()], &mut out)?;
+            return Ok(Cow::Owned(out.into()));
+        }
         let Some(versions) = &self.versions else { return Ok(Cow::Borrowed(row)) };
         if let Reading::Newest(image) = versions.of(row)? {
             return Ok(Cow::Owned(image));
         }
         let mut out = Vec::with_capacity(self.typical + row.len());
-        self.encode_image(&self.decode(row)?, &mut out)?;
+        encode_image(&self.shape, &self.decode(row)?, &mut out)?;
         Ok(Cow::Owned(out.into()))
     }
 
@@ -139,6 +154,13 @@ impl RowCodec {
         out.extend_from_slice(&image);
         out.into()
     }
+}
+
+fn encode_image(shape: &RowShape, values: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+    shape.encode_row_into(values, out).map_err(|error| {
+        tracing::error!(column = error.column, what = error.what, "a value does not fit its column");
+        SqlError::internal(format!("column {} cannot be stored: {}", error.column, error.what))
+    })
 }
 
 fn damaged(error: DecodeError) -> SqlError {

@@ -430,7 +430,7 @@ impl Builder<'_> {
         }
         if let Some(key) = Key::of(table, path) {
             members.push(("key", text(key.names.join(","))));
-            let columns = key.parts.iter().map(|part| table.columns()[*part].name.to_string());
+            let columns = key.parts.iter().map(|part| table.columns()[*part].shown().to_owned());
             members.push(("used_key_parts", texts(columns)));
             members.push(("key_length", text(key.lengths.join(","))));
             if !key.refs.is_empty() {

@@ -1,5 +1,6 @@
 //! What EXPLAIN calls the columns and subqueries of a plan, and the numbers of its SELECTs.
 
+use crate::catalog::Column;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::print::{self, Names};
 use crate::expr::subquery::Subquery;
@@ -63,7 +64,11 @@ impl Known {
             let of = |name: &str| format!("{}.{name}", scan.alias);
             match &scan.source {
                 NodeSource::Table { table, .. } => {
-                    self.put(scan.slot, table.columns().iter().map(|column| of(&column.name)));
+                    let shown = |column: &Column| match column.is_hidden() {
+                        true => column.shown().to_owned(),
+                        false => of(&column.name),
+                    };
+                    self.put(scan.slot, table.columns().iter().map(shown));
                 }
                 NodeSource::Derived { plan, .. } => {
                     self.put(scan.slot, plan.columns.iter().map(|column| of(&column.name)));

@@ -407,7 +407,7 @@ impl Outliner<'_> {
             }
             Access::Point { index: at, key } => {
                 let columns =
-                    table.indexes()[*at].parts.iter().map(|part| &table.columns()[part.column].name);
+                    table.indexes()[*at].parts.iter().map(|part| table.columns()[part.column].shown());
                 let equal =
                     columns.zip(key).map(|(name, e)| format!("{name}={}", print::expr(e, &self.known)));
                 let covering = if path.covered { "covering " } else { "" };
@@ -453,7 +453,8 @@ impl Outliner<'_> {
 
     fn interval(&self, table: &Table, index: usize, interval: &Interval, and: &str, equals: &str) -> String {
         let text = |e: &Expr| print::expr(e, &self.known);
-        let mut columns = table.indexes()[index].parts.iter().map(|part| &table.columns()[part.column].name);
+        let mut columns =
+            table.indexes()[index].parts.iter().map(|part| table.columns()[part.column].shown());
         let mut all: Vec<String> = Vec::new();
         for part in &interval.parts {
             let Some(name) = columns.next() else { break };

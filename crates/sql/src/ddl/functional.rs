@@ -1,0 +1,203 @@
+//! Functional key parts, `KEY ((expression))`: an index over a generated column that only the index names.
+//!
+//! The column stands behind the others, is stored with the row, and is nobody else's: `*`, INSERT, SHOW COLUMNS and row events leave it
+//! out. Its name begins as those of MySQL's hidden columns do (`catalog::Column::is_hidden`). SHOW CREATE TABLE has the expression.
+
+use super::alter_edit::Edit;
+use super::build::{BuildContext, Ids, build_table};
+use super::copy::ColumnSource;
+use super::exec::Ddl;
+use super::expressions::stored;
+use super::parse_create;
+use crate::bind::scope::Scope;
+use crate::bind::{Binder, Clause};
+use crate::catalog::{Column, HIDDEN, Schema, Table, charset, quote_ident, same_name, type_text};
+use crate::error::{SqlError, SqlResult};
+use omnibus_parser::ast::{self, ColumnDef, CreateTable, Ident, IndexKind, KeyTarget};
+use omnibus_value::{ColumnKind, ColumnType};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Whether a key has an expression.
+pub(super) fn is_functional(key: &ast::IndexDef) -> bool {
+    key.parts.iter().any(|part| matches!(part.target, KeyTarget::Expression(_)))
+}
+
+impl Ddl<'_> {
+    /// The tree with a column for each expression in its keys.
+    pub(super) fn with_hidden_columns<'t>(
+        &mut self,
+        tree: &'t CreateTable,
+        db: &str,
+        schema: &Schema,
+    ) -> SqlResult<Cow<'t, CreateTable>> {
+        if !tree.indexes.iter().any(is_functional) || self.passes_over_keys() {
+            return Ok(Cow::Borrowed(tree));
+        }
+        let mut full = tree.clone();
+        self.hide_columns(&mut full, db, schema)?;
+        Ok(Cow::Owned(full))
+    }
+
+    /// The same of a table that is altered.
+    pub(super) fn add_hidden_columns(&mut self, edit: &mut Edit, table: &Table) -> SqlResult<()> {
+        if !edit.tree.indexes.iter().any(is_functional) || self.passes_over_keys() {
+            return Ok(());
+        }
+        refuse_gone(edit)?;
+        let schema = Schema::new(table.def.db.clone(), table.def.collation);
+        self.hide_columns(&mut edit.tree, &table.def.db, &schema)?;
+        let mut old: Vec<(usize, &Column)> =
+            table.def.columns.iter().enumerate().filter(|(_, column)| column.is_hidden()).collect();
+        for tree in &edit.tree.columns[edit.sources.len()..] {
+            let text = tree.generated.as_ref().map(|generated| generated.expr.to_sql());
+            let same = |(_, column): &(usize, &Column)| {
+                column.generated.as_ref().map(|generated| generated.expr.tree.to_sql()) == text
+            };
+            edit.sources.push(match old.iter().position(same) {
+                Some(at) => ColumnSource::Old(old.remove(at).0),
+                None => ColumnSource::Added,
+            });
+        }
+        Ok(())
+    }
+
+    /// MariaDB has no such keys: one that reads the log could not follow.
+    fn passes_over_keys(&self) -> bool {
+        self.state.settings.mariadb && !self.state.settings.replicated
+    }
+
+    fn hide_columns(&mut self, tree: &mut CreateTable, db: &str, schema: &Schema) -> SqlResult<()> {
+        let mut keys = std::mem::take(&mut tree.indexes);
+        let shape = self.shape(tree, db, schema)?;
+        for at in 0..keys.len() {
+            if !is_functional(&keys[at]) || matches!(keys[at].kind, IndexKind::FullText | IndexKind::Spatial)
+            {
+                continue;
+            }
+            if keys[at].kind == IndexKind::Primary {
+                return Err(SqlError::new(3756, b"HY000", "The primary key cannot be a functional index"));
+            }
+            let name = match keys[at].name.clone().or_else(|| keys[at].constraint.clone()) {
+                Some(name) => name,
+                None => free_name(&keys),
+            };
+            keys[at].name = Some(name.clone());
+            for (number, part) in keys[at].parts.iter_mut().enumerate() {
+                let KeyTarget::Expression(expr) = &part.target else { continue };
+                let column = self.hidden_column(tree, &shape, (&name, number), expr)?;
+                part.target = KeyTarget::Column { name: column.name.clone(), prefix: None };
+                tree.columns.push(column);
+            }
+        }
+        tree.indexes = keys;
+        Ok(())
+    }
+
+    /// The table without its keys, to bind expressions over.
+    fn shape(&mut self, tree: &CreateTable, db: &str, schema: &Schema) -> SqlResult<Arc<Table>> {
+        let mut plain = tree.clone();
+        plain.foreign_keys.clear();
+        plain.checks.clear();
+        for column in &mut plain.columns {
+            (column.auto_increment, column.unique, column.references) = (false, false, None);
+        }
+        let known = self.state.diagnostics.conditions().len();
+        let (mut table, mut space) = (0, 0);
+        let mut context: BuildContext<'_> = self.build_context(db, schema);
+        let built = build_table(&plain, &mut context, &mut Ids { table: &mut table, space: &mut space });
+        self.state.diagnostics.truncate(known);
+        Ok(Arc::new(Table::new(built?.def, Default::default())))
+    }
+
+    fn hidden_column(
+        &self,
+        tree: &CreateTable,
+        shape: &Arc<Table>,
+        (index, number): (&Ident, usize),
+        expr: &ast::Expr,
+    ) -> SqlResult<ColumnDef> {
+        if matches!(expr, ast::Expr::Column(_)) {
+            let message =
+                "Functional index on a column is not supported. Consider using a regular index instead.";
+            return Err(SqlError::new(3762, b"HY000", message));
+        }
+        let owner = || format!("Expression of functional index '{index}'");
+        let client = self.state.settings.collation_client;
+        let kept = stored(expr, &tree.name.name, client, (3758, &owner))?;
+        let catalog = self.trx.catalog();
+        let mut binder = Binder::new(&*self.state, &catalog);
+        let scope = binder.add_table(shape, None);
+        binder.open(Scope::of(scope), Clause::Generated);
+        let ty = indexed_type(&binder.expr(&kept.tree)?.ty.column)?;
+        let name = (0..)
+            .map(|n| format!("{HIDDEN}{index}!{number}!{n}"))
+            .find(|name| !tree.columns.iter().any(|column| column.name.is(name)))
+            .unwrap_or_default();
+        let collation = match charset::is_character(&ty) {
+            true => format!(
+                " CHARACTER SET {} COLLATE {}",
+                charset::charset_name(ty.collation),
+                charset::collation_name(ty.collation)
+            ),
+            false => String::new(),
+        };
+        let text = format!(
+            "CREATE TABLE `t` ({} {}{collation} GENERATED ALWAYS AS ({}) VIRTUAL NULL INVISIBLE)",
+            quote_ident(&name),
+            type_text(&ty),
+            kept.text
+        );
+        let column = parse_create(&text)?.columns.into_iter().next();
+        column.ok_or_else(SqlError::table_must_have_columns)
+    }
+}
+
+/// Columns that an index's expression reads stay, and keep their names.
+fn refuse_gone(edit: &Edit) -> SqlResult<()> {
+    let renamed = edit.renamed.iter().filter(|(from, to)| !same_name(from, to)).map(|(from, _)| from);
+    for column in edit.dropped_columns.iter().chain(renamed) {
+        let reads = |part: &ast::KeyPart| match &part.target {
+            KeyTarget::Expression(expr) => expr.column_names().iter().any(|read| same_name(read, column)),
+            KeyTarget::Column { .. } => false,
+        };
+        if edit.tree.indexes.iter().flat_map(|key| &key.parts).any(reads) {
+            let message = format!(
+                "Column '{column}' has a functional index dependency and cannot be dropped or renamed."
+            );
+            return Err(SqlError::new(3837, b"HY000", message));
+        }
+    }
+    Ok(())
+}
+
+/// MySQL's names for keys without one.
+fn free_name(keys: &[ast::IndexDef]) -> Ident {
+    let taken = |name: &str| keys.iter().any(|key| key.name.as_ref().is_some_and(|own| own.is(name)));
+    let first = "functional_index".to_owned();
+    let name = match taken(&first) {
+        false => first,
+        true => (2..).map(|n| format!("{first}_{n}")).find(|name| !taken(name)).unwrap_or(first),
+    };
+    Ident::new(name)
+}
+
+/// The type of the column for an expression of this type.
+fn indexed_type(ty: &ColumnType) -> SqlResult<ColumnType> {
+    let mut ty = ty.clone();
+    ty.kind = match ty.kind {
+        ColumnKind::Json | ColumnKind::Geometry => {
+            let message =
+                "Cannot create a functional index on an expression that returns a JSON or GEOMETRY value.";
+            return Err(SqlError::new(3753, b"HY000", message));
+        }
+        kind if kind.is_lob() => {
+            let message = "Cannot create a functional index on an expression that returns a BLOB or TEXT. Please consider using CAST.";
+            return Err(SqlError::new(3757, b"HY000", message));
+        }
+        ColumnKind::Char => ColumnKind::VarChar,
+        ColumnKind::Binary => ColumnKind::VarBinary,
+        kind => kind,
+    };
+    Ok(ty)
+}
