@@ -4,7 +4,7 @@
 //! likes, and the writer goes on meanwhile; the copy comes out without the free pages of the original.
 
 use crate::config::BtreeConfig;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::store::{GARBAGE, Store, VERSIONS, applied_of};
 use crate::{io_error, store_error};
 use omnibus_engine::{CommitNo, EngineError};

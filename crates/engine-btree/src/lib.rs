@@ -30,6 +30,7 @@ mod load;
 mod prune;
 mod scan;
 mod scratch;
+mod shared;
 mod signals;
 mod snapshot;
 mod space;

@@ -1,9 +1,9 @@
 //! Bulk loads into a space that nobody reads yet: straight into the file, durable on return.
 
-use crate::engine::{Full, Shared};
 use crate::io_error;
 use crate::layer::Version;
 use crate::prune::Pruner;
+use crate::shared::{Full, Shared};
 use bytes::Bytes;
 use omnibus_engine::{EngineError, SortedWrites};
 use std::sync::atomic::Ordering;

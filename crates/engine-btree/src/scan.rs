@@ -1,8 +1,8 @@
 //! A scan: what a number may see of the layers and of the file, merged.
 
-use crate::engine::Shared;
 use crate::key;
 use crate::layer::{Layer, Span, Version, span};
+use crate::shared::Shared;
 use crate::store::Versions;
 use crate::{damage, store_error};
 use bytes::Bytes;

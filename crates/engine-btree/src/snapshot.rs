@@ -1,9 +1,9 @@
 //! A frozen view: a commit number. What is read through it is fetched from the present view each time, so that a
 //! transaction that stays open for an hour pins no pages; the watermark keeps what it needs.
 
-use crate::engine::Shared;
 use crate::layer::Place;
 use crate::scan::Scan;
+use crate::shared::Shared;
 use crate::{damage, key, store, store_error};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, EngineError, Snapshot, SnapshotIter};

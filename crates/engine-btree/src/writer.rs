@@ -3,10 +3,10 @@
 //! A layer is written when everything in it is durable in the log. A checkpoint does not wait for that: it has the
 //! durable part written, and the rest follows later (`Layer::written`).
 
-use crate::engine::Shared;
 use crate::io_error;
 use crate::layer::{Layer, Version};
 use crate::prune::{Probe, Pruner};
+use crate::shared::Shared;
 use crate::spaces::within;
 use omnibus_engine::EngineError;
 use std::sync::Arc;
