@@ -81,6 +81,16 @@ impl Shared {
         self.signals.flushed();
     }
 
+    /// Blocks until the view is as wanted, or the engine has failed.
+    pub(crate) fn wait_until(&self, wanted: impl Fn(&View) -> bool) -> Result<(), EngineError> {
+        self.signals.wait_until(|| {
+            if wanted(&self.views.current()) {
+                return Some(Ok(()));
+            }
+            Some(Err(io_error(std::io::Error::other(self.failure()?))))
+        })
+    }
+
     /// Shows other tables, and tells writers how they should behave.
     pub(crate) fn show(&self, fetch: impl FnOnce() -> Tables, flushed: Option<&Arc<MemTable>>) {
         self.views.refresh(fetch, flushed);
@@ -279,7 +289,7 @@ impl LsmEngine {
             shared.seal_for_checkpoint();
             shared.checkpoint_to.fetch_max(target, Ordering::AcqRel);
             shared.signals.ask_flush();
-            shared.signals.wait_until(shared, |_| is_there() || gives_up())?;
+            shared.wait_until(|_| is_there() || gives_up())?;
             if !is_there() {
                 return Err(io_error(std::io::ErrorKind::StorageFull.into()));
             }

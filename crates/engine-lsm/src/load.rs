@@ -48,7 +48,7 @@ pub(crate) fn load(
 /// Until the view is as wanted; an error if the disk is too full for what is to be loaded, or for what has to go before it.
 fn wait(shared: &Shared, mine: &[Arc<MemTable>], wanted: impl Fn(&View) -> bool) -> Result<(), EngineError> {
     let given_up = || mine.iter().any(|memtable| memtable.given_up.load(Ordering::Acquire));
-    shared.signals.wait_until(shared, |view| wanted(view) || given_up() || shared.space.waiting())?;
+    shared.wait_until(|view| wanted(view) || given_up() || shared.space.waiting())?;
     if given_up() || (shared.space.waiting() && !wanted(&shared.views.current())) {
         give_up(shared, mine);
         return Err(io_error(std::io::ErrorKind::StorageFull.into()));

@@ -1,9 +1,7 @@
 //! How the engine's threads wake each other, and those who wait for them. Nothing here is on the commit
 //! path except the end of a memtable.
 
-use crate::engine::Shared;
 use crate::io_error;
-use crate::view::View;
 use omnibus_engine::EngineError;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -80,19 +78,15 @@ impl Signals {
         !self.stopping()
     }
 
-    /// Blocks until the view is as wanted, or the engine has failed.
+    /// Blocks until `look` has an answer, or the engine closes.
     pub(crate) fn wait_until(
         &self,
-        shared: &Shared,
-        wanted: impl Fn(&View) -> bool,
+        look: impl Fn() -> Option<Result<(), EngineError>>,
     ) -> Result<(), EngineError> {
         let mut state = self.state.lock();
         loop {
-            if wanted(&shared.views.current()) {
-                return Ok(());
-            }
-            if let Some(detail) = shared.failure() {
-                return Err(io_error(std::io::Error::other(detail)));
+            if let Some(answer) = look() {
+                return answer;
             }
             if self.stopping() {
                 return Err(io_error(std::io::Error::other("the engine is closing")));
