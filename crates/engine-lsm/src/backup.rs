@@ -5,10 +5,9 @@
 //! and compactions wait for as long as making the links takes; a long copy is made from the links. The links are
 //! first put into a folder inside of the engine's own, which a start removes if a crash has left it.
 
-use crate::engine::Shared;
 use crate::io_error;
+use crate::shared::Shared;
 use omnibus_engine::{CommitNo, EngineError};
-use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -17,14 +16,6 @@ use std::sync::atomic::Ordering;
 const STAGE: &str = "backup-in-progress";
 /// The redo log's folder.
 const REDO: &str = "redo";
-
-/// Held while the engine's files change. Whoever wants both takes `compaction` first: a compaction lets flushes
-/// go on, not the other way round.
-#[derive(Default)]
-pub(crate) struct Files {
-    pub(crate) compaction: Mutex<()>,
-    pub(crate) flush: Mutex<()>,
-}
 
 /// Removes what a crash in the middle of a backup left.
 pub(crate) fn clean(directory: &Path) -> Result<()> {

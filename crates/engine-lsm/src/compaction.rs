@@ -10,7 +10,8 @@
 //!
 //! `Gate` closes the gap between looking at the newest number and the tree choosing its input.
 
-use crate::engine::Shared;
+use crate::gate::Gate;
+use crate::shared::Shared;
 use crate::space;
 use crate::spaces::within;
 use crate::tables::Tables;
@@ -19,7 +20,6 @@ use lsm_tree::AbstractTree;
 use lsm_tree::compaction::filter::Context;
 use lsm_tree::compaction::{CompactionFilter, Factory, ItemAccessor, Leveled, Verdict};
 use omnibus_engine::EngineError;
-use parking_lot::{Condvar, Mutex};
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,36 +28,6 @@ use std::time::Duration;
 
 /// The longest sleep: old versions may have become droppable without a flush.
 const POLL: Duration = Duration::from_secs(1);
-
-/// Keeps new tables out of the tree between the compactor's look at the watermark and its choice of
-/// input. Closed by the compactor, opened by the filter factory, which the tree calls once it has
-/// chosen and before it merges.
-#[derive(Default)]
-pub(crate) struct Gate {
-    closed: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    fn close(&self) {
-        *self.closed.lock() = true;
-    }
-
-    fn open(&self) {
-        *self.closed.lock() = false;
-        self.opened.notify_all();
-    }
-
-    /// Runs `register` while the gate is open, and keeps it open meanwhile. The tree calls the
-    /// factory only while the gate is closed, so its locks are never wanted in two orders.
-    pub(crate) fn register<T>(&self, register: impl FnOnce() -> T) -> T {
-        let mut closed = self.closed.lock();
-        while *closed {
-            self.opened.wait(&mut closed);
-        }
-        register()
-    }
-}
 
 /// The thread's body.
 pub(crate) fn run(shared: &Arc<Shared>) {

@@ -1,142 +1,33 @@
-//! `LsmEngine`: opening, the contract's methods, and what its threads share.
+//! `LsmEngine`: opening, and the contract's methods.
 
-use crate::compaction::{FilterFactory, Gate};
+use crate::compaction::FilterFactory;
 use crate::config::LsmConfig;
 use crate::format::StateFiles;
-use crate::memtable::MemTable;
+use crate::gate::Gate;
+use crate::shared::{Counters, Files, Shared, Space};
 use crate::signals::Signals;
 use crate::snapshot::{LsmSnapshot, Reads};
-use crate::space::{self, Space};
+use crate::space;
 use crate::spaces::DeadSpaces;
 use crate::tables::Tables;
-use crate::view::{View, Views, Writer};
+use crate::view::Views;
 use crate::{NAME, backup, compaction, flush, format, io_error, load, manifest, staged, stall, tree_error};
 use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 use omnibus_disk::Disk;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Snapshot, SortedWrites, SpaceId, Staged, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, KeyRef, ReadAt, Snapshot, SnapshotIter, SortedWrites,
+    SpaceId, Staged, TrxId, WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// What the engine's threads, snapshots and callers share.
-pub(crate) struct Shared {
-    pub(crate) config: LsmConfig,
-    pub(crate) state_files: StateFiles,
-    pub(crate) tree: Tree,
-    /// Counts changes of the tree's tables. Not commit numbers: see `compaction`.
-    pub(crate) versions: SequenceNumberCounter,
-    pub(crate) views: Views,
-    pub(crate) spaces: DeadSpaces,
-    pub(crate) space: Space,
-    /// A compaction has met damage: none is tried again before a restart.
-    pub(crate) damaged: AtomicBool,
-    /// What was prepared in two phases and is not persistent.
-    pub(crate) redo: Participant,
-    pub(crate) gate: Gate,
-    pub(crate) files: backup::Files,
-    pub(crate) signals: Signals,
-    /// Durable in the log.
-    pub(crate) committed: AtomicU64,
-    /// Durable in the tables.
-    pub(crate) persisted: AtomicU64,
-    /// How far a checkpoint wants `persisted` to come.
-    pub(crate) checkpoint_to: AtomicU64,
-    pub(crate) watermark: AtomicU64,
-    /// No table holds a number above this.
-    pub(crate) highest_in_tables: AtomicU64,
-    pub(crate) counters: Counters,
-    stall_us: AtomicU64,
-    failure: Mutex<Option<String>>,
-}
-
-#[derive(Default)]
-pub(crate) struct Counters {
-    pub(crate) flushes: AtomicU64,
-    pub(crate) compactions: AtomicU64,
-    stalls: AtomicU64,
-}
-
-impl Shared {
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.failure.lock().clone()
-    }
-
-    /// Runs background work; an error or a panic in it becomes the engine's failure.
-    pub(crate) fn guard(&self, what: &str, work: impl FnOnce() -> Result<(), EngineError>) {
-        let detail = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "it panicked".to_owned(),
-        };
-        tracing::error!("engine-lsm: {what} failed: {detail}");
-        self.failure.lock().get_or_insert_with(|| format!("{what} failed: {detail}"));
-        self.signals.flushed();
-    }
-
-    /// Blocks until the view is as wanted, or the engine has failed.
-    pub(crate) fn wait_until(&self, wanted: impl Fn(&View) -> bool) -> Result<(), EngineError> {
-        self.signals.wait_until(|| {
-            if wanted(&self.views.current()) {
-                return Some(Ok(()));
-            }
-            Some(Err(io_error(std::io::Error::other(self.failure()?))))
-        })
-    }
-
-    /// Shows other tables, and tells writers how they should behave.
-    pub(crate) fn show(&self, fetch: impl FnOnce() -> Tables, flushed: Option<&Arc<MemTable>>) {
-        self.views.refresh(fetch, flushed);
-        self.measure(&self.views.current());
-    }
-
-    pub(crate) fn measure(&self, view: &View) {
-        // By size: a checkpoint seals small ones. A staged one counts as one whatever its size: its memory was
-        // there before, and slowing everybody down makes it no smaller.
-        let (limit, whole) = (self.config.memtable_size.max(1), |m: &MemTable| m.staged_at() > 0);
-        let size = |m: &Arc<MemTable>| if whole(m) { m.bytes().min(limit) } else { m.bytes() };
-        let bytes: u64 = view.sealed.iter().map(size).sum();
-        let sealed = bytes.div_ceil(limit);
-        let us = stall::delay_us(&self.config, sealed, view.tables.l0_runs as u64);
-        self.stall_us.store(us, Ordering::Relaxed);
-    }
-
-    pub(crate) fn seal(&self, writer: &mut Writer) {
-        let covers = writer.prepared.max(self.committed.load(Ordering::Acquire));
-        self.views.seal(writer, covers);
-        self.measure(&self.views.current());
-        self.signals.ask_flush();
-    }
-
-    /// Lets those dropped spaces go whose time has come: no snapshot can ask for them, and the drop is persistent here.
-    /// Before that, a crash may take the drop back, or replay may need the rows from before it.
-    pub(crate) fn advance_spaces(&self) {
-        let persisted = self.persisted.load(Ordering::Acquire);
-        if self.spaces.advance(self.watermark.load(Ordering::Acquire).min(persisted)) {
-            self.signals.ask_compaction();
-        }
-    }
-
-    /// Seals the active memtable if there is anything in it that is not persistent yet.
-    pub(crate) fn seal_for_checkpoint(&self) {
-        let mut writer = self.views.writer.lock();
-        let covers = writer.prepared.max(self.committed.load(Ordering::Acquire));
-        let view = self.views.current();
-        let sealed =
-            view.sealed.iter().map(|memtable| memtable.covers.load(Ordering::Acquire)).max().unwrap_or(0);
-        let behind = covers > sealed.max(self.persisted.load(Ordering::Acquire));
-        if behind || !writer.active.is_empty() {
-            self.seal(&mut writer);
-        }
-    }
-}
 
 /// The default storage engine. Dropping it stops its threads without a checkpoint.
 pub struct LsmEngine {
@@ -198,7 +89,7 @@ impl LsmEngine {
             damaged: AtomicBool::new(false),
             redo,
             gate: Gate::default(),
-            files: backup::Files::default(),
+            files: Files::default(),
             signals: Signals::default(),
             committed: AtomicU64::new(applied),
             persisted: AtomicU64::new(applied),
@@ -438,5 +329,35 @@ impl Engine for LsmEngine {
             disk_bytes: view.tables.disk_bytes,
             redo_syncs: self.shared.redo.syncs(),
         }
+    }
+}
+
+impl ReadAt for LsmEngine {
+    fn get_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
+        self.reads(at).get(key)
+    }
+
+    fn get_version_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
+        self.reads(at).get_version(key)
+    }
+
+    fn scan_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        reverse: bool,
+    ) -> SnapshotIter<'static> {
+        self.reads(at).scan(from, to, reverse)
+    }
+
+    fn visit_at(
+        &self,
+        at: CommitNo,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+    ) -> Result<bool, EngineError> {
+        self.reads(at).visit(from, to, each)
     }
 }

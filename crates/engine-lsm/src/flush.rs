@@ -4,8 +4,8 @@
 //! A memtable is normally written once everything in it is durable in the log. A checkpoint does not
 //! wait for that: it has the durable part written, and the rest follows later (`MemTable::flushed`).
 
-use crate::engine::Shared;
 use crate::memtable::{MemTable, Version};
+use crate::shared::Shared;
 use crate::spaces::within;
 use crate::tables::Tables;
 use crate::{io_error, load, space, tree_error};

@@ -22,6 +22,7 @@
 
 mod arena;
 mod backup;
+mod checksum;
 mod compaction;
 mod config;
 mod engine;
@@ -30,11 +31,14 @@ mod explored;
 mod filter;
 mod flush;
 mod format;
+mod gate;
+mod key;
 mod list;
 mod load;
 mod manifest;
 mod memtable;
 mod scan;
+mod shared;
 mod signals;
 mod snapshot;
 mod space;
@@ -45,6 +49,7 @@ mod tables;
 mod verify;
 mod view;
 mod visit;
+mod walk;
 
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,9 @@
 //! the flush thread, so that an index build neither competes with commits for the active memtable
 //! nor sits in it.
 
-use crate::engine::Shared;
 use crate::io_error;
 use crate::memtable::MemTable;
+use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::view::View;
 use bytes::Bytes;

@@ -7,8 +7,9 @@
 //! A large transaction's memtable is its write set as it is (`staged`): a list of the same would take as much memory again.
 
 use crate::filter::Filter;
+use crate::key::{Span, VersionKey};
 use crate::list::{Entry, List, Pen, Probe, head};
-use crate::staged::Walk;
+use crate::walk::{self, Walk};
 use bytes::Bytes;
 use omnibus_engine::{KeyRef, Pending, WriteSet};
 use parking_lot::{Mutex, MutexGuard};
@@ -22,23 +23,6 @@ const ENTRY_BYTES: u64 = 200;
 
 /// Old versions looked at when a newer one comes: bounds the work on the commit thread, and is more than come.
 const PRUNED_AT_ONCE: usize = 8;
-
-/// A key and a commit number: where a scan goes on.
-#[derive(Clone, Debug)]
-pub(crate) struct VersionKey {
-    pub(crate) key: Bytes,
-    number: u64,
-}
-
-impl VersionKey {
-    fn of(entry: &Entry<'_>) -> VersionKey {
-        VersionKey { key: entry.key(&mut [0; 16]).to_bytes(), number: entry.number() }
-    }
-
-    fn probe(&self) -> Probe<'_> {
-        Probe::new(&self.key, self.number)
-    }
-}
 
 /// One version: `None` is a deletion.
 pub(crate) struct Version {
@@ -147,9 +131,6 @@ fn is_within(entry: &Entry<'_>, end: &Bound<Probe<'_>>) -> bool {
         Bound::Unbounded => true,
     }
 }
-
-/// The bounds of a scan that is under way: they shrink from the side it starts at.
-pub(crate) type Span = (Bound<VersionKey>, Bound<VersionKey>);
 
 pub(crate) struct MemTable {
     list: List,
@@ -397,7 +378,7 @@ impl MemTable {
         count: usize,
         out: &mut VecDeque<Version>,
     ) -> Option<VersionKey> {
-        let mut left = crate::staged::within(staged, span);
+        let mut left = walk::within(staged, span);
         let before = out.len();
         let mut next = || if reverse { left.next_back() } else { left.next() };
         while let Some(pending) = next() {
@@ -413,20 +394,4 @@ impl MemTable {
 fn version(entry: &Entry<'_>) -> Version {
     let (key, value) = (entry.key(&mut [0; 16]).to_bytes(), entry.value().cloned());
     Version { key, number: entry.number(), value }
-}
-
-/// Bounds over keys as bounds over versions: all versions of an included key, none of an excluded.
-pub(crate) fn span(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Span {
-    let version = |key: &[u8], number| VersionKey { key: Bytes::copy_from_slice(key), number };
-    let from = match from {
-        Bound::Included(key) => Bound::Included(version(key, u64::MAX)),
-        Bound::Excluded(key) => Bound::Excluded(version(key, 0)),
-        Bound::Unbounded => Bound::Unbounded,
-    };
-    let to = match to {
-        Bound::Included(key) => Bound::Included(version(key, 0)),
-        Bound::Excluded(key) => Bound::Excluded(version(key, u64::MAX)),
-        Bound::Unbounded => Bound::Unbounded,
-    };
-    (from, to)
 }

@@ -3,7 +3,8 @@
 //! Each source yields a key at most once, with the newest version that the snapshot may see. Of
 //! equal keys the highest number wins; that in the tables is always the lowest.
 
-use crate::memtable::{MemTable, Span, Version};
+use crate::key::Span;
+use crate::memtable::{MemTable, Version};
 use crate::tables::TableIter;
 use crate::view::View;
 use bytes::Bytes;

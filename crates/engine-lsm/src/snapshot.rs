@@ -2,14 +2,14 @@
 //! time, so that a transaction that stays open for an hour pins no memory; the watermark keeps
 //! what it needs.
 
-use crate::engine::{LsmEngine, Shared};
 use crate::filter::Filter;
+use crate::key::span;
 use crate::list::Probe;
-use crate::memtable;
 use crate::scan::Scan;
+use crate::shared::Shared;
 use crate::visit::{self, Source};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, EngineError, KeyRef, ReadAt, Snapshot, SnapshotIter};
+use omnibus_engine::{CommitNo, EngineError, KeyRef, Snapshot, SnapshotIter};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl Reads<'_> {
         }
         let view = self.shared.views.current();
         let tables = view.tables.scan(from, to, self.at);
-        Box::new(Scan::new(&view, memtable::span(from, to), tables, self.at, reverse))
+        Box::new(Scan::new(&view, span(from, to), tables, self.at, reverse))
     }
 
     pub(crate) fn visit(
@@ -95,7 +95,7 @@ impl Reads<'_> {
             return Ok(true);
         }
         let view = self.shared.views.current();
-        let span = memtable::span(from, to);
+        let span = span(from, to);
         let mut sources = Vec::with_capacity(view.sealed.len() + 8);
         let used = view.memtables_at(self.at);
         sources.extend(used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at))));
@@ -113,35 +113,5 @@ fn inverted(from: Bound<&[u8]>, to: Bound<&[u8]>) -> bool {
         (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to))
         | (Bound::Excluded(from), Bound::Included(to)) => from >= to,
         _ => false,
-    }
-}
-
-impl ReadAt for LsmEngine {
-    fn get_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<Bytes>, EngineError> {
-        self.reads(at).get(key)
-    }
-
-    fn get_version_at(&self, at: CommitNo, key: &[u8]) -> Result<Option<(CommitNo, Bytes)>, EngineError> {
-        self.reads(at).get_version(key)
-    }
-
-    fn scan_at(
-        &self,
-        at: CommitNo,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        reverse: bool,
-    ) -> SnapshotIter<'static> {
-        self.reads(at).scan(from, to, reverse)
-    }
-
-    fn visit_at(
-        &self,
-        at: CommitNo,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
-    ) -> Result<bool, EngineError> {
-        self.reads(at).visit(from, to, each)
     }
 }

@@ -5,46 +5,19 @@
 //! What an attempt has written stays behind as files that no version of the tree names. They are collected here, and removed
 //! by the compaction thread while nothing else is written.
 
-use crate::engine::Shared;
 use crate::format::TREE_DIRECTORY;
+use crate::shared::Shared;
 use lsm_tree::AbstractTree;
 use omnibus_engine::EngineError;
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const AGAIN: Duration = Duration::from_millis(500);
 /// How soon a wait sees that it is to end.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often the log of errors says that there still is no space.
-const REMIND: Duration = Duration::from_secs(60);
-
-#[derive(Default)]
-pub(crate) struct Space {
-    /// A flush waits.
-    waiting: AtomicBool,
-    said: Mutex<Option<Instant>>,
-    left: Mutex<HashSet<PathBuf>>,
-}
-
-impl Space {
-    pub(crate) fn waiting(&self) -> bool {
-        self.waiting.load(Ordering::Acquire)
-    }
-
-    /// Says so in the log, now and then.
-    pub(crate) fn tell(&self, what: &str, error: &EngineError) {
-        let mut said = self.said.lock();
-        if said.is_none_or(|at| at.elapsed() >= REMIND) {
-            tracing::error!(%error, "engine-lsm: the disk is full; {what} waits until there is space");
-            *said = Some(Instant::now());
-        }
-    }
-}
-
 /// Runs a step of a flush until the disk has room for it.
 pub(crate) fn patiently<T>(
     shared: &Shared,

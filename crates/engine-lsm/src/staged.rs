@@ -8,50 +8,14 @@
 //!
 //! `stage` runs on any thread that may take long, `attach` on the commit thread.
 
-use crate::engine::Shared;
-use crate::memtable::{MemTable, Span};
-use bytes::Bytes;
-use omnibus_engine::{Pending, Staged, WriteSet, WriteSetIter};
-use std::ops::Bound;
+use crate::memtable::MemTable;
+use crate::shared::Shared;
+use omnibus_engine::{Staged, WriteSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) fn stage(writes: WriteSet) -> Staged {
     Staged::Built(Box::new(Arc::new(MemTable::of_staged(writes))))
-}
-
-/// A walk over a part of what was staged, forward.
-pub(crate) struct Walk<'m> {
-    rest: WriteSetIter<'m>,
-    now: Option<Pending<'m>>,
-    /// Of all versions.
-    pub(crate) number: u64,
-}
-
-impl<'m> Walk<'m> {
-    pub(crate) fn new(writes: &'m WriteSet, span: &Span, number: u64) -> Walk<'m> {
-        Walk { rest: within(writes, span), now: None, number }
-    }
-
-    pub(crate) fn advance(&mut self) -> bool {
-        self.now = self.rest.next();
-        self.now.is_some()
-    }
-
-    /// Where it stands; nothing before `advance` said that there is something.
-    pub(crate) fn key(&self) -> &'m [u8] {
-        self.now.map_or(&[], |now| now.key())
-    }
-
-    pub(crate) fn value(&self) -> Option<Bytes> {
-        self.now.and_then(|now| now.write())
-    }
-}
-
-/// Each key has one version, so the bounds' numbers say nothing.
-pub(crate) fn within<'m>(writes: &'m WriteSet, span: &Span) -> WriteSetIter<'m> {
-    let bounds = (span.0.as_ref().map(|from| &from.key[..]), span.1.as_ref().map(|to| &to.key[..]));
-    writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>(bounds)
 }
 
 /// What `stage` made, or what it was given instead.

@@ -4,7 +4,7 @@
 //! two closures. `lsm-tree` reads are exclusive ("older than"), ours are inclusive: `limit`
 //! converts.
 
-use crate::{table_error, tree_error, verify};
+use crate::{checksum, table_error, tree_error};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, Table, Tree, UserKey};
 use omnibus_engine::EngineError;
@@ -94,7 +94,7 @@ impl Tables {
     /// The tree does not say which of the files in a range is damaged: they are read as a whole to find out.
     fn named(&self, bounds: &(Bound<UserKey>, Bound<UserKey>), error: lsm_tree::Error) -> EngineError {
         let within = self.runs.iter().flat_map(|run| tables_of_run(run, bounds));
-        let damaged = |table: &&Table| !verify::is_whole(table).unwrap_or(false);
+        let damaged = |table: &&Table| !checksum::is_whole(table).unwrap_or(false);
         match within.filter(|_| !matches!(error, lsm_tree::Error::Io(_))).find(damaged) {
             Some(table) => table_error(&table.path, error),
             None => tree_error(error),

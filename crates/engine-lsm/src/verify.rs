@@ -1,17 +1,13 @@
 //! Looks for damage: reads every table file as a whole, for `omnibus check`. A read of a row checks only the blocks that it needs.
 
+use crate::checksum::is_whole;
 use crate::format::TREE_DIRECTORY;
 use crate::{LsmConfig, LsmEngine, io_error};
-use lsm_tree::{AbstractTree, Table};
+use lsm_tree::AbstractTree;
 use omnibus_disk::Overlay;
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_redo::Participant;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-use xxhash_rust::xxh3::Xxh3;
-
-const PIECE: usize = 1 << 20;
 
 /// Looks for damage in the directory of an engine that nobody has open, without changing a byte of it: the tree tidies up
 /// where it is opened, so it is opened in another directory, with copies of the small files and links to the tables. Gives a
@@ -88,20 +84,5 @@ impl LsmEngine {
             }
         }
         Ok(found)
-    }
-}
-
-/// Whether a table's file is what the manifest says.
-pub(crate) fn is_whole(table: &Table) -> std::io::Result<bool> {
-    Ok(checksum(&table.path)? == table.checksum().into_u128())
-}
-
-fn checksum(path: &Path) -> std::io::Result<u128> {
-    let (mut file, mut piece, mut hasher) = (File::open(path)?, vec![0; PIECE], Xxh3::new());
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hasher.digest128()),
-            len => hasher.update(&piece[..len]),
-        }
     }
 }

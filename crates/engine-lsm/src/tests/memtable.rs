@@ -1,8 +1,9 @@
 //! The memtable's order is that of the keys as bytes, whatever their length.
 
 use crate::filter::Filter;
+use crate::key::span;
 use crate::list::{List, Probe};
-use crate::memtable::{MemTable, span};
+use crate::memtable::MemTable;
 use bytes::Bytes;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
