@@ -131,11 +131,14 @@ impl Parser<'_> {
         let mut options = Vec::new();
         while self.is(Tok::Word) {
             if self.is_kw(Kw::UPDATE) || self.is_word("PERSISTENT") || self.is_kw(Kw::DROP) {
-                // Histograms and engine-independent statistics: the rest of the text says which.
+                // Histograms, or MariaDB's engine-independent statistics: the rest of the text says of what.
+                let histogram = !self.is_word("PERSISTENT");
                 while !matches!(self.token.kind, Tok::Eof | Tok::Semicolon | Tok::Invalid) {
                     self.advance();
                 }
-                options.push("HISTOGRAM".into());
+                if histogram {
+                    options.push("HISTOGRAM".into());
+                }
                 break;
             }
             if self.eat_words(&["FOR", "UPGRADE"]) {

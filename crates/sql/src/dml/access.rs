@@ -83,7 +83,7 @@ impl Finder {
         exprs: Vec<&'p Expr>,
     ) -> Change<'p> {
         let path = Some((&self.path, !self.order.is_empty()));
-        Change { kind, table: &target.table, path, exprs, query: None }
+        Change { kind, table: &target.table, slot: target.slot, path, exprs, query: None }
     }
 
     /// Whether no key bounds what is read.

@@ -9,6 +9,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
 use crate::expr::node::Expr;
 use omnibus_parser::ast::{IndexHint, IndexHintKind};
+use omnibus_value::temporal::UTC;
 use std::sync::Arc;
 
 /// One end of a range.
@@ -285,6 +286,14 @@ impl TableAccess {
     pub fn expected(&self, table: &Table) -> f64 {
         let most = table.rows_estimate().max(1) as f64;
         if self.is_point() { 1.0 } else { self.rows.min(most).max(1.0) }
+    }
+
+    /// How many of a hundred rows meet `filter`, as EXPLAIN says; `slot` is the table's.
+    #[must_use]
+    pub fn filtered(&self, table: &Table, slot: u16) -> f64 {
+        let known = Known { zone: UTC };
+        let share: f64 = self.filter.iter().map(|e| known.selectivity(table, slot, e)).product();
+        (share * 100.0).clamp(0.01, 100.0)
     }
 
     /// The index that is read; the first of a union's.

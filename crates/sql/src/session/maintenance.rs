@@ -11,7 +11,7 @@ use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
 use crate::catalog::Table;
-use crate::error::{ExecResult, Interrupt, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::store::kept_statistics;
 use crate::store::{SnapshotHold, by_ref, whole_index};
 use omnibus_engine::Snapshot;
@@ -45,6 +45,9 @@ impl SqlSession {
         }
         if what.kind == MaintenanceKind::Checksum {
             return self.checksum_tables(what, call);
+        }
+        if what.kind == MaintenanceKind::Analyze && what.options.iter().any(|option| option.is("histogram")) {
+            return Err(SqlError::not_supported_yet("histograms (ANALYZE TABLE .. UPDATE HISTOGRAM)").into());
         }
         call.sink.columns(&[
             answer_column("Table", ColumnKind::VarChar, 128),

@@ -53,7 +53,7 @@ impl InsertPlan {
         };
         let kind = if self.replace { "REPLACE" } else { "INSERT" };
         let exprs = self.on_duplicate.iter().filter_map(|assignment| assignment.value.as_ref()).collect();
-        Change { kind, table: &self.target.table, path: None, exprs, query }
+        Change { kind, table: &self.target.table, slot: 0, path: None, exprs, query }
     }
 
     /// Compiles.

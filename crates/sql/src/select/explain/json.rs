@@ -132,7 +132,7 @@ impl Builder<'_> {
             vec![(role(change.kind), truth(true)), ("table_name", text(change.table.def.name.to_string()))];
         match change.path {
             Some((path, sorted)) => {
-                self.path(change.table, path, None, &mut members);
+                self.path(change.table, change.slot, path, None, &mut members);
                 let table = vec![("table", Json::Object(members))];
                 if sorted {
                     let sort = [("using_filesort", truth(true))].into_iter().chain(table).collect();
@@ -335,8 +335,8 @@ impl Builder<'_> {
         let filter = match &scan.source {
             NodeSource::Table { table, path, .. } => {
                 *cost += *rows * path.cost;
-                *rows *= path.expected(table);
-                self.path(table, path, measure, &mut members);
+                *rows *= path.expected(table) * path.filtered(table, scan.slot) / 100.0;
+                self.path(table, scan.slot, path, measure, &mut members);
                 if !self.mariadb {
                     members.push(("rows_produced_per_join", number(rows.round())));
                     let prefix = ("prefix_cost", text(format!("{cost:.2}")));
@@ -388,15 +388,22 @@ impl Builder<'_> {
     /// What a table says that is made by the statement.
     fn made(&self, measure: Option<Measure>, rows: f64, members: &mut Members) {
         members.push(("access_type", text("ALL")));
-        self.counts(measure, rows, true, members);
+        self.counts(measure, (rows, 100.0), true, members);
     }
 
-    fn counts(&self, measure: Option<Measure>, rows: f64, made: bool, members: &mut Members) {
+    /// `rows` of a reading, and how many of a hundred meet the conditions.
+    fn counts(
+        &self,
+        measure: Option<Measure>,
+        (rows, filtered): (f64, f64),
+        made: bool,
+        members: &mut Members,
+    ) {
         let loops = measure.map_or(0, |measure| measure.loops);
         let of = |n: u64| format!("{:.2}", n as f64 / loops.max(1) as f64);
         if !self.mariadb {
             members.push(("rows_examined_per_scan", number(rows.round())));
-            members.push(("filtered", text("100.00")));
+            members.push(("filtered", text(format!("{filtered:.2}"))));
             return;
         }
         if self.profile.is_some() {
@@ -410,7 +417,10 @@ impl Builder<'_> {
         if let Some(measure) = &measure {
             members.push(("r_table_time_ms", milliseconds(measure)));
         }
-        members.push(("filtered", number(100)));
+        members.push((
+            "filtered",
+            Json::Raw(if filtered < 100.0 { format!("{filtered:.2}") } else { "100".into() }),
+        ));
         if let (Some(measure), Some(examined)) = (&measure, examined) {
             let share = 100.0 * measure.rows as f64 / examined.max(1) as f64;
             members.push((
@@ -422,7 +432,14 @@ impl Builder<'_> {
         }
     }
 
-    fn path(&mut self, table: &Table, path: &TableAccess, measure: Option<Measure>, members: &mut Members) {
+    fn path(
+        &mut self,
+        table: &Table,
+        slot: u16,
+        path: &TableAccess,
+        measure: Option<Measure>,
+        members: &mut Members,
+    ) {
         members.push(("access_type", text(access_type(table, path))));
         if !path.possible.is_empty() {
             let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
@@ -440,7 +457,7 @@ impl Builder<'_> {
         // What a key is equal to may be a subquery.
         path.implied.iter().for_each(|e| drop(print::expr(e, &self.known)));
         self.inner("attached_subqueries", members);
-        self.counts(measure, path.expected(table), false, members);
+        self.counts(measure, (path.expected(table), path.filtered(table, slot)), false, members);
         if path.covered {
             members.push(("using_index", truth(true)));
         }

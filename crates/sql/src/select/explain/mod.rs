@@ -64,6 +64,8 @@ pub(crate) struct Change<'p> {
     pub kind: &'static str,
     /// The table.
     pub table: &'p Table,
+    /// Its slot in the path's conditions.
+    pub slot: u16,
     /// How its rows are found, and whether they are sorted then; `None` if they are made.
     pub path: Option<(&'p TableAccess, bool)>,
     /// What else is evaluated.

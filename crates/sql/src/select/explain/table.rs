@@ -148,7 +148,7 @@ impl Explainer<'_> {
         let mut row = self.table_row(change.kind, &change.table.def.name);
         let mut inner = Vec::new();
         if let Some((path, sorted)) = change.path {
-            let mut extra = path_columns(&mut row, change.table, path);
+            let mut extra = path_columns(&mut row, change.table, change.slot, path);
             // One row found for a change is a range of one for MySQL's clients.
             if path.is_point() {
                 row[4] = text("range");
@@ -300,7 +300,7 @@ impl Explainer<'_> {
         row[0] = Value::UInt(id);
         let mut extra: Vec<String> = Vec::new();
         match &scan.source {
-            NodeSource::Table { table, path, .. } => extra = path_columns(&mut row, table, path),
+            NodeSource::Table { table, path, .. } => extra = path_columns(&mut row, table, scan.slot, path),
             NodeSource::Derived { plan, filter, .. } => {
                 derived.push(plan.clone());
                 row[9] = Value::UInt(2);
@@ -337,12 +337,14 @@ fn analyzed(row: &mut [Value], measure: &Measure, made: bool) {
 }
 
 /// Fills what a path says of its table; the members of Extra.
-fn path_columns(row: &mut [Value], table: &Table, path: &TableAccess) -> Vec<String> {
+fn path_columns(row: &mut [Value], table: &Table, slot: u16, path: &TableAccess) -> Vec<String> {
     row[4] = text(access_type(table, path));
     let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
     row[5] = list(names.collect());
     key_columns(row, table, path);
     row[9] = Value::UInt(path.expected(table) as u64);
+    let filtered = (path.filtered(table, slot) * 100.0).round() as i128;
+    row[10] = Value::Decimal(omnibus_value::decimal::Decimal::from_i128(filtered, 2));
     let mut extra = Vec::new();
     if let Access::Union(branches) = &path.access {
         let names = branches.iter().map(|b| &*table.indexes()[b.ranges.index].name);
