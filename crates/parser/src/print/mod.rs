@@ -165,16 +165,10 @@ impl Printer<'_> {
                 self.expr(right);
                 self.put(")");
             }
-            // The operators take a literal alone, which a definition keeps with its character set.
             Expr::Binary { op: op @ (BinaryOp::JsonExtract | BinaryOp::JsonUnquote), left, right }
-                if self.stored.is_some() =>
+                if self.stored.is_some() || self.view.is_some() =>
             {
-                let unquote = *op == BinaryOp::JsonUnquote;
-                self.put(if unquote { "json_unquote(json_extract(" } else { "json_extract(" });
-                self.expr(left);
-                self.put(",");
-                self.expr(right);
-                self.put(if unquote { "))" } else { ")" });
+                self.arrow(*op == BinaryOp::JsonUnquote, left, right);
             }
             Expr::Binary { op, left, right } => self.infix(left, op.word(), right),
             Expr::Row(members) => {
@@ -382,6 +376,15 @@ impl Printer<'_> {
         self.put(" ");
         self.expr(right);
         self.put(")");
+    }
+
+    /// `->` and `->>` as functions, which is how MySQL keeps them: the path of an arrow can have no introducer.
+    fn arrow(&mut self, unquoted: bool, document: &Expr, path: &Expr) {
+        self.put(if unquoted { "json_unquote(json_extract(" } else { "json_extract(" });
+        self.expr(document);
+        self.put(",");
+        self.expr(path);
+        self.put(if unquoted { "))" } else { ")" });
     }
 
     fn unary(&mut self, op: UnaryOp, expr: &Expr) {

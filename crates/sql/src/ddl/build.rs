@@ -126,12 +126,18 @@ pub(crate) fn build_table(
     Ok(Built { def, auto_increment: options.auto_increment })
 }
 
-/// Identifiers have at most 64 characters.
+/// Identifiers have at most 64 characters; those of tables and their like do not end in a space.
 pub(crate) fn check_name(name: &str) -> SqlResult<()> {
+    check_constraint_name(name)?;
+    if name.ends_with(' ') { Err(SqlError::wrong_table_name(name)) } else { Ok(()) }
+}
+
+/// Names of constraints may end in a space.
+pub(super) fn check_constraint_name(name: &str) -> SqlResult<()> {
     if name.chars().count() > MAX_IDENT {
         return Err(SqlError::too_long_ident(name));
     }
-    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+    if name.is_empty() || name.contains('\0') {
         return Err(SqlError::wrong_table_name(name));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Expressions of a definition: the form in which they are kept, and what they may be made of.
 
 use super::alter_edit::Edit;
-use super::build::check_name;
+use super::build::check_constraint_name;
 use crate::api::client_text::of_client;
 use crate::catalog::{
     Catalog, Check, ColumnDefault, ReferenceAction, StoredExpr, Table, TableDef, same_name,
@@ -58,7 +58,7 @@ pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> Sq
                 format!("{prefix}{last}")
             }
         };
-        check_name(&name)?;
+        check_constraint_name(&name)?;
         if checks.iter().any(|other| same_name(&other.name, &name)) {
             let message = format!("Duplicate check constraint name '{name}'.");
             return Err(SqlError::new(3822, b"HY000", message));

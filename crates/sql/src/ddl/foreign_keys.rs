@@ -2,7 +2,7 @@
 //! definition that moves, changes or drops one side does to the other.
 
 use super::alter_edit::Edit;
-use super::build::{BuildContext, check_name};
+use super::build::{BuildContext, check_constraint_name};
 use super::exec::{Change, Ddl};
 use crate::api::Priv;
 use crate::catalog::{Catalog, Child, Column, ForeignKey, ReferenceAction, Table, TableDef, same_name};
@@ -30,12 +30,14 @@ pub(super) fn build_foreign_keys(
                 format!("{}_ibfk_{last}", tree.name.name)
             }
         };
-        check_name(&name)?;
+        check_constraint_name(&name)?;
         if keys.iter().any(|other| same_name(&other.name, &name)) {
             return Err(duplicate_name(&name));
         }
         keys.push(build_foreign_key(key, name, columns, context)?);
     }
+    // MySQL shows them by name, and tools compare what is shown.
+    keys.sort_by_key(|key: &ForeignKey| key.name.to_lowercase());
     Ok(keys)
 }
 
