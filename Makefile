@@ -80,6 +80,11 @@ simulate: target
 histories: tools build
 	tests/e2e/isolation_histories.py --seconds 30 $(ARGS)
 
+# Programs' own suites of tests, whole, here and on Debian's MariaDB; about half an hour. ARGS="--only django"; docs/programs.md has what fails.
+.PHONY: test-programs
+test-programs: tools build
+	tests/e2e/programs.py --whole $(ARGS)
+
 # Every deliberate breakage must be found by the simulation; some minutes.
 mutants: target
 	cargo test --locked --package omnibus-sim --features mutants --test mutants -- --nocapture

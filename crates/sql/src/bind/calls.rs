@@ -284,7 +284,9 @@ impl Binder<'_> {
         for (condition, result) in conditions.into_iter().zip(results) {
             let condition = match &operand {
                 // Documents are compared with text as text here: CASE d WHEN 'null' meets the document null.
-                Some(operand) if operand.ty.family() == Family::Json && condition.ty.family() == Family::String => {
+                Some(operand)
+                    if operand.ty.family() == Family::Json && condition.ty.family() == Family::String =>
+                {
                     self.compare(CompareOp::Eq, as_text(operand.clone()), condition)?
                 }
                 Some(operand) => self.compare(CompareOp::Eq, operand.clone(), condition)?,
