@@ -73,6 +73,13 @@ impl Coordinator {
         self.log().gtids.executed.lock().at(number)
     }
 
+    /// What the log has, published or not: a commit that waits for a replica's acknowledgement is sent before it is
+    /// published, and the replica that comes back with it is not ahead.
+    #[must_use]
+    pub fn gtid_logged(&self) -> GtidState {
+        self.log().gtids.executed.lock().all().clone()
+    }
+
     /// `gtid_binlog_state` of the mariadb dialect.
     #[must_use]
     pub fn binlog_state(&self) -> BinlogState {

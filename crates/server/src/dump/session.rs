@@ -6,7 +6,7 @@ use crate::account::Privileges;
 use crate::net::NetError;
 use crate::server::Server;
 use crate::session::Session;
-use omnibus_format::{Dialect, GtidPosition, GtidSet};
+use omnibus_format::{Dialect, GtidPosition, GtidSet, GtidState};
 use omnibus_log::{FilePin, FileSeq, LogHandle, LogPosition, Next, ReadError};
 use omnibus_replication::source::error::FATAL;
 use omnibus_replication::source::{
@@ -191,7 +191,10 @@ async fn begin_by_set(
     let log = log.clone();
     blocking(move || {
         let purged = coordinator.gtid_purged().map_err(|error| read_error(&log, &error))?;
-        let own = find::Own { uuid, executed: coordinator.gtid_executed(), purged };
+        let GtidState::Mysql(executed_here) = coordinator.gtid_logged() else {
+            return Err(SourceError::NoGtids("this server's GTIDs are MariaDB's".into()));
+        };
+        let own = find::Own { uuid, executed: executed_here, purged };
         let file = find::by_set(&log, &executed, &own)?;
         Ok((LogPosition::new(file, 4), Filter::Mysql(executed)))
     })
@@ -213,7 +216,10 @@ async fn begin_by_position(
     let (position, strict, log) = (parse(state)?, peer.strict, log.clone());
     let until = peer.until_gtid.as_deref().map(parse).transpose()?;
     blocking(move || {
-        let (file, before) = find::by_position(&log, &position, &coordinator.binlog_state())?;
+        let GtidState::Mariadb(logged) = coordinator.gtid_logged() else {
+            return Err(SourceError::NoGtids("this server's GTIDs are MySQL's".into()));
+        };
+        let (file, before) = find::by_position(&log, &position, &logged)?;
         let filter = MariadbFilter::new(position, &before, strict, until);
         Ok((LogPosition::new(file, 4), Filter::Mariadb(filter)))
     })
