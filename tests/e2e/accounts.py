@@ -93,6 +93,8 @@ def privileges(server):
     with user.cursor() as cursor:
         cursor.execute("SELECT DISTINCT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT LIKE '%schema'")
         expect(cursor.fetchall() == (("app",),), "information_schema shows what the account has rights on")
+        cursor.execute("SELECT DISTINCT TABLE_SCHEMA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA NOT LIKE '%schema'")
+        expect(cursor.fetchall() == (("app",),), "and the columns of that")
         cursor.execute("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'other'")
         expect(cursor.fetchall() == ((0,),), "and no columns of other tables")
         cursor.execute("SHOW DATABASES")

@@ -63,6 +63,9 @@ fn computed_columns() -> Vec<Vec<Value>> {
 
 fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = COMPUTED.clone();
+    if !reader.sees("mysql", None) {
+        rows.retain(|row| row[1] != text("mysql"));
+    }
     let computed = rows.len();
     for table in reader.tables() {
         for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {

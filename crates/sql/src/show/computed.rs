@@ -89,6 +89,11 @@ impl Reader<'_, '_> {
         self.catalog.tables().filter(|table| self.sees(&table.def.db, Some(&table.def.name)))
     }
 
+    /// Every computed table the account may know of.
+    pub fn computed(&self) -> impl Iterator<Item = &'static Def> {
+        all().filter(|def| def.schema != "mysql" || self.sees(def.schema, Some(def.name)))
+    }
+
     /// Every view the account may know of, in order, as it looks now.
     pub fn views(&self) -> Vec<(Arc<View>, SqlResult<Outline>)> {
         self.cx.storage.see_definitions();

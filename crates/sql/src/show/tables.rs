@@ -1,6 +1,6 @@
 //! TABLES. Sizes are estimates from the row count: engines do not say what a table takes.
 
-use super::computed::{Def, Reader, Ty, all, text};
+use super::computed::{Def, Reader, Ty, text};
 use crate::catalog::{Table, charset};
 use crate::error::ExecResult;
 use omnibus_value::Value;
@@ -41,7 +41,7 @@ const ROW_BYTES: u64 = 128;
 const LEAST_BYTES: u64 = 16 << 10;
 
 fn tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows: Vec<Vec<Value>> = all().map(|def| computed(def.schema, def.name)).collect();
+    let mut rows: Vec<Vec<Value>> = reader.computed().map(|def| computed(def.schema, def.name)).collect();
     rows.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
     let mut stored: Vec<Vec<Value>> = reader.tables().map(|table| stored(reader, table)).collect();
     stored.extend(views(reader));
