@@ -106,9 +106,53 @@ def refused(server):
         expect(failed == 1235, f"{option}: {failed}")
     placeholders = [code(root, f"EXECUTE IMMEDIATE CONCAT('DO ?', REPEAT(',?', {more}))") for more in (65_534, 65_535)]
     expect(placeholders == [1210, 1390], f"a count of two bytes: {placeholders}")
-    for sql in ("ALTER USER own@'%' IDENTIFIED BY 'x' RETAIN CURRENT PASSWORD", "SET PASSWORD = 'x' RETAIN CURRENT PASSWORD"):
-        expect(code(root, sql) == 1235, sql)
     expect(code(root, "CREATE USER fine@localhost PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT OPTIONAL") == 0, "what asks for nothing")
+
+
+def two_passwords(server):
+    """RETAIN CURRENT PASSWORD: both are good, over every plugin, after a crash, and on whoever runs the log; until the old one is discarded."""
+    for plugin in ("mysql_native_password", "caching_sha2_password"):
+        client(server, f"CREATE USER twin@'%' IDENTIFIED WITH {plugin} BY 'one'; ALTER USER twin@'%' IDENTIFIED BY 'two' RETAIN CURRENT PASSWORD")
+        # Twice each: the first login fills the cache that the second is answered from.
+        good = [("one", 0), ("two", 0), ("one", 0), ("two", 0), ("three", 1045), ("", 1045)]
+        found = [(password, login(server, "twin", password)) for password, _ in good]
+        expect(found == good, f"{plugin}: {found}")
+        own = tcp(server, "twin", "one")
+        expect(code(own, "SET PASSWORD = 'three' RETAIN CURRENT PASSWORD") == 1227 == code(own, "ALTER USER USER() DISCARD OLD PASSWORD"), "one's own asks for a right")
+        client(server, "GRANT APPLICATION_PASSWORD_ADMIN ON *.* TO twin@'%'")
+        expect(code(own, "SET PASSWORD = 'three' RETAIN CURRENT PASSWORD") == 0, "with the right")
+        expect([login(server, "twin", p) for p in ("one", "two", "three")] == [1045, 0, 0], "the one before is the second")
+        expect(code(own, "SET PASSWORD = 'four'") == 0, "without RETAIN the second stays")
+        server.kill()
+        server.start()
+        expect([login(server, "twin", p) for p in ("two", "three", "four")] == [0, 1045, 0], "and is kept over a crash")
+        root = connect(server)
+        other = next(name for name in ("mysql_native_password", "caching_sha2_password") if name != plugin)
+        failed = [code(root, sql) for sql in (f"ALTER USER twin@'%' IDENTIFIED WITH {other} BY 'x' RETAIN CURRENT PASSWORD", "ALTER USER twin@'%' IDENTIFIED BY '' RETAIN CURRENT PASSWORD")]
+        expect(failed == [3894, 3895], f"what cannot be retained: {failed}")
+        expect(code(root, "ALTER USER twin@'%' DISCARD OLD PASSWORD") == 0, "DISCARD")
+        expect([login(server, "twin", p) for p in ("two", "four")] == [1045, 0], "discarded")
+        client(server, "ALTER USER twin@'%' IDENTIFIED BY 'five' RETAIN CURRENT PASSWORD; ALTER USER twin@'%' IDENTIFIED BY ''")
+        expect([login(server, "twin", p) for p in ("four", "five", "")] == [1045, 1045, 0], "an empty password ends both")
+        expect(code(root, "ALTER USER twin@'%' IDENTIFIED BY 'x' RETAIN CURRENT PASSWORD") == 3878, "an empty one is not retained")
+        with root.cursor() as cursor:
+            texts = []
+            cursor.execute("SHOW BINARY LOGS")
+            for name, *_ in cursor.fetchall():
+                cursor.execute(f"SHOW BINLOG EVENTS IN '{name}'")
+                for text in (str(row[5]) for row in cursor.fetchall() if "twin" in str(row[5])):
+                    texts = [] if "DROP USER" in text else [*texts, text]
+        # The log makes the same account again, also when it had two.
+        expect(any("DISCARD OLD PASSWORD" in text for text in texts) and any("RETAIN CURRENT PASSWORD" in text for text in texts), f"the log has neither: {texts}")
+        for count in range(1, len(texts) + 1):
+            if "DISCARD" in texts[count - 1] and plugin in "".join(texts[:count]):
+                upto = [text.split("; ", 1)[-1] for text in texts[:count]]
+                client(server, "DROP USER twin@'%'")
+                for text in upto[:-1]:
+                    expect(code(root, text) == 0, text)
+                expect([login(server, "twin", p) for p in ("two", "four")] == [0, 0], "two on whoever runs the log")
+                expect(code(root, upto[-1]) == 0 and login(server, "twin", "two") == 1045, "and one")
+        client(server, "DROP USER twin@'%'")
 
 
 def notes(server):
@@ -157,7 +201,7 @@ def skip_grant_tables(server):
 
 
 def main():
-    tests = [expired_passwords, wrong_passwords, limits, offline, current_password, refused, notes, skip_grant_tables]
+    tests = [expired_passwords, wrong_passwords, limits, offline, current_password, refused, two_passwords, notes, skip_grant_tables]
     with Scratch("omnibus-account-options-") as directory:
         server = Omnibus(directory)
         server.start()

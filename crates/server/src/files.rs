@@ -126,9 +126,21 @@ impl FileRule {
 
     /// Removes a file that `open` has just made.
     pub fn remove(&self, name: &[u8]) {
-        let path = self.datadir.join(OsStr::from_bytes(name));
-        if self.secure.is_some() && self.parent_allowed(&path) {
+        if let Ok((_held, path)) = self.held(&self.datadir.join(OsStr::from_bytes(name))) {
             let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// The file by way of its folder held open: whatever the folder's name comes to mean, the path stays where it was allowed.
+    fn held(&self, path: &Path) -> SqlResult<(File, PathBuf)> {
+        let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return Err(refused()) };
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_PATH);
+        let folder = options.open(parent).map_err(|_| refused())?;
+        let held = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        match std::fs::read_link(&held) {
+            Ok(here) if self.allows(&here) => Ok((folder, held.join(name))),
+            _ => Err(refused()),
         }
     }
 
@@ -138,12 +150,7 @@ impl FileRule {
     }
 
     fn create(&self, path: &Path) -> SqlResult<File> {
-        let (Some(name), true) = (path.file_name(), self.parent_allowed(path)) else { return Err(refused()) };
-        let parent = path.parent().and_then(|parent| parent.canonicalize().ok()).ok_or_else(refused)?;
-        let resolved = parent.join(name);
-        if resolved.symlink_metadata().is_ok() {
-            return Err(errors::file_exists(path.display()));
-        }
+        let (_held, resolved) = self.held(path)?;
         let made = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&resolved);
         made.map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => errors::file_exists(path.display()),

@@ -5,7 +5,7 @@ use super::options;
 use super::store::Record;
 use super::table::{AccessTable, Account};
 use crate::errors;
-use omnibus_parser::ast::{Auth, AuthSecret, CreateUser, UserName, UserSpec};
+use omnibus_parser::ast::{Auth, AuthSecret, CreateUser, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::auth::{CACHING_SHA2, NATIVE, caching_sha2, native};
 use std::sync::Arc;
@@ -56,15 +56,45 @@ pub(super) fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &st
     Ok(())
 }
 
-/// What follows a password, where it changes the account's.
-fn check_spec(current: &Account, old: &Account, spec: &UserSpec) -> SqlResult<()> {
-    if spec.retain_current {
-        return Err(SqlError::not_supported_yet("RETAIN CURRENT PASSWORD"));
+/// What becomes of the second password when the first one changes; `retain` makes the old first one the second.
+///
+/// # Errors
+/// 3878, 3894 and 3895 where it cannot be retained.
+pub fn follow_password(old: &Account, new: &mut Account, retain: bool) -> SqlResult<()> {
+    let cannot = |code, why: &str| {
+        let message =
+            format!("Current password can not be retained for user {} because {why}.", old.quoted());
+        Err(SqlError::new(code, b"HY000", message))
+    };
+    if retain {
+        if new.plugin != old.plugin {
+            return cannot(3894, "authentication plugin is being changed");
+        }
+        if new.auth.is_empty() {
+            return cannot(3895, "new password is empty");
+        }
+        if old.auth.is_empty() {
+            let message =
+                format!("Empty password can not be retained as second password for user {}.", old.quoted());
+            return Err(SqlError::new(3878, b"HY000", message));
+        }
+        new.second_auth.clone_from(&old.auth);
+    } else if new.plugin != old.plugin || new.auth.is_empty() {
+        new.second_auth.clear();
     }
-    if spec.discard_old {
-        return Err(SqlError::not_supported_yet("DISCARD OLD PASSWORD"));
-    }
-    check_replaced(current, old, spec.replaces.as_deref())
+    Ok(())
+}
+
+/// Whether a change has made the old password the second one.
+pub fn has_retained(old: &Account, new: &Account) -> bool {
+    !new.second_auth.is_empty() && new.second_auth == old.auth && new.second_auth != old.second_auth
+}
+
+/// Whether a change has taken the second password away, and nothing else of how one logs in.
+pub fn has_discarded(old: &Account, new: &Account) -> bool {
+    new.second_auth.is_empty()
+        && !old.second_auth.is_empty()
+        && (&new.auth, &new.plugin) == (&old.auth, &old.plugin)
 }
 
 /// REPLACE 'current password': whoever changes his own may prove that he knows it.
@@ -192,10 +222,14 @@ pub fn alter_user(
         match table.exact(&user, &host) {
             Some(old) => {
                 current.may_change(&old)?;
-                check_spec(current, &old, spec)?;
+                check_replaced(current, &old, spec.replaces.as_deref())?;
                 let mut account = Account::clone(&old);
                 if let Some(auth) = &spec.auth {
                     apply_auth(&mut account, auth, default_plugin)?;
+                    follow_password(&old, &mut account, spec.retain_current)?;
+                }
+                if spec.discard_old {
+                    account.second_auth.clear();
                 }
                 options::apply(&mut account, statement)?;
                 changes.push(Record::Put(Box::new(account)));
@@ -280,6 +314,7 @@ pub fn set_password_hash(
     let old = account_of(table, current, user)?;
     let (plugin, auth) = (NATIVE.into(), hash.to_ascii_uppercase());
     let mut account = Account { plugin, auth, ..Account::clone(&old) };
+    follow_password(&old, &mut account, false)?;
     account.options.password_was_set();
     Ok(vec![Record::Put(Box::new(account))])
 }
@@ -301,8 +336,9 @@ pub fn set_password(
     password: &[u8],
 ) -> SqlResult<Vec<Record>> {
     let old = account_of(table, current, user)?;
-    let auth = stored_form(&old.plugin, password)?;
+    let auth = if password.is_empty() { Vec::new() } else { stored_form(&old.plugin, password)? };
     let mut account = Account { auth, ..Account::clone(&old) };
+    follow_password(&old, &mut account, false)?;
     account.options.password_was_set();
     Ok(vec![Record::Put(Box::new(account))])
 }

@@ -26,7 +26,8 @@ mod usage;
 
 pub use host::{ClientHost, HostPattern};
 pub use manage::{
-    alter_user, check_replaced, create_user, drop_user, rename_user, resolve, set_password, set_password_hash,
+    alter_user, check_replaced, create_user, drop_user, follow_password, has_discarded, has_retained,
+    rename_user, resolve, set_password, set_password_hash,
 };
 pub use manage_grant::{grant, revoke};
 pub use options::clauses_of;

@@ -213,12 +213,17 @@ fn text_of(json: &Json) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-const OWN_MEMBERS: [&str; 4] = ["metadata", "Password_locking", "password_lifetime", "Resource_limits"];
+const OWN_MEMBERS: [&str; 5] =
+    ["metadata", "Password_locking", "additional_password", "password_lifetime", "Resource_limits"];
 
 /// The `Attributes` column: MySQL's form, with the account's attribute under `metadata`.
 #[must_use]
 pub fn attributes(account: &Account) -> Option<String> {
     let mut members = account.options.members();
+    if !account.second_auth.is_empty() {
+        let second = String::from_utf8_lossy(&account.second_auth).into_owned();
+        members.push(("additional_password".to_owned(), Json::String(second)));
+    }
     if let Some(attribute) = account.attribute.as_deref().and_then(|text| Json::parse(text.as_bytes()).ok()) {
         members.push(("metadata".to_owned(), attribute));
     }
@@ -233,6 +238,9 @@ pub fn read_attributes(account: &mut Account, text: &str) {
         return;
     }
     account.attribute = json.get("metadata").map(text_of);
+    if let Some(Json::String(second)) = json.get("additional_password") {
+        account.second_auth = second.as_bytes().to_vec();
+    }
     let number = |part: &str, name: &str| match json.get(part).and_then(|part| part.get(name)) {
         Some(Json::Int(value)) => *value,
         _ => 0,

@@ -41,6 +41,8 @@ pub struct Account {
     pub plugin: String,
     /// What the plugin checks against; empty is no password.
     pub auth: Vec<u8>,
+    /// A second password of the same plugin, which is good as well: RETAIN CURRENT PASSWORD keeps it. Empty is none.
+    pub second_auth: Vec<u8>,
     /// Global privileges.
     pub privileges: Privileges,
     /// Database privileges.
@@ -91,6 +93,7 @@ impl Account {
             locked: false,
             require_ssl: false,
             attribute: None,
+            second_auth: Vec::new(),
             options: AccountOptions::default(),
         }
     }

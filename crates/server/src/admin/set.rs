@@ -73,11 +73,8 @@ impl Session {
                     self.set_names(charset.as_deref(), collation.as_deref())?;
                 }
                 (SetItem::CharacterSet(charset), None) => self.set_character_set(charset.as_deref())?,
-                (SetItem::Password { retain_current: true, .. }, None) => {
-                    return Err(SqlError::not_supported_yet("RETAIN CURRENT PASSWORD"));
-                }
-                (SetItem::Password { user, value, replaces, .. }, None) => {
-                    self.set_password(user.as_ref(), value, replaces.as_deref()).await?;
+                (SetItem::Password { user, value, replaces, retain_current }, None) => {
+                    self.set_password(user.as_ref(), value, replaces.as_deref(), *retain_current).await?;
                 }
                 (SetItem::Transaction { scope, isolation, read_only }, None) => {
                     self.set_transaction(*scope, *isolation, *read_only).await?;

@@ -7,7 +7,6 @@ use omnibus_parser::ast::{
     CreateUser, GrantWhat, PasswordOptions, PasswordValue, RoleSet, SetItem, Statement, UserName,
 };
 use omnibus_sql::{SqlError, SqlResult};
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// On whose behalf accounts are changed.
@@ -24,6 +23,9 @@ pub(crate) struct By<'a> {
     pub mariadb: bool,
 }
 
+/// What it takes to have, or to take away, a second password.
+const SECOND_PASSWORDS: Privileges = Privileges::CREATE_USER.with(Privileges::APPLICATION_PASSWORD_ADMIN);
+
 /// What a statement about accounts changes, and its text for the log.
 pub(crate) fn plan_users(
     table: &AccessTable,
@@ -38,14 +40,14 @@ pub(crate) fn plan_users(
         Statement::CreateUser(s) => {
             let mut records = account::create_user(table, me, s, plugin, notes)?;
             put_default_roles(&roles, s, &mut records)?;
-            let mut text = with_hashes("CREATE USER", &records);
+            let mut text = with_hashes("CREATE USER", &records, table);
             text.extend_from_slice(account::clauses_of(s, true).as_bytes());
             return Ok((records, text));
         }
         Statement::AlterUser(s) => {
             let mut records = account::alter_user(table, me, s, plugin, notes)?;
             put_default_roles(&roles, s, &mut records)?;
-            let mut text = with_hashes("ALTER USER", &records);
+            let mut text = with_hashes("ALTER USER", &records, table);
             text.extend_from_slice(account::clauses_of(s, false).as_bytes());
             return Ok((records, text));
         }
@@ -53,7 +55,7 @@ pub(crate) fn plan_users(
         Statement::RenameUser(pairs) => account::rename_user(table, me, pairs)?,
         Statement::Set(items) if let Some((user, hash)) = password_hash(items) => {
             let records = account::set_password_hash(table, me, user, hash)?;
-            let text = with_hashes("ALTER USER", &records);
+            let text = with_hashes("ALTER USER", &records, table);
             return Ok((records, text));
         }
         Statement::CreateRole(s) => account::create_role(&roles, s, plugin, notes)?,
@@ -111,6 +113,11 @@ impl Session {
         let own_only = matches!(statement, Statement::AlterUser(s) if alters_own(s, &me));
         if matches!(statement, Statement::AlterUser(_)) && !own_only {
             self.access.require(Privileges::CREATE_USER)?;
+        }
+        if let Statement::AlterUser(s) = statement
+            && s.users.iter().any(|spec| spec.retain_current || spec.discard_old)
+        {
+            self.access.require(SECOND_PASSWORDS)?;
         }
         self.refuse_without_grants()?;
         if !self.enter_given()? {
@@ -174,11 +181,15 @@ impl Session {
         user: Option<&UserName>,
         value: &PasswordValue,
         replaces: Option<&[u8]>,
+        retain: bool,
     ) -> SqlResult<()> {
         let me = self.account().clone();
         let own = user.is_none_or(|u| is_own(u, &me));
         if !own {
             self.access.require(Privileges::CREATE_USER)?;
+        }
+        if retain {
+            self.access.require(SECOND_PASSWORDS)?;
         }
         self.refuse_without_grants()?;
         let password = match value {
@@ -192,12 +203,13 @@ impl Session {
         let is_hash = self.runner.state().settings.mariadb && matches!(value, PasswordValue::Text(_));
         let set = if is_hash { account::set_password_hash } else { account::set_password };
         let change = |table: &AccessTable| {
-            let records = set(table, &me, user, &password)?;
-            for record in &records {
+            let mut records = set(table, &me, user, &password)?;
+            for record in &mut records {
                 if let Record::Put(account) = record
                     && let Some(old) = table.exact(&account.user, account.host.as_str())
                 {
                     account::check_replaced(&me, &old, replaces)?;
+                    account::follow_password(&old, account, retain)?;
                 }
             }
             Ok(records)
@@ -210,7 +222,7 @@ impl Session {
         self.commit_first().await?;
         let plan = |table: &AccessTable| {
             let records = set(table)?;
-            let text = with_hashes("ALTER USER", &records);
+            let text = with_hashes("ALTER USER", &records, table);
             Ok((records, text))
         };
         self.change_accounts(plan)
@@ -261,14 +273,22 @@ fn alters_own(statement: &CreateUser, me: &Account) -> bool {
 }
 
 /// The statement that makes these accounts, for the log.
-fn with_hashes(verb: &str, records: &[Record]) -> Vec<u8> {
+fn with_hashes(verb: &str, records: &[Record], before: &AccessTable) -> Vec<u8> {
     let mut text = String::new();
     for record in records {
         let Record::Put(account) = record else { continue };
         let separator = if text.is_empty() { verb.to_owned() + " " } else { ", ".into() };
+        let old = before.exact(&account.user, account.host.as_str());
+        text.push_str(&format!("{separator}{}", account.quoted()));
+        if old.as_ref().is_some_and(|old| account::has_discarded(old, account)) {
+            text.push_str(" DISCARD OLD PASSWORD");
+            continue;
+        }
         let hash = account::quote(&String::from_utf8_lossy(&account.auth));
-        let _ =
-            write!(text, "{separator}{} IDENTIFIED WITH '{}' AS '{hash}'", account.quoted(), account.plugin);
+        text.push_str(&format!(" IDENTIFIED WITH '{}' AS '{hash}'", account.plugin));
+        if old.is_some_and(|old| account::has_retained(&old, account)) {
+            text.push_str(" RETAIN CURRENT PASSWORD");
+        }
     }
     text.into_bytes()
 }

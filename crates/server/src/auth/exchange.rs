@@ -119,39 +119,47 @@ impl Exchange<'_, '_> {
         Ok(self.channel.payload(range).to_vec())
     }
 
-    fn stored(&self) -> &[u8] {
-        self.account.as_ref().map_or(&[], |a| &a.auth)
+    /// What its passwords are checked against: the first, and the second if there is one; none without an account.
+    fn stored(&self) -> Vec<Vec<u8>> {
+        let Some(account) = &self.account else { return Vec::new() };
+        let second = Some(&account.second_auth).filter(|second| !second.is_empty());
+        [Some(&account.auth), second].into_iter().flatten().cloned().collect()
     }
 
     fn native(&self, answer: &[u8]) -> bool {
-        let stored = self.stored();
-        if self.account.is_none() || stored.is_empty() {
-            return self.account.is_some() && answer.is_empty();
-        }
-        native::parse_hash(stored).is_some_and(|hash| native::check(&hash, &self.scramble, answer))
+        self.stored().iter().any(|stored| match stored.as_slice() {
+            [] => answer.is_empty(),
+            stored => {
+                native::parse_hash(stored).is_some_and(|hash| native::check(&hash, &self.scramble, answer))
+            }
+        })
     }
 
     async fn caching_sha2(&mut self, answer: &[u8]) -> Result<bool, AuthFailure> {
         let empty = matches!(answer, [] | [0]);
-        let stored = self.stored().to_vec();
+        let mut stored = self.stored();
         if empty {
-            return Ok(stored.is_empty() && self.account.is_some());
+            return Ok(stored.iter().any(Vec::is_empty));
         }
+        stored.retain(|stored| !stored.is_empty());
         let name = self.account.as_ref().map_or_else(String::new, |a| a.plain());
-        if !stored.is_empty() && self.server.cache.check(&name, &stored, &self.scramble, answer) {
+        if stored.iter().any(|stored| self.server.cache.check(&name, stored, &self.scramble, answer)) {
             self.more(&[caching_sha2::FAST_AUTH_OK]);
             return Ok(true);
         }
         self.more(&[caching_sha2::FULL_AUTH]);
         let Some(password) = self.password().await? else { return Ok(false) };
-        // An account without a password refuses one as slowly as others refuse a wrong one.
-        let known = self.account.is_some() && !stored.is_empty();
-        let hash: &[u8] = if known { &stored } else { NOBODY };
-        let good = tokio::task::block_in_place(|| caching_sha2::check_full(hash, &password));
-        if good && known {
-            self.server.cache.remember(&name, &stored, &password);
+        let found = tokio::task::block_in_place(|| {
+            // An account without a password refuses one as slowly as others refuse a wrong one.
+            if stored.is_empty() {
+                let _ = caching_sha2::check_full(NOBODY, &password);
+            }
+            stored.iter().find(|stored| caching_sha2::check_full(stored, &password))
+        });
+        if let Some(stored) = found {
+            self.server.cache.remember(&name, stored, &password);
         }
-        Ok(good && known)
+        Ok(found.is_some())
     }
 
     fn more(&mut self, data: &[u8]) {
