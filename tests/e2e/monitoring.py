@@ -11,6 +11,10 @@ from omnibus import Omnibus, Scratch, Session, client, expect, wait_for  # noqa:
 
 BY_DIGEST = "performance_schema.events_statements_summary_by_digest"
 
+SYS_VIEWS = """version statement_analysis x$statement_analysis statements_with_errors_or_warnings statements_with_full_table_scans
+    x$statements_with_full_table_scans processlist x$processlist session x$session innodb_lock_waits schema_index_statistics schema_unused_indexes
+    schema_table_statistics schema_tables_with_full_table_scans schema_redundant_indexes user_summary host_summary""".split()
+
 
 def digests(server):
     """Statements that differ in literals are one row, with the sums of what they did."""
@@ -52,6 +56,32 @@ def prepared(server):
         expect(run.returncode == 0, run.stdout + run.stderr)
     count, sent = client(server, f"SELECT COUNT_STAR, SUM_ROWS_SENT FROM {BY_DIGEST} WHERE DIGEST_TEXT = 'SELECT `c` FROM `sbtest1` WHERE `id` = ?'").split()
     expect((count, sent) == ("400", "400"), f"{count} of 400 by four connections, {sent} rows")
+
+
+def usage(server):
+    """Rows read and changed by table and by index, and what `sys` makes of it."""
+    a = Session(server)
+    a.run("CREATE DATABASE us", "USE us", "CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT, KEY by_v (v), KEY by_w (w), KEY by_v_w (v, w))")
+    a.run("INSERT INTO t VALUES (1,1,1),(2,2,2),(3,3,3),(4,4,4)", "UPDATE t SET w = 9 WHERE id = 1", "DELETE FROM t WHERE id = 4")
+    a("SELECT * FROM t FORCE INDEX (by_v) WHERE v = 2")
+    a("SELECT * FROM t WHERE w + 0 = 3")
+    a("SELECT * FROM t WHERE id = 2")
+    table = a("SELECT COUNT_FETCH, COUNT_INSERT, COUNT_UPDATE, COUNT_DELETE FROM performance_schema.table_io_waits_summary_by_table WHERE OBJECT_SCHEMA = 'us'")
+    expect(list(table) == [(7, 4, 1, 1)], table)
+    by_index = a("SELECT IFNULL(INDEX_NAME, '-'), COUNT_FETCH, COUNT_INSERT, COUNT_UPDATE, COUNT_DELETE"
+                 " FROM performance_schema.table_io_waits_summary_by_index_usage WHERE OBJECT_SCHEMA = 'us' ORDER BY 1")
+    expect(list(by_index) == [("-", 3, 4, 0, 0), ("by_v", 1, 0, 0, 0), ("by_v_w", 0, 0, 0, 0), ("by_w", 0, 0, 0, 0), ("PRIMARY", 3, 0, 1, 1)], by_index)
+    unused = a("SELECT index_name FROM sys.schema_unused_indexes WHERE object_schema = 'us' ORDER BY 1")
+    expect([row[0] for row in unused] == ["by_v_w", "by_w"], unused)
+    redundant = a("SELECT redundant_index_name, dominant_index_name FROM sys.schema_redundant_indexes WHERE table_schema = 'us'")
+    expect(list(redundant) == [("by_v", "by_v_w")], redundant)
+    for view in SYS_VIEWS:
+        a(f"SELECT * FROM sys.{view}")
+    a.run("USE sys")
+    expect(a.value("SELECT sys_version FROM version") == "2.1.2", "sys.version")
+    expect(a.value("SELECT exec_count FROM x$statement_analysis WHERE query LIKE 'SELECT * FROM `t` WHERE `id` = ?'") == 1, "digests in sys")
+    a.run("DROP DATABASE us")
+    a.close()
 
 
 def locks(server):
@@ -127,6 +157,7 @@ def main():
         prepared(server)
         locks(server)
         explained(server)
+        usage(server)
         server.stop()
         bounded(directory)
     print("monitoring: ok")

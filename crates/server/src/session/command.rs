@@ -213,8 +213,9 @@ impl Session {
 
     /// USE.
     pub(crate) fn use_database(&mut self, name: &str) -> SqlResult<()> {
-        let computed =
-            ["information_schema", "performance_schema"].into_iter().find(|s| name.eq_ignore_ascii_case(s));
+        let computed = ["information_schema", "performance_schema", "sys"]
+            .into_iter()
+            .find(|s| name.eq_ignore_ascii_case(s));
         if computed.is_none() {
             self.access.check(name, None, Priv::Any)?;
             let exists = self.server.runners.database_exists(name);

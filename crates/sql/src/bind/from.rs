@@ -173,6 +173,10 @@ impl<'q> From<'q> {
             binder.mean(|meaning| meaning.set_table(factor, schema.into()));
             return self.add(binder, scope, ItemSource::Virtual(table), Vec::new(), nest);
         }
+        if let Some(view) = binder.virtuals.view(schema, name) {
+            binder.mean(|meaning| meaning.set_table(factor, schema.into()));
+            return self.view(binder, &view, alias, nest);
+        }
         if schema.eq_ignore_ascii_case("information_schema") {
             return Err(SqlError::unknown_table(name, "information_schema"));
         }

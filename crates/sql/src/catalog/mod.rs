@@ -19,6 +19,7 @@ pub mod sequence;
 mod show_create;
 pub mod statistics;
 mod table;
+mod usage;
 mod view;
 
 pub use column::{Column, ColumnDefault};
@@ -34,5 +35,6 @@ pub use show_create::{
 };
 pub use statistics::{IndexStatistics, Statistics};
 pub use table::{Table, TableDef, TableState, same_name};
+pub use usage::{Fetched, Usage, Uses};
 pub(crate) use view::parse_view;
 pub use view::{Definer, View, ViewDef};

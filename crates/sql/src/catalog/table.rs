@@ -3,6 +3,7 @@
 //! `TableDef` is what DDL builds and what is persisted. [`Table`] wraps it with derived data and
 //! with [`TableState`], the counters that survive an ALTER.
 
+use super::usage::Usage;
 use super::{Check, Column, ForeignKey, Index, IndexKind, Statistics};
 use crate::catalog::codec::{KeyCodec, RowCodec, RowVersions};
 use crate::error::SqlResult;
@@ -105,6 +106,8 @@ pub struct Table {
     pub has_on_update: bool,
     /// Shared with earlier and later definitions of the same table.
     pub state: Arc<TableState>,
+    /// What its rows were read and changed for.
+    pub usage: Usage,
     /// The table as it is here exists since this commit; older snapshots must not read it
     /// (error 1412). Zero after a restart.
     pub(crate) valid_from: AtomicU64,
@@ -129,6 +132,7 @@ impl Table {
             rows,
             keys,
             key_columns,
+            usage: Usage::new(def.indexes.len()),
             state,
             valid_from: AtomicU64::new(0),
             stale: AtomicBool::new(false),

@@ -4,6 +4,7 @@
 
 use super::numbers::Numbers;
 use crate::api::ResultColumn;
+use crate::catalog::View;
 use crate::error::ExecResult;
 use crate::exec::rows::Rows;
 use crate::expr::{Exec, SlotSet};
@@ -32,6 +33,10 @@ pub trait VirtualTable: Send + Sync {
 pub trait VirtualTables: Send + Sync {
     /// The table, if `schema` and `name` (any case) are one.
     fn find(&self, schema: &str, name: &str) -> Option<Arc<dyn VirtualTable>>;
+    /// The view that is everywhere, if they name one.
+    fn view(&self, _schema: &str, _name: &str) -> Option<Arc<View>> {
+        None
+    }
 }
 
 /// No computed tables at all.

@@ -1,7 +1,7 @@
 //! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as
 //! SELECT does.
 
-use crate::catalog::Table;
+use crate::catalog::{Fetched, Table};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::convert::text_to_f64;
 use crate::expr::like::LikeMatcher;
@@ -50,6 +50,8 @@ pub struct RowReader<'p> {
     keyed: bool,
     /// Clustered keys of `batch`, if they are wanted.
     keys: Vec<Bytes>,
+    /// For who asks how indexes are used.
+    fetched: Fetched<'p>,
 }
 
 /// A piece of an index, to be read.
@@ -128,6 +130,7 @@ impl<'p> RowReader<'p> {
             framed: table.def.hidden_key && lock == LockMode::Exclusive,
             keyed,
             keys: Vec::new(),
+            fetched: Fetched::new(&table.usage),
         };
         reader.start(cx)?;
         // A key that says everything leads to a row that matches.
@@ -140,6 +143,7 @@ impl<'p> RowReader<'p> {
         match &self.path.access {
             Access::Full { index } => {
                 cx.session.budget.tally.read_whole();
+                self.fetched.by(Some(*index).filter(|index| *index > 0));
                 self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)))
             }
             Access::Point { index, key } => {
@@ -152,7 +156,10 @@ impl<'p> RowReader<'p> {
                     }
                 };
                 match found {
-                    Ok(key) => self.state = State::Point(*index, key),
+                    Ok(key) => {
+                        self.fetched.by(Some(*index));
+                        self.state = State::Point(*index, key);
+                    }
                     Err(()) => {
                         self.exact = false;
                         self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)));
@@ -349,6 +356,7 @@ impl<'p> RowReader<'p> {
         while let Some(row) = self.advance(cx)? {
             cx.tick()?;
             cx.session.budget.tally.examine();
+            self.fetched.row();
             if let (Row::Image(row), true) = (&row, self.late_locks) {
                 if self.locks(slot, row.clone(), cx)? {
                     return Ok(true);
@@ -442,9 +450,11 @@ impl<'p> RowReader<'p> {
                 }
                 _ => match self.queue.pop() {
                     Some(Piece { index, point: Some(key), .. }) => {
+                        self.fetched.by(Some(index));
                         self.state = State::Point(index, Some(key))
                     }
                     Some(piece) => {
+                        self.fetched.by(Some(piece.index));
                         let scan = Scan::new(piece.index, piece.from, piece.to);
                         self.state = State::Scan(self.prepared(scan));
                     }

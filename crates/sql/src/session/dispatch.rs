@@ -105,7 +105,7 @@ impl SqlSession {
 
     fn use_database(&mut self, name: &str, call: &Call<'_>) -> ExecResult<Outcome> {
         let catalog = self.catalog();
-        let known = ["information_schema", "performance_schema"]
+        let known = ["information_schema", "performance_schema", "sys"]
             .iter()
             .find(|known| name.eq_ignore_ascii_case(known));
         if let Some(known) = known {

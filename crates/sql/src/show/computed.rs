@@ -194,6 +194,10 @@ impl std::fmt::Debug for InformationSchema {
 }
 
 impl VirtualTables for InformationSchema {
+    fn view(&self, schema: &str, name: &str) -> Option<Arc<View>> {
+        super::sys::find(schema, name)
+    }
+
     fn find(&self, schema: &str, name: &str) -> Option<Arc<dyn VirtualTable>> {
         let known = SCHEMAS.iter().chain(&["mysql"]).find(|known| schema.eq_ignore_ascii_case(known))?;
         let same =

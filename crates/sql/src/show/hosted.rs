@@ -4,7 +4,7 @@
 //! to say of; the others are 0 where they count and NULL elsewhere.
 
 use super::computed::{Reader, Ty};
-use super::empty;
+use super::{empty, usage};
 use crate::error::ExecResult;
 use omnibus_value::Value;
 
@@ -17,7 +17,11 @@ macro_rules! hosted {
             rows(reader, stringify!($name))
         })*
         /// By name.
-        pub(super) const TABLES: &[(&str, Rows)] = &[$((stringify!($name), $name)),*];
+        pub(super) const TABLES: &[(&str, Rows)] = &[
+            $((stringify!($name), $name),)*
+            ("table_io_waits_summary_by_table", usage::table_io_waits_summary_by_table),
+            ("table_io_waits_summary_by_index_usage", usage::table_io_waits_summary_by_index_usage),
+        ];
     };
 }
 
@@ -30,11 +34,16 @@ hosted! {
     threads
 }
 
-fn rows(reader: &mut Reader<'_, '_>, name: &str) -> ExecResult<Vec<Vec<Value>>> {
-    let Some(def) = empty::tables().find(|def| def.schema == "performance_schema" && def.name == name) else {
-        return Ok(Vec::new());
-    };
+fn rows(reader: &mut Reader<'_, '_>, name: &'static str) -> ExecResult<Vec<Vec<Value>>> {
     let given = reader.cx.session.host.monitoring(name)?;
+    Ok(filled(name, given))
+}
+
+/// Rows of which only some columns are given, as whole ones.
+pub(super) fn filled(name: &str, given: Vec<Vec<(&'static str, Value)>>) -> Vec<Vec<Value>> {
+    let Some(def) = empty::tables().find(|def| def.schema == "performance_schema" && def.name == name) else {
+        return Vec::new();
+    };
     let row = |mut given: Vec<(&'static str, Value)>| {
         let value = |(name, ty): &(&str, Ty)| match given.iter().position(|(column, _)| column == name) {
             Some(at) => given.swap_remove(at).1,
@@ -43,5 +52,5 @@ fn rows(reader: &mut Reader<'_, '_>, name: &str) -> ExecResult<Vec<Vec<Value>>> 
         };
         def.columns.iter().map(value).collect()
     };
-    Ok(given.into_iter().map(row).collect())
+    given.into_iter().map(row).collect()
 }

@@ -20,7 +20,9 @@ mod replication;
 mod schemata;
 mod server;
 mod statistics;
+mod sys;
 mod tables;
+mod usage;
 mod views;
 mod zones;
 

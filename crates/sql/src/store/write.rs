@@ -116,6 +116,7 @@ impl Trx {
         self.events.unchecked(self.foreign_keys.follows());
         self.events.insert(&mut self.cache, table, row_id, &row)?;
         self.writes.put(key, row);
+        table.usage.insert();
         Ok(InsertOutcome::Inserted)
     }
 
@@ -153,6 +154,7 @@ impl Trx {
         self.events.unchecked(self.foreign_keys.follows());
         self.events.delete(&mut self.cache, table, hidden_id(table, &at.key), &at.row)?;
         self.writes.delete(at.key.clone());
+        table.usage.delete();
         Ok(())
     }
 
@@ -253,6 +255,7 @@ impl Trx {
             self.writes.delete(old_key.clone());
         }
         self.writes.put(key, change.new_row.clone());
+        table.usage.update();
         Ok(None)
     }
 }

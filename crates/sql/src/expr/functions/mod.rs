@@ -23,6 +23,7 @@ mod temporal_format;
 mod temporal_parts;
 mod text_lengths;
 mod trim_pad;
+mod units;
 
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{BindContext, Exec, Expr, ExprType};
@@ -98,6 +99,7 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
         [
             control::DEFS,
             encode::DEFS,
+            units::DEFS,
             encrypt::DEFS,
             inet::DEFS,
             info::DEFS,

@@ -1,0 +1,108 @@
+-- The views of `sys`; see sys.rs. A paragraph each, every name with its schema.
+
+VIEW version AS
+SELECT '2.1.2' AS sys_version, VERSION() AS mysql_version
+
+VIEW statement_analysis AS
+SELECT d.DIGEST_TEXT AS `query`, d.SCHEMA_NAME AS db, IF(d.SUM_NO_INDEX_USED > 0, '*', '') AS full_scan, d.COUNT_STAR AS exec_count,
+  d.SUM_ERRORS AS err_count, d.SUM_WARNINGS AS warn_count, FORMAT_PICO_TIME(d.SUM_TIMER_WAIT) AS total_latency,
+  FORMAT_PICO_TIME(d.MAX_TIMER_WAIT) AS max_latency, FORMAT_PICO_TIME(d.AVG_TIMER_WAIT) AS avg_latency,
+  FORMAT_PICO_TIME(d.SUM_LOCK_TIME) AS lock_latency, d.SUM_ROWS_SENT AS rows_sent,
+  ROUND(IFNULL(d.SUM_ROWS_SENT / NULLIF(d.COUNT_STAR, 0), 0)) AS rows_sent_avg, d.SUM_ROWS_EXAMINED AS rows_examined,
+  ROUND(IFNULL(d.SUM_ROWS_EXAMINED / NULLIF(d.COUNT_STAR, 0), 0)) AS rows_examined_avg, d.SUM_ROWS_AFFECTED AS rows_affected,
+  ROUND(IFNULL(d.SUM_ROWS_AFFECTED / NULLIF(d.COUNT_STAR, 0), 0)) AS rows_affected_avg, d.DIGEST AS digest, d.FIRST_SEEN AS first_seen,
+  d.LAST_SEEN AS last_seen
+FROM performance_schema.events_statements_summary_by_digest d ORDER BY d.SUM_TIMER_WAIT DESC
+
+VIEW statements_with_errors_or_warnings AS
+SELECT d.DIGEST_TEXT AS `query`, d.SCHEMA_NAME AS db, d.COUNT_STAR AS exec_count, d.SUM_ERRORS AS errors,
+  IFNULL(d.SUM_ERRORS / NULLIF(d.COUNT_STAR, 0), 0) * 100 AS error_pct, d.SUM_WARNINGS AS warnings,
+  IFNULL(d.SUM_WARNINGS / NULLIF(d.COUNT_STAR, 0), 0) * 100 AS warning_pct, d.FIRST_SEEN AS first_seen, d.LAST_SEEN AS last_seen, d.DIGEST AS digest
+FROM performance_schema.events_statements_summary_by_digest d WHERE d.SUM_ERRORS > 0 OR d.SUM_WARNINGS > 0
+ORDER BY d.SUM_ERRORS DESC, d.SUM_WARNINGS DESC
+
+VIEW statements_with_full_table_scans AS
+SELECT d.DIGEST_TEXT AS `query`, d.SCHEMA_NAME AS db, d.COUNT_STAR AS exec_count, FORMAT_PICO_TIME(d.SUM_TIMER_WAIT) AS total_latency,
+  d.SUM_NO_INDEX_USED AS no_index_used_count, ROUND(IFNULL(d.SUM_NO_INDEX_USED / NULLIF(d.COUNT_STAR, 0), 0) * 100) AS no_index_used_pct,
+  d.SUM_ROWS_SENT AS rows_sent, d.SUM_ROWS_EXAMINED AS rows_examined, d.FIRST_SEEN AS first_seen, d.LAST_SEEN AS last_seen, d.DIGEST AS digest
+FROM performance_schema.events_statements_summary_by_digest d WHERE d.SUM_NO_INDEX_USED > 0
+ORDER BY no_index_used_pct DESC, d.SUM_TIMER_WAIT DESC
+
+VIEW processlist AS
+SELECT t.THREAD_ID AS thd_id, t.PROCESSLIST_ID AS conn_id, IF(t.TYPE = 'BACKGROUND', t.NAME, CONCAT(t.PROCESSLIST_USER, '@', IFNULL(t.PROCESSLIST_HOST, ''))) AS `user`,
+  t.PROCESSLIST_DB AS db, t.PROCESSLIST_COMMAND AS command, t.PROCESSLIST_STATE AS state, t.PROCESSLIST_TIME AS `time`,
+  t.PROCESSLIST_INFO AS current_statement, FORMAT_PICO_TIME(s.TIMER_WAIT) AS statement_latency
+FROM performance_schema.threads t LEFT JOIN performance_schema.events_statements_current s ON s.THREAD_ID = t.THREAD_ID
+ORDER BY t.PROCESSLIST_TIME DESC
+
+VIEW session AS
+SELECT t.THREAD_ID AS thd_id, t.PROCESSLIST_ID AS conn_id, CONCAT(t.PROCESSLIST_USER, '@', IFNULL(t.PROCESSLIST_HOST, '')) AS `user`,
+  t.PROCESSLIST_DB AS db, t.PROCESSLIST_COMMAND AS command, t.PROCESSLIST_STATE AS state, t.PROCESSLIST_TIME AS `time`,
+  t.PROCESSLIST_INFO AS current_statement, FORMAT_PICO_TIME(s.TIMER_WAIT) AS statement_latency
+FROM performance_schema.threads t LEFT JOIN performance_schema.events_statements_current s ON s.THREAD_ID = t.THREAD_ID
+WHERE t.TYPE = 'FOREGROUND' AND t.PROCESSLIST_COMMAND <> 'Daemon'
+ORDER BY t.PROCESSLIST_TIME DESC
+
+VIEW innodb_lock_waits AS
+SELECT CONCAT(r.OBJECT_SCHEMA, '.', r.OBJECT_NAME) AS locked_table, r.OBJECT_SCHEMA AS locked_table_schema, r.OBJECT_NAME AS locked_table_name,
+  r.INDEX_NAME AS locked_index, r.LOCK_TYPE AS locked_type, w.REQUESTING_ENGINE_TRANSACTION_ID AS waiting_trx_id, tr.PROCESSLIST_ID AS waiting_pid,
+  tr.PROCESSLIST_INFO AS waiting_query, w.REQUESTING_ENGINE_LOCK_ID AS waiting_lock_id, r.LOCK_MODE AS waiting_lock_mode,
+  w.BLOCKING_ENGINE_TRANSACTION_ID AS blocking_trx_id, tb.PROCESSLIST_ID AS blocking_pid, tb.PROCESSLIST_INFO AS blocking_query,
+  w.BLOCKING_ENGINE_LOCK_ID AS blocking_lock_id, CONCAT('KILL QUERY ', tb.PROCESSLIST_ID) AS sql_kill_blocking_query,
+  CONCAT('KILL ', tb.PROCESSLIST_ID) AS sql_kill_blocking_connection
+FROM performance_schema.data_lock_waits w
+  JOIN performance_schema.data_locks r ON r.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID AND r.LOCK_STATUS = 'WAITING'
+  LEFT JOIN performance_schema.threads tr ON tr.THREAD_ID = w.REQUESTING_THREAD_ID
+  LEFT JOIN performance_schema.threads tb ON tb.THREAD_ID = w.BLOCKING_THREAD_ID
+
+VIEW schema_index_statistics AS
+SELECT u.OBJECT_SCHEMA AS table_schema, u.OBJECT_NAME AS table_name, u.INDEX_NAME AS index_name, u.COUNT_FETCH AS rows_selected,
+  u.COUNT_INSERT AS rows_inserted, u.COUNT_UPDATE AS rows_updated, u.COUNT_DELETE AS rows_deleted
+FROM performance_schema.table_io_waits_summary_by_index_usage u WHERE u.INDEX_NAME IS NOT NULL
+ORDER BY u.COUNT_STAR DESC
+
+VIEW schema_unused_indexes AS
+SELECT u.OBJECT_SCHEMA AS object_schema, u.OBJECT_NAME AS object_name, u.INDEX_NAME AS index_name
+FROM performance_schema.table_io_waits_summary_by_index_usage u
+  JOIN information_schema.STATISTICS s ON s.TABLE_SCHEMA = u.OBJECT_SCHEMA AND s.TABLE_NAME = u.OBJECT_NAME AND s.INDEX_NAME = u.INDEX_NAME
+WHERE u.COUNT_STAR = 0 AND u.OBJECT_SCHEMA <> 'mysql' AND u.INDEX_NAME <> 'PRIMARY' AND s.NON_UNIQUE = 1 AND s.SEQ_IN_INDEX = 1
+ORDER BY u.OBJECT_SCHEMA, u.OBJECT_NAME
+
+VIEW schema_table_statistics AS
+SELECT t.OBJECT_SCHEMA AS table_schema, t.OBJECT_NAME AS table_name, t.COUNT_FETCH AS rows_fetched, t.COUNT_INSERT AS rows_inserted,
+  t.COUNT_UPDATE AS rows_updated, t.COUNT_DELETE AS rows_deleted
+FROM performance_schema.table_io_waits_summary_by_table t ORDER BY t.COUNT_STAR DESC
+
+VIEW schema_tables_with_full_table_scans AS
+SELECT u.OBJECT_SCHEMA AS object_schema, u.OBJECT_NAME AS object_name, u.COUNT_FETCH AS rows_full_scanned
+FROM performance_schema.table_io_waits_summary_by_index_usage u WHERE u.INDEX_NAME IS NULL AND u.COUNT_FETCH > 0
+ORDER BY u.COUNT_FETCH DESC
+
+VIEW x$schema_flattened_keys AS
+SELECT s.TABLE_SCHEMA AS table_schema, s.TABLE_NAME AS table_name, s.INDEX_NAME AS index_name, MAX(s.NON_UNIQUE) AS non_unique,
+  MAX(IF(s.SUB_PART IS NULL, 0, 1)) AS subpart_exists, GROUP_CONCAT(s.COLUMN_NAME ORDER BY s.SEQ_IN_INDEX SEPARATOR ',') AS index_columns
+FROM information_schema.STATISTICS s
+WHERE s.INDEX_TYPE = 'BTREE' AND s.TABLE_SCHEMA NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')
+GROUP BY s.TABLE_SCHEMA, s.TABLE_NAME, s.INDEX_NAME
+
+VIEW schema_redundant_indexes AS
+SELECT r.table_schema AS table_schema, r.table_name AS table_name, r.index_name AS redundant_index_name, r.index_columns AS redundant_index_columns,
+  r.non_unique AS redundant_index_non_unique, d.index_name AS dominant_index_name, d.index_columns AS dominant_index_columns,
+  d.non_unique AS dominant_index_non_unique, IF(r.subpart_exists OR d.subpart_exists, 1, 0) AS subpart_exists,
+  CONCAT('ALTER TABLE `', r.table_schema, '`.`', r.table_name, '` DROP INDEX `', r.index_name, '`') AS sql_drop_index
+FROM sys.x$schema_flattened_keys r JOIN sys.x$schema_flattened_keys d ON r.table_schema = d.table_schema AND r.table_name = d.table_name
+WHERE r.index_name <> d.index_name AND (
+  (r.index_columns = d.index_columns AND (r.non_unique > d.non_unique
+    OR (r.non_unique = d.non_unique AND IF(r.index_name = 'PRIMARY', '', r.index_name) > IF(d.index_name = 'PRIMARY', '', d.index_name))))
+  OR (LOCATE(CONCAT(r.index_columns, ','), d.index_columns) = 1 AND r.non_unique = 1)
+  OR (LOCATE(CONCAT(d.index_columns, ','), r.index_columns) = 1 AND d.non_unique = 0))
+
+VIEW user_summary AS
+SELECT IFNULL(t.PROCESSLIST_USER, 'background') AS `user`, COUNT(*) AS current_connections, COUNT(DISTINCT t.PROCESSLIST_HOST) AS unique_hosts,
+  SUM(t.PROCESSLIST_INFO IS NOT NULL) AS current_statements
+FROM performance_schema.threads t GROUP BY IFNULL(t.PROCESSLIST_USER, 'background')
+
+VIEW host_summary AS
+SELECT IFNULL(t.PROCESSLIST_HOST, 'background') AS `host`, COUNT(*) AS current_connections, COUNT(DISTINCT t.PROCESSLIST_USER) AS unique_users,
+  SUM(t.PROCESSLIST_INFO IS NOT NULL) AS current_statements
+FROM performance_schema.threads t GROUP BY IFNULL(t.PROCESSLIST_HOST, 'background')
