@@ -5,6 +5,8 @@
 //! them: `omnibus-sql` over this simulation's engine and log. The oracle hears of replies only.
 
 use crate::engine::FIRST;
+use crate::names::{branch_name, branch_of};
+use crate::plan::SERVER_ID;
 use bytes::Bytes;
 use omnibus_sql::{
     AllowAll, Database, Interrupt, KillFlag, Mode, ResultColumn, RowSink, SqlError, SqlResult, SqlSession,
@@ -13,8 +15,6 @@ use omnibus_value::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How a branch's name begins; its number follows, in eight digits.
-const NAME: &[u8] = b"branch";
 /// What has the rows of branches.
 const TABLES: [&str; 2] = ["t", "u"];
 /// Counters that branches share.
@@ -74,25 +74,6 @@ pub(crate) struct ShownBranches {
     pub(crate) free: BTreeSet<u64>,
 }
 
-/// Which branch a key, a name or a statement speaks of.
-pub(crate) fn branch_of(text: &[u8]) -> Option<u64> {
-    let at = text.windows(NAME.len()).position(|window| window == NAME)? + NAME.len();
-    std::str::from_utf8(text.get(at..at + 8)?).ok()?.parse().ok()
-}
-
-/// As `branch_of`, for a statement that names it in hexadecimal digits.
-pub(crate) fn branch_ended_by(sql: &[u8]) -> Option<u64> {
-    let sql = std::str::from_utf8(sql).ok()?;
-    let digits = sql.strip_prefix("XA COMMIT X'").or_else(|| sql.strip_prefix("XA ROLLBACK X'"))?;
-    let digits = digits.split('\'').next()?;
-    let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    branch_of(&(0..digits.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?)
-}
-
-fn name(id: u64) -> String {
-    format!("'{}{id:08}'", String::from_utf8_lossy(NAME))
-}
-
 /// A session.
 struct Client(SqlSession);
 
@@ -128,7 +109,7 @@ impl Client {
     fn new(database: &Arc<Database>) -> Client {
         let mut session = SqlSession::new(Arc::clone(database), 1, Arc::new(KillFlag::default()));
         session.state.database = Some("sim".into());
-        session.state.settings.server_id = crate::life::SERVER_ID;
+        session.state.settings.server_id = SERVER_ID;
         Client(session)
     }
 
@@ -157,7 +138,7 @@ impl Client {
     /// The counter that was added to, if nobody had it.
     fn prepare(&mut self, branch: &Branch) -> SqlResult<Option<u64>> {
         let Branch { id, rows, row_bytes, counter } = *branch;
-        let (name, mut added) = (name(id), None);
+        let (name, mut added) = (branch_name(id), None);
         self.run(&format!("XA START {name}"))?;
         for part in 0..rows {
             let value = format!("{id}{}", "v".repeat(row_bytes));
@@ -268,7 +249,7 @@ pub(crate) fn answer(database: &Arc<Database>, ask: &Ask) -> Answer {
         Ask::Prepare(branch) => client.prepare(branch).map(|counter| Answer::Done { counter }),
         Ask::Finish { id, commit } => {
             let verb = if *commit { "COMMIT" } else { "ROLLBACK" };
-            client.run(&format!("XA {verb} {}", name(*id))).map(|_| Answer::Done { counter: None })
+            client.run(&format!("XA {verb} {}", branch_name(*id))).map(|_| Answer::Done { counter: None })
         }
         Ask::List => client.list().map(Answer::Branches),
         Ask::Read => client.read().map(Answer::Rows),

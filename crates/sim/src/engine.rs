@@ -2,11 +2,10 @@
 //! simulated disk, and so are the small files of the default engine, by its own code. Rows are those of the newest version; who wrote them is kept beside, so that the oracle can tell
 //! what is in there.
 
-use crate::branches::branch_of;
 use crate::disk::SimDisk;
 use crate::mutant::Mutant;
+use crate::names::{branch_of, id_of, who};
 use crate::random::Random;
-use crate::request::{id_of, who};
 use bytes::Bytes;
 use omnibus_disk::Disk;
 use omnibus_engine::{

@@ -4,7 +4,7 @@
 use crate::disk::SimDisk;
 use crate::engine::{FIRST, SECOND, SimEngine, Tables};
 use crate::mutant::Mutant;
-use crate::request::is_named;
+use crate::names::is_named;
 use bytes::Bytes;
 use omnibus_disk::Disk;
 use omnibus_engine::{Engine, EngineError, EngineSet};

@@ -1,7 +1,7 @@
 //! A replica's dump: it reads the log up to its durable end, again and again, while groups, rotations, purges and resets go on. What it
 //! has got no crash may take back (COMMIT-2).
 
-use crate::request::id_of_event;
+use crate::names::id_of_event;
 use omnibus_log::{LogHandle, LogPosition, ReadError, TailNext, TailReader};
 
 /// Where it is, and what it has got.

@@ -7,7 +7,7 @@ use crate::mutant::Mutant;
 use crate::oracle::Oracle;
 use crate::plan::{Frame, Settings};
 use crate::random::Random;
-use crate::request::row_text;
+use crate::names::row_text;
 use crate::schedule::Schedule;
 use std::path::Path;
 

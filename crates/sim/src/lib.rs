@@ -7,6 +7,7 @@
 //! - `engine`    a storage engine in memory, with a redo log on the disk
 //! - `engines`   one or two of these, by the server's own `EngineSet`
 //! - `follower`  a replica's dump, which reads what is durable while everything goes on
+//! - `names`     who wrote it, by what keys, events and statements say
 //! - `request`   transactions, and reading them back
 //! - `branches`  XA branches, in SQL: the server's own statements and replay over this engine and log
 //! - `oracle`    what was asked and answered, and what must be there therefore; it sees nothing else
@@ -27,6 +28,7 @@ mod follower;
 mod history;
 mod life;
 mod mutant;
+mod names;
 mod oracle;
 mod plan;
 mod port;

@@ -8,7 +8,7 @@ use crate::engines::{Contents, Engines, Kept};
 use crate::follower::Follower;
 use crate::mutant::Mutant;
 use crate::oracle::{Oracle, Shown};
-use crate::plan::{Frame, Settings};
+use crate::plan::{Frame, SERVER_ID, Settings};
 use crate::port::Port;
 use crate::random::Random;
 use crate::request::{Place, Reader, Wanted};
@@ -29,7 +29,6 @@ use std::time::Duration;
 
 pub(crate) const DATA: &str = "/data";
 const BACKUP: &str = "/backup";
-pub(crate) const SERVER_ID: u32 = 7;
 const UUID: ServerUuid = ServerUuid([9; 16]);
 
 /// Which of the things that are done is RESET BINARY LOGS AND GTIDS.

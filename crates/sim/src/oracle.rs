@@ -3,8 +3,9 @@
 
 use crate::branch_oracle::{Before, BranchOracle};
 use crate::branches::{Answer, Ask, Branch, ShownBranches};
+use crate::names::id_of;
 use crate::random::Random;
-use crate::request::{Wanted, id_of};
+use crate::request::Wanted;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

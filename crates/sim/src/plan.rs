@@ -8,6 +8,9 @@ use omnibus_format::{Checksum, Dialect};
 use omnibus_log::{Disk, FlushMethod, LogConfig};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+/// The server_id of every server of a history.
+pub(crate) const SERVER_ID: u32 = 7;
+
 /// What stays the same through all lives of a history.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {

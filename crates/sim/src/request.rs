@@ -1,20 +1,14 @@
 //! Transactions of the simulation: a few rows of its own each, and one that all of them write; and what replay makes of them.
 
-use crate::branches::{branch_ended_by, branch_of};
 use crate::mutant::Mutant;
+use crate::names::{LETTERS, PRIVATE, id_of, id_of_event};
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, Coordinator, Replay, ReplayEvent, Replayed};
-use omnibus_engine::{CommitNo, Pending, SpaceId, WriteSet};
+use omnibus_engine::{CommitNo, SpaceId, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, RowsQuery, Xid};
 use omnibus_sql::recover::Replayer;
 use std::sync::Arc;
-
-/// What keys begin with, by slot: the top bits of a key's first byte say which engine it is in.
-const LETTERS: [&str; 2] = ["#", "r"];
-
-/// How the private event of an unlogged transaction begins.
-const PRIVATE: &[u8] = b"OMNI\x01\x01";
 
 /// A transaction that a session wants.
 #[derive(Clone, Debug)]
@@ -46,45 +40,6 @@ impl Place {
             Place::Both => row % LETTERS.len(),
         }
     }
-}
-
-/// How the first row of a transaction is written in the log, behind its letter.
-pub(crate) fn row_text(id: u64) -> Vec<u8> {
-    format!("{id:08}.0=").into_bytes()
-}
-
-/// Which transaction an event of the log belongs to, if it says.
-pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
-    match kind {
-        EventType::ROWS_QUERY => id_of(RowsQuery::decode(body).ok()?.0),
-        EventType::MARIADB_ANNOTATE_ROWS => id_of(body),
-        EventType::IGNORABLE => id_of(body.strip_prefix(PRIVATE)?),
-        EventType::XA_PREPARE => branch_of(body),
-        EventType::QUERY => Some(branch_ended_by(Query::decode(body).ok()?.sql)? + 1),
-        _ => None,
-    }
-}
-
-/// Numbers of transactions that nobody else has: those that make the tables.
-const FOUNDING: u64 = 1 << 40;
-
-/// Whether a transaction's number is that of a request.
-pub(crate) fn is_named(id: u64) -> bool {
-    id < FOUNDING
-}
-
-/// Which transaction writes this, if it says. An XA branch that is prepared writes its name, and its end removes it.
-pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
-    let name = |pending: Pending<'_>| Some(branch_of(pending.key())? + u64::from(pending.is_delete()));
-    let first = writes.iter().next().and_then(|pending| id_of(pending.key()));
-    first.or_else(|| writes.iter().find_map(name)).unwrap_or(FOUNDING + no.0)
-}
-
-/// Who wrote a row, from its key.
-pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
-    let key = key.split(|byte| *byte == b'.').next()?;
-    let key = std::str::from_utf8(key).ok()?;
-    LETTERS.iter().find_map(|letter| key.strip_prefix(letter))?.parse().ok()
 }
 
 impl Wanted {

@@ -9,7 +9,7 @@
 //! Threads that the code under test starts for its background work are announced by it; one that is not joins at its first request.
 
 use crate::random::Random;
-use crate::stillness::{self, Stillness};
+use crate::stillness::{self, Stillness, thread_id};
 use omnibus_sync::{Seat, take_seat};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::cell::RefCell;
@@ -497,17 +497,6 @@ impl Schedule {
         let moving = threads.filter(|(_, thread)| matches!(thread.state, State::Running | State::Blocked));
         moving.map(|(number, thread)| (number, thread.state, thread.id)).collect()
     }
-}
-
-#[cfg(target_os = "linux")]
-pub(crate) fn thread_id() -> u64 {
-    let link = std::fs::read_link("/proc/thread-self").unwrap_or_default();
-    link.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or(0)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn thread_id() -> u64 {
-    0
 }
 
 /// Whether the operating system has a thread sleep, or has never heard of it.

@@ -36,7 +36,7 @@ impl Stillness {
 #[cfg(target_os = "linux")]
 fn all_sleep() -> bool {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return true };
-    let mine = super::schedule::thread_id().to_string();
+    let mine = thread_id().to_string();
     let others = tasks.flatten().filter(|task| task.file_name() != *mine);
     let mut states = others.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
     states.all(|stat| is_asleep(&stat))
@@ -51,6 +51,18 @@ fn all_sleep() -> bool {
 /// Whether that is what a thread's `stat` says.
 pub(crate) fn is_asleep(stat: &str) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+}
+
+/// This thread, as the operating system numbers it.
+#[cfg(target_os = "linux")]
+pub(crate) fn thread_id() -> u64 {
+    let link = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    link.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn thread_id() -> u64 {
+    0
 }
 
 #[cfg(test)]

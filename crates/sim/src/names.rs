@@ -1,0 +1,72 @@
+//! Who wrote it: transactions and XA branches by the names that keys, events and statements give them.
+
+use omnibus_engine::{CommitNo, Pending, WriteSet};
+use omnibus_format::EventType;
+use omnibus_format::events::{Query, RowsQuery};
+
+/// What keys begin with, by slot: the top bits of a key's first byte say which engine it is in.
+pub(crate) const LETTERS: [&str; 2] = ["#", "r"];
+
+/// How the private event of an unlogged transaction begins.
+pub(crate) const PRIVATE: &[u8] = b"OMNI\x01\x01";
+
+/// How a branch's name begins; its number follows, in eight digits.
+const NAME: &[u8] = b"branch";
+/// How the first row of a transaction is written in the log, behind its letter.
+pub(crate) fn row_text(id: u64) -> Vec<u8> {
+    format!("{id:08}.0=").into_bytes()
+}
+
+/// Which transaction an event of the log belongs to, if it says.
+pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
+    match kind {
+        EventType::ROWS_QUERY => id_of(RowsQuery::decode(body).ok()?.0),
+        EventType::MARIADB_ANNOTATE_ROWS => id_of(body),
+        EventType::IGNORABLE => id_of(body.strip_prefix(PRIVATE)?),
+        EventType::XA_PREPARE => branch_of(body),
+        EventType::QUERY => Some(branch_ended_by(Query::decode(body).ok()?.sql)? + 1),
+        _ => None,
+    }
+}
+
+/// Numbers of transactions that nobody else has: those that make the tables.
+const FOUNDING: u64 = 1 << 40;
+
+/// Whether a transaction's number is that of a request.
+pub(crate) fn is_named(id: u64) -> bool {
+    id < FOUNDING
+}
+
+/// Which transaction writes this, if it says. An XA branch that is prepared writes its name, and its end removes it.
+pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
+    let name = |pending: Pending<'_>| Some(branch_of(pending.key())? + u64::from(pending.is_delete()));
+    let first = writes.iter().next().and_then(|pending| id_of(pending.key()));
+    first.or_else(|| writes.iter().find_map(name)).unwrap_or(FOUNDING + no.0)
+}
+
+/// Who wrote a row, from its key.
+pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
+    let key = key.split(|byte| *byte == b'.').next()?;
+    let key = std::str::from_utf8(key).ok()?;
+    LETTERS.iter().find_map(|letter| key.strip_prefix(letter))?.parse().ok()
+}
+
+/// Which branch a key, a name or a statement speaks of.
+pub(crate) fn branch_of(text: &[u8]) -> Option<u64> {
+    let at = text.windows(NAME.len()).position(|window| window == NAME)? + NAME.len();
+    std::str::from_utf8(text.get(at..at + 8)?).ok()?.parse().ok()
+}
+
+/// As `branch_of`, for a statement that names it in hexadecimal digits.
+pub(crate) fn branch_ended_by(sql: &[u8]) -> Option<u64> {
+    let sql = std::str::from_utf8(sql).ok()?;
+    let digits = sql.strip_prefix("XA COMMIT X'").or_else(|| sql.strip_prefix("XA ROLLBACK X'"))?;
+    let digits = digits.split('\'').next()?;
+    let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    branch_of(&(0..digits.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>()?)
+}
+
+/// A branch, as a statement names it.
+pub(crate) fn branch_name(id: u64) -> String {
+    format!("'{}{id:08}'", String::from_utf8_lossy(NAME))
+}
