@@ -1,8 +1,9 @@
-//! New connections: accepted, counted as half-open until they have logged in, and turned away where there are too many.
+//! The life of a server with its connections: accepted, counted as half-open until they have logged in, turned away where there are
+//! too many, and given some time at the end.
 
-use crate::account::ClientHost;
 use crate::errors;
-use crate::net::{Channel, HalfOpen, Listeners, NotLetIn, Stream};
+use crate::net::{Arrival, Channel, ClientHost, Gate, HalfOpen, Listeners, NotLetIn, Stream};
+use crate::scheduler;
 use crate::server::Server;
 use crate::session::serve_connection;
 use omnibus_sql::SqlError;
@@ -12,31 +13,62 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Which address it came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// Anybody's.
-    Public,
-    /// `admin_address`: for accounts with SERVICE_CONNECTION_ADMIN, however many others are connected.
-    Admin,
-}
-
-/// A connection that nobody has logged in on.
-#[derive(Debug)]
-pub struct Arrival {
-    /// Its bytes.
-    pub stream: Stream,
-    /// Where it comes from.
-    pub client: ClientHost,
-    /// From which port; 0 on a unix socket.
-    pub port: u16,
-    /// Where it came to.
-    pub gate: Gate,
-    /// Its place among those that have not logged in.
-    pub half_open: HalfOpen,
-}
+/// How long connections get to finish their statements at shutdown.
+const DRAIN: Duration = Duration::from_secs(10);
 
 impl Server {
+    /// Accepts connections until `stop`, then lets them finish. Connections still there after the
+    /// grace time are left to the runtime's end.
+    pub async fn run(self: &Arc<Self>, listeners: Listeners) {
+        let mut tasks = self.accept_all(listeners);
+        self.configure_semi_sync();
+        if let Some(coordinator) = self.log.coordinator().cloned() {
+            let semi_sync = self.dumps.semi_sync.clone();
+            tasks.push(tokio::spawn(async move { semi_sync.clock(&coordinator).await }));
+        }
+        tasks.push(tokio::spawn(scheduler::run(self.clone())));
+        let clock = tokio::spawn(self.clone().tick());
+        self.stopped().await;
+        clock.abort();
+        for task in &tasks {
+            task.abort();
+        }
+        for task in tasks {
+            let _ = task.await;
+        }
+        self.drain().await;
+    }
+
+    /// Once a second: connections that were silent for too long.
+    async fn tick(self: Arc<Self>) {
+        let mut every = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            every.tick().await;
+            let now = crate::clock::now_us();
+            for process in self.processes.all() {
+                process.check_idle(now);
+            }
+        }
+    }
+
+    async fn drain(&self) {
+        if let Some(coordinator) = self.log.coordinator() {
+            self.dumps.semi_sync.shut_down(coordinator);
+        }
+        // Threads of replication end when their last transaction is safe, after this.
+        for process in self.processes.clients() {
+            process.kill_connection();
+        }
+        let all_gone = async {
+            while !self.processes.clients().is_empty() {
+                self.one_closes_within(Duration::from_millis(100)).await;
+            }
+        };
+        if tokio::time::timeout(DRAIN, all_gone).await.is_err() {
+            tracing::warn!(connections = self.processes.clients().len(), "connections did not end in time");
+        }
+    }
+
     /// One task for each address. The listeners go with the last of them.
     pub(crate) fn accept_all(self: &Arc<Self>, listeners: Listeners) -> Vec<JoinHandle<()>> {
         let listeners = Arc::new(listeners);

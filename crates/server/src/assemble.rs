@@ -7,7 +7,7 @@ use crate::account::{AccountStore, Accounts, SystemStore};
 use crate::auth::RsaKey;
 use crate::coordination::{CoordinatorAdmin, FailureWatch, Housekeeping, HousekeepingSettings, LogLimits};
 use crate::datadir::DataDir;
-use crate::engines;
+use crate::engines::{self, EngineSettings};
 use crate::net::{TlsFiles, acceptor};
 use crate::options::ServerOptions;
 use crate::replica::Replicas;
@@ -95,7 +95,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let (globals, persisted) = (options.globals.clone(), options.persisted.clone());
     fill_in(&globals, &options, &datadir);
     let wait_for_space = Arc::new(AtomicBool::new(true));
-    let engine = engines::open(&globals, &datadir.path, &wait_for_space)
+    let engine = engines::open(&engine_settings(&globals), &datadir.path, &wait_for_space)
         .map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
@@ -139,7 +139,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let server = Arc::new(server);
     let _ = server.engines_wait_for_space.set(wait_for_space);
     let _ = whom.set(Arc::downgrade(&server));
-    let replicas = Replicas::open(shared, coordinator.clone(), &server)
+    let replicas = Replicas::open(shared, coordinator.clone(), server.parts())
         .map_err(step("reading the replication channels"))?;
     let _ = server.replicas.set(replicas);
     let settings = HousekeepingSettings::default();
@@ -332,4 +332,13 @@ fn open_tls(
     globals.set_named("ssl_cert", name(&files.cert));
     globals.set_named("ssl_key", name(&files.key));
     acceptor(&files).map(Some).map_err(step("TLS"))
+}
+
+fn engine_settings(globals: &GlobalVars) -> EngineSettings {
+    let value = |name: &str| globals.named(name).as_u64();
+    EngineSettings {
+        lsm_memtable_size: value("lsm_memtable_size"),
+        lsm_block_cache_size: value("lsm_block_cache_size"),
+        btree_cache_size: value("btree_cache_size"),
+    }
 }

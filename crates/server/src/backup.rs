@@ -7,14 +7,12 @@
 //!
 //! Not here: how it is taken from a running server (`coordination::backup`).
 
-use crate::datadir::{MARKER, write_whole};
+use crate::datadir::{INCOMPLETE, MARKER, write_whole};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// In a backup that is not whole.
-pub(crate) const INCOMPLETE: &str = "omnibus.backup.incomplete";
 /// What belongs to a whole one.
 const INFO: &str = "omnibus.backup";
 const HEADER: &str = "omnibus-backup 2";

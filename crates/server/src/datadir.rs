@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The format this version writes, and the newest it reads.
 const FORMAT: u32 = 1;
+/// In a backup that is not whole.
+pub(crate) const INCOMPLETE: &str = "omnibus.backup.incomplete";
 pub(crate) const MARKER: &str = "omnibus.format";
 pub(crate) const AUTO: &str = "auto.cnf";
 /// Allows the start to make the first account. Only a directory that is made has it, and no copy or backup does: what had
@@ -136,7 +138,7 @@ impl DataDir {
     /// Takes the directory, making it if there is none: for `wanted`, or MySQL's dialect.
     pub fn open(path: &Path, wanted: Option<Dialect>) -> Result<DataDir, DataDirError> {
         make_folder(path).map_err(io(path))?;
-        if path.join(crate::backup::INCOMPLETE).exists() {
+        if path.join(INCOMPLETE).exists() {
             return Err(DataDirError::Incomplete { path: path.to_owned() });
         }
         let marker = path.join(MARKER);

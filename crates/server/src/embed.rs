@@ -4,9 +4,9 @@
 //! process stays the program's: no signal is watched, no limit raised, no message printed, no supervisor told. Several may live
 //! in one process, each with a data directory of its own.
 
-use crate::account::ClientHost;
-use crate::arrival::Gate;
 use crate::assemble::StartError;
+use crate::net::ClientHost;
+use crate::net::Gate;
 use crate::net::Stream;
 use crate::options::ServerOptions;
 use crate::serve::live;

@@ -3,7 +3,6 @@
 //! Another engine is one more line in `OTHERS`. Its slot is its place there and part of the data format: lines are
 //! never reordered.
 
-use crate::sysvars::GlobalVars;
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineSet};
 use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
@@ -17,7 +16,18 @@ use std::sync::atomic::AtomicBool;
 /// The engine in slot 0, which also keeps the catalog.
 pub const DEFAULT: &str = "LSM";
 
-type Open = fn(&GlobalVars, &Path, &Arc<AtomicBool>) -> Result<Arc<dyn Engine>, EngineError>;
+/// What variables say of them.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineSettings {
+    /// `lsm_memtable_size`.
+    pub lsm_memtable_size: u64,
+    /// `lsm_block_cache_size`.
+    pub lsm_block_cache_size: u64,
+    /// `btree_cache_size`.
+    pub btree_cache_size: u64,
+}
+
+type Open = fn(&EngineSettings, &Path, &Arc<AtomicBool>) -> Result<Arc<dyn Engine>, EngineError>;
 
 /// Slot 1 and up.
 const OTHERS: &[(&str, Open)] = &[("BTREE", open_btree)];
@@ -35,16 +45,16 @@ pub fn find(name: &str) -> Option<&'static str> {
 /// # Errors
 /// Any engine's.
 pub fn open(
-    globals: &GlobalVars,
+    settings: &EngineSettings,
     datadir: &Path,
     wait_for_space: &Arc<AtomicBool>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = LsmConfig::new(&datadir.join("lsm"));
-    config.memtable_size = globals.named("lsm_memtable_size").as_u64();
-    config.block_cache_size = globals.named("lsm_block_cache_size").as_u64();
+    config.memtable_size = settings.lsm_memtable_size;
+    config.block_cache_size = settings.lsm_block_cache_size;
     config.wait_for_space = Arc::clone(wait_for_space);
     let first = LsmEngine::open(config)?;
-    let others = OTHERS.iter().map(|(_, open)| open(globals, datadir, wait_for_space));
+    let others = OTHERS.iter().map(|(_, open)| open(settings, datadir, wait_for_space));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     for engine in &others {
         if first.applied() > CommitNo::ZERO && EngineSet::<LsmEngine>::is_new(&**engine)? {
@@ -72,12 +82,12 @@ fn refuse_if_used(datadir: &Path, first: &dyn Engine, engine: &dyn Engine) -> Re
 }
 
 fn open_btree(
-    globals: &GlobalVars,
+    settings: &EngineSettings,
     datadir: &Path,
     wait_for_space: &Arc<AtomicBool>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = BtreeConfig::new(&datadir.join("btree"));
-    config.cache_size = globals.named("btree_cache_size").as_u64() as usize;
+    config.cache_size = settings.btree_cache_size as usize;
     config.wait_for_space = Arc::clone(wait_for_space);
     Ok(Arc::new(BtreeEngine::open(config)?))
 }

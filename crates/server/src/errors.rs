@@ -396,6 +396,11 @@ pub fn inactivity_timeout() -> SqlError {
     error(4031, b"HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.".into())
 }
 
+/// 1772.
+pub fn malformed_gtid_set(text: &str) -> SqlError {
+    SqlError::new(1772, b"HY000", format!("Malformed GTID set specification '{text}'."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,10 @@
 //! The server: connections, authentication, sessions, administration, system variables, metrics.
 //!
-//! Not statements on data, which are `omnibus_sql`'s, nor the log, nor the engines. Start at `server`
-//! (what all share), then `session` (one connection), then `admin` (statements about the server).
-//! `dump` sends the log to replicas.
+//! Not statements on data, which are `omnibus_sql`'s, nor the log, nor the engines. Start at `server` (what all share), then
+//! `session` (one connection), then `admin` (statements about the server). What stands above `server` knows it: `session`, `admin`,
+//! `arrival`, `scheduler`, `monitoring`, `http`, `serve`. What it is made of does not: `sysvars`, `account`, `process`, `dump`,
+//! `replica`, `gtid`, `status`, `query_log` and those beside them get what they need handed to them. No module uses another in a
+//! circle (`scripts/tidy`).
 //!
 //! Async on a multi-thread runtime; a statement runs synchronously inside its session's task, and the
 //! only await points are the socket, a row lock, and a commit (`session::drive`).
@@ -34,12 +36,17 @@ pub mod options;
 pub mod process;
 mod pulse;
 mod query_log;
+mod random;
+mod refusals;
 mod replica;
+mod result_set;
+mod runner;
 mod scheduler;
 mod sealed;
 mod serve;
 mod server;
 mod session;
+mod small_files;
 mod sql_runner;
 pub mod status;
 mod supervisor;
@@ -54,12 +61,12 @@ pub use files::keep_files_private;
 pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus, NoLog};
 pub use net::{Listeners, Places, Reserved, TlsFiles, acceptor};
 pub use options::{OptionError, ServerOptions};
-pub use sealed::damaged_small_files;
-pub use serve::serve;
-pub use server::Server;
-pub use session::{
+pub use runner::{
     Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState,
 };
+pub use serve::serve;
+pub use server::Server;
+pub use small_files::damaged_small_files;
 pub use sysvars::{GlobalVars, VarValue};
 
 /// What clients see as the server's version.

@@ -4,8 +4,8 @@
 
 use crate::digests::{Figure, Kind};
 use crate::process::ProcessLine;
+use crate::runner::LockedOut;
 use crate::server::Server;
-use crate::session::LockedOut;
 use bytes::Bytes;
 use omnibus_parser::Digest;
 use omnibus_value::Value;

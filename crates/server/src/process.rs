@@ -8,7 +8,7 @@ mod activity;
 use activity::stage_text;
 pub use activity::{Activity, Stage, state_in};
 
-use crate::session::{KillHook, WaitProbe};
+use crate::runner::{KillHook, WaitProbe};
 use omnibus_sql::KillFlag;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

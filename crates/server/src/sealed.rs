@@ -43,15 +43,6 @@ pub(crate) fn open<'a>(text: &'a str, path: &Path) -> Result<(&'a str, bool), Br
     }
 }
 
-/// Which small files of a data directory can't be read, and why. For `omnibus check`.
-#[must_use]
-pub fn damaged_small_files(datadir: &Path) -> Vec<String> {
-    let identity = crate::datadir::check(datadir);
-    let passwords = crate::replica::check_passwords(datadir).err().map(|error| error.to_string());
-    let variables = crate::sysvars::persisted::read(datadir).err();
-    identity.into_iter().map(|error| error.to_string()).chain(passwords).chain(variables).collect()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

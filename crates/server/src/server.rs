@@ -1,14 +1,17 @@
-//! What all connections share, and the life of the server: accept, tick, stop.
+//! What all connections share.
 
 use crate::account::{AccessTable, Accounts, Privileges, RoleRules, Usage};
 use crate::auth::{Authenticator, FastCache, RsaKey};
 use crate::digests::Digests;
 use crate::dump::{Dumps, SemiSyncSettings};
+use crate::gtid::ModeContext;
 use crate::log_admin::LogAdmin;
-use crate::net::{Hosts, Listeners};
+use crate::net::Hosts;
 use crate::process::Processes;
 use crate::query_log::{QueryLog, default_name};
-use crate::session::{Refusals, RunnerFactory};
+use crate::refusals::Refusals;
+use crate::replica::{Parts, Replicas};
+use crate::runner::RunnerFactory;
 use crate::status::{ServerCounters, SessionCounters, StatusSources, Transport, render};
 use crate::supervisor::Supervisor;
 use crate::sysvars::persisted::Persisted;
@@ -24,9 +27,9 @@ use tokio_rustls::TlsAcceptor;
 /// The server's shared state.
 pub struct Server {
     /// Global variables.
-    pub globals: GlobalVars,
+    pub globals: Arc<GlobalVars>,
     /// Connections.
-    pub processes: Processes,
+    pub processes: Arc<Processes>,
     /// Counters.
     pub counters: ServerCounters,
     /// Accounts.
@@ -44,7 +47,7 @@ pub struct Server {
     /// Who is sent the log.
     pub dumps: Dumps,
     /// This server as a replica; there once it is put together.
-    pub replicas: std::sync::OnceLock<Arc<crate::replica::Replicas>>,
+    pub replicas: std::sync::OnceLock<Arc<Replicas>>,
     /// Whether the engines do; there once it is put together.
     pub engines_wait_for_space: std::sync::OnceLock<Arc<AtomicBool>>,
     /// The general and the slow query log.
@@ -74,9 +77,6 @@ pub struct Server {
     closed: Notify,
 }
 
-/// How long connections get to finish their statements at shutdown.
-const DRAIN: Duration = Duration::from_secs(10);
-
 impl Server {
     /// Puts the parts together.
     #[must_use]
@@ -89,8 +89,8 @@ impl Server {
         runners: Box<dyn RunnerFactory>,
     ) -> Server {
         let server = Server {
-            globals,
-            processes: Processes::default(),
+            globals: Arc::new(globals),
+            processes: Arc::default(),
             counters: ServerCounters::default(),
             accounts: Arc::new(accounts),
             fast_cache: FastCache::default(),
@@ -126,6 +126,17 @@ impl Server {
         let skips = server.globals.named("skip_grant_tables").as_bool();
         server.skip_grants.store(skips, Ordering::Relaxed);
         server
+    }
+
+    /// What replication works with.
+    pub(crate) fn parts(&self) -> Parts {
+        Parts {
+            globals: self.globals.clone(),
+            processes: self.processes.clone(),
+            accounts: self.accounts.clone(),
+            log: self.log.clone(),
+            event_limit: self.event_limit.clone(),
+        }
     }
 
     /// Whether everybody who gets in may do everything: only this machine's unix socket is open then.
@@ -175,7 +186,12 @@ impl Server {
         if let ("gtid_slave_pos", Some(replicas)) = (def.name, self.replicas.get()) {
             return tokio::task::block_in_place(|| replicas.set_gtid_slave_pos(value.as_str()));
         }
-        crate::gtid::before_set(self, def.name, &value)?;
+        let modes = ModeContext {
+            globals: &self.globals,
+            coordinator: self.log.coordinator().map(|coordinator| &**coordinator),
+            replicas: self.replicas.get().map(|replicas| &**replicas),
+        };
+        modes.before_set(def.name, &value)?;
         if let ("sql_replica_skip_counter", Some(replicas)) = (def.name, self.replicas.get()) {
             replicas.check_skip_counter()?;
         }
@@ -214,7 +230,7 @@ impl Server {
     }
 
     /// Makes the values of `rpl_semi_sync_source_…` act.
-    fn configure_semi_sync(&self) {
+    pub(crate) fn configure_semi_sync(&self) {
         let Some(coordinator) = self.log.coordinator() else { return };
         let value = |name: &str| self.globals.named(&format!("rpl_semi_sync_source_{name}"));
         let settings = SemiSyncSettings {
@@ -317,60 +333,18 @@ impl Server {
         self.stopping.load(Ordering::Acquire)
     }
 
+    /// Until a shutdown begins.
+    pub(crate) async fn stopped(&self) {
+        self.stop.notified().await;
+    }
+
+    /// Until a connection ends, at most so long.
+    pub(crate) async fn one_closes_within(&self, limit: Duration) {
+        let _ = tokio::time::timeout(limit, self.closed.notified()).await;
+    }
+
     /// Called by a connection that ends.
     pub fn connection_closed(&self) {
         self.closed.notify_one();
-    }
-
-    /// Accepts connections until `stop`, then lets them finish. Connections still there after the
-    /// grace time are left to the runtime's end.
-    pub async fn run(self: &Arc<Self>, listeners: Listeners) {
-        let mut tasks = self.accept_all(listeners);
-        self.configure_semi_sync();
-        if let Some(coordinator) = self.log.coordinator().cloned() {
-            let semi_sync = self.dumps.semi_sync.clone();
-            tasks.push(tokio::spawn(async move { semi_sync.clock(&coordinator).await }));
-        }
-        tasks.push(tokio::spawn(crate::scheduler::run(self.clone())));
-        let clock = tokio::spawn(self.clone().tick());
-        self.stop.notified().await;
-        clock.abort();
-        for task in &tasks {
-            task.abort();
-        }
-        for task in tasks {
-            let _ = task.await;
-        }
-        self.drain().await;
-    }
-
-    /// Once a second: connections that were silent for too long.
-    async fn tick(self: Arc<Self>) {
-        let mut every = tokio::time::interval(Duration::from_secs(1));
-        loop {
-            every.tick().await;
-            let now = crate::clock::now_us();
-            for process in self.processes.all() {
-                process.check_idle(now);
-            }
-        }
-    }
-
-    async fn drain(&self) {
-        if let Some(coordinator) = self.log.coordinator() {
-            self.dumps.semi_sync.shut_down(coordinator);
-        }
-        // Threads of replication end when their last transaction is safe, after this.
-        for process in self.processes.clients() {
-            process.kill_connection();
-        }
-        let all_gone = async {
-            while !self.processes.clients().is_empty() {
-                let _ = tokio::time::timeout(Duration::from_millis(100), self.closed.notified()).await;
-            }
-        };
-        if tokio::time::timeout(DRAIN, all_gone).await.is_err() {
-            tracing::warn!(connections = self.processes.clients().len(), "connections did not end in time");
-        }
     }
 }

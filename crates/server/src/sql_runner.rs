@@ -1,6 +1,6 @@
 //! Sessions of the SQL layer behind the `Runner` trait. Adapts names and nothing more.
 
-use crate::session::{
+use crate::runner::{
     KillHook, LockedOut, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory,
     RunnerIdentity, SnapshotPlace, TrxState, WaitProbe,
 };
@@ -34,7 +34,7 @@ impl RunnerFactory for SqlRunners {
         state.account = identity.account;
         state.host = identity.host;
         let mut seed = [0; 16];
-        crate::auth::random_bytes(&mut seed);
+        crate::random::random_bytes(&mut seed);
         let n = u128::from_le_bytes(seed);
         state.rand = ((n as u32).into(), ((n >> 64) as u32).into());
         Ok(Box::new(SqlRunner { session, names: self.names.clone() }))

@@ -4,10 +4,10 @@ use crate::disk::{SimDisk, Trouble};
 use crate::engines::Kept;
 use crate::life::{Backup, DATA, Life, check_backups};
 use crate::mutant::Mutant;
+use crate::names::row_text;
 use crate::oracle::Oracle;
 use crate::plan::{Frame, Settings};
 use crate::random::Random;
-use crate::names::row_text;
 use crate::schedule::Schedule;
 use std::path::Path;
 

@@ -125,7 +125,7 @@ pub fn stored_form(plugin: &str, password: &[u8]) -> SqlResult<Vec<u8>> {
         NATIVE => native::hash_text(password).into_bytes(),
         _ => {
             let mut salt = [0; caching_sha2::SALT_LEN];
-            crate::auth::random_bytes(&mut salt);
+            crate::random::random_bytes(&mut salt);
             caching_sha2::hash_text(password, &salt)
         }
     })

@@ -3,7 +3,7 @@
 //! - `privilege` names privileges. - `host` matches host patterns. - `table` is the immutable table
 //!   that every session checks against; a change makes a new one and swaps the `Arc`. - `store` is
 //!   where accounts are kept (the `mysql` schema). - `manage` turns CREATE USER, GRANT and the like
-//!   into changes, `roles` those of roles. - `show` prints SHOW GRANTS and SHOW CREATE USER.
+//!   into changes, `roles` those of roles, `plan` what a whole statement changes. - `show` prints SHOW GRANTS and SHOW CREATE USER.
 //!
 //! - ACCOUNT-1 No password, clear or hashed, reaches a log.
 
@@ -12,6 +12,7 @@ mod manage;
 mod manage_grant;
 mod objects;
 mod options;
+mod plan;
 mod privilege;
 mod role_rows;
 mod roles;
@@ -24,13 +25,14 @@ mod table;
 mod tests;
 mod usage;
 
-pub use host::{ClientHost, HostPattern};
+pub use host::HostPattern;
 pub use manage::{
     alter_user, check_replaced, create_user, drop_user, follow_password, has_discarded, has_retained,
     rename_user, resolve, set_password, set_password_hash,
 };
 pub use manage_grant::{grant, revoke};
 pub use options::clauses_of;
+pub use plan::{By, password_hash, plan_users, with_hashes};
 pub use privilege::{COLUMN_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
 pub use role_rows::{role_rows, system_rows};
 pub use roles::{

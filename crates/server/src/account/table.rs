@@ -1,10 +1,11 @@
 //! The table of accounts that sessions check against. Immutable; shared by `Arc`.
 
-use super::host::{ClientHost, HostPattern, covers, like};
+use super::host::{HostPattern, covers, like};
 use super::objects::{RoleGrant, RoutineGrant, TableGrant};
 use super::options::AccountOptions;
 use super::privilege::{self, Privileges};
 use crate::errors;
+use crate::net::ClientHost;
 use omnibus_sql::SqlResult;
 use omnibus_wire::auth::{CACHING_SHA2, NATIVE};
 use sha2::{Digest, Sha256};

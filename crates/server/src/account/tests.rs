@@ -5,6 +5,7 @@ use super::host::{covers, like};
 use super::privilege::{self, DB_PRIVILEGES, Privileges, by_name};
 use super::table::{AccessTable, Account, DbGrant};
 use super::*;
+use crate::net::ClientHost;
 use std::net::IpAddr;
 
 fn client(ip: &str) -> ClientHost {

@@ -1,6 +1,7 @@
 //! BACKUP TO 'folder'. The work is `coordination::backup`; here is the answer.
 
-use crate::session::{ResultSet, Session, integer_column, text_column};
+use crate::result_set::{ResultSet, integer_column, text_column};
+use crate::session::Session;
 use bytes::Bytes;
 use omnibus_parser::ast::Backup;
 use omnibus_sql::{SqlError, SqlResult};

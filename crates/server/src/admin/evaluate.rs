@@ -1,7 +1,8 @@
 //! The value of an expression in an administration statement: literals and variables directly,
 //! anything else by having the SQL layer select it.
 
-use crate::session::{Parsed, RunContext, Session};
+use crate::runner::{Parsed, RunContext};
+use crate::session::Session;
 use crate::sysvars::{double_type, integer_type, text_type};
 use bytes::Bytes;
 use omnibus_parser::ast::{

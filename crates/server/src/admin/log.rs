@@ -1,6 +1,7 @@
 //! PURGE BINARY LOGS, and the SHOW forms of the log.
 
-use crate::session::{ResultSet, Session, integer_column, text_column};
+use crate::result_set::{ResultSet, integer_column, text_column};
+use crate::session::Session;
 use bytes::Bytes;
 use omnibus_format::Dialect;
 use omnibus_parser::ast::{Purge, ShowEvents};

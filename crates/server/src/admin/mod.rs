@@ -13,13 +13,13 @@ mod prepared;
 mod replication;
 mod set;
 mod set_for;
+mod set_gtid;
 mod set_names;
 mod show;
 mod users;
 
-pub(crate) use users::{By, password_hash, plan_users};
-
-use crate::session::{Parsed, Session};
+use crate::runner::Parsed;
+use crate::session::Session;
 use omnibus_parser::ast::{Flush, FlushTarget, Show, Statement};
 use omnibus_sql::{AccessCheck, SqlResult};
 use std::sync::Arc;

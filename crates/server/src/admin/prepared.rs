@@ -1,6 +1,7 @@
 //! Prepared statements of the server's own kind: SET, KILL and their like run as the text that their parameters make of them.
 
-use crate::session::{Parsed, Session};
+use crate::runner::Parsed;
+use crate::session::Session;
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Literal, Spanned, Statement};
 use omnibus_sql::{SqlError, SqlResult};

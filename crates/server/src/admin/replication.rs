@@ -1,7 +1,8 @@
 //! CHANGE REPLICATION SOURCE, START, STOP and RESET REPLICA: on to `crate::replica`.
 
 use crate::replica::Replicas;
-use crate::session::{ResultSet, Session};
+use crate::result_set::ResultSet;
+use crate::session::Session;
 use omnibus_parser::ast::Statement;
 use omnibus_sql::{SqlError, SqlResult};
 use std::sync::Arc;

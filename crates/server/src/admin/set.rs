@@ -152,7 +152,7 @@ impl Session {
         if assignment.keep != Keep::No {
             return self.keep(def, assignment.keep, assignment.id, assignment.value);
         }
-        if crate::gtid::is_special(def.name) {
+        if super::set_gtid::is_special(def.name) {
             return self.set_special(def, &assignment.value).await;
         }
         if assignment.global {
@@ -173,7 +173,7 @@ impl Session {
 
     /// SET PERSIST: first for this server, then for those to come; what a running server refuses is not kept.
     fn keep(&self, def: &VarDef, keep: Keep, id: VarId, value: VarValue) -> SqlResult<()> {
-        if crate::gtid::is_special(def.name) {
+        if super::set_gtid::is_special(def.name) {
             return Err(errors::incorrect_scope(def.name, "non persistent read only"));
         }
         if keep == Keep::Too {
@@ -335,7 +335,7 @@ fn refuse_inside(def: &VarDef) -> SqlResult<()> {
         }
         "sql_log_bin" => refused(1695, "Cannot change the sql_log_bin inside a stored function or trigger"),
         "gtid_domain_id" | "gtid_seq_no" | "server_id" => not_inside(def.name),
-        name if crate::gtid::is_special(name) => not_inside(name),
+        name if super::set_gtid::is_special(name) => not_inside(name),
         name @ ("insert_id" | "last_insert_id" | "rand_seed1" | "rand_seed2") => {
             Err(SqlError::not_supported_yet(format!("SET {name} in a function or trigger")))
         }

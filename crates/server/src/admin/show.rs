@@ -3,7 +3,8 @@
 use crate::account::show_mariadb as mariadb;
 use crate::account::{self, PRIVILEGES, RoleContext, show_create_user, show_grants};
 use crate::errors;
-use crate::session::{ResultSet, Session, integer_column, text_column};
+use crate::result_set::{ResultSet, integer_column, text_column};
+use crate::session::Session;
 use bytes::Bytes;
 use omnibus_parser::ast::{Limit, Show, UserName};
 use omnibus_sql::{AccessCheck, Level, Priv, SqlError, SqlResult};

@@ -1,110 +1,15 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD, GRANT, REVOKE: privileges to do so,
 //! the change itself, and the statement for the log, which holds hashes and no clear password.
 
-use crate::account::{self, AccessTable, Account, Privileges, Record, RoleContext, RoleRules};
-use crate::session::{Parsed, Session};
-use omnibus_parser::ast::{
-    CreateUser, GrantWhat, PasswordOptions, PasswordValue, RoleSet, SetItem, Statement, UserName,
-};
+use crate::account::{self, AccessTable, Account, By, Privileges, Record, plan_users, with_hashes};
+use crate::runner::Parsed;
+use crate::session::Session;
+use omnibus_parser::ast::{CreateUser, GrantWhat, PasswordOptions, PasswordValue, Statement, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use std::sync::Arc;
 
-/// On whose behalf accounts are changed.
-pub(crate) struct By<'a> {
-    /// Whose privileges count.
-    pub me: &'a Account,
-    /// The plugin of new accounts.
-    pub plugin: &'a str,
-    /// The default database.
-    pub database: Option<&'a str>,
-    /// What variables say of roles.
-    pub rules: &'a RoleRules,
-    /// Whether statements mean what they mean to a MariaDB.
-    pub mariadb: bool,
-}
-
 /// What it takes to have, or to take away, a second password.
 const SECOND_PASSWORDS: Privileges = Privileges::CREATE_USER.with(Privileges::APPLICATION_PASSWORD_ADMIN);
-
-/// What a statement about accounts changes, and its text for the log.
-pub(crate) fn plan_users(
-    table: &AccessTable,
-    statement: &Statement,
-    text: &[u8],
-    by: &By<'_>,
-    notes: &mut Vec<omnibus_sql::SqlError>,
-) -> SqlResult<(Vec<Record>, Vec<u8>)> {
-    let By { me, plugin, database, rules, mariadb } = *by;
-    let roles = RoleContext { table, me, rules, mariadb };
-    let records = match statement {
-        Statement::CreateUser(s) => {
-            let mut records = account::create_user(table, me, s, plugin, notes)?;
-            put_default_roles(&roles, s, &mut records)?;
-            let mut text = with_hashes("CREATE USER", &records, table);
-            text.extend_from_slice(account::clauses_of(s, true).as_bytes());
-            return Ok((records, text));
-        }
-        Statement::AlterUser(s) => {
-            let mut records = account::alter_user(table, me, s, plugin, notes)?;
-            put_default_roles(&roles, s, &mut records)?;
-            let mut text = with_hashes("ALTER USER", &records, table);
-            text.extend_from_slice(account::clauses_of(s, false).as_bytes());
-            return Ok((records, text));
-        }
-        Statement::DropUser { if_exists, users } => account::drop_user(table, me, users, *if_exists, notes)?,
-        Statement::RenameUser(pairs) => account::rename_user(table, me, pairs)?,
-        Statement::Set(items) if let Some((user, hash)) = password_hash(items) => {
-            let records = account::set_password_hash(table, me, user, hash)?;
-            let text = with_hashes("ALTER USER", &records, table);
-            return Ok((records, text));
-        }
-        Statement::CreateRole(s) => account::create_role(&roles, s, plugin, notes)?,
-        Statement::DropRole { if_exists, roles: names } => {
-            account::drop_role(&roles, names, *if_exists, notes)?
-        }
-        Statement::SetDefaultRole(s) => {
-            let records = account::set_default_role(&roles, s)?;
-            let text = account::default_role_text(&records, mariadb);
-            return Ok((records, text.into_bytes()));
-        }
-        Statement::Grant(s) => match &s.what {
-            GrantWhat::Roles(names) => account::grant_roles(&roles, names, s)?,
-            _ => account::grant(table, me, s, database)?,
-        },
-        Statement::Revoke(s) => match &s.what {
-            GrantWhat::Roles(names) => account::revoke_roles(&roles, names, s)?,
-            _ => account::revoke(table, me, s, database)?,
-        },
-        _ => return Err(SqlError::internal("a statement that is not about accounts")),
-    };
-    Ok((records, text.to_vec()))
-}
-
-/// DEFAULT ROLE of CREATE USER and ALTER USER. A new account gets the roles, too.
-fn put_default_roles(
-    roles: &RoleContext<'_>,
-    statement: &CreateUser,
-    records: &mut [Record],
-) -> SqlResult<()> {
-    let Some(set) = &statement.default_roles else { return Ok(()) };
-    for record in records {
-        let Record::Put(account) = record else { continue };
-        if let (RoleSet::List(names), None) = (set, roles.table.exact(&account.user, account.host.as_str())) {
-            account::give_roles(roles, account, names)?;
-        }
-        let chosen = account::choose(roles, account, set)?;
-        account::put_defaults(account, chosen);
-    }
-    Ok(())
-}
-
-/// The statement SET PASSWORD of a MariaDB source, which has the hash.
-pub(crate) fn password_hash(items: &[SetItem]) -> Option<(Option<&UserName>, &[u8])> {
-    match items {
-        [SetItem::Password { user, value: PasswordValue::Text(hash), .. }] => Some((user.as_ref(), hash)),
-        _ => None,
-    }
-}
 
 impl Session {
     pub(super) async fn users(&mut self, parsed: &Arc<Parsed>) -> SqlResult<()> {
@@ -270,25 +175,4 @@ fn alters_own(statement: &CreateUser, me: &Account) -> bool {
         && statement.resources.is_empty()
         && statement.password == PasswordOptions::default()
         && statement.comment.is_none()
-}
-
-/// The statement that makes these accounts, for the log.
-fn with_hashes(verb: &str, records: &[Record], before: &AccessTable) -> Vec<u8> {
-    let mut text = String::new();
-    for record in records {
-        let Record::Put(account) = record else { continue };
-        let separator = if text.is_empty() { verb.to_owned() + " " } else { ", ".into() };
-        let old = before.exact(&account.user, account.host.as_str());
-        text.push_str(&format!("{separator}{}", account.quoted()));
-        if old.as_ref().is_some_and(|old| account::has_discarded(old, account)) {
-            text.push_str(" DISCARD OLD PASSWORD");
-            continue;
-        }
-        let hash = account::quote(&String::from_utf8_lossy(&account.auth));
-        text.push_str(&format!(" IDENTIFIED WITH '{}' AS '{hash}'", account.plugin));
-        if old.is_some_and(|old| account::has_retained(&old, account)) {
-            text.push_str(" RETAIN CURRENT PASSWORD");
-        }
-    }
-    text.into_bytes()
 }

@@ -1,9 +1,9 @@
 //! The exchange itself: from the first answer of a client to an account, or to error 1045.
 
 use super::{FastCache, RsaKey};
-use crate::account::{AccessTable, Account, ClientHost, Usage};
+use crate::account::{AccessTable, Account, Usage};
 use crate::errors;
-use crate::net::{Channel, NetError};
+use crate::net::{Channel, ClientHost, NetError};
 use omnibus_sql::SqlError;
 use omnibus_wire::auth::{AuthSwitch, NATIVE, caching_sha2, encode_auth_more, native};
 use std::sync::Arc;

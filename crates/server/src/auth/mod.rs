@@ -14,12 +14,7 @@ pub use cache::FastCache;
 pub use exchange::{AuthFailure, Authenticator, MAX_LOGIN_PACKET, authenticate};
 pub use rsa_key::RsaKey;
 
-use rsa::rand_core::{OsRng, RngCore};
-
-/// Fills a buffer from the operating system's random numbers.
-pub fn random_bytes(buffer: &mut [u8]) {
-    OsRng.fill_bytes(buffer);
-}
+use crate::random::random_bytes;
 
 /// A salt for the greeting: 7-bit, without NUL and `$`, since clients treat it as a C string.
 #[must_use]

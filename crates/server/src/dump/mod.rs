@@ -1,17 +1,13 @@
-//! Sending the log to replicas and change-stream clients: the async half of `omnibus_replication::source`.
+//! Who is sent the log, replicas and change-stream clients, and what commits wait for. What sends it is a session.
 //!
-//! - `registry`: who is registered, who dumps, how a dump is woken. - `session`: COM_REGISTER_SLAVE, how a dump begins and
-//!   ends. - `sending`: the dump itself. - `semi_sync`: commits that wait for replicas.
+//! - `registry`: who is registered, who dumps, how a dump is woken. - `semi_sync`: commits that wait for replicas.
 //!
-//! A dump is its connection's task. Behind the shared tail it reads files and may block its thread; within it, it takes
-//! blocks from memory and waits without a thread. One thread feeds the tail for all, while there is a dump: a commit
-//! wakes that one and nobody else.
-//! - COMMIT-2: only what is durable is read. - PURGE-1: a dump pins the file that it is in.
+//! One thread feeds the tail for all, while there is a dump: a commit wakes that one and nobody else.
 
 mod registry;
 mod semi_sync;
-mod sending;
-mod session;
 
+pub(crate) use registry::{DumpGuard, Tail};
 pub use registry::{Dumps, RegisteredGuard, Replica};
+pub(crate) use semi_sync::SemiSyncGuard;
 pub use semi_sync::SemiSyncSettings;

@@ -147,7 +147,7 @@ impl Dumps {
     }
 
     /// A dump begins: one with the same identity ends. The flag tells the new one that it is replaced in its turn.
-    pub(super) fn begin(&self, process: &Arc<Process>, server_id: u32, uuid: &str) -> DumpGuard {
+    pub(crate) fn begin(&self, process: &Arc<Process>, server_id: u32, uuid: &str) -> DumpGuard {
         let replaced = Arc::new(AtomicBool::new(false));
         let dump =
             Dump { process: process.clone(), server_id, uuid: uuid.to_owned(), replaced: replaced.clone() };
@@ -171,7 +171,7 @@ impl Dumps {
     ///
     /// # Errors
     /// Its thread could not be started.
-    pub(super) fn tail(&self, log: &LogHandle) -> std::io::Result<Arc<Tail>> {
+    pub(crate) fn tail(&self, log: &LogHandle) -> std::io::Result<Arc<Tail>> {
         let mut shared = self.tail.lock();
         if let Some(tail) = shared.upgrade() {
             return Ok(tail);
@@ -182,12 +182,12 @@ impl Dumps {
     }
 
     /// Waits until this dump may block a thread; first come, first served.
-    pub(super) async fn turn_to_block(&self) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn turn_to_block(&self) -> Option<SemaphorePermit<'_>> {
         self.turns.acquire().await.ok()
     }
 
     /// A dump has read a block from a file itself.
-    pub(super) fn count_own_read(&self) {
+    pub(crate) fn count_own_read(&self) {
         self.own_reads.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -224,7 +224,7 @@ impl Drop for RegisteredGuard {
 
 /// A running dump, until it is dropped.
 #[derive(Debug)]
-pub(super) struct DumpGuard {
+pub(crate) struct DumpGuard {
     state: Arc<Mutex<State>>,
     connection: u32,
     replaced: Arc<AtomicBool>,
@@ -232,7 +232,7 @@ pub(super) struct DumpGuard {
 
 impl DumpGuard {
     /// Whether another dump of the same replica has begun.
-    pub(super) fn is_replaced(&self) -> bool {
+    pub(crate) fn is_replaced(&self) -> bool {
         self.replaced.load(Ordering::SeqCst)
     }
 }

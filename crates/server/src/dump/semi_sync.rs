@@ -224,12 +224,12 @@ pub struct SemiSyncGuard {
 
 impl SemiSyncGuard {
     /// Whether acknowledgements are wanted.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.semi_sync.is_enabled()
     }
 
     /// The replica has everything before `position`; `took` since it was asked, if it was.
-    pub(super) fn acknowledged(&self, position: LogPosition, took: Option<Duration>) {
+    pub(crate) fn acknowledged(&self, position: LogPosition, took: Option<Duration>) {
         let mut state = self.semi_sync.state.lock();
         if let Some(took) = took {
             state.figures.acks += 1;

@@ -6,9 +6,7 @@
 //! statement they block the thread that runs it, which may block.
 
 use super::error;
-use crate::process::Stage;
 use crate::replica::Replicas;
-use crate::session::Session;
 use omnibus_commit::Coordinator;
 use omnibus_format::{Dialect, GtidPosition, GtidSet};
 use omnibus_parser::ast::{Expr, QueryBody, SelectItem, Statement};
@@ -18,7 +16,7 @@ use omnibus_value::Value;
 use std::time::{Duration, Instant};
 
 /// How often a waiting function looks, at first and later.
-const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
+pub(crate) const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
 /// What a function is answered from.
 pub(crate) struct Context<'a> {
@@ -33,7 +31,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// What is waited for.
-enum Goal {
+pub(crate) enum Goal {
     Executed(GtidSet),
     Applied(GtidPosition),
     /// Of a channel, or of the only one.
@@ -42,7 +40,7 @@ enum Goal {
 
 impl Goal {
     /// `None`: waiting for it is in vain.
-    fn reached(&self, context: &Context<'_>) -> Option<bool> {
+    pub(crate) fn reached(&self, context: &Context<'_>) -> Option<bool> {
         match self {
             Goal::Executed(set) => Some(context.coordinator.has_published(set)),
             Goal::Applied(position) => {
@@ -54,7 +52,7 @@ impl Goal {
     }
 
     /// A position's channel: how many events it has applied so far.
-    fn events(&self, replicas: Option<&Replicas>) -> u64 {
+    pub(crate) fn events(&self, replicas: Option<&Replicas>) -> u64 {
         match (self, replicas) {
             (Goal::Position(_, channel), Some(replicas)) => replicas.applied_events(channel.as_deref()),
             _ => 0,
@@ -79,7 +77,7 @@ impl Goal {
 }
 
 /// A wait as its arguments say: what for, and how long at most. `None` where an argument is NULL.
-fn wish(name: &str, args: &[Value]) -> SqlResult<Option<(Goal, Option<Duration>)>> {
+pub(crate) fn wish(name: &str, args: &[Value]) -> SqlResult<Option<(Goal, Option<Duration>)>> {
     let Some(text) = args.first().and_then(text_of) else { return Ok(None) };
     if name.ends_with("_POS_WAIT") {
         return Ok(wish_of_position(&text, args));
@@ -178,7 +176,7 @@ fn position_at(coordinator: &Coordinator, args: &[Value]) -> SqlResult<Value> {
 }
 
 fn set_of(text: &str) -> SqlResult<GtidSet> {
-    text.parse().map_err(|_| super::malformed_set(text))
+    text.parse().map_err(|_| crate::errors::malformed_gtid_set(text))
 }
 
 fn text_of(value: &Value) -> Option<String> {
@@ -194,7 +192,7 @@ fn text_of(value: &Value) -> Option<String> {
 }
 
 /// A call of a waiting function that is shown by a SELECT of nothing else.
-fn shown_wait(statement: &Statement) -> Option<(&str, &[Expr])> {
+pub(crate) fn shown_wait(statement: &Statement) -> Option<(&str, &[Expr])> {
     let Statement::Select(query) = statement else { return None };
     let QueryBody::Select(select) = &query.body else { return None };
     let [SelectItem::Expr { expr: Expr::Function(call), .. }] = select.items.as_slice() else { return None };
@@ -202,47 +200,4 @@ fn shown_wait(statement: &Statement) -> Option<(&str, &[Expr])> {
         .into_iter()
         .find(|name| call.name.as_str().eq_ignore_ascii_case(name))?;
     Some((name, &call.args))
-}
-
-impl Session {
-    /// Waits for what the statement is going to wait for, if it is that kind of statement. Errors are left to it.
-    pub(crate) async fn wait_first(&mut self, statement: &Statement) -> SqlResult<()> {
-        let Some((name, args)) = shown_wait(statement) else { return Ok(()) };
-        let Some(coordinator) = self.server.log.coordinator().cloned() else { return Ok(()) };
-        let values: Option<Vec<Value>> =
-            args.iter().map(|arg| Some(self.evaluate_plain(arg)?.ok()?.0)).collect();
-        let Some(Ok(Some((goal, limit)))) = values.map(|values| wish(name, &values)) else { return Ok(()) };
-        let Some(_counted) = coordinator.await_gtids() else { return Ok(()) };
-        let started = tokio::time::Instant::now();
-        let mut pause = LOOK.0;
-        let events = || goal.events(self.server.replicas.get().map(|replicas| &**replicas));
-        let before = events();
-        let position = matches!(goal, Goal::Position(..));
-        self.process.stage(if position { Stage::WaitingForPosition } else { Stage::WaitingForGtid });
-        let mut waited = None;
-        loop {
-            if self.reached(&goal, &coordinator) != Some(false)
-                || limit.is_some_and(|limit| started.elapsed() >= limit)
-            {
-                break;
-            }
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = self.process.killed.notified() => {}
-            }
-            self.process.kill.check()?;
-            pause = (pause * 2).min(LOOK.1);
-            waited = Some(events().saturating_sub(before));
-        }
-        self.process.stage(Stage::Executing);
-        // What needs no waiting is seen again by the statement.
-        self.shared.set_waited(waited);
-        Ok(())
-    }
-
-    fn reached(&self, goal: &Goal, coordinator: &Coordinator) -> Option<bool> {
-        let slave_pos = || self.shared.slave_position();
-        let (kill, replicas) = (&self.process.kill, self.server.replicas.get().map(|replicas| &**replicas));
-        goal.reached(&Context { coordinator, slave_pos: &slave_pos, replicas, kill, waited: None })
-    }
 }

@@ -5,12 +5,10 @@
 
 mod functions;
 mod mode;
-mod set;
 mod tables;
 
-pub(crate) use functions::{Context, call};
-pub(crate) use mode::before_set;
-pub use set::is_special;
+pub(crate) use functions::{Context, Goal, LOOK, call, shown_wait, wish};
+pub(crate) use mode::ModeContext;
 pub(crate) use tables::table;
 
 use crate::sysvars::VarValue;
@@ -19,13 +17,8 @@ use omnibus_engine::CommitNo;
 use omnibus_format::{AnyGtid, GtidPosition};
 use omnibus_sql::SqlError;
 
-fn error(code: u16, message: impl Into<String>) -> SqlError {
+pub(crate) fn error(code: u16, message: impl Into<String>) -> SqlError {
     SqlError::new(code, b"HY000", message.into())
-}
-
-/// 1772.
-pub(crate) fn malformed_set(text: &str) -> SqlError {
-    error(1772, format!("Malformed GTID set specification '{text}'."))
 }
 
 /// Ids in a list, as text.

@@ -5,39 +5,50 @@
 //! nothing and warns of nothing; only its rule with `gtid_mode` is kept. On the task that sets; blocks for a new log file.
 
 use super::error;
-use crate::server::Server;
-use crate::sysvars::VarValue;
-use omnibus_commit::GtidModeError;
+use crate::replica::Replicas;
+use crate::sysvars::{GlobalVars, VarValue};
+use omnibus_commit::{Coordinator, GtidModeError};
 use omnibus_format::GtidMode;
 use omnibus_sql::SqlResult;
 
-/// Before a server's variable gets its value. Of other variables it knows nothing.
-pub(crate) fn before_set(server: &Server, name: &str, value: &VarValue) -> SqlResult<()> {
-    match name {
-        "gtid_mode" => set_mode(server, GtidMode::from_name(value.as_str()).unwrap_or_default()),
-        "enforce_gtid_consistency"
-            if value.as_str() != "ON" && server.globals.named("gtid_mode").as_str() == "ON" =>
-        {
-            Err(error(1779, "GTID_MODE = ON requires ENFORCE_GTID_CONSISTENCY = ON."))
-        }
-        _ => Ok(()),
-    }
+/// What the modes depend on.
+pub(crate) struct ModeContext<'a> {
+    pub(crate) globals: &'a GlobalVars,
+    /// None: there is no log.
+    pub(crate) coordinator: Option<&'a Coordinator>,
+    /// This server's channels as a replica.
+    pub(crate) replicas: Option<&'a Replicas>,
 }
 
-fn set_mode(server: &Server, new: GtidMode) -> SqlResult<()> {
-    let Some(coordinator) = server.log.coordinator() else { return Ok(()) };
-    if !new.is_a_step_from(coordinator.gtid_mode()) {
-        return Err(failed(new, &GtidModeError::NotAStep));
+impl ModeContext<'_> {
+    /// Before a server's variable gets its value. Of other variables it knows nothing.
+    pub(crate) fn before_set(&self, name: &str, value: &VarValue) -> SqlResult<()> {
+        match name {
+            "gtid_mode" => self.set_mode(GtidMode::from_name(value.as_str()).unwrap_or_default()),
+            "enforce_gtid_consistency" if value.as_str() != "ON" && self.is_on("gtid_mode") => {
+                Err(error(1779, "GTID_MODE = ON requires ENFORCE_GTID_CONSISTENCY = ON."))
+            }
+            _ => Ok(()),
+        }
     }
-    if new == GtidMode::On && server.globals.named("enforce_gtid_consistency").as_str() != "ON" {
-        return Err(not_allowed(new, "ENFORCE_GTID_CONSISTENCY is not ON"));
+
+    fn is_on(&self, name: &str) -> bool {
+        self.globals.named(name).as_str() == "ON"
     }
-    if let Some(replicas) = server.replicas.get()
-        && let Some(why) = replicas.needs_gtids(new)
-    {
-        return Err(not_allowed(new, &why));
+
+    fn set_mode(&self, new: GtidMode) -> SqlResult<()> {
+        let Some(coordinator) = self.coordinator else { return Ok(()) };
+        if !new.is_a_step_from(coordinator.gtid_mode()) {
+            return Err(failed(new, &GtidModeError::NotAStep));
+        }
+        if new == GtidMode::On && !self.is_on("enforce_gtid_consistency") {
+            return Err(not_allowed(new, "ENFORCE_GTID_CONSISTENCY is not ON"));
+        }
+        if let Some(why) = self.replicas.and_then(|replicas| replicas.needs_gtids(new)) {
+            return Err(not_allowed(new, &why));
+        }
+        tokio::task::block_in_place(|| coordinator.change_gtid_mode(new)).map_err(|why| failed(new, &why))
     }
-    tokio::task::block_in_place(|| coordinator.change_gtid_mode(new)).map_err(|why| failed(new, &why))
 }
 
 /// 3111.

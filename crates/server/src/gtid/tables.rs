@@ -3,7 +3,7 @@
 //! Computed when they are read, so there is nothing to compress or to clean up. Each is known in its own dialect only.
 //! On the thread of the statement; does not block.
 
-use crate::server::Server;
+use crate::log_admin::LogAdmin;
 use omnibus_format::{Dialect, GtidPosition, GtidSet};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
@@ -11,14 +11,15 @@ use omnibus_value::Value;
 type Rows = Vec<Vec<Value>>;
 
 /// The rows of one of the two; `None` for any other table.
-pub(crate) fn table(server: &Server, name: &str) -> Option<SqlResult<Rows>> {
-    let mysql = server.log.dialect() == Dialect::Mysql;
+pub(crate) fn table(
+    log: &dyn LogAdmin,
+    slave_pos_text: impl Fn() -> String,
+    name: &str,
+) -> Option<SqlResult<Rows>> {
+    let mysql = log.dialect() == Dialect::Mysql;
     let rows = match (name, mysql) {
-        ("gtid_executed", true) => executed(&server.log.gtid_executed().parse().unwrap_or_default()),
-        ("gtid_slave_pos", false) => {
-            let text = server.replicas.get().map_or_else(String::new, |replicas| replicas.gtid_slave_pos());
-            slave_pos(text.parse().unwrap_or_default())
-        }
+        ("gtid_executed", true) => executed(&log.gtid_executed().parse().unwrap_or_default()),
+        ("gtid_slave_pos", false) => slave_pos(slave_pos_text().parse().unwrap_or_default()),
         ("gtid_executed" | "gtid_slave_pos", _) => return Some(Err(SqlError::no_such_table("mysql", name))),
         _ => return None,
     };

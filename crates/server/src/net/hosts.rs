@@ -6,7 +6,7 @@
 //! `max_connect_errors` handshakes broken off without one that succeeds block an address until FLUSH HOSTS;
 //! this machine is never blocked. One short mutex, twice a connection.
 
-use crate::account::ClientHost;
+use super::ClientHost;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

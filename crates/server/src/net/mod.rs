@@ -1,6 +1,8 @@
 //! Sockets: streams, packets over them, TLS, listeners. Not the meaning of a packet.
 
+mod arrival;
 mod channel;
+mod client_host;
 mod compressed;
 mod hosts;
 mod listen;
@@ -8,7 +10,9 @@ mod socket_file;
 mod stream;
 mod tls;
 
+pub use arrival::{Arrival, Gate};
 pub use channel::{Channel, NetError, send};
+pub use client_host::ClientHost;
 pub use compressed::broken_frame;
 pub use hosts::{HalfOpen, Hosts, NotLetIn};
 pub use listen::{Listeners, Places, Reserved};

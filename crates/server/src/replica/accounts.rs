@@ -1,18 +1,17 @@
 //! CREATE USER, GRANT and their kind from a source: changes of account tables in the transaction that brings them.
 
-use crate::account::Account;
-use crate::admin::{By, password_hash, plan_users};
-use crate::server::Server;
+use super::Parts;
+use crate::account::{Account, By, password_hash, plan_users};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_format::Dialect;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::apply::ServerStatements;
 use omnibus_sql::{ExecResult, Interrupt, Outcome, SqlResult, SqlSession};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// The server's statements for an applier.
-pub(super) struct AccountStatements(pub(super) Weak<Server>);
+pub(super) struct AccountStatements(pub(super) Parts);
 
 impl ServerStatements for AccountStatements {
     fn execute(
@@ -23,22 +22,22 @@ impl ServerStatements for AccountStatements {
     ) -> Option<ExecResult<Outcome>> {
         let ours = statement.node.is_about_accounts()
             || matches!(&statement.node, Statement::Set(items) if password_hash(items).is_some());
-        let server = self.0.upgrade().filter(|_| ours)?;
-        Some(change(&server, session, &statement.node, text).map_err(Interrupt::from))
+        ours.then(|| change(&self.0, session, &statement.node, text).map_err(Interrupt::from))
     }
 }
 
 fn change(
-    server: &Server,
+    server: &Parts,
     session: &mut SqlSession,
     statement: &Statement,
     text: &Bytes,
 ) -> SqlResult<Outcome> {
     let me = Account::root();
-    let (plugin, database) = (server.default_plugin(), session.state.database.clone());
+    let plugin = server.globals.named("default_authentication_plugin");
+    let (plugin, database) = (plugin.as_str(), session.state.database.clone());
     let (rules, mariadb) = (server.accounts.rules(), server.log.dialect() == Dialect::Mariadb);
     let done = server.accounts.change_in(session, |table| {
-        let by = By { me: &me, plugin: &plugin, database: database.as_deref(), rules: &rules, mariadb };
+        let by = By { me: &me, plugin, database: database.as_deref(), rules: &rules, mariadb };
         plan_users(table, statement, text, &by, &mut Vec::new())
     })?;
     Ok(Outcome { wait: done.map(|number| Ticket::done(Ok(number))), ..Outcome::ok() })

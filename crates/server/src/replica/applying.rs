@@ -222,7 +222,7 @@ impl Applying {
             let name = format!("replica-w{}", slot + 1);
             let work = move || {
                 // Until its session has ended.
-                let _entry: Option<Entry> = entry;
+                let _entry: Entry = entry;
                 worker::run(&own, slot, &sender);
             };
             match on_stack(name).spawn(work) {

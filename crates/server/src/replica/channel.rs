@@ -5,7 +5,6 @@ use super::filters::{Rule, Rules};
 use super::jobs::Plan;
 use super::threads::{Lanes, receiver_entry};
 use super::{Env, gtid_rules, not_configured, store};
-use crate::server::Server;
 use omnibus_replication::apply::Position;
 use omnibus_replication::client::Introduction;
 use omnibus_replication::replica::{
@@ -47,9 +46,7 @@ impl Channel {
         config: ChannelConfig,
         filters: Rules,
     ) -> SqlResult<Arc<Channel>> {
-        let limit = env.server.upgrade().map_or(32 << 20, |server| {
-            server.globals.named("replica_pending_jobs_size_max").as_u64() as usize
-        });
+        let limit = env.server.globals.named("replica_pending_jobs_size_max").as_u64() as usize;
         let status = Arc::new(ChannelStatus::default());
         let stored = stored_position(&env.database, &name)?;
         let stored = stored.as_deref().and_then(ChannelPosition::decode);
@@ -179,8 +176,7 @@ impl Channel {
         if config.host.is_empty() {
             return Err(not_configured());
         }
-        let server = self.env.server.upgrade().ok_or_else(SqlError::server_shutdown)?;
-        if io && server.globals.named("server_id").as_u64() == 0 {
+        if io && self.env.server.globals.named("server_id").as_u64() == 0 {
             return Err(not_configured());
         }
         let start_io = io && !self.io_runs();
@@ -200,13 +196,13 @@ impl Channel {
             if let Some(receiver) = &*self.receiver.lock() {
                 receiver.restart();
             }
-            self.start_sql(&server, config.clone(), until)?;
+            self.start_sql(config.clone(), until)?;
         }
         if start_io {
             if !start_sql {
                 self.queue.clear();
             }
-            self.start_io(&server, config, login)?;
+            self.start_io(config, login)?;
         }
         self.want(|config| {
             config.io_wanted |= io;
@@ -214,9 +210,9 @@ impl Channel {
         })
     }
 
-    fn start_io(&self, server: &Arc<Server>, config: ChannelConfig, login: Option<Login>) -> SqlResult<()> {
+    fn start_io(&self, config: ChannelConfig, login: Option<Login>) -> SqlResult<()> {
         self.stop(true, false, false);
-        let globals = &server.globals;
+        let globals = &self.env.server.globals;
         let net_timeout = Duration::from_secs(globals.named("replica_net_timeout").as_u64());
         let mut endpoint = config.endpoint(net_timeout);
         if let Some((user, password)) = login {
@@ -245,10 +241,10 @@ impl Channel {
             connect_retry: Duration::from_secs(u64::from(config.connect_retry)),
             retry_count: config.retry_count,
             piece: PIECE,
-            event_limit: server.event_limit.clone(),
+            event_limit: self.env.server.event_limit.clone(),
             channel: self.name.clone(),
         };
-        let resume = self.listed(server, self.resume(&config));
+        let resume = self.listed(self.resume(&config));
         let coordinator = self.env.coordinator.clone();
         let refuses: Refuses =
             Box::new(move |gtid| gtid_rules::refusal(gtid_rules::mode_of(&coordinator), &config, gtid));
@@ -259,8 +255,8 @@ impl Channel {
     }
 
     /// The receiver is in SHOW PROCESSLIST as long as its thread owns what it asks for a position.
-    fn listed(&self, server: &Arc<Server>, resume: ResumeFrom) -> ResumeFrom {
-        let entry = receiver_entry(server, self.status.clone());
+    fn listed(&self, resume: ResumeFrom) -> ResumeFrom {
+        let entry = receiver_entry(&self.env.server, self.status.clone());
         let receiver = Arc::downgrade(&self.receiver);
         let name = self.name.clone();
         entry.on_kill(move || {
@@ -314,8 +310,8 @@ impl Channel {
         })
     }
 
-    fn start_sql(&self, server: &Arc<Server>, config: ChannelConfig, until: Option<Until>) -> SqlResult<()> {
-        let globals = &server.globals;
+    fn start_sql(&self, config: ChannelConfig, until: Option<Until>) -> SqlResult<()> {
+        let globals = &self.env.server.globals;
         let workers = globals.named("replica_parallel_workers").as_u64() as usize;
         let errors = globals.named("replica_skip_errors");
         let skip_errors = errors.as_str().split(',').filter_map(|code| code.trim().parse().ok()).collect();

@@ -28,7 +28,7 @@ fn until_of(start: &StartReplica) -> SqlResult<Option<Until>> {
         )
     };
     let get = |name: &str| start.until.iter().find(|(n, _)| **n == *name).map(|(_, value)| string(value));
-    let gtids = |text: String| text.parse().map_err(|_| crate::gtid::malformed_set(&text));
+    let gtids = |text: String| text.parse().map_err(|_| crate::errors::malformed_gtid_set(&text));
     let mut found = Vec::new();
     match (get("SOURCE_LOG_FILE"), get("SOURCE_LOG_POS")) {
         (Some(file), Some(position)) => {

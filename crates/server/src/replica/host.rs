@@ -3,22 +3,20 @@
 //! What a statement's own context says comes first. There is no client, so no status and no
 //! process to show. On the workers' threads.
 
+use super::Parts;
 use crate::charset;
-use crate::server::Server;
 use crate::sysvars::{Registry, VarValue, sql_mode_text};
 use omnibus_sql::{SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
-use std::sync::Weak;
 
 /// See the module's text.
-pub(super) struct ApplierHost(pub(super) Weak<Server>);
+pub(super) struct ApplierHost(pub(super) Parts);
 
 impl SessionHost for ApplierHost {
     fn variable(&self, _: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
         let unknown = || SqlError::unknown_system_variable(name);
-        let server = self.0.upgrade().ok_or_else(unknown)?;
-        let id = Registry::get().find_in(name, server.log.dialect()).ok_or_else(unknown)?;
-        Ok(server.globals.get(id).to_sql())
+        let id = Registry::get().find_in(name, self.0.log.dialect()).ok_or_else(unknown)?;
+        Ok(self.0.globals.get(id).to_sql())
     }
 
     fn variable_under(

@@ -24,16 +24,35 @@ mod worker;
 
 pub(crate) use store::{FILE as PASSWORDS, check_passwords};
 
-use crate::server::Server;
+use crate::account::Accounts;
+use crate::log_admin::LogAdmin;
+use crate::process::Processes;
+use crate::sysvars::GlobalVars;
 use channel::Channel;
 use filters::Rules;
 use omnibus_commit::Coordinator;
+use omnibus_replication::limit::EventLimit;
 use omnibus_replication::replica::ChannelConfig;
 use omnibus_sql::{Database, SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+
+/// What replication shares with the rest of the server.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    /// Global variables.
+    pub globals: Arc<GlobalVars>,
+    /// Where its threads are listed.
+    pub processes: Arc<Processes>,
+    /// Accounts that a source's statements change.
+    pub accounts: Arc<Accounts>,
+    /// The log's administration.
+    pub log: Arc<dyn LogAdmin>,
+    /// `replica_max_allowed_packet`.
+    pub event_limit: EventLimit,
+}
 
 /// What every channel needs.
 #[derive(Clone)]
@@ -44,8 +63,8 @@ pub(crate) struct Env {
     pub coordinator: Arc<Coordinator>,
     /// The data directory.
     pub folder: Arc<Path>,
-    /// Variables, session numbers.
-    pub server: Weak<Server>,
+    /// The rest of the server.
+    pub server: Parts,
 }
 
 /// All channels.
@@ -63,14 +82,14 @@ impl Replicas {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn open(
+    pub(crate) fn open(
         database: Arc<Database>,
         coordinator: Arc<Coordinator>,
-        server: &Arc<Server>,
+        server: Parts,
     ) -> SqlResult<Arc<Replicas>> {
         let folder = Path::new(server.globals.named("datadir").as_str()).into();
-        let env = Env { database, coordinator, folder, server: Arc::downgrade(server) };
         let filters = Rules::from_options(&server.globals);
+        let env = Env { database, coordinator, folder, server };
         let mut channels = BTreeMap::new();
         for (name, config) in store::load(&env)? {
             channels.insert(name.clone(), Channel::open(env.clone(), name, config, filters.for_channel())?);

@@ -5,7 +5,7 @@ use super::change::channel_name;
 use super::channel::Channel;
 use super::threads::sql_state;
 use crate::process::state_in;
-use crate::session::{ResultSet, integer_column, text_column};
+use crate::result_set::{ResultSet, integer_column, text_column};
 use bytes::Bytes;
 use omnibus_format::Dialect;
 use omnibus_replication::replica::{ChannelConfig, ErrorAt, Filters, GtidUse, IoRunning, StatusData, Until};
@@ -122,8 +122,7 @@ impl Replicas {
 
     /// `replica_net_timeout`.
     pub(super) fn net_timeout(&self) -> Duration {
-        let server = self.env.server.upgrade();
-        Duration::from_secs(server.map_or(60, |server| server.globals.named("replica_net_timeout").as_u64()))
+        Duration::from_secs(self.env.server.globals.named("replica_net_timeout").as_u64())
     }
 
     /// A row with the columns of MySQL, by their new names or their old ones, or those of MariaDB.
@@ -154,8 +153,7 @@ impl Replicas {
         let last = if status.sql_error.code != 0 { &status.sql_error } else { &status.io_error };
         line.number("Last_Errno", u64::from(last.code));
         line.text("Last_Error", &last.message);
-        let skip =
-            self.env.server.upgrade().map_or(0, |s| s.globals.named("sql_replica_skip_counter").as_u64());
+        let skip = self.env.server.globals.named("sql_replica_skip_counter").as_u64();
         line.number("Skip_Counter", skip);
         line.number("Exec_Source_Log_Pos", status.applied.source.position);
         line.number("Relay_Log_Space", channel.queue().bytes() as u64);

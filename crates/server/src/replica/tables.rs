@@ -161,7 +161,7 @@ impl Replicas {
 
     /// Where the log and each channel are at one moment, as far as that can be had without stopping everything.
     fn log_status(&self) -> SqlResult<Row> {
-        let server = self.env.server.upgrade().ok_or_else(SqlError::server_shutdown)?;
+        let server = &self.env.server;
         let string = |s: &str| Json::String(s.into());
         let at = server.log.status();
         let local = Json::object([

@@ -3,25 +3,25 @@
 //!
 //! Threads write their own; who looks takes one short lock. What a thread did last stays when it has ended.
 
-use super::Env;
-use crate::process::{Describe, Process, ThreadState};
-use crate::server::Server;
+use super::{Env, Parts};
+use crate::process::{Describe, Process, Processes, ThreadState};
 use omnibus_format::Dialect;
 use omnibus_replication::model::TrxHeader;
 use omnibus_replication::replica::{ChannelStatus, ErrorAt, IoRunning, Queue, StatusData, TrxTimes};
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
 
 /// A line of SHOW PROCESSLIST; dropped by the thread that it is about when that ends.
 pub(super) struct Entry {
     process: Arc<Process>,
-    server: Weak<Server>,
+    processes: Arc<Processes>,
 }
 
 impl Entry {
-    pub(super) fn new(server: &Arc<Server>, host: &str, describe: Describe) -> Entry {
-        Entry { process: server.processes.register_thread(host, describe), server: Arc::downgrade(server) }
+    pub(super) fn new(server: &Parts, host: &str, describe: Describe) -> Entry {
+        let processes = server.processes.clone();
+        Entry { process: processes.register_thread(host, describe), processes }
     }
 
     /// Its number, for KILL and for its locks.
@@ -37,19 +37,17 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        if let Some(server) = self.server.upgrade() {
-            server.processes.remove(self.process.id);
-        }
+        self.processes.remove(self.process.id);
     }
 }
 
 /// The Command column: MariaDB says which kind of thread it is.
-fn command(server: &Server, mysql: &'static str, mariadb: &'static str) -> &'static str {
+fn command(server: &Parts, mysql: &'static str, mariadb: &'static str) -> &'static str {
     if server.log.dialect() == Dialect::Mysql { mysql } else { mariadb }
 }
 
 /// Of a receiver.
-pub(super) fn receiver_entry(server: &Arc<Server>, status: Arc<ChannelStatus>) -> Entry {
+pub(super) fn receiver_entry(server: &Parts, status: Arc<ChannelStatus>) -> Entry {
     let command = command(server, "Connect", "Slave_IO");
     let describe = move || {
         let state = status.update(|s| s.io_state);
@@ -60,7 +58,7 @@ pub(super) fn receiver_entry(server: &Arc<Server>, status: Arc<ChannelStatus>) -
 
 /// Of the thread that feeds an applier's workers.
 pub(super) fn coordinator_entry(
-    server: &Arc<Server>,
+    server: &Parts,
     status: Arc<ChannelStatus>,
     queue: Arc<Queue>,
     lane: Arc<Lane>,
@@ -74,7 +72,7 @@ pub(super) fn coordinator_entry(
 }
 
 /// Of a worker.
-pub(super) fn worker_entry(server: &Arc<Server>, lane: Arc<Lane>) -> Entry {
+pub(super) fn worker_entry(server: &Parts, lane: Arc<Lane>) -> Entry {
     let command = command(server, "Query", "Slave_worker");
     let describe = move || ThreadState { command, state: lane.state(), since_us: lane.since_us() };
     Entry::new(server, "", Box::new(describe))
@@ -209,30 +207,27 @@ impl Lanes {
     }
 }
 
-/// Entries of an applier's threads; none while the server ends.
+/// Entries of an applier's threads.
 pub(super) struct Entries {
-    pub(super) coordinator: Option<Entry>,
-    pub(super) workers: Vec<Option<Entry>>,
+    pub(super) coordinator: Entry,
+    pub(super) workers: Vec<Entry>,
 }
 
 impl Entries {
     pub(super) fn new(env: &Env, lanes: &Lanes, status: &Arc<ChannelStatus>, queue: &Arc<Queue>) -> Entries {
-        let server = env.server.upgrade();
-        let coordinator = server.as_ref().map(|server| {
-            let lane = lanes.coordinator.clone();
-            coordinator_entry(server, status.clone(), queue.clone(), lane)
-        });
-        let worker = |lane: &Arc<Lane>| server.as_ref().map(|server| worker_entry(server, lane.clone()));
+        let lane = lanes.coordinator.clone();
+        let coordinator = coordinator_entry(&env.server, status.clone(), queue.clone(), lane);
+        let worker = |lane: &Arc<Lane>| worker_entry(&env.server, lane.clone());
         let workers: Vec<_> = lanes.workers.iter().map(worker).collect();
         let all = [&lanes.coordinator].into_iter().chain(&lanes.workers);
         for (lane, entry) in all.zip([&coordinator].into_iter().chain(&workers)) {
-            lane.set_id(entry.as_ref().map_or(0, Entry::id));
+            lane.set_id(entry.id());
         }
         Entries { coordinator, workers }
     }
 
     pub(super) fn on_kill(&self, end: impl Fn() + Send + Sync + Clone + 'static) {
-        for entry in self.coordinator.iter().chain(self.workers.iter().flatten()) {
+        for entry in [&self.coordinator].into_iter().chain(&self.workers) {
             entry.on_kill(end.clone());
         }
     }

@@ -42,14 +42,12 @@ pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
     }));
     session.state.user = "system user".into();
     session.state.host = std::sync::Arc::new(super::host::ApplierHost(applying.env.server.clone()));
-    if let Some(server) = applying.env.server.upgrade() {
-        let vars = crate::sysvars::SessionVars::new(&server.globals);
-        session.state.settings = crate::sysvars::session_settings(&vars, &server.globals, false, true);
-    }
+    let globals = &applying.env.server.globals;
+    let vars = crate::sysvars::SessionVars::new(globals);
+    session.state.settings = crate::sysvars::session_settings(&vars, globals, false, true);
     let mut applier = Applier::new(session, applying.plan.apply.clone())
         .with_server(Box::new(super::accounts::AccountStatements(applying.env.server.clone())));
-    let limit = applying.env.server.upgrade().map(|server| server.event_limit.clone()).unwrap_or_default();
-    let mut decoder = EventDecoder::default().limited_to(limit);
+    let mut decoder = EventDecoder::default().limited_to(applying.env.server.event_limit.clone());
     while let Some(job) = applying.next_job() {
         own.number.store(job.place.number, Ordering::SeqCst);
         if let (Some(received), false) = (&job.received, matches!(job.task, Task::Pass)) {

@@ -1,8 +1,8 @@
 //! A place among the connections, for an account that has proved who it is. Whoever has not logged in has none.
 
 use crate::account::{Account, OwnConnection, Privileges};
-use crate::arrival::Gate;
 use crate::errors;
+use crate::net::Gate;
 use crate::server::Server;
 use omnibus_sql::SqlResult;
 use omnibus_wire::Capability;

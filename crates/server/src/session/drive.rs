@@ -1,10 +1,11 @@
 //! Runs one statement to its end: through lock waits, restarts, blocking mode, and the wait for its
 //! commit. The only await points of a statement are here.
 
-use super::runner::{Parsed, PreparedHandle, RunContext};
 use super::sink::{ReplySink, RowFormat};
-use super::{ResultSet, Session, SessionAccess, TrackGtids};
+use super::{Session, SessionAccess, TrackGtids};
 use crate::process::Stage;
+use crate::result_set::ResultSet;
+use crate::runner::{Parsed, PreparedHandle, RunContext};
 use crate::status::Counter;
 use omnibus_locks::{LockWait, WaitOutcome};
 use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, RowSink, ServerStatement, SqlError, SqlResult};

@@ -1,11 +1,12 @@
 //! An event that runs: a session of its own, in its definer's name, whose results nobody reads.
 
 use super::admission::Place;
-use super::runner::Parsed;
 use super::{Cleanup, Session, login};
-use crate::account::{Account, ClientHost};
+use crate::account::Account;
+use crate::net::ClientHost;
 use crate::net::{Channel, Stream};
 use crate::process::Activity;
+use crate::runner::Parsed;
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_parser::ast::{EventStatus, ObjectName, Span, Spanned, Statement};

@@ -2,13 +2,14 @@
 //!
 //! Shared between the session's task and the SQL layer by `Arc`; its locks are never contended.
 
-use super::{SessionAccess, SnapshotPlace, access};
+use super::{SessionAccess, access};
 use crate::account::{self, Account, AccountName, Privileges};
 use crate::charset;
 use crate::errors;
 use crate::files::FileRule;
 use crate::gtid;
 use crate::process::Process;
+use crate::runner::SnapshotPlace;
 use crate::server::Server;
 use crate::status::Transport;
 use crate::sysvars::{
@@ -229,7 +230,7 @@ impl SessionShared {
         }
         if def.change == Change::Computed {
             let context = ComputedContext {
-                log: self.server.log.as_ref(),
+                gtid_executed: &|| self.server.log.gtid_executed(),
                 warnings: self.warnings.load(Ordering::Relaxed),
                 errors: self.errors.load(Ordering::Relaxed),
             };
@@ -391,7 +392,7 @@ impl SessionHost for SessionShared {
         if !account.on_table(schema, table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
-        if let Some(rows) = gtid::table(&self.server, table) {
+        if let Some(rows) = gtid::table(&*self.server.log, || self.slave_position(), table) {
             return rows;
         }
         self.server.replicas.get().map_or_else(|| Ok(Vec::new()), |replicas| replicas.table(table))

@@ -1,14 +1,15 @@
 //! From accept to the account: greeting, SSLRequest, login packet, authentication.
 
 use super::admission::Place;
-use super::refusals::Shown;
-use crate::account::{Account, ClientHost};
-use crate::arrival::Gate;
+use crate::account::Account;
 use crate::auth::{AuthFailure, MAX_LOGIN_PACKET, authenticate, new_scramble};
 use crate::errors;
+use crate::net::ClientHost;
+use crate::net::Gate;
 use crate::net::{Channel, NetError};
 use crate::process::{Activity, Process};
 use crate::query_log::Entry;
+use crate::refusals::Shown;
 use crate::server::Server;
 use omnibus_format::Dialect;
 use omnibus_sql::SqlError;

@@ -1,10 +1,10 @@
 //! One connection from its greeting to its end: a task that reads a command, runs it, replies.
 //!
 //! - `event`: one for an event that runs. - `observe`: what the query logs are told. - `login`: greeting, TLS, authentication. - `admission`: a place for who logged in. - `command`: what each COM_ does. - `query`: text
-//!   statements. - `prepared`: COM_STMT_. - `drive`: runs a statement through its waits. - `sink`: rows
+//!   statements. - `prepared`: COM_STMT_. - `dumping`, `sending`: the log to a replica, the async half of
+//!   `omnibus_replication::source`. - `drive`: runs a statement through its waits. - `sink`: rows
 //!   to packets. - `local_file`: LOAD DATA LOCAL. -
-//!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account. - `runner`: what a session asks of
-//!   the SQL layer.
+//!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account.
 //!
 //! - SESSION-1 A reply leaves only when what it tells of is durable (COMMIT-2): the commit ticket is
 //!   awaited before the flush.
@@ -14,6 +14,7 @@ mod access;
 mod admission;
 mod command;
 mod drive;
+mod dumping;
 mod event;
 mod foreign_dump;
 mod host;
@@ -22,27 +23,24 @@ mod login;
 mod observe;
 mod prepared;
 mod query;
-mod refusals;
 mod rule;
-mod runner;
+mod sending;
 mod settle;
 mod sink;
+mod wait_first;
 
 pub use access::SessionAccess;
 pub use drive::Replied;
 pub(crate) use event::{drop_if_over, run_event};
 pub use host::SessionShared;
-pub use refusals::Refusals;
-pub use runner::{
-    KillHook, LockedOut, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory,
-    RunnerIdentity, SnapshotPlace, TrxState, WaitProbe,
-};
-pub use sink::{ResultSet, integer_column, text_column};
 
-use crate::account::{Account, ClientHost};
-use crate::arrival::Arrival;
+use crate::account::Account;
+use crate::dump::RegisteredGuard;
+use crate::net::Arrival;
+use crate::net::ClientHost;
 use crate::net::{Channel, NetError};
 use crate::process::Process;
+use crate::runner::{Runner, RunnerIdentity};
 use crate::server::Server;
 use crate::status::{Counter, Transport};
 use omnibus_wire::{Capability, Status};
@@ -77,7 +75,7 @@ pub struct Session {
     /// The next OK tells clients that track it of a new default database.
     schema_changed: bool,
     /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
-    pub(crate) registered: Option<crate::dump::RegisteredGuard>,
+    pub(crate) registered: Option<RegisteredGuard>,
     /// What the statement has committed, for clients that track GTIDs.
     committed: Option<omnibus_engine::CommitNo>,
     /// `session_track_gtids`.

@@ -1,10 +1,11 @@
 //! What is told of a statement when it is over: the slow query log, `Slow_queries`, its digest's figures; and of a command when it comes: the
 //! general query log.
 
-use super::{Parsed, Session};
+use super::Session;
 use crate::digests::{Cost, Kept};
 use crate::process::Activity;
 use crate::query_log::{Entry, Slow};
+use crate::runner::Parsed;
 use crate::status::{COM_NAMES, Counter};
 use crate::sysvars::VarValue;
 use bytes::Bytes;

@@ -6,11 +6,12 @@
 use super::Session;
 use super::drive::Job;
 use super::observe::{self, Observed};
-use super::runner::{Parsed, PreparedHandle, PreparedInfo, RunContext};
-use super::sink::{column, put_column};
+use super::sink::put_column;
 use crate::digests::Kept;
 use crate::errors;
 use crate::process::Activity;
+use crate::result_set::column;
+use crate::runner::{Parsed, PreparedHandle, PreparedInfo, RunContext};
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::parameter;

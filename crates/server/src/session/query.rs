@@ -3,8 +3,8 @@
 use super::Session;
 use super::drive::{Job, Replied};
 use super::observe::{self, Observed};
-use super::runner::{Parsed, first_mode};
 use crate::process::Activity;
+use crate::runner::{Parsed, first_mode};
 use crate::status::{Counter, com_index};
 use bytes::Bytes;
 use omnibus_parser::ParseError;

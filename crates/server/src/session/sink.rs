@@ -16,7 +16,6 @@ use omnibus_wire::reply::encode_eof;
 use omnibus_wire::text_row::put_text_row;
 use omnibus_wire::{Capability, ColumnDef, OkPacket, OutBuf, OutMark, Status};
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What computed text has for decimals.
@@ -25,50 +24,6 @@ const TEXT_DECIMALS: u8 = 31;
 const INLINE_LIMIT: usize = 4 << 20;
 /// In blocking mode, what is sent at once.
 const FLUSH_AT: usize = 256 << 10;
-
-/// A column of text, for results that the server itself makes.
-#[must_use]
-pub fn text_column(name: &str, chars: u32) -> ResultColumn {
-    column(name, crate::sysvars::text_type(chars))
-}
-
-/// A column of unsigned numbers, for results that the server itself makes.
-#[must_use]
-pub fn integer_column(name: &str) -> ResultColumn {
-    column(name, crate::sysvars::integer_type(true))
-}
-
-/// A column of any type, for results that the server itself makes.
-#[must_use]
-pub fn column(name: &str, ty: ColumnType) -> ResultColumn {
-    let empty: Arc<str> = "".into();
-    ResultColumn {
-        schema: empty.clone(),
-        table: empty.clone(),
-        org_table: empty.clone(),
-        name: name.into(),
-        org_name: empty,
-        ty,
-        flags: 0,
-    }
-}
-
-/// A small result that the server itself makes.
-#[derive(Debug, Default)]
-pub struct ResultSet {
-    /// Its columns.
-    pub columns: Vec<ResultColumn>,
-    /// Its rows.
-    pub rows: Vec<Vec<Value>>,
-}
-
-impl ResultSet {
-    /// Sends it.
-    pub fn send(&self, sink: &mut dyn RowSink) -> SqlResult<()> {
-        sink.columns(&self.columns)?;
-        self.rows.iter().try_for_each(|row| sink.row(row))
-    }
-}
 
 /// How the client wants its rows.
 #[derive(Clone, Copy, Debug)]

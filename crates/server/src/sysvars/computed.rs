@@ -1,12 +1,11 @@
 //! Variables whose value is made when it is read.
 
 use super::{VarDef, VarValue};
-use crate::log_admin::LogAdmin;
 
 /// What they are made from.
 pub struct ComputedContext<'a> {
-    /// The log side.
-    pub log: &'a dyn LogAdmin,
+    /// `gtid_executed`.
+    pub gtid_executed: &'a dyn Fn() -> String,
     /// Conditions of the session's last statement.
     pub warnings: u64,
     /// Errors among them.
@@ -17,7 +16,7 @@ pub struct ComputedContext<'a> {
 #[must_use]
 pub fn computed(def: &VarDef, context: &ComputedContext<'_>) -> VarValue {
     match def.name {
-        "gtid_executed" => VarValue::Str(context.log.gtid_executed().into()),
+        "gtid_executed" => VarValue::Str((context.gtid_executed)().into()),
         "warning_count" => VarValue::UInt(context.warnings),
         "error_count" => VarValue::UInt(context.errors),
         "system_time_zone" => VarValue::Str(omnibus_value::temporal::Zone::system_name().into()),

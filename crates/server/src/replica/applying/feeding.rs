@@ -282,8 +282,7 @@ impl Feeder<'_> {
     }
 
     fn skip_counter(&self) -> u64 {
-        let server = self.applying.env.server.upgrade();
-        server.map_or(0, |server| server.globals.named("sql_replica_skip_counter").as_u64())
+        self.applying.env.server.globals.named("sql_replica_skip_counter").as_u64()
     }
 
     /// sql_replica_skip_counter: counts events, and leaves out whole transactions.
@@ -293,9 +292,12 @@ impl Feeder<'_> {
             return false;
         }
         let left = self.skip_counter();
-        let Some(server) = self.applying.env.server.upgrade().filter(|_| left != 0) else { return false };
+        if left == 0 {
+            return false;
+        }
         let left = left.saturating_sub(received.events.len() as u64);
-        server.globals.set_named("sql_replica_skip_counter", crate::sysvars::VarValue::UInt(left));
+        let globals = &self.applying.env.server.globals;
+        globals.set_named("sql_replica_skip_counter", crate::sysvars::VarValue::UInt(left));
         true
     }
 

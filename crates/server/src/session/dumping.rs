@@ -1,11 +1,11 @@
 //! COM_REGISTER_SLAVE, COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID on a session. A dump ends its connection.
 
-use super::registry::{DumpGuard, Replica};
+use super::Session;
 use super::sending::{Acknowledging, Sending, Waiting};
 use crate::account::Privileges;
+use crate::dump::{DumpGuard, Replica};
 use crate::net::NetError;
 use crate::server::Server;
-use crate::session::Session;
 use omnibus_format::{Dialect, GtidPosition, GtidSet, GtidState};
 use omnibus_log::{FilePin, FileSeq, LogHandle, LogPosition, Next, ReadError};
 use omnibus_replication::source::error::FATAL;

@@ -5,12 +5,11 @@
 //! that does not take them within `PATIENCE` takes the thread no longer: the rest goes out without one, and then on. Within
 //! the tail it is a task that waits without a thread. Either way it holds one block at most, however slow the client.
 
-use super::registry::{DumpGuard, Tail};
-use super::semi_sync::SemiSyncGuard;
-use super::session::{End, open, read_error};
+use super::Session;
+use super::dumping::{End, open, read_error};
+use crate::dump::{DumpGuard, SemiSyncGuard, Tail};
 use crate::net::{Channel, NetError, Twin};
 use crate::process::Stage;
-use crate::session::Session;
 use omnibus_log::{FileNames, FilePin, FileSeq, LogHandle, LogPosition};
 use omnibus_replication::source::stream::SEMI_SYNC_MAGIC;
 use omnibus_replication::source::{

@@ -2,7 +2,8 @@
 //!
 //! On the session's task; what rotates the log runs where it may block.
 
-use super::{error, malformed_set};
+use crate::errors::malformed_gtid_set;
+use crate::gtid::error;
 use crate::session::Session;
 use crate::sysvars::{VarDef, VarValue};
 use omnibus_commit::{Ownership, SetGtidsError};
@@ -32,7 +33,7 @@ impl Session {
             Some(rest) => (true, rest),
             None => (false, text),
         };
-        let set: GtidSet = plain.parse().map_err(|_| malformed_set(text))?;
+        let set: GtidSet = plain.parse().map_err(|_| malformed_gtid_set(text))?;
         coordinator.set_gtid_purged(&set, add).map_err(|failed| match failed {
             SetGtidsError::Overlaps | SetGtidsError::Owned | SetGtidsError::NotSuperset => {
                 error(3546, format!("@@GLOBAL.GTID_PURGED cannot be changed: {failed}"))

@@ -1,0 +1,121 @@
+//! What a statement about accounts changes, whoever runs it, a session or an applier: the new records, and the statement for the
+//! log, which holds hashes and no clear password.
+
+use super::{AccessTable, Account, Record, RoleContext, RoleRules};
+use omnibus_parser::ast::{CreateUser, GrantWhat, PasswordValue, RoleSet, SetItem, Statement, UserName};
+use omnibus_sql::{SqlError, SqlResult};
+
+/// On whose behalf accounts are changed.
+pub struct By<'a> {
+    /// Whose privileges count.
+    pub me: &'a Account,
+    /// The plugin of new accounts.
+    pub plugin: &'a str,
+    /// The default database.
+    pub database: Option<&'a str>,
+    /// What variables say of roles.
+    pub rules: &'a RoleRules,
+    /// Whether statements mean what they mean to a MariaDB.
+    pub mariadb: bool,
+}
+
+/// What a statement about accounts changes, and its text for the log.
+pub fn plan_users(
+    table: &AccessTable,
+    statement: &Statement,
+    text: &[u8],
+    by: &By<'_>,
+    notes: &mut Vec<SqlError>,
+) -> SqlResult<(Vec<Record>, Vec<u8>)> {
+    let By { me, plugin, database, rules, mariadb } = *by;
+    let roles = RoleContext { table, me, rules, mariadb };
+    let records = match statement {
+        Statement::CreateUser(s) => {
+            let mut records = super::create_user(table, me, s, plugin, notes)?;
+            put_default_roles(&roles, s, &mut records)?;
+            let mut text = with_hashes("CREATE USER", &records, table);
+            text.extend_from_slice(super::clauses_of(s, true).as_bytes());
+            return Ok((records, text));
+        }
+        Statement::AlterUser(s) => {
+            let mut records = super::alter_user(table, me, s, plugin, notes)?;
+            put_default_roles(&roles, s, &mut records)?;
+            let mut text = with_hashes("ALTER USER", &records, table);
+            text.extend_from_slice(super::clauses_of(s, false).as_bytes());
+            return Ok((records, text));
+        }
+        Statement::DropUser { if_exists, users } => super::drop_user(table, me, users, *if_exists, notes)?,
+        Statement::RenameUser(pairs) => super::rename_user(table, me, pairs)?,
+        Statement::Set(items) if let Some((user, hash)) = password_hash(items) => {
+            let records = super::set_password_hash(table, me, user, hash)?;
+            let text = with_hashes("ALTER USER", &records, table);
+            return Ok((records, text));
+        }
+        Statement::CreateRole(s) => super::create_role(&roles, s, plugin, notes)?,
+        Statement::DropRole { if_exists, roles: names } => {
+            super::drop_role(&roles, names, *if_exists, notes)?
+        }
+        Statement::SetDefaultRole(s) => {
+            let records = super::set_default_role(&roles, s)?;
+            let text = super::default_role_text(&records, mariadb);
+            return Ok((records, text.into_bytes()));
+        }
+        Statement::Grant(s) => match &s.what {
+            GrantWhat::Roles(names) => super::grant_roles(&roles, names, s)?,
+            _ => super::grant(table, me, s, database)?,
+        },
+        Statement::Revoke(s) => match &s.what {
+            GrantWhat::Roles(names) => super::revoke_roles(&roles, names, s)?,
+            _ => super::revoke(table, me, s, database)?,
+        },
+        _ => return Err(SqlError::internal("a statement that is not about accounts")),
+    };
+    Ok((records, text.to_vec()))
+}
+
+/// DEFAULT ROLE of CREATE USER and ALTER USER. A new account gets the roles, too.
+fn put_default_roles(
+    roles: &RoleContext<'_>,
+    statement: &CreateUser,
+    records: &mut [Record],
+) -> SqlResult<()> {
+    let Some(set) = &statement.default_roles else { return Ok(()) };
+    for record in records {
+        let Record::Put(account) = record else { continue };
+        if let (RoleSet::List(names), None) = (set, roles.table.exact(&account.user, account.host.as_str())) {
+            super::give_roles(roles, account, names)?;
+        }
+        let chosen = super::choose(roles, account, set)?;
+        super::put_defaults(account, chosen);
+    }
+    Ok(())
+}
+
+/// The statement SET PASSWORD of a MariaDB source, which has the hash.
+pub fn password_hash(items: &[SetItem]) -> Option<(Option<&UserName>, &[u8])> {
+    match items {
+        [SetItem::Password { user, value: PasswordValue::Text(hash), .. }] => Some((user.as_ref(), hash)),
+        _ => None,
+    }
+}
+
+/// The statement that makes these accounts, for the log.
+pub fn with_hashes(verb: &str, records: &[Record], before: &AccessTable) -> Vec<u8> {
+    let mut text = String::new();
+    for record in records {
+        let Record::Put(account) = record else { continue };
+        let separator = if text.is_empty() { verb.to_owned() + " " } else { ", ".into() };
+        let old = before.exact(&account.user, account.host.as_str());
+        text.push_str(&format!("{separator}{}", account.quoted()));
+        if old.as_ref().is_some_and(|old| super::has_discarded(old, account)) {
+            text.push_str(" DISCARD OLD PASSWORD");
+            continue;
+        }
+        let hash = super::quote(&String::from_utf8_lossy(&account.auth));
+        text.push_str(&format!(" IDENTIFIED WITH '{}' AS '{hash}'", account.plugin));
+        if old.is_some_and(|old| super::has_retained(&old, account)) {
+            text.push_str(" RETAIN CURRENT PASSWORD");
+        }
+    }
+    text.into_bytes()
+}

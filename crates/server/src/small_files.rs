@@ -1,0 +1,12 @@
+//! The small files of a data directory that have a checksum, all of them: whether they can be read.
+
+use std::path::Path;
+
+/// Which small files of a data directory can't be read, and why. For `omnibus check`.
+#[must_use]
+pub fn damaged_small_files(datadir: &Path) -> Vec<String> {
+    let identity = crate::datadir::check(datadir);
+    let passwords = crate::replica::check_passwords(datadir).err().map(|error| error.to_string());
+    let variables = crate::sysvars::persisted::read(datadir).err();
+    identity.into_iter().map(|error| error.to_string()).chain(passwords).chain(variables).collect()
+}
