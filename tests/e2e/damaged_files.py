@@ -137,7 +137,8 @@ def a_running_server_goes_on(directory):
 
 
 # What has a checksum, and decides who a server is and how it is set; and what is before its value.
-SEALED = {"omnibus.format": b"", "auto.cnf": b"uuid=", "mysqld-auto.cnf": b'"Value":', "replica_passwords": b" "}
+SEALED = {"omnibus.format": b"", "auto.cnf": b"uuid=", "mysqld-auto.cnf": b'"Value":', "replica_passwords": b" ", "ca.pem": b"-\n", "ca-key.pem": b"-\n",
+          "server-cert.pem": b"-\n", "server-key.pem": b"-\n"}
 HOWS = ("bit", "block", "cut", "emptied", "removed")
 
 

@@ -43,6 +43,14 @@ pub(crate) fn open<'a>(text: &'a str, path: &Path) -> Result<(&'a str, bool), Br
     }
 }
 
+/// What is wrong with a file's checksum, if there are both.
+#[must_use]
+pub(crate) fn damage(path: &Path) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| Broken::new(path));
+    text.and_then(|text| open(text, path)).err().map(|broken| broken.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -1,5 +1,8 @@
 //! The small files of a data directory that have a checksum, all of them: whether they can be read.
 
+use crate::auth::RSA_KEY;
+use crate::net::TlsFiles;
+use crate::sealed;
 use std::path::Path;
 
 /// Which small files of a data directory can't be read, and why. For `omnibus check`.
@@ -8,5 +11,12 @@ pub fn damaged_small_files(datadir: &Path) -> Vec<String> {
     let identity = crate::datadir::check(datadir);
     let passwords = crate::replica::check_passwords(datadir).err().map(|error| error.to_string());
     let variables = crate::sysvars::persisted::read(datadir).err();
-    identity.into_iter().map(|error| error.to_string()).chain(passwords).chain(variables).collect()
+    let keys = TlsFiles::check(datadir).into_iter().chain(sealed::damage(&datadir.join(RSA_KEY)));
+    identity
+        .into_iter()
+        .map(|error| error.to_string())
+        .chain(passwords)
+        .chain(variables)
+        .chain(keys)
+        .collect()
 }

@@ -12,7 +12,7 @@ mod rsa_key;
 
 pub use cache::FastCache;
 pub use exchange::{AuthFailure, Authenticator, MAX_LOGIN_PACKET, authenticate};
-pub use rsa_key::RsaKey;
+pub use rsa_key::{FILE as RSA_KEY, RsaKey};
 
 use crate::random::random_bytes;
 

@@ -1,12 +1,16 @@
 //! The RSA key for passwords over plain TCP. Made when first asked for, never at start-up, since
 //! making one takes long; kept in `private_key.pem` and `public_key.pem` as MySQL does.
 
+use crate::sealed;
 use rsa::pkcs8::{DecodePrivateKey, EncodePrivateKey, EncodePublicKey, LineEnding};
 use rsa::{Oaep, RsaPrivateKey};
 use sha1::Sha1;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
+
+/// Has the key.
+pub const FILE: &str = "private_key.pem";
 
 /// A key pair and the text that clients get.
 #[derive(Debug)]
@@ -64,14 +68,14 @@ impl RsaKey {
 }
 
 fn load_or_make(folder: &std::path::Path) -> Result<KeyPair, Box<dyn std::error::Error + Send + Sync>> {
-    let path = folder.join("private_key.pem");
+    let path = folder.join(FILE);
     let private = match std::fs::read_to_string(&path) {
         // An empty one was not finished.
-        Ok(text) if !text.is_empty() => RsaPrivateKey::from_pkcs8_pem(&text)?,
+        Ok(text) if !text.is_empty() => RsaPrivateKey::from_pkcs8_pem(sealed::open(&text, &path)?.0)?,
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {
             let private = RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048)?;
-            crate::net::write_private(&path, &private.to_pkcs8_pem(LineEnding::LF)?)?;
+            crate::net::write_private(&path, &sealed::seal(&private.to_pkcs8_pem(LineEnding::LF)?))?;
             private
         }
     };

@@ -1,7 +1,8 @@
 //! The server's certificate: given by options, or made at first start in the data directory.
 //!
-//! File names are MySQL's: `ca.pem`, `ca-key.pem`, `server-cert.pem`, `server-key.pem`.
+//! What is made has a checksum behind its end, where readers of PEM files look at nothing ([`sealed`]). File names are MySQL's: `ca.pem`, `ca-key.pem`, `server-cert.pem`, `server-key.pem`.
 
+use crate::sealed::{self, seal};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,9 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+/// What the first start makes.
+const OWN: [&str; 4] = ["ca-key.pem", "ca.pem", "server-key.pem", "server-cert.pem"];
 
 /// Where certificate, key and (for client certificates) authority are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +39,28 @@ impl TlsFiles {
         if !has_text(&cert)? || !has_text(&key)? {
             generate(datadir).map_err(|e| invalid(&cert, e))?;
         }
+        // A flipped bit in a certificate may leave one that can be read, and that every client refuses.
+        if let Some(damaged) = damage(datadir) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, damaged));
+        }
         Ok(TlsFiles { cert, key, ca: None })
     }
+
+    /// What is wrong with the data directory's own files, if they are there.
+    #[must_use]
+    pub fn check(datadir: &Path) -> Option<String> {
+        let files =
+            TlsFiles { cert: datadir.join("server-cert.pem"), key: datadir.join("server-key.pem"), ca: None };
+        damage(datadir).or_else(|| {
+            let made = [&files.cert, &files.key].into_iter().all(|path| has_text(path).unwrap_or(true));
+            made.then(|| acceptor(&files).err())?.map(|error| error.to_string())
+        })
+    }
+}
+
+/// Checksums that are not right.
+fn damage(datadir: &Path) -> Option<String> {
+    OWN.into_iter().find_map(|name| sealed::damage(&datadir.join(name)))
 }
 
 fn has_text(path: &Path) -> io::Result<bool> {
@@ -65,10 +89,10 @@ fn generate(datadir: &Path) -> Result<(), Box<dyn std::error::Error>> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => sync_folder(datadir)?,
     }
-    write(&datadir.join("ca-key.pem"), &ca_key.serialize_pem(), true)?;
-    write(&datadir.join("ca.pem"), &ca.pem(), false)?;
-    write(&datadir.join("server-key.pem"), &key.serialize_pem(), true)?;
-    write(&datadir.join("server-cert.pem"), &cert.pem(), false)?;
+    write(&datadir.join("ca-key.pem"), &seal(&ca_key.serialize_pem()), true)?;
+    write(&datadir.join("ca.pem"), &seal(&ca.pem()), false)?;
+    write(&datadir.join("server-key.pem"), &seal(&key.serialize_pem()), true)?;
+    write(&datadir.join("server-cert.pem"), &seal(&cert.pem()), false)?;
     Ok(())
 }
 
